@@ -1,0 +1,74 @@
+"""Who must act: every failure that leaves a room is one of these.
+
+PoolkeeperError
+├── Refused         the person: the request is wrong, unlawful or not allowed now (exit code 1)
+│   ├── InvalidInput    … and these are all the problems, each with its place
+│   ├── StalePlan       … because the cluster or the manifests moved on since the plan was made
+│   └── HolderActive    … because another executor works on the cluster
+├── Stale           us, at once: a versioned write lost against somebody; observe again
+├── Fenced          us, never again: another instance took the journal over; stop writing
+└── Unavailable     us, later: a system could not be reached (exit code 3)
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Problem:
+    """One thing that is wrong with the input, and where.
+
+    `file` and `line` (1-based) are empty and 0 where the input is not a file; `field` is a dotted
+    path such as `spec.brokers.ids[2]`.
+    """
+
+    file: str
+    line: int
+    field: str
+    message: str
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}: " if self.file and self.line else ""
+        if self.file and not self.line:
+            place = f"{self.file}: "
+        return f"{place}{self.field}: {self.message}" if self.field else f"{place}{self.message}"
+
+
+class PoolkeeperError(Exception):
+    """Base of all errors that Poolkeeper raises on purpose."""
+
+    exit_code = 1
+
+
+class Refused(PoolkeeperError):
+    """The request is wrong or not allowed now; nothing was changed."""
+
+
+class InvalidInput(Refused):
+    """The input has problems; all of them are listed, sorted by place."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(sorted(set(problems)))
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+class StalePlan(Refused):
+    """The plan was made for a state of the cluster or of the manifests that is gone."""
+
+
+class HolderActive(Refused):
+    """Another executor holds the cluster; the message names it."""
+
+
+class Stale(PoolkeeperError):
+    """A versioned write lost against a concurrent one; nothing was written. Observe again."""
+
+
+class Fenced(PoolkeeperError):
+    """The journal epoch moved on: another instance took over. Nothing was written; stop."""
+
+
+class Unavailable(PoolkeeperError):
+    """A system could not be reached in time: absent, wrong address or wrong credentials."""
+
+    exit_code = 3

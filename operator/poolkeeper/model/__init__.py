@@ -1,0 +1,1 @@
+"""Frozen values that all rooms share: the cluster as observed, the specs as declared, the plan."""

@@ -1,0 +1,171 @@
+"""A plan: what would be done, as data.
+
+A *move* is a path of replica lists of one partition, from the first (as it is) to the last (as it
+shall be); every step of the path is one entry of one reassignment request. The other steps of a
+plan are creations, added partitions, configs, elections and deletions.
+
+`hash` names exactly what a person approves: the moves (topic, topic id, partition, path) and the
+destructive steps, in canonical form. `fingerprint` names what the plan was made from: the specs
+concerned, the cluster id and which brokers count as gone.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from poolkeeper.model.topology import Replicas
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One partition's way; `bytes` = size of the partition × replicas added along the path.
+
+    `urgency` orders moves: 0 heal, 1 drain, 2 pool migration, 3 replication factor, 4 balance.
+    """
+
+    topic: str
+    topic_id: str | None
+    partition: int
+    path: tuple[Replicas, ...]
+    bytes: int
+    reason: str
+    urgency: int = 4
+
+    @property
+    def source(self) -> Replicas:
+        """The replica list that the plan found."""
+        return self.path[0]
+
+    @property
+    def target(self) -> Replicas:
+        """The replica list that the plan wants."""
+        return self.path[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTopic:
+    """Create a topic straight in its pool; `replicas[p]` is partition p's list."""
+
+    topic: str
+    pool: str
+    replicas: tuple[Replicas, ...]
+    config: Mapping[str, str] = field(default_factory=dict)
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AddPartitions:
+    """Add partitions `first`, `first + 1`, … with these lists."""
+
+    topic: str
+    first: int
+    replicas: tuple[Replicas, ...]
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SetConfig:
+    """Set and unset topic config keys; `destructive` names why a person must agree, if so."""
+
+    topic: str
+    set: Mapping[str, str] = field(default_factory=dict)
+    unset: tuple[str, ...] = ()
+    destructive: tuple[str, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ElectLeaders:
+    """Let the preferred replica lead, for (topic, partition) pairs."""
+
+    partitions: tuple[tuple[str, int], ...]
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteTopic:
+    """Delete a topic and its data; always destructive."""
+
+    topic: str
+    topic_id: str | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MoveLogDir:
+    """Move one replica between log directories of its broker."""
+
+    topic: str
+    partition: int
+    broker: int
+    source: str
+    target: str
+    bytes: int
+    reason: str = ""
+
+
+Step = CreateTopic | AddPartitions | SetConfig | ElectLeaders | DeleteTopic | MoveLogDir
+
+
+@dataclass(frozen=True, slots=True)
+class PoolCertificate:
+    """How close a pool's moves are to the fewest possible; bounds are valid each by itself."""
+
+    pool: str
+    replica_moves: int
+    replica_moves_lower_bound: int
+    bytes: int
+    bytes_lower_bound: int
+    gap_percent: float
+    witness: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanProblem:
+    """What the plan will not do or cannot mend, and why; `law` is empty where none is concerned."""
+
+    pool: str
+    law: str
+    message: str
+    topic: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStage:
+    """(index of the move, index of its path's list to request) pairs, as predicted."""
+
+    moves: tuple[tuple[int, int], ...]
+    bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Makespan:
+    """Predicted duration, the bound it cannot beat, and the rate both assume."""
+
+    seconds: float
+    lower_bound_seconds: float
+    bytes_per_second_per_broker: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that would be done to one cluster.
+
+    `moves` are sorted by (urgency, topic, partition); `steps` by kind in the order Create, Add,
+    SetConfig, MoveLogDir, ElectLeaders, Delete, then by topic.
+    """
+
+    cluster: str
+    hash: str
+    fingerprint: str
+    steps: tuple[Step, ...] = ()
+    moves: tuple[Move, ...] = ()
+    certificates: tuple[PoolCertificate, ...] = ()
+    stages: tuple[PlannedStage, ...] = ()
+    makespan: Makespan | None = None
+    problems: tuple[PlanProblem, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to do."""
+        return not self.steps and not self.moves

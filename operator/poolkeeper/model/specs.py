@@ -1,0 +1,360 @@
+"""What people declare, parsed: one frozen value per resource, no defaults left to apply.
+
+Sizes are bytes, durations seconds, rates bytes per second. `None` is "not said". The shapes follow
+the schemas in `crds/`; `resources/` builds them and has reported every problem before it does.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from poolkeeper.model.topology import Replicas
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a document came from: file and line (1-based) of its start, or neither."""
+
+    file: str = ""
+    line: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.file else ""
+
+
+class Mode(StrEnum):
+    """How much the loop may do."""
+
+    APPLY = "Apply"
+    PLAN_ONLY = "PlanOnly"
+    PAUSED = "Paused"
+    ROLL_BACK = "RollBack"
+
+
+class ApprovalPolicy(StrEnum):
+    """Whether moves and destructive steps need a person."""
+
+    AUTO = "Auto"
+    MANUAL = "Manual"
+
+
+class ReplicasAtATime(StrEnum):
+    """How many replicas of one partition a migration replaces in one request."""
+
+    ALL = "All"
+    ONE = "One"
+
+
+class ThrottleMode(StrEnum):
+    """Replication throttling while moves run."""
+
+    NONE = "None"
+    FIXED = "Fixed"
+    ADAPTIVE = "Adaptive"
+
+
+class UnmanagedTopics(StrEnum):
+    """What happens to topics that no Topic resource and no claim names."""
+
+    IGNORE = "Ignore"
+    EVACUATE_ONLY = "EvacuateOnly"
+    MANAGE = "Manage"
+
+
+class Strategy(StrEnum):
+    """How a topic's replicas are placed."""
+
+    BALANCED = "Balanced"
+    KAFKA = "Kafka"
+    MANUAL = "Manual"
+
+
+class DeletionPolicy(StrEnum):
+    """What becomes of the Kafka topic when its resource goes."""
+
+    RETAIN = "Retain"
+    DELETE = "Delete"
+
+
+class Domain(StrEnum):
+    """A failure domain."""
+
+    BROKER = "Broker"
+    RACK = "Rack"
+
+
+class LimitPolicy(StrEnum):
+    """Whether a limit only warns or is a law."""
+
+    WARN = "Warn"
+    ENFORCE = "Enforce"
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """PEM files of a TLS client; `ca` alone authenticates the server only."""
+
+    ca: str | None = None
+    certificate: str | None = None
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ZooKeeperSpec:
+    """`connect` is `host:port,host:port/chroot`; credentials are named, never held."""
+
+    connect: str
+    credentials_secret: str | None = None
+    tls: Tls | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BrokersSpec:
+    """The brokers' protocol, where it may be used."""
+
+    bootstrap_servers: tuple[str, ...]
+    credentials_secret: str | None = None
+    tls: Tls | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """`plans` holds approved hashes, `sha256:…`."""
+
+    policy: ApprovalPolicy = ApprovalPolicy.MANUAL
+    plans: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Throttle:
+    """`rate_bytes_per_s` is the fixed rate, or the start of the adaptive one."""
+
+    mode: ThrottleMode = ThrottleMode.ADAPTIVE
+    rate_bytes_per_s: int = 100 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Stages start only between a firing of `cron` and `duration_s` later."""
+
+    cron: str
+    duration_s: int
+    time_zone: str = "UTC"
+
+
+@dataclass(frozen=True, slots=True)
+class Remedies:
+    """Interventions in Kafka's own admin state that a person has allowed."""
+
+    remove_stale_requests: bool = False
+    finish_orphaned_moves: bool = False
+    allow_controller_failover: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """Bounds of what is in flight."""
+
+    max_moves: int = 200
+    max_moves_per_broker: int = 10
+    max_bytes: int = 1024**4
+    replicas_at_a_time: ReplicasAtATime = ReplicasAtATime.ALL
+    throttle: Throttle = Throttle()
+    stage_deadline_s: int = 6 * 3600
+    roll_back_on_deadline: bool = False
+    windows: tuple[Window, ...] = ()
+    remedies: Remedies = Remedies()
+    restart_lock: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Heal:
+    """Whether and when a missing broker's replicas are rebuilt elsewhere."""
+
+    enabled: bool = False
+    after_s: int = 30 * 60
+    max_brokers: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Balancing:
+    """When balance alone may start a plan; `min_gain_percent` of imbalance removed."""
+
+    enabled: bool = True
+    cool_down_s: int = 3600
+    min_gain_percent: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterLimits:
+    """Rules of thumb for ZooKeeper-mode clusters; laws where enforced."""
+
+    partitions: int = 200_000
+    replicas_per_broker: int = 4_000
+    policy: LimitPolicy = LimitPolicy.WARN
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Where load figures come from; `prometheus` holds its settings verbatim."""
+
+    source: str = "None"
+    prometheus: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaClusterSpec:
+    """A KafkaCluster."""
+
+    name: str
+    zookeeper: ZooKeeperSpec
+    brokers: BrokersSpec | None = None
+    kafka_version: str | None = None
+    cluster_id: str | None = None
+    mode: Mode = Mode.PLAN_ONLY
+    approval: Approval = Approval()
+    execution: Execution = Execution()
+    heal: Heal = Heal()
+    balancing: Balancing = Balancing()
+    unmanaged_topics: UnmanagedTopics = UnmanagedTopics.IGNORE
+    default_pool: str | None = None
+    load: Load = Load()
+    limits: ClusterLimits = ClusterLimits()
+    source: Source = Source()
+
+
+class GoalKind(StrEnum):
+    """What a balance goal evens out."""
+
+    REPLICAS = "replicas"
+    LEADERS = "leaders"
+    TOPIC_REPLICAS = "topicReplicas"
+    BYTES = "bytes"
+    BYTES_IN = "bytesIn"
+    LOG_DIRS = "logDirs"
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """A band around the share: exactly one of `percent` and `count` is set."""
+
+    kind: GoalKind
+    percent: float | None = None
+    count: int | None = None
+
+
+DEFAULT_GOALS = (Goal(GoalKind.REPLICAS, percent=5.0), Goal(GoalKind.LEADERS, percent=5.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """Of one broker: its weight in the shares, its disk and its cap of replicas."""
+
+    weight: float = 1.0
+    disk_bytes: int | None = None
+    replicas: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Headroom:
+    """The pool must hold its data with this many failures of the domain."""
+
+    domain: Domain = Domain.BROKER
+    failures: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Quotas:
+    """Bounds of what a pool accepts; per namespace and in all."""
+
+    topics: int | None = None
+    partitions: int | None = None
+    per_namespace: Mapping[str, "Quotas"] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedNamespaces:
+    """By name or by label selector (verbatim); `None` everywhere allows all."""
+
+    names: tuple[str, ...] | None = None
+    selector: Mapping[str, object] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDefaults:
+    """For Topics that do not say, at creation only."""
+
+    partitions: int | None = None
+    replication_factor: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DrainLogDir:
+    """A log directory to be emptied."""
+
+    broker: int
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResourcePoolSpec:
+    """A ResourcePool; `brokers` is the expanded, ascending set of ids.
+
+    `capacity_of` holds an entry for every broker with an override; others have `capacity`.
+    `goals` are in declared order.
+    """
+
+    name: str
+    cluster: str
+    brokers: tuple[int, ...]
+    racks: Mapping[int, str] = field(default_factory=dict)
+    drain: frozenset[int] = frozenset()
+    demote: frozenset[int] = frozenset()
+    drain_log_dirs: tuple[DrainLogDir, ...] = ()
+    capacity: Capacity = Capacity()
+    capacity_of: Mapping[int, Capacity] = field(default_factory=dict)
+    headroom: Headroom | None = None
+    quotas: Quotas | None = None
+    allowed_namespaces: AllowedNamespaces | None = None
+    claims: tuple[str, ...] = ()
+    defaults: TopicDefaults = TopicDefaults()
+    goals: tuple[Goal, ...] = DEFAULT_GOALS
+    source: Source = Source()
+
+    def capacity_for(self, broker: int) -> Capacity:
+        """The broker's own capacity, or the pool's."""
+        return self.capacity_of.get(broker, self.capacity)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSpec:
+    """A Topic; `topic` is the Kafka topic's name, `pool` the ResourcePool's."""
+
+    name: str
+    namespace: str
+    topic: str
+    pool: str
+    partitions: int | None = None
+    replication_factor: int | None = None
+    keyed: bool = False
+    accept_key_remap_to: int | None = None
+    config: Mapping[str, str] = field(default_factory=dict)
+    strategy: Strategy = Strategy.BALANCED
+    assignment: tuple[Replicas, ...] | None = None
+    deletion_policy: DeletionPolicy = DeletionPolicy.RETAIN
+    paused: bool = False
+    source: Source = Source()
+
+    @property
+    def owner(self) -> str:
+        """`namespace/name`, as the ownership record names it."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Desired:
+    """Everything declared for one cluster; pools by name, topics by Kafka topic name, sorted."""
+
+    cluster: KafkaClusterSpec
+    pools: tuple[ResourcePoolSpec, ...] = ()
+    topics: tuple[TopicSpec, ...] = ()

@@ -1,0 +1,142 @@
+"""A Kafka cluster as observed, from ZooKeeper or from a snapshot.
+
+Absent knowledge is `None`, never zero or empty: a partition whose `leader` is `None` has not been
+asked about, `-1` is a partition known to have no leader. A broker is live exactly if it is listed.
+
+`Partition` is a named tuple, not a dataclass: 200,000 of them are built on every full observation,
+and a tuple costs a quarter of a frozen dataclass.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+Replicas = tuple[int, ...]
+"""Broker ids in assignment order; the first is the preferred leader."""
+
+
+class TopicPartition(NamedTuple):
+    """A partition's name."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+class Partition(NamedTuple):
+    """One partition: assignment from the topic node, leader and ISR from the state node.
+
+    `replicas` includes those being added and removed while a move is under way (Kafka 2.4 and
+    later name them in `adding` and `removing`; earlier versions leave both empty).
+    `size_bytes` is the size of one replica (the largest known).
+    """
+
+    partition: int
+    replicas: Replicas
+    adding: Replicas = ()
+    removing: Replicas = ()
+    leader: int | None = None
+    isr: Replicas | None = None
+    leader_epoch: int | None = None
+    size_bytes: int | None = None
+    in_bytes_per_s: float | None = None
+    log_dirs: Mapping[int, str] | None = None
+
+    @property
+    def moving(self) -> bool:
+        """Whether Kafka itself says that replicas are being added or removed (2.4 and later)."""
+        return bool(self.adding or self.removing)
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """One topic; `partitions` in ascending order of id (ids may have gaps in a damaged topic).
+
+    `version` and `config_version` are the data versions of `/brokers/topics/T` and
+    `/config/topics/T` (`None` in a snapshot; `config_version` also where that node is absent).
+    `config` is `None` where it was not read.
+    """
+
+    name: str
+    partitions: tuple[Partition, ...]
+    topic_id: str | None = None
+    config: Mapping[str, str] | None = None
+    version: int | None = None
+    config_version: int | None = None
+
+    def partition(self, number: int) -> Partition | None:
+        """The partition of that id; ids are positions unless the topic is damaged."""
+        if number < len(self.partitions) and self.partitions[number].partition == number:
+            return self.partitions[number]
+        return next((p for p in self.partitions if p.partition == number), None)
+
+
+@dataclass(frozen=True, slots=True)
+class LogDir:
+    """A log directory of a broker, as far as the brokers' protocol tells (3.3 and later)."""
+
+    total_bytes: int | None = None
+    usable_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """A live broker: its registration, its dynamic config and its log directories by path."""
+
+    id: int
+    rack: str | None = None
+    endpoints: tuple[str, ...] = ()
+    config: Mapping[str, str] | None = None
+    config_version: int | None = None
+    log_dirs: Mapping[str, LogDir] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Requested:
+    """One entry of `/admin/reassign_partitions`."""
+
+    topic: str
+    partition: int
+    replicas: Replicas
+
+
+@dataclass(frozen=True, slots=True)
+class Controller:
+    """Who the controller is and under which epoch.
+
+    `broker` is `None` where no controller is elected; `kraft` says that a migration to KRaft is
+    under way or done: then nothing may be written. `epoch_version` is the data version of
+    `/controller_epoch`, for fencing.
+    """
+
+    broker: int | None = None
+    epoch: int | None = None
+    epoch_version: int | None = None
+    kraft: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Everything observed in one pass.
+
+    `reassignment`: the entries of `/admin/reassign_partitions`; `None` if the node is absent, an
+    empty tuple if it exists without a readable entry. `electing`: whether
+    `/admin/preferred_replica_election` exists. `deleting`: topics with a deletion marker. `torn`:
+    topics that changed while they were being read; they are left out of this pass.
+    `damaged`: topics whose node cannot be decoded, with the reason.
+    """
+
+    name: str
+    brokers: Mapping[int, Broker]
+    topics: Mapping[str, Topic]
+    id: str | None = None
+    kafka_version: str | None = None
+    controller: Controller = field(default_factory=Controller)
+    reassignment: tuple[Requested, ...] | None = None
+    electing: bool = False
+    deleting: frozenset[str] = frozenset()
+    torn: frozenset[str] = frozenset()
+    damaged: Mapping[str, str] = field(default_factory=dict)
+    restart_locked: bool = False

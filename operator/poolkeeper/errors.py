@@ -61,7 +61,14 @@ class HolderActive(Refused):
 
 
 class Stale(PoolkeeperError):
-    """A versioned write lost against a concurrent one; nothing was written. Observe again."""
+    """A versioned write lost against a concurrent one; nothing was written. Observe again.
+
+    `path` is the znode whose check failed.
+    """
+
+    def __init__(self, message: str, path: str = "") -> None:
+        self.path = path
+        super().__init__(message)
 
 
 class Fenced(PoolkeeperError):

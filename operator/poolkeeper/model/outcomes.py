@@ -1,0 +1,61 @@
+"""What one pass of the loop did and what it waits for: data for people, status and metrics."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from poolkeeper.model.plans import Plan
+
+
+class Phase(StrEnum):
+    """Where a run is; the order is that of a run."""
+
+    STORING = "storing the plan"
+    THROTTLING = "writing throttles"
+    MOVING = "moving"
+    ELECTING = "electing preferred leaders"
+    RESTORING = "restoring throttles"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is. `bytes_done` counts replicas in sync, and measured bytes of those under way.
+
+    `rate_bytes_per_s` and `seconds_left` are `None` until they can be told.
+    """
+
+    plan: str
+    phase: Phase
+    stage: int
+    moves_done: int
+    moves_in_flight: int
+    moves_total: int
+    bytes_done: int
+    bytes_total: int
+    throttle_bytes_per_s: int | None = None
+    rate_bytes_per_s: float | None = None
+    seconds_left: float | None = None
+
+
+class State(StrEnum):
+    """What a pass ended with."""
+
+    CONVERGED = "converged"
+    PROGRESSED = "progressed"
+    WAITING = "waiting"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One pass of one cluster.
+
+    `did`: sentences of what was written or found finished in this pass. `waits`: sentences of what
+    the loop waits for, each naming topics, partitions or brokers. `plan`: the plan under way, or the
+    one that waits for approval. `progress` is `None` while no run is recorded.
+    """
+
+    state: State
+    did: tuple[str, ...] = ()
+    waits: tuple[str, ...] = ()
+    plan: Plan | None = None
+    progress: Progress | None = None

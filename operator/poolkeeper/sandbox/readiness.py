@@ -1,0 +1,107 @@
+"""When a sandbox may be used: ZooKeeper serves, the brokers are registered, one of them controls.
+
+`ruok` proves nothing (it is answered before ZooKeeper serves); only a session and a read do.
+Everything is polled with a deadline, and a child that has ended ends the wait at once with its own
+last words.
+"""
+
+import json
+import logging
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import KazooException, NoNodeError
+from kazoo.handlers.threading import KazooTimeoutError
+
+from poolkeeper import errors
+from poolkeeper.sandbox.processes import Child
+
+POLL_S = 0.05
+ATTEMPT_S = 1.0
+
+# A server that does not answer yet is what is waited for here, not a thing to warn of.
+_silence = logging.getLogger("poolkeeper.sandbox.silence")
+_silence.addHandler(logging.NullHandler())
+_silence.propagate = False
+
+
+@contextmanager
+def session(connect: str, deadline: float, check: Callable[[], None]) -> Iterator[KazooClient]:
+    """Open a session that has read something; `deadline` is of the monotonic clock.
+
+    `check` is called before every attempt, to raise if waiting is of no use. Raises Unavailable at
+    the deadline.
+    """
+    while True:
+        check()
+        client = KazooClient(
+            connect, timeout=10, connection_retry={"max_tries": 0}, logger=_silence
+        )
+        try:
+            client.start(timeout=ATTEMPT_S)
+            client.exists("/")
+        except (KazooTimeoutError, KazooException) as silent:
+            _close(client)
+            if time.monotonic() > deadline:
+                raise errors.Unavailable(f"no ZooKeeper serves at {connect}") from silent
+            time.sleep(POLL_S)
+            continue
+        break
+    try:
+        yield client
+    finally:
+        _close(client)
+
+
+def await_cluster(
+    client: KazooClient,
+    chroot: str,
+    brokers: Collection[int],
+    deadline: float,
+    check: Callable[[], None],
+) -> None:
+    """Wait until `brokers` are registered below `chroot` and a registered one is controller.
+
+    Raises Unavailable that says what is missing at the deadline.
+    """
+    while missing := _missing(client, chroot, brokers):
+        check()
+        if time.monotonic() > deadline:
+            raise errors.Unavailable(f"the sandbox is not ready in time: {missing}")
+        time.sleep(POLL_S)
+
+
+def await_gone(client: KazooClient, chroot: str, broker: int, deadline: float) -> None:
+    """Wait until `broker` is not registered any more. Raises Unavailable at the deadline."""
+    while client.exists(f"{chroot}/brokers/ids/{broker}"):
+        if time.monotonic() > deadline:
+            raise errors.Unavailable(f"broker {broker} is still registered")
+        time.sleep(POLL_S)
+
+
+def check_children(children: Collection[Child]) -> None:
+    """Raise Unavailable with the last words of a child that has ended."""
+    for child in children:
+        if (code := child.exit_code()) is not None:
+            raise errors.Unavailable(f"{child.name} ended ({code}): {child.last_words()}")
+
+
+def _missing(client: KazooClient, chroot: str, brokers: Collection[int]) -> str:
+    """Say what the cluster still lacks; empty if it is ready."""
+    try:
+        registered = {int(name) for name in client.get_children(f"{chroot}/brokers/ids")}
+        if absent := sorted(set(brokers) - registered):
+            return f"brokers {absent} are not registered"
+        controller = json.loads(client.get(f"{chroot}/controller")[0])["brokerid"]
+    except NoNodeError:
+        return "no broker has registered, or there is no controller"
+    except KazooException as failed:
+        return f"ZooKeeper does not answer ({type(failed).__name__})"
+    return "" if controller in registered else f"controller {controller} is not registered"
+
+
+def _close(client: KazooClient) -> None:
+    client.stop()
+    client.close()

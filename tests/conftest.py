@@ -1,0 +1,21 @@
+"""What every test room shares.
+
+`--update-golden` rewrites the files of `tests/golden` instead of comparing with them; the fixture
+`update_golden` tells a test so.
+"""
+
+import pytest
+from hypothesis import settings
+
+# Wall time says nothing on a machine that also runs JVMs.
+settings.register_profile("poolkeeper", deadline=None)
+settings.load_profile("poolkeeper")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="rewrite the golden files")
+
+
+@pytest.fixture(scope="session")
+def update_golden(pytestconfig: pytest.Config) -> bool:
+    return bool(pytestconfig.getoption("--update-golden"))

@@ -18,7 +18,7 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is. `bytes_done` counts replicas in sync, and measured bytes of those under way.
+    """How far a run is; `bytes_done` counts replicas in sync and measured parts of the others.
 
     `rate_bytes_per_s` and `seconds_left` are `None` until they can be told.
     """
@@ -50,8 +50,8 @@ class Outcome:
     """One pass of one cluster.
 
     `did`: sentences of what was written or found finished in this pass. `waits`: sentences of what
-    the loop waits for, each naming topics, partitions or brokers. `plan`: the plan under way, or the
-    one that waits for approval. `progress` is `None` while no run is recorded.
+    the loop waits for, each naming topics, partitions or brokers. `plan`: the plan under way, or
+    the one that waits for approval. `progress` is `None` while no run is recorded.
     """
 
     state: State

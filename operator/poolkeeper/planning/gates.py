@@ -1,0 +1,175 @@
+"""When a stage may not start, and which moves must wait although others go on.
+
+A *gate* closes the whole cluster: a foreign request or move, damage that was not there when the
+plan was made, no controller. A *block* keeps one move back: a target that is not live, a partition
+without a leader, a growth step whose predecessor is not in sync. One partition that is permanently
+out of sync therefore does not stop the others.
+
+Damage is measured against a *baseline*, the partitions that were under-replicated or below
+`min.insync.replicas` when the run began: a cluster that was sick before may still be mended. Steps
+that only reduce excess, healing and draining, pass a gate that the loss of a broker closes: it is
+the very damage that they mend.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from poolkeeper.model.plans import Move
+from poolkeeper.model.topology import Cluster, Partition, Topic, TopicPartition
+from poolkeeper.planning.progress import MoveProgress, MoveState
+
+HEAL, DRAIN = 0, 1
+_NAMED_MAX = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Partitions that are short of in-sync replicas, by how badly."""
+
+    under_replicated: frozenset[TopicPartition] = frozenset()
+    under_min_isr: frozenset[TopicPartition] = frozenset()
+
+
+def health(cluster: Cluster) -> Health:
+    """Return every partition whose ISR is known and too small.
+
+    While a partition moves, its origin replicas are what must be in sync. The broker's default of
+    `min.insync.replicas` is not in ZooKeeper: a topic that does not say counts as 1.
+    """
+    under_replicated = []
+    under_min_isr = []
+    for topic in cluster.topics.values():
+        needed = _min_insync(topic)
+        for partition in topic.partitions:
+            if partition.isr is None:
+                continue
+            in_sync = 0 if partition.leader == -1 else len(partition.isr)
+            name = TopicPartition(topic.name, partition.partition)
+            if _missing(partition):
+                under_replicated.append(name)
+            if in_sync < min(needed, len(partition.replicas) - len(partition.adding)):
+                under_min_isr.append(name)
+    return Health(frozenset(under_replicated), frozenset(under_min_isr))
+
+
+def closed(
+    cluster: Cluster, baseline: Health, moves: Sequence[Move], ours: Collection[TopicPartition]
+) -> tuple[str, ...]:
+    """Return why no stage may start now, as sentences; empty if it may.
+
+    `moves` are those that the stage could hold, `ours` the partitions whose request or damage is
+    this run's own.
+    """
+    reasons = list(controller(cluster))
+    reasons.extend(foreign(cluster, ours))
+    own = frozenset(ours) | {TopicPartition(move.topic, move.partition) for move in moves}
+    mending = all(move.urgency in (HEAL, DRAIN) for move in moves)
+    now = health(cluster)
+    for sick, before, what in (
+        (now.under_replicated, baseline.under_replicated, "under-replicated"),
+        (now.under_min_isr, baseline.under_min_isr, "below min.insync.replicas"),
+    ):
+        worse = sorted(sick - before - own)
+        if mending:
+            worse = [name for name in worse if not _only_dead_missing(cluster, name)]
+        if worse:
+            reasons.append(
+                f"{_count(worse, 'partition')} became {what} since the run began: {_named(worse)}"
+            )
+    return tuple(reasons)
+
+
+def controller(cluster: Cluster) -> tuple[str, ...]:
+    """Return why the controller cannot be trusted with a request now."""
+    if cluster.controller.kraft:
+        return ("the cluster is migrating to KRaft: nothing is written to ZooKeeper any more",)
+    if cluster.controller.broker is None:
+        return ("no controller is elected",)
+    return ()
+
+
+def foreign(cluster: Cluster, ours: Collection[TopicPartition]) -> tuple[str, ...]:
+    """Name reassignments that are not this run's: by request node and by the brokers' API."""
+    reasons = []
+    requested = {TopicPartition(e.topic, e.partition) for e in cluster.reassignment or ()}
+    strange = sorted(requested - set(ours))
+    if strange:
+        reasons.append(f"a foreign reassignment request runs for {_named(strange)}")
+    elif cluster.reassignment is not None and not requested:
+        reasons.append("/admin/reassign_partitions exists without a readable entry")
+    moving = sorted(
+        name
+        for topic in cluster.topics.values()
+        for partition in topic.partitions
+        if partition.adding or partition.removing
+        for name in (TopicPartition(topic.name, partition.partition),)
+        if name not in ours and name not in requested
+    )
+    if moving:
+        reasons.append(f"a foreign reassignment moves {_named(moving)}")
+    return tuple(reasons)
+
+
+def blocks(
+    moves: Sequence[Move], progress: Sequence[MoveProgress], cluster: Cluster
+) -> dict[int, str]:
+    """Return the moves that must wait, by index, each with its reason."""
+    blocked = {}
+    for i, (move, state) in enumerate(zip(moves, progress, strict=True)):
+        if state.state in (MoveState.PENDING, MoveState.ORPHANED):
+            reason = _block(move, state.at, cluster)
+            if reason:
+                blocked[i] = reason
+    return blocked
+
+
+def _block(move: Move, at: int, cluster: Cluster) -> str:
+    if move.topic in cluster.deleting:
+        return f"topic {move.topic} is being deleted"
+    after = move.path[at + 1]
+    dead = sorted(set(after) - set(move.path[at]) - set(cluster.brokers))
+    if dead:
+        return f"{_brokers(dead)} not live"
+    partition = cluster.topics[move.topic].partition(move.partition)
+    if partition is None or partition.isr is None:
+        return "the partition's state is not known"
+    if partition.leader == -1:
+        return "the partition has no leader"
+    grows = len(after) > len(move.path[at])
+    behind = sorted((set(move.path[at]) & set(cluster.brokers)) - set(partition.isr))
+    if grows and behind:
+        return f"replica {', '.join(map(str, behind))} is not in sync yet"
+    if not set(after) & set(partition.isr) and not set(partition.isr) & set(cluster.brokers):
+        return "no in-sync replica is live"
+    return ""
+
+
+def _missing(partition: Partition) -> frozenset[int]:
+    isr = frozenset(partition.isr or ())
+    return frozenset(partition.replicas) - frozenset(partition.adding) - isr
+
+
+def _only_dead_missing(cluster: Cluster, name: TopicPartition) -> bool:
+    partition = cluster.topics[name.topic].partition(name.partition)
+    return partition is not None and not _missing(partition) & frozenset(cluster.brokers)
+
+
+def _min_insync(topic: Topic) -> int:
+    declared = (topic.config or {}).get("min.insync.replicas", "1")
+    return int(declared) if declared.strip().isdigit() else 1
+
+
+def _named(names: Iterable[TopicPartition]) -> str:
+    listed = list(names)
+    text = ", ".join(map(str, listed[:_NAMED_MAX]))
+    more = len(listed) - _NAMED_MAX
+    return f"{text} and {more} more" if more > 0 else text
+
+
+def _brokers(ids: Sequence[int]) -> str:
+    listed = ", ".join(map(str, ids))
+    return f"broker {listed} is" if len(ids) == 1 else f"brokers {listed} are"
+
+
+def _count(items: Sequence[object], noun: str) -> str:
+    return f"{len(items)} {noun}{'' if len(items) == 1 else 's'}"

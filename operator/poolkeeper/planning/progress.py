@@ -1,0 +1,127 @@
+"""Where every move of a plan stands, read from the live cluster alone.
+
+Letters: a move's *path* is P0 … Pn; *live* is the replica list of the topic node; *union* of Pi and
+Pi+1 is what the controller writes while it works on the step from Pi to Pi+1 (2.4 and later also
+say what is being added and removed; earlier versions do not). An *entry* is the partition's line
+in `/admin/reassign_partitions`.
+
+| live | and | state |
+|---|---|---|
+| Pi, nothing adding or removing | no entry | PENDING at i, DONE if i = n |
+| Pi | an entry for Pi+1 | IN_FLIGHT at i: not picked up yet, or being wound up |
+| Pi | an entry for Pi itself | ZOMBIE at i, unless the step is ours and just completed |
+| union of Pi, Pi+1 | adding/removing, or an entry | IN_FLIGHT at i |
+| union of Pi, Pi+1 | neither (2.3 and earlier) | ORPHANED at i: a fresh request finishes it |
+| anything else | | DIVERGED: somebody else moved it; out of the plan |
+| topic or id gone | | GONE: nothing left to do |
+
+The journal is not asked which moves are done: what was lost with a process cannot be wrong here.
+The journal only tells whose step is in flight, which decides who may finish an orphan.
+
+A union on 2.3 and earlier can be equal to Pi (a shrinking step) or to Pi+1 (a growing one): then
+the entry tells the two apart, and without one the step is repeated, which is harmless.
+"""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from poolkeeper.model.plans import Move
+from poolkeeper.model.topology import Cluster, Partition, Replicas, TopicPartition
+
+
+class MoveState(StrEnum):
+    """States of the table above, and UNKNOWN for a topic that was torn in this pass."""
+
+    PENDING = "pending"
+    IN_FLIGHT = "in flight"
+    ORPHANED = "orphaned"
+    ZOMBIE = "zombie entry"
+    DONE = "done"
+    DIVERGED = "diverged"
+    GONE = "gone"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class MoveProgress:
+    """One move's state; `at` is the index of Pi, -1 where there is none."""
+
+    state: MoveState
+    at: int = -1
+
+
+Entries = Mapping[TopicPartition, Replicas]
+
+
+def entries_of(cluster: Cluster) -> Entries:
+    """Return the request's entries by partition; the last of two for one partition wins."""
+    return {
+        TopicPartition(entry.topic, entry.partition): entry.replicas
+        for entry in cluster.reassignment or ()
+    }
+
+
+def classify(moves: Sequence[Move], cluster: Cluster) -> tuple[MoveProgress, ...]:
+    """Classify every move of a plan against what was observed; same order as `moves`."""
+    entries = entries_of(cluster)
+    return tuple(_classify(move, cluster, entries) for move in moves)
+
+
+def _classify(move: Move, cluster: Cluster, entries: Entries) -> MoveProgress:
+    if move.topic in cluster.torn:
+        return MoveProgress(MoveState.UNKNOWN)
+    topic = cluster.topics.get(move.topic)
+    if topic is None:
+        damaged = move.topic in cluster.damaged
+        return MoveProgress(MoveState.DIVERGED if damaged else MoveState.GONE)
+    if move.topic_id and topic.topic_id and move.topic_id != topic.topic_id:
+        return MoveProgress(MoveState.GONE)
+    partition = topic.partition(move.partition)
+    if partition is None:
+        return MoveProgress(MoveState.DIVERGED)
+    entry = entries.get(TopicPartition(move.topic, move.partition))
+    if partition.moving:
+        return _moving(move, partition)
+    return _settled(move, partition.replicas, entry)
+
+
+def _moving(move: Move, partition: Partition) -> MoveProgress:
+    """2.4 and later: adding and removing tell which step it is."""
+    origin = frozenset(partition.replicas) - frozenset(partition.adding)
+    removing = frozenset(partition.removing)
+    target = tuple(r for r in partition.replicas if r not in removing)
+    for i, (before, after) in enumerate(zip(move.path, move.path[1:], strict=False)):
+        if target == after and origin == frozenset(before):
+            return MoveProgress(MoveState.IN_FLIGHT, i)
+    return MoveProgress(MoveState.DIVERGED)
+
+
+def _settled(move: Move, live: Replicas, entry: Replicas | None) -> MoveProgress:
+    """Classify where nothing is said to be added or removed: at rest, or 2.3 and earlier."""
+    path = move.path
+    if entry is not None:
+        return _requested(path, live, entry)
+    if live in path:
+        i = path.index(live)
+        return MoveProgress(MoveState.DONE if i == len(path) - 1 else MoveState.PENDING, i)
+    for i, (before, after) in enumerate(itertools.pairwise(path)):
+        if _is_union(live, before, after):
+            return MoveProgress(MoveState.ORPHANED, i)
+    return MoveProgress(MoveState.DIVERGED)
+
+
+def _requested(path: Sequence[Replicas], live: Replicas, entry: Replicas) -> MoveProgress:
+    for i, (before, after) in enumerate(itertools.pairwise(path)):
+        if entry == after and live not in (after, before) and _is_union(live, before, after):
+            return MoveProgress(MoveState.IN_FLIGHT, i)
+        if entry == after and live == before:
+            return MoveProgress(MoveState.IN_FLIGHT, i)
+    if entry == live and live in path:
+        return MoveProgress(MoveState.ZOMBIE, path.index(live))
+    return MoveProgress(MoveState.DIVERGED)
+
+
+def _is_union(live: Replicas, before: Replicas, after: Replicas) -> bool:
+    return len(live) == len(set(live)) and frozenset(live) == frozenset(before) | frozenset(after)

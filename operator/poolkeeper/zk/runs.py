@@ -1,0 +1,146 @@
+"""The record of a run, as it lies in ZooKeeper.
+
+Two parts. The *document* is written once, before anything else of the run: the whole plan, the
+throttle values found before, and the damage that was there. It can be large, so it is compressed
+and cut into chunks of at most 200 KiB, a transaction each. The *run node* is small and rewritten
+with every phase and request; it holds the document's digest, so that a document whose writing was
+interrupted is recognised: nothing of such a run was done, it is discarded.
+"""
+
+import gzip
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from poolkeeper.model.outcomes import Phase
+from poolkeeper.model.plans import Plan
+from poolkeeper.model.topology import TopicPartition
+from poolkeeper.planning import documents
+from poolkeeper.planning.gates import Health
+from poolkeeper.planning.throttles import Saved
+
+CHUNK_BYTES = 200 * 1024
+CHUNKS_MAX = 400  # 80 MiB compressed: 1,000,000 moves take about a tenth
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The run node. Times are milliseconds since 1970, rates bytes per second.
+
+    `step`: (move, index of the path's list) pairs of the request in flight, empty between stages.
+    `rates`: the throttle in force and, while it is being changed, the one before; empty without.
+    `ending`: why the run winds up: "", "finished", "stopped" or "replaced".
+    `version` is the node's data version and not part of the body.
+    """
+
+    plan: str
+    fingerprint: str
+    phase: Phase
+    digest: str
+    chunks: int
+    started_ms: int
+    stage: int = 0
+    step: tuple[tuple[int, int], ...] = ()
+    requested_ms: int = 0
+    attempts: int = 0
+    throttled_ms: int = 0
+    rates: tuple[int, ...] = ()
+    ending: str = ""
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What a run needs to be resumed by anybody: plan, saved throttles, damage at its start."""
+
+    plan: Plan
+    saved: Saved
+    baseline: Health
+
+
+def encode_run(run: Run) -> bytes:
+    """Encode the run node's body."""
+    body = {
+        "version": 1,
+        "plan": run.plan,
+        "fingerprint": run.fingerprint,
+        "phase": run.phase.name,
+        "digest": run.digest,
+        "chunks": run.chunks,
+        "started_ms": run.started_ms,
+        "stage": run.stage,
+        "step": run.step,
+        "requested_ms": run.requested_ms,
+        "attempts": run.attempts,
+        "throttled_ms": run.throttled_ms,
+        "rates": run.rates,
+        "ending": run.ending,
+    }
+    return json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
+
+
+def decode_run(data: bytes, version: int) -> Run:
+    """Decode the run node's body; keys of a later release are ignored."""
+    body = json.loads(data)
+    return Run(
+        plan=body["plan"],
+        fingerprint=body["fingerprint"],
+        phase=Phase[body["phase"]],
+        digest=body["digest"],
+        chunks=body["chunks"],
+        started_ms=body["started_ms"],
+        stage=body["stage"],
+        step=tuple((move, index) for move, index in body["step"]),
+        requested_ms=body["requested_ms"],
+        attempts=body["attempts"],
+        throttled_ms=body["throttled_ms"],
+        rates=tuple(body["rates"]),
+        ending=body["ending"],
+        version=version,
+    )
+
+
+def encode_document(document: Document) -> tuple[bytes, ...]:
+    """Encode to chunks; the same document gives the same bytes."""
+    body = {
+        "version": 1,
+        "plan": documents.to_json(document.plan),
+        "saved": {
+            "topics": {name: dict(values) for name, values in document.saved.topics.items()},
+            "brokers": {str(id_): dict(values) for id_, values in document.saved.brokers.items()},
+        },
+        "baseline": {
+            "under_replicated": sorted(document.baseline.under_replicated),
+            "under_min_isr": sorted(document.baseline.under_min_isr),
+        },
+    }
+    text = json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
+    packed = gzip.compress(text, compresslevel=6, mtime=0)
+    return tuple(packed[i : i + CHUNK_BYTES] for i in range(0, len(packed), CHUNK_BYTES))
+
+
+def digest_of(chunks: Sequence[bytes]) -> str:
+    """Return the digest that the run node keeps of its document."""
+    return hashlib.sha256(b"".join(chunks)).hexdigest()
+
+
+def decode_document(chunks: Sequence[bytes], digest: str) -> Document | None:
+    """Decode a document; `None` if chunks are missing or are another run's."""
+    if digest_of(chunks) != digest:
+        return None
+    body = json.loads(gzip.decompress(b"".join(chunks)))
+    saved = body["saved"]
+    return Document(
+        plan=documents.from_json(body["plan"]),
+        saved=Saved(saved["topics"], {int(id_): v for id_, v in saved["brokers"].items()}),
+        baseline=_health(body["baseline"]),
+    )
+
+
+def _health(body: Mapping[str, Any]) -> Health:
+    return Health(
+        frozenset(TopicPartition(topic, p) for topic, p in body["under_replicated"]),
+        frozenset(TopicPartition(topic, p) for topic, p in body["under_min_isr"]),
+    )

@@ -1,0 +1,1 @@
+"""Kafka's own algorithms, exactly: assignment, names, reassignment, throttles, elections, sizes."""

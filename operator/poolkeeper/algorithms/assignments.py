@@ -1,0 +1,207 @@
+"""How Kafka assigns replicas to brokers when it creates a topic or adds partitions to one.
+
+Let L be the list of N brokers, and (start, shift) two numbers that Kafka draws at random in [0, N),
+or takes from one fixed start index. Partition p (counted from the first one to assign) gets
+
+    first   = (p + start) mod N                     replica 0 is L[first]
+    replica j + 1 = L[(first + 1 + (shift + j) mod (N - 1)) mod N]
+
+and shift grows by one before every p > 0 that is a multiple of N, so that followers of one leader
+spread over all others.
+
+**With racks** (0.10.0 and later; every broker has one) L is the rack-alternated list: racks by
+name, the brokers of each ascending, one taken from each rack in turn. A walk k = 0, 1, 2, … goes
+over L[(first + 1 + (shift * K + k) mod (N - 1)) mod N], K being the number of racks, and never
+starts again within a partition. A candidate is taken if its rack holds no replica of the partition
+yet or all racks do, and if it does not hold one itself. One replica per rack as long as RF <= K.
+
+**Adding partitions** continues with p = the present count. start = shift = the index, in id order,
+of the first broker whose id is at least that of the first replica of partition 0, or 0. With racks
+the same number indexes the rack-alternated list: a quirk of Kafka's that is kept here. Kafka 0.8
+took the broker's id itself for the index.
+
+Kafka hands the brokers over in id order. `assign_replicas` takes them in the order given, as Kafka
+does; `add_partitions` sorts them.
+
+Same in Kafka 0.8 to 3.9, checked against the vectors of Kafka's own tests.
+"""
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from itertools import count
+
+from poolkeeper.errors import Refused
+
+Brokers = Sequence[tuple[int, str | None]]
+"""Broker ids with their racks, in id order."""
+
+Assignment = dict[int, tuple[int, ...]]
+"""Replicas by partition, the preferred leader first."""
+
+
+class RackMode(StrEnum):
+    """What to do where only some brokers have a rack."""
+
+    ENFORCED = "Enforced"
+    SAFE = "Safe"
+    DISABLED = "Disabled"
+
+
+def with_rack_mode(brokers: Brokers, mode: RackMode) -> list[tuple[int, str | None]]:
+    """The brokers as the mode sees them: `Safe` forgets all racks if one is missing.
+
+    `Disabled` always forgets them. `Enforced` keeps what is there; assigning then refuses a mix.
+    """
+    mixed = any(rack is None for _, rack in brokers)
+    if mode is RackMode.DISABLED or (mode is RackMode.SAFE and mixed):
+        return [(broker, None) for broker, _ in brokers]
+    return list(brokers)
+
+
+def rack_alternated(broker_racks: Mapping[int, str]) -> list[int]:
+    """Take one broker of each rack in turn: {0: a, 1: b, 2: b, 3: a, 4: a} → 0 1 3 2 4."""
+    by_rack: dict[str, list[int]] = {}
+    for broker in sorted(broker_racks):
+        by_rack.setdefault(broker_racks[broker], []).append(broker)
+    # Java orders text by UTF-16 code units, Python by code points.
+    racks = sorted(by_rack, key=lambda rack: rack.encode("utf-16-be", "surrogatepass"))
+    longest = max((len(members) for members in by_rack.values()), default=0)
+    return [
+        by_rack[rack][turn]
+        for turn in range(longest)
+        for rack in racks
+        if turn < len(by_rack[rack])
+    ]
+
+
+def assign_replicas(
+    brokers: Brokers,
+    partitions: int,
+    replication_factor: int,
+    *,
+    start: int,
+    shift: int,
+    first_partition: int = 0,
+) -> Assignment:
+    """Assign partitions `first_partition` … on as Kafka does, given its two random numbers.
+
+    Five brokers, RF 3, start and shift 0: p0 → 0 1 2, p1 → 1 2 3, p5 → 0 2 3. Kafka's fixed start
+    index i stands for start = shift = i. `Refused` where Kafka refuses: no partitions, no replicas,
+    more replicas than brokers, racks of some brokers only; also a broker named twice.
+    """
+    _check_request(brokers, partitions, replication_factor)
+    if min(start, shift, first_partition) < 0:
+        raise Refused(
+            f"start {start}, shift {shift} and partition {first_partition} must not be < 0"
+        )
+    racks = {broker: rack for broker, rack in brokers if rack is not None}
+    ring = rack_alternated(racks) if racks else [broker for broker, _ in brokers]
+    assignment: Assignment = {}
+    for partition in range(first_partition, first_partition + partitions):
+        if partition > 0 and partition % len(ring) == 0:
+            shift += 1
+        first = (partition + start) % len(ring)
+        if racks:
+            assignment[partition] = _across_racks(ring, racks, first, shift, replication_factor)
+        else:
+            followers = range(replication_factor - 1)
+            leader_first = [first, *(_after(first, shift + j, len(ring)) for j in followers)]
+            assignment[partition] = tuple(ring[index] for index in leader_first)
+    return assignment
+
+
+def add_partitions(
+    brokers: Brokers,
+    existing: Mapping[int, Sequence[int]],
+    new_total: int,
+    manual: Mapping[int, Sequence[int]] | None = None,
+    *,
+    start_at_broker_id: bool = False,
+) -> Assignment:
+    """The lists of the added partitions alone, Kafka's own or the checked manual ones.
+
+    Brokers 0 to 3, p0 on 1 2, growing to three: p1 → 2 0, p2 → 3 1. `start_at_broker_id`: as Kafka
+    0.8 did. `Refused`: partition 0 missing or ids with gaps, no growth, and manual lists that are
+    for other partitions, empty, of another RF than partition 0, or name a broker twice or an
+    absent one.
+    """
+    ordered = sorted(brokers, key=lambda broker: broker[0])
+    if 0 not in existing:
+        raise Refused("partition 0 is missing from the present assignment")
+    if set(existing) != set(range(len(existing))):
+        raise Refused(
+            f"partition ids must go from 0 to {len(existing) - 1}, have {sorted(existing)}"
+        )
+    if new_total <= len(existing):
+        raise Refused(f"{new_total} partitions: can only grow (expected above {len(existing)})")
+    if manual is not None:
+        added = range(len(existing), new_total)
+        return _checked_manual(manual, added, len(existing[0]), {broker for broker, _ in ordered})
+    if not existing[0]:
+        raise Refused("partition 0 has no replicas to take the replication factor from")
+    leader = existing[0][0]
+    index = next((index for index, (broker, _) in enumerate(ordered) if broker >= leader), 0)
+    start = leader if start_at_broker_id else index
+    return assign_replicas(
+        ordered,
+        new_total - len(existing),
+        len(existing[0]),
+        start=start,
+        shift=start,
+        first_partition=len(existing),
+    )
+
+
+def _after(first: int, step: int, brokers: int) -> int:
+    return (first + 1 + step % (brokers - 1)) % brokers
+
+
+def _across_racks(
+    ring: list[int], racks: Mapping[int, str], first: int, shift: int, replication_factor: int
+) -> tuple[int, ...]:
+    rack_count = len(set(racks.values()))
+    replicas = [ring[first]]
+    used = {racks[ring[first]]}
+    walk = count(shift * rack_count)
+    while len(replicas) < replication_factor:
+        broker = ring[_after(first, next(walk), len(ring))]
+        if broker not in replicas and (racks[broker] not in used or len(used) == rack_count):
+            replicas.append(broker)
+            used.add(racks[broker])
+    return tuple(replicas)
+
+
+def _check_request(brokers: Brokers, partitions: int, replication_factor: int) -> None:
+    ids = [broker for broker, _ in brokers]
+    if partitions <= 0:
+        raise Refused(f"{partitions} partitions (expected at least 1)")
+    if replication_factor <= 0:
+        raise Refused(f"replication factor {replication_factor} (expected at least 1)")
+    if replication_factor > len(ids):
+        raise Refused(
+            f"replication factor {replication_factor} (expected at most {len(ids)} brokers)"
+        )
+    if len(set(ids)) < len(ids):
+        raise Refused(f"brokers {sorted({i for i in ids if ids.count(i) > 1})} are named twice")
+    without = sorted(broker for broker, rack in brokers if rack is None)
+    if without and len(without) < len(ids):
+        raise Refused(f"brokers {without} have no rack (expected one for all brokers or for none)")
+
+
+def _checked_manual(
+    manual: Mapping[int, Sequence[int]], added: range, replication_factor: int, known: set[int]
+) -> Assignment:
+    if set(manual) != set(added):
+        raise Refused(f"lists for partitions {sorted(manual)} (expected for {list(added)})")
+    for partition, replicas in sorted(manual.items()):
+        absent = sorted(set(replicas) - known)
+        if not replicas:
+            raise Refused(f"partition {partition} has no replicas")
+        if len(set(replicas)) < len(replicas):
+            raise Refused(f"partition {partition} names a broker twice: {list(replicas)}")
+        if absent:
+            raise Refused(f"partition {partition} names brokers that are absent: {absent}")
+        if len(replicas) != replication_factor:
+            expected = f"(expected {replication_factor}, as partition 0)"
+            raise Refused(f"partition {partition} has {len(replicas)} replicas {expected}")
+    return {partition: tuple(manual[partition]) for partition in added}

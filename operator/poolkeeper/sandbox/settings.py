@@ -107,6 +107,7 @@ def zookeeper_command(java: str, jars: Path, heap_mib: int, config: Path) -> tup
     return (
         *_java(java, heap_mib),
         "-Dzookeeper.forceSync=no",
+        "-Dzookeeper.preAllocSize=1024",  # KiB; the log is read whole, over and over
         *("-cp", f"{jars}/*", "org.apache.zookeeper.server.quorum.QuorumPeerMain", str(config)),
     )
 

@@ -1,0 +1,90 @@
+# Every target does its own set-up; what is done already costs well under a second.
+#
+#   make demo    the guided tour on real brokers        make lint    style, types, import contracts
+#   make test    lint and all tests                     make lock    renew requirements/*.txt
+#   make unit    tests without servers                  make clean   remove what was built and brought
+#   make soak    tests that run for minutes             make bench   tables of figures
+#
+# Needs Python 3.11 or later; the tests of real servers and the demo also need Java 17 and Maven.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := test
+.DELETE_ON_ERROR:
+.PHONY: setup demo test unit bench soak lint check lock clean
+
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+WORKERS ?= 2
+
+# The locks are made for the first of these; later ones install the same files.
+INTERPRETERS := python3.11 python3.12 python3.13 python3
+PYTHON ?= $(firstword $(foreach name,$(INTERPRETERS),$(shell $(name) -c \
+  'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(name))))
+
+setup: .venv/.dev
+
+.venv/bin/python:
+	@if [ -z "$(PYTHON)" ]; then \
+	  echo "no Python 3.11 or later with venv: apt-get install python3 python3-venv" >&2; exit 1; fi
+	@echo "making .venv with $(PYTHON)"
+	@$(PYTHON) -m venv .venv
+
+# Stamps: the demo must not wait for the tools of development.
+.venv/.core: requirements/core.txt pyproject.toml | .venv/bin/python
+	@echo "installing requirements/core.txt"
+	@$(PIP) install --require-hashes -r requirements/core.txt
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv/.dev: requirements/dev.txt .venv/.core
+	@echo "installing requirements/dev.txt"
+	@$(PIP) install --require-hashes -r requirements/dev.txt
+	@touch $@
+
+.venv/.fleet: requirements/fleet.txt .venv/.dev
+	@echo "installing requirements/fleet.txt"
+	@$(PIP) install --require-hashes -r requirements/fleet.txt
+	@touch $@
+
+demo: .venv/.core
+	@$(BIN)/python examples/demo/demo.py
+
+lint: .venv/.dev
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+# One run of pytest, so that its summary is the last line; a file's tests share a worker's servers.
+test: lint
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile
+
+unit: .venv/.dev
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --ignore tests/real
+
+soak: .venv/.dev
+	@$(BIN)/python -m pytest -q -m soak
+
+bench: .venv/.dev
+	@$(BIN)/python tests/bench/run.py
+
+check: lint unit
+
+LOCK := $(BIN)/pip-compile --quiet --strip-extras --generate-hashes --allow-unsafe --no-header \
+  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --resolver backtracking \
+  --constraint requirements/constraints.txt
+
+# Each lock agrees with the one before it, so that all can be installed together.
+lock: .venv/.dev
+	@$(LOCK) $(UPGRADE) --build-deps-for editable -o requirements/core.txt pyproject.toml
+	@$(LOCK) $(UPGRADE) -c requirements/core.txt --extra dev -o requirements/dev.txt pyproject.toml
+	@$(LOCK) $(UPGRADE) -c requirements/dev.txt --extra fleet -o requirements/fleet.txt pyproject.toml
+
+# Sandboxes that were left up on purpose have their data in .cache.
+clean:
+	@if [ -x $(BIN)/python ] && [ -d .cache/sandboxes ]; then \
+	  $(BIN)/python -c 'from poolkeeper import sandbox; sandbox.take_down_all()'; fi
+	@rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis \
+	  .benchmarks build dist
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

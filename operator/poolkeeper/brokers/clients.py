@@ -1,0 +1,105 @@
+"""Opening and ending connections to brokers, and what their failures mean.
+
+kafka-python tries a bootstrap server again and again until its deadline, whatever the reason, and
+then tells none. So the servers are knocked at first: where nobody listens, that is said at once.
+"""
+
+import contextlib
+import socket
+import time
+from collections.abc import Iterator, Mapping, Sequence
+
+from kafka import errors as kafka_errors
+from kafka.admin import KafkaAdminClient
+from kafka.net.compat import KafkaNetClient
+
+from poolkeeper.errors import Unavailable
+
+DEFAULT_PORT = 9092
+
+
+def connected(
+    bootstrap: Sequence[str], settings: Mapping[str, object], deadline_s: float
+) -> KafkaAdminClient:
+    """Open a client, or raise Unavailable, within `deadline_s`.
+
+    `bootstrap` holds `host:port`s; `settings` are kafka-python's, for security.
+    """
+    deadline = time.monotonic() + deadline_s
+    _knock(bootstrap, deadline)
+    left_ms = max(1, int((deadline - time.monotonic()) * 1000))
+    made: list[KafkaNetClient] = []
+
+    def net_client(**configs: object) -> KafkaNetClient:
+        made.append(KafkaNetClient(**configs))
+        return made[-1]
+
+    try:
+        return KafkaAdminClient(
+            bootstrap_servers=list(bootstrap),
+            bootstrap_timeout_ms=left_ms,
+            request_timeout_ms=max(1, int(deadline_s * 1000)),
+            reconnect_backoff_max_ms=1000,
+            client_id="poolkeeper",
+            kafka_client=net_client,
+            **settings,
+        )
+    except (kafka_errors.KafkaError, OSError, ValueError) as error:
+        for client in made:
+            client.close()
+            client._net.stop()  # its constructor started the thread, and nobody else ends it
+        raise Unavailable(f"brokers at {','.join(bootstrap)}: {reason(error)}") from error
+
+
+@contextlib.contextmanager
+def translated(what: str) -> Iterator[None]:
+    """Turn the library's errors into Unavailable, naming `what` was asked."""
+    try:
+        yield
+    except (kafka_errors.KafkaError, OSError, RuntimeError) as error:
+        raise Unavailable(f"{what}: {reason(error)}") from error
+
+
+def reason(error: BaseException) -> str:
+    """Say in words what a failure of the library means for the person who reads it."""
+    match error:
+        case kafka_errors.SaslAuthenticationFailedError():
+            return "the credentials are wrong"
+        case kafka_errors.AuthorizationError():
+            return "these credentials lack the right for it"
+        case kafka_errors.IncompatibleBrokerVersion():
+            return "this version of Kafka cannot tell"
+        case kafka_errors.UnknownBrokerIdError():
+            return "the other brokers do not know it"
+        case kafka_errors.KafkaTimeoutError() | kafka_errors.RequestTimedOutError():
+            return "no answer in time"
+        case kafka_errors.KafkaConnectionError() | kafka_errors.NodeNotReadyError():
+            return f"cannot connect ({_detail(error)})"
+        case _:
+            return str(error) or type(error).__name__
+
+
+def address(server: str) -> tuple[str, int]:
+    """Split `host:port` or `[::1]:port`; the port is 9092 where none is said."""
+    host, colon, port = server.rpartition(":")
+    if not colon or not port.isdigit():
+        host, port = server, str(DEFAULT_PORT)
+    return host.strip("[]"), int(port)
+
+
+def _knock(bootstrap: Sequence[str], deadline: float) -> None:
+    """Return as soon as one server accepts a connection."""
+    refusals = []
+    for server in bootstrap:
+        left_s = deadline - time.monotonic()
+        try:
+            socket.create_connection(address(server), timeout=max(0.05, left_s)).close()
+        except OSError as error:
+            refusals.append(f"{server}: {error.strerror or error}")
+        else:
+            return
+    raise Unavailable(f"no broker answers ({'; '.join(refusals)})")
+
+
+def _detail(error: BaseException) -> str:
+    return " ".join(str(argument) for argument in error.args) or "closed"

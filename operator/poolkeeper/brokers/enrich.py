@@ -1,0 +1,106 @@
+"""What ZooKeeper told about a cluster, completed by what its brokers tell: sizes and versions.
+
+Brokers may be slow, down or forbidden; then the cluster stays as it was where they are silent, and
+a sentence says so. Nothing that ZooKeeper told is overwritten.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from poolkeeper.brokers.protocol import Brokers
+from poolkeeper.brokers.security import BrokerCredentials
+from poolkeeper.brokers.sizes import Sizes
+from poolkeeper.errors import Unavailable
+from poolkeeper.model.specs import Tls
+from poolkeeper.model.topology import Broker, Cluster, Partition, Topic, TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Enriched:
+    """The completed cluster, the answers it was completed with, and what is missing, in words."""
+
+    cluster: Cluster
+    sizes: Sizes
+    warnings: tuple[str, ...] = ()
+
+
+def enriched(cluster: Cluster, brokers: Brokers, deadline_s: float) -> Enriched:
+    """Ask all live brokers within `deadline_s` for sizes, and for versions if none is known."""
+    deadline = time.monotonic() + deadline_s
+    sizes = brokers.sizes(cluster.brokers, deadline_s)
+    warnings = [
+        f"broker {broker} does not tell sizes: {why}" for broker, why in sizes.failures.items()
+    ]
+    warnings += _offline(sizes)
+    version = cluster.kafka_version
+    if version is None:
+        reachable = [broker for broker in cluster.brokers if broker not in sizes.failures]
+        asked = reachable or list(cluster.brokers)
+        versions = brokers.versions(asked, max(1.0, deadline - time.monotonic()))
+        version = versions.lowest
+        if len(set(versions.releases.values())) > 1:
+            warnings.append(f"brokers run different versions; the lowest, {version}, counts")
+    return Enriched(
+        with_sizes(replace(cluster, kafka_version=version), sizes), sizes, tuple(warnings)
+    )
+
+
+def if_reachable(
+    cluster: Cluster,
+    bootstrap: Sequence[str],
+    credentials: BrokerCredentials | None,
+    tls: Tls | None,
+    deadline_s: float,
+) -> Enriched:
+    """Connect, ask and disconnect; brokers that cannot be reached at all are one warning."""
+    try:
+        with Brokers.open(bootstrap, credentials, tls, deadline_s) as brokers:
+            return enriched(cluster, brokers, deadline_s)
+    except Unavailable as error:
+        return Enriched(cluster, Sizes({}), (f"no sizes are known: {error}",))
+
+
+def with_sizes(cluster: Cluster, sizes: Sizes) -> Cluster:
+    """Fill sizes (the largest known replica's) and log directories in; unknown stays unknown."""
+    if not sizes.logs:
+        return cluster
+    return replace(
+        cluster,
+        brokers={n: _broker(broker, sizes) for n, broker in cluster.brokers.items()},
+        topics={name: _topic(topic, sizes) for name, topic in cluster.topics.items()},
+    )
+
+
+def _broker(broker: Broker, sizes: Sizes) -> Broker:
+    logs = sizes.logs.get(broker.id)
+    return replace(broker, log_dirs=logs.log_dirs) if logs else broker
+
+
+def _topic(topic: Topic, sizes: Sizes) -> Topic:
+    return replace(
+        topic, partitions=tuple(_partition(topic.name, p, sizes) for p in topic.partitions)
+    )
+
+
+def _partition(topic: str, partition: Partition, sizes: Sizes) -> Partition:
+    name = TopicPartition(topic, partition.partition)
+    log_dirs: dict[int, str] = {}
+    largest: int | None = None
+    for broker in partition.replicas:
+        logs = sizes.logs.get(broker)
+        held = logs.held.get(name) if logs else None
+        if held is not None:
+            log_dirs[broker] = held.log_dir
+            largest = held.size_bytes if largest is None else max(largest, held.size_bytes)
+    known: Mapping[int, str] | None = log_dirs or partition.log_dirs
+    size = partition.size_bytes if largest is None else largest
+    return partition._replace(size_bytes=size, log_dirs=known)
+
+
+def _offline(sizes: Sizes) -> list[str]:
+    return [
+        f"broker {broker}: log directory {path} is offline ({why})"
+        for broker, logs in sizes.logs.items()
+        for path, why in logs.offline.items()
+    ]

@@ -1,0 +1,225 @@
+"""Questions to brokers. Reads only: nothing here changes a cluster.
+
+Log directories and a broker's config are known to that broker alone, so these questions go to each
+one by itself, side by side, all under one deadline. A topic's config is known to every broker.
+
+Kafka 2.0 hides the value of a broker's throttle rate (it takes it for a secret) but says that one
+is set; from 2.8 on it is shown. That is the difference between `None` and an answer in
+`throttle_settled`.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self, TypeVar
+
+from kafka import errors as kafka_errors
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
+
+from poolkeeper.brokers import clients, security
+from poolkeeper.brokers.sizes import BrokerLogs, Sizes, from_answer
+from poolkeeper.errors import Unavailable
+from poolkeeper.model.specs import Tls
+
+Answer = TypeVar("Answer")
+
+DEADLINE_S = 10.0
+AT_ONCE = 16
+TOPICS_PER_REQUEST = 200
+RETRY_PAUSE_S = 0.1
+RETRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One config key as in force: `source` as Kafka names it, `value` None where it is hidden."""
+
+    value: str | None
+    source: str
+
+    @property
+    def dynamic(self) -> bool:
+        """Whether it comes from the broker's or the topic's own config in ZooKeeper."""
+        return self.source in ("DYNAMIC_BROKER_CONFIG", "DYNAMIC_TOPIC_CONFIG")
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """The release of each broker that answered, as `2.8`, and why the others did not."""
+
+    releases: Mapping[int, str]
+    failures: Mapping[int, str]
+
+    @property
+    def lowest(self) -> str | None:
+        """The oldest release in the cluster: what all of its brokers can do."""
+        return min(self.releases.values(), key=_release_order, default=None)
+
+
+class Brokers:
+    """A connection to a cluster's brokers. Safe for several threads; close it, or use `with`."""
+
+    def __init__(self, client: KafkaAdminClient) -> None:
+        self._client = client
+
+    @classmethod
+    def open(
+        cls,
+        bootstrap: Sequence[str],
+        credentials: security.BrokerCredentials | None = None,
+        tls: Tls | None = None,
+        deadline_s: float = DEADLINE_S,
+    ) -> Self:
+        """Connect to a cluster by any of its servers (`host:port`); raises Unavailable."""
+        settings = security.settings(credentials, tls)
+        return cls(clients.connected(bootstrap, settings, deadline_s))
+
+    def close(self) -> None:
+        """End all connections; questions that still wait fail at once."""
+        self._client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def ids(self) -> tuple[int, ...]:
+        """Return the ids of the live brokers, as the brokers tell; raises Unavailable."""
+        with clients.translated("describing the cluster"):
+            described = self._client.describe_cluster()
+        return tuple(sorted(broker["broker_id"] for broker in described["brokers"]))
+
+    def sizes(self, brokers: Iterable[int], deadline_s: float = DEADLINE_S) -> Sizes:
+        """Ask each broker for its log directories and what is in them (Kafka 2.0 and later).
+
+        Never raises: who does not answer in time is named in the result.
+        """
+        answers, failures = self._each(brokers, self._logs, deadline_s)
+        return Sizes(answers, failures)
+
+    def versions(self, brokers: Iterable[int], deadline_s: float = DEADLINE_S) -> Versions:
+        """Ask each broker which requests it understands, and tell its release from that.
+
+        Never raises: who does not answer in time is named in the result.
+        """
+        answers, failures = self._each(brokers, self._release, deadline_s)
+        return Versions(answers, failures)
+
+    def topic_configs(self, topics: Iterable[str]) -> Mapping[str, Mapping[str, Setting]]:
+        """Return every config key in force of each topic, defaults included; raises Unavailable.
+
+        A topic that the brokers do not know is absent.
+        """
+        names = sorted(topics)
+        found: dict[str, Mapping[str, Setting]] = {}
+        for first in range(0, len(names), TOPICS_PER_REQUEST):
+            batch = names[first : first + TOPICS_PER_REQUEST]
+            found |= self._configs(ConfigResourceType.TOPIC, batch)
+        return found
+
+    def broker_config(self, broker: int) -> Mapping[str, Setting]:
+        """Return every config key in force on a broker, as it sees it; raises Unavailable."""
+        found = self._configs(ConfigResourceType.BROKER, [str(broker)])
+        if str(broker) not in found:
+            raise Unavailable(f"broker {broker} does not show its config")
+        return found[str(broker)]
+
+    def throttle_settled(self, broker: int, expected: Mapping[str, str | None]) -> bool | None:
+        """Tell whether a broker works with these dynamic values; `None` means not set.
+
+        Returns None where the broker says that a value is set, but not which (Kafka 2.0). A broker
+        takes a change over within a tenth of a second of its notification. Raises Unavailable.
+        """
+        return settled(self.broker_config(broker), expected)
+
+    def _each(
+        self, brokers: Iterable[int], question: Callable[[int], Answer], deadline_s: float
+    ) -> tuple[dict[int, Answer], dict[int, str]]:
+        """Ask side by side; return answers and failures by broker, in ascending order."""
+        answers: dict[int, Answer] = {}
+        failures: dict[int, str] = {}
+        deadline = time.monotonic() + deadline_s
+        pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="brokers")
+        asked = {
+            broker: pool.submit(_persistently, question, broker, deadline)
+            for broker in sorted(set(brokers))
+        }
+        wait(asked.values(), timeout=deadline_s)
+        # A thread that still waits is let go: its request ends with its own timeout, or with close.
+        pool.shutdown(wait=False, cancel_futures=True)
+        for broker, future in asked.items():
+            if not future.done() or future.cancelled():
+                failures[broker] = "no answer in time"
+                continue
+            try:
+                answers[broker] = future.result()
+            except (kafka_errors.KafkaError, Unavailable, OSError, RuntimeError) as error:
+                failures[broker] = clients.reason(error)
+        return answers, failures
+
+    def _logs(self, broker: int) -> BrokerLogs:
+        [answer] = self._client.describe_log_dirs(brokers=[broker])
+        if not answer["log_dirs"]:
+            # The library drops the answer's error code; a broker without any directory cannot be.
+            raise Unavailable("these credentials lack the right to describe the cluster")
+        return from_answer(answer["log_dirs"])
+
+    def _release(self, broker: int) -> str:
+        return str(self._client.get_broker_version_data(broker).broker_version_str)
+
+    def _configs(
+        self, kind: ConfigResourceType, names: Sequence[str]
+    ) -> dict[str, Mapping[str, Setting]]:
+        with clients.translated(f"describing the config of {kind.name.lower()} {names[0]}"):
+            found = self._client.describe_configs(
+                [ConfigResource(kind, name) for name in names], config_filter="all"
+            )
+        return {
+            name: {
+                key: Setting(entry["value"], entry["config_source"])
+                for key, entry in entries.items()
+            }
+            for name, entries in found.get(kind.name.lower(), {}).items()
+            if entries  # empty is how the library shows that this one was refused
+        }
+
+
+def settled(config: Mapping[str, Setting], expected: Mapping[str, str | None]) -> bool | None:
+    """Compare a broker's config with dynamic values that it shall have; see `throttle_settled`."""
+    told = True
+    for key, value in expected.items():
+        found = config.get(key)
+        if found is None or not found.dynamic:
+            if value is not None:
+                return False
+        elif value is None:
+            return False
+        elif found.value is None:
+            told = False
+        elif found.value != value:
+            return False
+    return True if told else None
+
+
+def _persistently(question: Callable[[int], Answer], broker: int, deadline: float) -> Answer:
+    """Ask again where the library only waits out its pause after a lost connection."""
+    for _ in range(RETRIES):
+        try:
+            return question(broker)
+        except kafka_errors.NodeNotReadyError:
+            if time.monotonic() + RETRY_PAUSE_S > deadline:
+                raise
+            time.sleep(RETRY_PAUSE_S)
+    return question(broker)
+
+
+def _release_order(release: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in release.split("."))

@@ -1,0 +1,56 @@
+"""How a client proves who it is to brokers, and how it knows them.
+
+| credentials | tls | Kafka's name |
+|---|---|---|
+| no | no | PLAINTEXT |
+| no | yes | SSL; a certificate of ours is an identity as well |
+| yes | no | SASL_PLAINTEXT |
+| yes | yes | SASL_SSL |
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from poolkeeper.model.specs import Tls
+
+
+class Mechanism(StrEnum):
+    """The SASL mechanisms that take a user and a password."""
+
+    PLAIN = "PLAIN"
+    SCRAM_SHA_256 = "SCRAM-SHA-256"
+    SCRAM_SHA_512 = "SCRAM-SHA-512"
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerCredentials:
+    """A user of Kafka; the password is in no representation."""
+
+    username: str
+    password: str = field(repr=False)
+    mechanism: Mechanism = Mechanism.PLAIN
+
+
+def settings(credentials: BrokerCredentials | None, tls: Tls | None) -> dict[str, object]:
+    """Return what the client library has to be told, by the table above."""
+    found: dict[str, object] = {"security_protocol": _protocol(credentials, tls)}
+    if credentials is not None:
+        found |= {
+            "sasl_mechanism": credentials.mechanism.value,
+            "sasl_plain_username": credentials.username,
+            "sasl_plain_password": credentials.password,
+        }
+    if tls is not None:
+        found |= {
+            "ssl_cafile": tls.ca,
+            "ssl_certfile": tls.certificate,
+            "ssl_keyfile": tls.key,
+            "ssl_check_hostname": True,
+        }
+    return found
+
+
+def _protocol(credentials: BrokerCredentials | None, tls: Tls | None) -> str:
+    if credentials is None:
+        return "PLAINTEXT" if tls is None else "SSL"
+    return "SASL_PLAINTEXT" if tls is None else "SASL_SSL"

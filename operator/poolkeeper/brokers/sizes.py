@@ -1,0 +1,118 @@
+"""What brokers say about the logs they hold, as values, and what follows from it.
+
+A replica that moves between directories of its broker has two logs: the current one and the
+*future* one, which takes over when it has caught up. Only the current log is the replica's size. A
+broker that has not answered is in `failures`, never an empty entry in `logs`: unknown is not zero.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from poolkeeper.model.topology import LogDir, TopicPartition
+
+
+class Held(NamedTuple):
+    """One log of a replica: its size, its directory, and by how many offsets it lags behind."""
+
+    size_bytes: int
+    log_dir: str
+    lag: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerLogs:
+    """All logs of one broker: `held` are current, `future` ones are being copied on the broker.
+
+    `offline` names directories that the broker cannot read, with the reason.
+    """
+
+    log_dirs: Mapping[str, LogDir]
+    held: Mapping[TopicPartition, Held]
+    future: Mapping[TopicPartition, Held] = field(default_factory=dict)
+    offline: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The answers of all brokers asked, and why the others gave none; both by broker id."""
+
+    logs: Mapping[int, BrokerLogs]
+    failures: Mapping[int, str] = field(default_factory=dict)
+
+    def of(self, partition: TopicPartition, broker: int) -> int | None:
+        """Return the size of one replica in bytes; None if its broker is silent or has none."""
+        logs = self.logs.get(broker)
+        held = logs.held.get(partition) if logs else None
+        return held.size_bytes if held else None
+
+    def largest(self, partition: TopicPartition, brokers: Iterable[int]) -> int | None:
+        """Return the size of the largest known replica in bytes."""
+        known = (self.of(partition, broker) for broker in brokers)
+        return max((size for size in known if size is not None), default=None)
+
+
+class Copied(NamedTuple):
+    """How much of a copy is there, and how much it will be, in bytes."""
+
+    done_bytes: int
+    total_bytes: int
+
+
+def copied(
+    sizes: Sizes, partition: TopicPartition, sources: Iterable[int], adding: Iterable[int]
+) -> Copied | None:
+    """Tell how far a move is, by the logs of its new replicas against the largest of the old ones.
+
+    Source 100 bytes, two new replicas with 40 and 110: Copied(140, 200), for a replica that was
+    compacted less is not more than done. None if no source is known. A new replica without a log,
+    or on a broker that is silent, counts as not begun.
+    """
+    whole = sizes.largest(partition, sources)
+    if whole is None:
+        return None
+    parts = [sizes.of(partition, broker) or 0 for broker in adding]
+    return Copied(sum(min(part, whole) for part in parts), whole * len(parts))
+
+
+def from_answer(answer: Iterable[Mapping[str, object]]) -> BrokerLogs:
+    """Read one broker's list of directories, in the shape of DescribeLogDirs.
+
+    Kafka 2.8 lists topics without partitions when asked for others; they leave no trace here.
+    Sizes of volumes are -1, or absent, before Kafka 3.3.
+    """
+    log_dirs: dict[str, LogDir] = {}
+    held: dict[TopicPartition, Held] = {}
+    future: dict[TopicPartition, Held] = {}
+    offline: dict[str, str] = {}
+    for directory in answer:
+        path = str(directory["log_dir"])
+        code = _integer(directory["error_code"])
+        if code:
+            offline[path] = f"error {code}"
+            continue
+        log_dirs[path] = LogDir(
+            _known(directory.get("total_bytes")), _known(directory.get("usable_bytes"))
+        )
+        for name, log in _logs(directory):
+            replica = TopicPartition(name, _integer(log["partition_index"]))
+            entry = Held(_integer(log["partition_size"]), path, _integer(log["offset_lag"]))
+            (future if log["is_future_key"] else held)[replica] = entry
+    return BrokerLogs(log_dirs, held, future, offline)
+
+
+def _logs(directory: Mapping[str, object]) -> Iterable[tuple[str, Mapping[str, object]]]:
+    topics = directory["topics"]
+    assert isinstance(topics, list)
+    for topic in topics:
+        for log in topic["partitions"]:
+            yield topic["name"], log
+
+
+def _integer(value: object) -> int:
+    assert isinstance(value, int)
+    return value
+
+
+def _known(value: object) -> int | None:
+    return value if isinstance(value, int) and value >= 0 else None

@@ -1,0 +1,57 @@
+import socket
+
+import pytest
+from kafka import errors as kafka_errors
+
+from poolkeeper.brokers import clients
+from poolkeeper.errors import Unavailable
+
+
+@pytest.mark.parametrize(
+    ("server", "expected"),
+    [
+        pytest.param("h:9093", ("h", 9093), id="host-and-port"),
+        pytest.param("h", ("h", 9092), id="the-usual-port"),
+        pytest.param("[::1]:9093", ("::1", 9093), id="ipv6-with-port"),
+    ],
+)
+def test_address(server, expected):
+    assert clients.address(server) == expected
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        pytest.param(
+            kafka_errors.SaslAuthenticationFailedError(), "the credentials are wrong", id="sasl"
+        ),
+        pytest.param(
+            kafka_errors.ClusterAuthorizationFailedError(),
+            "these credentials lack the right for it",
+            id="acl",
+        ),
+        pytest.param(kafka_errors.KafkaTimeoutError(), "no answer in time", id="timeout"),
+        pytest.param(
+            kafka_errors.KafkaConnectionError("111 ECONNREFUSED"),
+            "cannot connect (111 ECONNREFUSED)",
+            id="refused",
+        ),
+        pytest.param(
+            kafka_errors.UnknownBrokerIdError(7), "the other brokers do not know it", id="unknown"
+        ),
+        pytest.param(
+            kafka_errors.IncompatibleBrokerVersion("…"),
+            "this version of Kafka cannot tell",
+            id="too-old",
+        ),
+    ],
+)
+def test_reasons_in_words(error, expected):
+    assert clients.reason(error) == expected
+
+
+def test_a_server_that_never_answers_is_unavailable_at_the_deadline():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        server = f"127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(Unavailable, match=f"brokers at {server}: no answer in time"):
+            clients.connected([server], {}, deadline_s=0.5)

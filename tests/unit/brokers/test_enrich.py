@@ -1,0 +1,87 @@
+from poolkeeper.brokers import enrich
+from poolkeeper.brokers.enrich import Enriched, if_reachable, with_sizes
+from poolkeeper.brokers.protocol import Versions
+from poolkeeper.brokers.sizes import BrokerLogs, Held, Sizes
+from poolkeeper.model.topology import (
+    Broker,
+    Cluster,
+    LogDir,
+    Partition,
+    Topic,
+    TopicPartition,
+)
+
+T0 = TopicPartition("t", 0)
+LOGS = BrokerLogs({"/d1": LogDir(100, 50)}, {T0: Held(10, "/d1")})
+LARGER = BrokerLogs({"/d2": LogDir()}, {T0: Held(30, "/d2")})
+
+
+def cluster(brokers=(1, 2), version=None, **partition):
+    return Cluster(
+        name="main",
+        brokers={n: Broker(n) for n in brokers},
+        topics={"t": Topic("t", (Partition(0, (1, 2), **partition),))},
+        kafka_version=version,
+    )
+
+
+class Answers:
+    """Stands where brokers would: gives what it was made with."""
+
+    def __init__(self, sizes, versions=None):
+        self._sizes = sizes
+        self._versions = versions
+
+    def sizes(self, brokers, deadline_s):
+        return self._sizes
+
+    def versions(self, brokers, deadline_s):
+        assert self._versions is not None, "the version was known"
+        return self._versions
+
+
+def test_sizes_and_directories_are_filled_in_where_brokers_answered():
+    found = with_sizes(cluster(size_bytes=5), Sizes({1: LOGS, 2: LARGER}))
+    assert found == Cluster(
+        name="main",
+        brokers={
+            1: Broker(1, log_dirs={"/d1": LogDir(100, 50)}),
+            2: Broker(2, log_dirs={"/d2": LogDir()}),
+        },
+        topics={
+            "t": Topic("t", (Partition(0, (1, 2), size_bytes=30, log_dirs={1: "/d1", 2: "/d2"}),))
+        },
+    )
+
+
+def test_what_is_not_answered_stays_as_it_was():
+    before = cluster(size_bytes=5, log_dirs={1: "/old"})
+    assert with_sizes(before, Sizes({}, {1: "no answer in time"})) == before
+    assert with_sizes(before, Sizes({1: BrokerLogs({}, {})})).topics == before.topics
+
+
+def test_silent_brokers_and_offline_directories_are_warnings():
+    sick = BrokerLogs({}, {}, offline={"/d1": "error 57"})
+    sizes = Sizes({1: sick}, {2: "no answer in time"})
+    found = enrich.enriched(cluster(version="2.8"), Answers(sizes), deadline_s=1)
+    assert found.warnings == (
+        "broker 2 does not tell sizes: no answer in time",
+        "broker 1: log directory /d1 is offline (error 57)",
+    )
+
+
+def test_the_lowest_version_counts_and_the_mixture_is_said():
+    answers = Answers(Sizes({1: LOGS, 2: LARGER}), Versions({1: "2.8", 2: "0.10.2"}, {}))
+    found = enrich.enriched(cluster(), answers, deadline_s=1)
+    assert found.cluster.kafka_version == "0.10.2"
+    assert found.warnings == ("brokers run different versions; the lowest, 0.10.2, counts",)
+
+
+def test_brokers_that_nobody_can_reach_are_one_warning():
+    before = cluster()
+    # Port 1 is reserved: nothing listens there.
+    assert if_reachable(before, ("127.0.0.1:1",), None, None, deadline_s=2) == Enriched(
+        before,
+        Sizes({}),
+        ("no sizes are known: no broker answers (127.0.0.1:1: Connection refused)",),
+    )

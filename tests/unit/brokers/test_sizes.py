@@ -1,0 +1,100 @@
+import pytest
+
+from poolkeeper.brokers.sizes import BrokerLogs, Copied, Held, Sizes, copied, from_answer
+from poolkeeper.model.topology import LogDir, TopicPartition
+
+T0 = TopicPartition("t", 0)
+T1 = TopicPartition("t", 1)
+
+
+def directory(path, *topics, error_code=0, **volume):
+    return {"error_code": error_code, "log_dir": path, "topics": list(topics), **volume}
+
+
+def topic(name, *partitions):
+    keys = ("partition_index", "partition_size", "offset_lag", "is_future_key")
+    return {"name": name, "partitions": [dict(zip(keys, p, strict=True)) for p in partitions]}
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        pytest.param([], BrokerLogs({}, {}), id="nothing"),
+        pytest.param(
+            [directory("/d1", topic("t", (0, 100, 0, False), (1, 7, 3, False)))],
+            BrokerLogs({"/d1": LogDir()}, {T0: Held(100, "/d1"), T1: Held(7, "/d1", lag=3)}),
+            id="volumes-are-unknown-before-3.3",
+        ),
+        pytest.param(
+            [directory("/d1", total_bytes=-1, usable_bytes=-1)],
+            BrokerLogs({"/d1": LogDir()}, {}),
+            id="a-negative-volume-is-unknown-too",
+        ),
+        pytest.param(
+            [directory("/d1", total_bytes=50, usable_bytes=0)],
+            BrokerLogs({"/d1": LogDir(50, 0)}, {}),
+            id="a-full-volume-is-known",
+        ),
+        pytest.param(
+            [
+                directory("/d1", topic("t", (0, 100, 0, False))),
+                directory("/d2", topic("t", (0, 40, 400, True))),
+            ],
+            BrokerLogs(
+                {"/d1": LogDir(), "/d2": LogDir()},
+                {T0: Held(100, "/d1")},
+                {T0: Held(40, "/d2", lag=400)},
+            ),
+            id="a-future-log-is-not-the-replica",
+        ),
+        pytest.param(
+            [directory("/d1", error_code=57), directory("/d2")],
+            BrokerLogs({"/d2": LogDir()}, {}, offline={"/d1": "error 57"}),
+            id="an-offline-directory-is-named",
+        ),
+        pytest.param(
+            [directory("/d1", topic("other"))],
+            BrokerLogs({"/d1": LogDir()}, {}),
+            id="a-topic-without-partitions-leaves-no-trace",
+        ),
+    ],
+)
+def test_reading_one_brokers_answer(answer, expected):
+    assert from_answer(answer) == expected
+
+
+def sizes(**by_broker):
+    return Sizes(
+        {
+            int(broker[1:]): BrokerLogs({}, {} if size is None else {T0: Held(size, "/d1")})
+            for broker, size in by_broker.items()
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("known", "brokers", "expected"),
+    [
+        pytest.param(sizes(b1=10, b2=30), [1, 2], 30, id="the-largest-counts"),
+        pytest.param(sizes(b1=10, b2=30), [1], 10, id="only-of-the-replicas-named"),
+        pytest.param(sizes(b1=10, b2=None), [1, 2], 10, id="a-broker-without-the-replica"),
+        pytest.param(sizes(b1=0), [1], 0, id="empty-is-known"),
+        pytest.param(sizes(), [1], None, id="a-silent-broker-is-unknown"),
+    ],
+)
+def test_largest_replica(known, brokers, expected):
+    assert known.largest(T0, brokers) == expected
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        pytest.param(sizes(b1=100, b3=40, b4=110), Copied(140, 200), id="never-more-than-whole"),
+        pytest.param(sizes(b1=100, b3=40), Copied(40, 200), id="a-replica-not-begun"),
+        pytest.param(sizes(b1=100, b3=None, b4=None), Copied(0, 200), id="none-begun"),
+        pytest.param(sizes(b1=0, b3=0, b4=0), Copied(0, 0), id="an-empty-partition"),
+        pytest.param(sizes(b3=40, b4=40), None, id="no-source-is-known"),
+    ],
+)
+def test_how_far_a_copy_is(known, expected):
+    assert copied(known, T0, sources=[1], adding=[3, 4]) == expected

@@ -62,7 +62,8 @@ def check(key: str, value: str, version: Version) -> str | None:
     for release in releases(version):
         problem = row.kinds.at(release).problem(value, release)
         if problem:
-            return f"{problem} by Kafka {release}" if isinstance(version, VersionRange) else problem
+            inferred = isinstance(version, VersionRange)
+            return f"for Kafka {release}: {problem}" if inferred else problem
     return None
 
 

@@ -92,7 +92,7 @@ _ROWS = (
     _key(
         "cleanup.policy",
         "0.8.1",
-        Choice((*_POLICIES, "")),
+        Choice(_POLICIES),
         "delete",
         {"0.10.1": Choices(_POLICIES)},
     ),
@@ -128,7 +128,7 @@ _ROWS = (
     _key("local.retention.bytes", "3.0", _long(-2), "-2"),
     _key("message.timestamp.before.max.ms", "3.6", _long(0), _FOREVER),
     _key("message.timestamp.after.max.ms", "3.6", _long(0), _FOREVER),
-    _key("compression.gzip.level", "3.8", Choice(("-1", *"123456789")), "-1"),
+    _key("compression.gzip.level", "3.8", Whole(1, 9, beside=-1), "-1"),
     _key("compression.lz4.level", "3.8", Whole(1, 17), "9"),
     _key("compression.zstd.level", "3.8", Whole(-131072, 22), "3"),
     _key("remote.log.copy.disable", "3.9", Flag(only_false=True), "false"),

@@ -55,18 +55,20 @@ class Anything:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A whole number from `low` to `high`, both included."""
+    """A whole number from `low` to `high`, both included, or the one number `beside` them."""
 
     low: int
     high: int
+    beside: int | None = None
 
     def problem(self, value: str, release: KafkaVersion) -> str | None:
         """Refuse what is no number and what is out of range."""
-        expected = f"(expected a whole number from {self.low} to {self.high})"
+        beside = "" if self.beside is None else f"{self.beside}, or "
+        expected = f"(expected {beside}a whole number from {self.low} to {self.high})"
         number = whole(value)
         if number is None:
             return f"{value!r} is not a whole number {expected}"
-        if not self.low <= number <= self.high:
+        if number != self.beside and not self.low <= number <= self.high:
             return f"{value!r} is out of range {expected}"
         return None
 

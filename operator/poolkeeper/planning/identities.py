@@ -1,0 +1,149 @@
+"""What a plan is called: its hash and its fingerprint, both SHA-256 of a canonical form.
+
+Canonical form is JSON with sorted keys, no blanks and ASCII only, so that any tool can compute it
+again.
+
+The **hash** is what a person approves: where data goes and what is lost. It covers every move
+(topic, topic id, partition, path), moves between log directories, and the destructive steps. It
+leaves out what needs no approval (creations, added partitions, harmless configs, elections) and
+what may differ between two plans for the same thing (sizes, reasons, stages, problems). Order does
+not matter.
+
+The **fingerprint** is what the plan was made from: specs, cluster id, brokers that count as gone.
+While it stays the same, a plan under way goes on. A field of a spec that is new to this module
+counts; these do not, because two values of them give the same plan:
+
+| left out | because |
+|---|---|
+| `source` of every spec | where a document lies in a file shapes nothing |
+| cluster: `zookeeper`, `brokers` | ways to the same cluster, whose id is counted |
+| cluster: `mode`, `approval` | who may execute a plan; approving must not change it |
+| cluster: `cluster_id` | a pin: the id found is counted |
+| cluster: `execution` | pace, bounds and windows; except `replicas_at_a_time`, which shapes paths |
+| cluster: `heal` | its outcome, the brokers that count as gone, is counted |
+| cluster: `balancing.cool_down_s` | when the next plan may start |
+| cluster: `load` | where figures come from; sizes and rates are not counted either |
+| cluster: `limits`, if they only warn | laws under `Enforce`, otherwise a remark |
+"""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Mapping
+from enum import Enum
+
+from poolkeeper.model.plans import DeleteTopic, Move, MoveLogDir, SetConfig, Step
+from poolkeeper.model.specs import Desired, KafkaClusterSpec, LimitPolicy
+
+_UNCOUNTED_CLUSTER_FIELDS = frozenset(
+    {
+        "zookeeper",
+        "brokers",
+        "cluster_id",
+        "mode",
+        "approval",
+        "execution",
+        "heal",
+        "balancing",
+        "load",
+        "limits",
+    }
+)
+
+
+def plan_hash(moves: Iterable[Move], steps: Iterable[Step]) -> str:
+    """`sha256:` and the hexadecimal digest of the moves and of the steps that need approval."""
+    ways = sorted(
+        ([move.topic, move.topic_id, move.partition, move.path] for move in moves),
+        key=lambda way: (way[0], way[2], way[1] or "", way[3]),
+    )
+    needing_approval = sorted(
+        (named for step in steps if (named := _approved(step)) is not None), key=_canonical
+    )
+    return _digest({"moves": ways, "steps": needing_approval})
+
+
+def is_destructive(step: Step) -> bool:
+    """Whether the step loses data or safety, so that a person must agree."""
+    return isinstance(step, DeleteTopic) or (isinstance(step, SetConfig) and bool(step.destructive))
+
+
+def fingerprint(desired: Desired, cluster_id: str | None, gone: Collection[int]) -> str:
+    """`sha256:` and the hexadecimal digest of what plans for this cluster are made from."""
+    return _digest(
+        {
+            "cluster": _cluster(desired.cluster),
+            "pools": sorted(map(_plain, desired.pools), key=_canonical),
+            "topics": sorted(map(_plain, desired.topics), key=_canonical),
+            "clusterId": cluster_id,
+            "gone": sorted(gone),
+        }
+    )
+
+
+def _approved(step: Step) -> dict[str, object] | None:
+    """The canonical form of a step that needs approval, else None."""
+    match step:
+        case DeleteTopic():
+            return {"kind": "DeleteTopic", "topic": step.topic, "topicId": step.topic_id}
+        case SetConfig() if step.destructive:
+            return {
+                "kind": "SetConfig",
+                "topic": step.topic,
+                "set": dict(step.set),
+                "unset": sorted(step.unset),
+            }
+        case MoveLogDir():
+            return {
+                "kind": "MoveLogDir",
+                "topic": step.topic,
+                "partition": step.partition,
+                "broker": step.broker,
+                "from": step.source,
+                "to": step.target,
+            }
+    return None
+
+
+def _cluster(spec: KafkaClusterSpec) -> dict[str, object]:
+    counted = _fields(spec, _UNCOUNTED_CLUSTER_FIELDS)
+    counted["replicas_at_a_time"] = spec.execution.replicas_at_a_time.value
+    counted["balancing"] = _fields(spec.balancing, frozenset({"cool_down_s"}))
+    if spec.limits.policy is LimitPolicy.ENFORCE:
+        counted["limits"] = _plain(spec.limits)
+    return counted
+
+
+def _fields(value: object, without: Collection[str] = ()) -> dict[str, object]:
+    """The fields of a dataclass in plain form, except `source` and those named."""
+    assert dataclasses.is_dataclass(value)
+    return {
+        field.name: _plain(getattr(value, field.name))
+        for field in dataclasses.fields(value)
+        if field.name not in without and field.name != "source"
+    }
+
+
+def _plain(value: object) -> object:
+    """Dataclasses, enums, sets, mappings and tuples as JSON knows them; 1.0 as 1."""
+    if isinstance(value, Enum):
+        return value.value
+    if dataclasses.is_dataclass(value):
+        return _fields(value)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, frozenset | set):
+        return sorted(map(_plain, value), key=_canonical)
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
+def _canonical(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def _digest(value: object) -> str:
+    return "sha256:" + hashlib.sha256(_canonical(value).encode()).hexdigest()

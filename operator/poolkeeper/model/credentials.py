@@ -1,0 +1,52 @@
+"""Who we are towards ZooKeeper and towards the brokers, and how we know them.
+
+Passwords are in no representation, so that no message, log line or traceback shows one.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from poolkeeper.model.specs import Tls
+
+
+class Scheme(StrEnum):
+    """ZooKeeper's authentication schemes that take a user and a password."""
+
+    DIGEST = "digest"
+    SASL = "sasl"
+
+
+class Mechanism(StrEnum):
+    """The SASL mechanisms of brokers that take a user and a password."""
+
+    PLAIN = "PLAIN"
+    SCRAM_SHA_256 = "SCRAM-SHA-256"
+    SCRAM_SHA_512 = "SCRAM-SHA-512"
+
+
+@dataclass(frozen=True, slots=True)
+class ZooKeeperCredentials:
+    """A user of ZooKeeper."""
+
+    username: str
+    password: str = field(repr=False)
+    scheme: Scheme = Scheme.DIGEST
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerCredentials:
+    """A user of Kafka."""
+
+    username: str
+    password: str = field(repr=False)
+    mechanism: Mechanism = Mechanism.PLAIN
+
+
+@dataclass(frozen=True, slots=True)
+class ClientConfig:
+    """Identity and TLS for both; `None` is anonymous, and plain text. `Tls()` trusts the system."""
+
+    zookeeper: ZooKeeperCredentials | None = None
+    zookeeper_tls: Tls | None = None
+    brokers: BrokerCredentials | None = None
+    brokers_tls: Tls | None = None

@@ -20,6 +20,7 @@ them; Kafka's documented ones stand in for the rest.
 """
 
 import difflib
+import functools
 from collections.abc import Mapping
 
 from poolkeeper.model.configtable import KEYS, ConfigKey
@@ -52,6 +53,8 @@ def is_owned_by_executor(key: str) -> bool:
     return key in KEYS and KEYS[key].owned_by_executor
 
 
+# Thousands of topics share the same few settings.
+@functools.lru_cache(maxsize=4096)
 def check(key: str, value: str, version: Version) -> str | None:
     """What is wrong with declaring that value for that key, or None."""
     row = KEYS.get(key)

@@ -18,6 +18,7 @@ Sources: the protocol of apache/kafka 0.8.0 to 3.9, and live brokers of 0.10.2, 
 and 3.9.
 """
 
+import functools
 import re
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -185,6 +186,7 @@ SUPPORTED = VersionRange(KafkaVersion((0, 10, 1)), KafkaVersion((3, 9)))
 """The releases that Poolkeeper works with."""
 
 
+@functools.lru_cache(maxsize=64)
 def releases(version: Version) -> tuple[KafkaVersion, ...]:
     """The releases that a cluster may run, oldest first; of a plain version its own one."""
     if isinstance(version, KafkaVersion):

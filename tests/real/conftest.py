@@ -26,6 +26,7 @@ from pathlib import Path
 
 import pytest
 from kazoo.client import KazooClient
+
 from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
 
 HERE = Path(__file__).parent

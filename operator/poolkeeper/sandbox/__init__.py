@@ -16,8 +16,8 @@
         sandbox.add_broker(BrokerSpec(4, "a"))
         sandbox.kill_zookeeper(); sandbox.start_zookeeper()
 
-`spread(n)` gives brokers 1..n on racks a, b, c in turn; `SandboxSpec()` alone is a ZooKeeper without
-brokers; settings of all brokers or of one are pairs (key, value) in SandboxSpec and BrokerSpec.
+`spread(n)` gives brokers 1..n on racks a, b, c in turn; `SandboxSpec()` alone is a ZooKeeper
+without brokers; settings of all brokers or of one are pairs (key, value) in the two specs.
 A start takes about 4 s for 3 brokers (jars there), an end 0.1 s. Processes of a sandbox end with
 its owner even if that is killed; its folder is then removed by the next sandbox.
 
@@ -26,7 +26,7 @@ nothing of `zk` and `brokers`, and has its own words for paths and records, so t
 our bugs.
 """
 
-from poolkeeper.sandbox.sandboxes import Sandbox, take_down
+from poolkeeper.sandbox.sandboxes import Sandbox, take_down, take_down_all
 from poolkeeper.sandbox.settings import BrokerSpec, SandboxSpec, spread
 
-__all__ = ["BrokerSpec", "Sandbox", "SandboxSpec", "spread", "take_down"]
+__all__ = ["BrokerSpec", "Sandbox", "SandboxSpec", "spread", "take_down", "take_down_all"]

@@ -80,9 +80,7 @@ def class_path(version: str, cache: Path, tools: Tools) -> Path:
     """
     pom = resources.files(__package__) / "poms" / f"{version}.xml"
     if not pom.is_file():
-        raise errors.Refused(
-            f"the sandbox has no Kafka {version} (it has {', '.join(versions())})"
-        )
+        raise errors.Refused(f"the sandbox has no Kafka {version} (it has {', '.join(versions())})")
     text = pom.read_text(encoding="utf-8")
     digest = hashlib.sha256(f"{RESOLVER}\n{text}".encode()).hexdigest()[:12]
     folder = cache / "kafka" / f"{version}-{digest}"

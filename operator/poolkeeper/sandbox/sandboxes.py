@@ -7,6 +7,7 @@ brokers takes ten seconds.
 """
 
 import os
+import re
 import secrets
 import signal
 import time
@@ -21,6 +22,7 @@ from poolkeeper.sandbox import artifacts, processes, readiness, settings, states
 from poolkeeper.sandbox.processes import Child, Identity, Nursery
 from poolkeeper.sandbox.settings import BrokerSpec, SandboxSpec
 
+NAME = re.compile("[a-z0-9][a-z0-9-]{0,62}")
 READY_S = 30.0
 STOP_S = 30.0
 
@@ -38,7 +40,7 @@ class Sandbox:
         self._root = spec.root or cache / "sandboxes"
         self._java = tools.java
         self._server_jars = artifacts.class_path(artifacts.LATEST, cache, tools)
-        self._jars = artifacts.class_path(spec.kafka, cache, tools) if spec.brokers else None
+        self._jars = artifacts.class_path(spec.kafka, cache, tools)
         self._specs = {broker.id: broker for broker in spec.brokers}
         self._children: dict[int, Child] = {}
         self._server: Child | None = None
@@ -162,9 +164,7 @@ class Sandbox:
         command = settings.zookeeper_command(self._java, self._server_jars, heap, config)
         self._server = self._nursery.start("zookeeper", command, home / "zookeeper.out")
         if wait:
-            with readiness.session(
-                self.zookeeper, time.monotonic() + ready_s, self._check_server
-            ):
+            with readiness.session(self.zookeeper, time.monotonic() + ready_s, self._check_server):
                 pass
 
     def await_ready(self, ready_s: float = READY_S) -> None:
@@ -212,9 +212,6 @@ class Sandbox:
         self.close()
 
     def _launch(self, broker: BrokerSpec) -> None:
-        if self._jars is None:
-            cache = artifacts.cache_folder()
-            self._jars = artifacts.class_path(self.spec.kafka, cache, artifacts.find_tools())
         home = self.folder / f"broker-{broker.id}"
         home.mkdir(exist_ok=True)
         port = next(known.port for known in self.state.brokers if known.id == broker.id)
@@ -222,9 +219,7 @@ class Sandbox:
         config = home / "server.properties"
         text = settings.broker_config(self.spec, broker, self.zookeeper, port, log_dirs)
         config.write_text(text, encoding="utf-8")
-        command = settings.broker_command(
-            self._java, self._jars, self.spec.broker_heap_mib, config
-        )
+        command = settings.broker_command(self._java, self._jars, self.spec.broker_heap_mib, config)
         child = self._nursery.start(f"broker-{broker.id}", command, home / "broker.out")
         self._children[broker.id] = child
 
@@ -244,11 +239,23 @@ def take_down(name: str, root: Path | None = None) -> bool:
     return state is not None
 
 
+def take_down_all(root: Path | None = None) -> tuple[str, ...]:
+    """End all sandboxes of a root, whoever started them, and return their names."""
+    folder = root or artifacts.cache_folder() / "sandboxes"
+    with states.locked(folder):
+        found = states.all_states(folder)
+        for state in found:
+            states.end(folder, state)
+    return tuple(state.name for state in found)
+
+
 def _blank_state(spec: SandboxSpec) -> states.State:
-    me = processes.identify(os.getpid()) or Identity(os.getpid(), 0)
+    name = spec.name or f"sandbox-{secrets.token_hex(4)}"
+    if not NAME.fullmatch(name):
+        raise errors.Refused(f"sandbox name {name!r} (expected lower-case letters, digits, -)")
     return states.State(
-        name=spec.name or f"sandbox-{secrets.token_hex(4)}",
-        owner=me,
+        name=name,
+        owner=processes.identify(os.getpid()) or Identity(os.getpid(), 0),
         boot_id=processes.boot_id(),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         kafka=spec.kafka,

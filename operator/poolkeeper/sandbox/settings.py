@@ -44,7 +44,7 @@ class SandboxSpec:
 
 
 def spread(count: int, racks: Iterable[str] = "abc", first: int = 1) -> tuple[BrokerSpec, ...]:
-    """Return brokers over racks in turn: spread(4) has racks a b c a, spread(2, ()) has none."""
+    """Return brokers with racks in turn: 4 of them on a b c a. Without racks they have none."""
     names = tuple(racks)
     ids = range(first, first + count)
     if not names:

@@ -95,13 +95,19 @@ def write(root: Path, state: State) -> None:
 
 
 def read(root: Path, name: str) -> State | None:
-    """Return the record of sandbox `name`, None if there is none."""
+    """Return the record of sandbox `name`, None if there is none.
+
+    Raises Refused if the file is not such a record: whose processes it names cannot be told.
+    """
+    file = root / f"{name}.json"
     try:
-        body = json.loads((root / f"{name}.json").read_text(encoding="utf-8"))
+        body = json.loads(file.read_text(encoding="utf-8"))
+        brokers = tuple(BrokerPort(**broker) for broker in body.pop("brokers"))
+        return State(**{**body, "owner": Identity(**body["owner"]), "brokers": brokers})
     except FileNotFoundError:
         return None
-    brokers = tuple(BrokerPort(**broker) for broker in body.pop("brokers"))
-    return State(**{**body, "owner": Identity(**body["owner"]), "brokers": brokers})
+    except (ValueError, KeyError, TypeError) as wrong:
+        raise errors.Refused(f"{file} is not the record of a sandbox; remove it") from wrong
 
 
 def all_states(root: Path) -> tuple[State, ...]:

@@ -176,14 +176,18 @@ def _transaction(reader: _Reader) -> Transaction:
     session, _cxid, zxid, time_ms = (reader.take(letter) for letter in "qiqq")
     kind = Kind(reader.take("i"))
     if kind is Kind.MULTI:
-        members = ((Kind(reader.take("i")), reader.buffer() or b"") for _ in range(reader.take("i")))
-        operations = tuple(_operation(member, _Reader(body)) for member, body in members)
+        operations = tuple(_member(reader) for _ in range(reader.take("i")))
     elif kind is Kind.CLOSE_SESSION:
         paths = [reader.text() for _ in range(reader.take("i"))]
         operations = tuple(Operation(Kind.DELETE, path) for path in paths)
     else:
         operations = (_operation(kind, reader),)
     return Transaction(zxid, session, time_ms, kind, operations)
+
+
+def _member(reader: _Reader) -> Operation:
+    kind = Kind(reader.take("i"))
+    return _operation(kind, _Reader(reader.buffer() or b""))
 
 
 def _operation(kind: Kind, reader: _Reader) -> Operation:

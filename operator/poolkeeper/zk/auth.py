@@ -1,0 +1,65 @@
+"""How a session proves who it is, and how it knows the server.
+
+In a cluster with `zookeeper.set.acl` the brokers' own identity is needed: without it throttles
+cannot be read and nothing can be written. Two ways to have one: `digest`, a user and password that
+ZooKeeper turns into the id `digest:user:hash` and never rejects (a wrong one shows at the first
+node whose ACL does not name it), and `sasl` with DIGEST-MD5, which the server checks when the
+session starts. A client certificate (TLS) is an identity as well.
+"""
+
+import importlib.util
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from poolkeeper.errors import Unavailable
+from poolkeeper.model.specs import Tls
+
+
+class Scheme(StrEnum):
+    """ZooKeeper's authentication schemes that take a user and a password."""
+
+    DIGEST = "digest"
+    SASL = "sasl"
+
+
+@dataclass(frozen=True, slots=True)
+class ZooKeeperCredentials:
+    """A user of ZooKeeper; the password is in no representation."""
+
+    username: str
+    password: str = field(repr=False)
+    scheme: Scheme = Scheme.DIGEST
+
+
+def client_options(credentials: ZooKeeperCredentials | None, tls: Tls | None) -> dict[str, object]:
+    """Return what kazoo's client has to be told.
+
+    Raises `Unavailable` where this installation cannot do it.
+    """
+    options: dict[str, object] = {}
+    match credentials:
+        case ZooKeeperCredentials(scheme=Scheme.SASL):
+            options["sasl_options"] = _sasl_options(credentials)
+        case ZooKeeperCredentials():
+            secret = f"{credentials.username}:{credentials.password}"
+            options["auth_data"] = [(Scheme.DIGEST.value, secret)]
+    if tls is not None:
+        options |= {
+            "use_ssl": True,
+            "ca": tls.ca,
+            "certfile": tls.certificate,
+            "keyfile": tls.key,
+            # Any certificate of the same authority would otherwise pass for the server.
+            "check_hostname": True,
+        }
+    return options
+
+
+def _sasl_options(credentials: ZooKeeperCredentials) -> dict[str, str]:
+    if importlib.util.find_spec("puresasl") is None:
+        raise Unavailable("SASL needs the package pure-sasl, which is not installed")
+    return {
+        "mechanism": "DIGEST-MD5",
+        "username": credentials.username,
+        "password": credentials.password,
+    }

@@ -1,0 +1,89 @@
+"""Writes as values: what one ZooKeeper transaction checks, creates, sets and deletes.
+
+Every check, set and delete names the data version that it expects; there is no way to say "any".
+A create expects that the node is absent, which is a version of its own.
+
+A transaction stays within 256 KiB and 500 operations. A ZooKeeper server closes the connection on a
+request above `jute.maxbuffer` (by default 1 MiB less a byte) without saying why, its limit may have
+been set lower, and Kafka's controller must be able to rewrite what we write with some 25 bytes more
+per operation; a quarter of the default leaves room for all of it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from poolkeeper.errors import Refused
+
+TRANSACTION_BYTES_MAX = 256 * 1024
+TRANSACTION_OPERATIONS_MAX = 500
+
+_OVERHEAD_BYTES = 64
+"""Of one operation on the wire: header, lengths, version, flags and an open ACL, rounded up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The node exists and has this data version."""
+
+    path: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """Create the node, with the ACL of its parent.
+
+    `ephemeral`: it ends with the session. `sequence`: ZooKeeper appends a number of ten digits.
+    """
+
+    path: str
+    data: bytes
+    ephemeral: bool = False
+    sequence: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetData:
+    """Replace the data of a node that has this version."""
+
+    path: str
+    data: bytes
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Delete a node that has this version and no children."""
+
+    path: str
+    version: int
+
+
+Operation: TypeAlias = Check | Create | SetData | Delete
+
+
+def size_bytes(operations: Sequence[Operation]) -> int:
+    """Return an upper bound for the bytes of the transaction's request, its chroot apart."""
+    return sum(
+        _OVERHEAD_BYTES
+        + len(operation.path.encode())
+        + (len(operation.data) if isinstance(operation, Create | SetData) else 0)
+        for operation in operations
+    )
+
+
+def require_bounds(operations: Sequence[Operation]) -> None:
+    """Raise `Refused`, naming the largest node, if this is too much for one transaction."""
+    if len(operations) > TRANSACTION_OPERATIONS_MAX:
+        raise Refused(
+            f"a transaction of {len(operations)} operations is too long "
+            f"(expected at most {TRANSACTION_OPERATIONS_MAX})"
+        )
+    size = size_bytes(operations)
+    if size > TRANSACTION_BYTES_MAX:
+        largest = max(operations, key=lambda operation: size_bytes((operation,)))
+        raise Refused(
+            f"a transaction of {size} bytes is too large (expected at most "
+            f"{TRANSACTION_BYTES_MAX}); most of it is {largest.path}"
+        )

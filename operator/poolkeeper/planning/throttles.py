@@ -20,13 +20,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from poolkeeper.algorithms.throttles import (
+    EVERY,
+    FOLLOWER_LIST,
+    FOLLOWER_RATE,
+    LEADER_LIST,
+    LEADER_RATE,
+    TOPIC_KEYS,
+    list_value,
+)
 from poolkeeper.model.plans import Move
 
-LEADER_LIST = "leader.replication.throttled.replicas"
-FOLLOWER_LIST = "follower.replication.throttled.replicas"
-LEADER_RATE = "leader.replication.throttled.rate"
-FOLLOWER_RATE = "follower.replication.throttled.rate"
-TOPIC_KEYS = (LEADER_LIST, FOLLOWER_LIST)
+__all__ = ["BROKER_KEYS", "TOPIC_KEYS"]
+
 BROKER_KEYS = (LEADER_RATE, FOLLOWER_RATE)
 LIST_BYTES_MAX = 64 * 1024
 RATE_MIN_BYTES_PER_S = 1024 * 1024
@@ -45,24 +51,24 @@ class Saved:
 
 def lists_of(moves: Iterable[Move]) -> dict[str, dict[str, str]]:
     """Return `{topic: {key: list}}` for the moves that copy data."""
-    leaders: dict[str, set[str]] = {}
-    followers: dict[str, set[str]] = {}
+    leaders: dict[str, set[tuple[int, int]]] = {}
+    followers: dict[str, set[tuple[int, int]]] = {}
     for move in moves:
         added = {b for before, after in pairwise(move.path) for b in set(after) - set(before)}
         if not added:
             continue
         sources = {broker for replicas in move.path[:-1] for broker in replicas}
-        leaders.setdefault(move.topic, set()).update(f"{move.partition}:{b}" for b in sources)
-        followers.setdefault(move.topic, set()).update(f"{move.partition}:{b}" for b in added)
+        leaders.setdefault(move.topic, set()).update((move.partition, b) for b in sources)
+        followers.setdefault(move.topic, set()).update((move.partition, b) for b in added)
     return {
         topic: {LEADER_LIST: _listed(leaders[topic]), FOLLOWER_LIST: _listed(followers[topic])}
         for topic in sorted(leaders)
     }
 
 
-def _listed(entries: set[str]) -> str:
-    text = ",".join(sorted(entries))
-    return text if len(text) <= LIST_BYTES_MAX else "*"
+def _listed(pairs: set[tuple[int, int]]) -> str:
+    text = list_value(pairs)
+    return text if len(text) <= LIST_BYTES_MAX else EVERY
 
 
 def brokers_of(moves: Iterable[Move]) -> tuple[int, ...]:

@@ -1,0 +1,463 @@
+"""A run, phase by phase: every call does at most one thing and leaves the journal resumable.
+
+| phase | the pass | then |
+|---|---|---|
+| STORING | the document is complete (a run without it is discarded) | THROTTLING |
+| THROTTLING | writes lists and rates; asks the brokers, or waits, until they are settled | MOVING |
+| MOVING | a request in flight: watches it; none: gates, then the next stage's request | ELECTING |
+| ELECTING | asks for preferred leaders of what moved, at most a few times | RESTORING |
+| RESTORING | puts the saved throttle values back, removes the run | |
+
+Which moves are done is read from the live cluster in every pass, never from the journal. A move
+that somebody else took elsewhere is left alone and named; one whose topic is gone counts as done.
+
+When the run ends early, stopped by a person or replaced because what was declared changed, the
+stage in flight is still finished first: there is no state between two stages that needs care.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from poolkeeper.brokers.protocol import Brokers
+from poolkeeper.errors import Refused
+from poolkeeper.model.outcomes import Outcome, Phase, Progress, State
+from poolkeeper.model.plans import ElectLeaders, Plan
+from poolkeeper.model.specs import Desired, ThrottleMode
+from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.planning import gates, residual, stages, throttles, windows
+from poolkeeper.planning.progress import MoveProgress, MoveState, classify
+from poolkeeper.zk import apply, journal, observe, throttling
+from poolkeeper.zk.journal import Journal
+from poolkeeper.zk.runs import Document, Run, digest_of, encode_document
+
+SETTLE_MS = 5_000
+STALL_MS = 15_000
+ATTEMPTS_MAX = 5
+ADAPT_EVERY_MS = 30_000
+_FLYING = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
+
+
+@dataclass(slots=True)
+class Memory:
+    """What one process keeps between passes; losing it costs time, never correctness."""
+
+    documents: dict[str, Document] = field(default_factory=dict)
+    elections: set[TopicPartition] = field(default_factory=set)
+    bytes_done: dict[int, int] = field(default_factory=dict)
+    arrived: set[int] = field(default_factory=set)
+    adapted_ms: int = 0
+
+    def see(self, plan: Plan, m: int, progress: MoveProgress, cluster: Cluster) -> None:
+        """Note how far one move of the run is."""
+        self.bytes_done[m] = _move_bytes_done(plan, m, progress, cluster)
+        if progress.state in (MoveState.DONE, MoveState.GONE):
+            self.arrived.add(m)
+
+
+Enrich = Callable[[Cluster], Cluster]
+"""Adds what the brokers' protocol tells (sizes, log directories), where it may be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a pass works with: the open journal, the clock, the brokers where they may be asked."""
+
+    journal: Journal
+    now_ms: Callable[[], int]
+    brokers: Brokers | None = None
+    enrich: Enrich = lambda cluster: cluster
+    memory: Memory = field(default_factory=Memory)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the run is wanted for: `fingerprint` tells that of the plan that would be made now.
+
+    `paused`: finish the stage in flight and start none.
+    """
+
+    fingerprint: Callable[[], str]
+    paused: bool = False
+
+
+def begin(means: Means, desired: Desired, plan: Plan, cluster: Cluster) -> Outcome:
+    """Record a new run with its document; nothing else is written yet."""
+    throttled = desired.cluster.execution.throttle
+    lists = throttles.lists_of(plan.moves) if throttled.mode is not ThrottleMode.NONE else {}
+    brokers = throttles.brokers_of(plan.moves) if lists else ()
+    saved = throttling.save(means.journal, lists, brokers)
+    document = Document(plan, saved, gates.health(cluster))
+    chunks = encode_document(document)
+    run = Run(
+        plan=plan.hash,
+        fingerprint=plan.fingerprint,
+        phase=Phase.STORING,
+        digest=digest_of(chunks),
+        chunks=len(chunks),
+        started_ms=means.now_ms(),
+        rates=(throttled.rate_bytes_per_s,) if lists else (),
+    )
+    means.memory.documents = {run.digest: document}
+    means.memory.bytes_done = {}
+    means.memory.arrived = set()
+    means.journal.begin(run, chunks)
+    return _outcome(means, run, document, State.PROGRESSED, did=(f"run begun: {run.plan}",))
+
+
+def refuse_hopeless(desired: Desired, plan: Plan, cluster: Cluster) -> None:
+    """Raise `Refused` if the throttle is below what a moving partition takes in."""
+    throttle = desired.cluster.execution.throttle
+    if throttle.mode is ThrottleMode.NONE:
+        return
+    ingest = []
+    for move in plan.moves:
+        topic = cluster.topics.get(move.topic)
+        partition = None if topic is None else topic.partition(move.partition)
+        ingest.append(None if partition is None else partition.in_bytes_per_s)
+    named = throttles.hopeless(plan.moves, ingest, throttle.rate_bytes_per_s)
+    if named:
+        raise Refused("the throttle can never catch up: " + "; ".join(named[:5]))
+
+
+def document_of(means: Means, run: Run) -> Document | None:
+    """Return the run's document, read once per process."""
+    known = means.memory.documents.get(run.digest)
+    if known is None:
+        known = journal.read_document(means.journal.session, run)
+        if known is not None:
+            means.memory.documents = {run.digest: known}
+    return known
+
+
+def advance(means: Means, desired: Desired, run: Run, wish: Wish) -> Outcome:
+    """Take the run one step further."""
+    document = document_of(means, run)
+    if document is None:
+        means.journal.end(run)
+        return Outcome(State.PROGRESSED, did=("discarded a run that was not recorded to its end",))
+    match run.phase:
+        case Phase.STORING:
+            return _turn(means, run, document, Phase.THROTTLING)
+        case Phase.THROTTLING:
+            return _throttle(means, run, document)
+        case Phase.MOVING:
+            return _move(means, desired, run, document, wish)
+        case Phase.ELECTING:
+            return _elect(means, desired, run, document)
+        case Phase.RESTORING:
+            return _restore(means, run, document)
+
+
+def _turn(means: Means, run: Run, document: Document, phase: Phase, ending: str = "") -> Outcome:
+    after = replace(run, phase=phase, step=(), attempts=0, ending=ending or run.ending)
+    after = means.journal.rewrite(run, after)
+    return _outcome(means, after, document, State.PROGRESSED)
+
+
+def _throttle(means: Means, run: Run, document: Document) -> Outcome:
+    lists = _lists(document)
+    if not lists:
+        return _turn(means, run, document, Phase.MOVING)
+    conflicts = throttling.write(means.journal, document.saved, lists, run.rates)
+    if conflicts:
+        named = ", ".join(conflicts[:5])
+        wait = f"somebody else throttles {named} since the run began: remove those values"
+        return _outcome(means, run, document, State.WAITING, waits=(wait,))
+    if not run.throttled_ms:
+        after = means.journal.rewrite(run, replace(run, throttled_ms=means.now_ms()))
+        return _outcome(means, after, document, State.PROGRESSED)
+    if not _settled(means, run, document):
+        wait = "the brokers take up the throttle"
+        return _outcome(means, run, document, State.WAITING, waits=(wait,))
+    return _turn(means, run, document, Phase.MOVING)
+
+
+def _settled(means: Means, run: Run, document: Document) -> bool:
+    """Whether the brokers have the rate: by their own word, else after a while."""
+    if means.now_ms() - run.throttled_ms >= SETTLE_MS:
+        return True
+    if means.brokers is None:
+        return False
+    expected = throttles.rates(run.rates[0])
+    live = set(means.brokers.ids())
+    return all(
+        means.brokers.throttle_settled(broker, expected)
+        for broker in document.saved.brokers
+        if broker in live
+    )
+
+
+def _move(means: Means, desired: Desired, run: Run, document: Document, wish: Wish) -> Outcome:
+    plan = document.plan
+    named = _topics_of(plan, run.step)
+    session = means.journal.session
+    if named:
+        cluster = observe.cluster(session, desired.cluster.name, topics=named).cluster
+        step = [plan.moves[m] for m, _ in run.step]
+        progress = classify(step, cluster)
+        if cluster.reassignment is not None or any(p.state in _FLYING for p in progress):
+            return _watch(means, desired, run, document, cluster, progress)
+    cluster = observe.cluster(
+        session, desired.cluster.name, restart_lock=desired.cluster.execution.restart_lock
+    ).cluster
+    progress = classify(plan.moves, cluster)
+    for m, p in enumerate(progress):
+        means.memory.see(plan, m, p, cluster)
+    did = _verified(run, progress)
+    if any(p.state is MoveState.UNKNOWN for p in progress):
+        return _outcome(means, run, document, State.WAITING, did, ("topics change while read",))
+    ending = _ending(means, run, wish)
+    if ending:
+        return _noting(did, _turn(means, run, document, Phase.RESTORING, ending))
+    open_ = (MoveState.PENDING, MoveState.ORPHANED)
+    if not any(p.state in (*open_, *_FLYING) for p in progress):
+        return _noting(did, _turn(means, run, document, Phase.ELECTING, "finished"))
+    if wish.paused:
+        return _outcome(means, run, document, State.WAITING, did, ("the cluster is paused",))
+    return _next_stage(means, desired, run, document, cluster, progress, did)
+
+
+def _next_stage(
+    means: Means,
+    desired: Desired,
+    run: Run,
+    document: Document,
+    cluster: Cluster,
+    progress: Sequence[MoveProgress],
+    did: tuple[str, ...],
+) -> Outcome:
+    moves = document.plan.moves
+    ours = {
+        TopicPartition(move.topic, move.partition)
+        for move, p in zip(moves, progress, strict=True)
+        if p.state in (*_FLYING, MoveState.ORPHANED)
+    }
+    blocked = gates.blocks(moves, progress, cluster)
+    at = [
+        p.at if p.state in (MoveState.PENDING, MoveState.ORPHANED) and i not in blocked else None
+        for i, p in enumerate(progress)
+    ]
+    candidates = [move for move, i in zip(moves, at, strict=True) if i is not None]
+    waits = [*gates.closed(cluster, document.baseline, candidates, ours)]
+    waits.extend(closed_now(desired, cluster, means.now_ms()))
+    if waits:
+        return _outcome(means, run, document, State.WAITING, did, tuple(waits))
+    stage = stages.next_stage(moves, at, means.enrich(cluster), desired)
+    if stage is None or not stage.entries:
+        waits = [f"{moves[i].topic}-{moves[i].partition}: {why}" for i, why in blocked.items()]
+        waits = waits or ["no move fits into the limits now"]
+        return _outcome(means, run, document, State.WAITING, did, tuple(waits[:10]))
+    attempts = run.attempts + 1 if tuple(stage.entries) == run.step else 1
+    if attempts > ATTEMPTS_MAX:
+        wait = "the controller has not acted on the same request for five times"
+        return _outcome(means, run, document, State.WAITING, did, (wait,))
+    after = apply.request(
+        means.journal,
+        run,
+        replace(
+            run,
+            stage=run.stage + (attempts == 1),
+            step=tuple(stage.entries),
+            requested_ms=means.now_ms(),
+            attempts=attempts,
+        ),
+        document.plan,
+        cluster,
+    )
+    did = (*did, f"stage {after.stage} requested: {len(stage.entries)} partitions")
+    return _outcome(means, after, document, State.PROGRESSED, did)
+
+
+def closed_now(desired: Desired, cluster: Cluster, now_ms: int) -> tuple[str, ...]:
+    """Return why nothing may start at this time: a restart lock, or outside the windows."""
+    execution = desired.cluster.execution
+    reasons = []
+    if cluster.restart_locked:
+        reasons.append(f"{execution.restart_lock} exists: brokers are being restarted")
+    now = datetime.fromtimestamp(now_ms / 1000, UTC)
+    if execution.windows and not windows.is_open(execution.windows, now):
+        opening = windows.next_opening(execution.windows, now)
+        reasons.append(f"outside the windows for stages; the next opens {opening}")
+    return tuple(reasons)
+
+
+def _watch(
+    means: Means,
+    desired: Desired,
+    run: Run,
+    document: Document,
+    cluster: Cluster,
+    progress: Sequence[MoveProgress],
+) -> Outcome:
+    """A request is in flight: count what arrived, name what does not move, adapt the throttle."""
+    plan = document.plan
+    step = {TopicPartition(plan.moves[m].topic, plan.moves[m].partition) for m, _ in run.step}
+    for (m, _), p in zip(run.step, progress, strict=True):
+        means.memory.see(plan, m, p, cluster)
+    flying = sum(p.state in _FLYING for p in progress)
+    waits = [f"{flying} of {len(run.step)} partitions of stage {run.stage} in flight"]
+    waits.extend(gates.controller(cluster))
+    waits.extend(gates.foreign(cluster, step))
+    age_ms = means.now_ms() - run.requested_ms
+    if age_ms > STALL_MS and cluster.reassignment is not None:
+        waits.extend(_stalled(plan, run, cluster, progress))
+    if age_ms > desired.cluster.execution.stage_deadline_s * 1000:
+        waits.append(f"stage {run.stage} is over its deadline")
+    run = _adapt(means, desired, run, document, cluster, step)
+    return _outcome(means, run, document, State.WAITING, waits=tuple(waits))
+
+
+def _stalled(plan: Plan, run: Run, cluster: Cluster, progress: Sequence[MoveProgress]) -> list[str]:
+    """Name what no controller acts on: untouched partitions, entries that are done already."""
+    names = [TopicPartition(plan.moves[m].topic, plan.moves[m].partition) for m, _ in run.step]
+    done = all(p.state in (MoveState.ZOMBIE, MoveState.DONE, MoveState.GONE) for p in progress)
+    if done:
+        return [
+            "the request is done but stays in /admin/reassign_partitions: "
+            "a stale entry blocks all later requests"
+        ]
+    untouched = [
+        name
+        for name, (m, index), p in zip(names, run.step, progress, strict=True)
+        if p.state is MoveState.IN_FLIGHT
+        and cluster.topics[name.topic].partition(name.partition).replicas
+        == plan.moves[m].path[index - 1]
+        and not cluster.topics[name.topic].partition(name.partition).moving
+    ]
+    if len(untouched) == len(run.step):
+        return ["the controller does not act on the request: it may have stopped noticing new ones"]
+    return []
+
+
+def _adapt(
+    means: Means,
+    desired: Desired,
+    run: Run,
+    document: Document,
+    cluster: Cluster,
+    step: set[TopicPartition],
+) -> Run:
+    """Change the adaptive throttle when it is time to; finish a change that was interrupted."""
+    if not run.rates:
+        return run
+    if len(run.rates) > 1:
+        throttling.write(means.journal, document.saved, _lists(document), run.rates)
+        return means.journal.rewrite(run, replace(run, rates=run.rates[:1]))
+    throttle = desired.cluster.execution.throttle
+    now_ms = means.now_ms()
+    since_ms = max(means.memory.adapted_ms, run.requested_ms)
+    if throttle.mode is not ThrottleMode.ADAPTIVE or now_ms - since_ms < ADAPT_EVERY_MS:
+        return run
+    means.memory.adapted_ms = now_ms
+    hurt = gates.health(cluster).under_replicated - document.baseline.under_replicated
+    rate = throttles.adapted(run.rates[0], throttle.rate_bytes_per_s, healthy=not hurt & step)
+    if rate == run.rates[0]:
+        return run
+    return means.journal.rewrite(run, replace(run, rates=(rate, run.rates[0])))
+
+
+def _elect(means: Means, desired: Desired, run: Run, document: Document) -> Outcome:
+    plan = document.plan
+    wanted = [(move.topic, move.partition) for move in plan.moves]
+    for step in plan.steps:
+        if isinstance(step, ElectLeaders):
+            wanted.extend(step.partitions)
+    names = sorted({topic for topic, _ in wanted})
+    session = means.journal.session
+    cluster = observe.cluster(session, desired.cluster.name, topics=names).cluster
+    for m, p in enumerate(classify(plan.moves, cluster)):
+        means.memory.see(plan, m, p, cluster)
+    if cluster.electing:
+        wait = "a preferred leader election is under way"
+        return _outcome(means, run, document, State.WAITING, waits=(wait,))
+    due = sorted(set(residual.due_elections(wanted, cluster)))
+    rounds = 2 + len(set(wanted)) // apply.ELECTION_PARTITIONS_MAX
+    if not due or run.attempts >= rounds:
+        did = (f"{len(due)} partitions kept another leader than the preferred",) if due else ()
+        return _noting(did, _turn(means, run, document, Phase.RESTORING))
+    election = apply.election(due[: apply.ELECTION_PARTITIONS_MAX])
+    after = means.journal.rewrite(run, replace(run, attempts=run.attempts + 1), election)
+    did = (f"preferred leaders requested for {len(due)} partitions",)
+    return _outcome(means, after, document, State.PROGRESSED, did)
+
+
+def _restore(means: Means, run: Run, document: Document) -> Outcome:
+    throttling.restore(means.journal, document.saved, _lists(document), run.rates)
+    if run.ending == "stopped":
+        means.journal.remember_stopped(run.fingerprint)
+    ended = _outcome(means, run, document, State.PROGRESSED, (f"run ended: {run.ending}",))
+    means.journal.end(run)
+    state = State.STOPPED if run.ending == "stopped" else State.PROGRESSED
+    return replace(ended, state=state)
+
+
+def _ending(means: Means, run: Run, wish: Wish) -> str:
+    if journal.read_stop(means.journal.session):
+        return "stopped"
+    return "replaced" if wish.fingerprint() != run.fingerprint else ""
+
+
+def _verified(run: Run, progress: Sequence[MoveProgress]) -> tuple[str, ...]:
+    if not run.step:
+        return ()
+    arrived = sum(progress[m].at >= index for m, index in run.step)
+    return (f"stage {run.stage} finished: {arrived} of {len(run.step)} partitions arrived",)
+
+
+def _lists(document: Document) -> dict[str, dict[str, str]]:
+    """Return the throttle lists of the run; of the topics whose values were saved at its start."""
+    if not document.saved.topics:
+        return {}
+    return throttles.lists_of(document.plan.moves)
+
+
+def _topics_of(plan: Plan, step: Sequence[tuple[int, int]]) -> tuple[str, ...]:
+    return tuple(sorted({plan.moves[m].topic for m, _ in step}))
+
+
+def _move_bytes_done(plan: Plan, m: int, progress: MoveProgress, cluster: Cluster) -> int:
+    """Return the bytes of a move whose replicas are in sync: all steps before, part of this one."""
+    move = plan.moves[m]
+    if progress.state in (MoveState.DONE, MoveState.GONE):
+        return move.bytes
+    if progress.at < 0:
+        return 0
+    added = [len(set(b) - set(a)) for a, b in zip(move.path, move.path[1:], strict=False)]
+    done = sum(added[: progress.at])
+    if progress.state in _FLYING and progress.at + 1 < len(move.path):
+        partition = cluster.topics[move.topic].partition(move.partition)
+        new = set(move.path[progress.at + 1]) - set(move.path[progress.at])
+        done += len(new & set(() if partition is None else partition.isr or ()))
+    return move.bytes * done // max(1, sum(added))
+
+
+def progress_of(means: Means, run: Run, document: Document) -> Progress:
+    """Return how far the run is, as far as this process has seen."""
+    plan = document.plan
+    return Progress(
+        plan=run.plan,
+        phase=run.phase,
+        stage=run.stage,
+        moves_done=len(means.memory.arrived),
+        moves_in_flight=len(run.step),
+        moves_total=len(plan.moves),
+        bytes_done=sum(means.memory.bytes_done.values()),
+        bytes_total=sum(move.bytes for move in plan.moves),
+        throttle_bytes_per_s=run.rates[0] if run.rates else None,
+    )
+
+
+def _outcome(
+    means: Means,
+    run: Run,
+    document: Document,
+    state: State,
+    did: tuple[str, ...] = (),
+    waits: tuple[str, ...] = (),
+) -> Outcome:
+    return Outcome(state, did, waits, document.plan, progress_of(means, run, document))
+
+
+def _noting(did: tuple[str, ...], outcome: Outcome) -> Outcome:
+    return replace(outcome, did=(*did, *outcome.did))

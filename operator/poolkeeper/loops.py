@@ -1,0 +1,248 @@
+"""The loops that call the pass: one that drives a confirmed plan to its end, one that keeps going.
+
+`drive` is `poolkeeper apply`: it holds the journal, passes until nothing is left, waits between
+passes for something to change, and survives a ZooKeeper that is away for a while. `keep` is one
+cluster of `poolkeeper run`: the same pass for ever, with whatever is declared at the moment.
+
+Between passes a loop waits on the nodes that tell of progress, at most `POLL_S` while a request is
+in flight (joining the ISR is no change of those nodes) and `RESYNC_S` otherwise.
+"""
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from threading import Event
+
+from poolkeeper import reconcile
+from poolkeeper.brokers.enrich import enriched
+from poolkeeper.brokers.protocol import Brokers
+from poolkeeper.errors import Fenced, HolderActive, PoolkeeperError, Stale, Unavailable
+from poolkeeper.execution import Enrich, Means
+from poolkeeper.model.outcomes import Outcome, Progress, State
+from poolkeeper.model.plans import Plan
+from poolkeeper.model.specs import Desired, Mode
+from poolkeeper.model.topology import Cluster
+from poolkeeper.reconcile import Authority, authority_of
+from poolkeeper.zk import journal, znodes
+from poolkeeper.zk.session import Session
+
+POLL_S = 1.0
+RESYNC_S = 30.0
+AWAY_S = 600.0
+PATIENCE_S = 30.0
+BROKERS_S = 10.0
+STALE_IN_A_ROW_MAX = 50
+WATCHED = (
+    znodes.REASSIGNMENT,
+    znodes.PREFERRED_ELECTION,
+    znodes.BROKER_IDS,
+    znodes.TOPICS,
+    znodes.CONTROLLER,
+    znodes.RUN_STOP,
+)
+
+Report = Callable[[Outcome], None]
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How to reach one cluster: each call opens a new session or connection."""
+
+    session: Callable[[], Session]
+    brokers: Callable[[], Brokers | None] = lambda: None
+
+
+@dataclass(slots=True)
+class Pace:
+    """Rate and time left from what was seen in the last minute."""
+
+    samples: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=120))
+
+    def paced(self, outcome: Outcome, now_s: float) -> Outcome:
+        """Return the outcome with rate and time left filled in."""
+        progress = outcome.progress
+        if progress is None:
+            return outcome
+        if self.samples and progress.bytes_done < self.samples[-1][1]:
+            self.samples.clear()
+        self.samples.append((now_s, progress.bytes_done))
+        while now_s - self.samples[0][0] > 60:
+            self.samples.popleft()
+        return replace(outcome, progress=self._with_rate(progress, now_s))
+
+    def _with_rate(self, progress: Progress, now_s: float) -> Progress:
+        since_s, before = self.samples[0]
+        if now_s - since_s < 1 or progress.bytes_done == before:
+            return progress
+        rate = (progress.bytes_done - before) / (now_s - since_s)
+        left = (progress.bytes_total - progress.bytes_done) / rate
+        return replace(progress, rate_bytes_per_s=rate, seconds_left=left)
+
+
+def drive(
+    access: Access,
+    desired: Desired,
+    agreed: Plan | None,
+    report: Report,
+    *,
+    patience_s: float = PATIENCE_S,
+) -> Outcome:
+    """Execute a plan that a person agreed to, to its end; return the last outcome.
+
+    Without `agreed`, the run that is recorded is taken to its end, and nothing else is begun.
+    Raises what ends it early: `HolderActive`, `Fenced`, `StalePlan`, `Refused`, or `Unavailable`
+    after ZooKeeper was away for ten minutes.
+    """
+    authority = Authority(
+        steps=agreed is not None, plans=frozenset(() if agreed is None else (agreed.hash,))
+    )
+    away_since: float | None = None
+    while True:
+        try:
+            with _means(access, "apply", patience_s) as means:
+                away_since = None
+                return _drive(means, desired, authority, agreed, report)
+        except Unavailable as away:
+            away_since = away_since or time.monotonic()
+            if time.monotonic() - away_since > AWAY_S:
+                raise
+            report(Outcome(State.WAITING, waits=(str(away),), plan=agreed))
+            Event().wait(POLL_S)
+
+
+def _drive(
+    means: Means, desired: Desired, authority: Authority, agreed: Plan | None, report: Report
+) -> Outcome:
+    pace = Pace()
+    stale_in_a_row = 0
+    while True:
+        if agreed is None and journal.read_run(means.journal.session) is None:
+            return Outcome(State.CONVERGED)
+        try:
+            outcome = reconcile.reconcile_cluster(means, desired, authority, agreed)
+            stale_in_a_row = 0
+        except Stale as stale:
+            stale_in_a_row += 1
+            if stale_in_a_row > STALE_IN_A_ROW_MAX:
+                raise
+            outcome = Outcome(State.WAITING, waits=(str(stale),))
+        outcome = pace.paced(outcome, time.monotonic())
+        report(outcome)
+        if outcome.state in (State.CONVERGED, State.STOPPED):
+            return outcome
+        if outcome.state is State.WAITING:
+            means.journal.session.wait(WATCHED, POLL_S)
+
+
+@contextmanager
+def _means(access: Access, what: str, patience_s: float) -> Iterator[Means]:
+    session = access.session()
+    brokers = None
+    try:
+        brokers = access.brokers()
+        with journal.held(session, what, _now_ms(), patience_s=patience_s) as held:
+            yield Means(held, _now_ms, brokers, _enrich(brokers))
+    finally:
+        if brokers is not None:
+            brokers.close()
+        session.close()
+
+
+def _enrich(brokers: Brokers | None) -> Enrich:
+    """Return what adds sizes to an observation: they are optional, brokers may be away."""
+
+    def enrich(cluster: Cluster) -> Cluster:
+        return cluster if brokers is None else enriched(cluster, brokers, BROKERS_S).cluster
+
+    return enrich
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@dataclass(slots=True)
+class Kept:
+    """One cluster that a loop keeps: what is declared now, and how to wake and end the loop."""
+
+    access: Access
+    desired: Callable[[], Desired]
+    report: Report
+    wake: Event = field(default_factory=Event)
+    stop: Event = field(default_factory=Event)
+
+    def end(self) -> None:
+        """Ask the loop to end; what is recorded is resumed by the next one."""
+        self.stop.set()
+        self.wake.set()
+
+
+def keep(kept: Kept) -> None:
+    """Keep one cluster as declared until asked to end; run it in a thread of its own.
+
+    Errors are reported and waited out, with pauses of 1 s doubling to 30 s: the loop itself ends
+    only when it is told to.
+    """
+    failures = 0
+    while not kept.stop.is_set():
+        try:
+            if kept.desired().cluster.mode is Mode.PLAN_ONLY:
+                _preview(kept)
+            else:
+                _keep_held(kept)
+            failures = 0
+        except HolderActive as other:
+            kept.report(Outcome(State.WAITING, waits=(str(other),)))
+            _pause(kept, RESYNC_S / 3)
+        except (PoolkeeperError, Fenced) as error:
+            kept.report(Outcome(State.WAITING, waits=(str(error),)))
+            failures = min(failures + 1, 6)
+            _pause(kept, min(2 ** (failures - 1), 30))
+        except Exception as error:
+            logger.exception("pass of cluster %s failed", kept.desired().cluster.name)
+            kept.report(Outcome(State.WAITING, waits=(f"internal error: {error!r}",)))
+            failures = min(failures + 1, 6)
+            _pause(kept, min(2 ** (failures - 1), 30))
+
+
+def _preview(kept: Kept) -> None:
+    """Plan and report, writing nothing at all, until the mode changes."""
+    with kept.access.session() as session:
+        brokers = kept.access.brokers()
+        try:
+            while not kept.stop.is_set() and kept.desired().cluster.mode is Mode.PLAN_ONLY:
+                kept.wake.clear()
+                enrich = _enrich(brokers)
+                kept.report(reconcile.preview(session, kept.desired(), _now_ms(), enrich))
+                session.wait(WATCHED, RESYNC_S, kept.wake)
+        finally:
+            if brokers is not None:
+                brokers.close()
+
+
+def _keep_held(kept: Kept) -> None:
+    pace = Pace()
+    with _means(kept.access, "run", PATIENCE_S) as means:
+        session = means.journal.session
+        while not kept.stop.is_set() and kept.desired().cluster.mode is not Mode.PLAN_ONLY:
+            kept.wake.clear()
+            desired = kept.desired()
+            authority = authority_of(desired, journal.read_approvals(session))
+            try:
+                outcome = reconcile.reconcile_cluster(means, desired, authority)
+            except Stale as stale:
+                outcome = Outcome(State.WAITING, waits=(str(stale),))
+            kept.report(pace.paced(outcome, time.monotonic()))
+            if outcome.state is not State.PROGRESSED:
+                busy = outcome.progress is not None or bool(outcome.waits)
+                paths: Sequence[str] = (*WATCHED, znodes.APPROVALS)
+                session.wait(paths, POLL_S if busy else RESYNC_S, kept.wake)
+
+
+def _pause(kept: Kept, seconds: float) -> None:
+    kept.wake.wait(seconds)
+    kept.wake.clear()

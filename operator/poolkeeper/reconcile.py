@@ -1,0 +1,371 @@
+"""One pass over one cluster: observe, plan, stage, apply, report.
+
+A pass reads once, writes at most one thing (the steps that never queue, a phase of a run, a stage's
+request), and leaves; the loop calls it again when something changed. It never waits inside. Every
+pass does the same from live state, so that a crash between any two of its lines is harmless:
+
+* with a run in the journal it takes that run further (`execution`), whoever began it;
+* without one it plans, or takes the plan that a person agreed to; writes the steps that are due;
+  begins a run if there are moves that may go.
+
+Nothing is written while a foreign reassignment runs, without a controller, during a migration to
+KRaft, or to a cluster whose id is not the one that is pinned.
+"""
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+from poolkeeper import execution
+from poolkeeper.errors import Refused, StalePlan
+from poolkeeper.execution import Enrich, Means, Wish, closed_now
+from poolkeeper.model.outcomes import Outcome, State
+from poolkeeper.model.plans import (
+    AddPartitions,
+    CreateTopic,
+    DeleteTopic,
+    ElectLeaders,
+    Plan,
+    SetConfig,
+    Step,
+)
+from poolkeeper.model.records import BrokerRecord, Records, TopicRecord
+from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode, TopicSpec
+from poolkeeper.model.topology import Cluster
+from poolkeeper.planning import audit, documents, gates, residual
+from poolkeeper.planning.making import make_plan
+from poolkeeper.planning.progress import MoveState, classify
+from poolkeeper.planning.residual import StepState
+from poolkeeper.zk import apply, journal, observe
+from poolkeeper.zk.operations import Operation
+from poolkeeper.zk.session import Session
+
+RECORDS_BATCH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """What a pass may do.
+
+    `steps`: creations, added partitions, harmless configs, elections. `plans`: hashes of approved
+    plans, whose moves and destructive steps may be done; `None` approves every plan. `paused`: a
+    run in progress finishes its stage in flight; nothing else starts.
+    """
+
+    steps: bool = False
+    plans: frozenset[str] | None = frozenset()
+    paused: bool = False
+
+    def covers(self, plan: Plan) -> bool:
+        """Whether the moves and destructive steps of this plan may be done."""
+        return self.plans is None or plan.hash in self.plans
+
+
+def authority_of(desired: Desired, handed_over: tuple[str, ...] = ()) -> Authority:
+    """Return what a loop may do by the cluster's mode and approval policy."""
+    spec = desired.cluster
+    if spec.mode is not Mode.APPLY:
+        return Authority(paused=spec.mode is not Mode.PLAN_ONLY)
+    if spec.approval.policy is ApprovalPolicy.AUTO:
+        return Authority(steps=True, plans=None)
+    return Authority(steps=True, plans=frozenset(spec.approval.plans) | frozenset(handed_over))
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """One observation with what is remembered and concluded from both."""
+
+    cluster: Cluster
+    records: Records
+    gone: frozenset[int]
+
+
+def reconcile_cluster(
+    means: Means, desired: Desired, authority: Authority, agreed: Plan | None = None
+) -> Outcome:
+    """Do one pass. `agreed` is the plan that a person confirmed: it is executed as it is."""
+    run = journal.read_run(means.journal.session)
+    if run is not None:
+        wish = Wish(partial(_wanted_fingerprint, means, desired, agreed), authority.paused)
+        return execution.advance(means, desired, run, wish)
+    if authority.paused:
+        return Outcome(State.WAITING, waits=("the cluster is paused",))
+    sight = see(means.journal.session, desired, means.now_ms(), means.enrich)
+    waits = (*gates.controller(sight.cluster), *gates.foreign(sight.cluster, ()))
+    if waits:
+        return Outcome(State.WAITING, waits=waits, plan=agreed)
+    if agreed is None:
+        plan = make_plan(desired, sight.cluster, sight.records, sight.gone)
+    else:
+        plan = agreed
+        stale = residual.staleness(plan, sight.cluster)
+        if stale:
+            raise StalePlan("the cluster moved on since the plan was made: " + "; ".join(stale))
+    audit.enforce(_rest_of(plan, sight.cluster), desired, sight.cluster, sight.records, sight.gone)
+    return _execute(means, desired, authority, plan, sight)
+
+
+def preview(session: Session, desired: Desired, now_ms: int, enrich: Enrich) -> Outcome:
+    """Plan, and write nothing at all; a run that is recorded is left as it is."""
+    sight = see(session, desired, now_ms, enrich)
+    plan = make_plan(desired, sight.cluster, sight.records, sight.gone)
+    waits = [*gates.controller(sight.cluster), *gates.foreign(sight.cluster, ())]
+    if journal.read_run(session) is not None:
+        waits.append("a run is recorded, and the mode is PlanOnly: nothing is written")
+    if plan.empty:
+        return Outcome(State.WAITING if waits else State.CONVERGED, waits=tuple(waits), plan=plan)
+    return Outcome(
+        State.WAITING, waits=(*waits, "the mode is PlanOnly: nothing is written"), plan=plan
+    )
+
+
+def see(session: Session, desired: Desired, now_ms: int, enrich: Enrich) -> Sight:
+    """Observe the cluster, check that it is the right one, and conclude who is gone."""
+    spec = desired.cluster
+    cluster = observe.cluster(session, spec.name, restart_lock=spec.execution.restart_lock).cluster
+    records = journal.read_records(session)
+    for pinned, where in (
+        (spec.cluster_id, "spec.clusterId"),
+        (records.cluster_id, "the record of the first run"),
+    ):
+        if pinned is not None and cluster.id != pinned:
+            raise Refused(f"this is another cluster: its id is {cluster.id}, {where} says {pinned}")
+    cluster = enrich(cluster)
+    records = remembered(records, cluster, desired, now_ms)
+    return Sight(cluster, records, gone_brokers(records, desired, now_ms))
+
+
+def remembered(records: Records, cluster: Cluster, desired: Desired, now_ms: int) -> Records:
+    """Return the records with this observation's brokers: racks, and since when one is missing."""
+    declared = {broker for pool in desired.pools for broker in pool.brokers}
+    brokers = {}
+    for id_ in sorted(set(records.brokers) | set(cluster.brokers) | declared):
+        known = records.brokers.get(id_, BrokerRecord())
+        live = cluster.brokers.get(id_)
+        if live is not None:
+            brokers[id_] = BrokerRecord(rack=live.rack)
+        elif known.missing_since_s is None:
+            brokers[id_] = replace(known, missing_since_s=now_ms // 1000)
+        else:
+            brokers[id_] = known
+    return replace(records, cluster_id=records.cluster_id or cluster.id, brokers=brokers)
+
+
+def gone_brokers(records: Records, desired: Desired, now_ms: int) -> frozenset[int]:
+    """Return the missing brokers whose replicas shall be rebuilt elsewhere.
+
+    None before `heal.after`, and none at all where more than `heal.maxBrokers` or a whole rack of
+    several brokers is missing: that is an outage to wait for, not a loss to mend.
+    """
+    heal = desired.cluster.heal
+    if not heal.enabled:
+        return frozenset()
+    declared = {broker for pool in desired.pools for broker in pool.brokers}
+    missing = {
+        id_: record
+        for id_, record in records.brokers.items()
+        if record.missing_since_s is not None and id_ in declared
+    }
+    racks: dict[str, set[int]] = {}
+    for id_ in declared & set(records.brokers):
+        racks.setdefault(records.brokers[id_].rack or f"broker {id_}", set()).add(id_)
+    whole_rack = any(len(ids) > 1 and ids <= set(missing) for ids in racks.values())
+    if whole_rack or len(missing) > heal.max_brokers:
+        return frozenset()
+    return frozenset(
+        id_
+        for id_, record in missing.items()
+        if record.missing_since_s is not None
+        and now_ms // 1000 - record.missing_since_s >= heal.after_s
+    )
+
+
+def _wanted_fingerprint(means: Means, desired: Desired, agreed: Plan | None) -> str:
+    """Return the fingerprint of what is wanted now, to end a run that is for something else.
+
+    Brokers that count as gone are taken from the records alone: what is missing for a moment does
+    not replace a run.
+    """
+    if agreed is not None:
+        return agreed.fingerprint
+    records = journal.read_records(means.journal.session)
+    gone = gone_brokers(records, desired, means.now_ms())
+    return documents.fingerprint(desired, records.cluster_id, gone)
+
+
+def _rest_of(plan: Plan, cluster: Cluster) -> Plan:
+    """Return the plan without what is done already: that is what the laws are asked about."""
+    states = classify(plan.moves, cluster)
+    moves = tuple(
+        replace(move, path=move.path[p.at :])
+        for move, p in zip(plan.moves, states, strict=True)
+        if p.state in (MoveState.PENDING, MoveState.IN_FLIGHT)
+    )
+    steps = tuple(
+        s for s in plan.steps if residual.progress_of(s, cluster).state is StepState.TO_DO
+    )
+    return replace(plan, moves=moves, steps=steps)
+
+
+def _execute(
+    means: Means, desired: Desired, authority: Authority, plan: Plan, sight: Sight
+) -> Outcome:
+    cluster = sight.cluster
+    did: list[str] = []
+    waits: list[str] = []
+    if authority.steps or (authority.covers(plan) and not plan.empty):
+        means.journal.remember_brokers(sight.records)
+    moving = {move.topic for move in plan.moves}
+    covered = authority.covers(plan)
+    for step in plan.steps:
+        if isinstance(step, ElectLeaders | DeleteTopic):
+            continue
+        if isinstance(step, AddPartitions) and step.topic in moving:
+            continue  # a controller that moves the topic could swallow the addition
+        destructive = isinstance(step, SetConfig) and step.destructive
+        allowed = covered if destructive else authority.steps
+        _take(means, desired, step, cluster, allowed, did, waits)
+    pending = [p for p in classify(plan.moves, cluster) if p.state is not MoveState.DONE]
+    pending = [p for p in pending if p.state is not MoveState.GONE]
+    if did:
+        return Outcome(State.PROGRESSED, tuple(did), tuple(waits), plan)
+    if authority.steps:
+        _remember_owners(means, desired, plan, sight)
+    if pending:
+        return _start(means, desired, authority, plan, sight, tuple(waits))
+    for step in plan.steps:
+        late = isinstance(step, ElectLeaders | DeleteTopic) or (
+            isinstance(step, AddPartitions) and step.topic in moving
+        )
+        if late:
+            allowed = covered if isinstance(step, DeleteTopic) else authority.steps
+            _take(means, desired, step, cluster, allowed, did, waits)
+    if did:
+        return Outcome(State.PROGRESSED, tuple(did), tuple(waits), plan)
+    state = State.WAITING if waits else State.CONVERGED
+    return Outcome(state, waits=tuple(waits), plan=plan)
+
+
+def _remember_owners(means: Means, desired: Desired, plan: Plan, sight: Sight) -> None:
+    """Record the owners of topics that exist as declared, and forget those that are gone.
+
+    A topic whose config is still to be set keeps its old record: it says which keys to unset.
+    """
+    unsettled = {step.topic for step in plan.steps if not isinstance(step, ElectLeaders)}
+    wanted: dict[str, TopicRecord | None] = {
+        spec.topic: _record_of(spec)
+        for spec in desired.topics
+        if spec.topic in sight.cluster.topics and spec.topic not in unsettled
+    }
+    declared = {spec.topic for spec in desired.topics}
+    known = sight.cluster.topics.keys() | sight.cluster.torn | sight.cluster.damaged.keys()
+    wanted.update(dict.fromkeys(sight.records.topics.keys() - declared - known))
+    operations: list[Operation] = []
+    for topic, record in sorted(wanted.items()):
+        if sight.records.topics.get(topic) != record:
+            operation = means.journal.topic_record(topic, record)
+            operations.extend(() if operation is None else (operation,))
+    for start in range(0, len(operations), RECORDS_BATCH):
+        means.journal.commit(*operations[start : start + RECORDS_BATCH])
+
+
+def _start(
+    means: Means,
+    desired: Desired,
+    authority: Authority,
+    plan: Plan,
+    sight: Sight,
+    waits: tuple[str, ...],
+) -> Outcome:
+    session = means.journal.session
+    if not authority.covers(plan):
+        wait = f"waits for approval of {plan.hash}"
+        return Outcome(State.WAITING, waits=(*waits, wait), plan=plan)
+    if authority.plans is None and journal.read_stopped(session) == plan.fingerprint:
+        wait = "stopped by a person; `poolkeeper apply`, or a change of the manifests, goes on"
+        return Outcome(State.WAITING, waits=(*waits, wait), plan=plan)
+    closed = closed_now(desired, sight.cluster, means.now_ms())
+    if closed:
+        return Outcome(State.WAITING, waits=(*waits, *closed), plan=plan)
+    execution.refuse_hopeless(desired, plan, sight.cluster)
+    means.journal.remember_stopped(None)
+    return execution.begin(means, desired, plan, sight.cluster)
+
+
+def _take(
+    means: Means,
+    desired: Desired,
+    step: Step,
+    cluster: Cluster,
+    allowed: bool,
+    did: list[str],
+    waits: list[str],
+) -> None:
+    """Write one step if it is to be done and may be; say what was done or is waited for."""
+    progress = residual.progress_of(step, cluster)
+    if progress.state is StepState.SETTLING:
+        waits.append(progress.reason)
+    elif progress.state is StepState.TO_DO and not allowed:
+        waits.append(f"waits for approval: {describe(step)}")
+    elif progress.state is StepState.TO_DO:
+        sentence = _write(means, desired, step, cluster)
+        if sentence:
+            (waits if sentence.startswith("waits") else did).append(sentence)
+
+
+def describe(step: Step) -> str:
+    """Return a step in a few words."""
+    match step:
+        case CreateTopic():
+            return f"create topic {step.topic} ({len(step.replicas)} partitions in {step.pool})"
+        case AddPartitions():
+            return f"add {len(step.replicas)} partitions to topic {step.topic}"
+        case SetConfig():
+            return f"set config of topic {step.topic}"
+        case ElectLeaders():
+            return f"elect preferred leaders of {len(step.partitions)} partitions"
+        case DeleteTopic():
+            return f"delete topic {step.topic} and its data"
+        case _:
+            return f"move a replica of {step.topic}-{step.partition} to {step.target}"
+
+
+def _write(means: Means, desired: Desired, step: Step, cluster: Cluster) -> str:
+    record = _record_for(desired, step)
+    match step:
+        case CreateTopic():
+            apply.create_topic(means.journal, step, record)
+        case AddPartitions():
+            apply.add_partitions(means.journal, step)
+        case SetConfig():
+            apply.set_config(means.journal, step, record)
+        case DeleteTopic():
+            apply.delete_topic(means.journal, step, cluster)
+        case ElectLeaders():
+            return _elect(means, step, cluster)
+        case _:
+            raise Refused("moves between log directories are not executed by this release")
+    return describe(step)
+
+
+def _elect(means: Means, step: ElectLeaders, cluster: Cluster) -> str:
+    if cluster.electing:
+        return "waits for an election under way"
+    tried = means.memory.elections
+    due = [p for p in residual.due_elections(step.partitions, cluster) if p not in tried]
+    some = sorted(due)[: apply.ELECTION_PARTITIONS_MAX]
+    tried.update(some)
+    if not some:
+        return ""
+    means.journal.commit(apply.election(some))
+    return f"elect preferred leaders of {len(some)} partitions"
+
+
+def _record_for(desired: Desired, step: Step) -> TopicRecord | None:
+    if not isinstance(step, CreateTopic | SetConfig):
+        return None
+    spec = next((t for t in desired.topics if t.topic == step.topic), None)
+    return None if spec is None else _record_of(spec)
+
+
+def _record_of(spec: TopicSpec) -> TopicRecord:
+    return TopicRecord(spec.owner, tuple(sorted(spec.config)), spec.deletion_policy)

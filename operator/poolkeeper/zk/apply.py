@@ -1,0 +1,153 @@
+"""Writing steps and requests: each one transaction, fenced by the journal, versioned, answered.
+
+What a transaction cannot fence is Kafka's own controller, which writes without versions. So nothing
+here claims success: the next observation tells whether a step took effect (`planning.residual`,
+`planning.progress`).
+
+Orders that matter, and why:
+
+* A topic's config node is created with its topic node, in one transaction: the controller sees the
+  new topic only with its config. A config node that an interrupted creation of somebody else left
+  behind is overwritten.
+* The request and the run's step go together: a request of ours without its step cannot exist.
+* A config and its notification go together: brokers read the config again when notified.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from poolkeeper.errors import Refused, Stale
+from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
+from poolkeeper.model.records import TopicRecord
+from poolkeeper.model.topology import Cluster, Requested, TopicPartition
+from poolkeeper.zk import znodes
+from poolkeeper.zk.journal import Journal
+from poolkeeper.zk.operations import Check, Create, Operation, SetData
+from poolkeeper.zk.runs import Run
+from poolkeeper.zk.znodes import (
+    ConfigChangeNode,
+    ConfigNode,
+    PreferredElectionNode,
+    ReassignmentNode,
+    TopicNode,
+)
+
+ELECTION_PARTITIONS_MAX = 1000
+
+
+def create_topic(journal: Journal, step: CreateTopic, record: TopicRecord | None) -> None:
+    """Create a topic with its config, and record its owner."""
+    session = journal.session
+    if session.read(znodes.deletion(step.topic)) is not None:
+        raise Stale(f"topic {step.topic} is still being deleted", znodes.deletion(step.topic))
+    config = ConfigNode({}).encode_with(step.config)
+    path = znodes.topic_config(step.topic)
+    orphan = session.read(path)
+    journal.commit(
+        Create(path, config) if orphan is None else SetData(path, config, orphan.version),
+        Create(znodes.topic(step.topic), TopicNode.encode_new(step.replicas)),
+        *_recorded(journal, step.topic, record),
+    )
+
+
+def add_partitions(journal: Journal, step: AddPartitions) -> None:
+    """Append partitions to a topic node, everything else in it kept."""
+    path = znodes.topic(step.topic)
+    node = journal.session.read(path)
+    if node is None:
+        raise Stale(f"topic {step.topic} is gone", path)
+    live = TopicNode.decode(node.data)
+    if len(live.partitions) != step.first or live.adding or live.removing:
+        raise Stale(f"topic {step.topic} changed since it was observed", path)
+    journal.commit(SetData(path, live.encode_with_added(step.first, step.replicas), node.version))
+
+
+def set_config(journal: Journal, step: SetConfig, record: TopicRecord | None) -> None:
+    """Set and unset topic config keys, foreign keys kept, and notify the brokers."""
+    operations = config_operations(journal, znodes.topic_config(step.topic), step.set, step.unset)
+    journal.commit(*operations, *_recorded(journal, step.topic, record))
+
+
+def config_operations(
+    journal: Journal, path: str, changed: Mapping[str, str], unset: Collection[str]
+) -> tuple[Operation, ...]:
+    """Return the write of a topic's or broker's config node and its notification.
+
+    Other keys stay as they are. A topic that is gone gets nothing: a config node without its topic
+    would be taken over by a later one.
+    """
+    node = journal.session.read(path)
+    notify = Create(znodes.CONFIG_CHANGE, ConfigChangeNode.encode(path), sequence=True)
+    if node is not None:
+        data = ConfigNode.decode(node.data).encode_with(changed, unset)
+        return (SetData(path, data, node.version), notify)
+    write = Create(path, ConfigNode({}).encode_with(changed))
+    if not path.startswith(f"{znodes.TOPIC_CONFIGS}/"):
+        return (write, notify)
+    topic_path = znodes.topic(path.removeprefix(f"{znodes.TOPIC_CONFIGS}/"))
+    topic = journal.session.read(topic_path)
+    return () if topic is None else (Check(topic_path, topic.version), write, notify)
+
+
+def delete_topic(journal: Journal, step: DeleteTopic, cluster: Cluster) -> None:
+    """Ask Kafka to delete a topic, if its node is still the one that was observed."""
+    version = cluster.topics[step.topic].version
+    assert version is not None, "observed, so versioned"
+    journal.commit(
+        Check(znodes.topic(step.topic), version), Create(znodes.deletion(step.topic), b"")
+    )
+
+
+def forget_topic(journal: Journal, topic: str) -> None:
+    """Drop the record of a deleted topic."""
+    operation = journal.topic_record(topic, None)
+    if operation is not None:
+        journal.commit(operation)
+
+
+def election(partitions: Sequence[TopicPartition]) -> Operation:
+    """Return the request of a preferred leader election, at most `ELECTION_PARTITIONS_MAX`."""
+    assert 0 < len(partitions) <= ELECTION_PARTITIONS_MAX, "the caller cuts it"
+    return Create(znodes.PREFERRED_ELECTION, PreferredElectionNode.encode(partitions))
+
+
+def request(
+    journal: Journal, run: Run, plan: Plan, cluster: Cluster, entries: Sequence[tuple[int, int]]
+) -> Run:
+    """Create the reassignment request of a stage together with the run's step.
+
+    `entries` are (move, index of the path's list) pairs. The transaction also checks the controller
+    epoch and the version of every topic node that it names.
+    """
+    requested = [
+        Requested(plan.moves[m].topic, plan.moves[m].partition, plan.moves[m].path[index])
+        for m, index in entries
+    ]
+    _refuse_traps(requested, cluster)
+    epoch_version = cluster.controller.epoch_version
+    assert epoch_version is not None, "the gates demand a controller"
+    checks: list[Operation] = [Check(znodes.CONTROLLER_EPOCH, epoch_version)]
+    for topic in sorted({entry.topic for entry in requested}):
+        version = cluster.topics[topic].version
+        assert version is not None, "observed, so versioned"
+        checks.append(Check(znodes.topic(topic), version))
+    create = Create(znodes.REASSIGNMENT, ReassignmentNode.encode(requested))
+    return journal.rewrite(run, replace(run, step=tuple(entries)), *checks, create)
+
+
+def _refuse_traps(requested: Sequence[Requested], cluster: Cluster) -> None:
+    """Refuse what the codec cannot see: unknown partitions, doomed topics, targets not live."""
+    for entry in requested:
+        name = TopicPartition(entry.topic, entry.partition)
+        topic = cluster.topics.get(entry.topic)
+        partition = None if topic is None else topic.partition(entry.partition)
+        if partition is None or entry.topic in cluster.deleting:
+            raise Refused(f"the request was not written: {name} does not exist or is being deleted")
+        dead = sorted(set(entry.replicas) - set(partition.replicas) - set(cluster.brokers))
+        if dead:
+            raise Refused(f"the request was not written: {name} would gain {dead}, not live")
+
+
+def _recorded(journal: Journal, topic: str, record: TopicRecord | None) -> tuple[Operation, ...]:
+    operation = None if record is None else journal.topic_record(topic, record)
+    return () if operation is None else (operation,)

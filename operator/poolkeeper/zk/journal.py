@@ -1,0 +1,343 @@
+"""The journal: who works on a cluster, the run under way, and what is remembered between runs.
+
+All of it lies under `/poolkeeper` in the cluster's own chroot:
+
+* `holder` (ephemeral): who is active. After a `kill -9` the next one waits until ZooKeeper has
+  ended the dead session.
+* `epoch`: its data version is the fence. Taking the journal over bumps it in the transaction that
+  creates `holder`, and every later write checks it: a process that only thinks it is the holder
+  can write nothing.
+* `run` and its children: the record of the run (`runs`), gone when the run ends; `run/stop` is the
+  wish that it ends after the stage in flight.
+* `approvals`: hashes that people approved on the command line beside an active holder.
+* `stopped`: the fingerprint that was stopped by a person; a loop does not start it again by itself.
+* `records`: topic owners, brokers' racks and absences, the cluster's id.
+
+Nothing here decides anything: it reads, and it writes what it is told, fenced.
+"""
+
+import json
+import os
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from threading import Event
+
+from poolkeeper.errors import Fenced, HolderActive, Stale
+from poolkeeper.model.records import BrokerRecord, Records, TopicRecord
+from poolkeeper.model.specs import DeletionPolicy
+from poolkeeper.zk import runs, znodes
+from poolkeeper.zk.operations import Check, Create, Delete, Operation, SetData
+from poolkeeper.zk.runs import Document, Run
+from poolkeeper.zk.session import Session
+
+APPROVALS_MAX = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who is active: `what` is the command (`apply` or `run`), `since_ms` since 1970."""
+
+    host: str
+    pid: int
+    what: str
+    since_ms: int
+    session: int = 0
+
+    def __str__(self) -> str:
+        return f"`poolkeeper {self.what}` on {self.host}, process {self.pid}"
+
+
+@dataclass(frozen=True, slots=True)
+class JournalView:
+    """What anybody may read: for `status`, `show` and `stop`."""
+
+    holder: Holder | None
+    run: Run | None
+    document: Document | None
+    stopping: bool
+    stopped: str | None
+
+
+class Journal:
+    """The journal, open for writing: exists only while this process is the holder."""
+
+    def __init__(self, session: Session, epoch_version: int) -> None:
+        self.session = session
+        self._epoch = Check(znodes.EPOCH, epoch_version)
+
+    def commit(self, *operations: Operation) -> tuple[str, ...]:
+        """Commit as one transaction if this process still is the holder.
+
+        Raises `Fenced` if it is not, `Stale` if another check failed: then nothing was written.
+        """
+        try:
+            return self.session.commit((self._epoch, *operations))[1:]
+        except Stale as stale:
+            if stale.path == znodes.EPOCH:
+                raise Fenced(
+                    "another Poolkeeper took this cluster over; nothing more is written"
+                ) from stale
+            raise
+
+    # The run
+
+    def begin(self, run: Run, chunks: Sequence[bytes]) -> Run:
+        """Record a new run: its node first, then its document, chunk by chunk."""
+        self.commit(Create(znodes.RUN, runs.encode_run(run)))
+        for i, chunk in enumerate(chunks):
+            self.commit(Create(znodes.plan_chunk(i), chunk))
+        return replace(run, version=0)
+
+    def rewrite(self, before: Run, after: Run, *operations: Operation) -> Run:
+        """Rewrite the run node, together with other operations, in one transaction."""
+        self.commit(SetData(znodes.RUN, runs.encode_run(after), before.version), *operations)
+        return replace(after, version=before.version + 1)
+
+    def end(self, run: Run) -> None:
+        """Remove the run and everything below it, in one transaction."""
+        children = self.session.children(znodes.RUN) or ()
+        paths = [f"{znodes.RUN}/{child}" for child in children]
+        nodes = self.session.read_many(paths)
+        deletes = [Delete(p, n.version) for p, n in zip(paths, nodes, strict=True) if n is not None]
+        self.commit(*deletes, Delete(znodes.RUN, run.version))
+
+    # What is remembered
+
+    def remember_stopped(self, fingerprint: str | None) -> None:
+        """Record, or forget, which fingerprint a person stopped."""
+        node = self.session.read(znodes.STOPPED)
+        if fingerprint is None:
+            if node is not None:
+                self.commit(Delete(znodes.STOPPED, node.version))
+        elif node is None:
+            self.commit(Create(znodes.STOPPED, fingerprint.encode()))
+        else:
+            self.commit(SetData(znodes.STOPPED, fingerprint.encode(), node.version))
+
+    def topic_record(self, topic: str, record: TopicRecord | None) -> Operation | None:
+        """Return the operation that makes the record so, or `None` if it is so already."""
+        path = znodes.record_of_topic(topic)
+        node = self.session.read(path)
+        if record is None:
+            return None if node is None else Delete(path, node.version)
+        body = _encode_topic_record(record)
+        if node is None:
+            return Create(path, body)
+        return None if node.data == body else SetData(path, body, node.version)
+
+    def remember_brokers(self, records: Records) -> None:
+        """Record brokers' racks and absences, and the cluster's id, where they changed."""
+        brokers = {
+            str(id_): {"rack": record.rack, "missing_since_s": record.missing_since_s}
+            for id_, record in sorted(records.brokers.items())
+        }
+        for path, body in (
+            (znodes.RECORD_OF_BROKERS, {"version": 1, "brokers": brokers}),
+            (znodes.RECORD_OF_CLUSTER, {"version": 1, "id": records.cluster_id}),
+        ):
+            data = json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
+            node = self.session.read(path)
+            if node is None:
+                self.commit(Create(path, data))
+            elif node.data != data:
+                self.commit(SetData(path, data, node.version))
+
+
+def _encode_topic_record(record: TopicRecord) -> bytes:
+    body = {
+        "version": 1,
+        "owner": record.owner,
+        "declared": list(record.declared_keys),
+        "deletion_policy": record.deletion_policy.value,
+    }
+    return json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
+
+
+@contextmanager
+def held(session: Session, what: str, now_ms: int, *, patience_s: float) -> Iterator[Journal]:
+    """Become the holder, for the time of the `with` block.
+
+    Waits up to `patience_s` for a dead holder's session to end; raises `HolderActive` naming the
+    holder if it is still there then, or at once if it is a process that lives on this machine.
+    Prepares the journal's nodes at the first time.
+    """
+    holder = Holder(socket.gethostname(), os.getpid(), what, now_ms)
+    version = _take(session, holder, patience_s)
+    try:
+        yield Journal(session, version)
+    finally:
+        _let_go(session)
+
+
+def _take(session: Session, holder: Holder, patience_s: float) -> int:
+    _prepare(session)
+    body = {"version": 1, "host": holder.host, "pid": holder.pid, "what": holder.what}
+    data = json.dumps(body | {"since_ms": holder.since_ms}, sort_keys=True).encode()
+    for last in (False, True):
+        epoch = session.read(znodes.EPOCH)
+        assert epoch is not None, "prepared above; only people delete it"
+        number = str(int(epoch.data) + 1).encode()
+        try:
+            session.commit(
+                (
+                    SetData(znodes.EPOCH, number, epoch.version),
+                    Create(znodes.HOLDER, data, ephemeral=True),
+                )
+            )
+            return epoch.version + 1
+        except Stale:
+            other = read_holder(session)
+            if last or (other is not None and _lives_here(other)):
+                raise HolderActive(
+                    f"another executor is active on this cluster: {other or 'it just changed'}"
+                ) from None
+            if other is not None:
+                session.wait((znodes.HOLDER,), patience_s, Event())
+    raise AssertionError("unreachable: the second round returns or raises")
+
+
+def _lives_here(holder: Holder) -> bool:
+    if holder.host != socket.gethostname():
+        return False
+    try:
+        os.kill(holder.pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _let_go(session: Session) -> None:
+    node = session.read(znodes.HOLDER) if session.alive else None
+    if node is not None and node.ephemeral_owner == session.session_id:
+        session.commit((Delete(znodes.HOLDER, node.version),))
+
+
+def _prepare(session: Session) -> None:
+    """Create the journal's permanent nodes; losing a race to a twin is as good as winning it."""
+    wanted = (
+        (znodes.ROOT, b""),
+        (znodes.EPOCH, b"0"),
+        (znodes.RECORDS, b""),
+        (znodes.RECORDS_OF_TOPICS, b""),
+    )
+    for path, data in wanted:
+        if session.read(path) is None:
+            try:
+                session.commit((Create(path, data),))
+            except Stale:
+                continue
+
+
+def read_holder(session: Session) -> Holder | None:
+    """Return who is active."""
+    node = session.read(znodes.HOLDER)
+    if node is None:
+        return None
+    body = json.loads(node.data)
+    return Holder(
+        body["host"], body["pid"], body["what"], body["since_ms"], session=node.ephemeral_owner
+    )
+
+
+def read_run(session: Session) -> Run | None:
+    """Return the run node."""
+    node = session.read(znodes.RUN)
+    return None if node is None else runs.decode_run(node.data, node.version)
+
+
+def read_document(session: Session, run: Run) -> Document | None:
+    """Return the run's document, or `None` if it was not written to its end."""
+    nodes = session.read_many([znodes.plan_chunk(i) for i in range(run.chunks)])
+    chunks = [node.data for node in nodes if node is not None]
+    return runs.decode_document(chunks, run.digest)
+
+
+def read_stop(session: Session) -> bool:
+    """Return whether somebody asked the run to stop."""
+    return session.read(znodes.RUN_STOP) is not None
+
+
+def read_stopped(session: Session) -> str | None:
+    """Return the fingerprint that was stopped by a person, if any."""
+    node = session.read(znodes.STOPPED)
+    return None if node is None else node.data.decode()
+
+
+def read_status(session: Session) -> JournalView:
+    """Return all that `status` shows of the journal."""
+    run = read_run(session)
+    return JournalView(
+        holder=read_holder(session),
+        run=run,
+        document=None if run is None else read_document(session, run),
+        stopping=run is not None and read_stop(session),
+        stopped=read_stopped(session),
+    )
+
+
+def request_stop(session: Session) -> Run | None:
+    """Ask the run under way to end after the stage in flight; return it, or `None` without one."""
+    run = read_run(session)
+    if run is None:
+        return None
+    epoch = session.read(znodes.EPOCH)
+    assert epoch is not None, "a run exists, so its journal does"
+    if not read_stop(session):
+        session.commit((Check(znodes.EPOCH, epoch.version), Create(znodes.RUN_STOP, b"")))
+    return run
+
+
+def read_approvals(session: Session) -> tuple[str, ...]:
+    """Return the hashes approved on the command line beside an active holder, oldest first."""
+    node = session.read(znodes.APPROVALS)
+    return () if node is None else tuple(json.loads(node.data)["plans"])
+
+
+def hand_over_approval(session: Session, plan: str) -> None:
+    """Leave an approval for the active holder."""
+    node = session.read(znodes.APPROVALS)
+    known = read_approvals(session)
+    plans = [*(p for p in known if p != plan), plan][-APPROVALS_MAX:]
+    data = json.dumps({"version": 1, "plans": plans}).encode()
+    epoch = session.read(znodes.EPOCH)
+    assert epoch is not None, "a holder exists, so its journal does"
+    fence = Check(znodes.EPOCH, epoch.version)
+    write = (
+        Create(znodes.APPROVALS, data)
+        if node is None
+        else SetData(znodes.APPROVALS, data, node.version)
+    )
+    session.commit((fence, write))
+
+
+def read_records(session: Session) -> Records:
+    """Return everything that is remembered; empty before the first write."""
+    cluster, brokers = session.read_many([znodes.RECORD_OF_CLUSTER, znodes.RECORD_OF_BROKERS])
+    topics = session.children(znodes.RECORDS_OF_TOPICS) or ()
+    nodes = session.read_many([znodes.record_of_topic(topic) for topic in topics])
+    return Records(
+        cluster_id=None if cluster is None else json.loads(cluster.data)["id"],
+        topics={
+            topic: _decode_topic_record(node.data)
+            for topic, node in zip(topics, nodes, strict=True)
+            if node is not None
+        },
+        brokers={} if brokers is None else _decode_brokers(brokers.data),
+    )
+
+
+def _decode_topic_record(data: bytes) -> TopicRecord:
+    body = json.loads(data)
+    policy = DeletionPolicy(body["deletion_policy"])
+    return TopicRecord(body["owner"], tuple(body["declared"]), policy)
+
+
+def _decode_brokers(data: bytes) -> dict[int, BrokerRecord]:
+    return {
+        int(id_): BrokerRecord(body["rack"], body["missing_since_s"])
+        for id_, body in json.loads(data)["brokers"].items()
+    }

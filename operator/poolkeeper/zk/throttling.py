@@ -1,0 +1,128 @@
+"""Throttles of a run on the brokers: written, changed, restored (the values: `planning.throttles`).
+
+Entities are written in batches, each batch one transaction with the notification of every entity
+in it. An interrupted writing is simply done again: what is ours already is passed over.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from poolkeeper.planning import throttles
+from poolkeeper.planning.throttles import Saved, Values
+from poolkeeper.zk import znodes
+from poolkeeper.zk.apply import config_operations
+from poolkeeper.zk.journal import Journal
+from poolkeeper.zk.operations import TRANSACTION_BYTES_MAX, Operation, size_bytes
+from poolkeeper.zk.znodes import ConfigNode
+
+BATCH_ENTITIES = 100
+BATCH_BYTES = TRANSACTION_BYTES_MAX // 2
+
+Desired = Callable[[Values], Mapping[str, str | None]]
+"""From an entity's live throttle keys to what must be written; empty for nothing."""
+
+
+def save(journal: Journal, topics: Iterable[str], brokers: Iterable[int]) -> Saved:
+    """Read the throttle values as they are before the run."""
+    topics = tuple(topics)
+    brokers = tuple(brokers)
+    topic_values = _live(journal, [znodes.topic_config(t) for t in topics], throttles.TOPIC_KEYS)
+    broker_values = _live(
+        journal, [znodes.broker_config(b) for b in brokers], throttles.BROKER_KEYS
+    )
+    return Saved(
+        dict(zip(topics, topic_values, strict=True)),
+        dict(zip(brokers, broker_values, strict=True)),
+    )
+
+
+def write(
+    journal: Journal, saved: Saved, lists: Mapping[str, Values], rates: Sequence[int]
+) -> tuple[str, ...]:
+    """Write the lists and the rate (the first of `rates`) wherever they are not in force yet.
+
+    An entity whose throttle keys are neither the saved ones nor ours belongs to somebody else by
+    now: nothing is written to it, and it is named in the answer.
+    """
+    conflicts: list[str] = []
+
+    def topic(name: str) -> Desired:
+        return lambda live: _unless_foreign(
+            live, lists[name], [saved.topics[name], lists[name]], f"topic {name}", conflicts
+        )
+
+    def broker(id_: int) -> Desired:
+        ours = [throttles.rates(rate) for rate in rates]
+        return lambda live: _unless_foreign(
+            live, ours[0], [saved.brokers[id_], *ours], f"broker {id_}", conflicts
+        )
+
+    _rewrite(journal, {znodes.topic_config(t): topic(t) for t in lists}, throttles.TOPIC_KEYS)
+    if rates:
+        _rewrite(
+            journal,
+            {znodes.broker_config(b): broker(b) for b in saved.brokers},
+            throttles.BROKER_KEYS,
+        )
+    return tuple(conflicts)
+
+
+def restore(
+    journal: Journal, saved: Saved, lists: Mapping[str, Values], rates: Sequence[int]
+) -> None:
+    """Put the saved values back wherever the live ones are still ours."""
+
+    def topic(name: str) -> Desired:
+        return lambda live: throttles.restored(live, saved.topics[name], [lists[name]])
+
+    def broker(id_: int) -> Desired:
+        ours = [throttles.rates(rate) for rate in rates]
+        return lambda live: throttles.restored(live, saved.brokers[id_], ours)
+
+    _rewrite(
+        journal, {znodes.topic_config(t): topic(t) for t in saved.topics}, throttles.TOPIC_KEYS
+    )
+    _rewrite(
+        journal, {znodes.broker_config(b): broker(b) for b in saved.brokers}, throttles.BROKER_KEYS
+    )
+
+
+def _unless_foreign(
+    live: Values, wanted: Values, known: Sequence[Values], what: str, conflicts: list[str]
+) -> Mapping[str, str | None]:
+    if all(live.get(key) == value for key, value in wanted.items()):
+        return {}
+    if not any(all(live.get(k) == v for k, v in values.items()) for values in known):
+        conflicts.append(what)
+        return {}
+    return wanted
+
+
+def _rewrite(journal: Journal, entities: Mapping[str, Desired], keys: Sequence[str]) -> None:
+    names = list(entities)
+    batch: list[Operation] = []
+    for start in range(0, len(names), BATCH_ENTITIES):
+        some = names[start : start + BATCH_ENTITIES]
+        for entity, live in zip(some, _live(journal, some, keys), strict=True):
+            values = entities[entity](live)
+            if not values:
+                continue
+            changed = {key: value for key, value in values.items() if value is not None}
+            unset = values.keys() - changed.keys()
+            write_one = config_operations(journal, entity, changed, unset)
+            if batch and size_bytes((*batch, *write_one)) > BATCH_BYTES:
+                journal.commit(*batch)
+                batch = []
+            batch.extend(write_one)
+        if batch:
+            journal.commit(*batch)
+            batch = []
+
+
+def _live(
+    journal: Journal, entities: Sequence[str], keys: Sequence[str]
+) -> list[dict[str, str | None]]:
+    nodes = journal.session.read_many(entities)
+    return [
+        throttles.values_of({} if node is None else ConfigNode.decode(node.data).config, keys)
+        for node in nodes
+    ]

@@ -1,9 +1,243 @@
 """The sandbox comes up, says so only when it is true, and leaves nothing behind."""
 
-from poolkeeper.sandbox import Sandbox
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from kafka import KafkaAdminClient
+from kazoo.client import KazooClient
+
+from conditions import until
+from poolkeeper import errors
+from poolkeeper.sandbox import (
+    BrokerSpec,
+    Sandbox,
+    SandboxSpec,
+    processes,
+    spread,
+    states,
+    take_down,
+    txnlog,
+)
+
+COMMAND = [sys.executable, "-c", "from poolkeeper.cli.sandbox import sandbox; sandbox()"]
 
 
-def test_a_cluster_is_ready_when_it_is_given(kafka, chroot):
-    cluster = kafka()
-    assert isinstance(cluster, Sandbox)
-    assert kafka() is cluster
+def registrations(sandbox):
+    client = KazooClient(sandbox.connect)
+    client.start(timeout=30)
+    found = {
+        int(name): json.loads(client.get(f"/brokers/ids/{name}")[0])
+        for name in client.get_children("/brokers/ids")
+    }
+    controller = json.loads(client.get("/controller")[0])["brokerid"]
+    client.stop()
+    client.close()
+    return found, controller
+
+
+def children(root):
+    return [
+        child for state in states.all_states(root) for child in states.children(root, state.name)
+    ]
+
+
+def test_a_cluster_given_is_ready(kafka):
+    sandbox = kafka()
+    found, controller = registrations(sandbox)
+    assert {n: broker.get("rack") for n, broker in found.items()} == {1: "a", 2: "b", 3: "c"}
+    assert controller in found
+    assert sandbox.bootstrap == ",".join(f"127.0.0.1:{found[n]['port']}" for n in (1, 2, 3))
+    with closing(KafkaAdminClient(bootstrap_servers=sandbox.bootstrap)) as admin:
+        assert {broker["broker_id"] for broker in admin.describe_cluster()["brokers"]} == {1, 2, 3}
+    assert kafka() is sandbox
+
+
+@pytest.mark.parametrize("version", ["2.8.2", "2.0.1"])
+def test_older_versions_are_ready_too(kafka, version):
+    found, controller = registrations(kafka(version, racks=""))
+    assert set(found) == {1, 2, 3}
+    assert controller in found
+    assert not any("rack" in broker for broker in found.values())
+
+
+def test_brokers_come_and_go(fresh_kafka):
+    sandbox = fresh_kafka(brokers=2)
+    before = registrations(sandbox)[0]
+    sandbox.kill(1)
+    assert 1 in registrations(sandbox)[0]  # until its session times out
+    sandbox.await_gone(1)
+    sandbox.stop(2)
+    assert sandbox.broker(2).exit_code() is not None
+    sandbox.start_broker(1)
+    sandbox.add_broker(BrokerSpec(9, "z"))
+    found, controller = registrations(sandbox)
+    assert {n: (broker["port"], broker["rack"]) for n, broker in found.items()} == {
+        1: (before[1]["port"], "a"),
+        9: (sandbox.state.brokers[-1].port, "z"),
+    }
+    assert controller in found
+    with pytest.raises(errors.Refused, match="broker 1 is running"):
+        sandbox.start_broker(1)
+    with pytest.raises(errors.Refused, match="no broker 5"):
+        sandbox.kill(5)
+
+
+def test_zookeeper_keeps_its_nodes_over_a_crash(chroot, tmp_path):
+    with Sandbox.start(SandboxSpec(root=tmp_path)) as sandbox:
+        client = KazooClient(sandbox.zookeeper)
+        client.start(timeout=30)
+        client.create("/kept", b"x")
+        sandbox.kill_zookeeper()
+        sandbox.start_zookeeper()
+        assert client.retry(client.get, "/kept")[0] == b"x"
+        client.stop()
+        client.close()
+
+
+def test_the_transaction_log_tells_who_did_what(zookeeper, chroot):
+    prefix = chroot.removeprefix(zookeeper.zookeeper)
+    client = KazooClient(chroot)
+    client.start(timeout=30)
+    session = client.client_id[0]
+    client.create("/a", b"1", ephemeral=True)
+    transaction = client.transaction()
+    transaction.check("/a", 0)
+    transaction.set_data("/a", b"2")
+    transaction.commit()
+    failing = client.transaction()
+    failing.set_data("/a", b"3")
+    failing.check("/a", 9)
+    failing.commit()
+    client.stop()
+    client.close()
+    ours = [
+        transaction
+        for transaction in txnlog.read_folder(zookeeper.transaction_log())
+        if transaction.session == session
+    ]
+    kinds = txnlog.Kind
+    assert [(t.kind, t.failed) for t in ours] == [
+        (kinds.OPEN_SESSION, False),
+        (kinds.CREATE, False),
+        (kinds.MULTI, False),
+        (kinds.MULTI, True),
+        (kinds.CLOSE_SESSION, False),
+    ]
+    path = f"{prefix}/a"
+    assert [t.changes for t in ours] == [
+        (),
+        (txnlog.Operation(kinds.CREATE, path, b"1", ephemeral=True),),
+        (txnlog.Operation(kinds.SET, path, b"2", version=1),),
+        (),
+        (txnlog.Operation(kinds.DELETE, path),),
+    ]
+    assert ours[2].operations[0] == txnlog.Operation(kinds.CHECK, path, version=0)
+    assert abs(ours[1].time_ms / 1000 - time.time()) < 60
+
+
+def test_registrations_name_the_authors(kafka):
+    sandbox = kafka()
+    found = txnlog.authors(txnlog.read_folder(sandbox.transaction_log()))
+    assert set(found.values()) == {1, 2, 3}
+
+
+def test_nothing_is_left_after_the_end(tmp_path):
+    sandbox = Sandbox.start(SandboxSpec(brokers=spread(1), root=tmp_path))
+    started = children(tmp_path)
+    assert len(started) == 2
+    assert all(map(processes.alive, started))
+    sandbox.close()
+    assert not any(map(processes.alive, started))
+    assert [path.name for path in tmp_path.iterdir()] == [".lock"]
+    sandbox.close()
+
+
+def test_a_start_that_fails_leaves_nothing(tmp_path):
+    broken = BrokerSpec(1, "a", (("log.cleaner.threads", "none"), ("broker.id", "x")))
+    with pytest.raises(errors.Unavailable, match=r"(?s)broker-1 ended \(1\).*broker\.id"):
+        Sandbox.start(SandboxSpec(brokers=(broken,), root=tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == [".lock"]
+
+
+def test_without_java_and_maven_it_says_what_to_install(tmp_path):
+    with pytest.raises(errors.Unavailable) as caught:
+        Sandbox.start(SandboxSpec(root=tmp_path), search_path=str(tmp_path))
+    assert str(caught.value) == (
+        "the sandbox needs java and mvn, not found on the search path: "
+        "apt-get install openjdk-17-jre-headless maven"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def foreground(root: Path) -> subprocess.Popen[bytes]:
+    arguments = ["up", "--foreground", "--brokers", "1", "--root", str(root), "--output", "json"]
+    return subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def test_one_whose_owner_was_killed_is_cleaned_by_the_next(tmp_path):
+    with foreground(tmp_path) as owner:
+        up = json.loads(owner.stdout.readline())
+        started = children(tmp_path)
+        assert len(started) == 2
+        owner.kill()
+        owner.wait()
+    until(lambda: not any(map(processes.alive, started)), "children to die with their owner")
+    assert Path(up["folder"]).is_dir()
+    with Sandbox.start(SandboxSpec(root=tmp_path)):
+        assert not Path(up["folder"]).exists()
+        assert len(states.all_states(tmp_path)) == 1
+
+
+def test_one_killed_while_it_was_being_brought_up_is_cleaned_by_the_next(tmp_path):
+    """Its processes are not tied to it: they shall live when `up` returns, which it never did."""
+    up = subprocess.Popen([*COMMAND, "up", "--root", str(tmp_path)], stdout=subprocess.PIPE)
+    until(lambda: children(tmp_path), "the first child")
+    up.kill()
+    up.communicate()
+    assert any(map(processes.alive, children(tmp_path)))
+    orphans = children(tmp_path)
+    with Sandbox.start(SandboxSpec(root=tmp_path)):
+        assert not any(map(processes.alive, orphans))
+        assert [state.name for state in states.all_states(tmp_path)] != ["sandbox"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_one_in_the_foreground(tmp_path, number):
+    with foreground(tmp_path) as owner:
+        owner.stdout.readline()
+        started = children(tmp_path)
+        os.kill(owner.pid, number)
+        _, complaint = owner.communicate(timeout=30)
+    assert (owner.returncode, complaint) == (0, b"ending\n")
+    assert not any(map(processes.alive, started))
+    assert [path.name for path in tmp_path.iterdir()] == [".lock"]
+
+
+def test_one_in_the_background_lives_until_it_is_taken_down(tmp_path):
+    def run(*arguments: str) -> str:
+        line = [*COMMAND, *arguments, "--root", str(tmp_path), "--name", "mine"]
+        return subprocess.run(line, check=True, capture_output=True, text=True).stdout
+
+    text = run("up", "--brokers", "1", "--racks", "r", "--kafka", "2.8.2")
+    connect = re.search(r"ZooKeeper: (\S+)", text)[1]
+    assert f'zookeeper: {{connect: "{connect}"}}' in text
+    with Sandbox.start(SandboxSpec(root=tmp_path)):
+        client = KazooClient(connect)  # the next sandbox has left it alone
+        client.start(timeout=30)
+        assert client.get_children("/brokers/ids") == ["1"]
+        client.stop()
+        client.close()
+    started = children(tmp_path)
+    assert run("down") == "ended: mine\n"
+    assert not any(map(processes.alive, started))
+    assert run("down") == "nothing to end\n"
+    assert take_down("mine", tmp_path) is False
+    assert [path.name for path in tmp_path.iterdir()] == [".lock"]

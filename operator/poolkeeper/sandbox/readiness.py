@@ -1,14 +1,16 @@
-"""When a sandbox may be used: ZooKeeper serves, the brokers are registered, one of them controls.
+"""When a sandbox may be used: ZooKeeper serves, brokers are registered and listen, one controls.
 
-`ruok` proves nothing (it is answered before ZooKeeper serves); only a session and a read do.
+`ruok` proves nothing (it is answered before ZooKeeper serves); only a session and a read do. Nor
+does a registration: a broker of 3.9 begins to listen a moment after it.
 Everything is polled with a deadline, and a child that has ended ends the wait at once with its own
 last words.
 """
 
 import json
 import logging
+import socket
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 
 from kazoo.client import KazooClient
@@ -16,6 +18,7 @@ from kazoo.exceptions import KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
 from poolkeeper import errors
+from poolkeeper.sandbox import settings
 from poolkeeper.sandbox.processes import Child
 
 POLL_S = 0.05
@@ -58,15 +61,15 @@ def session(connect: str, deadline: float, check: Callable[[], None]) -> Iterato
 def await_cluster(
     client: KazooClient,
     chroot: str,
-    brokers: Collection[int],
+    ports: Mapping[int, int],
     deadline: float,
     check: Callable[[], None],
 ) -> None:
-    """Wait until `brokers` are registered below `chroot` and a registered one is controller.
+    """Wait until the brokers listen at their `ports` and are registered, and one is controller.
 
     Raises Unavailable that says what is missing at the deadline.
     """
-    while missing := _missing(client, chroot, brokers):
+    while missing := _missing(client, chroot, ports) or _silent(ports):
         check()
         if time.monotonic() > deadline:
             raise errors.Unavailable(f"the sandbox is not ready in time: {missing}")
@@ -100,6 +103,16 @@ def _missing(client: KazooClient, chroot: str, brokers: Collection[int]) -> str:
     except KazooException as failed:
         return f"ZooKeeper does not answer ({type(failed).__name__})"
     return "" if controller in registered else f"controller {controller} is not registered"
+
+
+def _silent(ports: Mapping[int, int]) -> str:
+    """Say which brokers do not listen; empty if all do."""
+    for broker, port in ports.items():
+        try:
+            socket.create_connection((settings.ADDRESS, port), ATTEMPT_S).close()
+        except OSError:
+            return f"broker {broker} does not listen at port {port}"
+    return ""
 
 
 def _close(client: KazooClient) -> None:

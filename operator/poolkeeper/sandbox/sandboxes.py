@@ -171,14 +171,15 @@ class Sandbox:
         """Wait until ZooKeeper serves, all running brokers are registered and one controls."""
         deadline = time.monotonic() + ready_s
         running = {n: child for n, child in self._children.items() if child.exit_code() is None}
+        ports = {known.id: known.port for known in self.state.brokers if known.id in running}
 
         def check() -> None:
             self._check_server()
             readiness.check_children(running.values())
 
         with readiness.session(self.zookeeper, deadline, check) as client:
-            if running:
-                readiness.await_cluster(client, self.state.chroot, running, deadline, check)
+            if ports:
+                readiness.await_cluster(client, self.state.chroot, ports, deadline, check)
 
     def detach(self) -> None:
         """Leave the sandbox running after this process; `take_down` ends it.

@@ -111,9 +111,10 @@ class Traffic:
         try:
             while not self._stop_sending.is_set():
                 for start in range(0, len(self._partitions), BATCH):
-                    for partition in self._partitions[start : start + BATCH]:
+                    some = self._partitions[start : start + BATCH]
+                    for partition in some:
                         self._send_one(producer, partition)
-                    if self._stop_sending.wait(self._pause_s):
+                    if self._stop_sending.wait(len(some) / self._records_per_s):
                         break
             producer.flush(timeout=120)
         except KafkaError as error:

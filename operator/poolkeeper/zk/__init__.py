@@ -1,1 +1,1 @@
-"""ZooKeeper: sessions, bulk reads, a codec per znode, observation, the journal, versioned writes."""
+"""ZooKeeper: sessions, bulk reads, znode codecs, observation, the journal, versioned writes."""

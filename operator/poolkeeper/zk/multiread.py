@@ -119,7 +119,7 @@ def read(
     `timeout_s` bounds the wait for each reply.
     """
     found: list[Node | int] = [NO_NODE] * len(paths)
-    unasked = deque([(0, len(paths), ATTEMPTS)])
+    unasked = deque([(0, len(paths), ATTEMPTS)] if paths else [])
     waiting: deque[tuple[int, int, int, Any]] = deque()
     count_max = PATHS_FIRST
     while unasked or waiting:

@@ -1,0 +1,58 @@
+"""Which Kafka writes this tree, told from what it looks like: a range of releases, or nothing.
+
+Lower bounds come from nodes and keys that appeared at some release and that no tool writes by
+itself. A topic node's `version` alone proves nothing: external tools write any, and every broker
+takes it. The one upper bound is the controller's own node, which has a new key since 3.4. A tree
+that contradicts itself (after a downgrade) tells nothing, and so does one without a cluster id: no
+supported Kafka leaves that out.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from poolkeeper.model.versions import SUPPORTED, KafkaVersion, VersionRange
+
+BEFORE_KRAFT = KafkaVersion((3, 3))
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """What was found: which nodes exist, and formats.
+
+    `controller_knows_kraft` is `None` without a controller. `brokers` are the format versions of
+    the registrations.
+    """
+
+    has_cluster_id: bool = False
+    has_producer_ids: bool = False
+    has_delegation_tokens: bool = False
+    has_features: bool = False
+    has_migration: bool = False
+    controller_knows_kraft: bool | None = None
+    brokers: tuple[int, ...] = ()
+    has_adding_replicas: bool = False
+    has_topic_ids: bool = False
+
+
+def kafka_version(traces: Traces) -> str | None:
+    """Return a release or a range ("2.8 to 3.3") that the cluster runs, `None` if unknown."""
+    if not traces.has_cluster_id:
+        return None
+    low = max(_lower_bounds(traces))
+    high = BEFORE_KRAFT if traces.controller_knows_kraft is False else SUPPORTED.high
+    if low > high:
+        return None
+    return str(low) if low == high else str(VersionRange(low, high))
+
+
+def _lower_bounds(traces: Traces) -> Iterable[KafkaVersion]:
+    evidence = (
+        (traces.has_cluster_id, (0, 10, 1)),
+        (traces.has_producer_ids, (0, 11, 0)),
+        (traces.has_delegation_tokens, (1, 1)),
+        (traces.has_adding_replicas, (2, 4)),
+        (traces.has_features or any(version >= 5 for version in traces.brokers), (2, 7)),
+        (traces.has_topic_ids, (2, 8)),
+        (traces.has_migration or traces.controller_knows_kraft is True, (3, 4)),
+    )
+    return [KafkaVersion(parts) for there, parts in evidence if there]

@@ -1,0 +1,105 @@
+"""Reading a whole cluster once, so that decisions can be pure.
+
+ZooKeeper has no snapshot over many nodes, and Kafka's controller goes on writing while we read. Let
+A be the administrative nodes (controller, epoch, brokers, requests, deletions), T the topic nodes
+and S the states. What is read, in order:
+
+    sync · A0 · T0 · configs, registrations · S · T1 · A1 · [T2 · A2 · …]
+
+until two readings of A in a row are equal, at most `CLOSINGS_MAX` times.
+
+* A topic whose node is the same in T0 and in the last T had that assignment all the time between
+  them, while its states were read: assignment and states fit. One whose node changed is *torn* and
+  left out of this pass; one that is gone is deleted, hence absent.
+* If the last two readings of A are equal, they held while the last T was read: requests and
+  assignments fit. If A changes faster than we read (a running request is rewritten with every
+  partition that completes), the topics of entries that differ in the last two are torn as well.
+* States move on while they are read, each by itself; a leader or an ISR was true at some moment.
+  A state that is not there (yet) leaves leader and ISR unknown.
+
+Nothing here raises because a node vanished, changed, or makes no sense: `readings` reports it.
+"""
+
+from collections.abc import Collection, Sequence
+
+from poolkeeper.zk import readings, znodes
+from poolkeeper.zk.nodes import UNREADABLE, Node
+from poolkeeper.zk.readings import ADMIN_PATHS, TRACE_PATHS, Admin, Observation, Reading
+from poolkeeper.zk.session import Session
+
+CLOSINGS_MAX = 3
+
+
+def cluster(
+    session: Session,
+    name: str,
+    *,
+    topics: Collection[str] | None = None,
+    want_configs: bool = True,
+    restart_lock: str | None = None,
+) -> Observation:
+    """Observe the cluster; `name` is ours for it.
+
+    `topics` restricts topics, and `torn` and `damaged`, to these names; everything else is read in
+    full. Without `want_configs` topics' configs stay unknown. `restart_lock` is a path in the
+    cluster's chroot. Raises `Unavailable` only for what concerns the session.
+    """
+    session.sync()
+    admin = _read_admin(session)
+    listed = session.children(znodes.TOPICS) or ()
+    names = listed if topics is None else tuple(sorted(set(topics).intersection(listed)))
+    paths = [znodes.topic(topic) for topic in names]
+    before = session.read_many(paths)
+    nodes = readings.decode_topics(names, before)
+    configs = _read_configs(session, names) if want_configs else [UNREADABLE] * len(names)
+    registrations = session.read_many([znodes.broker(id_) for id_ in admin.brokers])
+    broker_configs = session.read_many(
+        [znodes.broker_config(id_) for id_ in admin.brokers], unreadable=UNREADABLE
+    )
+    traces = session.read_many(TRACE_PATHS, unreadable=UNREADABLE)
+    locked = restart_lock is not None and session.exists(restart_lock)
+    states = session.read_many(readings.state_paths(nodes))
+    after, admins = _close(session, paths, admin)
+    return readings.picture(
+        name,
+        Reading(
+            topics=names,
+            before=before,
+            after=after,
+            nodes=nodes,
+            configs=configs,
+            states=states,
+            brokers=admin.brokers,
+            registrations=registrations,
+            broker_configs=broker_configs,
+            traces=dict(zip(TRACE_PATHS, traces, strict=True)),
+            admins=admins,
+            locked=locked,
+        ),
+    )
+
+
+def _read_admin(session: Session) -> Admin:
+    """Read A. Topics marked for deletion first: their markers go last."""
+    deleting = session.children(znodes.DELETED_TOPICS) or ()
+    brokers = session.children(znodes.BROKER_IDS) or ()
+    nodes = session.read_many(ADMIN_PATHS)
+    return Admin(dict(zip(ADMIN_PATHS, nodes, strict=True)), frozenset(deleting), brokers)
+
+
+def _read_configs(session: Session, names: Sequence[str]) -> list[Node | None]:
+    """Read topics' configs. Few topics have one, but only reading tells which."""
+    paths = [znodes.topic_config(name) for name in names]
+    return session.read_many(paths, unreadable=UNREADABLE)
+
+
+def _close(
+    session: Session, paths: Sequence[str], admin: Admin
+) -> tuple[list[Node | None], tuple[Admin, Admin]]:
+    """Read T and A again until A rests; return the last T, and the A before and after it."""
+    for closing in range(1, CLOSINGS_MAX + 1):
+        nodes = session.read_many(paths)
+        earlier, admin = admin, _read_admin(session)
+        if admin == earlier or closing == CLOSINGS_MAX:
+            break
+    return nodes, (earlier, admin)

@@ -1,0 +1,297 @@
+"""What was read of a cluster, raw, and the picture that it makes: pure.
+
+Damage is reported, never raised: a topic whose node or states cannot be decoded goes to `damaged`
+with the reason; other nodes that make no sense count as unknown and give a note.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TypeAlias
+
+from poolkeeper.errors import Refused
+from poolkeeper.model.topology import Broker, Cluster, Controller, Partition, Requested, Topic
+from poolkeeper.zk import inference, znodes
+from poolkeeper.zk.inference import Traces
+from poolkeeper.zk.nodes import UNREADABLE, Node
+from poolkeeper.zk.znodes import (
+    BrokerNode,
+    ClusterIdNode,
+    ConfigNode,
+    ControllerNode,
+    ReassignmentNode,
+    StateNode,
+    TopicNode,
+)
+
+ADMIN_PATHS = (
+    znodes.CONTROLLER,
+    znodes.CONTROLLER_EPOCH,
+    znodes.MIGRATION,
+    znodes.REASSIGNMENT,
+    znodes.PREFERRED_ELECTION,
+)
+TRACE_PATHS = (
+    znodes.CLUSTER_ID,
+    znodes.PRODUCER_IDS,
+    znodes.DELEGATION_TOKENS,
+    znodes.FEATURES,
+)
+TopicNodes: TypeAlias = Mapping[str, TopicNode | str]
+"""By name: the assignment, or why it cannot be decoded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """A cluster, the data versions of its request nodes by path, and what made no sense.
+
+    `versions` holds `/admin/reassign_partitions` and `/admin/preferred_replica_election` where they
+    exist. `notes` are sentences about nodes other than topics (those are in `cluster.damaged`).
+    """
+
+    cluster: Cluster
+    versions: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Admin:
+    """One reading of the administrative nodes. Equal readings are equal down to creation ids."""
+
+    nodes: Mapping[str, Node | None]
+    deleting: frozenset[str] = frozenset()
+    brokers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Everything read, in the order of `topics` and `brokers`; `states` as `state_paths` says.
+
+    `before` and `after` are the topic nodes at the start and at the end, `nodes` what `before`
+    decodes to, `admins` the administrative nodes just before and after `after`.
+    """
+
+    topics: Sequence[str]
+    before: Sequence[Node | None]
+    after: Sequence[Node | None]
+    nodes: TopicNodes
+    configs: Sequence[Node | None]
+    states: Sequence[Node | None]
+    brokers: Sequence[str]
+    registrations: Sequence[Node | None]
+    broker_configs: Sequence[Node | None]
+    traces: Mapping[str, Node | None]
+    admins: tuple[Admin, Admin]
+    locked: bool = False
+
+
+def decode_topics(names: Sequence[str], nodes: Sequence[Node | None]) -> TopicNodes:
+    """Decode each topic node that is there."""
+    found: dict[str, TopicNode | str] = {}
+    for name, node in zip(names, nodes, strict=True):
+        if node is not None:
+            try:
+                found[name] = TopicNode.decode(node.data)
+            except Refused as damage:
+                found[name] = str(damage)
+    return found
+
+
+def state_paths(nodes: TopicNodes) -> list[str]:
+    """Return the paths of all states, by topic and partition in their order."""
+    return [
+        znodes.state(name, partition)
+        for name, node in nodes.items()
+        if isinstance(node, TopicNode)
+        for partition in node.partitions
+    ]
+
+
+def picture(name: str, reading: Reading) -> Observation:
+    """Put together what was read; everything that changed meanwhile is left out."""
+    notes: list[str] = []
+    earlier, admin = reading.admins
+    gone = {n for n, node in zip(reading.topics, reading.after, strict=True) if node is None}
+    torn = (_changed(reading) | (_unsettled(earlier, admin) & set(reading.topics))) - gone
+    damaged = {n: node for n, node in reading.nodes.items() if isinstance(node, str)}
+    topics = _topics(reading, damaged, notes)
+    left_out = gone | torn
+    brokers, formats = _brokers(reading, notes)
+    return Observation(
+        Cluster(
+            name=name,
+            brokers=brokers,
+            topics={n: topic for n, topic in topics.items() if n not in left_out},
+            id=_cluster_id(reading, notes),
+            kafka_version=inference.kafka_version(_traces(reading, formats)),
+            controller=_controller(admin, notes),
+            reassignment=_requested(admin, notes),
+            electing=admin.nodes[znodes.PREFERRED_ELECTION] is not None,
+            deleting=admin.deleting,
+            torn=frozenset(torn),
+            damaged={n: why for n, why in damaged.items() if n not in left_out},
+            restart_locked=reading.locked,
+        ),
+        {
+            path: node.version
+            for path in (znodes.REASSIGNMENT, znodes.PREFERRED_ELECTION)
+            if (node := admin.nodes[path]) is not None
+        },
+        tuple(notes),
+    )
+
+
+def _changed(reading: Reading) -> set[str]:
+    """Return the topics whose node changed; `mzxid` names a change, a new creation included."""
+    return {
+        name
+        for name, before, after in zip(reading.topics, reading.before, reading.after, strict=True)
+        if before is None or after is None or before.mzxid != after.mzxid
+    }
+
+
+def _unsettled(earlier: Admin, later: Admin) -> frozenset[str]:
+    """Return the topics that requests and deletions name differently in the two readings."""
+    before, after = set(_requested(earlier, []) or ()), set(_requested(later, []) or ())
+    return frozenset(entry.topic for entry in before ^ after) | (earlier.deleting ^ later.deleting)
+
+
+def _topics(reading: Reading, damaged: dict[str, str], notes: list[str]) -> dict[str, Topic]:
+    """Build the topics; those with a damaged state are added to `damaged` instead."""
+    found = StateNode.decode_many([None if node is None else node.data for node in reading.states])
+    configs = dict(zip(reading.topics, reading.configs, strict=True))
+    versions = {
+        name: None if node is None else node.version
+        for name, node in zip(reading.topics, reading.before, strict=True)
+    }
+    topics: dict[str, Topic] = {}
+    for name, node in reading.nodes.items():
+        if not isinstance(node, TopicNode):
+            continue
+        states = list(islice(found, len(node.partitions)))
+        if damage := next((s for s in states if isinstance(s, str)), None):
+            damaged[name] = f"the state of a partition makes no sense: {damage}"
+            continue
+        config = configs[name]
+        topics[name] = Topic(
+            name,
+            _partitions(node, states),
+            node.topic_id,
+            _config(znodes.topic_config(name), config, notes),
+            versions[name],
+            _version(config),
+        )
+    return topics
+
+
+def _partitions(node: TopicNode, states: Sequence[StateNode | str | None]) -> tuple[Partition, ...]:
+    adding, removing = node.adding, node.removing
+    return tuple(
+        [
+            Partition(number, replicas, adding.get(number, ()), removing.get(number, ()))
+            if state is None
+            else Partition(
+                number, replicas, adding.get(number, ()), removing.get(number, ()), *state
+            )
+            for (number, replicas), state in zip(node.partitions.items(), states, strict=True)
+        ]
+    )
+
+
+def _brokers(reading: Reading, notes: list[str]) -> tuple[dict[int, Broker], tuple[int, ...]]:
+    """Return the brokers that were live all the while, and the formats of their registrations."""
+    live = set(reading.admins[1].brokers)
+    brokers: dict[int, Broker] = {}
+    formats: list[int] = []
+    for name, registration, config in zip(
+        reading.brokers, reading.registrations, reading.broker_configs, strict=True
+    ):
+        if registration is None or name not in live:
+            continue
+        path = znodes.broker(name)
+        if not (name.isascii() and name.isdecimal()):
+            notes.append(f"{path} is no broker")
+            continue
+        id_ = int(name)
+        broker = Broker(id_)
+        try:
+            node = BrokerNode.decode(registration.data)
+        except Refused as damage:
+            notes.append(f"{path}: {damage}")
+        else:
+            broker = node.broker(id_)
+            formats.append(node.version)
+        brokers[id_] = replace(
+            broker,
+            config=_config(znodes.broker_config(name), config, notes),
+            config_version=_version(config),
+        )
+    return dict(sorted(brokers.items())), tuple(formats)
+
+
+def _config(path: str, node: Node | None, notes: list[str]) -> Mapping[str, str] | None:
+    """Return a config: empty where there is no node, `None` if unreadable or damaged."""
+    if node is None:
+        return {}
+    if node is UNREADABLE:
+        return None
+    try:
+        return ConfigNode.decode(node.data).config
+    except Refused as damage:
+        notes.append(f"{path}: {damage}")
+        return None
+
+
+def _version(node: Node | None) -> int | None:
+    return None if node is None or node is UNREADABLE else node.version
+
+
+def _requested(admin: Admin, notes: list[str]) -> tuple[Requested, ...] | None:
+    node = admin.nodes[znodes.REASSIGNMENT]
+    if node is None:
+        return None
+    entries, problems = ReassignmentNode.decode(node.data)
+    notes.extend(f"{znodes.REASSIGNMENT}: {problem}" for problem in problems)
+    return entries
+
+
+def _controller(admin: Admin, notes: list[str]) -> Controller:
+    """Return the controller; a node of it that makes no sense counts as absent."""
+    nodes = (znodes.CONTROLLER, znodes.CONTROLLER_EPOCH, znodes.MIGRATION)
+    data = [None if (node := admin.nodes[path]) is None else node.data for path in nodes]
+    try:
+        controller = ControllerNode.decode(*data)
+    except Refused as damage:
+        notes.append(f"{znodes.CONTROLLER} or {znodes.CONTROLLER_EPOCH}: {damage}")
+        controller = Controller()
+    return replace(controller, epoch_version=_version(admin.nodes[znodes.CONTROLLER_EPOCH]))
+
+
+def _cluster_id(reading: Reading, notes: list[str]) -> str | None:
+    node = reading.traces[znodes.CLUSTER_ID]
+    if node is None or node is UNREADABLE:
+        return None
+    try:
+        return ClusterIdNode.decode(node.data)
+    except Refused as damage:
+        notes.append(f"{znodes.CLUSTER_ID}: {damage}")
+        return None
+
+
+def _traces(reading: Reading, formats: tuple[int, ...]) -> Traces:
+    admin = reading.admins[1]
+    controller = admin.nodes[znodes.CONTROLLER]
+    nodes = [node for node in reading.nodes.values() if isinstance(node, TopicNode)]
+    return Traces(
+        has_cluster_id=reading.traces[znodes.CLUSTER_ID] is not None,
+        has_producer_ids=reading.traces[znodes.PRODUCER_IDS] is not None,
+        has_delegation_tokens=reading.traces[znodes.DELEGATION_TOKENS] is not None,
+        has_features=reading.traces[znodes.FEATURES] is not None,
+        has_migration=admin.nodes[znodes.MIGRATION] is not None,
+        controller_knows_kraft=None
+        if controller is None
+        else ControllerNode.knows_kraft(controller.data),
+        brokers=formats,
+        has_adding_replicas=any(node.knows_adding for node in nodes),
+        has_topic_ids=any(node.topic_id is not None for node in nodes),
+    )

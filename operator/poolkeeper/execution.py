@@ -47,6 +47,7 @@ class Memory:
     bytes_done: dict[int, int] = field(default_factory=dict)
     arrived: set[int] = field(default_factory=set)
     adapted_ms: int = 0
+    begun: bool = False
 
     def see(self, plan: Plan, m: int, progress: MoveProgress, cluster: Cluster) -> None:
         """Note how far one move of the run is."""

@@ -97,9 +97,10 @@ def reconcile_cluster(
         plan = make_plan(desired, sight.cluster, sight.records, sight.gone)
     else:
         plan = agreed
-        stale = residual.staleness(plan, sight.cluster)
+        stale = () if means.memory.begun else residual.staleness(plan, sight.cluster)
         if stale:
             raise StalePlan("the cluster moved on since the plan was made: " + "; ".join(stale))
+    means.memory.begun = True
     audit.enforce(_rest_of(plan, sight.cluster), desired, sight.cluster, sight.records, sight.gone)
     return _execute(means, desired, authority, plan, sight)
 
@@ -203,7 +204,7 @@ def _rest_of(plan: Plan, cluster: Cluster) -> Plan:
     steps = tuple(
         s for s in plan.steps if residual.progress_of(s, cluster).state is StepState.TO_DO
     )
-    return replace(plan, moves=moves, steps=steps)
+    return replace(plan, moves=moves, steps=steps, hash=documents.plan_hash(moves, steps))
 
 
 def _execute(
@@ -224,8 +225,8 @@ def _execute(
         destructive = isinstance(step, SetConfig) and step.destructive
         allowed = covered if destructive else authority.steps
         _take(means, desired, step, cluster, allowed, did, waits)
-    pending = [p for p in classify(plan.moves, cluster) if p.state is not MoveState.DONE]
-    pending = [p for p in pending if p.state is not MoveState.GONE]
+    ended = (MoveState.DONE, MoveState.GONE, MoveState.DIVERGED)
+    pending = [p for p in classify(plan.moves, cluster) if p.state not in ended]
     if did:
         return Outcome(State.PROGRESSED, tuple(did), tuple(waits), plan)
     if authority.steps:
@@ -242,7 +243,17 @@ def _execute(
     if did:
         return Outcome(State.PROGRESSED, tuple(did), tuple(waits), plan)
     state = State.WAITING if waits else State.CONVERGED
-    return Outcome(state, waits=tuple(waits), plan=plan)
+    return Outcome(state, _left_alone(plan, cluster), tuple(waits), plan)
+
+
+def _left_alone(plan: Plan, cluster: Cluster) -> tuple[str, ...]:
+    """Name the moves that ended without being done: their partition went another way."""
+    return tuple(
+        f"left alone: {move.topic}-{move.partition} "
+        + ("is gone" if p.state is MoveState.GONE else "was moved by somebody else")
+        for move, p in zip(plan.moves, classify(plan.moves, cluster), strict=True)
+        if p.state in (MoveState.GONE, MoveState.DIVERGED)
+    )
 
 
 def _remember_owners(means: Means, desired: Desired, plan: Plan, sight: Sight) -> None:

@@ -51,7 +51,7 @@ class Traffic:
         self._partitions = [
             TopicPartition(t, p) for t, n in sorted(topics.items()) for p in range(n)
         ]
-        self._pause_s = BATCH / records_per_s
+        self._records_per_s = records_per_s
         self._next = dict.fromkeys(self._partitions, 0)
         self._acknowledged = dict.fromkeys(self._partitions, 0)
         self._expected = dict.fromkeys(self._partitions, 0)

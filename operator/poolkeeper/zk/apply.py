@@ -14,7 +14,6 @@ Orders that matter, and why:
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 
 from poolkeeper.errors import Refused, Stale
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
@@ -111,17 +110,15 @@ def election(partitions: Sequence[TopicPartition]) -> Operation:
     return Create(znodes.PREFERRED_ELECTION, PreferredElectionNode.encode(partitions))
 
 
-def request(
-    journal: Journal, run: Run, plan: Plan, cluster: Cluster, entries: Sequence[tuple[int, int]]
-) -> Run:
-    """Create the reassignment request of a stage together with the run's step.
+def request(journal: Journal, before: Run, after: Run, plan: Plan, cluster: Cluster) -> Run:
+    """Create the reassignment request of `after.step` together with the run node that names it.
 
-    `entries` are (move, index of the path's list) pairs. The transaction also checks the controller
-    epoch and the version of every topic node that it names.
+    The transaction also checks the controller epoch and the version of every topic node that the
+    request names.
     """
     requested = [
         Requested(plan.moves[m].topic, plan.moves[m].partition, plan.moves[m].path[index])
-        for m, index in entries
+        for m, index in after.step
     ]
     _refuse_traps(requested, cluster)
     epoch_version = cluster.controller.epoch_version
@@ -132,7 +129,7 @@ def request(
         assert version is not None, "observed, so versioned"
         checks.append(Check(znodes.topic(topic), version))
     create = Create(znodes.REASSIGNMENT, ReassignmentNode.encode(requested))
-    return journal.rewrite(run, replace(run, step=tuple(entries)), *checks, create)
+    return journal.rewrite(before, after, *checks, create)
 
 
 def _refuse_traps(requested: Sequence[Requested], cluster: Cluster) -> None:

@@ -1,0 +1,348 @@
+"""The run on real brokers: phases, throttles, verification, resumption, arbitration.
+
+Plans are made by hand here: what is tested is that they are executed, not that they are good.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+import pytest
+from kazoo.client import KazooClient
+
+from poolkeeper.errors import HolderActive, StalePlan
+from poolkeeper.loops import Access, drive
+from poolkeeper.model.outcomes import Outcome, State
+from poolkeeper.model.plans import AddPartitions, CreateTopic, Move, Plan, SetConfig
+from poolkeeper.model.specs import (
+    Desired,
+    Execution,
+    KafkaClusterSpec,
+    ResourcePoolSpec,
+    Throttle,
+    ThrottleMode,
+    TopicSpec,
+    ZooKeeperSpec,
+)
+from poolkeeper.planning import documents
+from poolkeeper.sandbox import Sandbox
+from poolkeeper.zk import journal, observe
+from poolkeeper.zk.session import Session
+
+MIB = 1024 * 1024
+NO_THROTTLE = Execution(throttle=Throttle(ThrottleMode.NONE))
+
+
+def access(sandbox: Sandbox) -> Access:
+    return Access(lambda: Session.open(sandbox.connect, timeout_s=6))
+
+
+def desired(*topics: str, execution: Execution = NO_THROTTLE, **said: object) -> Desired:
+    cluster = KafkaClusterSpec("c", ZooKeeperSpec("unused"), execution=execution)
+    pool = ResourcePoolSpec("p", "c", (1, 2, 3))
+    specs = tuple(TopicSpec(name, "default", name, "p", **said) for name in sorted(topics))
+    return Desired(cluster, (pool,), specs)
+
+
+def plan_of(wanted: Desired, sandbox: Sandbox, steps=(), moves: Sequence[Move] = ()) -> Plan:
+    with access(sandbox).session() as session:
+        cluster_id = observe.cluster(session, "c", topics=()).cluster.id
+    return Plan(
+        "c",
+        documents.plan_hash(moves, steps),
+        documents.fingerprint(wanted, cluster_id, frozenset()),
+        tuple(steps),
+        tuple(moves),
+    )
+
+
+def seen(sandbox: Sandbox, *topics: str):
+    with access(sandbox).session() as session:
+        return observe.cluster(session, "c", topics=topics).cluster
+
+
+def create(sandbox: Sandbox, name: str, *replicas: tuple[int, ...]) -> None:
+    wanted = desired(name)
+    step = CreateTopic(name, "p", replicas)
+    assert drive(access(sandbox), wanted, plan_of(wanted, sandbox, [step]), ignore).state is (
+        State.CONVERGED
+    )
+
+
+def ignore(_: Outcome) -> None:
+    pass
+
+
+def move(sandbox: Sandbox, topic: str, partition: int, *path: tuple[int, ...]) -> Move:
+    return Move(topic, seen(sandbox, topic).topics[topic].topic_id, partition, path, MIB, "test")
+
+
+def assignment(sandbox: Sandbox, topic: str) -> list[tuple[int, ...]]:
+    return [p.replicas for p in seen(sandbox, topic).topics[topic].partitions]
+
+
+@pytest.fixture
+def client(kafka) -> Callable[[Sandbox], KazooClient]:
+    opened = []
+
+    def open_(sandbox: Sandbox) -> KazooClient:
+        zookeeper = KazooClient(sandbox.connect)
+        zookeeper.start(timeout=30)
+        opened.append(zookeeper)
+        return zookeeper
+
+    yield open_
+    for zookeeper in opened:
+        zookeeper.stop()
+        zookeeper.close()
+
+
+def test_a_created_topic_has_leaders_its_config_and_an_owner(kafka, topic_name):
+    sandbox = kafka()
+    wanted = desired(topic_name, config={"retention.ms": "100000"})
+    step = CreateTopic(topic_name, "p", ((1, 2), (2, 3)), {"retention.ms": "100000"})
+    outcome = drive(access(sandbox), wanted, plan_of(wanted, sandbox, [step]), ignore)
+    assert outcome.state is State.CONVERGED
+    topic = seen(sandbox, topic_name).topics[topic_name]
+    assert [(p.replicas, p.leader) for p in topic.partitions] == [((1, 2), 1), ((2, 3), 2)]
+    assert topic.config == {"retention.ms": "100000"}
+    assert topic.topic_id
+    with access(sandbox).session() as session:
+        assert journal.read_records(session).topics[topic_name].owner == f"default/{topic_name}"
+
+
+def test_moves_arrive_in_order_and_leave_no_trace(kafka, topic_name, client):
+    sandbox = kafka()
+    create(sandbox, topic_name, (1, 2), (2, 3), (1, 3))
+    execution = Execution(throttle=Throttle(ThrottleMode.FIXED, 10 * MIB))
+    wanted = desired(topic_name, execution=execution)
+    moves = [
+        move(sandbox, topic_name, 0, (1, 2), (3, 2)),
+        move(sandbox, topic_name, 1, (2, 3), (3, 1)),
+        move(sandbox, topic_name, 2, (1, 3), (3, 1)),
+    ]
+    outcomes: list[Outcome] = []
+    outcome = drive(access(sandbox), wanted, plan_of(wanted, sandbox, moves=moves), outcomes.append)
+    assert outcome.state is State.CONVERGED
+    assert assignment(sandbox, topic_name) == [(3, 2), (3, 1), (3, 1)]
+    topic = seen(sandbox, topic_name).topics[topic_name]
+    assert [p.leader for p in topic.partitions] == [3, 3, 3]
+    zookeeper = client(sandbox)
+    assert topic.config == {}
+    assert json.loads(zookeeper.get("/config/brokers/1")[0])["config"] == {}
+    assert not zookeeper.exists("/poolkeeper/run")
+    assert not zookeeper.exists("/poolkeeper/holder")
+    assert any("stage 1 requested: 3 partitions" in o.did for o in outcomes)
+
+
+def test_replicas_grow_one_at_a_time_and_shrink(kafka, topic_name):
+    sandbox = kafka()
+    create(sandbox, topic_name, (1,), (2,))
+    up = desired(topic_name, replication_factor=3)
+    moves = [
+        move(sandbox, topic_name, 0, (1,), (1, 2), (1, 2, 3)),
+        move(sandbox, topic_name, 1, (2,), (2, 3), (2, 3, 1)),
+    ]
+    requested: list[str] = []
+    drive(
+        access(sandbox),
+        up,
+        plan_of(up, sandbox, moves=moves),
+        lambda outcome: requested.extend(outcome.did),
+    )
+    assert assignment(sandbox, topic_name) == [(1, 2, 3), (2, 3, 1)]
+    assert [did for did in requested if "requested" in did] == [
+        "stage 1 requested: 2 partitions",
+        "stage 2 requested: 2 partitions",
+    ]
+    down = desired(topic_name, replication_factor=2)
+    back = [
+        move(sandbox, topic_name, 0, (1, 2, 3), (1, 2)),
+        move(sandbox, topic_name, 1, (2, 3, 1), (2, 3)),
+    ]
+    drive(access(sandbox), down, plan_of(down, sandbox, moves=back), ignore)
+    assert assignment(sandbox, topic_name) == [(1, 2), (2, 3)]
+
+
+def test_throttle_values_of_others_come_back_after_the_run(kafka, topic_name, client):
+    sandbox = kafka()
+    create(sandbox, topic_name, (1, 2))
+    zookeeper = client(sandbox)
+    before = {"version": 1, "config": {"follower.replication.throttled.rate": "77", "x": "y"}}
+    zookeeper.ensure_path("/config/brokers/3")
+    zookeeper.set("/config/brokers/3", json.dumps(before).encode())
+    execution = Execution(throttle=Throttle(ThrottleMode.FIXED, 10 * MIB))
+    wanted = desired(topic_name, execution=execution)
+    during = []
+
+    def watch(outcome: Outcome) -> None:
+        during.append(json.loads(zookeeper.get("/config/brokers/3")[0])["config"])
+
+    moves = [move(sandbox, topic_name, 0, (1, 2), (3, 2))]
+    drive(access(sandbox), wanted, plan_of(wanted, sandbox, moves=moves), watch)
+    rate = str(10 * MIB)
+    assert {
+        "leader.replication.throttled.rate": rate,
+        "follower.replication.throttled.rate": rate,
+        "x": "y",
+    } in during
+    assert json.loads(zookeeper.get("/config/brokers/3")[0]) == before
+    zookeeper.set("/config/brokers/3", b'{"version":1,"config":{}}')
+
+
+def test_configs_are_set_and_unset_and_others_stay(kafka, topic_name):
+    sandbox = kafka()
+    declared = {"retention.ms": "100000", "segment.ms": "100000"}
+    wanted = desired(topic_name, config=declared)
+    create_it = CreateTopic(topic_name, "p", ((1,),), declared)
+    drive(access(sandbox), wanted, plan_of(wanted, sandbox, [create_it]), ignore)
+    with KazooSession(sandbox) as zookeeper:
+        foreign = {"version": 1, "config": {**declared, "flush.ms": "5"}}
+        zookeeper.set(f"/config/topics/{topic_name}", json.dumps(foreign).encode())
+    wanted = desired(topic_name, config={"retention.ms": "200000"})
+    change = SetConfig(topic_name, {"retention.ms": "200000"}, ("segment.ms",))
+    drive(access(sandbox), wanted, plan_of(wanted, sandbox, [change]), ignore)
+    live = seen(sandbox, topic_name).topics[topic_name].config
+    assert live == {"retention.ms": "200000", "flush.ms": "5"}
+    with access(sandbox).session() as session:
+        record = journal.read_records(session).topics[topic_name]
+    assert record.declared_keys == ("retention.ms",)
+
+
+def test_partitions_are_added_and_have_leaders(kafka, topic_name):
+    sandbox = kafka()
+    create(sandbox, topic_name, (1, 2))
+    wanted = desired(topic_name, partitions=3)
+    add = AddPartitions(topic_name, 1, ((2, 3), (3, 1)))
+    drive(access(sandbox), wanted, plan_of(wanted, sandbox, [add]), ignore)
+    topic = seen(sandbox, topic_name).topics[topic_name]
+    assert [(p.replicas, p.leader) for p in topic.partitions] == [
+        ((1, 2), 1),
+        ((2, 3), 2),
+        ((3, 1), 3),
+    ]
+
+
+def test_a_foreign_request_is_waited_for_and_named_and_nothing_is_written(
+    kafka, topic_name, client
+):
+    sandbox = kafka()
+    create(sandbox, topic_name, (1, 2), (2, 3))
+    wanted = desired(topic_name)
+    plan = plan_of(wanted, sandbox, moves=[move(sandbox, topic_name, 0, (1, 2), (3, 2))])
+    zookeeper = client(sandbox)
+    # Broker 99 does not exist, so this request hangs until it is withdrawn.
+    foreign = {"topic": topic_name, "partition": 1, "replicas": [2, 99]}
+    body = json.dumps({"version": 1, "partitions": [foreign]}).encode()
+    zookeeper.create("/admin/reassign_partitions", body)
+    waits: list[str] = []
+    cured = threading.Event()
+
+    def watch(outcome: Outcome) -> None:
+        waits.extend(outcome.waits)
+        if any(f"{topic_name}-1" in wait for wait in outcome.waits) and not cured.is_set():
+            assert not zookeeper.exists("/poolkeeper/run")
+            cured.set()
+            zookeeper.delete("/admin/reassign_partitions")
+            zookeeper.delete("/controller")
+            _await(lambda: zookeeper.exists("/controller"))
+            back = {"version": 1, "partitions": [foreign | {"replicas": [2, 3]}]}
+            zookeeper.create("/admin/reassign_partitions", json.dumps(back).encode())
+
+    outcome = drive(access(sandbox), wanted, plan, watch)
+    assert outcome.state is State.CONVERGED
+    assert cured.is_set()
+    assert assignment(sandbox, topic_name) == [(3, 2), (2, 3)]
+
+
+def test_a_plan_whose_partition_was_moved_by_somebody_else_is_refused(kafka, topic_name, client):
+    sandbox = kafka()
+    create(sandbox, topic_name, (1, 2))
+    wanted = desired(topic_name)
+    plan = plan_of(wanted, sandbox, moves=[move(sandbox, topic_name, 0, (2, 3), (3, 2))])
+    with pytest.raises(StalePlan, match=rf"{topic_name}-0 has replicas \[1, 2\]"):
+        drive(access(sandbox), wanted, plan, ignore)
+    assert not client(sandbox).exists("/poolkeeper/run")
+
+
+def test_of_two_executors_the_second_says_who_works(kafka, topic_name):
+    sandbox = kafka()
+    wanted = desired(topic_name)
+    step = CreateTopic(topic_name, "p", ((1,),))
+    plan = plan_of(wanted, sandbox, [step])
+    with (
+        access(sandbox).session() as session,
+        journal.held(session, "apply", 0, patience_s=5),
+        pytest.raises(HolderActive, match=r"`poolkeeper apply` on .*, process \d+"),
+    ):
+        drive(access(sandbox), wanted, plan, ignore, patience_s=1)
+    assert drive(access(sandbox), wanted, plan, ignore).state is State.CONVERGED
+
+
+def test_a_stop_ends_the_run_after_the_stage_in_flight(kafka, topic_name, client):
+    sandbox = kafka()
+    create(sandbox, topic_name, *[(1, 2)] * 6)
+    execution = Execution(max_moves=2, throttle=Throttle(ThrottleMode.FIXED, 10 * MIB))
+    wanted = desired(topic_name, execution=execution)
+    moves = [move(sandbox, topic_name, p, (1, 2), (3, 2)) for p in range(6)]
+    plan = plan_of(wanted, sandbox, moves=moves)
+
+    def stop_at_first_stage(outcome: Outcome) -> None:
+        if any("stage 1 requested" in sentence for sentence in outcome.did):
+            with access(sandbox).session() as session:
+                assert journal.request_stop(session) is not None
+
+    outcome = drive(access(sandbox), wanted, plan, stop_at_first_stage)
+    assert outcome.state is State.STOPPED
+    moved = sum(replicas == (3, 2) for replicas in assignment(sandbox, topic_name))
+    assert moved == 2
+    assert seen(sandbox, topic_name).topics[topic_name].config == {}
+    assert not client(sandbox).exists("/poolkeeper/run")
+    assert drive(access(sandbox), wanted, plan, ignore).state is State.CONVERGED
+    assert assignment(sandbox, topic_name) == [(3, 2)] * 6
+
+
+def test_a_topic_deleted_in_the_middle_of_a_run_is_left_alone(kafka, topic_name):
+    sandbox = kafka()
+    other = f"{topic_name}-other"
+    create(sandbox, topic_name, (1, 2))
+    create(sandbox, other, (1, 2))
+    wanted = desired(
+        topic_name, other, execution=Execution(max_moves=1, throttle=Throttle(ThrottleMode.NONE))
+    )
+    moves = [
+        move(sandbox, topic_name, 0, (1, 2), (3, 2)),
+        move(sandbox, other, 0, (1, 2), (3, 2)),
+    ]
+    plan = plan_of(wanted, sandbox, moves=moves)
+
+    def delete_other(outcome: Outcome) -> None:
+        if any("stage 1 requested" in sentence for sentence in outcome.did):
+            with KazooSession(sandbox) as zookeeper:
+                zookeeper.create(f"/admin/delete_topics/{other}")
+                _await(lambda: not zookeeper.exists(f"/brokers/topics/{other}"))
+
+    assert drive(access(sandbox), wanted, plan, delete_other).state is State.CONVERGED
+    assert assignment(sandbox, topic_name) == [(3, 2)]
+    assert other not in seen(sandbox, other).topics
+
+
+class KazooSession:
+    def __init__(self, sandbox: Sandbox) -> None:
+        self.client = KazooClient(sandbox.connect)
+
+    def __enter__(self) -> KazooClient:
+        self.client.start(timeout=30)
+        return self.client
+
+    def __exit__(self, *exc: object) -> None:
+        self.client.stop()
+        self.client.close()
+
+
+def _await(condition: Callable[[], object], deadline_s: float = 30) -> None:
+    end = time.monotonic() + deadline_s
+    while not condition():
+        assert time.monotonic() < end, "the condition did not come true"
+        time.sleep(0.05)

@@ -22,7 +22,7 @@ Nothing here raises because a node vanished, changed, or makes no sense: `readin
 
 from collections.abc import Collection, Sequence
 
-from poolkeeper.zk import readings, znodes
+from poolkeeper.zk import pauses, readings, znodes
 from poolkeeper.zk.nodes import UNREADABLE, Node
 from poolkeeper.zk.readings import ADMIN_PATHS, TRACE_PATHS, Admin, Observation, Reading
 from poolkeeper.zk.session import Session
@@ -44,6 +44,18 @@ def cluster(
     full. Without `want_configs` topics' configs stay unknown. `restart_lock` is a path in the
     cluster's chroot. Raises `Unavailable` only for what concerns the session.
     """
+    with pauses.collector_paused():
+        reading = _read(session, topics, want_configs=want_configs, restart_lock=restart_lock)
+        return readings.picture(name, reading)
+
+
+def _read(
+    session: Session,
+    topics: Collection[str] | None,
+    *,
+    want_configs: bool,
+    restart_lock: str | None,
+) -> Reading:
     session.sync()
     admin = _read_admin(session)
     listed = session.children(znodes.TOPICS) or ()
@@ -60,22 +72,19 @@ def cluster(
     locked = restart_lock is not None and session.exists(restart_lock)
     states = session.read_many(readings.state_paths(nodes))
     after, admins = _close(session, paths, admin)
-    return readings.picture(
-        name,
-        Reading(
-            topics=names,
-            before=before,
-            after=after,
-            nodes=nodes,
-            configs=configs,
-            states=states,
-            brokers=admin.brokers,
-            registrations=registrations,
-            broker_configs=broker_configs,
-            traces=dict(zip(TRACE_PATHS, traces, strict=True)),
-            admins=admins,
-            locked=locked,
-        ),
+    return Reading(
+        topics=names,
+        before=before,
+        after=after,
+        nodes=nodes,
+        configs=configs,
+        states=states,
+        brokers=admin.brokers,
+        registrations=registrations,
+        broker_configs=broker_configs,
+        traces=dict(zip(TRACE_PATHS, traces, strict=True)),
+        admins=admins,
+        locked=locked,
     )
 
 

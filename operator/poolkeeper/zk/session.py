@@ -22,7 +22,7 @@ from kazoo.handlers.threading import KazooTimeoutError
 
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.specs import Tls
-from poolkeeper.zk import auth, failures, multiread, operations, transactions
+from poolkeeper.zk import auth, failures, multiread, operations, pauses, transactions
 from poolkeeper.zk.auth import ZooKeeperCredentials
 from poolkeeper.zk.connections import Address, Connection, Connector
 from poolkeeper.zk.nodes import Node
@@ -125,7 +125,7 @@ class Session:
         """
         self._require_alive()
         doing = f"reading {len(paths)} nodes" + (f" such as {paths[0]}" if paths else "")
-        with failures.translated(doing):
+        with failures.translated(doing), pauses.collector_paused():
             if self._connection.has_multiread:
                 found = multiread.read(paths, self._ask, self._deadline_s, self._client.chroot)
             else:

@@ -1,0 +1,211 @@
+"""Reading 200,000 partition states from a real ZooKeeper: ours against kazoo's two ways.
+
+    python tests/bench/bench_snapshot.py [--partitions 200000] [--singly 10000]
+
+Everything is measured in one run against one server that was loaded just before:
+
+* `read_many`: bytes and stat of every state, through our session (multiRead).
+* `observe`: the whole picture of the cluster as model values, which reads topics and configs too.
+* `get_async` of kazoo, 1,000 requests in flight, every state.
+* `get` of kazoo, one by one: a slice of the states, scaled up (it would take over a minute).
+* floor: the same replies, read from a bare socket with nothing done to them.
+
+Growth is that of time with the number of states, from a quarter and from a half of them.
+"""
+
+import argparse
+import json
+import socket
+import struct
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from kazoo.client import KazooClient
+from rich.console import Console
+from rich.table import Table
+
+from poolkeeper.sandbox import Sandbox, SandboxSpec
+from poolkeeper.zk import multiread, observe
+from poolkeeper.zk.session import Session
+
+CHROOT = "/kafka"
+PARTITIONS_PER_TOPIC = 50
+BROKERS = 60
+CREATES_AT_ONCE = 400
+IN_FLIGHT = 8
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Load, measure, print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--partitions", type=int, default=200_000)
+    parser.add_argument("--singly", type=int, default=10_000)
+    parser.add_argument("--repeat", type=int, default=3)
+    options = parser.parse_args(arguments)
+    with Sandbox.start(SandboxSpec(zookeeper_heap_mib=2048)) as sandbox:
+        connect = sandbox.zookeeper + CHROOT
+        client = KazooClient(sandbox.zookeeper, timeout=30)
+        client.start()
+        client.ensure_path(CHROOT)
+        client.stop()
+        client.close()
+        loaded = _seconds(lambda: load(connect, options.partitions))
+        with Session.open(connect, timeout_s=30, deadline_s=60) as session:
+            _report(session, connect, options, loaded)
+
+
+def load(connect: str, partitions: int) -> None:
+    """Create a cluster of that many partitions, in transactions, several in flight."""
+    client = KazooClient(connect, timeout=30)
+    client.start()
+    waiting: deque[Any] = deque()
+    transaction = client.transaction()
+    for path, body in nodes(partitions):
+        transaction.create(path, body)
+        if len(transaction.operations) == CREATES_AT_ONCE:
+            waiting.append(transaction.commit_async())
+            transaction = client.transaction()
+        if len(waiting) == IN_FLIGHT:
+            _require_done(waiting.popleft().get(timeout=60))
+    waiting.append(transaction.commit_async())
+    for result in waiting:
+        _require_done(result.get(timeout=60))
+    client.stop()
+    client.close()
+
+
+def nodes(partitions: int) -> Iterator[tuple[str, bytes]]:
+    """Yield path and body of every node of such a cluster, parents first."""
+    for path in ("/brokers", "/brokers/ids", "/brokers/topics", "/admin", "/admin/delete_topics"):
+        yield path, b""
+    yield from (("/config", b""), ("/config/topics", b""), ("/config/brokers", b""))
+    yield "/controller_epoch", b"7"
+    yield "/controller", b'{"version":1,"brokerid":0,"timestamp":"1"}'
+    for broker in range(BROKERS):
+        body = {
+            "version": 4,
+            "rack": f"r{broker % 3}",
+            "endpoints": [f"PLAINTEXT://b{broker}:9092"],
+        }
+        yield f"/brokers/ids/{broker}", json.dumps(body).encode()
+    for first in range(0, partitions, PARTITIONS_PER_TOPIC):
+        name = f"team-{first % 97:02d}.orders.{first:06d}"
+        numbers = range(min(PARTITIONS_PER_TOPIC, partitions - first))
+        lists = [[(first + 7 * p + 13 * r) % BROKERS for r in range(3)] for p in numbers]
+        assignment = {str(p): replicas for p, replicas in enumerate(lists)}
+        topic = f"/brokers/topics/{name}"
+        yield topic, json.dumps({"version": 1, "partitions": assignment}).encode()
+        yield f"{topic}/partitions", b""
+        for p, replicas in enumerate(lists):
+            state = {"controller_epoch": 7, "leader": replicas[0], "version": 1}
+            state |= {"leader_epoch": (first + p) % 50, "isr": replicas}
+            yield f"{topic}/partitions/{p}", b""
+            body_ = json.dumps(state, separators=(",", ":")).encode()
+            yield f"{topic}/partitions/{p}/state", body_
+
+
+def state_paths(session: Session) -> list[str]:
+    """Return the paths of all states."""
+    topics = session.children("/brokers/topics") or ()
+    bodies = session.read_many([f"/brokers/topics/{topic}" for topic in topics])
+    return [
+        f"/brokers/topics/{topic}/partitions/{p}/state"
+        for topic, node in zip(topics, bodies, strict=True)
+        for p in json.loads(node.data if node else b"{}")["partitions"]
+    ]
+
+
+def _report(session: Session, connect: str, options: argparse.Namespace, loaded: float) -> None:
+    paths = state_paths(session)
+    client = KazooClient(connect, timeout=30)
+    client.start()
+    floor, size = _floor(connect, paths)
+    ours = {
+        count: _best(options.repeat, lambda count=count: session.read_many(paths[:count]))
+        for count in (len(paths) // 4, len(paths) // 2, len(paths))
+    }
+    whole = _best(options.repeat, lambda: observe.cluster(session, "bench"))
+    windows = _seconds(lambda: _in_windows(client, paths))
+    some = paths[: options.singly]
+    singly = _seconds(lambda: [client.get(path) for path in some]) * len(paths) / len(some)
+    client.stop()
+    client.close()
+
+    table = Table(title=f"{len(paths):,} partition states, {size / 1e6:.0f} MB of replies")
+    for column in ("way", "seconds", "× read_many", "states/s"):
+        table.add_column(column, justify="left" if column == "way" else "right")
+    best = ours[len(paths)]
+    rows = [
+        ("floor: bare socket, replies dropped", floor),
+        ("read_many", best),
+        ("observe", whole),
+        ("kazoo get_async, 1,000 in flight", windows),
+        (f"kazoo get, {len(some):,} measured and scaled", singly),
+    ]
+    for way, seconds in rows:
+        speed = f"{len(paths) / seconds:,.0f}"
+        table.add_row(way, f"{seconds:.2f}", f"{seconds / best:.1f}", speed)
+    console = Console(width=100)
+    console.print(f"loaded in {loaded:.1f} s")
+    console.print(table)
+    growth = ", ".join(f"{count:,}: {seconds:.2f} s" for count, seconds in ours.items())
+    console.print(f"growth of read_many: {growth}")
+
+
+def _in_windows(client: KazooClient, paths: Sequence[str]) -> None:
+    waiting: deque[Any] = deque()
+    for path in paths:
+        if len(waiting) == 1000:
+            waiting.popleft().get(timeout=60)
+        waiting.append(client.get_async(path))
+    for result in waiting:
+        result.get(timeout=60)
+
+
+def _floor(connect: str, paths: Sequence[str]) -> tuple[float, int]:
+    """Return seconds and bytes of the same requests on a bare socket, four in flight."""
+    address, _, chroot = connect.partition("/")
+    host, _, port = address.partition(":")
+    requests: list[bytes] = []
+    start = 0
+    while start < len(paths):
+        request, count = multiread.encode(paths[start : start + 1000], f"/{chroot}")
+        body = struct.pack("!ii", len(requests) + 1, multiread.OPCODE) + request.body
+        requests.append(struct.pack("!i", len(body)) + body)
+        start += count
+    with socket.create_connection((host, int(port)), timeout=60) as raw:
+        hello = struct.pack("!iqiqi", 0, 0, 30_000, 0, 16) + bytes(17)
+        raw.sendall(struct.pack("!i", len(hello)) + hello)
+        stream = raw.makefile("rb", buffering=1 << 20)
+        stream.read(struct.unpack("!i", stream.read(4))[0])
+        began, size = time.perf_counter(), 0
+        for number, request_bytes in enumerate(requests):
+            raw.sendall(request_bytes)
+            if number >= multiread.IN_FLIGHT:
+                size += len(stream.read(struct.unpack("!i", stream.read(4))[0]))
+        for _ in range(min(multiread.IN_FLIGHT, len(requests))):
+            size += len(stream.read(struct.unpack("!i", stream.read(4))[0]))
+        return time.perf_counter() - began, size
+
+
+def _require_done(answers: Sequence[Any]) -> None:
+    failed = [answer for answer in answers if isinstance(answer, Exception)]
+    if failed:
+        sys.exit(f"could not load the tree: {failed[0]!r}")
+
+
+def _seconds(action: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    action()
+    return time.perf_counter() - began
+
+
+def _best(times: int, action: Callable[[], object]) -> float:
+    return min(_seconds(action) for _ in range(times))
+
+
+if __name__ == "__main__":
+    main()

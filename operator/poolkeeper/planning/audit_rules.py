@@ -1,0 +1,182 @@
+"""What the laws are for one cluster, derived from what is declared and what is live.
+
+For checking only: the planner derives the same from the same values with its own code.
+
+Topics live in the pool of their Topic; else in the only pool that claims them; else, under
+`Manage`, in the default pool; else nowhere: they load brokers and obey no law, except that
+`EvacuateOnly` takes them off drained and gone brokers. Racks as the broker registers them, else as
+its pool says; brokers without any are one rack together. Sizes are whole MiB, rounded up; a
+partition of unknown size counts as its topic's median, else 1 MiB, and one that does not exist yet
+as nothing.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median_low
+from typing import NamedTuple
+
+from poolkeeper.model.specs import Desired, ResourcePoolSpec, Strategy, TopicSpec, UnmanagedTopics
+from poolkeeper.model.topology import Cluster
+
+MIB = 1024**2
+
+
+class Home(NamedTuple):
+    """Where a topic shall live: `pool`, or none.
+
+    `fixed` says why nothing of it may be touched, if so. `pinned`: a person chose its brokers, so
+    that the spread over racks is no law for it.
+    """
+
+    pool: str | None
+    evacuate: bool = False
+    fixed: str = ""
+    pinned: bool = False
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What the laws are for one cluster."""
+
+    desired: Desired
+    cluster: Cluster
+    gone: frozenset[int]
+
+    @cached_property
+    def pools(self) -> Mapping[str, ResourcePoolSpec]:
+        """Pools by name."""
+        return {pool.name: pool for pool in self.desired.pools}
+
+    @cached_property
+    def specs(self) -> Mapping[str, TopicSpec]:
+        """Declared topics by their Kafka name."""
+        return {spec.topic: spec for spec in self.desired.topics}
+
+    @cached_property
+    def members(self) -> Mapping[str, frozenset[int]]:
+        """The brokers of each pool."""
+        return {pool.name: frozenset(pool.brokers) for pool in self.desired.pools}
+
+    @cached_property
+    def pool_of(self) -> Mapping[int, ResourcePoolSpec]:
+        """The pool of each broker that has one."""
+        return {broker: pool for pool in self.desired.pools for broker in pool.brokers}
+
+    @cached_property
+    def shunned(self) -> frozenset[int]:
+        """Brokers that shall hold nothing: drained ones and those that count as gone."""
+        return self.gone.union(*(pool.drain for pool in self.desired.pools))
+
+    @cached_property
+    def racks(self) -> Mapping[int, str]:
+        """The rack of every broker, live or named in a pool; "" where nobody says."""
+        told = {broker: pool.racks.get(broker, "") for broker, pool in self.pool_of.items()}
+        return told | {
+            broker.id: told.get(broker.id, "") if broker.rack is None else broker.rack
+            for broker in self.cluster.brokers.values()
+        }
+
+    @cached_property
+    def usable_racks(self) -> Mapping[str, Mapping[str, int]]:
+        """By pool: usable brokers in each rack. Usable: in the pool, live and not shunned."""
+        usable = self.cluster.brokers.keys() - self.shunned
+        return {
+            name: dict(Counter(self.racks[broker] for broker in sorted(members & usable)))
+            for name, members in self.members.items()
+        }
+
+    @cached_property
+    def mib(self) -> Mapping[tuple[str, int], int]:
+        """Sizes in whole MiB, rounded up; empty if no pool declares a disk."""
+        if not any(_declares_disk(pool) for pool in self.desired.pools):
+            return {}
+        sizes = {}
+        for topic in self.cluster.topics.values():
+            known = [p.size_bytes for p in topic.partitions if p.size_bytes is not None]
+            usual = median_low(known) if known else MIB
+            for partition in topic.partitions:
+                size = usual if partition.size_bytes is None else partition.size_bytes
+                sizes[topic.name, partition.partition] = -(-size // MIB)
+        return sizes
+
+    @cached_property
+    def requested(self) -> frozenset[tuple[str, int]]:
+        """The partitions that `/admin/reassign_partitions` names."""
+        return frozenset((e.topic, e.partition) for e in self.cluster.reassignment or ())
+
+    @cached_property
+    def namesakes(self) -> Mapping[str, tuple[str, ...]]:
+        """Existing topics by the name that they have in Kafka's metrics."""
+        found: dict[str, list[str]] = {}
+        for topic in sorted(self.cluster.topics):
+            found.setdefault(metric_name(topic), []).append(topic)
+        return {name: tuple(topics) for name, topics in found.items()}
+
+    @cached_property
+    def _homes(self) -> dict[str, Home]:
+        return {}
+
+    def home(self, topic: str) -> Home:
+        """Where that topic shall live."""
+        found = self._homes.get(topic)
+        if found is None:
+            found = self._homes[topic] = self._find_home(topic)
+        return found
+
+    def _find_home(self, topic: str) -> Home:
+        spec = self.specs.get(topic)
+        if spec is not None:
+            return self._declared_home(spec)
+        claims = sorted(n for n, patterns in self._claims.items() if _matches(patterns, topic))
+        if len(claims) > 1:
+            return Home(None, fixed=f"pools {' and '.join(claims)} both claim it")
+        policy = self.desired.cluster.unmanaged_topics
+        if claims:
+            return Home(claims[0], fixed=self._shared(claims[0]))
+        default = self.desired.cluster.default_pool
+        if policy is UnmanagedTopics.MANAGE and default is not None and default in self.pools:
+            return Home(default, fixed=self._shared(default))
+        if policy is UnmanagedTopics.EVACUATE_ONLY:
+            return Home(None, evacuate=True)
+        return Home(None, fixed="no Topic, claim or default pool manages it")
+
+    def _declared_home(self, spec: TopicSpec) -> Home:
+        if spec.pool not in self.pools:
+            return Home(None, fixed=f"its pool {spec.pool} is not declared")
+        if self._declarations[spec.topic] > 1:
+            return Home(spec.pool, fixed="two Topics declare it")
+        fixed = "it is paused" if spec.paused else self._shared(spec.pool)
+        return Home(spec.pool, fixed=fixed, pinned=spec.strategy is Strategy.MANUAL)
+
+    @cached_property
+    def _declarations(self) -> Counter[str]:
+        return Counter(spec.topic for spec in self.desired.topics)
+
+    @cached_property
+    def _claims(self) -> Mapping[str, tuple[re.Pattern[str], ...]]:
+        return {pool.name: tuple(map(re.compile, pool.claims)) for pool in self.desired.pools}
+
+    def _shared(self, name: str) -> str:
+        """Why nothing moves in a pool that has a broker in common with another."""
+        for other, members in self.members.items():
+            common = members & self.members[name]
+            if other != name and common:
+                return f"broker {min(common)} is in pools {name} and {other}"
+        return ""
+
+
+def _declares_disk(pool: ResourcePoolSpec) -> bool:
+    capacities = (pool.capacity, *pool.capacity_of.values())
+    return any(capacity.disk_bytes is not None for capacity in capacities)
+
+
+def _matches(patterns: Iterable[re.Pattern[str]], topic: str) -> bool:
+    return any(pattern.fullmatch(topic) for pattern in patterns)
+
+
+def metric_name(topic: str) -> str:
+    """The name in Kafka's metrics, which cannot tell `.` from `_`."""
+    return topic.replace(".", "_")

@@ -16,6 +16,8 @@ from kafka.net.compat import KafkaNetClient
 from poolkeeper.errors import Unavailable
 
 DEFAULT_PORT = 9092
+METADATA_AGE_MS = 10_000
+"""After which a broker that was added to the cluster is known at the latest."""
 
 
 def connected(
@@ -40,6 +42,7 @@ def connected(
             bootstrap_timeout_ms=left_ms,
             request_timeout_ms=max(1, int(deadline_s * 1000)),
             reconnect_backoff_max_ms=1000,
+            metadata_max_age_ms=METADATA_AGE_MS,
             client_id="poolkeeper",
             kafka_client=net_client,
             **settings,
@@ -73,8 +76,10 @@ def reason(error: BaseException) -> str:
             return "the other brokers do not know it"
         case kafka_errors.KafkaTimeoutError() | kafka_errors.RequestTimedOutError():
             return "no answer in time"
-        case kafka_errors.KafkaConnectionError() | kafka_errors.NodeNotReadyError():
+        case kafka_errors.KafkaConnectionError():
             return f"cannot connect ({_detail(error)})"
+        case kafka_errors.NodeNotReadyError():
+            return "cannot connect"
         case _:
             return str(error) or type(error).__name__
 

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from poolkeeper.brokers.protocol import Brokers
-from poolkeeper.brokers.security import BrokerCredentials
 from poolkeeper.brokers.sizes import Sizes
 from poolkeeper.errors import Unavailable
+from poolkeeper.model.credentials import BrokerCredentials
 from poolkeeper.model.specs import Tls
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic, TopicPartition
 

@@ -17,10 +17,12 @@ from typing import Self, TypeVar
 
 from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
+from kafka.protocol.admin import DescribeLogDirsRequest
 
 from poolkeeper.brokers import clients, security
 from poolkeeper.brokers.sizes import BrokerLogs, Sizes, from_answer
 from poolkeeper.errors import Unavailable
+from poolkeeper.model.credentials import BrokerCredentials
 from poolkeeper.model.specs import Tls
 
 Answer = TypeVar("Answer")
@@ -68,7 +70,7 @@ class Brokers:
     def open(
         cls,
         bootstrap: Sequence[str],
-        credentials: security.BrokerCredentials | None = None,
+        credentials: BrokerCredentials | None = None,
         tls: Tls | None = None,
         deadline_s: float = DEADLINE_S,
     ) -> Self:
@@ -166,11 +168,13 @@ class Brokers:
         return answers, failures
 
     def _logs(self, broker: int) -> BrokerLogs:
-        [answer] = self._client.describe_log_dirs(brokers=[broker])
-        if not answer["log_dirs"]:
-            # The library drops the answer's error code; a broker without any directory cannot be.
+        # The library's own call asks for all topics' metadata first, once for every broker.
+        manager = self._client._manager
+        answer = manager.run(manager.send, DescribeLogDirsRequest(topics=None), broker)
+        if not answer.results:
+            # A refusal had no code of its own before Kafka 3.2; no broker has no directory.
             raise Unavailable("these credentials lack the right to describe the cluster")
-        return from_answer(answer["log_dirs"])
+        return from_answer(directory.to_dict() for directory in answer.results)
 
     def _release(self, broker: int) -> str:
         return str(self._client.get_broker_version_data(broker).broker_version_str)
@@ -210,11 +214,11 @@ def settled(config: Mapping[str, Setting], expected: Mapping[str, str | None]) -
 
 
 def _persistently(question: Callable[[int], Answer], broker: int, deadline: float) -> Answer:
-    """Ask again where the library only waits out its pause after a lost connection."""
+    """Ask again after a lost connection, and while the library waits out its pause after one."""
     for _ in range(RETRIES):
         try:
             return question(broker)
-        except kafka_errors.NodeNotReadyError:
+        except (kafka_errors.NodeNotReadyError, kafka_errors.KafkaConnectionError):
             if time.monotonic() + RETRY_PAUSE_S > deadline:
                 raise
             time.sleep(RETRY_PAUSE_S)

@@ -8,27 +8,8 @@
 | yes | yes | SASL_SSL |
 """
 
-from dataclasses import dataclass, field
-from enum import StrEnum
-
+from poolkeeper.model.credentials import BrokerCredentials
 from poolkeeper.model.specs import Tls
-
-
-class Mechanism(StrEnum):
-    """The SASL mechanisms that take a user and a password."""
-
-    PLAIN = "PLAIN"
-    SCRAM_SHA_256 = "SCRAM-SHA-256"
-    SCRAM_SHA_512 = "SCRAM-SHA-512"
-
-
-@dataclass(frozen=True, slots=True)
-class BrokerCredentials:
-    """A user of Kafka; the password is in no representation."""
-
-    username: str
-    password: str = field(repr=False)
-    mechanism: Mechanism = Mechanism.PLAIN
 
 
 def settings(credentials: BrokerCredentials | None, tls: Tls | None) -> dict[str, object]:

@@ -1,6 +1,7 @@
 import pytest
 
-from poolkeeper.brokers.security import BrokerCredentials, Mechanism, settings
+from poolkeeper.brokers.security import settings
+from poolkeeper.model.credentials import BrokerCredentials, Mechanism
 from poolkeeper.model.specs import Tls
 
 USER = BrokerCredentials("u", "secret", Mechanism.SCRAM_SHA_512)

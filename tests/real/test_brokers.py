@@ -1,0 +1,205 @@
+"""The brokers' protocol against real brokers: sizes, directories, configs, versions, silence."""
+
+import json
+import time
+from contextlib import contextmanager
+
+import pytest
+from kafka import KafkaProducer
+from kafka.admin import KafkaAdminClient, NewTopic
+from kazoo.client import KazooClient
+
+from poolkeeper.brokers import enrich
+from poolkeeper.brokers.protocol import Brokers, Setting
+from poolkeeper.errors import Unavailable
+from poolkeeper.model.topology import Broker, Cluster, Partition, Topic, TopicPartition
+
+VERSIONS = ["3.9.2", "2.8.2", "2.0.1"]
+LEADER = "leader.replication.throttled.rate"
+FOLLOWER = "follower.replication.throttled.rate"
+RECORD = b"x" * 10_000
+RECORDS = 100
+DATA_BYTES = len(RECORD) * RECORDS
+
+
+def servers(sandbox):
+    return tuple(sandbox.bootstrap.split(","))
+
+
+@contextmanager
+def admin(sandbox):
+    client = KafkaAdminClient(bootstrap_servers=servers(sandbox))
+    yield client
+    client.close()
+
+
+def create(sandbox, topic, assignment):
+    client = KazooClient(sandbox.connect)
+    client.start(timeout=30)
+    body = {"version": 1, "partitions": {str(p): ids for p, ids in assignment.items()}}
+    client.create(f"/config/topics/{topic}", b'{"version":1,"config":{}}')
+    client.create(f"/brokers/topics/{topic}", json.dumps(body).encode())
+    client.stop()
+    client.close()
+
+
+def fill(sandbox, topic, partition=0):
+    producer = KafkaProducer(bootstrap_servers=servers(sandbox), acks="all")
+    for _ in range(RECORDS):
+        producer.send(topic, RECORD, partition=partition)
+    producer.flush(timeout=30)
+    producer.close()
+
+
+def until(condition, timeout_s=20.0):
+    """Wait for a condition and return its first true value."""
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.05)
+    raise AssertionError("the condition did not come true")
+
+
+@contextmanager
+def dynamic_config(sandbox, broker):
+    """Yield a function that sets the broker's config as an operator does, by ZooKeeper."""
+    client = KazooClient(sandbox.connect)
+    client.start(timeout=30)
+
+    def put(config):
+        path = f"/config/brokers/{broker}"
+        client.ensure_path(path)
+        client.set(path, json.dumps({"version": 1, "config": config}).encode())
+        change = json.dumps({"version": 2, "entity_path": f"brokers/{broker}"}).encode()
+        client.create("/config/changes/config_change_", change, sequence=True)
+
+    yield put
+    put({})
+    client.stop()
+    client.close()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_sizes_and_directories_of_all_replicas(kafka, topic_name, version):
+    sandbox = kafka(version)
+    create(sandbox, topic_name, {0: [1, 2], 1: [3, 2]})
+    fill(sandbox, topic_name)
+    with Brokers.open(servers(sandbox)) as brokers:
+        found = until(lambda: _complete(brokers.sizes([1, 2, 3]), TopicPartition(topic_name, 0)))
+    full, empty = TopicPartition(topic_name, 0), TopicPartition(topic_name, 1)
+    assert DATA_BYTES <= found.largest(full, [1, 2]) < DATA_BYTES * 1.1
+    assert found.of(empty, 3) == 0
+    assert found.of(full, 3) is None
+    for broker in (1, 2, 3):
+        paths = {str(path) for path in sandbox.log_dirs(broker)}
+        assert set(found.logs[broker].log_dirs) == paths
+        held = found.logs[broker].held
+        assert {held[p].log_dir for p in (full, empty) if p in held} <= paths
+        for volume in found.logs[broker].log_dirs.values():
+            assert (volume.total_bytes is not None) == (version == "3.9.2")
+
+
+def _complete(sizes, partition):
+    done = sizes.of(partition, 1) == sizes.of(partition, 2) and sizes.of(partition, 1)
+    return sizes if done else None
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_cluster_is_completed(kafka, topic_name, version):
+    sandbox = kafka(version)
+    create(sandbox, topic_name, {0: [2, 1]})
+    before = Cluster(
+        name="main",
+        brokers={n: Broker(n) for n in (1, 2, 3)},
+        topics={topic_name: Topic(topic_name, (Partition(0, (2, 1)),))},
+    )
+    with Brokers.open(servers(sandbox)) as brokers:
+        found = until(lambda: _known(enrich.enriched(before, brokers, 10), topic_name))
+    assert found.warnings == ()
+    assert found.cluster.kafka_version == version.rpartition(".")[0]
+    [partition] = found.cluster.topics[topic_name].partitions
+    assert partition.size_bytes == 0
+    assert set(partition.log_dirs) == {1, 2}
+
+
+def _known(found, topic):
+    [partition] = found.cluster.topics[topic].partitions
+    return found if partition.log_dirs and len(partition.log_dirs) == 2 else None
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_configs_in_force(kafka, topic_name, version):
+    sandbox = kafka(version)
+    with admin(sandbox) as client:
+        client.create_topics([NewTopic(topic_name, 1, 1, topic_configs={"retention.ms": "1000"})])
+    with Brokers.open(servers(sandbox)) as brokers:
+        topics = until(lambda: brokers.topic_configs([topic_name, "no-such-topic"]))
+        broker = brokers.broker_config(2)
+    assert set(topics) == {topic_name}
+    assert topics[topic_name]["retention.ms"] == Setting("1000", "DYNAMIC_TOPIC_CONFIG")
+    assert topics[topic_name]["cleanup.policy"] == Setting("delete", "DEFAULT_CONFIG")
+    assert broker["broker.id"].value == "2"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_brokers_tell_when_they_have_taken_a_throttle_over(kafka, version):
+    sandbox = kafka(version)
+    rates = {LEADER: "2000000", FOLLOWER: "3000000"}
+    # 2.0 shows that a rate is set, but not which.
+    certain = None if version == "2.0.1" else True
+    with Brokers.open(servers(sandbox)) as brokers, dynamic_config(sandbox, 1) as put:
+        assert brokers.throttle_settled(1, rates) is False
+        assert brokers.throttle_settled(1, {LEADER: None, FOLLOWER: None}) is True
+        put(rates)
+        assert until(lambda: brokers.throttle_settled(1, rates) is certain)
+        assert brokers.throttle_settled(1, {**rates, FOLLOWER: None}) is False
+        assert brokers.throttle_settled(2, rates) is False
+        put({})
+        gone = {LEADER: None, FOLLOWER: None}
+        assert until(lambda: brokers.throttle_settled(1, gone) is True)
+
+
+def test_a_dead_broker_is_named_and_the_others_answer(fresh_kafka):
+    sandbox = fresh_kafka(brokers=2)
+    with Brokers.open(servers(sandbox)) as brokers:
+        assert brokers.ids() == (1, 2)
+        assert until(lambda: not brokers.sizes([1, 2]).failures)
+        sandbox.kill(2)
+        found = brokers.sizes([1, 2, 77])
+        releases = brokers.versions([1, 2])
+    assert set(found.logs) == {1}
+    assert set(found.failures) == {2, 77}
+    assert found.failures[2].startswith("cannot connect")
+    assert found.failures[77] == "the other brokers do not know it"
+    assert (dict(releases.releases), set(releases.failures)) == ({1: "3.9"}, {2})
+
+
+def test_a_replica_between_directories_has_a_future_log(fresh_kafka, topic_name):
+    slow = (("replica.alter.log.dirs.io.max.bytes.per.second", "50000"),)
+    sandbox = fresh_kafka(brokers=1, settings=slow)
+    create(sandbox, topic_name, {0: [1]})
+    fill(sandbox, topic_name)
+    replica = TopicPartition(topic_name, 0)
+    with Brokers.open(servers(sandbox)) as brokers, admin(sandbox) as client:
+        source = brokers.sizes([1]).logs[1].held[replica].log_dir
+        [target] = {str(path) for path in sandbox.log_dirs(1)} - {source}
+        client.alter_replica_log_dirs({(topic_name, 0, 1): target})
+        logs = until(lambda: _with_future(brokers.sizes([1]).logs[1], replica))
+    assert logs.held[replica].log_dir == source
+    assert logs.future[replica].log_dir == target
+    assert logs.future[replica].lag > 0
+
+
+def _with_future(logs, replica):
+    return logs if replica in logs.future else None
+
+
+def test_a_stopped_cluster_is_unavailable_at_once(fresh_kafka):
+    sandbox = fresh_kafka(brokers=1)
+    sandbox.kill(1)
+    began = time.monotonic()
+    with pytest.raises(Unavailable, match=r"no broker answers .*Connection refused"):
+        Brokers.open(servers(sandbox), deadline_s=10)
+    assert time.monotonic() - began < 5

@@ -75,7 +75,8 @@ LOCK := $(BIN)/pip-compile --quiet --strip-extras --generate-hashes --allow-unsa
   --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --resolver backtracking \
   --constraint requirements/constraints.txt
 
-# Each lock agrees with the one before it, so that all can be installed together.
+# Each lock agrees with the one before it, so that all can be installed together. Versions stay
+# unless a requirement excludes them; UPGRADE=--upgrade, or --upgrade-package=NAME, renews them.
 lock: .venv/.dev
 	@$(LOCK) $(UPGRADE) --build-deps-for editable -o requirements/core.txt pyproject.toml
 	@$(LOCK) $(UPGRADE) -c requirements/core.txt --extra dev -o requirements/dev.txt pyproject.toml

@@ -14,6 +14,7 @@ Both factories return a `poolkeeper.sandbox.Sandbox` (`.connect`, `.bootstrap`, 
 and take `settings`, pairs for every broker's configuration. `kafka` gives the same cluster for the
 same arguments: name your topics after your test, leave no request, throttle or dead broker behind.
 `fresh_kafka` may be called several times. `topic_name` is a name no other test uses.
+To wait for something: `from conditions import until`.
 
 Every worker process of pytest-xdist has servers of its own. They die with it, however it ends;
 folders that a killed run leaves are removed by the next sandbox.

@@ -30,6 +30,26 @@ from poolkeeper.sandbox import (
 COMMAND = [sys.executable, "-c", "from poolkeeper.cli.sandbox import sandbox; sandbox()"]
 
 
+GUARD = """
+import pathlib, sys
+from poolkeeper import sandbox
+sys.stdin.read()
+sandbox.take_down_all(pathlib.Path(sys.argv[1]))
+"""
+
+
+@pytest.fixture
+def guarded(tmp_path):
+    """A root whose sandboxes end with this test, even one that was left up, even if we are killed.
+
+    The guard waits for the end of its input, which comes with our end at the latest.
+    """
+    with subprocess.Popen(
+        [sys.executable, "-c", GUARD, str(tmp_path)], stdin=subprocess.PIPE, start_new_session=True
+    ):
+        yield tmp_path
+
+
 def registrations(sandbox):
     client = KazooClient(sandbox.connect)
     client.start(timeout=30)
@@ -196,17 +216,17 @@ def test_one_whose_owner_was_killed_is_cleaned_by_the_next(tmp_path):
         assert len(states.all_states(tmp_path)) == 1
 
 
-def test_one_killed_while_it_was_being_brought_up_is_cleaned_by_the_next(tmp_path):
+def test_one_killed_while_it_was_being_brought_up_is_cleaned_by_the_next(guarded):
     """Its processes are not tied to it: they shall live when `up` returns, which it never did."""
-    up = subprocess.Popen([*COMMAND, "up", "--root", str(tmp_path)], stdout=subprocess.PIPE)
-    until(lambda: children(tmp_path), "the first child")
+    up = subprocess.Popen([*COMMAND, "up", "--root", str(guarded)], stdout=subprocess.PIPE)
+    until(lambda: children(guarded), "the first child")
     up.kill()
     up.communicate()
-    assert any(map(processes.alive, children(tmp_path)))
-    orphans = children(tmp_path)
-    with Sandbox.start(SandboxSpec(root=tmp_path)):
+    assert any(map(processes.alive, children(guarded)))
+    orphans = children(guarded)
+    with Sandbox.start(SandboxSpec(root=guarded)):
         assert not any(map(processes.alive, orphans))
-        assert [state.name for state in states.all_states(tmp_path)] != ["sandbox"]
+        assert [state.name for state in states.all_states(guarded)] != ["sandbox"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -221,23 +241,23 @@ def test_a_signal_ends_one_in_the_foreground(tmp_path, number):
     assert [path.name for path in tmp_path.iterdir()] == [".lock"]
 
 
-def test_one_in_the_background_lives_until_it_is_taken_down(tmp_path):
+def test_one_in_the_background_lives_until_it_is_taken_down(guarded):
     def run(*arguments: str) -> str:
-        line = [*COMMAND, *arguments, "--root", str(tmp_path), "--name", "mine"]
+        line = [*COMMAND, *arguments, "--root", str(guarded), "--name", "mine"]
         return subprocess.run(line, check=True, capture_output=True, text=True).stdout
 
     text = run("up", "--brokers", "1", "--racks", "r", "--kafka", "2.8.2")
     connect = re.search(r"ZooKeeper: (\S+)", text)[1]
     assert f'zookeeper: {{connect: "{connect}"}}' in text
-    with Sandbox.start(SandboxSpec(root=tmp_path)):
+    with Sandbox.start(SandboxSpec(root=guarded)):
         client = KazooClient(connect)  # the next sandbox has left it alone
         client.start(timeout=30)
         assert client.get_children("/brokers/ids") == ["1"]
         client.stop()
         client.close()
-    started = children(tmp_path)
+    started = children(guarded)
     assert run("down") == "ended: mine\n"
     assert not any(map(processes.alive, started))
     assert run("down") == "nothing to end\n"
-    assert take_down("mine", tmp_path) is False
-    assert [path.name for path in tmp_path.iterdir()] == [".lock"]
+    assert take_down("mine", guarded) is False
+    assert [path.name for path in guarded.iterdir()] == [".lock"]

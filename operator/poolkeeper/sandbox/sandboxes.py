@@ -4,6 +4,9 @@ Order of a start: jars → orphans swept, record written, ports taken → ZooKee
 once (a broker waits for ZooKeeper by itself, while its classes load) → ready. A start that fails or
 is interrupted leaves nothing. An end is SIGKILL: nobody needs the data, and a graceful stop of all
 brokers takes ten seconds.
+
+Most of a start is the loading of classes (on two cores 3 brokers 3 s, 9 brokers 7.4 s). An archive
+of them (AppCDS) was measured and left out: 9 brokers 5.2 s, but 8 s for each version to make it.
 """
 
 import os

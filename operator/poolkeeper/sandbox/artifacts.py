@@ -2,9 +2,9 @@
 
 A pom per version lies in `poms/`. It is resolved into `<cache>/kafka/<version>-<hash>/`, where the
 hash covers the pom and the way of resolving it: a changed pom makes a new folder and never mixes
-with the old one.The folder is filled under another name and renamed when it is whole: a folder that
-exists is complete. A lock file makes processes that want the same version at the same time wait for
-one of them.
+with the old one. The folder is filled under another name and renamed when it is whole: a folder
+that exists is complete. A lock file makes processes that want the same version at the same time
+wait for one of them.
 
 The cache is `$POOLKEEPER_CACHE`, else `.cache` in the source checkout that this package is run
 from, else `~/.cache/poolkeeper`.

@@ -1,0 +1,172 @@
+"""What a layout leaves undone, and the constraints that conflict, in names and numbers."""
+
+from collections import Counter
+
+import numpy as np
+
+from poolkeeper.model.plans import PlanProblem
+from poolkeeper.planning.layouts import Layout
+from poolkeeper.planning.placement import held_by
+from poolkeeper.planning.quotas import lost
+from poolkeeper.planning.seating import held_mib
+from poolkeeper.planning.shares import Band
+from poolkeeper.planning.units import Bools, Ints
+
+_NAMED_MAX = 5
+
+
+def of(layout: Layout) -> tuple[PlanProblem, ...]:
+    """All problems of one unit, the laws in their order, then the goals."""
+    return (
+        *_short(layout),
+        *_stuck(layout),
+        *_racks(layout),
+        *_capacity(layout),
+        *_demoted(layout),
+        *_goals(layout),
+        *_unsupported(layout),
+    )
+
+
+def _short(layout: Layout) -> list[PlanProblem]:
+    """Replicas that were asked for and have no broker."""
+    unit, opened = layout.unit, layout.opened
+    problems = []
+    usable = _ids(layout, unit.eligible)
+    for topic in np.unique(unit.topic[opened.short > 0]):
+        rows = np.flatnonzero((unit.topic == topic) & (opened.short > 0))
+        asked = int(unit.rf[rows].max())
+        message = (
+            f"{len(rows)} partitions stay at fewer than {asked} replicas: {asked} distinct brokers"
+            f" are needed; usable: {usable}"
+        )
+        problems.append(_problem(layout, "distinct", message, unit.topics[topic]))
+    if layout.ungrown:
+        message = "replication factors are not raised: the brokers' capacity leaves no room"
+        problems.append(_problem(layout, "capacity", message))
+    return problems
+
+
+def _stuck(layout: Layout) -> list[PlanProblem]:
+    """Replicas that should leave and cannot, by topic."""
+    unit, opened = layout.unit, layout.opened
+    problems = []
+    inside = np.zeros(len(unit.fixed), dtype=bool)
+    inside[unit.brokers.rows(unit.pool.brokers)] = True
+    for topic in np.unique(unit.topic[opened.stuck.any(axis=1)]):
+        rows = unit.topic == topic
+        brokers = np.unique(opened.lists[rows][opened.stuck[rows]])
+        count = int(opened.stuck[rows].sum())
+        asked = int(unit.rf[rows].max())
+        law = "drained" if inside[brokers].all() else "pool"
+        message = (
+            f"{_plural(count, 'replica')} cannot leave broker"
+            f" {', '.join(str(unit.brokers.ids[b]) for b in brokers)}: {asked} replicas need"
+            f" {asked} brokers; usable: {_ids(layout, unit.eligible)}"
+        )
+        problems.append(_problem(layout, law, message, unit.topics[topic]))
+    return problems
+
+
+def _racks(layout: Layout) -> list[PlanProblem]:
+    """Replication factors that need more racks than have usable brokers."""
+    unit = layout.unit
+    racks = [unit.brokers.rack_names[r] for r in np.unique(unit.brokers.rack[unit.eligible])]
+    if len(racks) < 2:
+        return []
+    counts: Counter[int] = Counter()
+    for topic in np.unique(unit.topic):
+        counts[int(unit.rf[unit.topic == topic].max())] += 1
+    named = ", ".join(name or "(none)" for name in racks)
+    return [
+        _problem(
+            layout,
+            "racks",
+            f"{_plural(count, 'topic')} of replication factor {factor} would need {factor} racks;"
+            f" {named} have usable brokers, so some hold two replicas of a partition",
+        )
+        for factor, count in sorted(counts.items())
+        if factor > len(racks)
+    ]
+
+
+def _capacity(layout: Layout) -> list[PlanProblem]:
+    unit, room = layout.unit, layout.room
+    held = held_by(unit, layout.lists)
+    mib = unit.fixed_mib + held_mib(unit, layout.lists)
+    inside = unit.brokers.rows(unit.pool.brokers)
+    problems = []
+    for counts, limits, noun in ((held, room.replicas, "replicas"), (mib, room.mib, "MiB")):
+        for row in inside:
+            if counts[row] > limits[row]:
+                name = unit.brokers.ids[row]
+                message = f"broker {name} holds {counts[row]} {noun}, it may hold {limits[row]}"
+                problems.append(_problem(layout, "capacity", message))
+    for counts, left, noun in ((held, room.pool_replicas, "replicas"), (mib, room.pool_mib, "MiB")):
+        total = int(counts[inside].sum())
+        if total > left:
+            message = f"holds {total} {noun}; {left} fit with {lost(unit.pool)}"
+            problems.append(_problem(layout, "capacity", message))
+    return problems
+
+
+def _demoted(layout: Layout) -> list[PlanProblem]:
+    unit = layout.unit
+    leading = unit.placed & unit.eligible[layout.lists[:, 0]] & ~unit.leads[layout.lists[:, 0]]
+    count = int(leading.sum())
+    if not count:
+        return []
+    message = (
+        f"{_plural(count, 'partition')} keep a demoted broker as preferred leader: no other broker"
+        " that may lead holds them"
+    )
+    return [_problem(layout, "", message)]
+
+
+def _goals(layout: Layout) -> list[PlanProblem]:
+    if not layout.balance:
+        return []
+    unit = layout.unit
+    return [
+        *_outside(layout, "replicas", layout.placed.band, held_by(unit, layout.lists)),
+        *_outside(layout, "preferred leaders", layout.led.band, layout.led.held),
+    ]
+
+
+def _outside(layout: Layout, noun: str, band: Band, held: Ints) -> list[PlanProblem]:
+    rows = np.flatnonzero((band.outside(held) != 0) & layout.unit.leads)
+    shown = [
+        f"broker {layout.unit.brokers.ids[row]} stays at {held[row]} (band {band.low[row]} to"
+        f" {band.high[row]})"
+        for row in rows[:_NAMED_MAX]
+    ]
+    if len(rows) > _NAMED_MAX:
+        shown.append(f"and {len(rows) - _NAMED_MAX} brokers more")
+    message = f"{noun} cannot be evened out further: {', '.join(shown)}"
+    return [_problem(layout, "", message)] if shown else []
+
+
+def _unsupported(layout: Layout) -> list[PlanProblem]:
+    """Declarations that this planner does not act on yet."""
+    pool = layout.unit.pool
+    kinds = [goal.kind.value for goal in pool.goals if goal.kind.value not in _SUPPORTED]
+    problems = [_problem(layout, "", f"balance.{kind} is not supported yet") for kind in kinds]
+    if pool.drain_log_dirs:
+        problems.append(_problem(layout, "", "drainLogDirs is not supported yet"))
+    return problems
+
+
+_SUPPORTED = frozenset({"replicas", "leaders"})
+
+
+def _ids(layout: Layout, which: Bools) -> str:
+    brokers = layout.unit.brokers
+    return ", ".join(str(brokers.ids[row]) for row in np.flatnonzero(which)) or "none"
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _problem(layout: Layout, law: str, message: str, topic: str = "") -> PlanProblem:
+    return PlanProblem(layout.unit.pool.name, law, message, topic)

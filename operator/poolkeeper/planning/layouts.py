@@ -1,0 +1,129 @@
+"""One pool's layout, from what was found to what is wanted: open, place, lead.
+
+This is section 4 of the design for one unit, read from top to bottom. A higher replication factor
+is given up where it would only put the pool further beyond its capacity: a lower law may get worse
+for a higher one, and wishing for more replicas is none.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from poolkeeper.model.specs import ClusterLimits, Goal, GoalKind, LimitPolicy, ResourcePoolSpec
+from poolkeeper.planning.leaders import Led, lead
+from poolkeeper.planning.opening import Opened, open_slots
+from poolkeeper.planning.placement import Placed, Room, held_by, place
+from poolkeeper.planning.quotas import headroom_mib, headroom_replicas
+from poolkeeper.planning.seating import held_mib
+from poolkeeper.planning.shares import Domain, shares
+from poolkeeper.planning.spreading import Usable
+from poolkeeper.planning.units import NONE, Floats, Ints, Unit
+
+_UNLIMITED = np.iinfo(np.int32).max
+_UNLIMITED_MIB = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The unit as planned for, its slots as the laws opened them, and where all replicas go.
+
+    `ungrown` marks rows whose higher replication factor found no room.
+    """
+
+    unit: Unit
+    opened: Opened
+    placed: Placed
+    led: Led
+    room: Room
+    balance: bool
+    ungrown: bool = False
+
+    @property
+    def lists(self) -> Ints:
+        """The wanted lists, in columns."""
+        return self.led.lists
+
+
+def lay_out(unit: Unit, usable: Usable, limits: ClusterLimits, *, balance: bool) -> Layout:
+    """The wanted layout of one unit."""
+    room = room_of(unit, usable, limits)
+    layout = _lay_out(unit, room, balance=balance)
+    found = (unit.lists >= 0).sum(axis=1)
+    grows = unit.rf > found
+    if grows.any() and _excess(unit, layout.lists, room) > _excess(unit, unit.lists, room):
+        modest = replace(unit, rf=np.minimum(unit.rf, found))
+        layout = replace(_lay_out(modest, room, balance=balance), ungrown=True)
+    return layout
+
+
+def _lay_out(unit: Unit, room: Room, *, balance: bool) -> Layout:
+    opened = open_slots(unit, held_by(unit, unit.lists))
+    share = share_of(unit, opened)
+    replicas = _goal(unit.pool, GoalKind.REPLICAS)
+    placed = place(unit, opened, share, replicas, room, balance=balance)
+    led = lead(unit, placed.lists, unit.placed, _goal(unit.pool, GoalKind.LEADERS), balance=balance)
+    return Layout(unit, opened, placed, led, room, balance)
+
+
+def room_of(unit: Unit, usable: Usable, limits: ClusterLimits) -> Room:
+    """Caps by broker; what is not declared is unlimited."""
+    replicas = np.full(len(unit.fixed), _UNLIMITED, dtype=np.int64)
+    mib = np.full(len(unit.fixed), _UNLIMITED_MIB, dtype=np.int64)
+    for broker in unit.pool.brokers:
+        row, capacity = unit.brokers.index[broker], unit.pool.capacity_for(broker)
+        cap = replicas_cap(unit.pool, broker, limits)
+        if cap is not None:
+            replicas[row] = cap
+        if capacity.disk_bytes is not None:
+            mib[row] = capacity.disk_bytes // (1024 * 1024)
+    in_pool = headroom_replicas(unit.pool, usable), headroom_mib(unit.pool, usable)
+    pool_replicas, pool_mib = (_UNLIMITED_MIB if left is None else left for left in in_pool)
+    return Room(replicas, mib, int(pool_replicas), int(pool_mib))
+
+
+def replicas_cap(pool: ResourcePoolSpec, broker: int, limits: ClusterLimits) -> int | None:
+    """The most replicas that the broker may hold: its own cap, or the cluster's enforced limit."""
+    caps = [pool.capacity_for(broker).replicas]
+    if limits.policy is LimitPolicy.ENFORCE:
+        caps.append(limits.replicas_per_broker)
+    return min((cap for cap in caps if cap is not None), default=None)
+
+
+def share_of(unit: Unit, opened: Opened) -> Floats:
+    """Each eligible broker's fair share of the unit's replicas and the fixed load."""
+    brokers = unit.brokers
+    eligible = unit.eligible
+    pinned = np.bincount(opened.lists[opened.pinned], minlength=len(unit.fixed))
+    floor = unit.fixed + pinned
+    sizes = np.bincount(opened.spread_of, minlength=len(opened.spreads))
+    low, high = (
+        (np.array(bounds, dtype=np.int64).reshape(len(sizes), -1) * sizes[:, None]).sum(axis=0)
+        for bounds in ([s.low for s in opened.spreads], [s.high for s in opened.spreads])
+    )
+    elsewhere = np.bincount(
+        brokers.rack[~eligible], weights=pinned[~eligible], minlength=len(brokers.rack_names)
+    )
+    domains = []
+    for rack in np.unique(brokers.rack[eligible]):
+        members = np.flatnonzero(eligible & (brokers.rack == rack))
+        own = unit.fixed[members].sum() - elsewhere[rack]
+        domains.append(Domain(members, float(low[rack] + own), float(high[rack] + own)))
+    slots = int((opened.lists != NONE).sum()) - int(pinned[~eligible].sum())
+    total = float(unit.fixed[eligible].sum() + slots)
+    ceiling = floor + int(unit.placed.sum())
+    return shares(total, unit.weight, floor.astype(float), ceiling.astype(float), tuple(domains))
+
+
+def _excess(unit: Unit, lists: Ints, room: Room) -> int:
+    """Replicas and MiB above caps, disks and headroom, summed over the pool's brokers."""
+    inside = unit.brokers.rows(unit.pool.brokers)
+    held = held_by(unit, lists)[inside]
+    mib = (unit.fixed_mib + held_mib(unit, lists))[inside]
+    single = np.maximum(held - room.replicas[inside], 0).sum()
+    single += np.maximum(mib - room.mib[inside], 0).sum()
+    together = max(0, int(held.sum()) - room.pool_replicas) + max(0, int(mib.sum()) - room.pool_mib)
+    return int(single) + together
+
+
+def _goal(pool: ResourcePoolSpec, kind: GoalKind) -> Goal | None:
+    return next((goal for goal in pool.goals if goal.kind is kind), None)

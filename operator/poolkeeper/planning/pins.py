@@ -1,0 +1,44 @@
+"""Topics with Manual placement: brought to their declared lists, and never moved otherwise."""
+
+from collections.abc import Mapping
+
+from poolkeeper.model.plans import PlanProblem
+from poolkeeper.model.specs import TopicSpec
+from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.moves import FACTOR, POOL, Change
+from poolkeeper.planning.scopes import Role, Scope
+from poolkeeper.planning.spreading import Usable
+
+
+def pinned_changes(
+    reach: Scope, cluster: Cluster, usable: Mapping[str, Usable]
+) -> tuple[list[Change], list[PlanProblem]]:
+    """Partitions that are not where they are pinned, and topics whose pins cannot be."""
+    changes, problems = [], []
+    for name, home in reach.homes.items():
+        spec = home.spec
+        if home.role is not Role.PINNED or spec is None:
+            continue
+        assignment = spec.assignment or ()
+        wanted = {broker for replicas in assignment for broker in replicas}
+        absent = sorted(wanted - set(usable[home.pool].racks))
+        if absent:
+            problems.append(_unusable(reach, spec, absent))
+            continue
+        for p in cluster.topics[name].partitions[: len(assignment)]:
+            target = assignment[p.partition]
+            if p.replicas != target:
+                grown = len(target) != len(p.replicas)
+                causes = ((FACTOR if grown else POOL, "its replicas are pinned elsewhere"),)
+                changes.append(Change(name, p.partition, target, causes, lambda brokers: 0))
+    return changes, problems
+
+
+def _unusable(reach: Scope, spec: TopicSpec, absent: list[int]) -> PlanProblem:
+    pool = reach.pools[spec.pool]
+    drained = sorted(pool.drain & set(absent))
+    named = ", ".join(map(str, drained or absent))
+    why = "drained" if drained else f"not usable in pool {pool.name}"
+    verb = "is" if len(drained or absent) == 1 else "are"
+    message = f"stays as it is: it is pinned, and broker {named} {verb} {why}"
+    return PlanProblem(pool.name, "drained" if drained else "pool", message, spec.topic)

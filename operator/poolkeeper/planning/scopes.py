@@ -1,0 +1,251 @@
+"""Which pool every topic lives in, and what may be done to it.
+
+One topic has one home: the pool of its Topic resource, else the pool whose claims match its name,
+else, under `Manage`, the default pool. The role says how much may happen there:
+
+  PLACED     the planner puts and moves its replicas
+  PINNED     Manual placement: brought to the declared lists, never moved otherwise
+  EVACUATED  unmanaged under `EvacuateOnly`: only leaves drained and gone brokers, each replica
+             within the pool of the broker it leaves
+  FIXED      counts as load and is not touched: unmanaged under `Ignore`, paused, about to be
+             deleted, or left out because its state cannot be trusted now
+
+A broker in two pools freezes both: none of their topics moves, and both say so.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from poolkeeper.model.plans import PlanProblem
+from poolkeeper.model.records import Records
+from poolkeeper.model.specs import (
+    DeletionPolicy,
+    Desired,
+    ResourcePoolSpec,
+    Strategy,
+    TopicSpec,
+    UnmanagedTopics,
+)
+from poolkeeper.model.topology import Cluster, Topic
+
+
+class Role(StrEnum):
+    """How much the planner may do with a topic's replicas."""
+
+    PLACED = "placed"
+    PINNED = "pinned"
+    EVACUATED = "evacuated"
+    FIXED = "fixed"
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """A topic's role and, where it has one, its pool and its resource."""
+
+    role: Role
+    pool: str = ""
+    spec: TopicSpec | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What the plan is about.
+
+    `homes` has every observed topic; `absent` the specs of topics that do not exist and may be
+    created; `doomed` the topics that shall be deleted. `pools` are those that work may be done in,
+    by name.
+    """
+
+    pools: Mapping[str, ResourcePoolSpec]
+    homes: Mapping[str, Home]
+    absent: tuple[TopicSpec, ...]
+    doomed: tuple[str, ...]
+    problems: tuple[PlanProblem, ...]
+
+
+def scope(desired: Desired, cluster: Cluster, records: Records, *, prune: bool) -> Scope:
+    """Find every topic's home; what has none, or may not be touched, is said in `problems`."""
+    pools, problems = _working_pools(desired)
+    specs, conflicts = _winners(desired.topics, records)
+    problems += conflicts
+    untouchable = _untouchable(cluster)
+    doomed = _doomed(desired, cluster, records) if prune else ()
+    homes: dict[str, Home] = {}
+    for name in sorted(cluster.topics):
+        if name in doomed:
+            homes[name] = Home(Role.FIXED)
+        else:
+            homes[name], said = _home(desired, pools, specs.get(name), name)
+            problems += said
+        if name in untouchable and homes[name].role is not Role.FIXED:
+            homes[name] = Home(Role.FIXED, homes[name].pool, homes[name].spec)
+    problems += [
+        PlanProblem(homes[name].pool if name in homes else "", "", f"left out: {why}", name)
+        for name, why in sorted(untouchable.items())
+        if name in specs or (name in homes and homes[name].pool)
+    ]
+    absent, refused = _absent(pools, specs, cluster, untouchable)
+    doomed = tuple(name for name in doomed if name not in untouchable)
+    return Scope(pools, homes, absent, doomed, tuple(problems + refused))
+
+
+def _working_pools(desired: Desired) -> tuple[dict[str, ResourcePoolSpec], list[PlanProblem]]:
+    holders: dict[int, list[str]] = {}
+    for pool in desired.pools:
+        for broker in pool.brokers:
+            holders.setdefault(broker, []).append(pool.name)
+    shared = {broker: names for broker, names in sorted(holders.items()) if len(names) > 1}
+    frozen: dict[str, list[int]] = {}
+    for broker, names in shared.items():
+        for name in names:
+            frozen.setdefault(name, []).append(broker)
+    problems = [
+        PlanProblem(
+            name,
+            "pool",
+            f"nothing moves: {_brokers(ids)} also in "
+            + ", ".join(sorted({other for b in ids for other in shared[b]} - {name})),
+        )
+        for name, ids in sorted(frozen.items())
+    ]
+    pools = {pool.name: pool for pool in desired.pools if pool.name not in frozen}
+    return pools, problems
+
+
+def _winners(
+    topics: Iterable[TopicSpec], records: Records
+) -> tuple[dict[str, TopicSpec], list[PlanProblem]]:
+    """One resource per Kafka topic: the recorded owner, else none of several."""
+    claimed: dict[str, list[TopicSpec]] = {}
+    for spec in topics:
+        claimed.setdefault(spec.topic, []).append(spec)
+    winners, problems = {}, []
+    for name, specs in sorted(claimed.items()):
+        record = records.topics.get(name)
+        owner = next((s for s in specs if record and s.owner == record.owner), None)
+        if len(specs) == 1 or owner:
+            winners[name] = owner or specs[0]
+        for spec in sorted(specs, key=lambda spec: spec.owner):
+            if len(specs) > 1 and spec is not owner:
+                others = ", ".join(sorted(s.owner for s in specs if s is not spec))
+                message = f"{spec.owner} declares a topic that {others} declares too"
+                problems.append(PlanProblem(spec.pool, "", message, name))
+    return winners, problems
+
+
+def _untouchable(cluster: Cluster) -> dict[str, str]:
+    """Topics whose state must not be built on, with the reason."""
+    why: dict[str, str] = {}
+    for request in cluster.reassignment or ():
+        why.setdefault(request.topic, "a reassignment request names it")
+    for name, topic in cluster.topics.items():
+        if reason := _unsound(topic):
+            why[name] = reason
+    why |= {name: "it changed while it was being read" for name in cluster.torn}
+    why |= {name: f"its node is damaged: {reason}" for name, reason in cluster.damaged.items()}
+    why |= {name: "it is being deleted" for name in cluster.deleting}
+    return why
+
+
+def _unsound(topic: Topic) -> str:
+    moving = [p.partition for p in topic.partitions if p.moving]
+    if moving:
+        shown = ", ".join(map(str, moving[:5])) + (", …" if len(moving) > 5 else "")
+        return f"replicas of partitions {shown} are being moved"
+    if any(p.partition != position for position, p in enumerate(topic.partitions)):
+        return "its partition ids have gaps"
+    if any(not p.replicas for p in topic.partitions):
+        return "it has partitions without replicas"
+    return ""
+
+
+def _home(
+    desired: Desired, pools: Mapping[str, ResourcePoolSpec], spec: TopicSpec | None, name: str
+) -> tuple[Home, list[PlanProblem]]:
+    if spec is not None:
+        return _declared_home(pools, spec)
+    claiming = [p.name for p in desired.pools if any(re.fullmatch(c, name) for c in p.claims)]
+    if len(claiming) > 1:
+        message = f"nothing moves: pools {', '.join(claiming)} claim it"
+        return Home(Role.FIXED), [PlanProblem(p, "pool", message, name) for p in claiming]
+    policy = desired.cluster.unmanaged_topics
+    if claiming:
+        return Home(Role.PLACED if claiming[0] in pools else Role.FIXED, claiming[0]), []
+    if policy is UnmanagedTopics.MANAGE:
+        default = desired.cluster.default_pool or ""
+        if default in pools:
+            return Home(Role.PLACED, default), []
+        message = "unmanaged, and there is no default pool that could be worked in"
+        return Home(Role.FIXED), [PlanProblem(default, "pool", message, name)]
+    return Home(Role.EVACUATED if policy is UnmanagedTopics.EVACUATE_ONLY else Role.FIXED), []
+
+
+def _declared_home(
+    pools: Mapping[str, ResourcePoolSpec], spec: TopicSpec
+) -> tuple[Home, list[PlanProblem]]:
+    if said := _not_admitted(pools, spec):
+        return Home(Role.FIXED, spec.pool, None), [said]
+    if spec.paused:
+        return Home(Role.FIXED, spec.pool, None), []
+    role = Role.PINNED if spec.strategy is Strategy.MANUAL else Role.PLACED
+    return Home(role, spec.pool, spec), []
+
+
+def _not_admitted(pools: Mapping[str, ResourcePoolSpec], spec: TopicSpec) -> PlanProblem | None:
+    pool = pools.get(spec.pool)
+    if pool is None:
+        message = f"nothing is done: its pool {spec.pool} does not exist or may not be worked in"
+        return PlanProblem(spec.pool, "pool", message, spec.topic)
+    allowed = pool.allowed_namespaces
+    if allowed and allowed.names is not None and spec.namespace not in allowed.names:
+        message = f"nothing is done: pool {spec.pool} does not admit namespace {spec.namespace}"
+        return PlanProblem(spec.pool, "pool", message, spec.topic)
+    return None
+
+
+def _absent(
+    pools: Mapping[str, ResourcePoolSpec],
+    specs: Mapping[str, TopicSpec],
+    cluster: Cluster,
+    untouchable: Mapping[str, str],
+) -> tuple[tuple[TopicSpec, ...], list[PlanProblem]]:
+    """Specs of topics to create; a name that Kafka's metrics would mix up with another is not."""
+    metric_names = {_metric_name(name): name for name in sorted(cluster.topics)}
+    absent, problems = [], []
+    for name, spec in sorted(specs.items()):
+        if name in cluster.topics or name in untouchable or spec.paused:
+            continue
+        twin = metric_names.setdefault(_metric_name(name), name)
+        if twin != name:
+            message = f"not created: Kafka's metrics cannot tell it from {twin}"
+            problems.append(PlanProblem(spec.pool, "", message, name))
+        elif said := _not_admitted(pools, spec):
+            problems.append(said)
+        else:
+            absent.append(spec)
+    return tuple(absent), problems
+
+
+def _doomed(desired: Desired, cluster: Cluster, records: Records) -> tuple[str, ...]:
+    """Existing topics whose recorded owner wanted them deleted and no longer declares them."""
+    declared = Counter(spec.topic for spec in desired.topics)
+    return tuple(
+        name
+        for name, record in sorted(records.topics.items())
+        if record.deletion_policy is DeletionPolicy.DELETE
+        and name in cluster.topics
+        and not declared[name]
+    )
+
+
+def _metric_name(name: str) -> str:
+    return name.replace(".", "_")
+
+
+def _brokers(ids: Iterable[int]) -> str:
+    named = sorted(ids)
+    verb = "is" if len(named) == 1 else "are"
+    return f"broker{'s' if len(named) > 1 else ''} {', '.join(map(str, named))} {verb}"

@@ -92,11 +92,15 @@ class LimitPolicy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """PEM files of a TLS client; `ca` alone authenticates the server only."""
+    """PEM files of a TLS client; `ca` alone authenticates the server only.
+
+    `secret` names the Secret that holds them instead, on Kubernetes.
+    """
 
     ca: str | None = None
     certificate: str | None = None
     key: str | None = None
+    secret: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

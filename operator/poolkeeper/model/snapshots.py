@@ -1,0 +1,171 @@
+"""A cluster as a file: `snapshot.json`, to plan, rehearse and study without the cluster.
+
+What is absent is unknown, never zero: a partition without `leader` has not been asked about, one
+with `"leader": -1` has none. Versions of znodes and the controller's epoch are of the moment and
+are not kept; of what the format promises, reading gives back exactly what was written.
+
+Beyond the promised keys a snapshot keeps what would otherwise read as "there is no such topic":
+`torn` (names) and `damaged` (name to reason), and `electing`; only where there is any.
+
+The same cluster gives the same bytes: everything is sorted, one broker or topic a line, and the
+compressed form holds no time of writing.
+"""
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from poolkeeper.errors import InvalidInput, Problem, Refused
+from poolkeeper.model import snapshotfields
+from poolkeeper.model.topology import Broker, Cluster, LogDir, Partition, Topic
+
+VERSION = snapshotfields.VERSION
+
+
+def to_json(cluster: Cluster) -> dict[str, Any]:
+    """Return the snapshot as JSON data."""
+    data: dict[str, Any] = {
+        "version": VERSION,
+        "cluster": _known(
+            name=cluster.name,
+            id=cluster.id,
+            kafkaVersion=cluster.kafka_version,
+            controller=cluster.controller.broker,
+        ),
+        "brokers": [_broker(broker) for _, broker in sorted(cluster.brokers.items())],
+        "topics": [_topic(topic) for _, topic in sorted(cluster.topics.items())],
+    }
+    if cluster.reassignment is not None:
+        data["reassignment"] = [
+            {"topic": e.topic, "partition": e.partition, "replicas": list(e.replicas)}
+            for e in sorted(cluster.reassignment, key=lambda e: (e.topic, e.partition))
+        ]
+    data["deleting"] = sorted(cluster.deleting)
+    if cluster.torn:
+        data["torn"] = sorted(cluster.torn)
+    if cluster.damaged:
+        data["damaged"] = dict(sorted(cluster.damaged.items()))
+    if cluster.electing:
+        data["electing"] = True
+    return data
+
+
+def from_json(data: object, file: str = "") -> Cluster:
+    """Return the cluster; raises `InvalidInput` with every problem, each with its field."""
+    return snapshotfields.cluster(data, file)
+
+
+def write(path: Path | str, cluster: Cluster) -> None:
+    """Write `.json` or `.json.gz`; the file is there whole or not at all.
+
+    Raises `Refused` for another kind of file or one that cannot be written.
+    """
+    path = Path(path)
+    compressed = _is_compressed(path)
+    text = _text(to_json(cluster)).encode()
+    body = gzip.compress(text, compresslevel=6, mtime=0) if compressed else text
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.write_bytes(body)
+        part.replace(path)
+    except OSError as failed:
+        raise Refused(f"{path}: cannot be written: {failed.strerror}") from failed
+
+
+def read(path: Path | str) -> Cluster:
+    """Read `.json` or `.json.gz`.
+
+    Raises `Refused` for another kind of file or one that cannot be read, `InvalidInput` for one
+    that is no snapshot.
+    """
+    path = Path(path)
+    compressed = _is_compressed(path)
+    try:
+        body = path.read_bytes()
+        data = json.loads(gzip.decompress(body) if compressed else body)
+    except json.JSONDecodeError as wrong:
+        problem = Problem(str(path), wrong.lineno, "", f"is not JSON: {wrong.msg}")
+        raise InvalidInput([problem]) from wrong
+    except (EOFError, zlib.error, gzip.BadGzipFile) as wrong:
+        raise InvalidInput([Problem(str(path), 0, "", "is not a gzip file, or cut off")]) from wrong
+    except UnicodeDecodeError as wrong:
+        raise InvalidInput([Problem(str(path), 0, "", "is not UTF-8")]) from wrong
+    except OSError as failed:
+        raise Refused(f"{path}: cannot be read: {failed.strerror}") from failed
+    return from_json(data, str(path))
+
+
+def _is_compressed(path: Path) -> bool:
+    if path.suffix == ".parquet":
+        raise Refused(f"{path}: Parquet snapshots need the fleet extra (expected .json, .json.gz)")
+    if not path.name.endswith((".json", ".json.gz")):
+        raise Refused(f"{path}: unknown kind of snapshot (expected .json or .json.gz)")
+    return path.suffix == ".gz"
+
+
+def _text(data: Mapping[str, Any]) -> str:
+    fields = ",\n".join(f"{_compact(key)}: {_lines(value)}" for key, value in data.items())
+    return f"{{{fields}}}\n"
+
+
+def _lines(value: Any) -> str:
+    """Write a list of objects an item a line, anything else on one line."""
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        items = ",\n".join(map(_compact, value))
+        return f"[\n{items}]"
+    return _compact(value)
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def _known(**fields: Any) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def _broker(broker: Broker) -> dict[str, Any]:
+    return _known(
+        id=broker.id,
+        rack=broker.rack,
+        endpoints=list(broker.endpoints) or None,
+        config=_sorted(broker.config),
+        logDirs=None
+        if broker.log_dirs is None
+        else {path: _log_dir(log_dir) for path, log_dir in sorted(broker.log_dirs.items())},
+    )
+
+
+def _log_dir(log_dir: LogDir) -> dict[str, Any]:
+    return _known(totalBytes=log_dir.total_bytes, usableBytes=log_dir.usable_bytes)
+
+
+def _topic(topic: Topic) -> dict[str, Any]:
+    fields = _known(name=topic.name, id=topic.topic_id, config=_sorted(topic.config))
+    return {**fields, "partitions": _partitions(topic.partitions)}
+
+
+def _partitions(partitions: Iterable[Partition]) -> list[dict[str, Any]]:
+    return [
+        _known(
+            partition=p.partition,
+            replicas=p.replicas,
+            adding=p.adding or None,
+            removing=p.removing or None,
+            leader=p.leader,
+            isr=p.isr,
+            bytes=p.size_bytes,
+            bytesInPerSecond=p.in_bytes_per_s,
+            logDirs=None
+            if p.log_dirs is None
+            else {str(broker): path for broker, path in sorted(p.log_dirs.items())},
+        )
+        for p in sorted(partitions, key=lambda p: p.partition)
+    ]
+
+
+def _sorted(config: Mapping[str, str] | None) -> dict[str, str] | None:
+    return None if config is None else dict(sorted(config.items()))

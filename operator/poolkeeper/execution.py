@@ -19,8 +19,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+from poolkeeper import remedies
 from poolkeeper.brokers.protocol import Brokers
-from poolkeeper.errors import Refused
+from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.model.outcomes import Outcome, Phase, Progress, State
 from poolkeeper.model.plans import ElectLeaders, Plan
 from poolkeeper.model.specs import Desired, ThrottleMode
@@ -29,6 +30,7 @@ from poolkeeper.planning import gates, residual, stages, throttles, windows
 from poolkeeper.planning.progress import MoveProgress, MoveState, classify
 from poolkeeper.zk import apply, journal, observe, throttling
 from poolkeeper.zk.journal import Journal
+from poolkeeper.zk.readings import Observation
 from poolkeeper.zk.runs import Document, Run, digest_of, encode_document
 
 SETTLE_MS = 5_000
@@ -48,6 +50,7 @@ class Memory:
     arrived: set[int] = field(default_factory=set)
     adapted_ms: int = 0
     begun: bool = False
+    stale_since_ms: int | None = None
 
     def see(self, plan: Plan, m: int, progress: MoveProgress, cluster: Cluster) -> None:
         """Note how far one move of the run is."""
@@ -181,12 +184,11 @@ def _settled(means: Means, run: Run, document: Document) -> bool:
     if means.brokers is None:
         return False
     expected = throttles.rates(run.rates[0])
-    live = set(means.brokers.ids())
-    return all(
-        means.brokers.throttle_settled(broker, expected)
-        for broker in document.saved.brokers
-        if broker in live
-    )
+    try:
+        live = set(means.brokers.ids()) & document.saved.brokers.keys()
+        return all(means.brokers.throttle_settled(b, expected) is not False for b in sorted(live))
+    except Unavailable:
+        return False
 
 
 def _move(means: Means, desired: Desired, run: Run, document: Document, wish: Wish) -> Outcome:
@@ -194,11 +196,12 @@ def _move(means: Means, desired: Desired, run: Run, document: Document, wish: Wi
     named = _topics_of(plan, run.step)
     session = means.journal.session
     if named:
-        cluster = observe.cluster(session, desired.cluster.name, topics=named).cluster
+        observation = observe.cluster(session, desired.cluster.name, topics=named)
         step = [plan.moves[m] for m, _ in run.step]
-        progress = classify(step, cluster)
-        if cluster.reassignment is not None or any(p.state in _FLYING for p in progress):
-            return _watch(means, desired, run, document, cluster, progress)
+        progress = classify(step, observation.cluster)
+        requested = observation.cluster.reassignment is not None
+        if requested or any(p.state in _FLYING for p in progress):
+            return _watch(means, desired, run, document, observation, progress)
     cluster = observe.cluster(
         session, desired.cluster.name, restart_lock=desired.cluster.execution.restart_lock
     ).cluster
@@ -288,11 +291,12 @@ def _watch(
     desired: Desired,
     run: Run,
     document: Document,
-    cluster: Cluster,
+    observation: Observation,
     progress: Sequence[MoveProgress],
 ) -> Outcome:
     """A request is in flight: count what arrived, name what does not move, adapt the throttle."""
     plan = document.plan
+    cluster = observation.cluster
     step = {TopicPartition(plan.moves[m].topic, plan.moves[m].partition) for m, _ in run.step}
     for (m, _), p in zip(run.step, progress, strict=True):
         means.memory.see(plan, m, p, cluster)
@@ -301,34 +305,16 @@ def _watch(
     waits.extend(gates.controller(cluster))
     waits.extend(gates.foreign(cluster, step))
     age_ms = means.now_ms() - run.requested_ms
-    if age_ms > STALL_MS and cluster.reassignment is not None:
-        waits.extend(_stalled(plan, run, cluster, progress))
+    stall = remedies.stall_of(plan.moves, run.step, progress, cluster)
+    did: tuple[str, ...] = ()
+    if age_ms > STALL_MS and stall is not None:
+        allowed = desired.cluster.execution.remedies
+        did, more = remedies.attempt(means.journal, means.brokers, observation, stall, allowed)
+        waits.extend(more)
     if age_ms > desired.cluster.execution.stage_deadline_s * 1000:
         waits.append(f"stage {run.stage} is over its deadline")
     run = _adapt(means, desired, run, document, cluster, step)
-    return _outcome(means, run, document, State.WAITING, waits=tuple(waits))
-
-
-def _stalled(plan: Plan, run: Run, cluster: Cluster, progress: Sequence[MoveProgress]) -> list[str]:
-    """Name what no controller acts on: untouched partitions, entries that are done already."""
-    names = [TopicPartition(plan.moves[m].topic, plan.moves[m].partition) for m, _ in run.step]
-    done = all(p.state in (MoveState.ZOMBIE, MoveState.DONE, MoveState.GONE) for p in progress)
-    if done:
-        return [
-            "the request is done but stays in /admin/reassign_partitions: "
-            "a stale entry blocks all later requests"
-        ]
-    untouched = [
-        name
-        for name, (m, index), p in zip(names, run.step, progress, strict=True)
-        if p.state is MoveState.IN_FLIGHT
-        and cluster.topics[name.topic].partition(name.partition).replicas
-        == plan.moves[m].path[index - 1]
-        and not cluster.topics[name.topic].partition(name.partition).moving
-    ]
-    if len(untouched) == len(run.step):
-        return ["the controller does not act on the request: it may have stopped noticing new ones"]
-    return []
+    return _outcome(means, run, document, State.WAITING, did, tuple(waits))
 
 
 def _adapt(

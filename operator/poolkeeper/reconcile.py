@@ -15,9 +15,9 @@ KRaft, or to a cluster whose id is not the one that is pinned.
 from dataclasses import dataclass, replace
 from functools import partial
 
-from poolkeeper import execution
+from poolkeeper import execution, remedies
 from poolkeeper.errors import Refused, StalePlan
-from poolkeeper.execution import Enrich, Means, Wish, closed_now
+from poolkeeper.execution import STALL_MS, Enrich, Means, Wish, closed_now
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.plans import (
     AddPartitions,
@@ -37,6 +37,7 @@ from poolkeeper.planning.progress import MoveState, classify
 from poolkeeper.planning.residual import StepState
 from poolkeeper.zk import apply, journal, observe
 from poolkeeper.zk.operations import Operation
+from poolkeeper.zk.readings import Observation
 from poolkeeper.zk.session import Session
 
 RECORDS_BATCH = 200
@@ -74,6 +75,7 @@ def authority_of(desired: Desired, handed_over: tuple[str, ...] = ()) -> Authori
 class Sight:
     """One observation with what is remembered and concluded from both."""
 
+    observation: Observation
     cluster: Cluster
     records: Records
     gone: frozenset[int]
@@ -92,7 +94,8 @@ def reconcile_cluster(
     sight = see(means.journal.session, desired, means.now_ms(), means.enrich)
     waits = (*gates.controller(sight.cluster), *gates.foreign(sight.cluster, ()))
     if waits:
-        return Outcome(State.WAITING, waits=waits, plan=agreed)
+        did, more = _cure(means, desired, authority, sight)
+        return Outcome(State.WAITING, did, (*waits, *more), agreed)
     if agreed is None:
         plan = make_plan(desired, sight.cluster, sight.records, sight.gone)
     else:
@@ -103,6 +106,21 @@ def reconcile_cluster(
     means.memory.begun = True
     audit.enforce(_rest_of(plan, sight.cluster), desired, sight.cluster, sight.records, sight.gone)
     return _execute(means, desired, authority, plan, sight)
+
+
+def _cure(means: Means, desired: Desired, authority: Authority, sight: Sight) -> remedies.Answer:
+    """Withdraw somebody's request that is done or pointless, once it has been so for a while."""
+    stall = remedies.foreign_stall_of(sight.cluster)
+    memory = means.memory
+    if stall is None or not (authority.steps or authority.plans):
+        memory.stale_since_ms = None
+        return (), ()
+    now_ms = means.now_ms()
+    memory.stale_since_ms = memory.stale_since_ms or now_ms
+    if now_ms - memory.stale_since_ms < STALL_MS:
+        return (), ()
+    allowed = desired.cluster.execution.remedies
+    return remedies.attempt(means.journal, means.brokers, sight.observation, stall, allowed)
 
 
 def preview(session: Session, desired: Desired, now_ms: int, enrich: Enrich) -> Outcome:
@@ -122,7 +140,8 @@ def preview(session: Session, desired: Desired, now_ms: int, enrich: Enrich) -> 
 def see(session: Session, desired: Desired, now_ms: int, enrich: Enrich) -> Sight:
     """Observe the cluster, check that it is the right one, and conclude who is gone."""
     spec = desired.cluster
-    cluster = observe.cluster(session, spec.name, restart_lock=spec.execution.restart_lock).cluster
+    observation = observe.cluster(session, spec.name, restart_lock=spec.execution.restart_lock)
+    cluster = observation.cluster
     records = journal.read_records(session)
     for pinned, where in (
         (spec.cluster_id, "spec.clusterId"),
@@ -132,7 +151,7 @@ def see(session: Session, desired: Desired, now_ms: int, enrich: Enrich) -> Sigh
             raise Refused(f"this is another cluster: its id is {cluster.id}, {where} says {pinned}")
     cluster = enrich(cluster)
     records = remembered(records, cluster, desired, now_ms)
-    return Sight(cluster, records, gone_brokers(records, desired, now_ms))
+    return Sight(observation, cluster, records, gone_brokers(records, desired, now_ms))
 
 
 def remembered(records: Records, cluster: Cluster, desired: Desired, now_ms: int) -> Records:

@@ -112,8 +112,9 @@ def test_a_created_topic_has_leaders_its_config_and_an_owner(kafka, topic_name):
         assert journal.read_records(session).topics[topic_name].owner == f"default/{topic_name}"
 
 
-def test_moves_arrive_in_order_and_leave_no_trace(kafka, topic_name, client):
-    sandbox = kafka()
+@pytest.mark.parametrize("version", ["3.9.2", "2.8.2", "2.0.1"])
+def test_moves_arrive_in_order_and_leave_no_trace(kafka, topic_name, client, version):
+    sandbox = kafka(version)
     create(sandbox, topic_name, (1, 2), (2, 3), (1, 3))
     execution = Execution(throttle=Throttle(ThrottleMode.FIXED, 10 * MIB))
     wanted = desired(topic_name, execution=execution)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self, TypeVar
 
+from kafka import TopicPartition as KafkaPartition
 from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.protocol.admin import DescribeLogDirsRequest
@@ -141,6 +142,17 @@ class Brokers:
         takes a change over within a tenth of a second of its notification. Raises Unavailable.
         """
         return settled(self.broker_config(broker), expected)
+
+    def wake_controller(self) -> None:
+        """Make the controller look for reassignment requests again (Kafka 2.4 and later).
+
+        It cancels a move of a topic that does not exist, which changes nothing; but any such call
+        lets a controller that stopped noticing `/admin/reassign_partitions` notice it again. Raises
+        Unavailable, also where the brokers are older.
+        """
+        nothing = KafkaPartition("poolkeeper.no.such.topic", 0)
+        with clients.translated("waking the controller"):
+            self._client.alter_partition_reassignments({nothing: None})
 
     def _each(
         self, brokers: Iterable[int], question: Callable[[int], Answer], deadline_s: float

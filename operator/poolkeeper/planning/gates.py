@@ -110,6 +110,27 @@ def foreign(cluster: Cluster, ours: Collection[TopicPartition]) -> tuple[str, ..
     return tuple(reasons)
 
 
+def hazards(cluster: Cluster, progress: Sequence[MoveProgress]) -> tuple[str, ...]:
+    """Return what a controller failover would make worse, as sentences.
+
+    A topic node that cannot be decoded, or a partition without target replicas, stops every next
+    controller while it starts; on 2.3 and earlier a move without its request would be forgotten.
+    """
+    reasons = [f"topic {name} is damaged: {why}" for name, why in sorted(cluster.damaged.items())]
+    empty = sorted(
+        TopicPartition(topic.name, partition.partition)
+        for topic in cluster.topics.values()
+        for partition in topic.partitions
+        if not set(partition.replicas) - set(partition.removing)
+    )
+    if empty:
+        reasons.append(f"no replicas are wanted of {_named(empty)}")
+    orphans = sum(p.state is MoveState.ORPHANED for p in progress)
+    if orphans:
+        reasons.append(f"{orphans} moves run without their request")
+    return tuple(reasons)
+
+
 def blocks(
     moves: Sequence[Move], progress: Sequence[MoveProgress], cluster: Cluster
 ) -> dict[int, str]:

@@ -1,0 +1,125 @@
+"""When Kafka's own admin state is stuck: recognising it, saying so, and the cures that are allowed.
+
+Two stalls are known, both from live brokers:
+
+* STALE: every entry of the request is done, or its topic is gone, but the node stays. It blocks all
+  later requests.
+* IGNORED: nothing of the request was begun although a controller is there. Its watch on the node
+  was lost, by an unreadable request or one that was edited, before ours came.
+
+The cure is the same: withdraw the request, which stops nothing, and let the controller look again,
+from 2.4 on by a harmless call of the brokers' API, else by an election of the controller. The run
+then asks again by itself. `removeStaleRequests` allows the first, `allowControllerFailover` the
+election; without them the wait says what a person could do. A failover is refused while something
+lies in ZooKeeper that would stop the next controller.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from poolkeeper.brokers.protocol import Brokers
+from poolkeeper.errors import Unavailable
+from poolkeeper.model.plans import Move
+from poolkeeper.model.specs import Remedies
+from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.planning import gates
+from poolkeeper.planning.progress import MoveProgress, MoveState, entries_of
+from poolkeeper.zk import observe, znodes
+from poolkeeper.zk.journal import Journal
+from poolkeeper.zk.operations import Check, Delete
+from poolkeeper.zk.readings import Observation
+
+
+class Stall(StrEnum):
+    """What is stuck; the values are what a person is told."""
+
+    STALE = (
+        "all of the request is done but it stays in /admin/reassign_partitions, "
+        "where it blocks every later one"
+    )
+    IGNORED = "the controller does not act on the request: it may have stopped noticing new ones"
+
+
+Answer = tuple[tuple[str, ...], tuple[str, ...]]
+"""What was done, and what is waited for, as sentences."""
+
+
+def stall_of(
+    moves: Sequence[Move],
+    step: Sequence[tuple[int, int]],
+    progress: Sequence[MoveProgress],
+    cluster: Cluster,
+) -> Stall | None:
+    """Return how the request of `step` looks stuck, if it does; `progress` is that of the step."""
+    if not cluster.reassignment or cluster.controller.broker is None:
+        return None
+    ours = {TopicPartition(moves[m].topic, moves[m].partition) for m, _ in step}
+    if not entries_of(cluster).keys() <= ours:
+        return None
+    ended = (MoveState.ZOMBIE, MoveState.DONE, MoveState.GONE)
+    if all(p.state in ended for p in progress):
+        return Stall.STALE
+    for (m, index), p in zip(step, progress, strict=True):
+        topic = cluster.topics.get(moves[m].topic)
+        partition = None if topic is None else topic.partition(moves[m].partition)
+        begun = partition is None or partition.moving
+        if p.state is not MoveState.IN_FLIGHT or begun:
+            return None
+        if partition is not None and partition.replicas != moves[m].path[index - 1]:
+            return None
+    return Stall.IGNORED
+
+
+def foreign_stall_of(cluster: Cluster) -> Stall | None:
+    """Return whether a request that is not ours is done, or for topics that are gone."""
+    for entry in cluster.reassignment or ():
+        topic = cluster.topics.get(entry.topic)
+        partition = None if topic is None else topic.partition(entry.partition)
+        known = entry.topic in cluster.torn or entry.topic in cluster.damaged
+        if known or (partition is not None and partition.moving):
+            return None
+        if partition is not None and partition.replicas != entry.replicas:
+            return None
+    return Stall.STALE if cluster.reassignment else None
+
+
+def attempt(
+    journal: Journal,
+    brokers: Brokers | None,
+    observation: Observation,
+    stall: Stall,
+    allowed: Remedies,
+) -> Answer:
+    """Cure a stall as far as is allowed."""
+    if not allowed.remove_stale_requests:
+        return (), (f"{stall.value} (execution.remedies.removeStaleRequests would withdraw it)",)
+    version = observation.versions[znodes.REASSIGNMENT]
+    journal.commit(Delete(znodes.REASSIGNMENT, version))
+    did = f"withdrew the request: {stall.value}"
+    if brokers is not None:
+        try:
+            brokers.wake_controller()
+        except Unavailable as old:
+            return _failover(journal, observation, allowed, did, str(old))
+        return (did, "let the controller look for requests again"), ()
+    return _failover(journal, observation, allowed, did, "the brokers cannot be asked")
+
+
+def _failover(
+    journal: Journal, observation: Observation, allowed: Remedies, did: str, why: str
+) -> Answer:
+    if not allowed.allow_controller_failover:
+        wait = f"the controller may not notice requests ({why}); "
+        return (did,), (wait + "execution.remedies.allowControllerFailover would elect another",)
+    whole = observe.cluster(journal.session, observation.cluster.name, want_configs=False).cluster
+    hazards = gates.hazards(whole, ())
+    if hazards:
+        return (did,), tuple(f"no controller failover: {reason}" for reason in hazards)
+    node = journal.session.read(znodes.CONTROLLER)
+    epoch_version = whole.controller.epoch_version
+    if node is None or epoch_version is None:
+        return (did,), ()
+    journal.commit(
+        Check(znodes.CONTROLLER_EPOCH, epoch_version), Delete(znodes.CONTROLLER, node.version)
+    )
+    return (did, "elected another controller"), ()

@@ -1,0 +1,176 @@
+"""Gates that close a cluster, and blocks that keep one move back."""
+
+import pytest
+
+from poolkeeper.model.plans import Move
+from poolkeeper.model.topology import (
+    Broker,
+    Cluster,
+    Controller,
+    Partition,
+    Requested,
+    Topic,
+    TopicPartition,
+)
+from poolkeeper.planning import gates
+from poolkeeper.planning.gates import Health
+from poolkeeper.planning.progress import MoveProgress, MoveState
+
+HEALTHY = Health()
+
+
+def partition(number: int, replicas, isr=None, leader=1, adding=(), removing=()) -> Partition:
+    isr = replicas if isr is None else isr
+    return Partition(number, tuple(replicas), tuple(adding), tuple(removing), leader, tuple(isr))
+
+
+def cluster(*partitions: Partition, live=(1, 2, 3, 4), config=None, **other) -> Cluster:
+    said = {
+        "name": "c",
+        "brokers": {id_: Broker(id_) for id_ in live},
+        "topics": {"t": Topic("t", partitions, config=config)},
+        "controller": Controller(1, 5, 5),
+    }
+    return Cluster(**(said | other))
+
+
+def move(number=0, path=((1, 2), (3, 2)), urgency=4) -> Move:
+    return Move("t", None, number, path, 1, "", urgency)
+
+
+@pytest.mark.parametrize(
+    ("seen", "baseline", "moves", "expected"),
+    [
+        pytest.param(cluster(partition(0, (1, 2))), HEALTHY, (), (), id="all-well"),
+        pytest.param(
+            cluster(controller=Controller(None, 5, 5)),
+            HEALTHY,
+            (),
+            ("no controller is elected",),
+            id="no-controller",
+        ),
+        pytest.param(
+            cluster(controller=Controller(1, 5, 5, kraft=True)),
+            HEALTHY,
+            (),
+            ("the cluster is migrating to KRaft: nothing is written to ZooKeeper any more",),
+            id="kraft",
+        ),
+        pytest.param(
+            cluster(reassignment=(Requested("u", 3, (1, 2)),)),
+            HEALTHY,
+            (),
+            ("a foreign reassignment request runs for u-3",),
+            id="foreign-request",
+        ),
+        pytest.param(
+            cluster(reassignment=()),
+            HEALTHY,
+            (),
+            ("/admin/reassign_partitions exists without a readable entry",),
+            id="unreadable-request",
+        ),
+        pytest.param(
+            cluster(partition(7, (3, 1, 2), (1, 2), adding=(3,))),
+            HEALTHY,
+            (),
+            ("a foreign reassignment moves t-7",),
+            id="foreign-move-by-the-api",
+        ),
+        pytest.param(
+            cluster(partition(1, (1, 2), (1,))),
+            HEALTHY,
+            (move(),),
+            ("1 partition became under-replicated since the run began: t-1",),
+            id="damage-elsewhere",
+        ),
+        pytest.param(
+            cluster(partition(1, (1, 2), (1,))),
+            Health(frozenset({TopicPartition("t", 1)})),
+            (move(),),
+            (),
+            id="damage-that-was-there-before",
+        ),
+        pytest.param(
+            cluster(partition(0, (1, 2), (1,))), HEALTHY, (move(),), (), id="damage-of-the-move"
+        ),
+        pytest.param(
+            cluster(partition(1, (1, 2), (1,)), live=(1, 3, 4)),
+            HEALTHY,
+            (move(urgency=1),),
+            (),
+            id="a-drain-passes-what-a-dead-broker-broke",
+        ),
+        pytest.param(
+            cluster(partition(1, (1, 2), (1,)), live=(1, 3, 4)),
+            HEALTHY,
+            (move(urgency=1), move(5, urgency=4)),
+            ("1 partition became under-replicated since the run began: t-1",),
+            id="balance-does-not-pass-it",
+        ),
+        pytest.param(
+            cluster(partition(1, (1, 2), (1,)), config={"min.insync.replicas": "2"}),
+            HEALTHY,
+            (),
+            (
+                "1 partition became under-replicated since the run began: t-1",
+                "1 partition became below min.insync.replicas since the run began: t-1",
+            ),
+            id="below-min-isr",
+        ),
+    ],
+)
+def test_a_stage_does_not_start_behind_a_closed_gate(seen, baseline, moves, expected):
+    assert gates.closed(seen, baseline, moves, ()) == expected
+
+
+@pytest.mark.parametrize(
+    ("seen", "moved", "at", "expected"),
+    [
+        pytest.param(cluster(partition(0, (1, 2))), move(), 0, None, id="free"),
+        pytest.param(
+            cluster(partition(0, (1, 2)), live=(1, 2)),
+            move(),
+            0,
+            "broker 3 is not live",
+            id="target-not-live",
+        ),
+        pytest.param(
+            cluster(partition(0, (1, 2), leader=-1)),
+            move(),
+            0,
+            "the partition has no leader",
+            id="no-leader",
+        ),
+        pytest.param(
+            cluster(partition(0, (1, 2), (1,))),
+            move(path=((1, 2), (1, 2, 3))),
+            0,
+            "replica 2 is not in sync yet",
+            id="growth-on-a-replica-out-of-sync",
+        ),
+        pytest.param(
+            cluster(partition(0, (1, 2), (1,))), move(), 0, None, id="a-migration-heals-it"
+        ),
+        pytest.param(
+            cluster(partition(0, (1, 2)), deleting=frozenset({"t"})),
+            move(),
+            0,
+            "topic t is being deleted",
+            id="topic-queued-for-deletion",
+        ),
+    ],
+)
+def test_a_move_is_kept_back_alone(seen, moved, at, expected):
+    blocked = gates.blocks((moved,), (MoveProgress(MoveState.PENDING, at),), seen)
+    assert blocked == ({} if expected is None else {0: expected})
+
+
+def test_a_failover_is_not_caused_over_damage_that_would_stop_the_next_controller():
+    seen = cluster(partition(0, (1, 2), removing=(1, 2)), damaged={"u": "replicas are strings"})
+    orphan = MoveProgress(MoveState.ORPHANED, 0)
+    assert gates.hazards(seen, (orphan,)) == (
+        "topic u is damaged: replicas are strings",
+        "no replicas are wanted of t-0",
+        "1 moves run without their request",
+    )

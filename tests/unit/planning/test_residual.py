@@ -1,0 +1,139 @@
+"""What is left of a plan's steps, and when a plan is stale."""
+
+import pytest
+
+from poolkeeper.model.plans import (
+    AddPartitions,
+    CreateTopic,
+    DeleteTopic,
+    ElectLeaders,
+    Move,
+    Plan,
+    SetConfig,
+)
+from poolkeeper.model.topology import Broker, Cluster, Partition, Requested, Topic, TopicPartition
+from poolkeeper.planning import residual
+from poolkeeper.planning.residual import StepProgress, StepState
+
+
+def cluster(*partitions: Partition, config=None, topic_id="id-1", **other) -> Cluster:
+    said = {
+        "name": "c",
+        "brokers": {id_: Broker(id_) for id_ in (1, 2, 3)},
+        "topics": {"t": Topic("t", partitions, topic_id, config)},
+    }
+    return Cluster(**(said | other))
+
+
+def led(number: int, *replicas: int, leader=None, isr=None) -> Partition:
+    leader = replicas[0] if leader is None else leader
+    return Partition(number, replicas, leader=leader, isr=replicas if isr is None else isr)
+
+
+ABSENT = cluster(topics={})
+CREATE = CreateTopic("t", "p", ((1, 2),))
+ADD = AddPartitions("t", 1, ((2, 3),))
+CONFIG = SetConfig("t", {"a": "1"}, ("b",))
+ELECT = ElectLeaders((("t", 0),))
+DELETE = DeleteTopic("t", "id-1")
+
+
+@pytest.mark.parametrize(
+    ("step", "seen", "state", "reason"),
+    [
+        pytest.param(CREATE, ABSENT, "to do", "", id="create"),
+        pytest.param(CREATE, cluster(led(0, 1, 2)), "done", "", id="created"),
+        pytest.param(
+            CREATE,
+            cluster(Partition(0, (1, 2))),
+            "settling",
+            "topic t waits for leaders of partition 0",
+            id="created-without-leader-yet",
+        ),
+        pytest.param(
+            CREATE,
+            cluster(led(0, 2, 1)),
+            "stale",
+            "topic t exists by now, with other replicas",
+            id="created-otherwise-by-somebody",
+        ),
+        pytest.param(
+            CREATE,
+            cluster(topics={}, deleting=frozenset({"t"})),
+            "settling",
+            "topic t is still being deleted",
+            id="create-behind-a-deletion",
+        ),
+        pytest.param(ADD, cluster(led(0, 1, 2)), "to do", "", id="add"),
+        pytest.param(ADD, cluster(led(0, 1, 2), led(1, 2, 3)), "done", "", id="added"),
+        pytest.param(
+            ADD,
+            cluster(led(0, 1, 2), led(1, 3, 2)),
+            "stale",
+            "topic t has 2 partitions by now",
+            id="added-by-somebody-else",
+        ),
+        pytest.param(
+            ADD,
+            cluster(led(0, 1, 2), reassignment=(Requested("t", 0, (1, 3)),)),
+            "settling",
+            "topic t is being reassigned: partitions are added after",
+            id="never-add-while-the-topic-moves",
+        ),
+        pytest.param(ADD, ABSENT, "stale", "topic t is gone", id="add-to-nothing"),
+        pytest.param(CONFIG, cluster(config={"b": "2", "c": "3"}), "to do", "", id="config"),
+        pytest.param(CONFIG, cluster(config={"a": "1", "c": "3"}), "done", "", id="configured"),
+        pytest.param(ELECT, cluster(led(0, 1, 2, leader=2)), "to do", "", id="elect"),
+        pytest.param(ELECT, cluster(led(0, 1, 2)), "done", "", id="elected"),
+        pytest.param(
+            ELECT,
+            cluster(led(0, 1, 2, leader=2, isr=(2,))),
+            "done",
+            "",
+            id="not-while-the-preferred-replica-is-out-of-sync",
+        ),
+        pytest.param(DELETE, cluster(led(0, 1)), "to do", "", id="delete"),
+        pytest.param(DELETE, ABSENT, "done", "", id="deleted"),
+        pytest.param(
+            DELETE,
+            cluster(led(0, 1), topic_id="id-2"),
+            "stale",
+            "topic t was deleted and created again by somebody else",
+            id="never-delete-its-successor",
+        ),
+        pytest.param(
+            CONFIG,
+            cluster(torn=frozenset({"t"})),
+            "settling",
+            "topic t changed while it was being read",
+            id="torn",
+        ),
+    ],
+)
+def test_a_steps_state_is_read_from_the_cluster(step, seen, state, reason):
+    assert residual.progress_of(step, seen) == StepProgress(StepState(state), reason)
+
+
+def test_due_elections_leave_out_partitions_on_the_move_and_dead_preferred_replicas():
+    seen = cluster(
+        led(0, 1, 2, leader=2),
+        led(1, 9, 2, leader=2),
+        Partition(2, (3, 1, 2), adding=(3,), leader=1, isr=(1, 2, 3)),
+    )
+    wanted = [("t", 0), ("t", 1), ("t", 2), ("u", 0)]
+    assert residual.due_elections(wanted, seen) == (TopicPartition("t", 0),)
+
+
+def test_a_plan_is_stale_for_each_way_the_cluster_moved_on():
+    moves = (
+        Move("t", "id-1", 0, ((1, 2), (3, 2)), 1, ""),
+        Move("t", "id-1", 1, ((1, 2), (3, 2)), 1, ""),
+        Move("gone", None, 0, ((1,), (2,)), 1, ""),
+    )
+    plan = Plan("c", "h", "f", (AddPartitions("gone", 1, ((1,),)),), moves)
+    seen = cluster(led(0, 3, 2), led(1, 2, 1))
+    assert residual.staleness(plan, seen) == (
+        "t-1 has replicas [2, 1], planned from [1, 2]",
+        "topic gone is gone, or was created anew",
+        "topic gone is gone",
+    )

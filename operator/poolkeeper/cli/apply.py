@@ -1,0 +1,224 @@
+"""`poolkeeper apply`: plan, show, ask, drive.
+
+What a person confirms is a plan with a hash, and exactly that is executed. A run that is recorded
+comes first: one for what is declared now is taken up again with its own plan, any other is wound up
+after its stage in flight before a new plan is made. Beside an active operator nothing is executed;
+the approval is handed over to it.
+"""
+
+import json
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TextIO
+
+import click
+
+from poolkeeper import loops, reconcile
+from poolkeeper.cli import addressing, asking, options, printing, progress, reaching
+from poolkeeper.cli import plan as planning_command
+from poolkeeper.cli.addressing import Target
+from poolkeeper.cli.options import Address
+from poolkeeper.errors import Refused, StalePlan
+from poolkeeper.model.outcomes import Outcome, State
+from poolkeeper.model.plans import Plan
+from poolkeeper.model.specs import Desired, Mode
+from poolkeeper.planning import audit, documents, residual
+from poolkeeper.zk import journal
+from poolkeeper.zk.journal import Holder, JournalView
+from poolkeeper.zk.session import Session
+
+OPERATOR = "run"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What was said on the command line."""
+
+    target: Target
+    desired: Desired
+    file: Path | None
+    yes: bool
+    prune: bool
+    output: str
+
+
+@click.command()
+@options.by_manifests
+@click.option(
+    "--plan",
+    "file",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Execute this plan, written by `plan --out`, if it still fits.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask. Needed where there is no terminal.")
+@click.option("--prune", is_flag=True, help="Also delete topics that are declared no more.")
+@options.output()
+def apply(address: Address, file: Path | None, yes: bool, prune: bool, output: str) -> int:
+    """Carry a plan out: throttles, stage by stage, verification, to the end.
+
+    Shows the plan and asks first. May be killed at any point and started again: it goes on where it
+    was. Refuses a plan made for another state of cluster or manifests, and to run beside another
+    executor; to an active operator (`poolkeeper run`) it hands the approval over.
+
+    Topics are deleted with --prune only, and only those whose last resource said
+    `deletionPolicy: Delete`.
+    """
+    if file is not None and prune:
+        raise click.UsageError("--plan and --prune exclude each other: a plan says what it deletes")
+    target = addressing.target(address)
+    desired = target.desired
+    assert desired is not None, "this command takes manifests only"
+    if desired.cluster.mode in (Mode.PAUSED, Mode.ROLL_BACK):
+        raise Refused(f"KafkaCluster {target.name}: spec.mode is {desired.cluster.mode.value}")
+    command = Command(target, desired, file, yes, prune, output)
+    with _interrupted_by_sigterm():
+        return _apply(command)
+
+
+def _apply(command: Command) -> int:
+    with reaching.session(command.target) as session:
+        enriching = reaching.Enriching(command.target)
+        now_ms = planning_command.now_ms()
+        seen = reconcile.see(session, command.desired, now_ms, enriching)
+        before = journal.read_status(session)
+        plan, resumed = _chosen(command, seen, before)
+    printing.warn(enriching.warnings)
+    if plan is None:
+        return _wind_up(command, before)
+    if plan.empty and not resumed:
+        return _nothing(command, seen, plan, before.holder)
+    if command.output == printing.TEXT:
+        planning_command.show(plan, command.desired, seen.cluster, command.output)
+    again = "Type yes to go on with this plan" if resumed else "Type yes to apply this plan"
+    asking.confirm(again, yes=command.yes)
+    if before.holder is not None and before.holder.what == OPERATOR:
+        return _hand_over(command, plan, before.holder)
+    return _drive(command, plan)
+
+
+def _chosen(
+    command: Command, seen: reconcile.Sight, before: JournalView
+) -> tuple[Plan | None, bool]:
+    """Return the plan to execute and whether it is under way already; None: wind up a run first."""
+    wanted = documents.fingerprint(command.desired, seen.records.cluster_id, seen.gone)
+    if before.run is not None:
+        stored = before.document.plan if before.document else None
+        if stored is None or before.run.fingerprint != wanted:
+            return None, False
+        if command.file is not None and _read(command.file).hash != stored.hash:
+            raise Refused(f"another plan is under way: {stored.hash}")
+        return stored, True
+    if command.file is None:
+        return planning_command.lawful(command.desired, seen, prune=command.prune), False
+    plan = _read(command.file)
+    if plan.cluster != command.target.name:
+        raise StalePlan(f"{command.file} is a plan for cluster {plan.cluster}")
+    if plan.fingerprint != wanted:
+        raise StalePlan(
+            f"{command.file} was made for other manifests, or with other brokers gone: plan again"
+        )
+    if reasons := residual.staleness(plan, seen.cluster):
+        raise StalePlan(f"the cluster moved on since the plan was made: {'; '.join(reasons)}")
+    audit.enforce(plan, command.desired, seen.cluster, seen.records, seen.gone)
+    return plan, False
+
+
+def _read(file: Path) -> Plan:
+    try:
+        body = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise Refused(f"{file}: cannot be read ({error.strerror})") from error
+    except ValueError as error:
+        raise Refused(f"{file}: is no plan ({error})") from error
+    return documents.from_json(body, str(file))
+
+
+def _wind_up(command: Command, before: JournalView) -> int:
+    """End a run that is for other manifests, or was not recorded whole, and start over."""
+    assert before.run is not None
+    if before.document is not None:
+        printing.warn([f"run {before.run.plan} is for other manifests: it is wound up first"])
+        asking.confirm("Type yes to end it after its stage in flight", yes=command.yes)
+    with progress.printer(_stream(command)) as printer:
+        loops.drive(_access(command.target), command.desired, None, printer)
+    return _apply(command)
+
+
+def _nothing(command: Command, seen: reconcile.Sight, plan: Plan, holder: Holder | None) -> int:
+    """Say so; what is remembered about owners and brokers is still brought up to date."""
+    if holder is None:
+        loops.drive(_access(command.target), command.desired, plan, lambda outcome: None)
+    if command.output == printing.JSON:
+        _result(plan, Outcome(State.CONVERGED))
+    else:
+        planning_command.show(plan, command.desired, seen.cluster, command.output)
+    return 0
+
+
+def _hand_over(command: Command, plan: Plan, holder: Holder) -> int:
+    with reaching.session(command.target) as session:
+        journal.hand_over_approval(session, plan.hash)
+    if command.output == printing.JSON:
+        printing.emit_json({"plan": plan.hash, "state": "handed over", "holder": str(holder)})
+    else:
+        printing.emit(f"approved {plan.hash}; it is executed by {holder}")
+    return 0
+
+
+def _drive(command: Command, plan: Plan) -> int:
+    try:
+        with progress.printer(_stream(command)) as printer:
+            outcome = loops.drive(_access(command.target), command.desired, plan, printer)
+    except KeyboardInterrupt:
+        printing.warn(
+            [
+                "what is in flight goes on, and throttles stay: `poolkeeper apply` goes on with "
+                "the run, `poolkeeper stop` and then `poolkeeper apply` ends it"
+            ]
+        )
+        raise
+    if command.output == printing.JSON:
+        _result(plan, outcome)
+    elif outcome.state is State.STOPPED:
+        printing.emit("stopped before its end: `poolkeeper apply` plans what is left")
+    else:
+        printing.emit(f"done: {plan.hash}")
+    return 1 if outcome.state is State.STOPPED else 0
+
+
+def _result(plan: Plan, outcome: Outcome) -> None:
+    printing.emit_json(
+        {"plan": plan.hash, "state": outcome.state.value, "waits": list(outcome.waits)}
+    )
+
+
+def _stream(command: Command) -> TextIO:
+    """Progress goes to standard output, except where that holds one JSON document."""
+    return sys.stderr if command.output == printing.JSON else sys.stdout
+
+
+def _access(target: Target) -> loops.Access:
+    def session() -> Session:
+        return reaching.opened(target)
+
+    return loops.Access(session, lambda: reaching.brokers(target))
+
+
+@contextmanager
+def _interrupted_by_sigterm() -> Iterator[None]:
+    """Treat SIGTERM like Ctrl-C, so that the journal is let go at once."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

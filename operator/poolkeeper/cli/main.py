@@ -1,0 +1,137 @@
+"""The `poolkeeper` command, and what its exit code says.
+
+| what happened | code |
+|---|---|
+| done, or nothing to do | 0 |
+| `plan`: there are changes | 2 |
+| the request is wrong or was refused, usage errors included | 1 |
+| a system could not be reached | 3 |
+| interrupted | 130 |
+"""
+
+import importlib
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+
+import click
+
+from poolkeeper.cli import printing
+from poolkeeper.errors import PoolkeeperError, Problem
+
+INTERRUPTED = 130
+REFUSED = 1
+
+COMMANDS = {
+    "validate": ("validate:validate", "Check manifests, offline; all problems at once."),
+    "plan": ("plan:plan", "Show what would change, why, and how many bytes move."),
+    "apply": ("apply:apply", "Carry a plan out, stage by stage, to its end."),
+    "run": ("run:run", "Follow a folder of manifests and keep the cluster like it."),
+    "status": ("status:status", "Show what is moving, how far it is, what it waits for."),
+    "show": ("show:show", "Show the stored plan of the run under way."),
+    "stop": ("stop:stop", "Stop the run under way after its current stage."),
+    "snapshot": ("snapshot:snapshot", "Write a cluster's topology to a file."),
+    "import": ("imports:import_", "Write manifests for what exists."),
+    "new": ("new:new", "Print a new manifest."),
+    "sandbox": ("sandbox:sandbox", "Throw-away Kafka clusters on this machine."),
+    "version": ("version:version", "Show the version."),
+}
+"""Module below `poolkeeper.cli`, object in it, and the line in the list of commands."""
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command when it is called, and not to list it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """List the commands in the order in which people need them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        found = getattr(importlib.import_module(f"poolkeeper.cli.{module}"), name)
+        assert isinstance(found, click.Command)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="""\b
+    A cluster is named in one of two ways:
+      -f DIR [--cluster NAME]       by its manifests; NAME where they hold several
+      --zookeeper HOST:PORT/CHROOT  directly, with --bootstrap to learn sizes
+    CLUSTER, where a command takes it, is that NAME or that connect string.
+    --client-config FILE holds credentials and TLS.
+
+    \b
+    Exit codes:
+      0    done, or nothing to do
+      1    the request is wrong or was refused
+      2    `plan`: there are changes
+      3    a system could not be reached
+      130  interrupted
+    """,
+)
+def root() -> None:
+    """Keep the topology of Kafka clusters that run on ZooKeeper as declared."""
+
+
+def main(arguments: Sequence[str] | None = None, command: click.Command = root) -> int:
+    """Run one command and return its exit code; prints, never raises what users can cause."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    # Libraries log what they are about to raise; people shall read it once, in our words.
+    if not logging.getLogger().handlers:
+        logging.getLogger().addHandler(logging.NullHandler())
+    try:
+        code = _invoke(command, words)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read our output has gone; the interpreter would complain at its last flush.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return REFUSED
+    return code
+
+
+def _invoke(command: click.Command, words: Sequence[str]) -> int:
+    as_json = _wants_json(words)
+    try:
+        code = command.main(args=list(words), prog_name="poolkeeper", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return REFUSED
+    except click.ClickException as error:
+        printing.report([Problem("", 0, "", _usage(error))], as_json=as_json)
+        return REFUSED
+    except click.Abort:
+        click.echo("interrupted", err=True)
+        return INTERRUPTED
+    except PoolkeeperError as error:
+        printing.report(printing.problems_of(error), as_json=as_json)
+        return error.exit_code
+    return code if isinstance(code, int) else 0
+
+
+def _usage(error: click.ClickException) -> str:
+    message = error.format_message()
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if context is None:
+        return message
+    return f"{context.command_path}: {message} (see {context.command_path} --help)"
+
+
+def _wants_json(words: Sequence[str]) -> bool:
+    """Look for `--output json` where the command line could not be parsed."""
+    pairs = pairwise(words)
+    return any((a, b) in (("--output", "json"), ("-o", "json")) for a, b in pairs) or any(
+        word in ("--output=json", "-ojson") for word in words
+    )

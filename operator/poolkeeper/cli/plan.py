@@ -1,0 +1,162 @@
+"""`poolkeeper plan`, and how a plan comes about for `apply` as well."""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+
+from poolkeeper import reconcile
+from poolkeeper.cli import addressing, options, plantext, printing, reaching, writing
+from poolkeeper.cli.addressing import Target
+from poolkeeper.cli.options import Address
+from poolkeeper.errors import Refused
+from poolkeeper.model import snapshots
+from poolkeeper.model.plans import Plan
+from poolkeeper.model.records import Records
+from poolkeeper.model.specs import Desired
+from poolkeeper.model.topology import Broker, Cluster
+from poolkeeper.planning import audit, documents
+from poolkeeper.planning.making import make_plan
+from poolkeeper.zk import journal
+
+CHANGES = 2
+REASSIGN_JSON = "reassign-json"
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """Changes of the brokers that a plan supposes: ids gone, ids come with their racks."""
+
+    without: frozenset[int] = frozenset()
+    added: Mapping[int, str | None] | None = None
+
+
+@click.command()
+@options.by_manifests
+@click.option(
+    "--snapshot",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Plan for a snapshot instead of the live cluster; nothing is connected to.",
+)
+@click.option(
+    "--without",
+    metavar="ID",
+    type=click.IntRange(min=0),
+    multiple=True,
+    help="Suppose that this broker is gone for good. Repeatable.",
+)
+@click.option(
+    "--with-broker",
+    "with_brokers",
+    metavar="ID:RACK",
+    multiple=True,
+    help="Suppose that this broker is there. Repeatable.",
+)
+@click.option(
+    "--out",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write the plan there, for `apply --plan`.",
+)
+@click.option("--prune", is_flag=True, help="Plan deletions of topics that are declared no more.")
+@options.output(REASSIGN_JSON)
+def plan(
+    address: Address,
+    snapshot: Path | None,
+    without: Sequence[int],
+    with_brokers: Sequence[str],
+    out: Path | None,
+    prune: bool,
+    output: str,
+) -> int:
+    """Show what would change, why, and how many bytes move. Changes nothing.
+
+    Exit code 0: the cluster is as declared. 2: there are changes.
+
+    `--output json` is the plan as `--out` writes it; `--output reassign-json` is Kafka's own
+    reassignment file, one per stage, a line each.
+    """
+    target = addressing.target(address)
+    desired = target.desired
+    assert desired is not None, "this command takes manifests only"
+    seen, warnings = _of_snapshot(snapshot, desired) if snapshot else _of_cluster(target, desired)
+    seen = supposed(seen, WhatIf(frozenset(without), _brokers(with_brokers)))
+    made = lawful(desired, seen, prune=prune)
+    printing.warn(warnings)
+    if out is not None:
+        writing.text(out, json.dumps(documents.to_json(made), indent=1) + "\n")
+    show(made, desired, seen.cluster, output)
+    return 0 if made.empty else CHANGES
+
+
+def lawful(desired: Desired, seen: reconcile.Sight, *, prune: bool) -> Plan:
+    """Make the plan and have it audited; raises Refused where it breaks a law."""
+    made = make_plan(desired, seen.cluster, seen.records, seen.gone, prune=prune)
+    audit.enforce(made, desired, seen.cluster, seen.records, seen.gone)
+    return made
+
+
+def show(made: Plan, desired: Desired, cluster: Cluster, output: str) -> None:
+    """Write a plan to standard output."""
+    if output == printing.JSON:
+        printing.emit_json(documents.to_json(made))
+    elif output == REASSIGN_JSON:
+        for file in documents.reassign_json(made):
+            printing.emit(json.dumps(file, separators=(",", ":")))
+    else:
+        colour, width = printing.colourful(), printing.width()
+        printing.emit(plantext.render(made, desired, cluster, width=width, colour=colour))
+
+
+def supposed(seen: reconcile.Sight, what: WhatIf) -> reconcile.Sight:
+    """Change what was seen by what a person supposes; raises Refused for a broker that is there."""
+    added = what.added or {}
+    present = sorted(set(added) & set(seen.cluster.brokers))
+    if present:
+        raise Refused(f"--with-broker {present[0]}: this broker is live already")
+    if contradictory := sorted(set(added) & what.without):
+        raise Refused(f"--with-broker and --without both name broker {contradictory[0]}")
+    brokers = {n: b for n, b in seen.cluster.brokers.items() if n not in what.without}
+    brokers |= {n: Broker(n, rack) for n, rack in added.items()}
+    cluster = replace(seen.cluster, brokers=dict(sorted(brokers.items())))
+    return replace(seen, cluster=cluster, gone=(seen.gone | what.without) - set(added))
+
+
+def _of_cluster(target: Target, desired: Desired) -> tuple[reconcile.Sight, tuple[str, ...]]:
+    with reaching.session(target) as session:
+        enriching = reaching.Enriching(target)
+        seen = reconcile.see(session, desired, now_ms(), enriching)
+        run = journal.read_run(session)
+    if run is None:
+        return seen, enriching.warnings
+    under_way = f"run {run.plan} is under way: topics that it moves are left out of this plan"
+    return seen, (*enriching.warnings, under_way)
+
+
+def _of_snapshot(file: Path, desired: Desired) -> tuple[reconcile.Sight, tuple[str, ...]]:
+    cluster = replace(snapshots.read(file), name=desired.cluster.name)
+    pinned = desired.cluster.cluster_id
+    if pinned is not None and cluster.id not in (None, pinned):
+        raise Refused(f"{file} is of another cluster: its id is {cluster.id}, not {pinned}")
+    records = reconcile.remembered(Records(), cluster, desired, now_ms())
+    return reconcile.Sight(cluster, records, frozenset()), ()
+
+
+def _brokers(words: Sequence[str]) -> dict[int, str | None]:
+    """Read `4:a`, or `4` for a broker without a rack."""
+    found: dict[int, str | None] = {}
+    for word in words:
+        number, _, rack = word.partition(":")
+        if not number.isdecimal():
+            raise click.BadParameter(f"{word!r} (expected ID:RACK)", param_hint="--with-broker")
+        found[int(number)] = rack or None
+    return found
+
+
+def now_ms() -> int:
+    """Return milliseconds since 1970."""
+    return time.time_ns() // 1_000_000

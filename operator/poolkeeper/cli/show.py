@@ -1,0 +1,67 @@
+"""`poolkeeper show`."""
+
+from typing import Any
+
+import click
+
+from poolkeeper.cli import addressing, options, plantext, printing, reaching
+from poolkeeper.errors import Refused
+from poolkeeper.model.plans import Plan
+from poolkeeper.planning import documents
+from poolkeeper.zk import journal
+from poolkeeper.zk.session import Session
+
+PREFIX_MIN = 8
+ALGORITHM = "sha256:"
+
+
+@click.command(
+    epilog="""\b
+    Examples:
+      poolkeeper show main 5f2a91c4 -f manifests/
+      poolkeeper show 5f2a91c4 --zookeeper zk-1:2181/kafka
+    """
+)
+@click.argument("words", metavar="[CLUSTER] HASH", nargs=-1)
+@options.address_options
+@options.output()
+def show(words: tuple[str, ...], output: str, **given: Any) -> None:
+    """Show the plan that is stored in the cluster under HASH, that of the run under way.
+
+    HASH is as `status` shows it; `sha256:` and its end may be left out. CLUSTER as for `status`.
+    """
+    if not 1 <= len(words) <= 2:
+        raise click.UsageError("expected HASH, or CLUSTER and HASH")
+    target = addressing.target(options.address_of(words[0] if len(words) == 2 else None, **given))
+    with reaching.session(target) as session:
+        plan = stored(session, words[-1])
+        observed = reaching.observed(session, target, sizes=False)
+    if output == printing.JSON:
+        printing.emit_json(documents.to_json(plan))
+    else:
+        desired = target.desired or addressing.undeclared(target)
+        printing.emit(
+            plantext.render(
+                plan,
+                desired,
+                observed.cluster,
+                width=printing.width(),
+                colour=printing.colourful(),
+            )
+        )
+
+
+def stored(session: Session, wanted: str) -> Plan:
+    """Return the run's plan if it has that hash; raises Refused."""
+    run = journal.read_run(session)
+    if run is None:
+        raise Refused("no run is recorded, so no plan is stored")
+    digits = wanted.removeprefix(ALGORITHM)
+    if len(digits) < PREFIX_MIN:
+        raise Refused(f"{wanted!r} is too short (expected {PREFIX_MIN} digits of the hash or more)")
+    if not run.plan.removeprefix(ALGORITHM).startswith(digits):
+        raise Refused(f"no plan {wanted} is stored (stored is {run.plan})")
+    document = journal.read_document(session, run)
+    if document is None:
+        raise Refused(f"plan {run.plan} was not stored to its end; the next executor discards it")
+    return document.plan

@@ -1,0 +1,49 @@
+"""`poolkeeper snapshot`."""
+
+from pathlib import Path
+
+import click
+
+from poolkeeper.cli import addressing, options, printing, quantities, reaching
+from poolkeeper.cli.options import Address
+from poolkeeper.model import snapshots
+
+
+@click.command()
+@options.addressed
+@click.option(
+    "--out",
+    metavar="FILE",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where to write it: .json or .json.gz.",
+)
+@options.output()
+def snapshot(address: Address, out: Path, output: str) -> None:
+    """Write a cluster's topology to a file, for `plan --snapshot` and `import --snapshot`.
+
+    Sizes are in it if the brokers can be asked: by spec.brokers in the manifests, or --bootstrap.
+    Changes nothing. CLUSTER as for `status`.
+    """
+    target = addressing.target(address)
+    with reaching.session(target) as session:
+        observed = reaching.observed(session, target)
+    snapshots.write(out, observed.cluster)
+    partitions = sum(len(topic.partitions) for topic in observed.cluster.topics.values())
+    printing.warn(observed.warnings)
+    if output == printing.JSON:
+        printing.emit_json(
+            {
+                "file": str(out),
+                "brokers": len(observed.cluster.brokers),
+                "topics": len(observed.cluster.topics),
+                "partitions": partitions,
+                "warnings": list(observed.warnings),
+            }
+        )
+    else:
+        printing.emit(
+            f"wrote {out}: {quantities.count(len(observed.cluster.brokers), 'broker')}, "
+            f"{quantities.count(len(observed.cluster.topics), 'topic')}, "
+            f"{quantities.count(partitions, 'partition')}"
+        )

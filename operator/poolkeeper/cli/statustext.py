@@ -1,0 +1,141 @@
+"""A status as text and as JSON's values."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from poolkeeper.cli import quantities
+from poolkeeper.cli.statuses import RunStatus, Status
+from poolkeeper.model.plans import Move
+from poolkeeper.model.topology import TopicPartition
+
+NAMED_MAX = 10
+
+
+def render(status: Status) -> str:
+    """Write a status for people: a line per fact, then what is moving, then what it waits for."""
+    lines = [
+        f"cluster     {status.cluster}{_versions(status)}",
+        f"controller  {_controller(status)}",
+        f"topology    {quantities.count(status.brokers, 'live broker')}, "
+        f"{quantities.count(status.topics, 'topic')}, "
+        f"{quantities.count(status.partitions, 'partition')}",
+        f"health      {_health(status)}",
+        f"executor    {status.holder or 'none is active'}",
+    ]
+    if status.run is None:
+        lines.append("run         none is recorded")
+    else:
+        lines += _run(status.run)
+    if status.stopped:
+        lines.append(
+            "stopped     a person stopped the last run; a loop does not repeat it by itself"
+        )
+    lines += [f"waits for   {wait}" for wait in _cut(status.waits)]
+    lines += [f"warning     {warning}" for warning in _cut(status.warnings)]
+    return "\n".join(lines)
+
+
+def as_data(status: Status) -> dict[str, object]:
+    """Return a status as JSON's values."""
+    return {
+        "cluster": status.cluster,
+        "id": status.id,
+        "kafkaVersion": status.kafka_version,
+        "controller": status.controller,
+        "brokers": status.brokers,
+        "topics": status.topics,
+        "partitions": status.partitions,
+        "underReplicated": [list(name) for name in status.under_replicated],
+        "offline": [list(name) for name in status.offline],
+        "holder": status.holder,
+        "run": None if status.run is None else _run_data(status.run),
+        "stopped": status.stopped,
+        "waits": list(status.waits),
+        "warnings": list(status.warnings),
+    }
+
+
+def _versions(status: Status) -> str:
+    facts = [f"Kafka {status.kafka_version}" if status.kafka_version else "", status.id or ""]
+    known = ", ".join(fact for fact in facts if fact)
+    return f" ({known})" if known else ""
+
+
+def _controller(status: Status) -> str:
+    return "none is elected" if status.controller is None else f"broker {status.controller}"
+
+
+def _health(status: Status) -> str:
+    sick = []
+    if status.offline:
+        sick.append(f"{quantities.count(len(status.offline), 'partition')} without a leader")
+    if status.under_replicated:
+        named = _names(status.under_replicated)
+        under = quantities.count(len(status.under_replicated), "partition")
+        sick.append(f"{under} under-replicated: {named}")
+    return "; ".join(sick) or "all replicas are in sync"
+
+
+def _run(run: RunStatus) -> list[str]:
+    started = datetime.fromtimestamp(run.started_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    done = run.moves.get("done", 0) + run.moves.get("gone", 0)
+    stopping = ", stops after this stage" if run.stopping else ""
+    lines = [
+        f"run         {run.plan}",
+        f"            {run.phase}, stage {run.stage}{stopping}, began {started}",
+        f"moves       {done} of {run.moves_total} done{_others(run)}",
+        f"bytes       {quantities.size(run.bytes_done)} of {quantities.size(run.bytes_total)}",
+    ]
+    if run.throttle_bytes_per_s is not None:
+        lines.append(f"throttle    {quantities.size(run.throttle_bytes_per_s)}/s a broker")
+    lines += [f"moving      {_move(move)}" for move in run.in_flight[:NAMED_MAX]]
+    if len(run.in_flight) > NAMED_MAX:
+        lines.append(f"            and {len(run.in_flight) - NAMED_MAX} more")
+    return lines
+
+
+def _others(run: RunStatus) -> str:
+    known = {state: n for state, n in run.moves.items() if state not in ("done", "gone")}
+    return "".join(f", {n} {state}" for state, n in sorted(known.items()))
+
+
+def _move(move: Move) -> str:
+    source, target = (",".join(map(str, ids)) for ids in (move.source, move.target))
+    return f"{move.topic}-{move.partition}  {source} -> {target}  {quantities.size(move.bytes)}"
+
+
+def _run_data(run: RunStatus) -> dict[str, object]:
+    return {
+        "plan": run.plan,
+        "phase": run.phase,
+        "stage": run.stage,
+        "startedMs": run.started_ms,
+        "moves": run.moves,
+        "movesTotal": run.moves_total,
+        "bytesDone": run.bytes_done,
+        "bytesTotal": run.bytes_total,
+        "throttleBytesPerSecond": run.throttle_bytes_per_s,
+        "stopping": run.stopping,
+        "inFlight": [
+            {
+                "topic": move.topic,
+                "partition": move.partition,
+                "from": list(move.source),
+                "to": list(move.target),
+                "bytes": move.bytes,
+                "reason": move.reason,
+            }
+            for move in run.in_flight
+        ],
+    }
+
+
+def _names(names: Sequence[TopicPartition]) -> str:
+    more = len(names) - NAMED_MAX
+    listed = ", ".join(map(str, names[:NAMED_MAX]))
+    return f"{listed} and {more} more" if more > 0 else listed
+
+
+def _cut(sentences: Sequence[str]) -> list[str]:
+    more = len(sentences) - NAMED_MAX
+    return [*sentences[:NAMED_MAX], *([f"and {more} more"] if more > 0 else [])]

@@ -1,0 +1,116 @@
+import json
+
+import click
+import pytest
+
+import poolkeeper
+from poolkeeper.cli import main, printing
+from poolkeeper.errors import InvalidInput, Problem, Unavailable
+
+
+def run(capsys, *words, command=main.root):
+    code = main.main(list(words), command)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_version(capsys):
+    code, out, err = run(capsys, "version")
+    assert (code, err) == (0, "")
+    assert out.startswith(f"poolkeeper {poolkeeper.__version__} (Python 3.")
+
+
+def test_version_as_data(capsys):
+    code, out, err = run(capsys, "version", "--output", "json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["version"] == poolkeeper.__version__
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        pytest.param(
+            ["nope"], "poolkeeper: No such command 'nope'. (see poolkeeper --help)", id="command"
+        ),
+        pytest.param(
+            ["version", "--nope"],
+            "poolkeeper version: No such option '--nope'. (see poolkeeper version --help)",
+            id="option",
+        ),
+        pytest.param(
+            ["version", "--output", "html"],
+            "poolkeeper version: Invalid value for '-o' / '--output': 'html' is not one of "
+            "'text', 'json'. (see poolkeeper version --help)",
+            id="choice",
+        ),
+        pytest.param(
+            ["version", "more"],
+            "poolkeeper version: Got unexpected extra argument (more) (see poolkeeper version "
+            "--help)",
+            id="argument",
+        ),
+    ],
+)
+def test_usage_errors_are_one_line_and_exit_code_1(capsys, words, message):
+    assert run(capsys, *words) == (1, "", message + "\n")
+
+
+def test_usage_errors_as_data(capsys):
+    code, out, err = run(capsys, "version", "--nope", "--output", "json")
+    message = err.rstrip("\n")
+    assert code == 1
+    assert json.loads(out) == {
+        "errors": [{"file": None, "line": None, "field": None, "message": message}]
+    }
+
+
+def test_help_without_a_command_is_an_error_and_lists_all(capsys):
+    code, out, err = run(capsys)
+    assert (code, out) == (1, "")
+    assert all(name in err for name in main.COMMANDS)
+
+
+@pytest.mark.parametrize("name", list(main.COMMANDS))
+def test_every_command_can_be_imported_and_has_help(capsys, name):
+    code, out, err = run(capsys, name, "--help")
+    assert (code, err) == (0, "")
+    assert out.startswith(f"Usage: poolkeeper {name}")
+
+
+def failing(error):
+    @click.command()
+    def command():
+        raise error
+
+    return command
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "lines"),
+    [
+        pytest.param(
+            InvalidInput([Problem("b.yaml", 2, "spec", "x"), Problem("a.yaml", 1, "", "y")]),
+            1,
+            ["a.yaml:1: y", "b.yaml:2: spec: x"],
+            id="all-problems-by-place",
+        ),
+        pytest.param(Unavailable("no\n server"), 3, ["no server"], id="one-line-each"),
+    ],
+)
+def test_errors_of_ours_become_lines_and_codes(capsys, error, code, lines):
+    found = run(capsys, command=failing(error))
+    assert found == (code, "", "".join(line + "\n" for line in lines))
+
+
+def test_an_interrupt_is_130(capsys):
+    code, out, err = run(capsys, command=failing(KeyboardInterrupt()))
+    assert (code, out, err.strip()) == (130, "", "interrupted")
+
+
+def test_a_problem_as_data():
+    assert printing.as_data(Problem("f.yaml", 3, "spec.x", "wrong")) == {
+        "file": "f.yaml",
+        "line": 3,
+        "field": "spec.x",
+        "message": "wrong",
+    }

@@ -58,7 +58,9 @@ def _cluster(problems: _Problems, data: object) -> Cluster:
         return Cluster("", {}, {})
     if data.get("version") != VERSION:
         problems.expected("version", f"{VERSION}", data.get("version"))
-    about = _mapping(problems, data.get("cluster"), "cluster") or {}
+    about = _mapping(problems, data.get("cluster"), "cluster")
+    if about is None:
+        about = {"name": ""}  # its own name is not missed as well
     brokers = _unique(problems, data, "brokers", _broker, lambda broker: broker.id)
     topics = _unique(problems, data, "topics", _topic, lambda topic: topic.name)
     reassignment = None

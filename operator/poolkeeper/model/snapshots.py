@@ -152,11 +152,11 @@ def _partitions(partitions: Iterable[Partition]) -> list[dict[str, Any]]:
     return [
         _known(
             partition=p.partition,
-            replicas=p.replicas,
-            adding=p.adding or None,
-            removing=p.removing or None,
+            replicas=list(p.replicas),
+            adding=list(p.adding) or None,
+            removing=list(p.removing) or None,
             leader=p.leader,
-            isr=p.isr,
+            isr=None if p.isr is None else list(p.isr),
             bytes=p.size_bytes,
             bytesInPerSecond=p.in_bytes_per_s,
             logDirs=None

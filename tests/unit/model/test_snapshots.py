@@ -1,0 +1,355 @@
+import gzip
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from poolkeeper.errors import InvalidInput, Problem, Refused
+from poolkeeper.model import snapshots
+from poolkeeper.model.topology import (
+    Broker,
+    Cluster,
+    Controller,
+    LogDir,
+    Partition,
+    Requested,
+    Topic,
+)
+
+EXAMPLE = {
+    "version": 1,
+    "cluster": {"name": "main", "id": "abc", "kafkaVersion": "3.9", "controller": 1},
+    "brokers": [
+        {
+            "id": 1,
+            "rack": "a",
+            "endpoints": ["PLAINTEXT://h:9092"],
+            "config": {},
+            "logDirs": {"/d1": {"totalBytes": 1, "usableBytes": 0}},
+        }
+    ],
+    "topics": [
+        {
+            "name": "t",
+            "id": "def",
+            "config": {"retention.ms": "1000"},
+            "partitions": [
+                {
+                    "partition": 0,
+                    "replicas": [1, 2, 3],
+                    "adding": [],
+                    "removing": [3],
+                    "leader": 1,
+                    "isr": [1, 2],
+                    "bytes": 1048576,
+                    "bytesInPerSecond": 10.5,
+                    "logDirs": {"1": "/d1"},
+                }
+            ],
+        }
+    ],
+    "reassignment": [{"topic": "t", "partition": 0, "replicas": [1, 2, 4]}],
+    "deleting": ["u"],
+}
+CLUSTER = Cluster(
+    name="main",
+    id="abc",
+    kafka_version="3.9",
+    controller=Controller(broker=1),
+    brokers={1: Broker(1, "a", ("PLAINTEXT://h:9092",), {}, None, {"/d1": LogDir(1, 0)})},
+    topics={
+        "t": Topic(
+            "t",
+            (Partition(0, (1, 2, 3), (), (3,), 1, (1, 2), None, 1048576, 10.5, {1: "/d1"}),),
+            "def",
+            {"retention.ms": "1000"},
+        )
+    },
+    reassignment=(Requested("t", 0, (1, 2, 4)),),
+    deleting=frozenset({"u"}),
+)
+SMALLEST = {
+    "version": 1,
+    "cluster": {"name": "c"},
+    "brokers": [{"id": 7}],
+    "topics": [{"name": "t", "partitions": [{"partition": 0, "replicas": [7]}]}],
+}
+
+
+def test_everything_that_the_format_names_is_read() -> None:
+    assert snapshots.from_json(EXAMPLE) == CLUSTER
+
+
+def test_what_is_absent_is_unknown_and_never_zero() -> None:
+    unknown = Partition(0, (7,), (), (), None, None, None, None, None, None)
+    assert snapshots.from_json(SMALLEST) == Cluster(
+        name="c",
+        brokers={7: Broker(7, None, (), None, None, None)},
+        topics={"t": Topic("t", (unknown,), None, None)},
+        reassignment=None,
+    )
+
+
+def test_a_null_is_as_good_as_absent_and_unknown_keys_are_ignored() -> None:
+    body = json.loads(json.dumps(SMALLEST))
+    body["topics"][0]["partitions"][0] |= {"leader": None, "isr": None, "bytes": None, "new": 1}
+    body["brokers"][0] |= {"rack": None, "logDirs": None}
+    body |= {"reassignment": None, "deleting": None, "future": {}}
+    assert snapshots.from_json(body) == snapshots.from_json(SMALLEST)
+
+
+def test_an_empty_request_is_not_no_request() -> None:
+    assert snapshots.from_json({**SMALLEST, "reassignment": []}).reassignment == ()
+
+
+def test_topics_that_could_not_be_read_are_kept_as_such() -> None:
+    cluster = replace(CLUSTER, torn=frozenset({"x", "w"}), damaged={"y": "is empty"}, electing=True)
+    data = snapshots.to_json(cluster)
+    assert (data["torn"], data["damaged"], data["electing"]) == (
+        ["w", "x"],
+        {"y": "is empty"},
+        True,
+    )
+    assert snapshots.from_json(data) == cluster
+
+
+def changed(path: str, value: object) -> dict[str, object]:
+    """Return the example with the field at a dotted path replaced; `...` removes it."""
+    body = json.loads(json.dumps(EXAMPLE))
+    *way, last = path.split(".")
+    target = body
+    for step in way:
+        target = target[int(step)] if step.isdecimal() else target[step]
+    key = int(last) if last.isdecimal() else last
+    if value is ...:
+        del target[key]
+    else:
+        target[key] = value
+    return body
+
+
+P = "topics.0.partitions.0"
+WRONG = [
+    ("version", 2, "version", "is 2 (expected 1)"),
+    ("version", ..., "version", "is absent (expected 1)"),
+    ("cluster", ..., "cluster", "is missing"),
+    ("cluster.name", ..., "cluster.name", "is missing"),
+    ("cluster.name", 5, "cluster.name", "is 5 (expected a string)"),
+    ("cluster.controller", "1", "cluster.controller", "is '1' (expected an integer of 0 or more)"),
+    ("brokers", {}, "brokers", "is {} (expected a list)"),
+    ("brokers.0", 1, "brokers[0]", "is 1 (expected an object)"),
+    ("brokers.0.id", ..., "brokers[0].id", "is missing"),
+    ("brokers.0.id", "1", "brokers[0].id", "is '1' (expected an integer of 0 or more)"),
+    ("brokers.0.id", True, "brokers[0].id", "is True (expected an integer of 0 or more)"),
+    ("brokers.0.rack", 1, "brokers[0].rack", "is 1 (expected a string)"),
+    ("brokers.0.endpoints", [1], "brokers[0].endpoints[0]", "is 1 (expected a string)"),
+    ("brokers.0.config", {"a": 1}, "brokers[0].config.a", "is 1 (expected a string)"),
+    (
+        "brokers.0.logDirs",
+        {"/d": {"totalBytes": -1}},
+        "brokers[0].logDirs./d.totalBytes",
+        "is -1 (expected an integer of 0 or more)",
+    ),
+    ("brokers", [{"id": 1}, {"id": 1}], "brokers", "has 1 twice"),
+    ("topics.0.name", ..., "topics[0].name", "is missing"),
+    ("topics.0.config", [], "topics[0].config", "is [] (expected an object)"),
+    ("topics.0.partitions", 3, "topics[0].partitions", "is 3 (expected a list)"),
+    (f"{P}.partition", ..., "topics[0].partitions[0].partition", "is missing"),
+    (f"{P}.replicas", ..., "topics[0].partitions[0].replicas", "is missing"),
+    (
+        f"{P}.replicas",
+        [],
+        "topics[0].partitions[0].replicas",
+        "is [] (expected at least one broker id)",
+    ),
+    (
+        f"{P}.replicas",
+        ["1"],
+        "topics[0].partitions[0].replicas[0]",
+        "is '1' (expected a broker id)",
+    ),
+    (
+        f"{P}.leader",
+        "1",
+        "topics[0].partitions[0].leader",
+        "is '1' (expected a broker id, or -1 for none)",
+    ),
+    (f"{P}.isr", 1, "topics[0].partitions[0].isr", "is 1 (expected a list of broker ids)"),
+    (
+        f"{P}.bytesInPerSecond",
+        -0.5,
+        "topics[0].partitions[0].bytesInPerSecond",
+        "is -0.5 (expected a number of 0 or more)",
+    ),
+    (
+        f"{P}.bytesInPerSecond",
+        float("nan"),
+        "topics[0].partitions[0].bytesInPerSecond",
+        "is nan (expected a number of 0 or more)",
+    ),
+    (
+        f"{P}.logDirs",
+        {"x": "/d"},
+        "topics[0].partitions[0].logDirs.x",
+        "is no broker id (expected a number)",
+    ),
+    ("reassignment.0.topic", ..., "reassignment[0].topic", "is missing"),
+    ("deleting", "u", "deleting", "is 'u' (expected a list)"),
+]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "field", "message"), WRONG, ids=[f"{w[0]}={w[1]!r:.20}" for w in WRONG]
+)
+def test_one_mistake_gives_one_problem_with_its_place(
+    path: str, value: object, field: str, message: str
+) -> None:
+    with pytest.raises(InvalidInput) as raised:
+        snapshots.from_json(changed(path, value), "s.json")
+    assert raised.value.problems == (Problem("s.json", 0, field, message),)
+
+
+def test_all_problems_are_told_at_once() -> None:
+    body = changed("brokers.0.id", "1") | {"version": 3, "topics": [{"name": 1}, 2]}
+    with pytest.raises(InvalidInput) as raised:
+        snapshots.from_json(body)
+    assert [problem.field for problem in raised.value.problems] == [
+        "brokers[0].id",
+        "topics[0].name",
+        "topics[1]",
+        "version",
+    ]
+
+
+def test_what_is_no_object_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"is \[\] \(expected an object\)"):
+        snapshots.from_json([])
+
+
+ids = st.integers(0, 9)
+names = st.text("abcé.-_", min_size=1, max_size=6)
+lists = st.lists(ids, max_size=4).map(tuple)
+sizes = st.integers(0, 2**50)
+configs = st.none() | st.dictionaries(names, st.text(max_size=5), max_size=2)
+partitions = st.builds(
+    Partition,
+    partition=st.integers(0, 20),
+    replicas=lists.filter(bool),
+    adding=lists,
+    removing=lists,
+    leader=st.none() | st.integers(-2, 9),
+    isr=st.none() | lists,
+    leader_epoch=st.none(),
+    size_bytes=st.none() | sizes,
+    in_bytes_per_s=st.none() | st.floats(0, 1e9),
+    log_dirs=st.none() | st.dictionaries(ids, names, max_size=2),
+)
+topics = st.builds(
+    lambda found, **fields: Topic(
+        name="", partitions=tuple(sorted({p.partition: p for p in found}.values())), **fields
+    ),
+    st.lists(partitions.map(lambda p: p), max_size=3, unique_by=lambda p: p.partition),
+    topic_id=st.none() | names,
+    config=configs,
+)
+brokers = st.builds(
+    Broker,
+    id=st.just(0),
+    rack=st.none() | names,
+    endpoints=st.lists(names, max_size=2).map(tuple),
+    config=configs,
+    config_version=st.none(),
+    log_dirs=st.none()
+    | st.dictionaries(names, st.builds(LogDir, st.none() | sizes, st.none() | sizes), max_size=2),
+)
+clusters = st.builds(
+    Cluster,
+    name=names,
+    brokers=st.dictionaries(ids, brokers, max_size=3).map(
+        lambda found: {id_: replace(broker, id=id_) for id_, broker in found.items()}
+    ),
+    topics=st.dictionaries(names, topics, max_size=3).map(
+        lambda found: {name: replace(topic, name=name) for name, topic in found.items()}
+    ),
+    id=st.none() | names,
+    kafka_version=st.none() | names,
+    controller=st.builds(Controller, broker=st.none() | ids),
+    reassignment=st.none()
+    | st.lists(
+        st.builds(Requested, names, st.integers(0, 20), lists),
+        max_size=3,
+        unique_by=lambda entry: (entry.topic, entry.partition),
+    ).map(lambda found: tuple(sorted(found, key=lambda e: (e.topic, e.partition)))),
+    electing=st.booleans(),
+    deleting=st.frozensets(names, max_size=2),
+    torn=st.frozensets(names, max_size=2),
+    damaged=st.dictionaries(names, st.text(max_size=5), max_size=2),
+    restart_locked=st.just(False),
+)
+
+
+@given(clusters)
+def test_reading_gives_back_what_was_written(cluster: Cluster) -> None:
+    assert snapshots.from_json(json.loads(json.dumps(snapshots.to_json(cluster)))) == cluster
+
+
+@given(clusters)
+def test_the_order_of_maps_does_not_show(cluster: Cluster) -> None:
+    shuffled = replace(
+        cluster,
+        brokers=dict(reversed(cluster.brokers.items())),
+        topics=dict(reversed(cluster.topics.items())),
+        damaged=dict(reversed(cluster.damaged.items())),
+    )
+    assert json.dumps(snapshots.to_json(shuffled)) == json.dumps(snapshots.to_json(cluster))
+
+
+@pytest.mark.parametrize("name", ["s.json", "s.json.gz"])
+def test_a_file_holds_the_cluster_and_always_the_same_bytes(tmp_path: Path, name: str) -> None:
+    snapshots.write(tmp_path / name, CLUSTER)
+    first = (tmp_path / name).read_bytes()
+    snapshots.write(tmp_path / name, CLUSTER)
+    assert (tmp_path / name).read_bytes() == first
+    assert snapshots.read(tmp_path / name) == CLUSTER
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_topic_takes_a_line_of_the_file(tmp_path: Path) -> None:
+    snapshots.write(tmp_path / "s.json", snapshots.from_json(SMALLEST))
+    assert (tmp_path / "s.json").read_text() == (
+        '{"version": 1,\n'
+        '"cluster": {"name":"c"},\n'
+        '"brokers": [\n{"id":7}],\n'
+        '"topics": [\n{"name":"t","partitions":[{"partition":0,"replicas":[7]}]}],\n'
+        '"deleting": []}\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "message"),
+    [
+        ("s.json", b'{"version": 1,\n "x" }', "s.json:2: is not JSON: Expecting ':' delimiter"),
+        ("s.json", b"\xff", "s.json: is not UTF-8"),
+        ("s.json.gz", b"{}", "s.json.gz: is not a gzip file, or cut off"),
+        ("s.json.gz", gzip.compress(b"{}")[:-9], "s.json.gz: is not a gzip file, or cut off"),
+        ("s.parquet", b"", "s.parquet: Parquet snapshots need the fleet extra"),
+        ("s.yaml", b"", "s.yaml: unknown kind of snapshot (expected .json or .json.gz)"),
+        ("absent/s.json", None, "s.json: cannot be read: No such file or directory"),
+    ],
+)
+def test_a_file_that_is_no_snapshot_is_refused(
+    tmp_path: Path, name: str, body: bytes | None, message: str
+) -> None:
+    if body is not None:
+        (tmp_path / name).write_bytes(body)
+    with pytest.raises(Refused) as raised:
+        snapshots.read(tmp_path / name)
+    assert message in str(raised.value)
+
+
+def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="cannot be written: No such file or directory"):
+        snapshots.write(tmp_path / "absent" / "s.json", CLUSTER)

@@ -1,0 +1,48 @@
+"""Connection strings: `host:port,host:port/chroot` of ZooKeeper, `host:port,…` of brokers."""
+
+import re
+
+_HOST = re.compile(
+    r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?\]"
+)
+_SEGMENT = re.compile(r"[^/\s\x00-\x1f\x7f]+")
+PORT_MAX = 65535
+
+
+def connect_problem(connect: str) -> str | None:
+    """What is wrong with a connection string of ZooKeeper, or None."""
+    hosts, slash, chroot = connect.partition("/")
+    if "," in chroot:
+        return "has a chroot before its end (expected one chroot, after the last host)"
+    if slash and not all(_SEGMENT.fullmatch(segment) for segment in chroot.split("/")):
+        return f"the chroot {slash + chroot!r} is no path (expected such as /kafka)"
+    if slash and {".", ".."} & set(chroot.split("/")):
+        return f"the chroot {slash + chroot!r} has a dot for a name (expected such as /kafka)"
+    return servers_problem(hosts)
+
+
+def servers_problem(servers: str) -> str | None:
+    """What is wrong with a list of servers, or None. Every server has a port."""
+    named: set[str] = set()
+    for server in servers.split(","):
+        host, colon, port = server.rpartition(":")
+        if not server:
+            return "has an empty entry between its commas (expected host:port)"
+        if server != server.strip():
+            return f"{server!r} has blanks round it (expected host:port)"
+        if not colon or server.endswith("]"):
+            return f"{server!r} has no port (expected host:port)"
+        if not _HOST.fullmatch(host):
+            return f"{host!r} is no host (expected host:port)"
+        if not port.isascii() or not port.isdigit() or not 0 < int(port[:6]) <= PORT_MAX:
+            return f"{port!r} is no port (expected 1 to {PORT_MAX})"
+        if server in named:
+            return f"{server!r} is listed twice (expected once)"
+        named.add(server)
+    return None
+
+
+def ensemble(connect: str) -> tuple[frozenset[str], str]:
+    """The servers and the chroot ("" for the root) of a sound connection string."""
+    servers, slash, chroot = connect.partition("/")
+    return frozenset(servers.lower().split(",")), slash + chroot

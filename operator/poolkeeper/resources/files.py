@@ -1,0 +1,86 @@
+"""Which files a path stands for, and their text.
+
+A folder stands for its `*.yaml`, `*.yml` and `*.json` files, with those of its folders. Hidden ones
+are left out (`.git`; Kubernetes' own mounts keep old versions in some), links to folders are not
+followed, links to files are. A file that is reached twice is read once.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from poolkeeper.errors import Problem
+
+SUFFIXES = (".yaml", ".yml", ".json")
+BYTES_MAX = 64 * 1024 * 1024
+
+
+def texts(paths: Sequence[Path]) -> tuple[dict[str, str], list[Problem]]:
+    """The text of every file by its name as it was reached, and what could not be read."""
+    found: dict[str, str] = {}
+    problems: list[Problem] = []
+    seen: set[str] = set()
+    for path in paths:
+        try:
+            names = list(_files(path))
+        except OSError as error:
+            problems.append(_unreadable(error.filename or str(path), error))
+            continue
+        if not names:
+            message = f"holds no manifests (expected files {', '.join('*' + s for s in SUFFIXES)})"
+            problems.append(Problem(str(path), 0, "", message))
+        for name in names:
+            real = os.path.realpath(name)
+            if real in seen:
+                continue
+            seen.add(real)
+            content = _text(name)
+            if isinstance(content, Problem):
+                problems.append(content)
+            else:
+                found[name] = content
+    return found, problems
+
+
+def text_of(path: Path) -> str | Problem:
+    """The text of one file, or why it cannot be read."""
+    return _text(str(path))
+
+
+def _files(path: Path) -> Iterator[str]:
+    if not path.is_dir():
+        yield str(path)
+        return
+
+    def stop(error: OSError) -> None:
+        raise error
+
+    for folder, inner, names in os.walk(path, onerror=stop):
+        inner[:] = sorted(name for name in inner if not name.startswith("."))
+        for name in sorted(names):
+            if name.endswith(SUFFIXES) and not name.startswith("."):
+                yield str(Path(folder, name))
+
+
+def _text(name: str) -> str | Problem:
+    try:
+        path = Path(name)
+        if path.exists() and not path.is_file():
+            return Problem(name, 0, "", "is no regular file (expected a manifest)")
+        if path.stat().st_size > BYTES_MAX:
+            limit = f"(expected at most {BYTES_MAX >> 20} MiB)"
+            return Problem(name, 0, "", f"has {path.stat().st_size >> 20} MiB {limit}")
+        content = path.read_bytes()
+    except OSError as error:
+        return _unreadable(name, error)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        message = f"byte 0x{content[error.start]:02x} is not UTF-8 (expected UTF-8)"
+        return Problem(name, line, "", message)
+
+
+def _unreadable(name: str, error: OSError) -> Problem:
+    reason = (error.strerror or str(error)).lower()
+    return Problem(name, 0, "", f"cannot be read: {reason} (expected a file or a folder)")

@@ -1,0 +1,79 @@
+"""A body read as far as it goes: the spec, and every problem.
+
+`checked_body` holds what all kinds have in common: schema, defaults and metadata.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from poolkeeper.errors import InvalidInput, Problem
+from poolkeeper.resources import schemas
+from poolkeeper.resources.places import Findings, Places
+
+S = TypeVar("S")
+
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_SUBDOMAIN = re.compile(rf"{_LABEL.pattern}(\.{_LABEL.pattern})*")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading(Generic[S]):
+    """The outcome of reading one body.
+
+    `spec` is None where too little is left of the body. If there are problems, fields that were
+    wrong are as if they had not been said; `name` is "" if it has none.
+    """
+
+    kind: str
+    name: str
+    namespace: str
+    spec: S | None
+    problems: tuple[Problem, ...]
+    places: Places
+
+    @property
+    def sound(self) -> S | None:
+        """The spec, if nothing at all is wrong with it."""
+        return None if self.problems else self.spec
+
+    def value(self) -> S:
+        """The spec; `InvalidInput` if anything is wrong."""
+        if self.problems or self.spec is None:
+            raise InvalidInput(self.problems)
+        return self.spec
+
+
+def checked_body(kind: str, body: Mapping[str, Any], findings: Findings) -> dict[str, Any] | None:
+    """The body with defaults, or None; every problem of its schema and metadata is added."""
+    definition = schemas.kinds()[kind]
+    found = schemas.checked(definition, body, findings)
+    if found is None:
+        return None
+    metadata = found["metadata"]
+    findings.add(("metadata", "name"), name_problem(metadata["name"]))
+    namespace = metadata.get("namespace")
+    if namespace is None:
+        return found
+    path = ("metadata", "namespace")
+    if not definition.namespaced:
+        findings.add(path, f"a {kind} belongs to the whole cluster (expected no namespace)")
+    elif not _LABEL.fullmatch(namespace):
+        findings.add(path, f"{namespace!r} is no name {_EXPECTED}")
+    return found
+
+
+def name_problem(name: str) -> str | None:
+    """Why Kubernetes takes no resource of that name, or None."""
+    return None if _SUBDOMAIN.fullmatch(name) else f"{name!r} is no name {_EXPECTED}"
+
+
+def name_of(body: Mapping[str, Any], field: str = "name") -> str:
+    """A text of the metadata, or "" where there is none."""
+    metadata = body.get("metadata")
+    found = metadata.get(field) if isinstance(metadata, dict) else None
+    return found if isinstance(found, str) else ""
+
+
+_EXPECTED = "(expected a-z, 0-9, '-' and '.', with a letter or digit at both ends)"

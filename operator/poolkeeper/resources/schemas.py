@@ -1,0 +1,186 @@
+"""The resource definitions, used offline: unknown fields, types and bounds, then defaults.
+
+The definitions in `crds/` are the one source. What the API server does with them is done here too,
+a little more strictly: a field that nobody knows is a problem (the server would drop it), and so is
+an empty one (`drain:` with nothing after it). Sizes and durations are left to `quantities`, whose
+answers are better than a pattern's.
+
+So that one problem does not hide others, what is wrong is taken out of the body, and what remains
+is read on if it still makes a resource.
+"""
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path as FilePath
+from typing import Any
+
+import jsonschema
+import yaml
+
+from poolkeeper.resources import complaints
+from poolkeeper.resources.places import Findings, Path
+from poolkeeper.resources.quantities import DURATION_PATTERN
+
+GROUP = "poolkeeper.dev"
+VERSION = "v1alpha1"
+API_VERSION = f"{GROUP}/{VERSION}"
+
+_FILES = ("kafkaclusters", "resourcepools", "topics")
+_SERVER_FIELDS = (
+    "annotations", "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp",
+    "finalizers", "generation", "labels", "managedFields", "ownerReferences", "resourceVersion",
+    "selfLink", "uid",
+)  # fmt: skip
+_METADATA: dict[str, Any] = {
+    "type": "object",
+    "required": ["name"],
+    "properties": {
+        "name": {"type": "string", "minLength": 1, "maxLength": 253},
+        "namespace": {"type": "string", "minLength": 1, "maxLength": 63},
+        **{name: {} for name in _SERVER_FIELDS},
+    },
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of our group; `schema` is what a body is held against, status left out."""
+
+    name: str
+    namespaced: bool
+    schema: Mapping[str, Any]
+    validator: jsonschema.protocols.Validator
+
+
+@functools.cache
+def kinds() -> Mapping[str, Kind]:
+    """Every kind by name."""
+    return {kind.name: kind for kind in (_kind(definition(file)) for file in _FILES)}
+
+
+def definition(plural: str) -> Mapping[str, Any]:
+    """The CustomResourceDefinition of that plural name."""
+    with (_folder() / f"{plural}.yaml").open(encoding="utf-8") as stream:
+        loaded: Mapping[str, Any] = yaml.load(stream, Loader=yaml.SafeLoader)
+        return loaded
+
+
+def checked(kind: Kind, body: Mapping[str, Any], findings: Findings) -> dict[str, Any] | None:
+    """The body with defaults and without what is wrong; None if then too little is left of it.
+
+    Every problem is added to the findings.
+    """
+    kept = {key: value for key, value in body.items() if key != "status"}
+    sound = held_against(kind.schema, kind.validator, kept, findings)
+    return None if sound is None else with_defaults(kind.schema, sound)
+
+
+def held_against(
+    schema: Mapping[str, Any],
+    validator: jsonschema.protocols.Validator,
+    body: dict[str, Any],
+    findings: Findings,
+    secret: bool = False,
+) -> dict[str, Any] | None:
+    """The body without what is wrong with it, or None; `secret` values are not repeated."""
+    errors = list(validator.iter_errors(body))
+    if not errors:
+        return body
+    wrong: list[Path] = []
+    # Of several missing fields each error tells all of them.
+    told = dict.fromkeys(told for error in errors for told in complaints.of(error, secret))
+    for path, message in told:
+        findings.add(path, message)
+        wrong.append(path)
+    remainder = _without(body, wrong)
+    return remainder if validator.is_valid(remainder) else None
+
+
+def with_defaults(schema: Mapping[str, Any], value: Any) -> Any:
+    """The value with the schema's defaults where a field is absent, at every depth."""
+    properties = schema.get("properties")
+    if properties and isinstance(value, dict):
+        filled = {
+            name: with_defaults(properties[name], inner) if name in properties else inner
+            for name, inner in value.items()
+        }
+        for name, default in _defaults(schema):
+            if name not in filled:
+                filled[name] = with_defaults(properties[name], default)
+        return filled
+    items = schema.get("items")
+    if items and "properties" in items and isinstance(value, list):
+        return [with_defaults(items, item) for item in value]
+    return value
+
+
+def validator_of(schema: Mapping[str, Any]) -> jsonschema.protocols.Validator:
+    """A validator of a prepared schema; of its draft integers are never written 1.0."""
+    return jsonschema.Draft4Validator(schema)
+
+
+def prepared(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The structural schema in the words of JSON schema, strict about unknown fields."""
+    plain = {
+        key: value
+        for key, value in schema.items()
+        if key not in {"description", "anyOf", "pattern"} and not key.startswith("x-kubernetes-")
+    }
+    if schema.get("x-kubernetes-int-or-string"):
+        return {**plain, "type": ["integer", "string"]}
+    pattern = schema.get("pattern")
+    if pattern == DURATION_PATTERN:
+        plain.pop("minLength", None)
+    elif pattern:
+        # Python's $ also matches before a line break at the end.
+        plain["pattern"] = pattern.removesuffix("$") + r"\Z" if pattern[-1] == "$" else pattern
+    if schema.get("x-kubernetes-list-type") == "set":
+        plain["uniqueItems"] = True
+    if "items" in schema:
+        plain["items"] = prepared(schema["items"])
+    if isinstance(schema.get("additionalProperties"), dict):
+        plain["additionalProperties"] = prepared(schema["additionalProperties"])
+    if "properties" in schema:
+        plain["properties"] = {name: prepared(s) for name, s in schema["properties"].items()}
+        plain.setdefault("additionalProperties", False)
+    return plain
+
+
+def _kind(crd: Mapping[str, Any]) -> Kind:
+    root = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema = prepared(root)
+    del schema["properties"]["status"]
+    schema["properties"]["metadata"] = _METADATA
+    schema["required"] = ["apiVersion", "kind", "metadata", "spec"]
+    names = crd["spec"]["names"]
+    return Kind(names["kind"], crd["spec"]["scope"] == "Namespaced", schema, validator_of(schema))
+
+
+def _folder() -> Traversable:
+    """`poolkeeper/crds` of a wheel; a checkout has them beside `operator/`."""
+    packaged = resources.files("poolkeeper") / "crds"
+    return packaged if packaged.is_dir() else FilePath(__file__).parents[3] / "crds"
+
+
+def _defaults(schema: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    return [
+        (name, inner["default"])
+        for name, inner in schema["properties"].items()
+        if "default" in inner
+    ]
+
+
+def _without(value: Any, wrong: list[Path]) -> Any:
+    """A copy without the fields at those paths; with an element of a list its whole field goes."""
+    if not isinstance(value, dict):
+        return value
+    gone = {path[0] for path in wrong if len(path) == 1 or isinstance(path[1], int)}
+    return {
+        key: _without(inner, [path[1:] for path in wrong if path[0] == key])
+        for key, inner in value.items()
+        if key not in gone
+    }

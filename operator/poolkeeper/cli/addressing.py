@@ -7,7 +7,6 @@ of the place where the operator runs, the file those of this machine.
 
 import re
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from poolkeeper.cli import settings
 from poolkeeper.cli.options import Address
@@ -88,4 +87,4 @@ def name_of(connect: str) -> str:
 def _client(address: Address) -> ClientConfig:
     if address.client_config is None:
         return ANONYMOUS
-    return clientconfig.load(Path(address.client_config))
+    return clientconfig.load(address.client_config)

@@ -7,6 +7,7 @@ for all of these options; which of them contradict each other is said here, once
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
@@ -24,11 +25,11 @@ class Address:
     `folders` is empty exactly if the cluster is addressed directly, by `zookeeper`.
     """
 
-    folders: tuple[str, ...] = ()
+    folders: tuple[Path, ...] = ()
     cluster: str | None = None
     zookeeper: str | None = None
     bootstrap: tuple[str, ...] = ()
-    client_config: str | None = None
+    client_config: Path | None = None
     timeout_s: float = settings.TIMEOUT_S
 
 
@@ -51,6 +52,7 @@ def folders(*, required: bool = False) -> Decorator:
         "--filename",
         "folders",
         metavar="DIR|FILE",
+        type=click.Path(path_type=Path),
         multiple=True,
         required=required,
         help="Manifests: a file, or a folder with all below it. Repeatable.",
@@ -72,6 +74,7 @@ def connection() -> Decorator:
         click.option(
             "--client-config",
             metavar="FILE",
+            type=click.Path(path_type=Path),
             help="Credentials and TLS, for ZooKeeper and for the brokers.",
         ),
         click.option(
@@ -92,9 +95,9 @@ def by_manifests(function: Function) -> Function:
     @functools.wraps(function)
     def called(
         *,
-        folders: tuple[str, ...],
+        folders: tuple[Path, ...],
         cluster: str | None,
-        client_config: str | None,
+        client_config: Path | None,
         timeout_s: float,
         **rest: Any,
     ) -> Any:
@@ -141,11 +144,11 @@ _ADDRESS_KEYS = {"folders", "cluster", "zookeeper", "bootstrap", "client_config"
 def address_of(
     where: str | None,
     *,
-    folders: tuple[str, ...],
+    folders: tuple[Path, ...],
     cluster: str | None,
     zookeeper: str | None,
     bootstrap: str | None,
-    client_config: str | None,
+    client_config: Path | None,
     timeout_s: float,
 ) -> Address:
     """Put the options together; raises a usage error where they contradict each other.

@@ -21,6 +21,7 @@ from poolkeeper.model.topology import Broker, Cluster
 from poolkeeper.planning import audit, documents
 from poolkeeper.planning.making import make_plan
 from poolkeeper.zk import journal
+from poolkeeper.zk.readings import Observation
 
 CHANGES = 2
 REASSIGN_JSON = "reassign-json"
@@ -143,7 +144,7 @@ def _of_snapshot(file: Path, desired: Desired) -> tuple[reconcile.Sight, tuple[s
     if pinned is not None and cluster.id not in (None, pinned):
         raise Refused(f"{file} is of another cluster: its id is {cluster.id}, not {pinned}")
     records = reconcile.remembered(Records(), cluster, desired, now_ms())
-    return reconcile.Sight(cluster, records, frozenset()), ()
+    return reconcile.Sight(Observation(cluster), cluster, records, frozenset()), ()
 
 
 def _brokers(words: Sequence[str]) -> dict[int, str | None]:

@@ -49,7 +49,7 @@ def problems_of(error: PoolkeeperError) -> tuple[Problem, ...]:
     """Return what an error has to say, one problem a line."""
     if isinstance(error, InvalidInput):
         return error.problems
-    return (Problem("", 0, "", str(error)),)
+    return tuple(Problem("", 0, "", line) for line in str(error).splitlines() if line.strip())
 
 
 def report(problems: Iterable[Problem], *, as_json: bool) -> None:

@@ -90,7 +90,11 @@ class Follower:
         if stamp == self._stamp:
             return
         manifests = folders.load(self.address.folders)
-        names = (self.address.cluster,) if self.address.cluster else manifests.clusters()
+        names = (
+            (self.address.cluster,)
+            if self.address.cluster
+            else tuple(spec.name for spec in manifests.clusters)
+        )
         desired = {name: manifests.desired(name) for name in names}
         self._stamp = stamp
         for name in set(self._keepers) - set(desired):
@@ -134,10 +138,10 @@ class Follower:
             keeper.thread.join(settings.END_S)
 
 
-def stamp_of(paths: Iterable[str]) -> tuple[tuple[str, int, int], ...]:
+def stamp_of(paths: Iterable[Path]) -> tuple[tuple[str, int, int], ...]:
     """Return what changes when a file of these folders does: names, times in ns, sizes."""
     found = []
-    for path in map(Path, paths):
+    for path in paths:
         files = sorted(path.rglob("*")) if path.is_dir() else [path]
         for file in files:
             try:

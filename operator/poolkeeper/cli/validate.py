@@ -1,21 +1,31 @@
 """`poolkeeper validate`."""
 
-from collections import Counter
+from pathlib import Path
 
 import click
 
 from poolkeeper.cli import options, printing, quantities
-from poolkeeper.resources import folders
+from poolkeeper.resources import folders as loading
 
 
 @click.command()
 @options.folders(required=True)
 @options.output()
-def validate(filename: tuple[str, ...], output: str) -> None:
-    """Check manifests offline and name every problem, with file, line and field."""
-    counts = Counter(folders.load(filename).kinds())
+def validate(folders: tuple[Path, ...], output: str) -> None:
+    """Check manifests offline and name every problem, with file, line and field.
+
+    Documents of other API groups are left alone, and counted.
+    """
+    found = loading.load(folders)
+    counts = {
+        "KafkaCluster": len(found.clusters),
+        "ResourcePool": len(found.pools),
+        "Topic": len(found.topics),
+    }
     if output == printing.JSON:
-        printing.emit_json({"errors": [], "documents": dict(sorted(counts.items()))})
-    else:
-        listed = ", ".join(quantities.count(n, kind) for kind, n in sorted(counts.items()))
-        printing.emit(f"valid: {listed or 'no documents'}")
+        printing.emit_json({"errors": [], "documents": counts, "ignored": found.ignored})
+        return
+    listed = ", ".join(quantities.count(n, kind) for kind, n in counts.items() if n)
+    ignored = quantities.count(found.ignored, "other document")
+    aside = f" ({ignored} left alone)" if found.ignored else ""
+    printing.emit(f"valid: {listed or 'no resources'}{aside}")

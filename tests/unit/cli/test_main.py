@@ -5,7 +5,7 @@ import pytest
 
 import poolkeeper
 from poolkeeper.cli import main, printing
-from poolkeeper.errors import InvalidInput, Problem, Unavailable
+from poolkeeper.errors import InvalidInput, Problem, Refused, Unavailable
 
 
 def run(capsys, *words, command=main.root):
@@ -94,7 +94,8 @@ def failing(error):
             ["a.yaml:1: y", "b.yaml:2: spec: x"],
             id="all-problems-by-place",
         ),
-        pytest.param(Unavailable("no\n server"), 3, ["no server"], id="one-line-each"),
+        pytest.param(Unavailable("no  server"), 3, ["no server"], id="unavailable"),
+        pytest.param(Refused("unlawful:\none\ntwo"), 1, ["unlawful:", "one", "two"], id="lines"),
     ],
 )
 def test_errors_of_ours_become_lines_and_codes(capsys, error, code, lines):

@@ -1,7 +1,11 @@
+from pathlib import Path
+
 import click
 import pytest
 
 from poolkeeper.cli.options import Address, address_of
+
+M = Path("m")
 
 
 def said(where=None, **options):
@@ -20,13 +24,11 @@ def said(where=None, **options):
 @pytest.mark.parametrize(
     ("address", "expected"),
     [
-        pytest.param(said(folders=("m",)), Address(("m",)), id="manifests-with-one-cluster"),
+        pytest.param(said(folders=(M,)), Address((M,)), id="manifests-with-one-cluster"),
+        pytest.param(said(folders=(M,), cluster="main"), Address((M,), "main"), id="by-its-option"),
+        pytest.param(said("main", folders=(M,)), Address((M,), "main"), id="by-position"),
         pytest.param(
-            said(folders=("m",), cluster="main"), Address(("m",), "main"), id="by-its-option"
-        ),
-        pytest.param(said("main", folders=("m",)), Address(("m",), "main"), id="by-position"),
-        pytest.param(
-            said("main", folders=("m",), cluster="main"), Address(("m",), "main"), id="twice-alike"
+            said("main", folders=(M,), cluster="main"), Address((M,), "main"), id="twice-alike"
         ),
         pytest.param(
             said(zookeeper="h:1/k"), Address(zookeeper="h:1/k"), id="directly-by-its-option"
@@ -50,13 +52,13 @@ def test_what_cluster_is_meant(address, expected):
         pytest.param(None, {}, "no cluster is given", id="nothing"),
         pytest.param("main", {}, "no cluster is given", id="a-name-without-manifests"),
         pytest.param(
-            None, {"folders": ("m",), "zookeeper": "h:1"}, "exclude each other", id="both-ways"
+            None, {"folders": (M,), "zookeeper": "h:1"}, "exclude each other", id="both-ways"
         ),
-        pytest.param("h:1", {"folders": ("m",)}, "exclude each other", id="both-ways-by-position"),
+        pytest.param("h:1", {"folders": (M,)}, "exclude each other", id="both-ways-by-position"),
         pytest.param("h:1", {"zookeeper": "i:2"}, "both give a connect string", id="two-connects"),
-        pytest.param("a", {"folders": ("m",), "cluster": "b"}, "CLUSTER is a, but", id="two-names"),
+        pytest.param("a", {"folders": (M,), "cluster": "b"}, "CLUSTER is a, but", id="two-names"),
         pytest.param(
-            None, {"folders": ("m",), "bootstrap": "b:1"}, "goes with --zookeeper", id="bootstrap"
+            None, {"folders": (M,), "bootstrap": "b:1"}, "goes with --zookeeper", id="bootstrap"
         ),
     ],
 )

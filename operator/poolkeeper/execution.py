@@ -26,7 +26,7 @@ from poolkeeper.model.outcomes import Outcome, Phase, Progress, State
 from poolkeeper.model.plans import ElectLeaders, Plan
 from poolkeeper.model.specs import Desired, ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.planning import gates, residual, stages, throttles, windows
+from poolkeeper.planning import audit_laws, gates, residual, stages, throttles, windows
 from poolkeeper.planning.progress import MoveProgress, MoveState, classify
 from poolkeeper.zk import apply, journal, observe, throttling
 from poolkeeper.zk.journal import Journal
@@ -36,6 +36,7 @@ from poolkeeper.zk.runs import Document, Run, digest_of, encode_document
 SETTLE_MS = 5_000
 STALL_MS = 15_000
 ATTEMPTS_MAX = 5
+WAITS_MAX = 10
 ADAPT_EVERY_MS = 30_000
 _FLYING = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
 
@@ -76,12 +77,14 @@ class Means:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What the run is wanted for: `fingerprint` tells that of the plan that would be made now.
+    """What the run is wanted for, asked between stages only.
 
+    `fingerprint` tells that of the plan that would be made now, `gone` which brokers count as lost.
     `paused`: finish the stage in flight and start none.
     """
 
     fingerprint: Callable[[], str]
+    gone: Callable[[], frozenset[int]] = frozenset
     paused: bool = False
 
 
@@ -219,7 +222,7 @@ def _move(means: Means, desired: Desired, run: Run, document: Document, wish: Wi
         return _noting(did, _turn(means, run, document, Phase.ELECTING, "finished"))
     if wish.paused:
         return _outcome(means, run, document, State.WAITING, did, ("the cluster is paused",))
-    return _next_stage(means, desired, run, document, cluster, progress, did)
+    return _next_stage(means, desired, run, document, cluster, progress, did, wish)
 
 
 def _next_stage(
@@ -230,6 +233,7 @@ def _next_stage(
     cluster: Cluster,
     progress: Sequence[MoveProgress],
     did: tuple[str, ...],
+    wish: Wish,
 ) -> Outcome:
     moves = document.plan.moves
     ours = {
@@ -247,11 +251,16 @@ def _next_stage(
     waits.extend(closed_now(desired, cluster, means.now_ms()))
     if waits:
         return _outcome(means, run, document, State.WAITING, did, tuple(waits))
-    stage = stages.next_stage(moves, at, means.enrich(cluster), desired)
-    if stage is None or not stage.entries:
+    sized = means.enrich(cluster)
+    gone = wish.gone()
+    stage = stages.next_stage(moves, at, sized, desired, gone=gone)
+    if not isinstance(stage, stages.Stage):
         waits = [f"{moves[i].topic}-{moves[i].partition}: {why}" for i, why in blocked.items()]
-        waits = waits or ["no move fits into the limits now"]
-        return _outcome(means, run, document, State.WAITING, did, tuple(waits[:10]))
+        waits.extend(() if stage is None else (stage.reason,))
+        return _outcome(means, run, document, State.WAITING, did, tuple(waits[:WAITS_MAX]))
+    before = audit_laws.live_state(cluster)
+    after_stage = stages.after_stage(before, moves, stage)
+    stages.assert_lawful(before, after_stage, desired, sized, gone)
     attempts = run.attempts + 1 if tuple(stage.entries) == run.step else 1
     if attempts > ATTEMPTS_MAX:
         wait = "the controller has not acted on the same request for five times"

@@ -13,7 +13,6 @@ KRaft, or to a cluster whose id is not the one that is pinned.
 """
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 from poolkeeper import execution, remedies
 from poolkeeper.errors import Refused, StalePlan
@@ -87,7 +86,7 @@ def reconcile_cluster(
     """Do one pass. `agreed` is the plan that a person confirmed: it is executed as it is."""
     run = journal.read_run(means.journal.session)
     if run is not None:
-        wish = Wish(partial(_wanted_fingerprint, means, desired, agreed), authority.paused)
+        wish = _wish(means, desired, authority, agreed)
         return execution.advance(means, desired, run, wish)
     if authority.paused:
         return Outcome(State.WAITING, waits=("the cluster is paused",))
@@ -199,17 +198,24 @@ def gone_brokers(records: Records, desired: Desired, now_ms: int) -> frozenset[i
     )
 
 
-def _wanted_fingerprint(means: Means, desired: Desired, agreed: Plan | None) -> str:
-    """Return the fingerprint of what is wanted now, to end a run that is for something else.
+def _wish(means: Means, desired: Desired, authority: Authority, agreed: Plan | None) -> Wish:
+    """Return what a run is wanted for, to end one that is for something else.
 
     Brokers that count as gone are taken from the records alone: what is missing for a moment does
     not replace a run.
     """
-    if agreed is not None:
-        return agreed.fingerprint
-    records = journal.read_records(means.journal.session)
-    gone = gone_brokers(records, desired, means.now_ms())
-    return documents.fingerprint(desired, records.cluster_id, gone)
+
+    def gone() -> frozenset[int]:
+        records = journal.read_records(means.journal.session)
+        return gone_brokers(records, desired, means.now_ms())
+
+    def fingerprint() -> str:
+        if agreed is not None:
+            return agreed.fingerprint
+        records = journal.read_records(means.journal.session)
+        return documents.fingerprint(desired, records.cluster_id, gone())
+
+    return Wish(fingerprint, gone, authority.paused)
 
 
 def _rest_of(plan: Plan, cluster: Cluster) -> Plan:

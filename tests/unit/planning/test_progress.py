@@ -16,7 +16,8 @@ def cluster_with(partition: Partition | None, entry: tuple[int, ...] | None, **o
     partitions = () if partition is None else (partition,)
     topics = {"t": Topic("t", partitions, topic_id="id-1")}
     requested = None if entry is None else (Requested("t", 0, entry),)
-    return Cluster(**{"name": "c", "brokers": {}, "topics": topics, "reassignment": requested} | other)
+    said = {"name": "c", "brokers": {}, "topics": topics, "reassignment": requested}
+    return Cluster(**(said | other))
 
 
 def live(*replicas: int, adding=(), removing=()) -> Partition:

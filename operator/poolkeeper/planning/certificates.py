@@ -1,31 +1,35 @@
 """How close a plan is to the fewest moves: lower bounds that hold for every plan that does as well.
 
-Let a plan satisfy the laws as well as ours and end inside the same bands. Then, counting the
-replicas that it adds:
+Let a plan satisfy the laws as well as ours, with the same replication factors, and end as close to
+the same bands: let U be the replicas that ours leaves above bands in all, and D what it leaves
+missing below. Count the replicas that such a plan adds to partitions that exist:
 
 1. *Forced.* A slot whose replica may not stay and is asked for, a slot that a higher replication
    factor adds, and a replica too many in a rack, each need one addition, in different slots.
-   So additions >= the sum over partitions of forced additions.
-2. *Over-full.* Consider the slots not forced by 1 except for racks. Broker b keeps k_b of them on
-   eligible brokers and may end with high_b at most, so at least k_b - high_b of its replicas leave
-   and, as the partition keeps its replication factor, each is replaced by an addition in a slot
-   that (1) has not counted. So additions >= forced without racks + sum of (k_b - high_b)+.
-3. *Under-full.* Broker b ends with low_b at least and keeps at most k_b, so it is given at least
-   low_b - k_b. Each addition goes to one broker. So additions >= sum of (low_b - k_b)+.
+   So additions >= F, the sum over partitions.
+2. *Over-full.* Look at the slots that 1 does not force, except for racks. Broker b holds k_b
+   replicas in them or as fixed load and ends with f_b, so at least k_b - f_b of them leave; each is
+   replaced, as its partition keeps its replication factor, in a slot that 1 did not count. The sum
+   of (f_b - high_b)+ is at most U, so additions >= F without racks + sum of (k_b - high_b)+ - U.
+3. *Under-full.* Broker b ends with low_b at least, up to a total of D, and keeps at most K_b, so
+   it is given low_b - K_b. Each addition goes to one broker, and N replicas of partitions that
+   are only created now may come too. So additions >= sum of (low_b - K_b)+ - D - N.
 
-Where a replication factor falls, which replica stays is the plan's choice; (2) and (3) then count
-k_b with all of them kept for (3), and without them for (2), so both remain bounds.
+k_b leaves out partitions whose replication factor falls, K_b counts them with all their replicas:
+which of them stay is the plan's choice. New partitions are in neither.
 
-The bound is the largest of the three. The bound of bytes is that of 1 and 2 alike: forced additions
-cost their partitions' size, and what leaves an over-full broker costs its smallest replicas at
-least; where (3) is larger it adds nothing. Both bounds hold each by itself, not together.
+The bound is the largest of the three. Bytes: forced additions cost their partitions' size; in 2 the
+replicas that leave cost at least as much as the smallest ones on their brokers, less the U largest
+of these. The larger of 1 and 2 is the bound. Both bounds hold each by itself, not together.
 """
 
 import numpy as np
 
 from poolkeeper.model.plans import Move, PoolCertificate
+from poolkeeper.planning.columns import NONE, Ints
 from poolkeeper.planning.layouts import Layout
-from poolkeeper.planning.units import MIB, Ints, Unit
+from poolkeeper.planning.placement import held_by
+from poolkeeper.planning.units import Unit
 
 _WITNESSES = 5
 
@@ -36,20 +40,26 @@ def certificate(layout: Layout, moves: list[Move]) -> PoolCertificate:
     added = sum(len(set(move.target) - set(move.source)) for move in moves)
     forced, racks = int(opened.forced.sum()), int(opened.crowded.sum())
     surely, possibly = _kept(layout)
-    band = layout.placed.band
+    band, eligible = layout.placed.band, unit.eligible
     high = np.minimum(band.high, layout.room.replicas)
-    eligible = unit.eligible
+    low = np.minimum(band.low, layout.room.replicas)
+    ends = held_by(unit, layout.lists)
     over = np.where(eligible, np.maximum(surely - high, 0), 0)
-    under = np.where(eligible, np.maximum(band.low - possibly, 0), 0)
-    bound = max(forced, forced - racks + int(over.sum()), int(under.sum()))
-    moved = sum(move.bytes for move in moves)
-    least = _bytes_bound(layout, over)
+    under = np.where(eligible, np.maximum(low - possibly, 0), 0)
+    left_over = int(np.maximum(ends - high, 0)[eligible].sum())
+    left_under = int(np.maximum(low - ends, 0)[eligible].sum())
+    new = int((layout.lists[unit.fresh] >= 0).sum())
+    bound = max(
+        forced,
+        forced - racks + int(over.sum()) - left_over,
+        int(under.sum()) - left_under - new,
+    )
     return PoolCertificate(
         pool=unit.pool.name,
         replica_moves=added,
         replica_moves_lower_bound=bound,
-        bytes=moved,
-        bytes_lower_bound=min(least, moved),
+        bytes=sum(move.bytes for move in moves),
+        bytes_lower_bound=_bytes_bound(layout, over, left_over),
         gap_percent=round(100 * (added - bound) / bound, 2) if bound else 0.0,
         witness=_witness(layout, surely, possibly, over, under),
     )
@@ -58,25 +68,24 @@ def certificate(layout: Layout, moves: list[Move]) -> PoolCertificate:
 def _kept(layout: Layout) -> tuple[Ints, Ints]:
     """Replicas by broker that stay unless balance moves them: at least, and at most."""
     unit, opened = layout.unit, layout.opened
-    stays = (unit.lists >= 0) & ~unit.leaves
-    shrinking = stays.sum(axis=1) > (opened.lists != -1).sum(axis=1)
+    stays = (unit.lists >= 0) & ~unit.leaves & ~unit.fresh[:, None]
+    shrinking = (unit.lists >= 0).sum(axis=1) > (opened.lists != NONE).sum(axis=1)
     size = len(unit.fixed)
     possibly = np.bincount(unit.lists[stays], minlength=size)
     surely = np.bincount(unit.lists[stays & ~shrinking[:, None]], minlength=size)
     return unit.fixed + surely, unit.fixed + possibly
 
 
-def _bytes_bound(layout: Layout, over: Ints) -> int:
+def _bytes_bound(layout: Layout, over: Ints, left_over: int) -> int:
     unit, opened = layout.unit, layout.opened
-    forced = int((opened.forced * unit.mib).sum())
-    spread_only = int((opened.crowded * unit.mib).sum())
-    smallest = 0
+    forced = int((opened.forced * unit.size).sum())
+    for_racks = int((opened.crowded * unit.size).sum())
+    sizes = [np.zeros(0, dtype=np.int64)]
     for broker in np.flatnonzero(over):
-        sizes = np.sort(unit.mib[(unit.lists == broker).any(axis=1)])
-        smallest += int(sizes[: over[broker]].sum())
-    # Sizes are rounded up to MiB: take back what rounding may have added.
-    rounding = int(opened.forced.sum() + over.sum())
-    return max(0, max(forced, forced - spread_only + smallest) - rounding) * MIB
+        there = (unit.lists == broker).any(axis=1) & ~unit.fresh
+        sizes.append(np.sort(unit.size[there])[: over[broker]])
+    leaving = np.sort(np.concatenate(sizes))
+    return max(forced, forced - for_racks + int(leaving[: len(leaving) - left_over].sum()))
 
 
 def _witness(layout: Layout, surely: Ints, possibly: Ints, over: Ints, under: Ints) -> str:

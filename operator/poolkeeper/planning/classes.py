@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from poolkeeper.planning.columns import Bools, Ints
 from poolkeeper.planning.opening import OPEN, Opened
-from poolkeeper.planning.units import Bools, Ints, Unit
+from poolkeeper.planning.units import Unit
 
 _FINE_ARCS_MAX = 100_000
 
@@ -42,6 +43,7 @@ class Offers:
     broker: Ints
     spread_of: Ints
     others: Ints
+    fresh: Bools
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,8 @@ def offers_of(unit: Unit, opened: Opened, lists: Ints, cells: Cells) -> Offers:
     broker = lists[row, slot]
     others = lists[row].copy()
     others[np.arange(len(row)), slot] = OPEN
-    keys = [broker, opened.spread_of[row], *_cell_columns(others, cells)]
+    fresh = unit.fresh[row].astype(np.int64)
+    keys = [broker, fresh, opened.spread_of[row], *_cell_columns(others, cells)]
     number, first = _classes(keys)
     order = np.lexsort((unit.number[row], unit.topic[row], unit.mib[row], number))
     start = np.searchsorted(number[order], np.arange(len(first) + 1))
@@ -91,6 +94,7 @@ def offers_of(unit: Unit, opened: Opened, lists: Ints, cells: Cells) -> Offers:
         broker=broker[first],
         spread_of=opened.spread_of[row[first]],
         others=_counts(others[first], cells),
+        fresh=unit.fresh[row[first]],
     )
 
 

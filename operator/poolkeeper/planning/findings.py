@@ -5,12 +5,12 @@ from collections import Counter
 import numpy as np
 
 from poolkeeper.model.plans import PlanProblem
+from poolkeeper.planning.columns import Bools, Ints
 from poolkeeper.planning.layouts import Layout
 from poolkeeper.planning.placement import held_by
 from poolkeeper.planning.quotas import lost
 from poolkeeper.planning.seating import held_mib
 from poolkeeper.planning.shares import Band
-from poolkeeper.planning.units import Bools, Ints
 
 _NAMED_MAX = 5
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from ortools.graph.python import min_cost_flow
 
-from poolkeeper.planning.units import Ints
+from poolkeeper.planning.columns import Ints
 
 
 @dataclass(slots=True)

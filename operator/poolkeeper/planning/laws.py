@@ -20,7 +20,8 @@ from functools import cache
 
 import numpy as np
 
-from poolkeeper.planning.units import Ints, Unit
+from poolkeeper.planning.columns import Ints
+from poolkeeper.planning.units import Unit
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from poolkeeper.model.specs import ClusterLimits, Goal, GoalKind, LimitPolicy, ResourcePoolSpec
+from poolkeeper.planning.columns import NONE, Floats, Ints
 from poolkeeper.planning.leaders import Led, lead
 from poolkeeper.planning.opening import Opened, open_slots
 from poolkeeper.planning.placement import Placed, Room, held_by, place
@@ -17,7 +18,7 @@ from poolkeeper.planning.quotas import headroom_mib, headroom_replicas
 from poolkeeper.planning.seating import held_mib
 from poolkeeper.planning.shares import Domain, shares
 from poolkeeper.planning.spreading import Usable
-from poolkeeper.planning.units import NONE, Floats, Ints, Unit
+from poolkeeper.planning.units import Unit
 
 _UNLIMITED = np.iinfo(np.int32).max
 _UNLIMITED_MIB = np.iinfo(np.int64).max
@@ -97,7 +98,10 @@ def share_of(unit: Unit, opened: Opened) -> Floats:
     floor = unit.fixed + pinned
     sizes = np.bincount(opened.spread_of, minlength=len(opened.spreads))
     low, high = (
-        (np.array(bounds, dtype=np.int64).reshape(len(sizes), -1) * sizes[:, None]).sum(axis=0)
+        (
+            np.array(bounds, dtype=np.int64).reshape(len(sizes), len(brokers.rack_names))
+            * sizes[:, None]
+        ).sum(axis=0)
         for bounds in ([s.low for s in opened.spreads], [s.high for s in opened.spreads])
     )
     elsewhere = np.bincount(

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from poolkeeper.model.specs import Goal
+from poolkeeper.planning.columns import Bools, Floats, Ints
 from poolkeeper.planning.flows import Network
 from poolkeeper.planning.shares import Band, Domain, band, shares
-from poolkeeper.planning.units import Bools, Floats, Ints, Unit
+from poolkeeper.planning.units import Unit
 
 _CHANGE = 1_000
 _FREE_CHANGE = 100
@@ -108,7 +109,7 @@ def _round(unit: Unit, lists: Ints, able: Ints, rows: Ints, original: Ints, targ
     leader = lists[rows, 0]
     others = np.sort(np.where(able[rows] == leader[:, None], -1, able[rows]), axis=1)
     # A list whose first replica is new anyway costs its readers nothing more to reorder.
-    settled = (leader == original[rows]).astype(np.int64)
+    settled = ((leader == original[rows]) & ~unit.fresh[rows]).astype(np.int64)
     number, first = _numbered(leader, settled, others)
     if len(first) > _CLASSES_MAX:
         return _round_by_pairs(unit, lists, rows, leader, others, target)

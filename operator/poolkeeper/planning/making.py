@@ -11,21 +11,30 @@ moves.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from poolkeeper.model.plans import CreateTopic, Move, Plan, PlanProblem, PoolCertificate, Step
+from poolkeeper.model.plans import (
+    AddPartitions,
+    CreateTopic,
+    Move,
+    Plan,
+    PlanProblem,
+    PoolCertificate,
+    Step,
+)
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired, ReplicasAtATime, ResourcePoolSpec
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning import findings, identities, topicsteps
 from poolkeeper.planning.certificates import certificate
+from poolkeeper.planning.columns import Brokers, Lists, brokers_of, eligible_of
 from poolkeeper.planning.layouts import Layout, lay_out, replicas_cap
 from poolkeeper.planning.moves import Change, changes_of, move_of
 from poolkeeper.planning.pins import pinned_changes
 from poolkeeper.planning.quotas import Tally, standing_problems
-from poolkeeper.planning.scopes import Scope, scope
+from poolkeeper.planning.scopes import Home, Role, Scope, scope
 from poolkeeper.planning.spreading import Loads, Usable
-from poolkeeper.planning.units import Brokers, brokers_of, eligible_of, unit_of
+from poolkeeper.planning.units import unit_of
 
 _NOTHING_RECORDED = Records()
 
@@ -44,7 +53,7 @@ def make_plan(
     whose recorded owner wanted that and no longer declares them.
     """
     reach = scope(desired, cluster, records, prune=prune)
-    brokers = brokers_of(reach, cluster, desired, records, gone)
+    brokers = brokers_of(cluster, desired, records, gone)
     usable = {name: _usable(pool, brokers, desired) for name, pool in sorted(reach.pools.items())}
     lists = {
         name: tuple(p.replicas for p in topic.partitions)
@@ -55,26 +64,32 @@ def make_plan(
         lists[change.topic] = _with_change(lists[change.topic], change)
     ground = topicsteps.Ground(usable, _loads(lists), Tally.of(desired, reach, cluster, usable))
     created, refused = topicsteps.creations(reach, ground)
-    laid = _lay_out_all(desired, reach, cluster, brokers, usable, lists, created)
-    moves = _moves(desired, cluster, [*pinned, *(c for part in laid for c in part.changes)])
-
-    steps, step_problems = _steps(reach, cluster, records, ground, moves, created)
-    problems = (
+    added, not_added = topicsteps.additions(reach, cluster, ground)
+    for step in (*created, *added):
+        lists[step.topic] = (*lists.get(step.topic, ()), *step.replicas)
+    laid = _lay_out_all(desired, reach, cluster, brokers, usable, lists)
+    changes = [*pinned, *(change for part in laid for change in part.changes)]
+    moves = _moves(desired, cluster, changes)
+    steps, deferred = _steps(reach, cluster, records, lists, moves, (*created, *added))
+    deleted, not_deleted = topicsteps.deletions(reach, cluster)
+    problems = {
         *reach.problems,
         *unpinned,
         *refused,
-        *step_problems,
+        *not_added,
+        *deferred,
+        *not_deleted,
         *(problem for part in laid for problem in findings.of(part.layout)),
         *standing_problems(ground.tally, _loads(lists).replicas),
-    )
+    }
     return Plan(
         cluster=desired.cluster.name,
-        hash=identities.plan_hash(moves, steps),
+        hash=identities.plan_hash(moves, (*steps, *deleted)),
         fingerprint=identities.fingerprint(desired, cluster.id, gone),
-        steps=steps,
+        steps=(*steps, *deleted),
         moves=moves,
         certificates=_certificates(laid, moves),
-        problems=tuple(sorted(set(problems), key=lambda p: (p.pool, p.topic, p.law, p.message))),
+        problems=tuple(sorted(problems, key=lambda p: (p.pool, p.topic, p.law, p.message))),
     )
 
 
@@ -91,18 +106,17 @@ def _lay_out_all(
     brokers: Brokers,
     usable: Mapping[str, Usable],
     lists: dict[str, tuple[Replicas, ...]],
-    created: Iterable[CreateTopic],
 ) -> list[_Laid]:
     """Lay out pool after pool; `lists` is brought up to date in between.
 
     Only an unmanaged topic that evacuates brokers of two pools is seen by two of them.
     """
-    for step in created:
-        lists[step.topic] = step.replicas
+    new = {spec.topic: Home(Role.PLACED, spec.pool, spec) for spec in reach.absent}
+    homes = {**reach.homes, **{name: home for name, home in new.items() if name in lists}}
     limits = desired.cluster.limits
     laid = []
     for name, pool in sorted(reach.pools.items()):
-        unit = unit_of(pool, reach, cluster, lists, brokers)
+        unit = unit_of(pool, homes, cluster, lists, brokers)
         layout = lay_out(unit, usable[name], limits, balance=desired.cluster.balancing.enabled)
         caps = {
             broker: cap
@@ -125,6 +139,8 @@ def _moves(desired: Desired, cluster: Cluster, changes: Iterable[Change]) -> tup
     latest: dict[tuple[str, int], Change] = {}
     for change in changes:
         key = (change.topic, change.partition)
+        if not _exists(cluster, *key):
+            continue
         earlier = latest[key].causes if key in latest else ()
         causes = tuple(sorted((*earlier, *change.causes), key=lambda cause: cause[0]))
         latest[key] = Change(*key, change.target, causes, change.badness)
@@ -132,19 +148,31 @@ def _moves(desired: Desired, cluster: Cluster, changes: Iterable[Change]) -> tup
     return tuple(sorted(moves, key=lambda m: (m.urgency, m.topic, m.partition)))
 
 
+def _exists(cluster: Cluster, topic: str, partition: int) -> bool:
+    return topic in cluster.topics and partition < len(cluster.topics[topic].partitions)
+
+
 def _steps(
     reach: Scope,
     cluster: Cluster,
     records: Records,
-    ground: topicsteps.Ground,
+    lists: Lists,
     moves: Sequence[Move],
-    created: tuple[CreateTopic, ...],
+    proposed: Sequence[CreateTopic | AddPartitions],
 ) -> tuple[tuple[Step, ...], tuple[PlanProblem, ...]]:
-    added, not_added = topicsteps.additions(reach, cluster, ground, {move.topic for move in moves})
-    configs = topicsteps.configs(reach, cluster, records)
-    elections = topicsteps.elections(reach, cluster, {(m.topic, m.partition) for m in moves})
-    deleted, not_deleted = topicsteps.deletions(reach, cluster)
-    return (*created, *added, *configs, *elections, *deleted), (*not_added, *not_deleted)
+    """All steps but deletions; partitions are not added to topics that are about to move."""
+    moving = {move.topic for move in moves}
+    kept: list[Step] = []
+    deferred = []
+    for step in proposed:
+        first = step.first if isinstance(step, AddPartitions) else 0
+        if step.topic in moving:
+            deferred.append(topicsteps.deferral(reach, step.topic, first))
+        else:
+            kept.append(replace(step, replicas=lists[step.topic][first:]))
+    kept += topicsteps.configs(reach, cluster, records)
+    kept += topicsteps.elections(reach, cluster, {(m.topic, m.partition) for m in moves})
+    return tuple(kept), tuple(deferred)
 
 
 def _certificates(laid: Sequence[_Laid], moves: Iterable[Move]) -> tuple[PoolCertificate, ...]:
@@ -173,7 +201,7 @@ def _usable(pool: ResourcePoolSpec, brokers: Brokers, desired: Desired) -> Usabl
     )
 
 
-def _loads(lists: Mapping[str, tuple[Replicas, ...]]) -> Loads:
+def _loads(lists: Lists) -> Loads:
     loads = Loads()
     for replicas in lists.values():
         loads.add(replicas)

@@ -11,12 +11,13 @@ import numpy as np
 
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.planning.columns import Ints
 from poolkeeper.planning.laws import rack_capacity, rack_counts, spread
 from poolkeeper.planning.layouts import Layout
 from poolkeeper.planning.leaders import leaders_by
 from poolkeeper.planning.paths import path
 from poolkeeper.planning.placement import held_by
-from poolkeeper.planning.units import MIB, Ints, Unit, sizes_mib
+from poolkeeper.planning.units import Unit, sizes_of
 
 HEAL, DRAIN, POOL, FACTOR, BALANCE = range(5)
 """Urgency of a move's causes."""
@@ -59,7 +60,7 @@ def move_of(change: Change, cluster: Cluster, *, one_at_a_time: bool) -> Move:
     added = len(set(change.target) - set(partition.replicas))
     size = partition.size_bytes
     if size is None:
-        size = sizes_mib(topic)[change.partition] * MIB
+        size = sizes_of(topic, change.partition + 1)[change.partition]
     return Move(
         topic=change.topic,
         topic_id=topic.topic_id,

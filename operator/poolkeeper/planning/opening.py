@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from poolkeeper.planning.columns import NONE, Bools, Floats, Ints
 from poolkeeper.planning.laws import Spread, crowded, rack_capacity, rack_counts, spread
-from poolkeeper.planning.units import NONE, Bools, Floats, Ints, Unit
+from poolkeeper.planning.units import Unit
 
 OPEN = -2
 """A slot that needs a broker."""
@@ -139,12 +140,14 @@ class _Case:
         )
 
     def _retain(self) -> tuple[set[int], int]:
-        """Keep leaving replicas that no eligible broker can replace; say how many stay missing."""
+        """Keep leaving replicas that nothing can replace; say how many are asked for in vain."""
         unit = self.unit
         kept = [b for b in self.slots if b not in self.leaving]
-        need = self.rf - len(kept)
         free = int(unit.eligible.sum()) - sum(bool(unit.eligible[b]) for b in kept)
-        lacking = max(0, need - free)
+        possible = len(kept) + free
+        # What is there is not given up, but no replica is added while another ought to leave.
+        target = min(self.rf, max(possible, len(self.slots)))
+        lacking = max(0, target - possible)
         inside = set(unit.brokers.rows(unit.pool.brokers))
         candidates = sorted(
             (b for b in self.slots if b in self.leaving),
@@ -153,7 +156,7 @@ class _Case:
         stuck = set(candidates[:lacking])
         self.leaving -= stuck
         self.fixed |= stuck
-        return stuck, lacking - len(stuck)
+        return stuck, self.rf - target
 
     def _spread(self, kept: list[int]) -> Spread:
         fixed = sorted(self.fixed & set(kept))

@@ -33,13 +33,15 @@ from poolkeeper.planning.classes import (
     offers_of,
     wants_of,
 )
+from poolkeeper.planning.columns import Bools, Floats, Ints
 from poolkeeper.planning.flows import Network
 from poolkeeper.planning.opening import OPEN, Opened
 from poolkeeper.planning.seating import Demand, seat
 from poolkeeper.planning.shares import Band, band
-from poolkeeper.planning.units import Bools, Floats, Ints, Unit
+from poolkeeper.planning.units import Unit
 
 _MOVE = 100
+_PROPOSAL = 10  # changing the list of a partition that does not exist yet
 _TIERS = (-4, -2, 0, 2, 4)
 _ROUNDS_MAX = 40
 
@@ -79,7 +81,7 @@ def place(
     wide = band(share, goal if balance else None)
     narrow = band(share, goal if balance else None, half=True)
     lists = opened.lists
-    if (lists == OPEN).any():
+    if (lists == OPEN).any() or (unit.fresh.any() and not _settled(unit, lists, wide, room)):
         first = _round(unit, opened, lists, wide, room)
         if first.offered:
             first = _round(unit, opened, lists, narrow, room)
@@ -104,6 +106,8 @@ def _settled(unit: Unit, lists: Ints, target: Band, room: Room) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
+    """Lists after a round; how many moves of existing replicas it wanted, how many moves it did."""
+
     lists: Ints
     offered: int
     moved: int
@@ -116,7 +120,7 @@ def _round(unit: Unit, opened: Opened, lists: Ints, target: Band, room: Room) ->
     flow = _solve(unit, opened, cells, offers, wants, held_by(unit, lists), target, room)
     demand = Demand(cells, offers, wants, flow.offer_to_cell, flow.want_to_cell, flow.quota)
     seated = seat(unit, lists, demand, room.mib)
-    return _Step(seated.lists, int(flow.offer_to_cell.sum()), seated.moved)
+    return _Step(seated.lists, int(flow.offer_to_cell[~offers.fresh].sum()), seated.moved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +150,8 @@ def _solve(
 
     offer_size = np.diff(offers.start)
     offer = network.add_nodes(len(offer_size))
-    network.add_arcs(broker[offers.broker], offer, offer_size, _MOVE)
+    cost = np.where(offers.fresh, _PROPOSAL, _MOVE)
+    network.add_arcs(broker[offers.broker], offer, offer_size, cost)
     reach = _offer_reach(opened, cells, offers)
     tail, head = np.nonzero(reach)
     offer_arcs = network.add_arcs(offer[tail], cell[head], offer_size[tail], 0)
@@ -206,8 +211,10 @@ def _offer_reach(opened: Opened, cells: Cells, offers: Offers) -> Bools:
 
 
 def _bounds(opened: Opened, spread_of: Ints) -> tuple[Ints, Ints]:
-    low = np.array([even.low for even in opened.spreads], dtype=np.int64)
-    high = np.array([even.high for even in opened.spreads], dtype=np.int64)
+    low, high = (
+        np.array(bounds, dtype=np.int64).reshape(len(opened.spreads), -1)
+        for bounds in ([s.low for s in opened.spreads], [s.high for s in opened.spreads])
+    )
     return low[spread_of], high[spread_of]
 
 

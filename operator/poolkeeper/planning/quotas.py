@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.specs import Desired, Domain, LimitPolicy, Quotas, ResourcePoolSpec, TopicSpec
 from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.columns import MIB
 from poolkeeper.planning.scopes import Scope
 from poolkeeper.planning.spreading import Usable
-from poolkeeper.planning.units import MIB
 
 
 @dataclass(slots=True)

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from poolkeeper.planning.classes import Cells, Offers, Wants
+from poolkeeper.planning.columns import Ints
 from poolkeeper.planning.opening import OPEN
-from poolkeeper.planning.units import Ints, Unit
+from poolkeeper.planning.units import Unit
 
 
 @dataclass(frozen=True, slots=True)

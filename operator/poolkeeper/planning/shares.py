@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from poolkeeper.model.specs import Goal
-from poolkeeper.planning.units import Floats, Ints
+from poolkeeper.planning.columns import Floats, Ints
 
 _ROUNDING = 1e-6
 

@@ -62,7 +62,7 @@ def creations(
 
 
 def additions(
-    scope: Scope, cluster: Cluster, ground: Ground, moving: Collection[str]
+    scope: Scope, cluster: Cluster, ground: Ground
 ) -> tuple[tuple[AddPartitions, ...], tuple[PlanProblem, ...]]:
     """Add the partitions that are declared and missing."""
     steps, problems = [], []
@@ -74,8 +74,6 @@ def additions(
         try:
             if home.role is Role.FIXED:
                 raise _Not("the topic is left out of this plan")
-            if name in moving:
-                raise _Not("its replicas are about to move; partitions are added afterwards")
             lists = _added_lists(spec, cluster, wanted, ground)
         except _Not as why:
             message = f"stays at {found} partitions instead of {wanted}: {why.message}"
@@ -83,6 +81,13 @@ def additions(
             continue
         steps.append(AddPartitions(name, found, lists, f"partitions {found} → {wanted}"))
     return tuple(steps), tuple(problems)
+
+
+def deferral(scope: Scope, topic: str, found: int) -> PlanProblem:
+    """Why partitions that could be added are not: the topic's moves come first."""
+    pool = scope.homes[topic].pool
+    message = f"stays at {found} partitions until its replicas have moved"
+    return PlanProblem(pool, "", message, topic)
 
 
 def configs(scope: Scope, cluster: Cluster, records: Records) -> tuple[SetConfig, ...]:

@@ -1,0 +1,86 @@
+"""Vectors, and the brokers that they are indexed by.
+
+Brokers appear by index into `Brokers.ids` (ascending), so that every count by broker is a plain
+vector. A replica slot holds a broker's index or `NONE`.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from poolkeeper.model.records import Records
+from poolkeeper.model.specs import Desired, ResourcePoolSpec
+from poolkeeper.model.topology import Cluster, Replicas
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+NONE = -1
+MIB = 1024 * 1024
+
+Lists = Mapping[str, tuple[Replicas, ...]]
+"""Replica lists by topic, by position of the partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Brokers:
+    """All brokers that anything names, by ascending id; `rack` is a row of `rack_names`.
+
+    Brokers without a rack are one rack together, named "": nothing says that they fail apart.
+    """
+
+    ids: tuple[int, ...]
+    index: Mapping[int, int]
+    live: Bools
+    gone: Bools
+    rack: Ints
+    rack_names: tuple[str, ...]
+
+    def rows(self, ids: Iterable[int]) -> list[int]:
+        """The indices of brokers by id."""
+        return [self.index[broker] for broker in ids]
+
+
+def brokers_of(
+    cluster: Cluster, desired: Desired, records: Records, gone: frozenset[int]
+) -> Brokers:
+    """Columns of all brokers that are live, in a pool or in a replica list."""
+    ids = set(cluster.brokers)
+    for pool in desired.pools:
+        ids.update(pool.brokers)
+    for topic in cluster.topics.values():
+        for partition in topic.partitions:
+            ids.update(partition.replicas)
+    order = tuple(sorted(ids))
+    racks = [rack_name(broker, desired, cluster, records) or "" for broker in order]
+    names = tuple(sorted(set(racks)))
+    return Brokers(
+        ids=order,
+        index={broker: row for row, broker in enumerate(order)},
+        live=np.array([broker in cluster.brokers for broker in order], dtype=bool),
+        gone=np.array([b in gone and b not in cluster.brokers for b in order], dtype=bool),
+        rack=np.array([names.index(rack) for rack in racks], dtype=np.int64),
+        rack_names=names,
+    )
+
+
+def rack_name(broker: int, desired: Desired, cluster: Cluster, records: Records) -> str | None:
+    """The broker's rack as it registers it, else as its pool says, else as it was last seen."""
+    live = cluster.brokers.get(broker)
+    if live is not None and live.rack is not None:
+        return live.rack
+    for pool in desired.pools:
+        if broker in pool.racks:
+            return pool.racks[broker]
+    record = records.brokers.get(broker)
+    return record.rack if record else None
+
+
+def eligible_of(pool: ResourcePoolSpec, brokers: Brokers) -> Bools:
+    """Brokers of the pool that may be given replicas: live and not drained."""
+    eligible = np.zeros(len(brokers.ids), dtype=bool)
+    eligible[brokers.rows(set(pool.brokers) - pool.drain)] = True
+    return eligible & brokers.live

@@ -1,0 +1,160 @@
+"""Small random clusters with everything that can be wrong with them, for laws of the planner."""
+
+from dataclasses import replace
+
+from hypothesis import strategies as st
+
+from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan
+from poolkeeper.model.specs import (
+    Balancing,
+    Capacity,
+    Desired,
+    Execution,
+    Goal,
+    GoalKind,
+    KafkaClusterSpec,
+    ReplicasAtATime,
+    ResourcePoolSpec,
+    Strategy,
+    TopicDefaults,
+    TopicSpec,
+    UnmanagedTopics,
+    ZooKeeperSpec,
+)
+from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
+
+GOALS = (
+    (Goal(GoalKind.REPLICAS, percent=5.0), Goal(GoalKind.LEADERS, percent=5.0)),
+    (Goal(GoalKind.REPLICAS, count=1), Goal(GoalKind.LEADERS, count=1)),
+    (Goal(GoalKind.REPLICAS, percent=40.0), Goal(GoalKind.LEADERS, count=3)),
+    (Goal(GoalKind.LEADERS, count=1),),
+    (),
+)
+
+
+@st.composite
+def instances(
+    draw: st.DrawFn, *, sick: bool = True, strategies: tuple[Strategy, ...] = (Strategy.BALANCED,)
+) -> tuple[Desired, Cluster, frozenset[int]]:
+    """What is declared, what is observed, and which brokers are gone."""
+    known = list(range(1, draw(st.integers(2, 9)) + 1))
+    live = [b for b in known if not sick or draw(st.integers(0, 6)) > 0] or known[:1]
+    with_racks = draw(st.sampled_from(["all", "none", "some"] if sick else ["all", "none"]))
+    racks = draw(st.integers(1, 4))
+    brokers = {}
+    for broker in live:
+        has = with_racks == "all" or (with_racks == "some" and draw(st.booleans()))
+        brokers[broker] = Broker(broker, rack="abcd"[broker % racks] if has else None)
+    pools = draw(_pools(known))
+    gone = frozenset(b for b in known if b not in live and draw(st.booleans()))
+    topics = {}
+    for number in range(draw(st.integers(1, 5))):
+        topic = draw(_topic(f"t{number}", known, sick))
+        topics[topic.name] = topic
+    specs = tuple(
+        draw(_spec(name, pools, strategies))
+        for name in [*topics, "new.1", "new.2"]
+        if draw(st.booleans())
+    )
+    cluster = KafkaClusterSpec(
+        "main",
+        ZooKeeperSpec("zk:2181"),
+        balancing=Balancing(enabled=draw(st.integers(0, 5)) > 0),
+        execution=Execution(replicas_at_a_time=draw(st.sampled_from(ReplicasAtATime))),
+        unmanaged_topics=draw(st.sampled_from(UnmanagedTopics)),
+        default_pool=pools[0].name,
+    )
+    return Desired(cluster, pools, specs), Cluster("main", brokers, topics, id="c1"), gone
+
+
+@st.composite
+def _pools(draw: st.DrawFn, known: list[int]) -> tuple[ResourcePoolSpec, ...]:
+    count = draw(st.integers(1, min(2, len(known))))
+    cut = draw(st.integers(1, len(known) - 1)) if count == 2 else len(known)
+    pools = []
+    for name, ids in zip(("fast", "slow"), (known[:cut], known[cut:]), strict=True):
+        if not ids:
+            continue
+        weights = {b: draw(st.sampled_from([1.0, 1.0, 1.0, 2.0])) for b in ids}
+        cap = draw(st.sampled_from([None, None, None, 6, 12]))
+        pools.append(
+            ResourcePoolSpec(
+                name,
+                "main",
+                tuple(ids),
+                drain=frozenset(draw(st.sets(st.sampled_from(ids), max_size=1))),
+                demote=frozenset(draw(st.sets(st.sampled_from(ids), max_size=1))),
+                capacity_of={b: Capacity(weight=w, replicas=cap) for b, w in weights.items()},
+                goals=draw(st.sampled_from(GOALS)),
+                defaults=TopicDefaults(3, 2),
+            )
+        )
+    return tuple(pools)
+
+
+@st.composite
+def _topic(draw: st.DrawFn, name: str, known: list[int], sick: bool) -> Topic:
+    usual = draw(st.integers(1, min(4, len(known))))
+    partitions = []
+    for number in range(draw(st.integers(1, 8))):
+        size = usual
+        if sick and draw(st.integers(0, 9)) == 0:
+            size = draw(st.integers(1, min(4, len(known))))
+        replicas = tuple(draw(st.permutations(known))[:size])
+        if sick and size > 1 and draw(st.integers(0, 30)) == 0:
+            replicas = (replicas[0], *replicas[:-1])
+        mib = draw(st.sampled_from([0, 1, 5, 100]))
+        partitions.append(
+            Partition(number, replicas, leader=replicas[0], isr=replicas, size_bytes=mib * 1024**2)
+        )
+    return Topic(name, tuple(partitions), config={})
+
+
+@st.composite
+def _spec(
+    draw: st.DrawFn,
+    name: str,
+    pools: tuple[ResourcePoolSpec, ...],
+    strategies: tuple[Strategy, ...],
+) -> TopicSpec:
+    pool = draw(st.sampled_from(pools))
+    return TopicSpec(
+        name,
+        "shop",
+        name,
+        pool.name,
+        partitions=draw(st.sampled_from([None, None, 4, 9])),
+        replication_factor=draw(st.sampled_from([None, None, 1, 2, 3, 4])),
+        strategy=draw(st.sampled_from(strategies)),
+        paused=draw(st.integers(0, 9)) == 0,
+    )
+
+
+def after(plan: Plan, cluster: Cluster) -> Cluster:
+    """The cluster once the whole plan is executed: preferred leaders lead, all is in sync."""
+    targets = {(move.topic, move.partition): move.target for move in plan.moves}
+    topics = {}
+    for name, topic in cluster.topics.items():
+        partitions = [
+            p._replace(replicas=targets.get((name, p.partition), p.replicas))
+            for p in topic.partitions
+        ]
+        topics[name] = replace(topic, partitions=tuple(map(_led, partitions)))
+    for step in plan.steps:
+        if isinstance(step, CreateTopic):
+            fresh = [Partition(n, replicas) for n, replicas in enumerate(step.replicas)]
+            topics[step.topic] = Topic(
+                step.topic, tuple(map(_led, fresh)), config=dict(step.config)
+            )
+        elif isinstance(step, AddPartitions):
+            fresh = [Partition(n, r) for n, r in enumerate(step.replicas, step.first)]
+            old = topics[step.topic]
+            grown = (*old.partitions, *map(_led, fresh))
+            topics[step.topic] = replace(old, partitions=grown)
+        elif isinstance(step, DeleteTopic):
+            del topics[step.topic]
+    return replace(cluster, topics=topics)
+
+
+def _led(partition: Partition) -> Partition:
+    return partition._replace(leader=partition.replicas[0], isr=partition.replicas)

@@ -21,13 +21,23 @@ def headroom_excess(
     mib: Mapping[int, int],
 ) -> int:
     """Replicas and MiB that would not fit; `held` and `mib` by broker."""
-    if pool.headroom is None or not usable:
-        return 0
     return sum(
         max(0, sum(load.get(broker, 0) for broker in pool.brokers) - left)
-        for load, capacity_of in ((held, _replicas), (mib, _disk_mib))
-        if (left := _left(pool, usable, racks, capacity_of)) is not None
+        for load, left in zip((held, mib), room_left(pool, usable, racks), strict=True)
+        if left is not None
     )
+
+
+def room_left(
+    pool: ResourcePoolSpec, usable: Sequence[int], racks: Mapping[int, str]
+) -> tuple[int | None, int | None]:
+    """Replicas and MiB that the usable brokers can hold after the worst failures.
+
+    `None` where the pool asks for no headroom or a broker does not say what it can hold.
+    """
+    if pool.headroom is None or not usable:
+        return None, None
+    return _left(pool, usable, racks, _replicas), _left(pool, usable, racks, _disk_mib)
 
 
 def _left(
@@ -36,7 +46,6 @@ def _left(
     racks: Mapping[int, str],
     capacity_of: Callable[[Capacity], int | None],
 ) -> int | None:
-    """What the usable brokers can hold after the worst failures, or None if one does not say."""
     assert pool.headroom is not None
     domains: Counter[str] = Counter()
     for broker in usable:

@@ -1,0 +1,199 @@
+"""What fits into one stage, apart from the laws: counts, bytes, sizes of nodes.
+
+Limits that a person sets (`execution` of the KafkaCluster): replicas in flight in the cluster and
+per broker, in and out each, and bytes of one stage. A replica comes *in* on the broker that adds
+it and goes *out* of the partition's leader, as that is where Kafka copies from. Each limit takes
+at least one move, however large: one that is above a limit alone goes alone, so that no limit can
+stop a plan for good.
+
+Limits of ZooKeeper and the controller (`Bounds`):
+
+* the request node, and the transaction around it with one check per topic, stay far below
+  `jute.maxbuffer`, where ZooKeeper would cut the connection;
+* the controller rewrites the whole topic node twice for every partition that it moves, so n
+  partitions of a topic with a node of s bytes cost 2·n·s bytes of writes, quadratic in the size of
+  the topic. n·s is bounded: a topic of 2,000 partitions (about 30 KiB) moves some 35 at a time,
+  one of 100 partitions moves whole. A few go even in the largest topic;
+* the topic node grows while its partitions move; where it would come near `jute.maxbuffer` fewer
+  move at a time, or none.
+
+`Room` is what is left of one stage while it is packed. `span_bytes` caps what any broker takes in
+or gives out, so that brokers finish together.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from poolkeeper.algorithms.sizes import reassignment_bytes, reassignment_entry_bytes
+from poolkeeper.model.specs import Execution
+from poolkeeper.model.topology import Replicas, Topic
+
+_CHECK_BYTES = 9 + 4 + len("/brokers/topics/") + 4
+"""Of a transaction's check operation, besides the topic's name: header, path length, version."""
+
+_JOURNAL_ENTRY_BYTES = 16
+"""Of the run's record of the stage, per move."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What ZooKeeper, the controller and disks must be spared."""
+
+    request_bytes: int = 200 * 1024
+    transaction_bytes: int = 240 * 1024
+    topics: int = 480
+    topic_write_bytes: int = 2 * 1024**2
+    topic_partitions_min: int = 10
+    topic_node_bytes: int = 1_000_000
+    disk_margin_percent: int = 5
+
+
+DEFAULT_BOUNDS = Bounds()
+
+
+class Entry(NamedTuple):
+    """One step that may go next: of the move with index `move`, to list `step` of its path.
+
+    `added` receive `size` bytes each, from `leader`.
+    """
+
+    urgency: int
+    bytes: int
+    move: int
+    step: int
+    topic: str
+    partition: int
+    before: Replicas
+    after: Replicas
+    added: Replicas
+    leader: int
+    size: int
+
+    @property
+    def removed(self) -> Replicas:
+        """Brokers that hold the partition before, and not after the step."""
+        return tuple(broker for broker in self.before if broker not in self.after)
+
+
+class TopicCaps:
+    """How many partitions of each topic may be in one request."""
+
+    def __init__(self, topics: Mapping[str, Topic], bounds: Bounds) -> None:
+        self._topics = topics
+        self._bounds = bounds
+        self._caps: dict[str, int] = {}
+
+    def of(self, topic: str) -> int:
+        """The cap of that topic; 0 if its node is too large for any move."""
+        if topic not in self._caps:
+            self._caps[topic] = self._cap(self._topics[topic])
+        return self._caps[topic]
+
+    def _cap(self, topic: Topic) -> int:
+        """An upper estimate of the node: as if all lists were as long as the longest."""
+        if not topic.partitions:
+            return 0
+        ids = max(len(str(broker)) for broker in topic.partitions[-1].replicas or (0,)) + 1
+        longest = max(len(partition.replicas) for partition in topic.partitions)
+        line = len(str(topic.partitions[-1].partition)) + 6 + longest * ids
+        node = 120 + line * len(topic.partitions)
+        bounds = self._bounds
+        by_writes = max(bounds.topic_partitions_min, bounds.topic_write_bytes // (2 * node))
+        return min(by_writes, max(0, bounds.topic_node_bytes - node) // (4 * line))
+
+
+class Room:
+    """What is left of one stage."""
+
+    def __init__(
+        self, execution: Execution, bounds: Bounds, caps: TopicCaps, span_bytes: int
+    ) -> None:
+        self.span_bytes = span_bytes
+        self.bytes = 0
+        self.bytes_in: Counter[int] = Counter()
+        self.bytes_out: Counter[int] = Counter()
+        self._execution = execution
+        self._bounds = bounds
+        self._caps = caps
+        self._replicas = 0
+        self._in: Counter[int] = Counter()
+        self._out: Counter[int] = Counter()
+        self._topics: Counter[str] = Counter()
+        self._request_bytes = reassignment_bytes(())
+        self._transaction_bytes = 0
+        self._line_bytes = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether the cluster's limit of replicas in flight is reached."""
+        return self._replicas >= self._execution.max_moves
+
+    def closed(self, broker: int, *, out: bool) -> bool:
+        """Whether that broker can take in, or give out, nothing more."""
+        return (self._out if out else self._in)[broker] >= self._execution.max_moves_per_broker
+
+    def fits(self, entry: Entry) -> bool:
+        """Whether the entry may join; into an empty stage anything may."""
+        if not self._topics:
+            return True
+        return (
+            self._replicas + (len(entry.added) or 1) <= self._execution.max_moves
+            and self.bytes + entry.bytes <= self._execution.max_bytes
+            and self._fits_brokers(entry)
+            and self._fits_request(entry)
+        )
+
+    def _fits_brokers(self, entry: Entry) -> bool:
+        limit, span = self._execution.max_moves_per_broker, self.span_bytes
+        for broker in entry.added:
+            if self._in[broker] and (
+                self._in[broker] >= limit or self.bytes_in[broker] + entry.size > span
+            ):
+                return False
+        out, count = self._out[entry.leader], len(entry.added)
+        if not count or not out:
+            return True
+        return out + count <= limit and self.bytes_out[entry.leader] + entry.bytes <= span
+
+    def _fits_request(self, entry: Entry) -> bool:
+        bounds, held = self._bounds, self._topics.get(entry.topic, 0)
+        if held >= self._caps.of(entry.topic):
+            return False
+        if not held and len(self._topics) >= bounds.topics:
+            return False
+        line = self._line_bytes = _line_bytes(entry)
+        return (
+            self._request_bytes + line <= bounds.request_bytes
+            and self._transaction_bytes + self._request_bytes + line + _around(entry, held)
+            <= bounds.transaction_bytes
+        )
+
+    def take(self, entry: Entry) -> None:
+        """Let the entry join."""
+        self._replicas += len(entry.added) or 1
+        self.bytes += entry.bytes
+        for broker in entry.added:
+            self._in[broker] += 1
+            self.bytes_in[broker] += entry.size
+        if entry.added:
+            self._out[entry.leader] += len(entry.added)
+            self.bytes_out[entry.leader] += entry.bytes
+        self._request_bytes += _line_bytes(entry)
+        self._transaction_bytes += _around(entry, self._topics[entry.topic])
+        self._topics[entry.topic] += 1
+
+    @property
+    def span_used_bytes(self) -> int:
+        """What the busiest broker takes in or gives out."""
+        return max(max(self.bytes_in.values(), default=0), max(self.bytes_out.values(), default=0))
+
+
+def _line_bytes(entry: Entry) -> int:
+    return 1 + reassignment_entry_bytes(entry.topic, entry.partition, entry.after)
+
+
+def _around(entry: Entry, held: int) -> int:
+    """Bytes of the transaction for the entry, outside of the request node."""
+    return _JOURNAL_ENTRY_BYTES + (0 if held else _CHECK_BYTES + len(entry.topic))

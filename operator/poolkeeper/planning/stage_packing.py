@@ -1,0 +1,236 @@
+"""Packing one stage: the largest lawful slice of the backlog that fits, urgent entries first.
+
+1. *Span*: with K the fewest stages that the counts and bytes left allow, the busiest broker's
+   bytes left, divided by K, or the largest single entry if that is more. No broker exceeds it in
+   this stage, so that none is waited for longer than the busiest.
+2. Per urgency, the queue whose broker is furthest behind its part of the span goes next: its
+   largest entry that fits, else its smallest.
+3. An entry that by itself would make a law worse is put aside, and joins at the end if what has
+   joined meanwhile makes up for it (a broker's cap has room again, say).
+4. If nothing joined, every single entry is tried, looking for one that may go alone; then what was
+   put aside goes together, as little of it as makes the whole lawful: two replicas that change
+   places between two full brokers. As the whole plan is lawful, so is at least the group of all
+   that is left of it. A group goes even if it is above a limit of counts.
+
+So an empty stage means that disks, in-sync replicas or what is missing of the plan stand in the
+way of every entry, and the first such reason is told.
+"""
+
+import heapq
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from poolkeeper.model.specs import Execution
+from poolkeeper.planning.audit_laws import LAWS, Excesses
+from poolkeeper.planning.stage_backlog import Backlog, Cursor, Queue, Side
+from poolkeeper.planning.stage_laws import LAWFUL, Disks, Ledger
+from poolkeeper.planning.stage_limits import Bounds, Entry, Room, TopicCaps
+
+_LOOK_AHEAD = 8
+"""Entries tried at either end of a queue per stage."""
+
+_PRUNE_MAX = 200
+"""A lawful group up to this size is made as small as possible."""
+
+
+Item = tuple[Queue, int, Entry]
+"""An entry and its place in a queue."""
+
+
+@dataclass
+class Packer:
+    """Everything that packing needs to know; `ledger` and `disks` follow what joins.
+
+    `in_sync_problem` says why a step may not go because of its replicas' state, if so.
+    """
+
+    execution: Execution
+    bounds: Bounds
+    caps: TopicCaps
+    ledger: Ledger
+    disks: Disks
+    in_sync_problem: Callable[[Entry], str]
+
+    def pack(self, backlog: Backlog) -> tuple[list[Entry], Room, str]:
+        """Take a stage out of the backlog; if it is empty, the text says why."""
+        room = Room(self.execution, self.bounds, self.caps, self._span(backlog))
+        stage = _Stage(self, backlog, room)
+        for urgency in sorted(backlog.queues):
+            stage.fill(backlog.queues[urgency])
+        stage.make_up()
+        reason = "" if stage.entries else stage.rescue()
+        backlog.compact()
+        return stage.entries, room, reason
+
+    def _span(self, backlog: Backlog) -> int:
+        stages = max(
+            -(-backlog.busiest_replicas // self.execution.max_moves_per_broker),
+            -(-backlog.replicas // self.execution.max_moves),
+            -(-backlog.bytes // self.execution.max_bytes),
+            1,
+        )
+        return max(backlog.largest_bytes, -(-backlog.busiest_bytes // stages))
+
+    def hard_problem(self, entry: Entry) -> str:
+        """Why the entry cannot go now, whatever else is in the stage, or an empty text."""
+        name = f"{entry.topic}-{entry.partition}"
+        lacking = self.disks.lacking(entry)
+        if lacking is not None:
+            free = max(0, self.disks.free(lacking))
+            return (
+                f"{name} needs {entry.size} bytes on broker {lacking}, which has {free} left"
+                " below its high-water mark"
+            )
+        if self.caps.of(entry.topic) == 0:
+            return f"{name}: the node of topic {entry.topic} is too large for any move"
+        return self.in_sync_problem(entry)
+
+    def possible(self, entry: Entry) -> bool:
+        """Whether nothing hard stands in the way; without building a sentence."""
+        return (
+            self.disks.lacking(entry) is None
+            and self.caps.of(entry.topic) > 0
+            and not self.in_sync_problem(entry)
+        )
+
+    def possible_together(self, entries: Sequence[Entry]) -> bool:
+        """Whether nothing hard stands in the way of all of them at once."""
+        copied = []
+        for entry in entries:
+            if not self.possible(entry):
+                break
+            self.disks.copy(entry)
+            copied.append(entry)
+        for entry in copied:
+            self.disks.cancel(entry)
+        return len(copied) == len(entries)
+
+
+class _Stage:
+    """One stage while it is packed."""
+
+    def __init__(self, packer: Packer, backlog: Backlog, room: Room) -> None:
+        self.entries: list[Entry] = []
+        self._packer = packer
+        self._backlog = backlog
+        self._room = room
+        self._aside: list[Item] = []
+        self._change = LAWFUL
+        self._pace = room.span_bytes / (backlog.busiest_bytes or 1)
+
+    def fill(self, queues: Mapping[Side, Queue]) -> None:
+        """Take what fits out of the queues, from the one furthest behind on."""
+        cursors = {side: Cursor(queue, _LOOK_AHEAD) for side, queue in queues.items()}
+        waiting = [(self._behind(side), side) for side in queues]
+        heapq.heapify(waiting)
+        while waiting and not self._room.full:
+            _, side = heapq.heappop(waiting)
+            if self._room.closed(side.broker, out=side.out):
+                continue
+            cursor = cursors[side]
+            left = self._room.span_bytes - self._held(side)
+            while (place := cursor.next(left)) is not None:
+                if self._try(queues[side], place):
+                    cursor.taken()
+                    heapq.heappush(waiting, (self._behind(side), side))
+                    break
+
+    def _held(self, side: Side) -> int:
+        return (self._room.bytes_out if side.out else self._room.bytes_in)[side.broker]
+
+    def _behind(self, side: Side) -> float:
+        """What the side holds, less its part of the span: the lowest is furthest behind."""
+        held = self._held(side)
+        return held - self._pace * (self._backlog.bytes_left(side) + held)
+
+    def _try(self, queue: Queue, place: int) -> bool:
+        entry = queue.entries[place]
+        assert entry is not None
+        if not self._room.fits(entry) or not self._packer.possible(entry):
+            return False
+        change = self._packer.ledger.change(entry)
+        if change > LAWFUL:
+            self._aside.append((queue, place, entry))
+            return False
+        self._join(queue, place, change)
+        return True
+
+    def _join(self, queue: Queue, place: int, change: Excesses) -> None:
+        entry = self._backlog.take(queue, place)
+        self._room.take(entry)
+        self._packer.ledger.apply(entry)
+        self._packer.disks.copy(entry)
+        if change is not LAWFUL:
+            self._change = self._change.plus(change)
+        self.entries.append(entry)
+
+    def make_up(self) -> None:
+        """Let those join that the stage makes up for by now."""
+        joined = bool(self.entries)
+        while joined:
+            joined = False
+            for item in list(self._aside):
+                queue, place, entry = item
+                change = self._packer.ledger.change(entry)
+                lawful = self._change.plus(change) <= LAWFUL
+                if lawful and self._room.fits(entry) and self._packer.possible(entry):
+                    self._join(queue, place, change)
+                    self._aside.remove(item)
+                    joined = True
+
+    def rescue(self) -> str:
+        """Find one entry, else a group, that may go; the reason if there is none."""
+        reason = ""
+        unlawful: list[Item] = []
+        for queue, place, entry in self._backlog.everything():
+            problem = self._packer.hard_problem(entry)
+            if problem:
+                reason = reason or problem
+                continue
+            change = self._packer.ledger.change(entry)
+            if change <= LAWFUL:
+                self._join(queue, place, change)
+                return ""
+            reason = reason or _unlawful(entry, change)
+            unlawful.append((queue, place, entry))
+        for queue, place, entry in self._group(unlawful):
+            self._join(queue, place, self._packer.ledger.change(entry))
+        return "" if self.entries else reason
+
+    def _group(self, candidates: Sequence[Item]) -> Sequence[Item]:
+        """The shortest lawful beginning of the candidates, without those that it can spare."""
+        total, ledger = LAWFUL, self._packer.ledger
+        group: list[Item] = []
+        for item in candidates:
+            total = total.plus(ledger.change(item[2]))
+            ledger.apply(item[2])
+            group.append(item)
+            if total <= LAWFUL:
+                break
+        for _, _, entry in group:
+            ledger.undo(entry)
+        if total > LAWFUL:
+            return ()
+        for item in list(group) if len(group) <= _PRUNE_MAX else ():
+            rest = [other for other in group if other is not item]
+            if self._total(rest) <= LAWFUL and rest:
+                group = rest
+        return group if self._packer.possible_together([entry for _, _, entry in group]) else ()
+
+    def _total(self, group: Sequence[Item]) -> Excesses:
+        """How the laws fare if the whole group goes."""
+        total, ledger = LAWFUL, self._packer.ledger
+        for _, _, entry in group:
+            total = total.plus(ledger.change(entry))
+            ledger.apply(entry)
+        for _, _, entry in group:
+            ledger.undo(entry)
+        return total
+
+
+def _unlawful(entry: Entry, change: Excesses) -> str:
+    law = next(law for law, number in zip(LAWS, change, strict=True) if number > 0)
+    return (
+        f"{entry.topic}-{entry.partition} would make the law {law} worse on its way from"
+        f" {list(entry.before)} to {list(entry.after)}"
+    )

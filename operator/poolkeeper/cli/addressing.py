@@ -14,7 +14,6 @@ from poolkeeper.model.credentials import ClientConfig
 from poolkeeper.model.specs import Desired, KafkaClusterSpec, ZooKeeperSpec
 from poolkeeper.resources import clientconfig, folders
 
-
 ANONYMOUS = ClientConfig()
 
 

@@ -9,7 +9,6 @@ import click
 from poolkeeper.cli import addressing, options, printing, quantities, reaching
 from poolkeeper.errors import InvalidInput, Problem, Refused
 from poolkeeper.model import snapshots
-from poolkeeper.model.topology import Cluster
 from poolkeeper.resources import importing
 
 
@@ -40,18 +39,16 @@ def import_(where: str | None, snapshot: Path | None, out: Path, output: str, **
             raise click.UsageError("--snapshot stands instead of a cluster: give one of both")
         files = importing.manifests_of(snapshots.read(snapshot))
     else:
-        files = importing.manifests_of(_observed(where, given))
+        target = addressing.target(options.address_of(where, **given))
+        with reaching.session(target) as session:
+            observed = reaching.observed(session, target)
+        printing.warn(observed.warnings)
+        files = importing.manifests_of(observed.cluster, target.connect, target.bootstrap)
     write(out, files)
     if output == printing.JSON:
         printing.emit_json({"files": [str(out / name) for name in sorted(files)]})
     else:
         printing.emit(f"wrote {quantities.count(len(files), 'file')} to {out}")
-
-
-def _observed(where: str | None, given: Mapping[str, Any]) -> Cluster:
-    target = addressing.target(options.address_of(where, **given))
-    with reaching.session(target) as session:
-        return reaching.observed(session, target).cluster
 
 
 def write(out: Path, files: Mapping[str, str]) -> None:

@@ -11,15 +11,17 @@ from typing import Any
 from jsonschema import ValidationError
 
 from poolkeeper.resources.places import Path
+from poolkeeper.resources.scalars import resolve
 
 _SHOWN_MAX = 60
+_LIKENESS = 0.7
 _TYPES = {
     "integer": "a whole number",
     "number": "a number",
     "string": "text",
     "boolean": "true or false",
     "array": "a list",
-    "object": "fields",
+    "object": "a mapping",
 }
 
 
@@ -47,9 +49,9 @@ def of(error: ValidationError, secret: bool = False) -> Iterator[tuple[Path, str
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """The name that was probably meant, else all there are, in parentheses."""
-    names = sorted(known)
+    names = list(known)
     lowered = {each.lower(): each for each in names}
-    near = difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=_LIKENESS)
     if near:
         return f"(did you mean {lowered[near[0]]!r}?)"
     return f"(expected one of {', '.join(names)})" if names else "(there are none)"
@@ -61,12 +63,19 @@ def shown(value: Any) -> str:
         case bool():
             return str(value).lower()
         case str() if len(value) > _SHOWN_MAX:
-            return f"{value[:_SHOWN_MAX]!r}…"
+            return f"{quoted(value[:_SHOWN_MAX])}…"
+        case str():
+            return quoted(value)
         case list():
             return "a list"
         case dict():
             return "a mapping"
     return repr(value)
+
+
+def quoted(text: str) -> str:
+    """Text in quotes, as it was written wherever that can be printed."""
+    return f"'{text}'" if text.isprintable() else repr(text)
 
 
 def expected(schema: Mapping[str, Any]) -> str:
@@ -75,8 +84,8 @@ def expected(schema: Mapping[str, Any]) -> str:
         return f"one of {', '.join(schema['enum'])}"
     kind = schema.get("type")
     noun = "a size" if isinstance(kind, list) else _TYPES.get(kind or "", "a value")
-    if kind == "object" and "required" in schema:
-        noun = f"the fields {', '.join(schema['required'])}" if schema["required"] else noun
+    if kind == "object" and schema.get("required"):
+        noun = f"a mapping with {', '.join(schema['required'])}"
     return f"{noun} such as {schema['example']}" if "example" in schema else noun
 
 
@@ -112,7 +121,11 @@ def _about_type(value: Any, came: str, schema: Mapping[str, Any]) -> str:
         return f"is empty (expected {expected(schema)})"
     number = isinstance(value, int | float)
     if schema["type"] == "string" and number:
-        return f"{came} is not text (expected quotes round it)"
+        text = schema.get("example", "1")
+        in_quotes = isinstance(resolve(text), str)
+        return (
+            f"{came} is not text (expected {expected(schema) if in_quotes else 'quotes round it'})"
+        )
     return f"is {came} (expected {expected(schema)})"
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from poolkeeper.errors import Problem
 from poolkeeper.model.specs import ResourcePoolSpec
 from poolkeeper.resources.addresses import ensemble
+from poolkeeper.resources.complaints import quoted
 from poolkeeper.resources.crosschecks import Readings
 from poolkeeper.resources.places import Path
 from poolkeeper.resources.readings import Reading
@@ -105,7 +106,10 @@ def shared_claims(readings: Readings) -> Iterator[Problem]:
             for cluster, other, holder in seen:
                 if cluster != pool.sound.cluster or not overlap(claim, other):
                     continue
-                message = f"{claim!r} overlaps {other!r} of pool {holder.name!r} ({_at(holder)})"
+                message = (
+                    f"{quoted(claim)} overlaps {quoted(other)} of pool {holder.name!r}"
+                    f" ({_at(holder)})"
+                )
                 path = ("spec", "claims", number)
                 yield pool.places.problem(path, f"{message} (expected claims apart)")
                 break

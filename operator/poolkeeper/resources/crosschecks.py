@@ -128,7 +128,9 @@ def _unknown(
     reading: Reading[Any], path: Path, name: str, known: Mapping[str, Any] | set[str]
 ) -> Problem:
     what = "cluster" if path[1] == "clusterRef" else "pool"
-    return reading.places.problem(path, f"{what} {name!r} does not exist {suggestion(name, known)}")
+    return reading.places.problem(
+        path, f"{what} {name!r} does not exist {suggestion(name, sorted(known))}"
+    )
 
 
 def _replication(
@@ -195,8 +197,8 @@ def _over(
 ) -> Iterator[Problem]:
     partitions = sum(topic.partitions or 0 for topic in topics)
     if topics_max is not None and len(topics) > topics_max:
-        message = f"{len(topics)} topics are declared (expected at most {topics_max})"
+        message = f"the Topics are {len(topics)} (expected at most {topics_max})"
         yield pool.places.problem((*path, "topics"), message)
     if partitions_max is not None and partitions > partitions_max:
-        message = f"{partitions} partitions are declared (expected at most {partitions_max})"
+        message = f"the Topics declare {partitions} (expected at most {partitions_max})"
         yield pool.places.problem((*path, "partitions"), message)

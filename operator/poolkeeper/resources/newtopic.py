@@ -36,7 +36,8 @@ def manifest(
 
     With an assignment the other two numbers may be left out; where they are said, they must agree.
     """
-    lists, problems = None, []
+    lists: tuple[Replicas, ...] | None = None
+    problems: list[str] = []
     if assignment is not None:
         lists, problems = parse_assignment(assignment)
         problems += _count_problems(lists, partitions, replication_factor)

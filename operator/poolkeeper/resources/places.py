@@ -71,10 +71,16 @@ class Findings:
     def __init__(self, places: Places) -> None:
         self.places = places
         self.problems: list[Problem] = []
+        self._dropped: list[Path] = []
+
+    def drop(self, path: Path, message: str) -> None:
+        """Note the problem of a field that is left out of everything from now on."""
+        self.problems.append(self.places.problem(path, message))
+        self._dropped.append(path)
 
     def add(self, path: Path, message: str | None) -> None:
-        """Note the problem of a field, if there is one."""
-        if message:
+        """Note the problem of a field, if there is one and it was not merely left out."""
+        if message and all(dropped[: len(path)] != path for dropped in self._dropped):
             self.problems.append(self.places.problem(path, message))
 
     def read(self, path: Path, reader: Callable[[V], T], value: V, instead: T) -> T:

@@ -21,6 +21,7 @@ from poolkeeper.model.specs import (
     ResourcePoolSpec,
     TopicDefaults,
 )
+from poolkeeper.resources.complaints import quoted
 from poolkeeper.resources.places import Findings, Path, Places
 from poolkeeper.resources.quantities import size_bytes
 from poolkeeper.resources.readings import Reading, checked_body, name_of
@@ -133,8 +134,8 @@ def _check_default_factor(
 
 def usable_text(usable: int) -> str:
     """How many brokers of a pool can take replicas, and what may be expected for it."""
-    brokers = "1 broker" if usable == 1 else f"{usable} brokers"
-    return f"on {brokers} that are not drained (expected at most {usable})"
+    brokers = "1 undrained broker" if usable == 1 else f"{usable} undrained brokers"
+    return f"on {brokers} (expected at most {usable})"
 
 
 def _drain_log_dirs(found: Sequence[Any], members: _Members) -> tuple[DrainLogDir, ...]:
@@ -203,14 +204,9 @@ def _claims(claims: Iterable[str], findings: Findings) -> tuple[str, ...]:
     for number, claim in enumerate(claims):
         path = ("spec", "claims", number)
         try:
-            pattern = re.compile(claim)
+            re.compile(claim)
         except (re.error, OverflowError, RecursionError) as error:
-            findings.add(
-                path, f"{claim!r} is no regular expression: {error} (expected such as a.*)"
-            )
-            continue
-        if pattern.fullmatch("__consumer_offsets"):
-            message = f"{claim!r} takes Kafka's internal topics too (expected such as [^_].*)"
+            message = f"{quoted(claim)} is no regular expression: {error} (expected such as a.*)"
             findings.add(path, message)
     return tuple(claims)
 

@@ -33,7 +33,7 @@ def time_zone_problem(name: str) -> str | None:
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        near = suggestion(name, available_timezones())
+        near = suggestion(name, sorted(available_timezones()))
         hint = near if near.startswith("(did") else "(expected such as UTC or Europe/Zurich)"
         return f"{name!r} is no time zone {hint}"
     return None

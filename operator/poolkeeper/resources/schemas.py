@@ -2,8 +2,8 @@
 
 The definitions in `crds/` are the one source. What the API server does with them is done here too,
 a little more strictly: a field that nobody knows is a problem (the server would drop it), and so is
-an empty one (`drain:` with nothing after it). Sizes and durations are left to `quantities`, whose
-answers are better than a pattern's.
+an empty one (`drain:` with nothing after it). Sizes, durations and topic names are left to those who
+know better than a pattern what is wrong with them.
 
 So that one problem does not hide others, what is wrong is taken out of the body, and what remains
 is read on if it still makes a resource.
@@ -28,6 +28,9 @@ GROUP = "poolkeeper.dev"
 VERSION = "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
 
+TOPIC_PATTERN = "^[a-zA-Z0-9._-]+$"
+
+_JUDGED_ELSEWHERE = (DURATION_PATTERN, TOPIC_PATTERN)
 _FILES = ("kafkaclusters", "resourcepools", "topics")
 _SERVER_FIELDS = (
     "annotations", "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp",
@@ -94,7 +97,7 @@ def held_against(
     # Of several missing fields each error tells all of them.
     told = dict.fromkeys(told for error in errors for told in complaints.of(error, secret))
     for path, message in told:
-        findings.add(path, message)
+        findings.drop(path, message)
         wrong.append(path)
     remainder = _without(body, wrong)
     return remainder if validator.is_valid(remainder) else None
@@ -133,9 +136,12 @@ def prepared(schema: Mapping[str, Any]) -> dict[str, Any]:
     if schema.get("x-kubernetes-int-or-string"):
         return {**plain, "type": ["integer", "string"]}
     pattern = schema.get("pattern")
-    if pattern == DURATION_PATTERN:
-        plain.pop("minLength", None)
-    elif pattern:
+    if pattern in _JUDGED_ELSEWHERE:
+        return {
+            "type": plain["type"],
+            **{k: plain[k] for k in ("default", "example") if k in plain},
+        }
+    if pattern:
         # Python's $ also matches before a line break at the end.
         plain["pattern"] = pattern.removesuffix("$") + r"\Z" if pattern[-1] == "$" else pattern
     if schema.get("x-kubernetes-list-type") == "set":

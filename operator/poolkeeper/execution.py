@@ -309,8 +309,8 @@ def _watch(
     step = {TopicPartition(plan.moves[m].topic, plan.moves[m].partition) for m, _ in run.step}
     for (m, _), p in zip(run.step, progress, strict=True):
         means.memory.see(plan, m, p, cluster)
-    flying = sum(p.state in _FLYING for p in progress)
-    waits = [f"{flying} of {len(run.step)} partitions of stage {run.stage} in flight"]
+    arrived = sum(p.at >= index for (_, index), p in zip(run.step, progress, strict=True))
+    waits = [f"stage {run.stage}: {arrived} of {len(run.step)} partitions arrived"]
     waits.extend(gates.controller(cluster))
     waits.extend(gates.foreign(cluster, step))
     age_ms = means.now_ms() - run.requested_ms

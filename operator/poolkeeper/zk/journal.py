@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from threading import Event
 
-from poolkeeper.errors import Fenced, HolderActive, Stale
+from poolkeeper.errors import Fenced, HolderActive, Stale, Unavailable
 from poolkeeper.model.records import BrokerRecord, Records, TopicRecord
 from poolkeeper.model.specs import DeletionPolicy
 from poolkeeper.zk import runs, znodes
@@ -167,8 +167,12 @@ def held(session: Session, what: str, now_ms: int, *, patience_s: float) -> Iter
     version = _take(session, holder, patience_s)
     try:
         yield Journal(session, version)
-    finally:
+    except Unavailable:
+        raise  # nobody to tell; the holder's node ends with the session
+    except BaseException:
         _let_go(session)
+        raise
+    _let_go(session)
 
 
 def _take(session: Session, holder: Holder, patience_s: float) -> int:

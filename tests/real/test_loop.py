@@ -1,0 +1,135 @@
+"""The loop that keeps a cluster as declared: modes, approvals, edits, ZooKeeper going away."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from threading import Thread
+
+from conditions import until
+from poolkeeper import loops
+from poolkeeper.loops import Access, Kept
+from poolkeeper.model.outcomes import Outcome, State
+from poolkeeper.model.specs import (
+    Approval,
+    ApprovalPolicy,
+    Desired,
+    Execution,
+    KafkaClusterSpec,
+    Mode,
+    ResourcePoolSpec,
+    Throttle,
+    ThrottleMode,
+    TopicSpec,
+    ZooKeeperSpec,
+)
+from poolkeeper.sandbox import Sandbox
+from poolkeeper.zk import journal, observe
+from poolkeeper.zk.session import Session
+
+AUTO = Approval(ApprovalPolicy.AUTO)
+NO_THROTTLE = Execution(throttle=Throttle(ThrottleMode.NONE))
+
+
+class Loop:
+    """A kept cluster: `desired` may be replaced while it runs; `outcomes` is what it reported."""
+
+    def __init__(self, sandbox: Sandbox, desired: Desired) -> None:
+        self.desired = desired
+        self.outcomes: list[Outcome] = []
+        access = Access(lambda: Session.open(sandbox.connect, timeout_s=4))
+        self.kept = Kept(access, lambda: self.desired, self.outcomes.append)
+        self.thread = Thread(target=loops.keep, args=(self.kept,))
+
+    def declare(self, desired: Desired) -> None:
+        self.desired = desired
+        self.outcomes.clear()
+        self.kept.wake.set()
+
+    def waits(self, part: str) -> bool:
+        return any(part in wait for outcome in list(self.outcomes) for wait in outcome.waits)
+
+    def converged(self) -> bool:
+        return any(outcome.state is State.CONVERGED for outcome in list(self.outcomes))
+
+
+@contextmanager
+def kept(sandbox: Sandbox, desired: Desired) -> Iterator[Loop]:
+    loop = Loop(sandbox, desired)
+    loop.thread.start()
+    try:
+        yield loop
+    finally:
+        loop.kept.end()
+        loop.thread.join(30)
+    assert not loop.thread.is_alive()
+
+
+def declared(topic: str, mode: Mode, approval: Approval = AUTO, brokers=(1, 2)) -> Desired:
+    cluster = KafkaClusterSpec(
+        "c", ZooKeeperSpec("unused"), mode=mode, approval=approval, execution=NO_THROTTLE
+    )
+    spec = TopicSpec(topic, "d", topic, "p", partitions=2, replication_factor=2)
+    return Desired(cluster, (ResourcePoolSpec("p", "c", brokers),), (spec,))
+
+
+def replicas(sandbox: Sandbox, topic: str) -> set[int]:
+    with Session.open(sandbox.connect) as session:
+        cluster = observe.cluster(session, "c", topics=(topic,)).cluster
+    partitions = cluster.topics[topic].partitions if topic in cluster.topics else ()
+    return {broker for partition in partitions for broker in partition.replicas}
+
+
+def test_plan_only_writes_nothing_and_says_what_it_would_do(fresh_kafka):
+    sandbox = fresh_kafka(brokers=3)
+    with kept(sandbox, declared("t", Mode.PLAN_ONLY)) as loop:
+        until(lambda: loop.waits("the mode is PlanOnly"), "the plan is reported")
+        assert [step.topic for step in loop.outcomes[0].plan.steps] == ["t"]
+        with Session.open(sandbox.connect) as session:
+            assert not session.exists("/poolkeeper")
+            assert not session.exists("/brokers/topics/t")
+
+        # … and the same loop, allowed to, does it.
+        loop.declare(declared("t", Mode.APPLY))
+        until(loop.converged, "the topic is created")
+        assert replicas(sandbox, "t") == {1, 2}
+
+        # An edited pool is followed; stopped by a person, the same plan is not begun again.
+        loop.declare(declared("t", Mode.APPLY, brokers=(2, 3)))
+        until(loop.converged, "the topic moved")
+        assert replicas(sandbox, "t") == {2, 3}
+
+        # Paused, nothing starts.
+        loop.declare(declared("t", Mode.PAUSED, brokers=(1, 3)))
+        until(lambda: loop.waits("the cluster is paused"), "it says that it is paused")
+        assert replicas(sandbox, "t") == {2, 3}
+
+        # Moves wait for approval by hash; one handed over on the command line is as good.
+        loop.declare(declared("t", Mode.APPLY, Approval(), brokers=(1, 3)))
+        until(lambda: loop.waits("waits for approval of sha256:"), "it asks for approval")
+        plan = loop.outcomes[-1].plan
+        assert replicas(sandbox, "t") == {2, 3}
+        with Session.open(sandbox.connect) as session:
+            journal.hand_over_approval(session, plan.hash)
+        until(loop.converged, "the approved plan is executed")
+        assert replicas(sandbox, "t") == {1, 3}
+
+        # ZooKeeper goes away and comes back.
+        sandbox.kill_zookeeper()
+        loop.outcomes.clear()
+        loop.kept.wake.set()
+        until(lambda: loop.waits("ZooKeeper"), "it says so", 60)
+        sandbox.start_zookeeper()
+        loop.declare(declared("t", Mode.APPLY, brokers=(1, 2)))
+        until(loop.converged, "it goes on", 90)
+        assert replicas(sandbox, "t") == {1, 2}
+
+
+def test_an_approval_for_another_plan_approves_nothing(kafka, topic_name):
+    sandbox = kafka()
+    moved = declared(topic_name, Mode.APPLY, AUTO)
+    with kept(sandbox, moved) as loop:
+        until(loop.converged, "the topic is created")
+        other = Approval(ApprovalPolicy.MANUAL, ("sha256:unknown",))
+        loop.declare(replace(declared(topic_name, Mode.APPLY, other, brokers=(2, 3))))
+        until(lambda: loop.waits("waits for approval of sha256:"), "it asks for approval")
+        assert replicas(sandbox, topic_name) == {1, 2}

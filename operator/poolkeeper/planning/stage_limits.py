@@ -130,9 +130,9 @@ class Room:
         """Whether the cluster's limit of replicas in flight is reached."""
         return self._replicas >= self._execution.max_moves
 
-    def closed(self, broker: int, *, out: bool) -> bool:
-        """Whether that broker can take in, or give out, nothing more."""
-        return (self._out if out else self._in)[broker] >= self._execution.max_moves_per_broker
+    def replicas(self, broker: int, *, out: bool) -> int:
+        """How many replicas that broker takes in, or gives out."""
+        return (self._out if out else self._in)[broker]
 
     def fits(self, entry: Entry) -> bool:
         """Whether the entry may join; into an empty stage anything may."""

@@ -1,10 +1,11 @@
 """Packing one stage: the largest lawful slice of the backlog that fits, urgent entries first.
 
-1. *Span*: with K the fewest stages that the counts and bytes left allow, the busiest broker's
-   bytes left, divided by K, or the largest single entry if that is more. No broker exceeds it in
-   this stage, so that none is waited for longer than the busiest.
-2. Per urgency, the queue whose broker is furthest behind its part of the span goes next: its
-   largest entry that fits, else its smallest.
+1. *Pace*: let K be the fewest stages that counts and bytes allow for what is left. The span of this
+   stage is the busiest broker's bytes left, divided by K, or the largest single entry if that is
+   more. No broker exceeds it, so that none is waited for longer than the busiest.
+2. Per urgency, the queue whose broker is furthest behind its part of the span goes next. It gives
+   its largest entry; then, as bytes and replicas should last equally long, the largest up to twice
+   the bytes per replica that are left for this stage; else its smallest.
 3. An entry that by itself would make a law worse is put aside, and joins at the end if what has
    joined meanwhile makes up for it (a broker's cap has room again, say).
 4. If nothing joined, every single entry is tried, looking for one that may go alone; then what was
@@ -53,8 +54,10 @@ class Packer:
 
     def pack(self, backlog: Backlog) -> tuple[list[Entry], Room, str]:
         """Take a stage out of the backlog; if it is empty, the text says why."""
-        room = Room(self.execution, self.bounds, self.caps, self._span(backlog))
-        stage = _Stage(self, backlog, room)
+        stages = self._stages_left(backlog)
+        span = max(backlog.largest_bytes, -(-backlog.busiest_bytes // stages))
+        room = Room(self.execution, self.bounds, self.caps, span)
+        stage = _Stage(self, backlog, room, -(-backlog.busiest_replicas // stages))
         for urgency in sorted(backlog.queues):
             stage.fill(backlog.queues[urgency])
         stage.make_up()
@@ -62,14 +65,14 @@ class Packer:
         backlog.compact()
         return stage.entries, room, reason
 
-    def _span(self, backlog: Backlog) -> int:
-        stages = max(
+    def _stages_left(self, backlog: Backlog) -> int:
+        """The fewest stages that the limits allow for the backlog."""
+        return max(
             -(-backlog.busiest_replicas // self.execution.max_moves_per_broker),
             -(-backlog.replicas // self.execution.max_moves),
             -(-backlog.bytes // self.execution.max_bytes),
             1,
         )
-        return max(backlog.largest_bytes, -(-backlog.busiest_bytes // stages))
 
     def hard_problem(self, entry: Entry) -> str:
         """Why the entry cannot go now, whatever else is in the stage, or an empty text."""
@@ -107,15 +110,16 @@ class Packer:
 
 
 class _Stage:
-    """One stage while it is packed."""
+    """One stage while it is packed; `replicas` is the busiest broker's part of them."""
 
-    def __init__(self, packer: Packer, backlog: Backlog, room: Room) -> None:
+    def __init__(self, packer: Packer, backlog: Backlog, room: Room, replicas: int) -> None:
         self.entries: list[Entry] = []
         self._packer = packer
         self._backlog = backlog
         self._room = room
         self._aside: list[Item] = []
         self._change = LAWFUL
+        self._replicas = replicas
         self._pace = room.span_bytes / (backlog.busiest_bytes or 1)
 
     def fill(self, queues: Mapping[Side, Queue]) -> None:
@@ -123,17 +127,25 @@ class _Stage:
         cursors = {side: Cursor(queue, _LOOK_AHEAD) for side, queue in queues.items()}
         waiting = [(self._behind(side), side) for side in queues]
         heapq.heapify(waiting)
+        limit = self._packer.execution.max_moves_per_broker
         while waiting and not self._room.full:
             _, side = heapq.heappop(waiting)
-            if self._room.closed(side.broker, out=side.out):
+            if self._room.replicas(side.broker, out=side.out) >= limit:
                 continue
             cursor = cursors[side]
-            left = self._room.span_bytes - self._held(side)
-            while (place := cursor.next(left)) is not None:
+            while (place := cursor.next(self._wanted_bytes(side))) is not None:
                 if self._try(queues[side], place):
                     cursor.taken()
                     heapq.heappush(waiting, (self._behind(side), side))
                     break
+
+    def _wanted_bytes(self, side: Side) -> int:
+        """How large the side's next entry may be."""
+        left = self._room.span_bytes - self._held(side)
+        used = self._room.replicas(side.broker, out=side.out)
+        if not used or used >= self._replicas:
+            return left
+        return 2 * left // (self._replicas - used)
 
     def _held(self, side: Side) -> int:
         return (self._room.bytes_out if side.out else self._room.bytes_in)[side.broker]

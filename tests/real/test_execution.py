@@ -6,80 +6,30 @@ Plans are made by hand here: what is tested is that they are executed, not that 
 import json
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
 from kazoo.client import KazooClient
 
 from poolkeeper.errors import HolderActive, StalePlan
-from poolkeeper.loops import Access, drive
+from poolkeeper.loops import drive
 from poolkeeper.model.outcomes import Outcome, State
-from poolkeeper.model.plans import AddPartitions, CreateTopic, Move, Plan, SetConfig
-from poolkeeper.model.specs import (
-    Desired,
-    Execution,
-    KafkaClusterSpec,
-    ResourcePoolSpec,
-    Throttle,
-    ThrottleMode,
-    TopicSpec,
-    ZooKeeperSpec,
-)
-from poolkeeper.planning import documents
+from poolkeeper.model.plans import AddPartitions, CreateTopic, SetConfig
+from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
 from poolkeeper.sandbox import Sandbox
-from poolkeeper.zk import journal, observe
-from poolkeeper.zk.session import Session
-
-MIB = 1024 * 1024
-NO_THROTTLE = Execution(throttle=Throttle(ThrottleMode.NONE))
-
-
-def access(sandbox: Sandbox) -> Access:
-    return Access(lambda: Session.open(sandbox.connect, timeout_s=6))
-
-
-def desired(*topics: str, execution: Execution = NO_THROTTLE, **said: object) -> Desired:
-    cluster = KafkaClusterSpec("c", ZooKeeperSpec("unused"), execution=execution)
-    pool = ResourcePoolSpec("p", "c", (1, 2, 3))
-    specs = tuple(TopicSpec(name, "default", name, "p", **said) for name in sorted(topics))
-    return Desired(cluster, (pool,), specs)
-
-
-def plan_of(wanted: Desired, sandbox: Sandbox, steps=(), moves: Sequence[Move] = ()) -> Plan:
-    with access(sandbox).session() as session:
-        cluster_id = observe.cluster(session, "c", topics=()).cluster.id
-    return Plan(
-        "c",
-        documents.plan_hash(moves, steps),
-        documents.fingerprint(wanted, cluster_id, frozenset()),
-        tuple(steps),
-        tuple(moves),
-    )
-
-
-def seen(sandbox: Sandbox, *topics: str):
-    with access(sandbox).session() as session:
-        return observe.cluster(session, "c", topics=topics).cluster
-
-
-def create(sandbox: Sandbox, name: str, *replicas: tuple[int, ...]) -> None:
-    wanted = desired(name)
-    step = CreateTopic(name, "p", replicas)
-    assert drive(access(sandbox), wanted, plan_of(wanted, sandbox, [step]), ignore).state is (
-        State.CONVERGED
-    )
-
-
-def ignore(_: Outcome) -> None:
-    pass
-
-
-def move(sandbox: Sandbox, topic: str, partition: int, *path: tuple[int, ...]) -> Move:
-    return Move(topic, seen(sandbox, topic).topics[topic].topic_id, partition, path, MIB, "test")
-
-
-def assignment(sandbox: Sandbox, topic: str) -> list[tuple[int, ...]]:
-    return [p.replicas for p in seen(sandbox, topic).topics[topic].partitions]
+from poolkeeper.zk import journal
+from real.support import (
+    MIB,
+    access,
+    assignment,
+    create,
+    desired,
+    ignore,
+    kazoo,
+    move,
+    plan_of,
+    seen,
+)
 
 
 @pytest.fixture
@@ -198,7 +148,7 @@ def test_configs_are_set_and_unset_and_others_stay(kafka, topic_name):
     wanted = desired(topic_name, config=declared)
     create_it = CreateTopic(topic_name, "p", ((1,),), declared)
     drive(access(sandbox), wanted, plan_of(wanted, sandbox, [create_it]), ignore)
-    with KazooSession(sandbox) as zookeeper:
+    with kazoo(sandbox.connect) as zookeeper:
         foreign = {"version": 1, "config": {**declared, "flush.ms": "5"}}
         zookeeper.set(f"/config/topics/{topic_name}", json.dumps(foreign).encode())
     wanted = desired(topic_name, config={"retention.ms": "200000"})
@@ -320,26 +270,13 @@ def test_a_topic_deleted_in_the_middle_of_a_run_is_left_alone(kafka, topic_name)
 
     def delete_other(outcome: Outcome) -> None:
         if any("stage 1 requested" in sentence for sentence in outcome.did):
-            with KazooSession(sandbox) as zookeeper:
+            with kazoo(sandbox.connect) as zookeeper:
                 zookeeper.create(f"/admin/delete_topics/{other}")
                 _await(lambda: not zookeeper.exists(f"/brokers/topics/{other}"))
 
     assert drive(access(sandbox), wanted, plan, delete_other).state is State.CONVERGED
     assert assignment(sandbox, topic_name) == [(3, 2)]
     assert other not in seen(sandbox, other).topics
-
-
-class KazooSession:
-    def __init__(self, sandbox: Sandbox) -> None:
-        self.client = KazooClient(sandbox.connect)
-
-    def __enter__(self) -> KazooClient:
-        self.client.start(timeout=30)
-        return self.client
-
-    def __exit__(self, *exc: object) -> None:
-        self.client.stop()
-        self.client.close()
 
 
 def _await(condition: Callable[[], object], deadline_s: float = 30) -> None:

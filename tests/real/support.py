@@ -1,0 +1,154 @@
+"""What the tests of the execution share: plans made by hand, and a cluster as it is and as it was.
+
+`history` reads ZooKeeper's transaction log with paths as the cluster sees them, without its chroot.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from kazoo.client import KazooClient
+
+from poolkeeper.brokers.protocol import Brokers
+from poolkeeper.loops import Access, drive
+from poolkeeper.model.outcomes import Outcome, State
+from poolkeeper.model.plans import CreateTopic, Move, Plan, Step
+from poolkeeper.model.specs import (
+    Desired,
+    Execution,
+    KafkaClusterSpec,
+    ResourcePoolSpec,
+    Throttle,
+    ThrottleMode,
+    TopicSpec,
+    ZooKeeperSpec,
+)
+from poolkeeper.model.topology import Cluster
+from poolkeeper.planning import documents
+from poolkeeper.sandbox import Sandbox, txnlog
+from poolkeeper.zk import observe
+from poolkeeper.zk.session import Session
+
+MIB = 1024 * 1024
+NO_THROTTLE = Execution(throttle=Throttle(ThrottleMode.NONE))
+REQUEST = "/admin/reassign_partitions"
+RUN = "/poolkeeper/run"
+
+
+def access(sandbox: Sandbox) -> Access:
+    return Access(lambda: Session.open(sandbox.connect, timeout_s=6))
+
+
+def asking_brokers(sandbox: Sandbox) -> Access:
+    """Brokers tell when a throttle is in force; without them a run waits for it."""
+    return replace(access(sandbox), brokers=lambda: Brokers.open(sandbox.bootstrap.split(",")))
+
+
+def ignore(_: Outcome) -> None:
+    pass
+
+
+def desired(
+    *topics: str,
+    execution: Execution = NO_THROTTLE,
+    brokers: tuple[int, ...] = (1, 2, 3),
+    **said: object,
+) -> Desired:
+    cluster = KafkaClusterSpec("c", ZooKeeperSpec("unused"), execution=execution)
+    pool = ResourcePoolSpec("p", "c", brokers)
+    specs = tuple(TopicSpec(name, "default", name, "p", **said) for name in sorted(topics))
+    return Desired(cluster, (pool,), specs)
+
+
+def plan_of(
+    wanted: Desired, sandbox: Sandbox, steps: Sequence[Step] = (), moves: Sequence[Move] = ()
+) -> Plan:
+    with access(sandbox).session() as session:
+        cluster_id = observe.cluster(session, "c", topics=()).cluster.id
+    return Plan(
+        "c",
+        documents.plan_hash(moves, steps),
+        documents.fingerprint(wanted, cluster_id, frozenset()),
+        tuple(steps),
+        tuple(moves),
+    )
+
+
+def seen(sandbox: Sandbox, *topics: str) -> Cluster:
+    with access(sandbox).session() as session:
+        return observe.cluster(session, "c", topics=topics).cluster
+
+
+def create(sandbox: Sandbox, name: str, *replicas: tuple[int, ...]) -> None:
+    wanted = desired(name, brokers=tuple(seen(sandbox).brokers))
+    step = CreateTopic(name, "p", replicas)
+    outcome = drive(access(sandbox), wanted, plan_of(wanted, sandbox, [step]), ignore)
+    assert outcome.state is State.CONVERGED
+
+
+def move(sandbox: Sandbox, topic: str, partition: int, *path: tuple[int, ...]) -> Move:
+    return Move(topic, seen(sandbox, topic).topics[topic].topic_id, partition, path, MIB, "test")
+
+
+def assignment(sandbox: Sandbox, topic: str) -> list[tuple[int, ...]]:
+    return [p.replicas for p in seen(sandbox, topic).topics[topic].partitions]
+
+
+@contextmanager
+def kazoo(connect: str) -> Iterator[KazooClient]:
+    client = KazooClient(connect)
+    client.start(timeout=30)
+    try:
+        yield client
+    finally:
+        client.stop()
+        client.close()
+
+
+@dataclass(frozen=True)
+class Change:
+    """One node's change; `with_` are the (kind, path) pairs of its whole transaction."""
+
+    zxid: int
+    time_ms: int
+    session: int
+    kind: str
+    path: str
+    data: bytes | None
+    with_: tuple[tuple[str, str], ...]
+
+    @property
+    def body(self) -> object:
+        return json.loads(self.data) if self.data else None
+
+
+def last_zxid(sandbox: Sandbox) -> int:
+    return txnlog.read_folder(sandbox.transaction_log())[-1].zxid
+
+
+def history(sandbox: Sandbox, after_zxid: int = 0) -> tuple[Change, ...]:
+    """All changes in the cluster's chroot, in order; kinds are CREATE, SET and DELETE."""
+    chroot = sandbox.state.chroot
+    return tuple(
+        Change(
+            transaction.zxid,
+            transaction.time_ms,
+            transaction.session,
+            _kind(operation),
+            operation.path.removeprefix(chroot),
+            operation.data,
+            tuple((_kind(o), o.path.removeprefix(chroot)) for o in transaction.operations),
+        )
+        for transaction in txnlog.read_folder(sandbox.transaction_log(), after_zxid)
+        for operation in transaction.changes
+        if operation.path.startswith(f"{chroot}/")
+    )
+
+
+def of_path(changes: Iterable[Change], path: str) -> tuple[Change, ...]:
+    return tuple(change for change in changes if change.path == path)
+
+
+def _kind(operation: txnlog.Operation) -> str:
+    return "CREATE" if operation.kind.creates else operation.kind.name

@@ -26,21 +26,23 @@ class Enriched:
 
 
 def enriched(cluster: Cluster, brokers: Brokers, deadline_s: float) -> Enriched:
-    """Ask all live brokers within `deadline_s` for sizes, and for versions if none is known."""
+    """Ask all live brokers within `deadline_s` for sizes and versions.
+
+    What brokers say of their version counts more than what their znodes look like.
+    """
     deadline = time.monotonic() + deadline_s
     sizes = brokers.sizes(cluster.brokers, deadline_s)
     warnings = [
         f"broker {broker} does not tell sizes: {why}" for broker, why in sizes.failures.items()
     ]
     warnings += _offline(sizes)
-    version = cluster.kafka_version
-    if version is None:
-        reachable = [broker for broker in cluster.brokers if broker not in sizes.failures]
-        asked = reachable or list(cluster.brokers)
-        versions = brokers.versions(asked, max(1.0, deadline - time.monotonic()))
-        version = versions.lowest
-        if len(set(versions.releases.values())) > 1:
-            warnings.append(f"brokers run different versions; the lowest, {version}, counts")
+    reachable = [broker for broker in cluster.brokers if broker not in sizes.failures]
+    # A broker that is too old to tell sizes still tells its version.
+    asked = reachable or list(cluster.brokers)
+    versions = brokers.versions(asked, max(1.0, deadline - time.monotonic()))
+    version = versions.lowest or cluster.kafka_version
+    if len(set(versions.releases.values())) > 1:
+        warnings.append(f"brokers run different versions; the lowest, {version}, counts")
     return Enriched(
         with_sizes(replace(cluster, kafka_version=version), sizes), sizes, tuple(warnings)
     )

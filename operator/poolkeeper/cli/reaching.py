@@ -9,8 +9,9 @@ from poolkeeper.brokers.protocol import Brokers
 from poolkeeper.cli import settings
 from poolkeeper.cli.addressing import Target
 from poolkeeper.errors import Unavailable
+from poolkeeper.model.credentials import ZooKeeperCredentials
 from poolkeeper.model.topology import Cluster
-from poolkeeper.zk import observe
+from poolkeeper.zk import auth, observe
 from poolkeeper.zk.session import Session
 
 
@@ -26,10 +27,16 @@ def opened(target: Target) -> Session:
     """Open ZooKeeper; raises Unavailable within the timeout."""
     return Session.open(
         target.connect,
-        credentials=target.client.zookeeper,
+        credentials=_identity(target.client.zookeeper),
         tls=target.client.zookeeper_tls,
         deadline_s=target.timeout_s,
     )
+
+
+def _identity(user: ZooKeeperCredentials | None) -> auth.ZooKeeperCredentials | None:
+    if user is None:
+        return None
+    return auth.ZooKeeperCredentials(user.username, user.password, auth.Scheme(user.scheme.value))
 
 
 @contextmanager
@@ -74,16 +81,16 @@ class Enriching:
     def __call__(self, cluster: Cluster) -> Cluster:
         """Return the cluster with all that could be learnt."""
         target = self._target
+        if target.bootstrap:
+            found = enrich.if_reachable(
+                cluster,
+                target.bootstrap,
+                target.client.brokers,
+                target.client.brokers_tls,
+                settings.SIZES_DEADLINE_S,
+            )
+            self.warnings = found.warnings
+            cluster = found.cluster
         if target.kafka_version is not None:
             cluster = replace(cluster, kafka_version=target.kafka_version)
-        if not target.bootstrap:
-            return cluster
-        found = enrich.if_reachable(
-            cluster,
-            target.bootstrap,
-            target.client.brokers,
-            target.client.brokers_tls,
-            settings.SIZES_DEADLINE_S,
-        )
-        self.warnings = found.warnings
-        return found.cluster
+        return cluster

@@ -1,5 +1,6 @@
 """Writing files that people asked for; a file that cannot be written is their problem to mend."""
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -13,5 +14,6 @@ def text(file: Path, body: str) -> None:
         work.write_text(body, encoding="utf-8")
         work.replace(file)
     except OSError as error:
-        work.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            work.unlink()
         raise Refused(f"{file}: cannot be written ({error.strerror})") from error

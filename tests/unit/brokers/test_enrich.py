@@ -25,10 +25,13 @@ def cluster(brokers=(1, 2), version=None, **partition):
     )
 
 
+NO_VERSIONS = Versions({}, {})
+
+
 class Answers:
     """Stands where brokers would: gives what it was made with."""
 
-    def __init__(self, sizes, versions=None):
+    def __init__(self, sizes, versions=NO_VERSIONS):
         self._sizes = sizes
         self._versions = versions
 
@@ -36,7 +39,6 @@ class Answers:
         return self._sizes
 
     def versions(self, brokers, deadline_s):
-        assert self._versions is not None, "the version was known"
         return self._versions
 
 
@@ -68,6 +70,17 @@ def test_silent_brokers_and_offline_directories_are_warnings():
         "broker 2 does not tell sizes: no answer in time",
         "broker 1: log directory /d1 is offline (error 57)",
     )
+
+
+def test_what_brokers_say_of_their_version_counts_more_than_what_znodes_look_like():
+    answers = Answers(Sizes({1: LOGS, 2: LARGER}), Versions({1: "2.8", 2: "2.8"}, {}))
+    found = enrich.enriched(cluster(version="2.8 to 3.3"), answers, deadline_s=1)
+    assert (found.cluster.kafka_version, found.warnings) == ("2.8", ())
+
+
+def test_a_version_that_brokers_do_not_tell_stays_as_it_was():
+    found = enrich.enriched(cluster(version="0.10.1 to 0.11.0"), Answers(Sizes({1: LOGS})), 1)
+    assert found.cluster.kafka_version == "0.10.1 to 0.11.0"
 
 
 def test_the_lowest_version_counts_and_the_mixture_is_said():

@@ -1,0 +1,310 @@
+"""Whole outputs of the commands that connect to nothing."""
+
+import json
+import stat
+
+import pytest
+
+from poolkeeper.cli import main
+
+CLUSTER = """\
+apiVersion: poolkeeper.dev/v1alpha1
+kind: KafkaCluster
+metadata: {name: main}
+spec:
+  zookeeper: {connect: "127.0.0.1:1/kafka"}
+  kafkaVersion: "2.8"
+"""
+POOLS = """\
+apiVersion: poolkeeper.dev/v1alpha1
+kind: ResourcePool
+metadata: {name: fast}
+spec:
+  clusterRef: {name: main}
+  brokers: {ids: [1, 2]}
+---
+apiVersion: poolkeeper.dev/v1alpha1
+kind: ResourcePool
+metadata: {name: slow}
+spec:
+  clusterRef: {name: main}
+  brokers: {ids: [3, 4]}
+"""
+TOPIC = """\
+apiVersion: poolkeeper.dev/v1alpha1
+kind: Topic
+metadata: {name: t, namespace: shop}
+spec:
+  poolRef: {name: slow}
+  partitions: 1
+  replicationFactor: 2
+"""
+SNAPSHOT = {
+    "version": 1,
+    "cluster": {"name": "main", "id": "abc", "kafkaVersion": "2.8", "controller": 1},
+    "brokers": [{"id": n, "rack": None} for n in (1, 2, 3, 4)],
+    "topics": [
+        {
+            "name": "t",
+            "config": {"retention.ms": "1000"},
+            "partitions": [
+                {
+                    "partition": 0,
+                    "replicas": [1, 2],
+                    "leader": 1,
+                    "isr": [1, 2],
+                    "bytes": 1048576,
+                }
+            ],
+        }
+    ],
+}
+
+
+@pytest.fixture
+def manifests(tmp_path):
+    folder = tmp_path / "manifests"
+    folder.mkdir()
+    for name, text in (("cluster", CLUSTER), ("pools", POOLS), ("topics", TOPIC)):
+        (folder / f"{name}.yaml").write_text(text)
+    return folder
+
+
+@pytest.fixture
+def snapshot(tmp_path):
+    for broker in SNAPSHOT["brokers"]:
+        broker.pop("rack", None)
+    file = tmp_path / "snapshot.json"
+    file.write_text(json.dumps(SNAPSHOT))
+    return file
+
+
+@pytest.fixture
+def run(capsys):
+    def call(*words):
+        code = main.main([str(word) for word in words])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+def test_validate_counts_what_it_found(run, manifests):
+    assert run("validate", "-f", manifests) == (
+        0,
+        "valid: 1 KafkaCluster, 2 ResourcePools, 1 Topic\n",
+        "",
+    )
+
+
+def test_validate_as_data(run, manifests):
+    (manifests / "other.yaml").write_text("apiVersion: v1\nkind: ConfigMap\n")
+    code, out, err = run("validate", "-f", manifests, "--output", "json")
+    assert (code, err) == (0, "")
+    assert json.loads(out) == {
+        "errors": [],
+        "documents": {"KafkaCluster": 1, "ResourcePool": 2, "Topic": 1},
+        "ignored": 1,
+    }
+
+
+def test_validate_names_all_problems_with_file_line_and_field(run, manifests):
+    file = manifests / "topics.yaml"
+    file.write_text(TOPIC.replace("slow", "nowhere").replace("partitions: 1", "partitions: many"))
+    code, out, err = run("validate", "-f", manifests, "--output", "json")
+    found = json.loads(out)["errors"]
+    assert code == 1
+    assert [(e["file"], e["line"], e["field"]) for e in found] == [
+        (str(file), 5, "spec.poolRef.name"),
+        (str(file), 6, "spec.partitions"),
+    ]
+    assert err.splitlines() == [
+        f"{e['file']}:{e['line']}: {e['field']}: {e['message']}" for e in found
+    ]
+
+
+@pytest.mark.parametrize("command", ["validate", "plan", "apply", "run"])
+def test_manifests_are_required(run, command):
+    code, out, err = run(command)
+    assert (code, out) == (1, "")
+    assert err == (
+        f"poolkeeper {command}: Missing option '-f' / '--filename'. "
+        f"(see poolkeeper {command} --help)\n"
+    )
+
+
+@pytest.mark.parametrize("command", ["status", "stop", "snapshot --out x.json", "import --out x"])
+def test_a_cluster_is_required(run, command):
+    name = command.partition(" ")[0]
+    assert run(*command.split()) == (
+        1,
+        "",
+        f"poolkeeper {name}: no cluster is given: -f DIR [--cluster NAME], or --zookeeper "
+        f"(see poolkeeper {name} --help)\n",
+    )
+
+
+@pytest.mark.parametrize("command", ["plan", "status", "stop", "apply"])
+def test_a_zookeeper_that_is_absent_is_exit_code_3(run, manifests, command):
+    code, out, err = run(command, "-f", manifests, "--timeout", "0.5")
+    assert (code, out) == (3, "")
+    assert len(err.splitlines()) == 1
+    assert "127.0.0.1:1" in err
+
+
+def test_a_plan_for_a_snapshot_moves_the_topic_into_its_pool(run, manifests, snapshot):
+    code, out, err = run("plan", "-f", manifests, "--snapshot", snapshot, "--output", "json")
+    assert (code, err) == (2, "")
+    [move] = json.loads(out)["moves"]
+    assert (move["topic"], move["from"], sorted(move["to"])) == ("t", [1, 2], [3, 4])
+    assert move["bytes"] == 2 * 1048576
+
+
+def test_a_plan_for_kafkas_own_tool(run, manifests, snapshot):
+    code, out, _ = run("plan", "-f", manifests, "--snapshot", snapshot, "--output", "reassign-json")
+    [line] = out.splitlines()
+    [entry] = json.loads(line)["partitions"]
+    assert code == 2
+    assert (entry["topic"], entry["partition"], sorted(entry["replicas"])) == ("t", 0, [3, 4])
+
+
+def test_a_plan_is_written_as_it_is_shown(run, manifests, snapshot, tmp_path):
+    file = tmp_path / "plan.json"
+    words = ("plan", "-f", manifests, "--snapshot", snapshot, "--out", file)
+    _, shown, _ = run(*words, "--output", "json")
+    assert json.loads(file.read_text()) == json.loads(shown)
+    _, text, _ = run(*words)
+    assert json.loads(shown)["hash"] in text
+
+
+def test_nothing_to_change_is_exit_code_0(run, manifests, snapshot):
+    (manifests / "topics.yaml").unlink()
+    code, out, _ = run("plan", "-f", manifests, "--snapshot", snapshot, "--output", "json")
+    assert (code, json.loads(out)["moves"], json.loads(out)["steps"]) == (0, [], [])
+
+
+def test_a_broker_may_be_supposed_gone_and_another_there(run, manifests, snapshot):
+    pools = manifests / "pools.yaml"
+    pools.write_text(pools.read_text().replace("[3, 4]", "[3, 4, 5]"))
+    words = ("plan", "-f", manifests, "--snapshot", snapshot, "--output", "json")
+    code, out, _ = run(*words, "--without", 3, "--with-broker", "5:a")
+    [move] = json.loads(out)["moves"]
+    assert (code, sorted(move["to"])) == (2, [4, 5])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        pytest.param(
+            ["--with-broker", "4:a"],
+            "--with-broker 4: this broker is live already",
+            id="it-is-there",
+        ),
+        pytest.param(
+            ["--with-broker", "5:a", "--without", "5"],
+            "--with-broker and --without both name broker 5",
+            id="both",
+        ),
+        pytest.param(
+            ["--with-broker", "x:a"],
+            "poolkeeper plan: Invalid value for --with-broker: 'x:a' (expected ID:RACK) "
+            "(see poolkeeper plan --help)",
+            id="no-id",
+        ),
+    ],
+)
+def test_suppositions_that_make_no_sense(run, manifests, snapshot, words, message):
+    code, out, err = run("plan", "-f", manifests, "--snapshot", snapshot, *words)
+    assert (code, out, err) == (1, "", message + "\n")
+
+
+def test_a_snapshot_of_another_cluster_is_refused(run, manifests, snapshot):
+    file = manifests / "cluster.yaml"
+    file.write_text(CLUSTER + "  clusterId: other\n")
+    assert run("plan", "-f", manifests, "--snapshot", snapshot) == (
+        1,
+        "",
+        f"{snapshot} is of another cluster: its id is abc, not other\n",
+    )
+
+
+def test_import_of_a_snapshot_writes_manifests_that_change_nothing(run, snapshot, tmp_path):
+    out = tmp_path / "imported"
+    files = [str(out / name) for name in ("cluster.yaml", "pools.yaml", "topics.yaml")]
+    code, shown, err = run("import", "--snapshot", snapshot, "--out", out, "--output", "json")
+    assert (code, json.loads(shown), err) == (0, {"files": files}, "")
+    assert run("validate", "-f", out)[0] == 0
+    assert run("plan", "-f", out, "--snapshot", snapshot)[0] == 0
+
+
+def test_import_overwrites_nothing(run, snapshot, tmp_path):
+    (tmp_path / "pools.yaml").write_text("mine")
+    code, out, err = run("import", "--snapshot", snapshot, "--out", tmp_path)
+    assert (code, out, err) == (1, "", f"{tmp_path / 'pools.yaml'}: exists already\n")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["pools.yaml", "snapshot.json"]
+
+
+def test_import_takes_a_snapshot_or_a_cluster(run, snapshot, tmp_path):
+    code, _, err = run("import", "main", "--snapshot", snapshot, "--out", tmp_path / "x")
+    assert code == 1
+    assert "--snapshot stands instead of a cluster" in err
+
+
+def test_a_new_topic(run):
+    assert run("new", "topic", "orders", "--pool", "fast", "--replica-assignment", "1:2,2:1") == (
+        0,
+        "apiVersion: poolkeeper.dev/v1alpha1\n"
+        "kind: Topic\n"
+        "metadata:\n"
+        "  name: orders\n"
+        "  namespace: default\n"
+        "spec:\n"
+        "  poolRef:\n"
+        "    name: fast\n"
+        "  placement:\n"
+        "    strategy: Manual\n"
+        "    assignment:\n"
+        "    - [1, 2]\n"
+        "    - [2, 1]\n",
+        "",
+    )
+
+
+def test_a_new_topic_as_data(run):
+    words = ("new", "topic", "orders", "--pool", "fast", "--partitions", 3, "--output", "json")
+    code, out, err = run(*words)
+    assert (code, err) == (0, "")
+    assert json.loads(out) == {
+        "apiVersion": "poolkeeper.dev/v1alpha1",
+        "kind": "Topic",
+        "metadata": {"name": "orders", "namespace": "default"},
+        "spec": {"poolRef": {"name": "fast"}, "partitions": 3},
+    }
+
+
+def test_a_wrong_assignment_is_refused(run):
+    code, out, err = run("new", "topic", "t", "--pool", "fast", "--replica-assignment", "1:1,x")
+    assert (code, out) == (1, "")
+    assert err.startswith("--replica-assignment: partition 1: 'x' is no broker id")
+
+
+@pytest.mark.parametrize(
+    "words", [("apply", "--plan", "p.json", "--prune"), ("show",), ("show", "a", "b", "c")]
+)
+def test_words_that_contradict_each_other(run, manifests, words):
+    code, out, err = run(*words, "-f", manifests)
+    assert (code, out, len(err.splitlines())) == (1, "", 1)
+
+
+def test_a_paused_cluster_is_not_applied_to(run, manifests):
+    (manifests / "cluster.yaml").write_text(CLUSTER + "  mode: Paused\n")
+    assert run("apply", "-f", manifests) == (1, "", "KafkaCluster main: spec.mode is Paused\n")
+
+
+def test_a_file_that_cannot_be_written_is_named(run, manifests, snapshot, tmp_path):
+    locked = tmp_path / "locked"
+    locked.write_text("a file, not a folder")
+    out = locked / "plan.json"
+    code, _, err = run("plan", "-f", manifests, "--snapshot", snapshot, "--out", out)
+    assert (code, err) == (1, f"{out}: cannot be written (Not a directory)\n")
+    assert stat.S_ISREG(locked.stat().st_mode)

@@ -15,6 +15,7 @@ from poolkeeper.resources.scalars import resolve
 
 _SHOWN_MAX = 60
 _LIKENESS = 0.7
+_NAMES_MAX = 16
 _TYPES = {
     "integer": "a whole number",
     "number": "a number",
@@ -54,7 +55,10 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=_LIKENESS)
     if near:
         return f"(did you mean {lowered[near[0]]!r}?)"
-    return f"(expected one of {', '.join(names)})" if names else "(there are none)"
+    if not names:
+        return "(there are none)"
+    rest = ", …" if len(names) > _NAMES_MAX else ""
+    return f"(expected one of {', '.join(names[:_NAMES_MAX])}{rest})"
 
 
 def shown(value: Any) -> str:
@@ -121,11 +125,8 @@ def _about_type(value: Any, came: str, schema: Mapping[str, Any]) -> str:
         return f"is empty (expected {expected(schema)})"
     number = isinstance(value, int | float)
     if schema["type"] == "string" and number:
-        text = schema.get("example", "1")
-        in_quotes = isinstance(resolve(text), str)
-        return (
-            f"{came} is not text (expected {expected(schema) if in_quotes else 'quotes round it'})"
-        )
+        like_text = isinstance(resolve(schema.get("example", "1")), str)
+        return f"{came} is not text (expected {expected(schema) if like_text else 'quotes'})"
     return f"is {came} (expected {expected(schema)})"
 
 

@@ -128,9 +128,8 @@ def _unknown(
     reading: Reading[Any], path: Path, name: str, known: Mapping[str, Any] | set[str]
 ) -> Problem:
     what = "cluster" if path[1] == "clusterRef" else "pool"
-    return reading.places.problem(
-        path, f"{what} {name!r} does not exist {suggestion(name, sorted(known))}"
-    )
+    message = f"{what} {name!r} does not exist {suggestion(name, sorted(known))}"
+    return reading.places.problem(path, message)
 
 
 def _replication(
@@ -197,8 +196,8 @@ def _over(
 ) -> Iterator[Problem]:
     partitions = sum(topic.partitions or 0 for topic in topics)
     if topics_max is not None and len(topics) > topics_max:
-        message = f"the Topics are {len(topics)} (expected at most {topics_max})"
+        message = f"declared: {len(topics)} (expected at most {topics_max})"
         yield pool.places.problem((*path, "topics"), message)
     if partitions_max is not None and partitions > partitions_max:
-        message = f"the Topics declare {partitions} (expected at most {partitions_max})"
+        message = f"declared: {partitions} (expected at most {partitions_max})"
         yield pool.places.problem((*path, "partitions"), message)

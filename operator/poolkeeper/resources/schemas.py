@@ -2,8 +2,8 @@
 
 The definitions in `crds/` are the one source. What the API server does with them is done here too,
 a little more strictly: a field that nobody knows is a problem (the server would drop it), and so is
-an empty one (`drain:` with nothing after it). Sizes, durations and topic names are left to those who
-know better than a pattern what is wrong with them.
+an empty one (`drain:` with nothing after it). Sizes, durations and topic names are left to readers
+that know better than a pattern what is wrong with them.
 
 So that one problem does not hide others, what is wrong is taken out of the body, and what remains
 is read on if it still makes a resource.
@@ -33,9 +33,9 @@ TOPIC_PATTERN = "^[a-zA-Z0-9._-]+$"
 _JUDGED_ELSEWHERE = (DURATION_PATTERN, TOPIC_PATTERN)
 _FILES = ("kafkaclusters", "resourcepools", "topics")
 _SERVER_FIELDS = (
-    "annotations", "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp",
-    "finalizers", "generation", "labels", "managedFields", "ownerReferences", "resourceVersion",
-    "selfLink", "uid",
+    "labels", "annotations", "creationTimestamp", "deletionGracePeriodSeconds",
+    "deletionTimestamp", "finalizers", "generateName", "generation", "managedFields", "ownerReferences",
+    "resourceVersion", "selfLink", "uid",
 )  # fmt: skip
 _METADATA: dict[str, Any] = {
     "type": "object",
@@ -137,10 +137,7 @@ def prepared(schema: Mapping[str, Any]) -> dict[str, Any]:
         return {**plain, "type": ["integer", "string"]}
     pattern = schema.get("pattern")
     if pattern in _JUDGED_ELSEWHERE:
-        return {
-            "type": plain["type"],
-            **{k: plain[k] for k in ("default", "example") if k in plain},
-        }
+        return {key: plain[key] for key in ("type", "default", "example") if key in plain}
     if pattern:
         # Python's $ also matches before a line break at the end.
         plain["pattern"] = pattern.removesuffix("$") + r"\Z" if pattern[-1] == "$" else pattern

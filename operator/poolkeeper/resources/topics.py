@@ -7,6 +7,7 @@ from typing import Any
 from poolkeeper.algorithms.names import ownership_problem, topic_name_problem
 from poolkeeper.model.specs import DeletionPolicy, Strategy, TopicSpec
 from poolkeeper.model.topology import Replicas
+from poolkeeper.resources.complaints import shown
 from poolkeeper.resources.places import Findings, Path, Places
 from poolkeeper.resources.readings import Reading, checked_body, name_of
 
@@ -58,7 +59,7 @@ def _spec(body: Mapping[str, Any], findings: Findings) -> TopicSpec:
     topic = spec.get("topicName", metadata["name"])
     path: Path = ("spec", "topicName") if "topicName" in spec else ("metadata", "name")
     problem = topic_name_problem(topic) or ownership_problem(topic)
-    findings.add(path, problem and f"{topic!r} {problem}")
+    findings.add(path, problem and f"{shown(topic)} {problem}")
     _check_keys(spec, findings)
     placement = spec["placement"]
     assignment = placement.get("assignment")

@@ -1,0 +1,123 @@
+import re
+
+import pytest
+
+from poolkeeper.model.specs import (
+    BrokersSpec,
+    KafkaClusterSpec,
+    ResourcePoolSpec,
+    TopicSpec,
+    ZooKeeperSpec,
+)
+from poolkeeper.resources import quantities, schemas
+from poolkeeper.resources.clusters import parse_cluster
+from poolkeeper.resources.pools import parse_pool
+from poolkeeper.resources.topics import parse_topic
+
+PLURALS = ("kafkaclusters", "resourcepools", "topics")
+API = {"apiVersion": "poolkeeper.dev/v1alpha1"}
+
+
+def root(plural):
+    return schemas.definition(plural)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+
+
+def nodes(schema, path=()):
+    yield path, schema
+    for name, inner in schema.get("properties", {}).items():
+        yield from nodes(inner, (*path, name))
+    for key in ("items", "additionalProperties"):
+        if isinstance(schema.get(key), dict):
+            yield from nodes(schema[key], (*path, f"<{key}>"))
+
+
+def test_what_is_not_said_is_as_the_specs_have_it():
+    cluster = {**API, "kind": "KafkaCluster", "metadata": {"name": "main"}}
+    pool = {**API, "kind": "ResourcePool", "metadata": {"name": "fast"}}
+    topic = {**API, "kind": "Topic", "metadata": {"name": "t"}}
+    zookeeper, brokers = {"connect": "zk:2181"}, {"bootstrapServers": "a:1,b:2"}
+    assert parse_cluster({**cluster, "spec": {"zookeeper": zookeeper}}) == KafkaClusterSpec(
+        "main", ZooKeeperSpec("zk:2181")
+    )
+    assert parse_cluster(
+        {**cluster, "spec": {"zookeeper": zookeeper, "brokers": brokers}}
+    ) == KafkaClusterSpec("main", ZooKeeperSpec("zk:2181"), BrokersSpec(("a:1", "b:2")))
+    assert parse_pool(
+        {**pool, "spec": {"clusterRef": {"name": "main"}, "brokers": {"ids": [2, 1]}}}
+    ) == ResourcePoolSpec("fast", "main", (1, 2))
+    assert parse_topic({**topic, "spec": {"poolRef": {"name": "fast"}}}) == TopicSpec(
+        "t", "default", "t", "fast"
+    )
+
+
+def test_what_the_api_server_adds_is_no_problem():
+    metadata = {"name": "t", "namespace": "a", "uid": "u", "generation": 1, "managedFields": []}
+    body = {
+        **API,
+        "kind": "Topic",
+        "metadata": metadata,
+        "spec": {"poolRef": {"name": "fast"}, "keyed": False, "config": {}},
+        "status": {"anything": 1},
+    }
+    assert parse_topic(body) == TopicSpec("t", "a", "t", "fast")
+
+
+@pytest.mark.parametrize("plural", PLURALS)
+def test_every_field_of_a_spec_is_described_or_bounded(plural):
+    for path, schema in nodes(root(plural)["properties"]["spec"]):
+        where = ".".join((plural, *path))
+        kind = schema.get("type")
+        assert kind or schema.get("x-kubernetes-int-or-string"), where
+        if kind == "array":
+            assert "maxItems" in schema, where
+            assert "x-kubernetes-list-type" in schema, where
+        if kind == "string" and "enum" not in schema:
+            assert "maxLength" in schema, where
+        if kind == "object" and "additionalProperties" in schema:
+            assert "maxProperties" in schema, where
+        if kind == "integer":
+            assert "minimum" in schema, where
+
+
+@pytest.mark.parametrize("plural", PLURALS)
+def test_schemas_are_structural(plural):
+    forbidden = {"$ref", "definitions", "uniqueItems", "patternProperties", "nullable", "oneOf"}
+    for path, schema in nodes(root(plural)):
+        where = ".".join((plural, *path))
+        assert not forbidden & set(schema), where
+        assert not ("properties" in schema and "additionalProperties" in schema), where
+        if schema.get("x-kubernetes-int-or-string"):
+            assert schema["anyOf"] == [{"type": "integer"}, {"type": "string"}], where
+            assert "type" not in schema, where
+        if schema.get("x-kubernetes-list-type") == "map":
+            keys = schema["x-kubernetes-list-map-keys"]
+            assert set(keys) <= set(schema["items"]["required"]), where
+
+
+@pytest.mark.parametrize("plural", PLURALS)
+def test_rules_walk_nothing_long(plural):
+    """The API server refuses definitions whose rules may cost too much, regexes above all."""
+    for path, schema in nodes(root(plural)):
+        for validation in schema.get("x-kubernetes-validations", ()):
+            where = ".".join((plural, *path))
+            assert not re.search(r"matches|\.all\(|exists|map\(|filter\(", validation["rule"]), (
+                where
+            )
+            assert validation["message"], where
+
+
+@pytest.mark.parametrize("plural", PLURALS)
+def test_patterns_of_sizes_and_durations_are_those_that_are_read(plural):
+    known = (quantities.SIZE_PATTERN, quantities.DURATION_PATTERN)
+    for path, schema in nodes(root(plural)["properties"]["spec"]):
+        if schema.get("x-kubernetes-int-or-string"):
+            assert schema["pattern"] == quantities.SIZE_PATTERN, path
+        if re.search(r"Ki|\)\?s|h\)\?", schema.get("pattern", "")):
+            assert schema["pattern"] in known, path
+
+
+@pytest.mark.parametrize("plural", PLURALS)
+def test_defaults_satisfy_their_own_schema(plural):
+    for path, schema in nodes(root(plural)["properties"]["spec"]):
+        if "default" in schema:
+            assert schemas.validator_of(schemas.prepared(schema)).is_valid(schema["default"]), path

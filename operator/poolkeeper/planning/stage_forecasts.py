@@ -44,6 +44,7 @@ def predict(
         if len(move.path) > 1
     )
     stages: list[PlannedStage] = []
+    span_bytes = 0
     load_in: Counter[int] = Counter()
     load_out: Counter[int] = Counter()
     while backlog.queues:
@@ -52,6 +53,7 @@ def predict(
             return tuple(stages), None
         steps = tuple(sorted((entry.move, entry.step) for entry in entries))
         stages.append(PlannedStage(steps, room.bytes, room.span_used_bytes / rate))
+        span_bytes += room.span_used_bytes
         load_in.update(room.bytes_in)
         load_out.update(room.bytes_out)
         for entry in entries:
@@ -63,6 +65,5 @@ def predict(
                 backlog.add(entry_for(cluster.topics, cluster.brokers, *following))
     if not stages:
         return (), None
-    seconds = sum(stage.seconds for stage in stages)
     busiest = max(0, *load_in.values(), *load_out.values(), 0)
-    return tuple(stages), Makespan(seconds, busiest / rate, rate)
+    return tuple(stages), Makespan(span_bytes / rate, busiest / rate, rate)

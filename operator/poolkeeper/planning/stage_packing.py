@@ -1,8 +1,9 @@
 """Packing one stage: the largest lawful slice of the backlog that fits, urgent entries first.
 
 1. *Pace*: let K be the fewest stages that counts and bytes allow for what is left. The span of this
-   stage is the busiest broker's bytes left, divided by K, or the largest single entry if that is
-   more. No broker exceeds it, so that none is waited for longer than the busiest.
+   stage is the busiest broker's bytes left, divided by K, and one replica of usual size, so that
+   counts decide where sizes are alike; or the largest single entry if that is more. No broker
+   exceeds it, so that none is waited for much longer than the busiest.
 2. Per urgency, the queue whose broker is furthest behind its part of the span goes next. It gives
    its largest entry; then, as bytes and replicas should last equally long, the largest up to twice
    the bytes per replica that are left for this stage; else its smallest.
@@ -55,7 +56,8 @@ class Packer:
     def pack(self, backlog: Backlog) -> tuple[list[Entry], Room, str]:
         """Take a stage out of the backlog; if it is empty, the text says why."""
         stages = self._stages_left(backlog)
-        span = max(backlog.largest_bytes, -(-backlog.busiest_bytes // stages))
+        usual = backlog.busiest_bytes // max(1, backlog.busiest_replicas)
+        span = max(backlog.largest_bytes, -(-backlog.busiest_bytes // stages) + usual)
         room = Room(self.execution, self.bounds, self.caps, span)
         stage = _Stage(self, backlog, room, -(-backlog.busiest_replicas // stages))
         for urgency in sorted(backlog.queues):

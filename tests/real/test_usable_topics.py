@@ -1,0 +1,132 @@
+"""A topic that we wrote into ZooKeeper is one like any other: for clients, brokers and disks."""
+
+import pytest
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+
+from conditions import until
+from poolkeeper.loops import drive
+from poolkeeper.model.outcomes import State
+from poolkeeper.model.plans import AddPartitions, CreateTopic
+from poolkeeper.sandbox import Sandbox
+from real.support import access, create, desired, ignore, plan_of, seen
+
+VERSIONS = ["3.9.2", "2.8.2", "2.0.1"]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_new_topic_serves_ordinary_clients_at_once(kafka, topic_name, version):
+    sandbox = kafka(version)
+    create(sandbox, topic_name, (1, 2), (2, 3), (3, 1))
+    sent = {(partition, b"%d" % n) for partition in range(3) for n in range(20)}
+    offsets = send(sandbox, topic_name, sorted(sent))
+    assert sorted(offsets) == [(p, n) for p in range(3) for n in range(20)]
+    assert read_alone(sandbox, topic_name, len(sent)) == sent
+    assert read_in_a_group(sandbox, topic_name, len(sent)) == sent
+
+
+@pytest.mark.parametrize(
+    ("version", "length"),
+    [
+        pytest.param("3.9.2", 22, id="3.9.2-has-ids"),
+        pytest.param("2.8.2", 22, id="2.8.2-has-ids"),
+        pytest.param("2.0.1", 0, id="2.0.1-has-none"),
+    ],
+)
+def test_a_new_topic_gets_an_id_where_the_version_has_one(kafka, topic_name, version, length):
+    sandbox = kafka(version)
+    create(sandbox, topic_name, (1, 2))
+    assert len(seen(sandbox, topic_name).topics[topic_name].topic_id or "") == length
+
+
+def test_brokers_keep_the_id_of_a_new_topic_beside_its_data(kafka, topic_name):
+    sandbox = kafka()
+    create(sandbox, topic_name, (1, 2))
+    id_ = seen(sandbox, topic_name).topics[topic_name].topic_id
+    for broker in (1, 2):
+        files = [d / f"{topic_name}-0" / "partition.metadata" for d in sandbox.log_dirs(broker)]
+        (text,) = until(
+            lambda files=files: [f.read_text() for f in files if f.exists() and f.read_text()],
+            f"broker {broker} writes the id",
+        )
+        assert text.split() == ["version:", "0", "topic_id:", id_]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_added_partitions_have_leaders_and_take_records(kafka, topic_name, version):
+    sandbox = kafka(version)
+    create(sandbox, topic_name, (1, 2))
+    id_ = seen(sandbox, topic_name).topics[topic_name].topic_id
+    send(sandbox, topic_name, [(0, b"old")])
+    wanted = desired(topic_name, partitions=3)
+    add = AddPartitions(topic_name, 1, ((2, 3), (3, 1)))
+    outcome = drive(access(sandbox), wanted, plan_of(wanted, sandbox, [add]), ignore)
+    assert outcome.state is State.CONVERGED
+    topic = seen(sandbox, topic_name).topics[topic_name]
+    assert topic.topic_id == id_
+    assert [(p.replicas, p.leader) for p in topic.partitions] == [
+        ((1, 2), 1),
+        ((2, 3), 2),
+        ((3, 1), 3),
+    ]
+    send(sandbox, topic_name, [(1, b"new"), (2, b"new")])
+    records = {(0, b"old"), (1, b"new"), (2, b"new")}
+    assert read_alone(sandbox, topic_name, 3) == records
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_many_topics_at_once_are_all_led(kafka, topic_name, version):
+    sandbox = kafka(version)
+    names = [f"{topic_name}-{n}" for n in range(20)]
+    wanted = desired(*names)
+    steps = [CreateTopic(name, "p", ((1, 2), (2, 3), (3, 1))) for name in sorted(names)]
+    outcome = drive(access(sandbox), wanted, plan_of(wanted, sandbox, steps), ignore)
+    assert outcome.state is State.CONVERGED
+    topics = seen(sandbox, *names).topics
+    assert {name: [p.leader for p in topics[name].partitions] for name in names} == {
+        name: [1, 2, 3] for name in names
+    }
+
+
+def send(sandbox: Sandbox, topic: str, records: list[tuple[int, bytes]]) -> list[tuple[int, int]]:
+    """Send (partition, value) pairs, acknowledged by all; return (partition, offset) pairs."""
+    producer = KafkaProducer(bootstrap_servers=sandbox.bootstrap.split(","), acks="all")
+    sent = [producer.send(topic, value=value, partition=p) for p, value in records]
+    found = [(s.get(timeout=30).partition, s.get(timeout=30).offset) for s in sent]
+    producer.close()
+    return found
+
+
+def read_alone(sandbox: Sandbox, topic: str, count: int) -> set[tuple[int, bytes]]:
+    """Read all of a topic without a group."""
+    consumer = KafkaConsumer(bootstrap_servers=sandbox.bootstrap.split(","))
+    partitions = [TopicPartition(topic, p) for p in consumer.partitions_for_topic(topic)]
+    consumer.assign(partitions)
+    consumer.seek_to_beginning(*partitions)
+    return drained(consumer, count)
+
+
+def read_in_a_group(sandbox: Sandbox, topic: str, count: int) -> set[tuple[int, bytes]]:
+    """Subscribe as the one member of a group, and commit what was read."""
+    consumer = KafkaConsumer(
+        topic,
+        bootstrap_servers=sandbox.bootstrap.split(","),
+        group_id=f"readers-of-{topic}",
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+    )
+    return drained(consumer, count)
+
+
+def drained(consumer: KafkaConsumer, count: int) -> set[tuple[int, bytes]]:
+    found: set[tuple[int, bytes]] = set()
+
+    def enough() -> bool:
+        for records in consumer.poll(timeout_ms=500).values():
+            found.update((record.partition, record.value) for record in records)
+        return len(found) >= count
+
+    until(enough, f"{count} records", timeout_s=30)
+    if consumer.config["group_id"]:
+        consumer.commit()
+    consumer.close()
+    return found

@@ -186,7 +186,7 @@ def _drive(command: Command, plan: Plan) -> int:
     if command.output == printing.JSON:
         _result(plan, outcome)
     elif outcome.state is State.STOPPED:
-        printing.emit("stopped before its end: `poolkeeper apply` plans what is left")
+        printing.warn(["stopped before its end: `poolkeeper apply` plans what is left"])
     else:
         printing.emit(f"done: {plan.hash}")
     return 1 if outcome.state is State.STOPPED else 0

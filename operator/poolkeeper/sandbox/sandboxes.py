@@ -162,7 +162,8 @@ class Sandbox:
         home.mkdir(exist_ok=True)
         config = home / "zoo.cfg"
         port = self.state.zookeeper_port
-        config.write_text(settings.zookeeper_config(home, port), encoding="utf-8")
+        text = settings.zookeeper_config(home, port, self.spec.session_timeout_max_ms)
+        config.write_text(text, encoding="utf-8")
         heap = self.spec.zookeeper_heap_mib
         command = settings.zookeeper_command(self._java, self._server_jars, heap, config)
         self._server = self._nursery.start("zookeeper", command, home / "zookeeper.out")

@@ -29,7 +29,8 @@ class SandboxSpec:
     """One ZooKeeper and these brokers, which may be none.
 
     Heaps are in MiB. ZooKeeper needs 1 to 2 GiB for the 600,000 nodes of 200,000 partitions.
-    `settings` go to every broker. `root` is where sandboxes keep their data (default: the cache's
+    `settings` go to every broker. No session outlives its client by more than
+    `session_timeout_max_ms`. `root` is where sandboxes keep their data (default: the cache's
     `sandboxes/`); sandboxes clean up after killed ones under the same root only.
     """
 
@@ -38,6 +39,7 @@ class SandboxSpec:
     chroot: str = "/kafka"
     settings: tuple[tuple[str, str], ...] = ()
     zookeeper_heap_mib: int = 128
+    session_timeout_max_ms: int = 60_000
     broker_heap_mib: int = 96
     name: str | None = None
     root: Path | None = None
@@ -52,7 +54,7 @@ def spread(count: int, racks: Iterable[str] = "abc", first: int = 1) -> tuple[Br
     return tuple(BrokerSpec(broker, rack) for broker, rack in zip(ids, cycle(names), strict=False))
 
 
-def zookeeper_config(folder: Path, port: int) -> str:
+def zookeeper_config(folder: Path, port: int, session_timeout_max_ms: int = 60_000) -> str:
     """Return zoo.cfg of a single server that keeps everything in `folder`."""
     return _lines(
         tickTime=500,
@@ -60,7 +62,7 @@ def zookeeper_config(folder: Path, port: int) -> str:
         clientPort=port,
         clientPortAddress=ADDRESS,
         maxClientCnxns=0,
-        maxSessionTimeout=60_000,
+        maxSessionTimeout=session_timeout_max_ms,
         **{"admin.enableServer": "false", "4lw.commands.whitelist": "*"},
     )
 

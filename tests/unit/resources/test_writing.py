@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from poolkeeper.model import specs
@@ -135,19 +135,19 @@ def read_back(body, parse):
 
 
 @given(clusters())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_clusters_survive_their_manifest(spec):
     assert read_back(writing.cluster_body(spec), parse_cluster) == spec
 
 
 @given(pools())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_pools_survive_their_manifest(spec):
     assert read_back(writing.pool_body(spec), parse_pool) == spec
 
 
 @given(topics())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_topics_survive_their_manifest(spec):
     assert read_back(writing.topic_body(spec), parse_topic) == spec
 

@@ -60,10 +60,13 @@ class Tour:
     homes: dict[str, str] = field(default_factory=lambda: dict(HOMES))
     drained: tuple[int, ...] = ()
     checks: list[Check] = field(default_factory=list)
+    chapter: int = 0
 
     def title(self, text: str) -> None:
         """Begin a chapter."""
-        print(f"\n=== {text}  [{time.monotonic() - self.started_s:.0f} s]\n")
+        self.chapter += 1
+        now_s = time.monotonic() - self.started_s
+        print(f"\n=== {self.chapter}. {text}  [{now_s:.0f} s]\n")
 
     def check(self, *checks: Check) -> None:
         """Print what holds and what does not, and keep it for the end."""
@@ -95,7 +98,7 @@ class Tour:
         before = evidence.position(log)
         self.run("apply", "-f", "manifests", "--yes")
         found = evidence.read(log, chroot, before)
-        print(f"ZooKeeper's log of it: {found}\n")
+        print(f"ZooKeeper's own log of this: {found}\n")
         self.show()
         print()
         partitions = layouts.read(self.client, self.homes)
@@ -111,6 +114,11 @@ def tour(sandbox: Sandbox, client: KazooClient, started_s: float, bytes_each: in
     """Show everything, chapter by chapter; return the exit code."""
     guide = Tour(sandbox, client, started_s)
     topics = dict.fromkeys(guide.homes, PARTITIONS)
+    total = PARTITIONS * len(topics) * bytes_each / 1024**2
+    print(
+        f"Creating {len(topics)} topics with {PARTITIONS} partitions and "
+        f"{REPLICATION_FACTOR} replicas each, and filling them with {total:.0f} MiB"
+    )
     create(sandbox.bootstrap, topics)
     traffic.fill(sandbox.bootstrap, topics, bytes_each, compression="gzip")
     with traffic.Traffic(sandbox.bootstrap, topics) as clients:
@@ -118,8 +126,7 @@ def tour(sandbox: Sandbox, client: KazooClient, started_s: float, bytes_each: in
             chapters(guide)
         except Ended:
             print("\nThe tour ends here.")
-        finally:
-            tally = clients.finish()
+        tally = clients.finish()
     guide.title("Meanwhile, in the producer and the consumer")
     print(f"{tally.sent} records sent, {tally.acknowledged} acknowledged, {tally.received} read\n")
     lost = () if tally.sent == tally.acknowledged == tally.received else ("the numbers differ",)
@@ -131,6 +138,8 @@ def chapters(guide: Tour) -> None:
     """Migrate, drain, move: every chapter is one edit of the manifests and one `apply`."""
     guide.title("Before: nine topics, spread by Kafka over all nine brokers")
     guide.show()
+    print("\nReplicas by broker, as ZooKeeper has them; strays are outside the topic's pool.")
+    print("From now on a producer (acks=all) and a consumer work on all partitions.")
     guide.title("Declared: three pools of three brokers, and a pool for each topic")
     for name, lines in (("pool1.yaml", 6), ("topics.yaml", 6)):
         print(f"  manifests/{name}")

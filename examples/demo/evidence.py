@@ -22,11 +22,12 @@ class Evidence:
     rates_bytes_per_s: frozenset[int]
 
     def __str__(self) -> str:
-        sizes = " + ".join(map(str, self.requests))
+        sizes = " + ".join(map(str, self.requests)) or "no"
         rates = ", ".join(f"{rate / 1024**2:.3g} MiB/s" for rate in sorted(self.rates_bytes_per_s))
         return (
-            f"requests {len(self.requests)}, for {sizes} partitions; throttled meanwhile: "
-            f"{len(self.brokers)} brokers at {rates}, {len(self.topics)} topics"
+            f"{len(self.requests)} reassignment request{'s' * (len(self.requests) != 1)} "
+            f"({sizes} partitions), throttled meanwhile: "
+            f"{len(self.brokers)} brokers at {rates or 'no rate'}, {len(self.topics)} topics"
         )
 
     def check(self) -> Check:
@@ -49,7 +50,8 @@ def read(folder: Path, chroot: str, after: int) -> Evidence:
         for change in transaction.changes:
             path = change.path.removeprefix(chroot)
             _, _, kind, name = (*path.split("/"), "", "", "", "")[:4]
-            if path == REQUEST and change.data:
+            if path == REQUEST and change.kind.creates and change.data:
+                # The controller rewrites the node as partitions arrive; a creation is a request.
                 requests.append(len(json.loads(change.data)["partitions"]))
             elif path.startswith("/config/") and kind in throttled and name and change.data:
                 config = json.loads(change.data)["config"]

@@ -1,0 +1,133 @@
+"""The demo as people start it: its verdict, an interruption in the middle, a machine without Java.
+
+The demo gets a cache of its own, which borrows the jars: its sandbox is the only one there, and the
+records of its processes can be read while it runs.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from conditions import until
+from poolkeeper.sandbox import artifacts, processes
+from poolkeeper.sandbox.processes import Identity
+
+DEMO = Path(__file__).parents[2] / "examples" / "demo" / "demo.py"
+DEADLINE_S = 300
+SERVERS = 10
+
+
+@dataclass(slots=True)
+class Running:
+    """A demo under way: what it printed, and the servers it has started."""
+
+    process: subprocess.Popen[str]
+    sandboxes: Path
+    lines: list[str] = field(default_factory=list)
+
+    def read(self) -> None:
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip("\n"))
+
+    def await_line(self, words: str) -> None:
+        def printed() -> bool:
+            return any(words in line for line in self.lines)
+
+        def settled() -> bool:
+            return printed() or self.process.poll() is not None
+
+        until(settled, f"{words!r} in the demo's output", DEADLINE_S)
+        until(printed, "\n".join(self.lines), 5)
+
+    def servers(self) -> set[Identity]:
+        records = [json.loads(line) for line in self._records().splitlines()]
+        return {Identity(record["pid"], record["started_ticks"]) for record in records}
+
+    def _records(self) -> str:
+        return "".join(f.read_text() for f in self.sandboxes.glob("*/processes.jsonl"))
+
+
+Start = Callable[..., Running]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    (tmp_path / "kafka").symlink_to(artifacts.cache_folder() / "kafka")
+    started: list[tuple[Running, threading.Thread]] = []
+
+    def start(*arguments: str, **environment: str) -> Running:
+        process = subprocess.Popen(
+            [sys.executable, str(DEMO), *arguments],
+            env={**os.environ, "POOLKEEPER_CACHE": str(tmp_path), **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        running = Running(process, tmp_path / "sandboxes")
+        reader = threading.Thread(target=running.read)
+        reader.start()
+        started.append((running, reader))
+        return running
+
+    yield start
+    for running, reader in started:
+        running.process.kill()
+        running.process.wait()
+        reader.join()
+        running.process.stdout.close()
+
+
+def left_behind(demo: Running, servers: set[Identity]) -> list[object]:
+    alive = [server for server in servers if processes.alive(server)]
+    return [*alive, *demo.sandboxes.glob("[!.]*")]
+
+
+def test_the_demo_shows_what_it_promises_and_leaves_no_process(start: Start) -> None:
+    demo = start("--kib", "64")
+    demo.await_line("1. Before")
+    servers = demo.servers()
+    assert len(servers) == SERVERS
+    assert demo.process.wait(DEADLINE_S) == 0, "\n".join(demo.lines)
+    checks = [line.split(maxsplit=1)[1] for line in demo.lines if line.startswith("  ok  ")]
+    applied = [
+        "every topic lives only in its pool, every replica in sync",
+        "replicas and leaders are balanced, preferred leaders lead",
+        "no request, no throttle and no run is left in ZooKeeper",
+        "replicas moved, and were throttled",
+    ]
+    assert checks == [
+        *applied,
+        *applied,
+        "broker 3 holds nothing",
+        *applied,
+        "a cluster that is as declared needs no plan",
+        "no record lost, none out of order",
+    ]
+    assert not [line for line in demo.lines if "FAIL" in line or "warning" in line.lower()]
+    assert left_behind(demo, servers) == []
+
+
+def test_an_interruption_in_the_middle_of_a_move_leaves_no_process(start: Start) -> None:
+    demo = start()
+    demo.await_line("stage 1 requested")
+    servers = demo.servers()
+    assert len(servers) == SERVERS
+    demo.process.send_signal(signal.SIGINT)
+    assert demo.process.wait(60) == 130, "\n".join(demo.lines)
+    assert left_behind(demo, servers) == []
+
+
+def test_a_machine_without_java_is_told_which_package_brings_it(start: Start) -> None:
+    demo = start(PATH="/nonexistent")
+    assert demo.process.wait(60) == 3
+    demo.await_line("apt-get install openjdk-17-jre-headless")
+    assert left_behind(demo, set()) == []

@@ -1,0 +1,216 @@
+"""The lines of one topic in a plan: created, changed, moved, deleted."""
+
+import json
+import textwrap
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import click
+
+from poolkeeper.cli.quantities import count, size
+from poolkeeper.model.plans import (
+    AddPartitions,
+    CreateTopic,
+    DeleteTopic,
+    Move,
+    MoveLogDir,
+    SetConfig,
+    Step,
+)
+from poolkeeper.model.topology import Cluster, Replicas
+
+_LISTED_MAX = 4
+_MOVES_MAX = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Ink:
+    """How text is written: columns of a line, and whether it has colours."""
+
+    width: int
+    colour: bool
+
+    def _style(self, text: str, **style: object) -> str:
+        return click.style(text, **style) if self.colour else text  # type: ignore[arg-type]
+
+    def bold(self, text: str) -> str:
+        """A heading."""
+        return self._style(text, bold=True)
+
+    def yellow(self, text: str) -> str:
+        """A change in place, a remark."""
+        return self._style(text, fg="yellow")
+
+    def sign(self, sign: str, text: str) -> str:
+        """A line in the colour of its sign."""
+        colours = {"+": "green", "~": "yellow", "→": "cyan", "-": "red", "!": "red"}
+        return self._style(text, fg=colours[sign])
+
+
+def topic_lines(
+    topic: str, steps: Sequence[Step], moves: Sequence[Move], cluster: Cluster, ink: Ink
+) -> list[str]:
+    """Everything that happens to one topic."""
+    lines: list[str] = []
+    for step in steps:
+        match step:
+            case CreateTopic():
+                lines += _created(step, ink)
+            case AddPartitions():
+                lines += _added(step, ink)
+            case SetConfig():
+                lines += _configured(step, cluster, ink)
+            case DeleteTopic():
+                lines += _deleted(step, cluster, ink)
+            case _:
+                pass
+    between = [step for step in steps if isinstance(step, MoveLogDir)]
+    return lines + _moved(topic, moves, ink) + _moved_within(topic, between, ink)
+
+
+def folded(text: str, width: int, hang: int = 0) -> list[str]:
+    """The text in lines of at most `width`, all but the first indented by `hang`.
+
+    A leading indent is kept; long words (names, lists) are not torn.
+    """
+    return textwrap.wrap(
+        text,
+        max(width, 40),
+        subsequent_indent=" " * hang,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _head(sign: str, text: str, why: str, ink: Ink) -> list[str]:
+    """`  + topic t: …`, with the reason on the same line if there is room."""
+    head = f"  {sign} {text}"
+    reason = f"  # {why}" if why else ""
+    if len(head) + len(reason) <= ink.width:
+        return [ink.sign(sign, head) + reason]
+    return [ink.sign(sign, line) for line in folded(head, ink.width, 6)] + (
+        folded(f"      # {why}", ink.width, 8) if why else []
+    )
+
+
+def _created(step: CreateTopic, ink: Ink) -> list[str]:
+    factors = sorted({len(replicas) for replicas in step.replicas})
+    what = f"{count(len(step.replicas), 'partition')} × {'/'.join(map(str, factors))} replicas"
+    lines = _head("+", f"topic {step.topic}: {what}", step.reason, ink)
+    lines += _assigned(step.replicas, 0, ink)
+    for key, value in sorted(step.config.items()):
+        lines += folded(f"      {key} = {_quoted(value)}", ink.width, 10)
+    return lines
+
+
+def _added(step: AddPartitions, ink: Ink) -> list[str]:
+    total = step.first + len(step.replicas)
+    text = f"topic {step.topic}: {count(len(step.replicas), 'partition')} more, {total} in all"
+    return _head("+", text, step.reason, ink) + _assigned(step.replicas, step.first, ink)
+
+
+def _assigned(lists: Sequence[Replicas], first: int, ink: Ink) -> list[str]:
+    """`0: 1 2 3 · 1: 2 3 4 · …`: the lists of new partitions, the first few."""
+    shown = [
+        f"{number}: {_ids(replicas)}" for number, replicas in enumerate(lists[:_LISTED_MAX], first)
+    ]
+    more = len(lists) - _LISTED_MAX
+    return folded(
+        f"      replicas {' · '.join([*shown, *([f'… {more} more'] if more > 0 else [])])}",
+        ink.width,
+        15,
+    )
+
+
+def _configured(step: SetConfig, cluster: Cluster, ink: Ink) -> list[str]:
+    topic = cluster.topics.get(step.topic)
+    old = (topic.config or {}) if topic is not None else {}
+    sign = "!" if step.destructive else "~"
+    changed = count(len(step.set) + len(step.unset), "config")
+    lines = _head(sign, f"topic {step.topic}: {changed}", step.reason, ink)
+    for key in sorted({*step.set, *step.unset}):
+        before = _quoted(old[key]) if key in old else "(default)"
+        after = _quoted(step.set[key]) if key in step.set else "(default)"
+        lines += folded(f"      {key}: {before} → {after}", ink.width, 10)
+    for effect in step.destructive:
+        lines += [ink.sign("!", line) for line in folded(f"    ! {effect}", ink.width, 6)]
+    return lines
+
+
+def _deleted(step: DeleteTopic, cluster: Cluster, ink: Ink) -> list[str]:
+    topic = cluster.topics.get(step.topic)
+    held = ""
+    if topic is not None:
+        known = [
+            p.size_bytes * len(p.replicas) for p in topic.partitions if p.size_bytes is not None
+        ]
+        held = f", {count(len(topic.partitions), 'partition')}"
+        held += f", {size(sum(known))}" if known else ""
+    text = f"topic {step.topic} and all of its data{held}"
+    return [*_head("-", text, step.reason, ink), ink.sign("!", "    ! this cannot be undone")]
+
+
+def _moved(topic: str, moves: Sequence[Move], ink: Ink) -> list[str]:
+    """Moves of one topic, grouped by their reason."""
+    if not moves:
+        return []
+    by_reason: dict[str, list[Move]] = defaultdict(list)
+    for move in moves:
+        by_reason[move.reason].append(move)
+    lines: list[str] = []
+    for reason, group in by_reason.items():
+        shrinks = any(len(move.target) < len(move.source) for move in group)
+        lines += _head("!" if shrinks else "→", f"topic {topic}: {_amount(group)}", reason, ink)
+        digits = max(len(str(move.partition)) for move in group[:_MOVES_MAX])
+        for move in group[:_MOVES_MAX]:
+            path = " → ".join(map(_ids, move.path))
+            line = f"      {move.partition:>{digits}}: {path}{_difference(move)}"
+            lines += folded(line, ink.width, 8 + digits)
+        if len(group) > _MOVES_MAX:
+            lines.append(f"      … and {len(group) - _MOVES_MAX:,} more; --output json shows all")
+    return lines
+
+
+def _amount(moves: Sequence[Move]) -> str:
+    """How many replicas of how many partitions go or come, and how large they are."""
+    added = sum(len(set(move.target) - set(move.source)) for move in moves)
+    removed = sum(len(set(move.source) - set(move.target)) for move in moves)
+    partitions = count(len(moves), "partition")
+    if added:
+        grown = "new " if not removed else ""
+        noun = count(added, f"{grown}replica")
+        return f"{noun} of {partitions}, {size(sum(move.bytes for move in moves))}"
+    if removed:
+        return f"{count(removed, 'replica')} fewer of {partitions}"
+    return f"another order of replicas in {partitions}"
+
+
+def _difference(move: Move) -> str:
+    """`   -1 +4`: the brokers that lose and gain a replica."""
+    removed = [f"-{broker}" for broker in move.source if broker not in move.target]
+    added = [f"+{broker}" for broker in move.target if broker not in move.source]
+    return "   " + " ".join([*removed, *added]) if removed or added else ""
+
+
+def _moved_within(topic: str, steps: Sequence[MoveLogDir], ink: Ink) -> list[str]:
+    if not steps:
+        return []
+    total = size(sum(step.bytes for step in steps))
+    what = f"{count(len(steps), 'replica')} between log directories, {total}"
+    lines = _head("→", f"topic {topic}: {what}", steps[0].reason, ink)
+    for step in steps[:_MOVES_MAX]:
+        text = f"      {step.partition} on broker {step.broker}: {step.source} → {step.target}"
+        lines += folded(text, ink.width, 10)
+    if len(steps) > _MOVES_MAX:
+        lines.append(f"      … and {len(steps) - _MOVES_MAX:,} more; --output json shows all")
+    return lines
+
+
+def _ids(replicas: Replicas) -> str:
+    return "[" + ",".join(map(str, replicas)) + "]"
+
+
+def _quoted(value: str) -> str:
+    plain = value and value == value.strip() and value.isprintable()
+    return value if plain else json.dumps(value)

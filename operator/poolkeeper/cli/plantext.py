@@ -1,0 +1,218 @@
+"""A plan as text, read like a diff: what changes, why, how much data; then what will not change.
+
+    Cluster main
+
+    Pool fast
+      + topic orders: 12 partitions × 3 replicas           + is created
+      ~ topic invoices: 1 config                           ~ changes in place
+      → topic t1: 9 replicas of 9 partitions, 12 MiB       → moves
+      - topic old                                          - is deleted with its data
+      ! in front of a line marks what a person must agree to, as it loses data or safety
+
+Long lists are cut, and what is cut is counted; `--output json` has everything. Lines fold at the
+given width; without colours the signs alone say what the colours do.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from poolkeeper.cli.brokerstable import brokers_table as brokers_table
+from poolkeeper.cli.planlines import Ink, folded, topic_lines
+from poolkeeper.cli.quantities import count, duration, size
+from poolkeeper.model.plans import (
+    AddPartitions,
+    CreateTopic,
+    DeleteTopic,
+    ElectLeaders,
+    Makespan,
+    Move,
+    MoveLogDir,
+    Plan,
+    PlanProblem,
+    PoolCertificate,
+    SetConfig,
+    Step,
+)
+from poolkeeper.model.specs import Desired
+from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.audit_rules import Rules
+
+_TOPICS_MAX = 40
+_PROBLEMS_MAX = 20
+_NAMED_MAX = 8
+_CLAUSES_MAX = 3
+_TABLE_BROKERS_MAX = 40
+_UNOWNED = "Topics that no pool owns"
+
+
+def render(plan: Plan, desired: Desired, cluster: Cluster, *, width: int, colour: bool) -> str:
+    """The whole plan as text, without a final line feed.
+
+    `cluster` is the one that the plan was made from: it gives the old values of what changes.
+    """
+    ink = Ink(width, colour)
+    parts = [
+        [ink.bold(f"Cluster {plan.cluster}")],
+        *_pools(plan, desired, cluster, ink),
+        _elections(plan, ink),
+        _not_done(plan.problems, ink),
+        *_figures(plan, desired, cluster, ink),
+        [ink.bold(line) for line in folded(summary(plan), ink.width)],
+    ]
+    return "\n\n".join("\n".join(part) for part in parts if part)
+
+
+def summary(plan: Plan) -> str:
+    """The closing line: all that would be done, in one sentence."""
+    if plan.empty:
+        if plan.problems:
+            return f"No changes. {count(len(plan.problems), 'thing')} left undone, see above."
+        return "No changes. The cluster is as declared."
+    deleted = sum(isinstance(step, DeleteTopic) for step in plan.steps)
+    done = [*_step_counts(plan.steps), *_move_counts(plan.moves)]
+    done.append(f"{count(deleted, 'topic')} to DELETE" if deleted else "nothing to delete")
+    return f"Plan: {', '.join(done)}."
+
+
+def _step_counts(steps: Sequence[Step]) -> Iterator[str]:
+    creations = sum(isinstance(step, CreateTopic) for step in steps)
+    partitions = sum(len(step.replicas) for step in steps if isinstance(step, AddPartitions))
+    configs = sum(len(s.set) + len(s.unset) for s in steps if isinstance(s, SetConfig))
+    log_dirs = [step.bytes for step in steps if isinstance(step, MoveLogDir)]
+    leaders = sum(len(step.partitions) for step in steps if isinstance(step, ElectLeaders))
+    if creations:
+        yield f"{count(creations, 'topic')} to create"
+    if partitions:
+        yield f"{count(partitions, 'partition')} to add"
+    if configs:
+        yield f"{count(configs, 'config')} to change"
+    if log_dirs:
+        replicas = count(len(log_dirs), "replica")
+        yield f"{replicas} to move between log directories ({size(sum(log_dirs))})"
+    if leaders:
+        yield f"{count(leaders, 'leader')} to elect"
+
+
+def _move_counts(moves: Sequence[Move]) -> Iterator[str]:
+    added = [len(set(move.target) - set(move.source)) for move in moves]
+    carried = sum(1 for number in added if number)
+    shrunk = sum(len(move.target) < len(move.source) for move in moves)
+    if carried:
+        total = size(sum(move.bytes for move in moves))
+        what = f"{count(sum(added), 'replica')} of {count(carried, 'partition')}"
+        yield f"{what} to move ({total})"
+    if shrunk:
+        yield f"{count(shrunk, 'partition')} to lose replicas"
+    reordered = sum(set(move.target) == set(move.source) for move in moves)
+    if reordered:
+        yield f"{count(reordered, 'partition')} to reorder"
+
+
+def _pools(plan: Plan, desired: Desired, cluster: Cluster, ink: Ink) -> Iterator[list[str]]:
+    """One part per pool with changes, pools by name, topics by name; the unowned ones last."""
+    rules = Rules(desired, cluster, frozenset())
+    by_pool: dict[str, dict[str, tuple[list[Step], list[Move]]]] = {}
+
+    def place(topic: str) -> tuple[list[Step], list[Move]]:
+        pool = rules.home(topic).pool or ""
+        return by_pool.setdefault(pool, {}).setdefault(topic, ([], []))
+
+    for step in plan.steps:
+        if not isinstance(step, ElectLeaders):
+            place(step.topic)[0].append(step)
+    for move in plan.moves:
+        place(move.topic)[1].append(move)
+    for pool, topics in sorted(by_pool.items(), key=lambda item: (not item[0], item[0])):
+        lines = [ink.bold(f"Pool {pool}" if pool else _UNOWNED)]
+        for topic in sorted(topics)[:_TOPICS_MAX]:
+            lines += topic_lines(topic, *topics[topic], cluster, ink)
+        yield lines + _more(len(topics) - _TOPICS_MAX, "topic")
+
+
+def _elections(plan: Plan, ink: Ink) -> list[str]:
+    pairs = [
+        pair for step in plan.steps if isinstance(step, ElectLeaders) for pair in step.partitions
+    ]
+    if not pairs:
+        return []
+    names = ", ".join(f"{topic}-{partition}" for topic, partition in sorted(pairs)[:_NAMED_MAX])
+    more = f" and {len(pairs) - _NAMED_MAX:,} more" if len(pairs) > _NAMED_MAX else ""
+    reasons = dict.fromkeys(
+        s.reason for s in plan.steps if isinstance(s, ElectLeaders) and s.reason
+    )
+    why = f" ({'; '.join(reasons)})" if reasons else ""
+    text = f"preferred replicas lead {count(len(pairs), 'partition')}{why}: {names}{more}"
+    return [ink.bold("Leaders"), *folded(f"  ~ {text}", ink.width, 4)]
+
+
+def _not_done(problems: Sequence[PlanProblem], ink: Ink) -> list[str]:
+    """What the plan leaves undone, and why, pool by pool."""
+    if not problems:
+        return []
+    lines = [ink.bold("Not done, and why")]
+    for problem in problems[:_PROBLEMS_MAX]:
+        topic = f"topic {problem.topic}" if problem.topic else ""
+        pool = f"pool {problem.pool}" if problem.pool else ""
+        place = ", ".join(name for name in (topic, pool) if name)
+        law = f" [{problem.law}]" if problem.law else ""
+        told = f"{place}: {problem.message}{law}" if place else f"{problem.message}{law}"
+        lines += [ink.yellow(line) for line in folded(f"  • {told}", ink.width, 4)]
+    return lines + _more(len(problems) - _PROBLEMS_MAX, "problem")
+
+
+def _figures(plan: Plan, desired: Desired, cluster: Cluster, ink: Ink) -> Iterator[list[str]]:
+    """Brokers before and after, the proof, the time it takes, the hash; for a plan that moves."""
+    if plan.moves and len(cluster.brokers) <= _TABLE_BROKERS_MAX:
+        yield [ink.bold("Brokers"), brokers_table(cluster, desired, plan)]
+    yield _proof(plan.certificates, ink)
+    told = [] if plan.empty else [f"Hash    {plan.hash}"]
+    yield [*_duration(plan, ink), *told]
+
+
+def _proof(certificates: Iterable[PoolCertificate], ink: Ink) -> list[str]:
+    """Moves of each pool beside the fewest possible."""
+    lines = [
+        line
+        for pool in certificates
+        if pool.replica_moves or pool.bytes
+        for line in folded(f"  {_certificate(pool)}", ink.width, 4)
+    ]
+    return [ink.bold("Proof"), *lines] if lines else []
+
+
+def _certificate(pool: PoolCertificate) -> str:
+    fewest = pool.replica_moves_lower_bound
+    if pool.replica_moves <= fewest:
+        replicas = f"{count(pool.replica_moves, 'replica')} to move, as few as possible"
+    else:
+        replicas = f"{count(pool.replica_moves, 'replica')} to move, at least {fewest:,} must"
+    needed = f"{size(pool.bytes)}, at least {size(pool.bytes_lower_bound)} must"
+    exact = pool.bytes <= pool.bytes_lower_bound
+    carried = f"{size(pool.bytes)}, as little as possible" if exact else needed
+    gap = f"; gap {pool.gap_percent:.1f} %" if pool.gap_percent else ""
+    clauses = pool.witness.split("; ") if pool.witness else []
+    told = "; ".join(clauses[:_CLAUSES_MAX]) + ("; …" if len(clauses) > _CLAUSES_MAX else "")
+    return f"pool {pool.pool}: {replicas}; {carried}{gap}" + (f" ({told})" if told else "")
+
+
+def _duration(plan: Plan, ink: Ink) -> list[str]:
+    if not plan.stages:
+        return []
+    carried = size(sum(stage.bytes for stage in plan.stages))
+    text = f"Stages  {count(len(plan.stages), 'stage')}, {carried}"
+    if plan.makespan is None:
+        steps = sum(len(move.path) - 1 for move in plan.moves)
+        going = sum(len(stage.moves) for stage in plan.stages)
+        text += f"; {steps - going:,} of {count(steps, 'step')} cannot go yet"
+    else:
+        text += f", {_time(plan.makespan)}"
+    return folded(text, ink.width, 8)
+
+
+def _time(makespan: Makespan) -> str:
+    rate = f"{size(makespan.bytes_per_second_per_broker)}/s per broker"
+    least = duration(makespan.lower_bound_seconds)
+    return f"about {duration(makespan.seconds)} at {rate} (the busiest broker alone needs {least})"
+
+
+def _more(number: int, noun: str) -> list[str]:
+    return [f"  … and {number:,} more {noun}s; --output json shows all"] if number > 0 else []

@@ -8,6 +8,7 @@ chroot without brokers' nodes is refused, and the message names the chroots that
 import logging
 import re
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from threading import Event, Lock
 from typing import Any
@@ -22,6 +23,9 @@ from poolkeeper.zk import failures, multiread, znodes
 _HOST = re.compile(r"(?:\[[0-9a-fA-F:.]+\]|[^\s,/:\[\]]+)(?::[0-9]{1,5})?")
 _CHROOT = re.compile(r"(?:/[^\s,/]+)*/?")
 _SUGGESTIONS_MAX = 200
+_HANDSHAKES_PER_TIMEOUT = 4
+_VERSION_TIMEOUT_S = 5.0
+_VERSION_BYTES = 4096
 _VERSION = re.compile(r"^Zookeeper version: ([0-9]+)\.([0-9]+)", re.MULTILINE)
 
 
@@ -60,12 +64,16 @@ class Connection:
         self.lost = Event()
         self.session_id = 0
         self.server_version: tuple[int, int] | None = None
-        self.has_multiread = False
         self._changed = Event()
         self._callbacks: list[Callable[[], None]] = []
         self._closing = Lock()
         self._closed = False
         client.add_listener(self._on_state)
+
+    @property
+    def has_multiread(self) -> bool:
+        """Whether bulk reads may be sent: a server that does not know them ends the session."""
+        return self.server_version is not None and self.server_version >= multiread.SINCE
 
     def on_lost(self, callback: Callable[[], None]) -> None:
         """Call this from another thread when the session ends; it must not block."""
@@ -117,7 +125,6 @@ class Connector:
                 raise Unavailable(problem)
             connection.session_id = connection.client.client_id[0]
             connection.server_version = server_version(connection.client)
-            connection.has_multiread = self._has_multiread(address, connection.server_version)
         except BaseException:
             connection.close()
             raise
@@ -135,6 +142,7 @@ class Connector:
             connection_retry={"max_tries": -1, "delay": 0.05, "max_delay": 1.0},
             **self.options,
         )
+        _limit_handshakes(client, self.timeout_s / _HANDSHAKES_PER_TIMEOUT)
         connection = Connection(client)
         if connection.start(self.deadline_s):
             return connection
@@ -175,24 +183,19 @@ class Connector:
         finally:
             above.close()
 
-    def _has_multiread(self, address: Address, version: tuple[int, int] | None) -> bool:
-        """Return whether bulk reads work; where the version is not told, it costs a session.
 
-        A server that does not know the request ends the session that sends it.
-        """
-        if version is not None:
-            return version >= multiread.SINCE
-        victim = self.connect(address)
-        try:
-            request, _ = multiread.encode(("/",), address.chroot)
-            result = victim.client.handler.async_result()
-            victim.client._call(request, result)
-            result.get(True, self.deadline_s)
-        except (KazooException, KazooTimeoutError):
-            return False
-        finally:
-            victim.close()
-        return True
+def _limit_handshakes(client: KazooClient, timeout_s: float) -> None:
+    """Bound the wait for a server's answer to a new connection.
+
+    Kazoo waits for the whole timeout of the session if there is one server. One that accepts
+    connections but is not yet up (it may never answer then) would cost us the session.
+    """
+    invoke = client._connection._invoke
+
+    def limited(timeout: float, request: Any, xid: int | None = None) -> Any:
+        return invoke(min(timeout, timeout_s), request, xid)
+
+    client._connection._invoke = limited
 
 
 class _Reasons(logging.Handler):
@@ -209,10 +212,23 @@ class _Reasons(logging.Handler):
 def server_version(client: KazooClient) -> tuple[int, int] | None:
     """Return major and minor version of the server, or `None` if it does not tell.
 
-    Asked by `srvr`, the one command that servers allow unless they are told to allow none.
+    Asked by `srvr`, which servers allow whatever their list of allowed commands says, on a
+    connection of its own. That goes to the address whose certificate was just checked.
     """
     try:
-        found = _VERSION.search(client.command(b"srvr"))
-    except (KazooException, KazooTimeoutError, OSError):
-        return None
+        peer = client._connection._socket.getpeername()[:2]
+        asking = client.handler.create_connection(
+            peer,
+            timeout=_VERSION_TIMEOUT_S,
+            use_ssl=client.use_ssl,
+            ca=client.ca,
+            certfile=client.certfile,
+            keyfile=client.keyfile,
+        )
+        with closing(asking):
+            asking.settimeout(_VERSION_TIMEOUT_S)
+            asking.sendall(b"srvr")
+            found = _VERSION.search(asking.recv(_VERSION_BYTES).decode(errors="replace"))
+    except (KazooException, KazooTimeoutError, OSError, AttributeError):
+        return None  # also where the connection, and its socket, has just gone
     return None if found is None else (int(found[1]), int(found[2]))

@@ -11,9 +11,10 @@ from threading import Event, Lock
 from typing import Any
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import NoNodeError
+from kazoo.exceptions import ConnectionLoss, NoNodeError
 
 PATHS_MAX = 1000
+ATTEMPTS = 3
 
 
 class Watches:
@@ -68,11 +69,20 @@ class Watches:
             new = [path for path in paths if path not in self._armed]
             self._armed.update(new)
         try:
-            self._set_watches(new)
+            self._set_all(new)
         except BaseException:
             with self._lock:
                 self._armed.difference_update(new)
             raise
+
+    def _set_all(self, paths: Sequence[str]) -> None:
+        """Set watches, again if the connection is lost meanwhile: the session may go on."""
+        for _ in range(ATTEMPTS - 1):
+            try:
+                return self._set_watches(paths)
+            except ConnectionLoss:
+                continue
+        return self._set_watches(paths)
 
     def _set_watches(self, paths: Sequence[str]) -> None:
         asked = [

@@ -92,11 +92,11 @@ class Tour:
             self.check(Check(f"exit code {code}", (f"it is {found}",)))
             raise Ended
 
-    def apply(self) -> None:
+    def apply(self, *words: str) -> None:
         """Run `apply`, print the table, and check all that must hold afterwards."""
         log, chroot = self.sandbox.transaction_log(), self.sandbox.spec.chroot
         before = evidence.position(log)
-        self.run("apply", "-f", "manifests", "--yes")
+        self.run("apply", "-f", "manifests", *words, "--yes")
         found = evidence.read(log, chroot, before)
         print(f"ZooKeeper's own log of this: {found}\n")
         self.show()
@@ -145,9 +145,9 @@ def chapters(guide: Tour) -> None:
         print(f"  manifests/{name}")
         text = Path("manifests", name).read_text(encoding="utf-8").splitlines()
         print("".join(f"    {line}\n" for line in text[:lines]))
-    guide.run("plan", "-f", "manifests", code=CHANGES)
-    guide.title("Applied, while producer and consumer go on")
-    guide.apply()
+    guide.run("plan", "-f", "manifests", "--out", "plan.json", code=CHANGES)
+    guide.title("Applied, exactly as planned, while producer and consumer go on")
+    guide.apply("--plan", "plan.json")
 
     guide.title("One line: broker 3 is drained")
     edit(
@@ -263,7 +263,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--kib", type=int, default=2048, help="data in each partition, KiB")
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, interrupt)
-    sys.stdout.reconfigure(line_buffering=True)
+    # Lines as they come, in order with those on standard error; any terminal's characters will do.
+    sys.stdout.reconfigure(line_buffering=True, errors="replace")
     try:
         return show(time.monotonic(), options.kib * 1024)
     except PoolkeeperError as error:

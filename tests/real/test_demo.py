@@ -1,9 +1,11 @@
-"""The demo as people start it: its verdict, an interruption in the middle, a machine without Java.
+"""The demo as people start it: its verdict, an interruption in the middle, a machine without Java;
+and that its checks can fail.
 
 The demo gets a cache of its own, which borrows the jars: its sandbox is the only one there, and the
 records of its processes can be read while it runs.
 """
 
+import importlib
 import json
 import os
 import signal
@@ -13,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -131,3 +134,48 @@ def test_a_machine_without_java_is_told_which_package_brings_it(start: Start) ->
     assert demo.process.wait(60) == 3
     demo.await_line("apt-get install openjdk-17-jre-headless")
     assert left_behind(demo, set()) == []
+
+
+POOLS = {"p": (1, 2, 3)}
+HOMES = {"t": "p"}
+EVEN = ((1, 2), (2, 3), (3, 1))
+
+
+@pytest.fixture
+def module(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
+    monkeypatch.syspath_prepend(str(DEMO.parent))
+    return importlib.import_module
+
+
+@pytest.mark.parametrize(
+    ("replicas", "leaders", "in_sync", "lives", "is_balanced", "is_empty"),
+    [
+        pytest.param(EVEN, (1, 2, 3), EVEN, True, True, False, id="even"),
+        pytest.param(
+            ((1, 4), *EVEN[1:]), (1, 2, 3), ((1, 4), *EVEN[1:]), False, True, False, id="a-stray"
+        ),
+        pytest.param(EVEN, (1, 2, 3), ((1,), *EVEN[1:]), False, True, False, id="out-of-sync"),
+        pytest.param(EVEN, (1, 2, 1), EVEN, True, False, False, id="another-than-the-preferred"),
+        pytest.param(EVEN, (1, 2, -1), EVEN, True, False, False, id="no-leader"),
+        pytest.param(((1, 2),) * 3, (1, 1, 1), ((1, 2),) * 3, True, False, True, id="3-is-empty"),
+    ],
+)
+def test_checks_of_a_layout_can_fail(
+    module, replicas, leaders, in_sync, lives, is_balanced, is_empty
+) -> None:
+    layouts = module("layouts")
+    partitions = tuple(
+        layouts.Partition("t", held, leader, frozenset(isr))
+        for held, leader, isr in zip(replicas, leaders, in_sync, strict=True)
+    )
+    assert layouts.places(partitions, HOMES, POOLS).holds is lives
+    assert layouts.balance(partitions, POOLS).holds is is_balanced
+    assert layouts.emptiness(partitions, 3).holds is is_empty
+
+
+def test_one_check_that_fails_fails_the_demo(module, capsys) -> None:
+    checks = [module("layouts").Check("good"), module("layouts").Check("bad", ("it is not",))]
+    demo = module("demo")
+    assert demo.end(demo.Tour(None, None, 0, checks=checks[:1])) == 0
+    assert demo.end(demo.Tour(None, None, 0, checks=checks)) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "  not so: bad: it is not"

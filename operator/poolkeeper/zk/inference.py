@@ -25,6 +25,7 @@ class Traces:
 
     has_cluster_id: bool = False
     has_producer_ids: bool = False
+    has_log_dir_events: bool = False
     has_delegation_tokens: bool = False
     has_features: bool = False
     has_migration: bool = False
@@ -49,6 +50,7 @@ def _lower_bounds(traces: Traces) -> Iterable[KafkaVersion]:
     evidence = (
         (traces.has_cluster_id, (0, 10, 1)),
         (traces.has_producer_ids, (0, 11, 0)),
+        (traces.has_log_dir_events, (1, 0)),
         (traces.has_delegation_tokens, (1, 1)),
         (traces.has_adding_replicas, (2, 4)),
         (traces.has_features or any(version >= 5 for version in traces.brokers), (2, 7)),

@@ -34,6 +34,7 @@ ADMIN_PATHS = (
 TRACE_PATHS = (
     znodes.CLUSTER_ID,
     znodes.PRODUCER_IDS,
+    znodes.LOG_DIR_EVENTS,
     znodes.DELEGATION_TOKENS,
     znodes.FEATURES,
 )
@@ -285,6 +286,7 @@ def _traces(reading: Reading, formats: tuple[int, ...]) -> Traces:
     return Traces(
         has_cluster_id=reading.traces[znodes.CLUSTER_ID] is not None,
         has_producer_ids=reading.traces[znodes.PRODUCER_IDS] is not None,
+        has_log_dir_events=reading.traces[znodes.LOG_DIR_EVENTS] is not None,
         has_delegation_tokens=reading.traces[znodes.DELEGATION_TOKENS] is not None,
         has_features=reading.traces[znodes.FEATURES] is not None,
         has_migration=admin.nodes[znodes.MIGRATION] is not None,

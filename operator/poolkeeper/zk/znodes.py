@@ -34,6 +34,7 @@ CONFIG_CHANGE = "/config/changes/config_change_"
 """Created with a sequence number; there is nothing to read back."""
 DELEGATION_TOKENS = "/delegation_token"
 PRODUCER_IDS = "/latest_producer_id_block"
+LOG_DIR_EVENTS = "/log_dir_event_notification"
 
 STATES_AT_ONCE = 1000
 _KRAFT_EPOCH = "kraftControllerEpoch"

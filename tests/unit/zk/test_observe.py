@@ -157,7 +157,8 @@ def test_the_order_of_reading_is_the_argument_for_its_consistency() -> None:
         "read /config/topics/t /config/topics/u",
         "read /brokers/ids/1 /brokers/ids/2",
         "read /config/brokers/1 /config/brokers/2",
-        "read /cluster/id /latest_producer_id_block /delegation_token /feature",
+        "read /cluster/id /latest_producer_id_block /log_dir_event_notification /delegation_token "
+        "/feature",
         STATES,
         TOPICS,
         *admin,

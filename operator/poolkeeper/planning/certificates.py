@@ -85,7 +85,7 @@ def _bytes_bound(layout: Layout, over: Ints, left_over: int) -> int:
         there = (unit.lists == broker).any(axis=1) & ~unit.fresh
         sizes.append(np.sort(unit.size[there])[: over[broker]])
     leaving = np.sort(np.concatenate(sizes))
-    return max(forced, forced - for_racks + int(leaving[: len(leaving) - left_over].sum()))
+    return max(forced, forced - for_racks + int(leaving[: max(0, len(leaving) - left_over)].sum()))
 
 
 def _witness(layout: Layout, surely: Ints, possibly: Ints, over: Ints, under: Ints) -> str:

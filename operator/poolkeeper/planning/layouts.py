@@ -40,6 +40,11 @@ class Layout:
     ungrown: bool = False
 
     @property
+    def excess(self) -> int:
+        """Replicas and MiB above caps, disks and headroom."""
+        return _excess(self.unit, self.lists, self.room)
+
+    @property
     def lists(self) -> Ints:
         """The wanted lists, in columns."""
         return self.led.lists
@@ -97,11 +102,9 @@ def share_of(unit: Unit, opened: Opened) -> Floats:
     pinned = np.bincount(opened.lists[opened.pinned], minlength=len(unit.fixed))
     floor = unit.fixed + pinned
     sizes = np.bincount(opened.spread_of, minlength=len(opened.spreads))
+    shape = len(sizes), len(brokers.rack_names)
     low, high = (
-        (
-            np.array(bounds, dtype=np.int64).reshape(len(sizes), len(brokers.rack_names))
-            * sizes[:, None]
-        ).sum(axis=0)
+        sizes @ np.array(bounds, dtype=np.int64).reshape(shape)
         for bounds in ([s.low for s in opened.spreads], [s.high for s in opened.spreads])
     )
     elsewhere = np.bincount(

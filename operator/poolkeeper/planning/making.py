@@ -10,31 +10,36 @@ The same input gives the same plan whatever its order, and a plan for the outcom
 moves.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,
     Move,
     Plan,
-    PlanProblem,
     PoolCertificate,
     Step,
 )
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired, ReplicasAtATime, ResourcePoolSpec
-from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.model.topology import Cluster
 from poolkeeper.planning import findings, identities, topicsteps
 from poolkeeper.planning.certificates import certificate
 from poolkeeper.planning.columns import Brokers, Lists, brokers_of, eligible_of
-from poolkeeper.planning.layouts import Layout, lay_out, replicas_cap
-from poolkeeper.planning.moves import Change, changes_of, move_of
+from poolkeeper.planning.layouts import Layout, replicas_cap
+from poolkeeper.planning.moves import Change, move_of
 from poolkeeper.planning.pins import pinned_changes
+from poolkeeper.planning.pool_layouts import (
+    PoolLayouts,
+    Situation,
+    lay_out_all,
+    partitions_found,
+    with_change,
+)
 from poolkeeper.planning.quotas import Tally, standing_problems
-from poolkeeper.planning.scopes import Home, Role, Scope, scope
+from poolkeeper.planning.scopes import Home, Role, scope
 from poolkeeper.planning.spreading import Loads, Usable
-from poolkeeper.planning.units import unit_of
 
 _NOTHING_RECORDED = Records()
 
@@ -61,77 +66,53 @@ def make_plan(
     }
     pinned, unpinned = pinned_changes(reach, cluster, usable)
     for change in pinned:
-        lists[change.topic] = _with_change(lists[change.topic], change)
+        lists[change.topic] = with_change(lists[change.topic], change)
     ground = topicsteps.Ground(usable, _loads(lists), Tally.of(desired, reach, cluster, usable))
     created, refused = topicsteps.creations(reach, ground)
     added, not_added = topicsteps.additions(reach, cluster, ground)
-    for step in (*created, *added):
-        lists[step.topic] = (*lists.get(step.topic, ()), *step.replicas)
-    laid = _lay_out_all(desired, reach, cluster, brokers, usable, lists)
-    changes = [*pinned, *(change for part in laid for change in part.changes)]
-    moves = _moves(desired, cluster, changes)
-    steps, deferred = _steps(reach, cluster, records, lists, moves, (*created, *added))
+    lists |= {step.topic: step.replicas for step in created}
+    homes = {s.topic: Home(Role.PLACED, s.pool, s) for s in reach.absent if s.topic in lists}
+    situation = Situation(desired, cluster, brokers, usable, {**reach.homes, **homes})
+    laid = lay_out_all(situation, lists, added, {change.topic for change in pinned})
+    moves = _moves(desired, cluster, [*pinned, *laid.changes])
     deleted, not_deleted = topicsteps.deletions(reach, cluster)
+    steps: tuple[Step, ...] = (
+        *_as_laid(created, laid),
+        *_as_laid(added, laid),
+        *topicsteps.configs(reach, cluster, records),
+        *topicsteps.elections(reach, cluster, {(m.topic, m.partition) for m in moves}),
+        *deleted,
+    )
     problems = {
         *reach.problems,
         *unpinned,
         *refused,
         *not_added,
-        *deferred,
+        *topicsteps.postponed(situation.homes, cluster, laid.crowded_out, laid.deferred),
         *not_deleted,
-        *(problem for part in laid for problem in findings.of(part.layout)),
-        *standing_problems(ground.tally, _loads(lists).replicas),
+        *(problem for layout in laid.layouts for problem in findings.of(layout)),
+        *standing_problems(ground.tally, _loads(laid.lists).replicas),
     }
     return Plan(
         cluster=desired.cluster.name,
-        hash=identities.plan_hash(moves, (*steps, *deleted)),
+        hash=identities.plan_hash(moves, steps),
         fingerprint=identities.fingerprint(desired, cluster.id, gone),
-        steps=(*steps, *deleted),
+        steps=steps,
         moves=moves,
-        certificates=_certificates(laid, moves),
+        certificates=_certificates(laid.layouts, moves),
         problems=tuple(sorted(problems, key=lambda p: (p.pool, p.topic, p.law, p.message))),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Laid:
-    layout: Layout
-    changes: tuple[Change, ...]
-
-
-def _lay_out_all(
-    desired: Desired,
-    reach: Scope,
-    cluster: Cluster,
-    brokers: Brokers,
-    usable: Mapping[str, Usable],
-    lists: dict[str, tuple[Replicas, ...]],
-) -> list[_Laid]:
-    """Lay out pool after pool; `lists` is brought up to date in between.
-
-    Only an unmanaged topic that evacuates brokers of two pools is seen by two of them.
-    """
-    new = {spec.topic: Home(Role.PLACED, spec.pool, spec) for spec in reach.absent}
-    homes = {**reach.homes, **{name: home for name, home in new.items() if name in lists}}
-    limits = desired.cluster.limits
-    laid = []
-    for name, pool in sorted(reach.pools.items()):
-        unit = unit_of(pool, homes, cluster, lists, brokers)
-        layout = lay_out(unit, usable[name], limits, balance=desired.cluster.balancing.enabled)
-        caps = {
-            broker: cap
-            for broker in pool.brokers
-            if (cap := replicas_cap(pool, broker, limits)) is not None
-        }
-        changes = tuple(changes_of(layout, caps))
-        for change in changes:
-            lists[change.topic] = _with_change(lists[change.topic], change)
-        laid.append(_Laid(layout, changes))
-    return laid
-
-
-def _with_change(lists: tuple[Replicas, ...], change: Change) -> tuple[Replicas, ...]:
-    return (*lists[: change.partition], change.target, *lists[change.partition + 1 :])
+def _as_laid(
+    steps: Iterable[CreateTopic | AddPartitions], laid: PoolLayouts
+) -> Iterator[CreateTopic | AddPartitions]:
+    """The steps with the lists that the layouts gave them; what they left out is not among them."""
+    for step in steps:
+        first = step.first if isinstance(step, AddPartitions) else 0
+        lists = laid.lists[step.topic][first:]
+        if lists:
+            yield replace(step, replicas=lists)
 
 
 def _moves(desired: Desired, cluster: Cluster, changes: Iterable[Change]) -> tuple[Move, ...]:
@@ -139,7 +120,7 @@ def _moves(desired: Desired, cluster: Cluster, changes: Iterable[Change]) -> tup
     latest: dict[tuple[str, int], Change] = {}
     for change in changes:
         key = (change.topic, change.partition)
-        if not _exists(cluster, *key):
+        if change.partition >= partitions_found(cluster, change.topic):
             continue
         earlier = latest[key].causes if key in latest else ()
         causes = tuple(sorted((*earlier, *change.causes), key=lambda cause: cause[0]))
@@ -148,43 +129,15 @@ def _moves(desired: Desired, cluster: Cluster, changes: Iterable[Change]) -> tup
     return tuple(sorted(moves, key=lambda m: (m.urgency, m.topic, m.partition)))
 
 
-def _exists(cluster: Cluster, topic: str, partition: int) -> bool:
-    return topic in cluster.topics and partition < len(cluster.topics[topic].partitions)
-
-
-def _steps(
-    reach: Scope,
-    cluster: Cluster,
-    records: Records,
-    lists: Lists,
-    moves: Sequence[Move],
-    proposed: Sequence[CreateTopic | AddPartitions],
-) -> tuple[tuple[Step, ...], tuple[PlanProblem, ...]]:
-    """All steps but deletions; partitions are not added to topics that are about to move."""
-    moving = {move.topic for move in moves}
-    kept: list[Step] = []
-    deferred = []
-    for step in proposed:
-        first = step.first if isinstance(step, AddPartitions) else 0
-        if step.topic in moving:
-            deferred.append(topicsteps.deferral(reach, step.topic, first))
-        else:
-            kept.append(replace(step, replicas=lists[step.topic][first:]))
-    kept += topicsteps.configs(reach, cluster, records)
-    kept += topicsteps.elections(reach, cluster, {(m.topic, m.partition) for m in moves})
-    return tuple(kept), tuple(deferred)
-
-
-def _certificates(laid: Sequence[_Laid], moves: Iterable[Move]) -> tuple[PoolCertificate, ...]:
+def _certificates(layouts: Iterable[Layout], moves: Iterable[Move]) -> tuple[PoolCertificate, ...]:
     by_topic: dict[str, list[Move]] = {}
     for move in moves:
         by_topic.setdefault(move.topic, []).append(move)
     return tuple(
         certificate(
-            part.layout,
-            [move for name in part.layout.unit.topics for move in by_topic.get(name, ())],
+            layout, [move for name in layout.unit.topics for move in by_topic.get(name, ())]
         )
-        for part in laid
+        for layout in layouts
     )
 
 

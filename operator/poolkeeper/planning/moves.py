@@ -4,7 +4,7 @@ The reason of a move is its most urgent cause, in the order heal, drain, pool, r
 and racks, balance; further causes follow after a semicolon.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,11 +34,11 @@ class Change:
     badness: Callable[[Iterable[int]], int]
 
 
-def changes_of(layout: Layout, limited: Mapping[int, int]) -> list[Change]:
-    """All partitions whose list changes. `limited`: caps of replicas by broker id."""
+def changes_of(layout: Layout) -> list[Change]:
+    """All partitions whose list changes."""
     unit = layout.unit
     before, after = _padded(unit.lists, layout.lists)
-    why = _Why(layout, limited)
+    why = _Why(layout)
     badness = rack_badness(unit)
     return [
         Change(
@@ -92,9 +92,9 @@ def _padded(first: Ints, second: Ints) -> tuple[Ints, Ints]:
 class _Why:
     """Finds causes; lives only within `changes_of`."""
 
-    def __init__(self, layout: Layout, limited: Mapping[int, int]) -> None:
+    def __init__(self, layout: Layout) -> None:
         unit = layout.unit
-        self.layout, self.unit, self.limited = layout, unit, limited
+        self.layout, self.unit = layout, unit
         self.held = held_by(unit, unit.lists)
         self.leading = leaders_by(unit, unit.lists)
         self.inside = set(unit.brokers.rows(unit.pool.brokers))
@@ -126,8 +126,8 @@ class _Why:
 
     def _too_full(self, broker: int) -> str:
         name, held = self.unit.brokers.ids[broker], int(self.held[broker])
-        cap = self.limited.get(name)
-        if cap is not None and held > cap:
+        cap = int(self.layout.room.replicas[broker])
+        if held > cap:
             return f"broker {name} holds {held} replicas, it may hold {cap}"
         share = self.layout.placed.band.share[broker]
         return f"broker {name} holds {held} replicas, its share is {share:.4g}"

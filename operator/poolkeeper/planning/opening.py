@@ -145,8 +145,9 @@ class _Case:
         kept = [b for b in self.slots if b not in self.leaving]
         free = int(unit.eligible.sum()) - sum(bool(unit.eligible[b]) for b in kept)
         possible = len(kept) + free
-        # What is there is not given up, but no replica is added while another ought to leave.
-        target = min(self.rf, max(possible, len(self.slots)))
+        # What is there is not given up. But no replica is added while another ought to leave, nor
+        # beyond what live brokers can hold while others are down.
+        target = min(self.rf, max(min(possible, int(unit.eligible.sum())), len(self.slots)))
         lacking = max(0, target - possible)
         inside = set(unit.brokers.rows(unit.pool.brokers))
         candidates = sorted(

@@ -200,8 +200,9 @@ class _Prices:
 
 def _offer_reach(opened: Opened, cells: Cells, offers: Offers) -> Bools:
     """By (offer, cell), whether a replica of that class may go there."""
-    low, high = _bounds(opened, offers.spread_of)
-    by_rack = _by_rack(offers.others, cells, low.shape[1])
+    racks = int(cells.rack.max(initial=-1)) + 1
+    low, high = _bounds(opened, offers.spread_of, racks)
+    by_rack = _by_rack(offers.others, cells, racks)
     reach = allowed_racks(by_rack, low, high)[:, cells.rack]
     reach &= np.array([len(members) > 0 for members in cells.members])
     if cells.fine:
@@ -210,9 +211,10 @@ def _offer_reach(opened: Opened, cells: Cells, offers: Offers) -> Bools:
     return reach
 
 
-def _bounds(opened: Opened, spread_of: Ints) -> tuple[Ints, Ints]:
+def _bounds(opened: Opened, spread_of: Ints, racks: int) -> tuple[Ints, Ints]:
+    shape = len(opened.spreads), racks
     low, high = (
-        np.array(bounds, dtype=np.int64).reshape(len(opened.spreads), -1)
+        np.array(bounds, dtype=np.int64).reshape(shape)
         for bounds in ([s.low for s in opened.spreads], [s.high for s in opened.spreads])
     )
     return low[spread_of], high[spread_of]
@@ -235,8 +237,9 @@ def _add_wants(
     prices: _Prices,
 ) -> tuple[Ints, Ints, slice]:
     """Arcs from wants to racks, within the racks' bounds, and on to cells: (class, cell, arcs)."""
-    low, high = _bounds(opened, wants.spread_of)
-    by_rack = _by_rack(wants.kept, cells, low.shape[1])
+    racks = int(cells.rack.max(initial=-1)) + 1
+    low, high = _bounds(opened, wants.spread_of, racks)
+    by_rack = _by_rack(wants.kept, cells, racks)
     at_least = np.maximum(low - by_rack, 0) * size[:, None]
     at_most = np.maximum(high - by_rack, 0) * size[:, None]
     class_of, rack_of = np.nonzero(at_most)

@@ -5,7 +5,7 @@ says why; nothing is done by halves. New partitions never queue behind moves of 
 partitions are added to no topic that moves, and no such topic is deleted.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from poolkeeper.algorithms.names import is_internal, ownership_problem, topic_name_problem
@@ -23,7 +23,7 @@ from poolkeeper.model.records import Records
 from poolkeeper.model.specs import ResourcePoolSpec, Strategy, TopicSpec
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.quotas import Tally
-from poolkeeper.planning.scopes import Role, Scope
+from poolkeeper.planning.scopes import Home, Role, Scope
 from poolkeeper.planning.spreading import Loads, Usable, added_as_kafka, as_kafka, balanced
 
 
@@ -83,11 +83,20 @@ def additions(
     return tuple(steps), tuple(problems)
 
 
-def deferral(scope: Scope, topic: str, found: int) -> PlanProblem:
-    """Why partitions that could be added are not: the topic's moves come first."""
-    pool = scope.homes[topic].pool
-    message = f"stays at {found} partitions until its replicas have moved"
-    return PlanProblem(pool, "", message, topic)
+def postponed(
+    homes: Mapping[str, Home],
+    cluster: Cluster,
+    crowded_out: Iterable[str],
+    deferred: Iterable[str],
+) -> Iterator[PlanProblem]:
+    """Say of new partitions that could be placed why they are not part of the plan."""
+    for name in crowded_out:
+        message = "gets no new partitions: the pool has no room for them and for its other replicas"
+        yield PlanProblem(homes[name].pool, "capacity", message, name)
+    for name in deferred:
+        found = len(cluster.topics[name].partitions)
+        message = f"stays at {found} partitions until its replicas have moved"
+        yield PlanProblem(homes[name].pool, "", message, name)
 
 
 def configs(scope: Scope, cluster: Cluster, records: Records) -> tuple[SetConfig, ...]:

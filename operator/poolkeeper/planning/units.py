@@ -35,7 +35,7 @@ class Unit:
 
     `lists` (rows × slots) is what was found, each broker once; `rf` is what is wanted. `leaves`
     marks replicas that may not stay where they are, `pinned` those that stay and may not be moved.
-    `fresh` marks partitions that do not exist yet: their lists are a first proposal, free to change.
+    `fresh` marks partitions that do not exist yet: their lists are a proposal, free to change.
     `placed` marks partitions that live here (the others are unmanaged, and only evacuated).
     `eligible`: brokers that may be given replicas; `leads`: those of them that may lead.
     `fixed`, `fixed_leaders` and `fixed_mib` are the load of other topics, by broker.
@@ -72,18 +72,22 @@ def unit_of(
     cluster: Cluster,
     lists: Lists,
     brokers: Brokers,
+    held: frozenset[str] = frozenset(),
 ) -> Unit:
-    """The pool's columns; `homes` and `lists` of all topics, those of this plan included."""
+    """The pool's columns; `homes` and `lists` of all topics, those of this plan included.
+
+    Existing partitions of topics in `held` stay where they are.
+    """
     inside = np.zeros(len(brokers.ids), dtype=bool)
     inside[brokers.rows(pool.brokers)] = True
     emptied = brokers.gone.copy()
     emptied[brokers.rows(pool.drain & set(pool.brokers))] = True
     names = _topics(pool, homes, lists, {brokers.ids[i] for i in np.flatnonzero(inside & emptied)})
-    rows = _rows(names, homes, cluster, lists, brokers)
-    held = rows.lists >= 0
+    rows = _rows(names, homes, cluster, lists, brokers, held)
+    there = rows.lists >= 0
     outside, shunned = ~inside[rows.lists], emptied[rows.lists]
     # Unmanaged topics may be anywhere; they only leave brokers of this pool that are emptied.
-    leaves = held & np.where(rows.placed[:, None], outside | shunned, ~outside & shunned)
+    leaves = there & np.where(rows.placed[:, None], outside | shunned, ~outside & shunned)
     eligible = eligible_of(pool, brokers)
     demoted = np.zeros(len(brokers.ids), dtype=bool)
     demoted[brokers.rows(pool.demote & set(pool.brokers))] = True
@@ -101,7 +105,7 @@ def unit_of(
         leader=rows.leader,
         fresh=rows.fresh,
         leaves=leaves,
-        pinned=held & ~leaves & ~(rows.placed[:, None] & eligible[rows.lists]),
+        pinned=there & ~leaves & ~(rows.placed[:, None] & eligible[rows.lists]),
         eligible=eligible,
         leads=eligible & ~demoted,
         placed=rows.placed,
@@ -161,6 +165,7 @@ def _rows(
     cluster: Cluster,
     lists: Lists,
     brokers: Brokers,
+    still: frozenset[str],
 ) -> _Rows:
     flat: list[int] = []
     rows: list[tuple[int, int, int, int, int, int, bool, bool]] = []
@@ -170,7 +175,7 @@ def _rows(
         partitions = topic.partitions if topic else ()
         declared = home.spec.replication_factor if home.spec else None
         count = _rows_in_unit(home, len(partitions), len(lists[name]))
-        placed = home.role is Role.PLACED
+        settled = name in still
         sizes = sizes_of(topic, count)
         for number, replicas in enumerate(lists[name][:count]):
             distinct = replicas if len(set(replicas)) == len(replicas) else dict.fromkeys(replicas)
@@ -178,6 +183,7 @@ def _rows(
             flat += [index[broker] for broker in distinct]
             fresh = number >= len(partitions)
             leader = NONE if fresh else _leader(index, partitions[number].leader)
+            placed = home.role is Role.PLACED and (fresh or not settled)
             wanted = held if fresh else declared or held
             rows.append((place, number, held, wanted, sizes[number], leader, placed, fresh))
     columns = np.array(rows, dtype=np.int64).reshape(-1, 8).T
@@ -185,16 +191,8 @@ def _rows(
     slots = int(max(held_of.max(initial=1), rf.max(initial=1)))
     table = np.full((len(rows), slots), NONE, dtype=np.int64)
     table[np.arange(slots) < held_of[:, None]] = flat
-    return _Rows(
-        topic_of,
-        number_of,
-        table,
-        rf,
-        size,
-        leader_of,
-        placed_of.astype(bool),
-        fresh_of.astype(bool),
-    )
+    placed, fresh = placed_of.astype(bool), fresh_of.astype(bool)
+    return _Rows(topic_of, number_of, table, rf, size, leader_of, placed, fresh)
 
 
 def _leader(index: Mapping[int, int], leader: int | None) -> int:

@@ -1,0 +1,120 @@
+"""All pools of a cluster laid out, with the partitions that the plan adds.
+
+New partitions take part in the balance of their pool. Two of them do not fit:
+
+- those that would put the pool beyond its capacity are left out again ("crowded out");
+- those of a topic whose replicas move anyway are deferred, as Kafka takes no new partitions for a
+  topic that moves. So pools are laid out without added partitions first; then, with those of the
+  topics that stay where they are, once more, and these topics are held in place.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from poolkeeper.model.plans import AddPartitions
+from poolkeeper.model.specs import Desired, ResourcePoolSpec
+from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.planning.columns import Brokers, Lists
+from poolkeeper.planning.layouts import Layout, lay_out
+from poolkeeper.planning.moves import Change, changes_of
+from poolkeeper.planning.scopes import Home
+from poolkeeper.planning.spreading import Usable
+from poolkeeper.planning.units import unit_of
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What all pools are laid out from; `usable` brokers of every pool that may be worked in."""
+
+    desired: Desired
+    cluster: Cluster
+    brokers: Brokers
+    usable: Mapping[str, Usable]
+    homes: Mapping[str, Home]
+
+
+@dataclass(frozen=True, slots=True)
+class PoolLayouts:
+    """One layout per pool, all changes of existing and new partitions, and the lists reached.
+
+    `crowded_out`: topics, existing or not, that get no new partitions for want of room; `deferred`:
+    existing ones that have to move first.
+    """
+
+    layouts: tuple[Layout, ...]
+    changes: tuple[Change, ...]
+    lists: Lists
+    crowded_out: tuple[str, ...] = ()
+    deferred: tuple[str, ...] = ()
+
+
+def lay_out_all(
+    situation: Situation, lists: Lists, added: Sequence[AddPartitions], moving: set[str]
+) -> PoolLayouts:
+    """Lay out every pool. `lists`: of all topics, those being created included.
+
+    `moving`: topics that move for another reason than their pool's layout.
+    """
+    first = _lay_out(situation, lists, frozenset())
+    if not added:
+        return first
+    moving = moving | {change.topic for change in first.changes}
+    joining = [step for step in added if step.topic not in moving]
+    deferred = tuple(step.topic for step in added if step.topic in moving)
+    if joining:
+        grown = {step.topic: (*lists[step.topic], *step.replicas) for step in joining}
+        first = _lay_out(situation, {**lists, **grown}, frozenset(grown))
+    return PoolLayouts(first.layouts, first.changes, first.lists, first.crowded_out, deferred)
+
+
+def _lay_out(situation: Situation, start: Lists, held: frozenset[str]) -> PoolLayouts:
+    """Pool after pool; only an unmanaged topic that evacuates two pools is seen by both."""
+    lists = dict(start)
+    layouts: list[Layout] = []
+    changes: list[Change] = []
+    crowded_out: list[str] = []
+    for pool in sorted(situation.desired.pools, key=lambda pool: pool.name):
+        if pool.name not in situation.usable:
+            continue
+        layout = _of_pool(situation, pool, lists, held)
+        new = _new_in(situation, pool, lists)
+        if new and layout.excess:
+            without = {**lists, **{name: lists[name][:found] for name, found in new.items()}}
+            modest = _of_pool(situation, pool, without, held)
+            if modest.excess < layout.excess:
+                layout, lists = modest, without
+                crowded_out += sorted(new)
+        for change in changes_of(layout):
+            lists[change.topic] = with_change(lists[change.topic], change)
+            changes.append(change)
+        layouts.append(layout)
+    return PoolLayouts(tuple(layouts), tuple(changes), lists, tuple(crowded_out))
+
+
+def _of_pool(
+    situation: Situation, pool: ResourcePoolSpec, lists: Lists, held: frozenset[str]
+) -> Layout:
+    unit = unit_of(pool, situation.homes, situation.cluster, lists, situation.brokers, held)
+    spec = situation.desired.cluster
+    usable = situation.usable[pool.name]
+    return lay_out(unit, usable, spec.limits, balance=spec.balancing.enabled)
+
+
+def _new_in(situation: Situation, pool: ResourcePoolSpec, lists: Lists) -> dict[str, int]:
+    """Topics of the pool that get partitions by this plan, with how many they have."""
+    return {
+        name: found
+        for name in lists
+        if situation.homes[name].pool == pool.name
+        and len(lists[name]) > (found := partitions_found(situation.cluster, name))
+    }
+
+
+def partitions_found(cluster: Cluster, topic: str) -> int:
+    """How many partitions the topic has; 0 if it does not exist."""
+    return len(cluster.topics[topic].partitions) if topic in cluster.topics else 0
+
+
+def with_change(lists: tuple[Replicas, ...], change: Change) -> tuple[Replicas, ...]:
+    """A topic's lists with one of them changed."""
+    return (*lists[: change.partition], change.target, *lists[change.partition + 1 :])

@@ -4,9 +4,13 @@
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from kazoo.client import KazooClient
 
@@ -152,3 +156,56 @@ def of_path(changes: Iterable[Change], path: str) -> tuple[Change, ...]:
 
 def _kind(operation: txnlog.Operation) -> str:
     return "CREATE" if operation.kind.creates else operation.kind.name
+
+
+def command(*words: object) -> list[str]:
+    return [sys.executable, "-m", "poolkeeper", *map(str, words)]
+
+
+def poolkeeper(*words: object, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
+    """Run the command line as a person would, without a terminal."""
+    return subprocess.run(
+        command(*words),
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        stdin=subprocess.DEVNULL,
+        env=os.environ | {"COLUMNS": "200"},
+    )
+
+
+def declare(
+    folder: Path,
+    sandbox: Sandbox,
+    pools: Mapping[str, Mapping[str, object]],
+    topics: Mapping[str, Mapping[str, object]],
+    **cluster: object,
+) -> None:
+    """Write manifests of cluster `main`: pools and topics by name, each with what its spec says.
+
+    A topic's `pool` stands for its `poolRef`.
+    """
+    spec = {
+        "zookeeper": {"connect": sandbox.connect},
+        "brokers": {"bootstrapServers": sandbox.bootstrap},
+        **cluster,
+    }
+    documents_ = [manifest("KafkaCluster", {"name": "main"}, spec)]
+    for name, said in pools.items():
+        of_pool = {"clusterRef": {"name": "main"}, **said}
+        documents_.append(manifest("ResourcePool", {"name": name}, of_pool))
+    for name, said in topics.items():
+        rest = {key: value for key, value in said.items() if key != "pool"}
+        of_topic = {"poolRef": {"name": said["pool"]}, **rest}
+        metadata = {"name": name, "namespace": "tests"}
+        documents_.append(manifest("Topic", metadata, of_topic))
+    text = "\n---\n".join(json.dumps(document, indent=1) for document in documents_)
+    folder.mkdir(exist_ok=True)
+    (folder / "all.yaml").write_text(text + "\n")
+
+
+def manifest(
+    kind: str, metadata: Mapping[str, object], spec: Mapping[str, object]
+) -> dict[str, object]:
+    version = "poolkeeper.dev/v1alpha1"
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}

@@ -1,0 +1,288 @@
+"""A run that is cut off anywhere is taken up where it was: nothing twice, nothing lost."""
+
+import json
+import signal
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from kazoo.client import KazooClient
+from kazoo.exceptions import NoNodeError
+
+from conditions import until
+from poolkeeper.loops import Access, drive
+from poolkeeper.model.outcomes import State
+from poolkeeper.model.plans import Move, Plan
+from poolkeeper.model.specs import Desired, Execution, Throttle, ThrottleMode
+from poolkeeper.sandbox import Sandbox, traffic
+from poolkeeper.zk import journal
+from poolkeeper.zk.operations import Operation
+from poolkeeper.zk.session import Session
+from real.support import (
+    MIB,
+    REQUEST,
+    RUN,
+    Change,
+    access,
+    asking_brokers,
+    assignment,
+    command,
+    create,
+    declare,
+    desired,
+    history,
+    ignore,
+    kazoo,
+    last_zxid,
+    move,
+    of_path,
+    plan_of,
+    poolkeeper,
+    seen,
+)
+
+HOLDER = "/poolkeeper/holder"
+POOLS = {"old": {"brokers": {"ids": [1, 2, 3]}}, "new": {"brokers": {"ids": [4, 5, 6]}}}
+
+
+@dataclass(frozen=True)
+class Now:
+    """What ZooKeeper says at one moment: who works on what; absent nodes are empty."""
+
+    holder: dict
+    run: dict
+    request: list
+
+    @classmethod
+    def of(cls, zookeeper: KazooClient) -> "Now":
+        holder, run, request = (body(zookeeper, path) for path in (HOLDER, RUN, REQUEST))
+        return cls(holder, run, request.get("partitions", []))
+
+    @property
+    def second_step(self) -> bool:
+        return bool(self.request) and any(index == 2 for _, index in self.run["step"])
+
+
+def body(zookeeper: KazooClient, path: str) -> dict:
+    try:
+        return json.loads(zookeeper.get(path)[0])
+    except NoNodeError:
+        return {}
+
+
+Moment = Callable[[Now], bool]
+KILLED_AT: dict[str, Moment] = {
+    "throttles are written": lambda now: now.run.get("phase") == "THROTTLING",
+    "the first request is there": lambda now: now.run.get("stage") == 1 and bool(now.request),
+    "a part of a stage has arrived": lambda now: 0 < len(now.request) < len(now.run["step"]),
+    "a stage is over and the next not begun": lambda now: bool(now.request),
+    "replicas grow once more": lambda now: now.second_step,
+}
+PAUSED_FIRST = "a stage is over and the next not begun"
+
+
+def test_a_migration_whose_apply_is_killed_five_times_ends_right(fresh_kafka, tmp_path):
+    sandbox = fresh_kafka(brokers=6, session_timeout_max_ms=4_000)
+    create(sandbox, "wanders", *[(1, 2), (2, 3), (3, 1)] * 3)
+    create(sandbox, "grows", (4,), (5,), (6,))
+    traffic.fill(sandbox.bootstrap, {"wanders": 9, "grows": 3}, MIB)
+    zxid = last_zxid(sandbox)
+    topics = {
+        "wanders": {"pool": "new", "partitions": 9, "replicationFactor": 2},
+        "grows": {"pool": "new", "partitions": 3, "replicationFactor": 3},
+    }
+    slow = {"maxMoves": 6, "throttle": {"mode": "Fixed", "rate": "2Mi"}}
+    declare(tmp_path, sandbox, POOLS, topics, execution=slow)
+    clients = traffic.Traffic(sandbox.bootstrap, {"wanders": 9, "grows": 3}, records_per_s=100)
+    with clients, kazoo(sandbox.connect) as zookeeper:
+        for moment, come in KILLED_AT.items():
+            kill_apply(tmp_path, zookeeper, moment, come)
+        moves = stored_moves(sandbox)
+        last = poolkeeper("apply", "-f", tmp_path, "--yes")
+        assert (last.returncode, last.stderr) == (0, "")
+        tally = clients.finish()
+    assert (tally.problems, tally.received) == ([], tally.acknowledged)
+    assert tally.acknowledged > 0
+    changes = history(sandbox, zxid)
+    assert len(of_kind("CREATE", of_path(changes, HOLDER))) == len(KILLED_AT) + 1
+    assert_done_once(changes, moves)
+    for topic, size in (("wanders", 2), ("grows", 3)):
+        for replicas in assignment(sandbox, topic):
+            assert len(replicas) == size
+            assert set(replicas) <= {4, 5, 6}
+    assert_nothing_left(sandbox, "wanders", "grows")
+
+
+def kill_apply(folder: Path, zookeeper: KazooClient, moment: str, come: Moment) -> None:
+    """Start `apply`, and kill it at the moment given, once it is what drives the run."""
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen(
+            command("apply", "-f", folder, "--yes"), stdout=output, stderr=subprocess.STDOUT
+        )
+
+        def look() -> bool:
+            if process.poll() is not None:
+                output.seek(0)
+                pytest.fail(f"ended before {moment}: {output.read()}")
+            now = Now.of(zookeeper)
+            return now.holder.get("pid") == process.pid and come(now)
+
+        try:
+            until(look, moment, timeout_s=60)
+            if moment == PAUSED_FIRST:
+                process.send_signal(signal.SIGSTOP)
+                until(lambda: not zookeeper.exists(REQUEST), moment, timeout_s=60)
+        finally:
+            process.kill()
+        assert process.wait(10) == -signal.SIGKILL
+
+
+def stored_moves(sandbox: Sandbox) -> Sequence[Move]:
+    """The moves of the plan under way."""
+    with access(sandbox).session() as session:
+        run = journal.read_run(session)
+        return journal.read_document(session, run).plan.moves
+
+
+def assert_done_once(changes: Sequence[Change], moves: Sequence[Move]) -> None:
+    """Each step of each move was requested once, and the topic nodes went that way, once."""
+    assert requests(changes) == requests_of(moves)
+    for move_ in moves:
+        lists = [
+            live(c, move_.partition) for c in of_path(changes, f"/brokers/topics/{move_.topic}")
+        ]
+        way = [list_ for i, list_ in enumerate(lists) if i == 0 or list_ != lists[i - 1]]
+        expected = [step for pair in pairwise(move_.path) for step in both(*pair)]
+        assert way[way[0] == (move_.source, set(), set()) :] == expected, move_
+
+
+def requests(changes: Sequence[Change]) -> Counter:
+    """What was requested, and how often."""
+    return Counter(
+        (entry["topic"], entry["partition"], tuple(entry["replicas"]))
+        for change in of_kind("CREATE", of_path(changes, REQUEST))
+        for entry in change.body["partitions"]
+    )
+
+
+def requests_of(moves: Sequence[Move]) -> Counter:
+    """Every step of every move, once."""
+    return Counter((m.topic, m.partition, list_) for m in moves for list_ in m.path[1:])
+
+
+def both(before: tuple[int, ...], after: tuple[int, ...]) -> Iterator[tuple]:
+    """What the topic node says while a step is under way, and when it is done (2.4 and later)."""
+    adding, removing = set(after) - set(before), set(before) - set(after)
+    yield (*after, *(b for b in before if b in removing)), adding, removing
+    yield after, set(), set()
+
+
+def live(change: Change, partition: int) -> tuple[tuple[int, ...], set[int], set[int]]:
+    node, key = change.body, str(partition)
+    replicas = tuple(node["partitions"][key])
+    return replicas, *(set(node[f"{w}_replicas"].get(key, ())) for w in ("adding", "removing"))
+
+
+def of_kind(kind: str, changes: Sequence[Change]) -> list[Change]:
+    return [change for change in changes if change.kind == kind]
+
+
+def assert_nothing_left(sandbox: Sandbox, *topics: str) -> None:
+    with kazoo(sandbox.connect) as zookeeper:
+        configs = [f"/config/topics/{topic}" for topic in topics]
+        brokers = zookeeper.get_children("/config/brokers")
+        configs += [f"/config/brokers/{broker}" for broker in brokers]
+        assert {path: body(zookeeper, path).get("config", {}) for path in configs} == {
+            path: {} for path in configs
+        }
+        for path in (RUN, REQUEST, HOLDER, "/admin/preferred_replica_election"):
+            assert not zookeeper.exists(path), path
+
+
+class Cut(BaseException):
+    """The end of a process, as far as its code can tell."""
+
+
+class Mortal(Session):
+    """A session whose process dies around its `commits_left`th write from now."""
+
+    commits_left = 0
+    dies_after = False
+
+    def commit(self, wanted: Sequence[Operation]) -> tuple[str, ...]:
+        Mortal.commits_left -= 1
+        if Mortal.commits_left == 0 and not Mortal.dies_after:
+            raise Cut
+        answers = super().commit(wanted)
+        if Mortal.commits_left == 0:
+            raise Cut
+        return answers
+
+
+@pytest.mark.parametrize(
+    ("version", "ways", "first", "last"),
+    [
+        pytest.param(
+            "3.9.2",
+            [[(1, 2), (3, 2)], [(2, 1), (2, 3)]],
+            2,  # the first is the journal's own
+            99,
+            id="3.9.2-any-write",
+        ),
+        pytest.param(
+            "2.0.1",
+            [[(1, 2), (3, 2)], [(2, 1), (2, 3), (1, 3)]],
+            8,
+            12,
+            id="2.0.1-requests-of-two-stages",
+        ),
+    ],
+)
+def test_a_run_that_is_cut_off_around_any_write_is_taken_up(
+    kafka, topic_name, version, ways, first, last
+):
+    """One run after the other, there and back, each cut off one write later than the one before.
+
+    Alternately the write did not happen, or did and nobody heard of it.
+    """
+    sandbox = kafka(version)
+    create(sandbox, topic_name, *(way[0] for way in ways))
+    execution = Execution(throttle=Throttle(ThrottleMode.FIXED, 10 * MIB))
+    wanted = desired(topic_name, execution=execution)
+    write, cut = first, True
+    while cut and write <= last:
+        moves = [move(sandbox, topic_name, p, *way) for p, way in enumerate(ways)]
+        plan = plan_of(wanted, sandbox, moves=moves)
+        zxid = last_zxid(sandbox)
+        cut = cut_off(sandbox, wanted, plan, write)
+        if cut:
+            outcome = drive(asking_brokers(sandbox), wanted, plan, ignore)
+            assert outcome.state is State.CONVERGED
+        assert assignment(sandbox, topic_name) == [m.target for m in moves]
+        topic = seen(sandbox, topic_name).topics[topic_name]
+        assert [p.leader for p in topic.partitions] == [m.target[0] for m in moves]
+        assert requests(history(sandbox, zxid)) == requests_of(moves)
+        assert_nothing_left(sandbox, topic_name)
+        write += 1
+        ways = [way[::-1] for way in ways]
+    assert write > 12
+
+
+def cut_off(sandbox: Sandbox, wanted: Desired, plan: Plan, write: int) -> bool:
+    """Drive until around the `write`th write; return false if there were fewer."""
+    mortal = Access(
+        lambda: Mortal.open(sandbox.connect, timeout_s=6), asking_brokers(sandbox).brokers
+    )
+    Mortal.commits_left, Mortal.dies_after = write, write % 2 == 0
+    try:
+        drive(mortal, wanted, plan, ignore)
+    except Cut:
+        return True
+    finally:
+        Mortal.commits_left = 0
+    return False

@@ -57,13 +57,16 @@ def partition_excess(rules: Rules, home: Home, replicas: Replicas) -> tuple[int,
         evacuees = sum(broker in rules.shunned for broker in replicas) if home.evacuate else 0
         return 0, 0, evacuees, 0
     members, shunned = rules.members[home.pool], rules.shunned
-    distinct = set(replicas)
+    distinct = frozenset(replicas)
+    twice = len(replicas) - len(distinct)
     racks = 0
     if not home.pinned:
         held = [rules.racks.get(broker) for broker in distinct]
         racks = rack_excess(held, rules.usable_racks[home.pool])
+    if not twice:
+        return 0, len(distinct - members), len(distinct & shunned), racks
     return (
-        len(replicas) - len(distinct),
+        twice,
         sum(broker not in members for broker in replicas),
         sum(broker in shunned for broker in replicas),
         racks,
@@ -75,9 +78,10 @@ def rack_excess(racks: Collection[str | None], sizes: Mapping[str, int]) -> int:
 
     Four replicas in racks a, a, a, b, with two racks of three brokers: 1, as two each would do.
     """
-    held = Counter(rack for rack in racks if rack in sizes)
+    known = [rack for rack in racks if rack in sizes]
     if len(racks) <= len(sizes):
-        return sum(held.values()) - len(held)
+        return len(known) - len(set(known))
+    held = Counter(known)
     level = 0
     while sum(min(size, level + 1) for size in sizes.values()) <= len(racks) and level < max(
         sizes.values(), default=0
@@ -149,7 +153,7 @@ def _capacity_excess(
 
 
 def _quota_excess(rules: Rules, state: State, held: Mapping[int, int]) -> Counter[str]:
-    """Excess over quotas by pool, and over enforced limits under ""."""
+    """Excess over quotas and enforced limits, by pool; what is nobody's or everybody's under ""."""
     partitions: Counter[tuple[str, str]] = Counter()
     topics: Counter[tuple[str, str]] = Counter()
     for topic, count in Counter(topic for topic, _ in state).items():
@@ -167,7 +171,10 @@ def _quota_excess(rules: Rules, state: State, held: Mapping[int, int]) -> Counte
     limits = rules.desired.cluster.limits
     if limits.policy is LimitPolicy.ENFORCE:
         excess[""] += _above(len(state), limits.partitions)
-        excess[""] += sum(_above(count, limits.replicas_per_broker) for count in held.values())
+        for broker, count in held.items():
+            pool_of = rules.pool_of.get(broker)
+            name = pool_of.name if pool_of else ""
+            excess[name] += _above(count, limits.replicas_per_broker)
     return excess
 
 

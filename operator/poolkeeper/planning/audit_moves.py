@@ -94,12 +94,13 @@ def _worse(before: tuple[int, ...], after: tuple[int, ...]) -> str:
 def _wrong_end(rules: Rules, move: Move) -> Wrong:
     """Whether the last list is one that this topic may be brought to."""
     spec = rules.specs.get(move.topic)
-    if spec is not None and spec.strategy is Strategy.MANUAL:
-        pinned = spec.assignment or ()
-        if move.partition >= len(pinned) or move.target != pinned[move.partition]:
-            yield "untouched", "its replicas are pinned by a manual assignment"
     found, aim = set(move.source), len(move.target)
     wanted = spec.replication_factor if spec is not None else None
+    if spec is not None and spec.strategy is Strategy.MANUAL:
+        pinned = dict(enumerate(spec.assignment or ())).get(move.partition)
+        if move.target != pinned:
+            yield "untouched", "its replicas are pinned by a manual assignment"
+        wanted = aim
     usual = {len(found), *_usual_factors(rules, move.topic)} if wanted is None else {wanted}
     if not min(usual | {len(found)}) <= aim <= max(usual | {len(found)}):
         yield "replicas", f"it ends with {aim} replicas, {_either(usual)} are declared or found"

@@ -142,7 +142,7 @@ def _wrong_growth(rules: Rules, step: AddPartitions) -> Wrong:
     factors = {len(topic.partitions[0].replicas)} if topic.partitions else set()
     factors |= {spec.replication_factor} if spec.replication_factor else set()
     wrong = sorted({len(replicas) for replicas in step.replicas} - factors)
-    if wrong and topic.partitions:
+    if wrong and topic.partitions and not pinned:
         yield "growth", f"new partitions have {wrong[0]} replicas, the topic has {min(factors)}"
     yield from _wrong_lists(rules, spec, step.replicas, step.first)
 

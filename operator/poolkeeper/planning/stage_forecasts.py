@@ -15,8 +15,8 @@ from poolkeeper.model.specs import Desired, ThrottleMode
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit_rules import Rules
 from poolkeeper.planning.stage_backlog import Backlog
+from poolkeeper.planning.stage_entries import entry_for, packer_for
 from poolkeeper.planning.stage_limits import DEFAULT_BOUNDS, Bounds
-from poolkeeper.planning.stages import entry_for, packer_for
 
 ASSUMED_RATE_BYTES_PER_S = 100 * 1024**2
 

@@ -7,7 +7,9 @@ the whole stage does so too. `Ledger.change` is that change of one step, in the 
 
 Disks are no law but physics: both copies exist until a move is finished, so what is freed by a
 stage counts only after it. `Disks` knows only the brokers whose disk is known, by their pool's
-capacity or by their log directories; the tighter of the two counts.
+capacity or by their log directories; the tighter of the two counts. The high-water mark is the
+declared capacity itself (a plan may fill it, so a margin would stop what the plan needs), and a
+margin below the end of the log directories.
 """
 
 from collections import Counter
@@ -140,9 +142,8 @@ class Disks:
     def __init__(self, rules: Rules, bounds: Bounds) -> None:
         self._free: dict[int, int] = {}
         self._sizes = {name: mib * MIB for name, mib in rules.mib.items()}
-        margin = bounds.disk_margin_percent
         for broker in rules.cluster.brokers.values():
-            free = _free_log_dirs(broker, margin)
+            free = _free_log_dirs(broker, bounds.disk_margin_percent)
             if free is not None:
                 self._free[broker.id] = free
         declared = {
@@ -152,7 +153,7 @@ class Disks:
         }
         used = _used(live_state(rules.cluster), self._sizes) if declared else Counter()
         for id, disk in declared.items():
-            left = disk * (100 - margin) // 100 - used[id]
+            left = disk - used[id]
             self._free[id] = min(left, self._free.get(id, left))
 
     def lacking(self, entry: Entry) -> int | None:

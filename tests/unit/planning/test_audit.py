@@ -122,6 +122,24 @@ LOG_DIR = plans.MoveLogDir("orders", 0, 1, "/d1", "/d2", 1)
             plan(move("pinned", 0, (7, 2, 3), (1, 2, 3))), DESIRED, id="to-where-it-is-pinned"
         ),
         pytest.param(
+            plan(move("pinned", 0, (7, 2, 3), (1, 2))),
+            replace(
+                DESIRED,
+                topics=(spec("pinned", strategy=specs.Strategy.MANUAL, assignment=((1, 2), (1,))),),
+            ),
+            id="to-fewer-replicas-as-pinned",
+        ),
+        pytest.param(
+            plan(steps=(plans.AddPartitions("pinned", 1, ((1,),)),)),
+            replace(
+                DESIRED,
+                topics=(
+                    spec("pinned", strategy=specs.Strategy.MANUAL, assignment=((7, 2, 3), (1,))),
+                ),
+            ),
+            id="a-new-partition-as-pinned",
+        ),
+        pytest.param(
             plan(move("legacy.log", 0, (4, 5, 6), (4, 2, 6))), DESIRED, id="a-claimed-topic"
         ),
         pytest.param(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kazoo.client import KazooClient
+from kazoo.exceptions import NoNodeError
 
 from poolkeeper.brokers.protocol import Brokers
 from poolkeeper.loops import Access, drive
@@ -38,6 +39,7 @@ MIB = 1024 * 1024
 NO_THROTTLE = Execution(throttle=Throttle(ThrottleMode.NONE))
 REQUEST = "/admin/reassign_partitions"
 RUN = "/poolkeeper/run"
+HOLDER = "/poolkeeper/holder"
 
 
 def access(sandbox: Sandbox) -> Access:
@@ -108,6 +110,26 @@ def kazoo(connect: str) -> Iterator[KazooClient]:
     finally:
         client.stop()
         client.close()
+
+
+def body(zookeeper: KazooClient, path: str) -> dict:
+    """A node's JSON; an absent node is empty."""
+    try:
+        return json.loads(zookeeper.get(path)[0])
+    except NoNodeError:
+        return {}
+
+
+def assert_nothing_left(sandbox: Sandbox, *topics: str) -> None:
+    with kazoo(sandbox.connect) as zookeeper:
+        configs = [f"/config/topics/{topic}" for topic in topics]
+        brokers = zookeeper.get_children("/config/brokers")
+        configs += [f"/config/brokers/{broker}" for broker in brokers]
+        assert {path: body(zookeeper, path).get("config", {}) for path in configs} == {
+            path: {} for path in configs
+        }
+        for path in (RUN, REQUEST, HOLDER, "/admin/preferred_replica_election"):
+            assert not zookeeper.exists(path), path
 
 
 @dataclass(frozen=True)

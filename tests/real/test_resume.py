@@ -1,6 +1,5 @@
 """A run that is cut off anywhere is taken up where it was: nothing twice, nothing lost."""
 
-import json
 import signal
 import subprocess
 import tempfile
@@ -12,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from kazoo.client import KazooClient
-from kazoo.exceptions import NoNodeError
 
 from conditions import until
 from poolkeeper.loops import Access, drive
@@ -24,13 +22,16 @@ from poolkeeper.zk import journal
 from poolkeeper.zk.operations import Operation
 from poolkeeper.zk.session import Session
 from real.support import (
+    HOLDER,
     MIB,
     REQUEST,
     RUN,
     Change,
     access,
     asking_brokers,
+    assert_nothing_left,
     assignment,
+    body,
     command,
     create,
     declare,
@@ -46,7 +47,6 @@ from real.support import (
     seen,
 )
 
-HOLDER = "/poolkeeper/holder"
 POOLS = {"old": {"brokers": {"ids": [1, 2, 3]}}, "new": {"brokers": {"ids": [4, 5, 6]}}}
 
 
@@ -63,17 +63,6 @@ class Now:
         holder, run, request = (body(zookeeper, path) for path in (HOLDER, RUN, REQUEST))
         return cls(holder, run, request.get("partitions", []))
 
-    @property
-    def second_step(self) -> bool:
-        return bool(self.request) and any(index == 2 for _, index in self.run["step"])
-
-
-def body(zookeeper: KazooClient, path: str) -> dict:
-    try:
-        return json.loads(zookeeper.get(path)[0])
-    except NoNodeError:
-        return {}
-
 
 Moment = Callable[[Now], bool]
 KILLED_AT: dict[str, Moment] = {
@@ -81,7 +70,7 @@ KILLED_AT: dict[str, Moment] = {
     "the first request is there": lambda now: now.run.get("stage") == 1 and bool(now.request),
     "a part of a stage has arrived": lambda now: 0 < len(now.request) < len(now.run["step"]),
     "a stage is over and the next not begun": lambda now: bool(now.request),
-    "replicas grow once more": lambda now: now.second_step,
+    "a later request is there": lambda now: now.run.get("stage", 0) > 3 and bool(now.request),
 }
 PAUSED_FIRST = "a stage is over and the next not begun"
 
@@ -190,18 +179,6 @@ def live(change: Change, partition: int) -> tuple[tuple[int, ...], set[int], set
 
 def of_kind(kind: str, changes: Sequence[Change]) -> list[Change]:
     return [change for change in changes if change.kind == kind]
-
-
-def assert_nothing_left(sandbox: Sandbox, *topics: str) -> None:
-    with kazoo(sandbox.connect) as zookeeper:
-        configs = [f"/config/topics/{topic}" for topic in topics]
-        brokers = zookeeper.get_children("/config/brokers")
-        configs += [f"/config/brokers/{broker}" for broker in brokers]
-        assert {path: body(zookeeper, path).get("config", {}) for path in configs} == {
-            path: {} for path in configs
-        }
-        for path in (RUN, REQUEST, HOLDER, "/admin/preferred_replica_election"):
-            assert not zookeeper.exists(path), path
 
 
 class Cut(BaseException):

@@ -118,7 +118,7 @@ def read(
     `ask` queues a request and returns kazoo's asynchronous result, whose errors go to the caller.
     `timeout_s` bounds the wait for each reply.
     """
-    found: list[Node | int] = [NO_NODE] * len(paths)
+    replies: list[tuple[int, int, Reply]] = []
     unasked = deque([(0, len(paths), ATTEMPTS)] if paths else [])
     waiting: deque[tuple[int, int, int, Any]] = deque()
     count_max = PATHS_FIRST
@@ -138,9 +138,13 @@ def read(
             count_max = max(1, (stop - start) // 2)
             unasked.appendleft((start, stop, attempts - 1))
             continue
-        found[start:stop] = decode(reply, stop - start)
+        replies.append((start, stop, reply))
         bytes_per_path = len(reply.buffer) / (stop - start)
         count_max = max(1, min(PATHS_MAX, int(REPLY_BYTES_AIM / bytes_per_path)))
+    # Only now: while this thread decodes, kazoo's waits for the interpreter at every system call.
+    found: list[Node | int] = []
+    for start, stop, reply in sorted(replies):
+        found += decode(reply, stop - start)
     return found
 
 

@@ -49,6 +49,7 @@ class Memory:
     elections: set[TopicPartition] = field(default_factory=set)
     bytes_done: dict[int, int] = field(default_factory=dict)
     arrived: set[int] = field(default_factory=set)
+    flying: int = 0
     adapted_ms: int = 0
     begun: bool = False
     stale_since_ms: int | None = None
@@ -278,7 +279,8 @@ def _next_stage(
         document.plan,
         cluster,
     )
-    did = (*did, f"stage {after.stage} requested: {len(stage.entries)} partitions")
+    means.memory.flying = len(stage.entries)
+    did = (*did, f"stage {after.stage} requested: {counted(len(stage.entries), 'partition')}")
     return _outcome(means, after, document, State.PROGRESSED, did)
 
 
@@ -310,7 +312,9 @@ def _watch(
     for (m, _), p in zip(run.step, progress, strict=True):
         means.memory.see(plan, m, p, cluster)
     arrived = sum(p.at >= index for (_, index), p in zip(run.step, progress, strict=True))
-    waits = [f"stage {run.stage}: {arrived} of {len(run.step)} partitions arrived"]
+    means.memory.flying = len(run.step) - arrived
+    of = counted(len(run.step), "partition")
+    waits = [f"stage {run.stage}: {arrived} of {of} arrived"]
     waits.extend(gates.controller(cluster))
     waits.extend(gates.foreign(cluster, step))
     age_ms = means.now_ms() - run.requested_ms
@@ -370,11 +374,12 @@ def _elect(means: Means, desired: Desired, run: Run, document: Document) -> Outc
     due = sorted(set(residual.due_elections(wanted, cluster)))
     rounds = 2 + len(set(wanted)) // apply.ELECTION_PARTITIONS_MAX
     if not due or run.attempts >= rounds:
-        did = (f"{len(due)} partitions kept another leader than the preferred",) if due else ()
+        left = f"{counted(len(due), 'partition')} kept another leader than the preferred"
+        did = (left,) if due else ()
         return _noting(did, _turn(means, run, document, Phase.RESTORING))
     election = apply.election(due[: apply.ELECTION_PARTITIONS_MAX])
     after = means.journal.rewrite(run, replace(run, attempts=run.attempts + 1), election)
-    did = (f"preferred leaders requested for {len(due)} partitions",)
+    did = (f"preferred leaders requested for {counted(len(due), 'partition')}",)
     return _outcome(means, after, document, State.PROGRESSED, did)
 
 
@@ -398,7 +403,13 @@ def _verified(run: Run, progress: Sequence[MoveProgress]) -> tuple[str, ...]:
     if not run.step:
         return ()
     arrived = sum(progress[m].at >= index for m, index in run.step)
-    return (f"stage {run.stage} finished: {arrived} of {len(run.step)} partitions arrived",)
+    of = counted(len(run.step), "partition")
+    return (f"stage {run.stage} finished: {arrived} of {of} arrived",)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return "1 partition", "2 partitions"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _lists(document: Document) -> dict[str, dict[str, str]]:
@@ -436,7 +447,7 @@ def progress_of(means: Means, run: Run, document: Document) -> Progress:
         phase=run.phase,
         stage=run.stage,
         moves_done=len(means.memory.arrived),
-        moves_in_flight=len(run.step),
+        moves_in_flight=means.memory.flying if run.step else 0,
         moves_total=len(plan.moves),
         bytes_done=sum(means.memory.bytes_done.values()),
         bytes_total=sum(move.bytes for move in plan.moves),

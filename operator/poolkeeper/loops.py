@@ -76,7 +76,8 @@ class Pace:
 
     def _with_rate(self, progress: Progress, now_s: float) -> Progress:
         since_s, before = self.samples[0]
-        if now_s - since_s < 1 or progress.bytes_done == before:
+        arrived = progress.bytes_done >= progress.bytes_total
+        if now_s - since_s < 1 or progress.bytes_done == before or arrived:
             return progress
         rate = (progress.bytes_done - before) / (now_s - since_s)
         left = (progress.bytes_total - progress.bytes_done) / rate

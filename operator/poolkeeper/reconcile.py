@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from poolkeeper import execution, remedies
 from poolkeeper.errors import Refused, StalePlan
-from poolkeeper.execution import STALL_MS, Enrich, Means, Wish, closed_now
+from poolkeeper.execution import STALL_MS, Enrich, Means, Wish, closed_now, counted
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.plans import (
     AddPartitions,
@@ -352,13 +352,14 @@ def describe(step: Step) -> str:
     """Return a step in a few words."""
     match step:
         case CreateTopic():
-            return f"create topic {step.topic} ({len(step.replicas)} partitions in {step.pool})"
+            partitions = counted(len(step.replicas), "partition")
+            return f"create topic {step.topic} ({partitions} in {step.pool})"
         case AddPartitions():
-            return f"add {len(step.replicas)} partitions to topic {step.topic}"
+            return f"add {counted(len(step.replicas), 'partition')} to topic {step.topic}"
         case SetConfig():
             return f"set config of topic {step.topic}"
         case ElectLeaders():
-            return f"elect preferred leaders of {len(step.partitions)} partitions"
+            return f"elect preferred leaders of {counted(len(step.partitions), 'partition')}"
         case DeleteTopic():
             return f"delete topic {step.topic} and its data"
         case _:
@@ -393,7 +394,7 @@ def _elect(means: Means, step: ElectLeaders, cluster: Cluster) -> str:
     if not some:
         return ""
     means.journal.commit(apply.election(some))
-    return f"elect preferred leaders of {len(some)} partitions"
+    return f"elect preferred leaders of {counted(len(some), 'partition')}"
 
 
 def _record_for(desired: Desired, step: Step) -> TopicRecord | None:

@@ -19,7 +19,15 @@ from typing import TextIO
 import click
 
 from poolkeeper import loops, reconcile
-from poolkeeper.cli import addressing, asking, options, printing, progress, reaching
+from poolkeeper.cli import (
+    addressing,
+    asking,
+    options,
+    plantext,
+    printing,
+    progress,
+    reaching,
+)
 from poolkeeper.cli import plan as planning_command
 from poolkeeper.cli.addressing import Target
 from poolkeeper.cli.options import Address
@@ -94,7 +102,11 @@ def _apply(command: Command) -> int:
     if plan.empty and not resumed:
         return _nothing(command, seen, plan, before.holder)
     if command.output == printing.TEXT:
-        planning_command.show(plan, command.desired, seen.cluster, command.output)
+        if command.file is not None and command.yes:  # it was reviewed in the file
+            printing.emit(f"{plan.hash}\n{plantext.summary(plan)}\n")
+        else:
+            planning_command.show(plan, command.desired, seen.cluster, command.output)
+            printing.emit("")
     again = "Type yes to go on with this plan" if resumed else "Type yes to apply this plan"
     asking.confirm(again, yes=command.yes)
     if before.holder is not None and before.holder.what == OPERATOR:

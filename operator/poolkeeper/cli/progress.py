@@ -15,7 +15,7 @@ from rich import progress as bars
 from rich.console import Console
 
 from poolkeeper.cli import quantities, settings
-from poolkeeper.model.outcomes import Outcome, Progress
+from poolkeeper.model.outcomes import Outcome, Phase, Progress
 
 WAITS_MAX = 3
 
@@ -39,6 +39,8 @@ def waits(outcome: Outcome) -> str:
 
 
 def _progress(progress: Progress) -> str:
+    if progress.phase in (Phase.STORING, Phase.THROTTLING):
+        return progress.phase.value
     parts = [f"{progress.moves_done} of {quantities.count(progress.moves_total, 'move')}"]
     if progress.moves_in_flight:
         parts.append(f"{progress.moves_in_flight} in flight")

@@ -18,7 +18,7 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Broker, Cluster
-from poolkeeper.planning import audit, documents
+from poolkeeper.planning import audit, documents, stages
 from poolkeeper.planning.making import make_plan
 from poolkeeper.zk import journal
 from poolkeeper.zk.readings import Observation
@@ -95,10 +95,11 @@ def plan(
 
 
 def lawful(desired: Desired, seen: reconcile.Sight, *, prune: bool) -> Plan:
-    """Make the plan and have it audited; raises Refused where it breaks a law."""
+    """Make the plan with its stages and have it audited; raises Refused where it breaks a law."""
     made = make_plan(desired, seen.cluster, seen.records, seen.gone, prune=prune)
     audit.enforce(made, desired, seen.cluster, seen.records, seen.gone)
-    return made
+    predicted, makespan = stages.predict(made, seen.cluster, desired, gone=seen.gone)
+    return replace(made, stages=predicted, makespan=makespan)
 
 
 def show(made: Plan, desired: Desired, cluster: Cluster, output: str) -> None:

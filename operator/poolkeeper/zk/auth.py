@@ -8,6 +8,7 @@ session starts. A client certificate (TLS) is an identity as well.
 """
 
 import importlib.util
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -31,15 +32,19 @@ class ZooKeeperCredentials:
     scheme: Scheme = Scheme.DIGEST
 
 
-def client_options(credentials: ZooKeeperCredentials | None, tls: Tls | None) -> dict[str, object]:
+def client_options(
+    credentials: ZooKeeperCredentials | None,
+    tls: Tls | None,
+    find: Callable[[str], object] = importlib.util.find_spec,
+) -> dict[str, object]:
     """Return what kazoo's client has to be told.
 
-    Raises `Unavailable` where this installation cannot do it.
+    `find` looks for an installed package. Raises `Unavailable` where one is missing.
     """
     options: dict[str, object] = {}
     match credentials:
         case ZooKeeperCredentials(scheme=Scheme.SASL):
-            options["sasl_options"] = _sasl_options(credentials)
+            options["sasl_options"] = _sasl_options(credentials, find)
         case ZooKeeperCredentials():
             secret = f"{credentials.username}:{credentials.password}"
             options["auth_data"] = [(Scheme.DIGEST.value, secret)]
@@ -55,8 +60,10 @@ def client_options(credentials: ZooKeeperCredentials | None, tls: Tls | None) ->
     return options
 
 
-def _sasl_options(credentials: ZooKeeperCredentials) -> dict[str, str]:
-    if importlib.util.find_spec("puresasl") is None:
+def _sasl_options(
+    credentials: ZooKeeperCredentials, find: Callable[[str], object]
+) -> dict[str, str]:
+    if find("puresasl") is None:
         raise Unavailable("SASL needs the package pure-sasl, which is not installed")
     return {
         "mechanism": "DIGEST-MD5",

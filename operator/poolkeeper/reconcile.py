@@ -229,7 +229,8 @@ def _rest_of(plan: Plan, cluster: Cluster) -> Plan:
     steps = tuple(
         s for s in plan.steps if residual.progress_of(s, cluster).state is StepState.TO_DO
     )
-    return replace(plan, moves=moves, steps=steps, hash=documents.plan_hash(moves, steps))
+    left = documents.plan_hash(moves, steps)
+    return replace(plan, moves=moves, steps=steps, stages=(), hash=left)
 
 
 def _execute(

@@ -97,8 +97,9 @@ class Brokers:
     def ids(self) -> tuple[int, ...]:
         """Return the ids of the live brokers, as the brokers tell; raises Unavailable."""
         with clients.translated("describing the cluster"):
-            described = self._client.describe_cluster()
-        return tuple(sorted(broker["broker_id"] for broker in described["brokers"]))
+            # The library's `describe_cluster` stumbles over what Kafka 2.8 to 3.6 answer.
+            described = self._client._manager.run(self._client._get_cluster_metadata, [])
+        return tuple(sorted(broker["node_id"] for broker in described["brokers"]))
 
     def sizes(self, brokers: Iterable[int], deadline_s: float = DEADLINE_S) -> Sizes:
         """Ask each broker for its log directories and what is in them (Kafka 2.0 and later).

@@ -19,10 +19,10 @@ from kazoo.client import KazooClient
 from kazoo.security import make_acl, make_digest_acl
 
 from poolkeeper.errors import Refused, Stale, Unavailable
+from poolkeeper.model.credentials import Scheme, ZooKeeperCredentials
 from poolkeeper.model.specs import Tls
 from poolkeeper.sandbox import Sandbox, SandboxSpec, artifacts, settings
 from poolkeeper.sandbox.processes import Child, Nursery
-from poolkeeper.zk.auth import Scheme, ZooKeeperCredentials
 from poolkeeper.zk.nodes import UNREADABLE
 from poolkeeper.zk.operations import Check, Create, Delete, Operation, SetData
 from poolkeeper.zk.session import Session

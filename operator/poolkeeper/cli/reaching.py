@@ -9,9 +9,8 @@ from poolkeeper.brokers.protocol import Brokers
 from poolkeeper.cli import settings
 from poolkeeper.cli.addressing import Target
 from poolkeeper.errors import Unavailable
-from poolkeeper.model.credentials import ZooKeeperCredentials
 from poolkeeper.model.topology import Cluster
-from poolkeeper.zk import auth, observe
+from poolkeeper.zk import observe
 from poolkeeper.zk.session import Session
 
 
@@ -27,16 +26,10 @@ def opened(target: Target) -> Session:
     """Open ZooKeeper; raises Unavailable within the timeout."""
     return Session.open(
         target.connect,
-        credentials=_identity(target.client.zookeeper),
+        credentials=target.client.zookeeper,
         tls=target.client.zookeeper_tls,
         deadline_s=target.timeout_s,
     )
-
-
-def _identity(user: ZooKeeperCredentials | None) -> auth.ZooKeeperCredentials | None:
-    if user is None:
-        return None
-    return auth.ZooKeeperCredentials(user.username, user.password, auth.Scheme(user.scheme.value))
 
 
 @contextmanager

@@ -9,27 +9,10 @@ session starts. A client certificate (TLS) is an identity as well.
 
 import importlib.util
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from enum import StrEnum
 
 from poolkeeper.errors import Unavailable
+from poolkeeper.model.credentials import Scheme, ZooKeeperCredentials
 from poolkeeper.model.specs import Tls
-
-
-class Scheme(StrEnum):
-    """ZooKeeper's authentication schemes that take a user and a password."""
-
-    DIGEST = "digest"
-    SASL = "sasl"
-
-
-@dataclass(frozen=True, slots=True)
-class ZooKeeperCredentials:
-    """A user of ZooKeeper; the password is in no representation."""
-
-    username: str
-    password: str = field(repr=False)
-    scheme: Scheme = Scheme.DIGEST
 
 
 def client_options(

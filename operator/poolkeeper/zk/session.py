@@ -21,9 +21,9 @@ from kazoo.exceptions import ConnectionLoss, KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
 from poolkeeper.errors import Unavailable
+from poolkeeper.model.credentials import ZooKeeperCredentials
 from poolkeeper.model.specs import Tls
 from poolkeeper.zk import auth, failures, multiread, operations, pauses, transactions
-from poolkeeper.zk.auth import ZooKeeperCredentials
 from poolkeeper.zk.connections import Address, Connection, Connector
 from poolkeeper.zk.nodes import Node
 from poolkeeper.zk.operations import Operation

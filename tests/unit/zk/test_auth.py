@@ -1,8 +1,9 @@
 import pytest
 
 from poolkeeper.errors import Unavailable
+from poolkeeper.model.credentials import Scheme, ZooKeeperCredentials
 from poolkeeper.model.specs import Tls
-from poolkeeper.zk.auth import Scheme, ZooKeeperCredentials, client_options
+from poolkeeper.zk.auth import client_options
 
 
 @pytest.mark.parametrize(

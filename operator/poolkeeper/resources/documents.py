@@ -14,7 +14,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError
+from ruamel.yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+)
 
 from poolkeeper.errors import Problem
 from poolkeeper.resources.places import Lines, Path, Places
@@ -23,7 +32,6 @@ from poolkeeper.resources.scalars import Ambiguous, resolve
 DEPTH_MAX = 40
 ALIASED_VALUES_MAX = 10_000
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MARKER = re.compile(r"^---(?=[ \t\r\n]|\Z)", re.MULTILINE)
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TEXT_TAGS = (None, "!", "tag:yaml.org,2002:str")
@@ -57,7 +65,7 @@ def parse(text: str, file: str, secret: bool = False) -> tuple[list[Document], l
         reader = _Reader(chunk, line, file, secret)
         try:
             documents.extend(reader.documents())
-        except yaml.MarkedYAMLError as error:
+        except MarkedYAMLError as error:
             problems.append(_unreadable(error, chunk, line, file, secret))
         except _Excess as excess:
             problems.append(Problem(file, excess.line, "", excess.message))
@@ -75,7 +83,7 @@ class _Reader:
     """Builds the documents of one chunk from its events."""
 
     def __init__(self, chunk: str, line: int, file: str, secret: bool) -> None:
-        self.events = yaml.parse(chunk, Loader=_LOADER)
+        self.events = YAML(typ="safe", pure=False).parse(chunk)
         self.offset = line
         self.file = file
         self.secret = secret
@@ -86,7 +94,7 @@ class _Reader:
 
     def documents(self) -> Iterator[Document]:
         for event in self.events:
-            if isinstance(event, yaml.DocumentStartEvent):
+            if isinstance(event, DocumentStartEvent):
                 self.anchors, self.aliased, self.findings = {}, 0, []
                 body, lines, _ = self.build(next(self.events))
                 places = Places(self.file, lines)
@@ -100,16 +108,16 @@ class _Reader:
 
     def build(self, event: Any) -> Built:
         line = event.start_mark.line + self.offset
-        if isinstance(event, yaml.ScalarEvent):
+        if isinstance(event, ScalarEvent):
             built: Built = self.scalar(event, line), Lines(line), 1
-        elif isinstance(event, yaml.AliasEvent):
+        elif isinstance(event, AliasEvent):
             return self.alias(event.anchor, line)
         else:
             if len(self.path) > DEPTH_MAX:
                 raise _Excess(line, f"is nested too deeply (expected at most {DEPTH_MAX} levels)")
             if event.tag not in (None, "!", *_COLLECTION_TAGS):
                 self.find(line, "has a tag (expected none)")
-            in_order = isinstance(event, yaml.SequenceStartEvent)
+            in_order = isinstance(event, SequenceStartEvent)
             built = self.sequence(line) if in_order else self.mapping(line)
         if event.anchor:
             self.anchors[event.anchor] = built
@@ -140,7 +148,7 @@ class _Reader:
         values: list[Any] = []
         lines: list[Lines] = []
         total = 1
-        while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
+        while not isinstance(event := next(self.events), SequenceEndEvent):
             self.path.append(len(values))
             value, where, count = self.build(event)
             self.path.pop()
@@ -154,7 +162,7 @@ class _Reader:
         lines: dict[str, Lines] = {}
         merged: list[Built] = []
         total = 1
-        while not isinstance(event := next(self.events), yaml.MappingEndEvent):
+        while not isinstance(event := next(self.events), MappingEndEvent):
             key, key_line = self.key(event)
             self.path.append(key)
             value, where, count = self.build(next(self.events))
@@ -172,7 +180,7 @@ class _Reader:
 
     def key(self, event: Any) -> tuple[str, int]:
         line = event.start_mark.line + self.offset
-        if not isinstance(event, yaml.ScalarEvent):
+        if not isinstance(event, ScalarEvent):
             raise _Excess(line, "a key is no plain text (expected a name)")
         if event.implicit[0] and isinstance(reading := resolve(event.value), Ambiguous):
             self.path.append(event.value)
@@ -219,9 +227,7 @@ def _is_blank(chunk: str) -> bool:
     return all(not line.strip() or line.lstrip()[0] in "#%" for line in chunk.splitlines())
 
 
-def _unreadable(
-    error: yaml.MarkedYAMLError, chunk: str, line: int, file: str, secret: bool
-) -> Problem:
+def _unreadable(error: MarkedYAMLError, chunk: str, line: int, file: str, secret: bool) -> Problem:
     at = error.problem_mark.line if error.problem_mark else 0
     lines = chunk.split("\n")
     if at < len(lines) and lines[at].startswith("\t"):

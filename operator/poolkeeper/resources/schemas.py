@@ -18,7 +18,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 import jsonschema
-import yaml
+from ruamel.yaml import YAML
 
 from poolkeeper.resources import complaints
 from poolkeeper.resources.places import Findings, Path
@@ -34,8 +34,8 @@ _JUDGED_ELSEWHERE = (DURATION_PATTERN, TOPIC_PATTERN)
 _FILES = ("kafkaclusters", "resourcepools", "topics")
 _SERVER_FIELDS = (
     "labels", "annotations", "creationTimestamp", "deletionGracePeriodSeconds",
-    "deletionTimestamp", "finalizers", "generateName", "generation", "managedFields", "ownerReferences",
-    "resourceVersion", "selfLink", "uid",
+    "deletionTimestamp", "finalizers", "generateName", "generation", "managedFields",
+    "ownerReferences", "resourceVersion", "selfLink", "uid",
 )  # fmt: skip
 _METADATA: dict[str, Any] = {
     "type": "object",
@@ -68,7 +68,7 @@ def kinds() -> Mapping[str, Kind]:
 def definition(plural: str) -> Mapping[str, Any]:
     """The CustomResourceDefinition of that plural name."""
     with (_folder() / f"{plural}.yaml").open(encoding="utf-8") as stream:
-        loaded: Mapping[str, Any] = yaml.load(stream, Loader=yaml.SafeLoader)
+        loaded: Mapping[str, Any] = YAML(typ="safe").load(stream)
         return loaded
 
 

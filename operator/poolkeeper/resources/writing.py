@@ -4,11 +4,13 @@ Text is quoted unless it can be nothing else than text in any version of YAML. L
 stand on one line.
 """
 
+import io
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import yaml
+from ruamel.yaml import YAML
+from ruamel.yaml.representer import SafeRepresenter
 
 from poolkeeper.model.specs import (
     DEFAULT_GOALS,
@@ -33,15 +35,14 @@ _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9._/-]*")
 def text_of(bodies: Iterable[Body], comment: str = "") -> str:
     """The bodies as YAML documents, with a comment of one or several lines above."""
     above = "".join(f"# {line}\n" for line in comment.splitlines())
-    documents: str = yaml.dump_all(
-        bodies,
-        Dumper=_Dumper,
-        sort_keys=False,
-        default_flow_style=False,
-        allow_unicode=True,
-        width=_WIDTH,
-    )
-    return above + documents
+    writer: Any = YAML(typ="safe", pure=False)
+    writer.Representer = _Representer
+    writer.default_flow_style = False
+    writer.sort_base_mapping_type_on_output = False
+    writer.width = _WIDTH
+    documents = io.StringIO()
+    writer.dump_all(bodies, documents)
+    return above + documents.getvalue()
 
 
 def cluster_body(spec: KafkaClusterSpec) -> Body:
@@ -230,7 +231,7 @@ def _number(number: float | None) -> float | None:
     return int(number) if number is not None and number == int(number) else number
 
 
-class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+class _Representer(SafeRepresenter):
     def ignore_aliases(self, data: Any) -> bool:
         """Write everything out."""
         return True
@@ -246,5 +247,5 @@ def _list(dumper: Any, values: list[Any]) -> Any:
     return dumper.represent_sequence("tag:yaml.org,2002:seq", values, flow_style=flow)
 
 
-_Dumper.add_representer(str, _text)
-_Dumper.add_representer(list, _list)
+_Representer.add_representer(str, _text)
+_Representer.add_representer(list, _list)

@@ -58,7 +58,7 @@ def stall_of(
         return None
     ended = (MoveState.ZOMBIE, MoveState.DONE, MoveState.GONE)
     if all(p.state in ended for p in progress):
-        return Stall.STALE
+        return Stall.STALE if all(_in_sync(cluster, name) for name in ours) else None
     for (m, index), p in zip(step, progress, strict=True):
         topic = cluster.topics.get(moves[m].topic)
         partition = None if topic is None else topic.partition(moves[m].partition)
@@ -75,12 +75,22 @@ def foreign_stall_of(cluster: Cluster) -> Stall | None:
     for entry in cluster.reassignment or ():
         topic = cluster.topics.get(entry.topic)
         partition = None if topic is None else topic.partition(entry.partition)
-        known = entry.topic in cluster.torn or entry.topic in cluster.damaged
-        if known or (partition is not None and partition.moving):
+        unclear = entry.topic in cluster.torn or entry.topic in cluster.damaged
+        if unclear or not _in_sync(cluster, TopicPartition(entry.topic, entry.partition)):
             return None
-        if partition is not None and partition.replicas != entry.replicas:
+        if partition is not None and (partition.moving or partition.replicas != entry.replicas):
             return None
     return Stall.STALE if cluster.reassignment else None
+
+
+def _in_sync(cluster: Cluster, name: TopicPartition) -> bool:
+    """Whether a partition is gone or has all its replicas in sync.
+
+    Up to 2.3 a growing list reads like its target while the new replica is still being copied.
+    """
+    topic = cluster.topics.get(name.topic)
+    partition = None if topic is None else topic.partition(name.partition)
+    return partition is None or set(partition.replicas) <= set(partition.isr or ())
 
 
 def attempt(

@@ -1,0 +1,78 @@
+"""The record of a run survives its journey through ZooKeeper, or is recognised as broken."""
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from poolkeeper.model.outcomes import Phase
+from poolkeeper.model.plans import Move, Plan
+from poolkeeper.model.topology import TopicPartition
+from poolkeeper.planning import documents
+from poolkeeper.planning.gates import Health
+from poolkeeper.planning.throttles import Saved
+from poolkeeper.zk.runs import (
+    CHUNK_BYTES,
+    Document,
+    Run,
+    decode_document,
+    decode_run,
+    digest_of,
+    encode_document,
+    encode_run,
+)
+
+
+def document(moves: int = 3) -> Document:
+    made = tuple(Move(f"t{i}", f"id{i * 7919}", i, ((1, 2), (3, 2)), i, "r") for i in range(moves))
+    plan = Plan("c", documents.plan_hash(made, ()), "sha256:f", moves=made)
+    saved = Saved({"t0": {"k": None, "l": "0:1"}}, {7: {"r": "9"}, 8: {"r": None}})
+    return Document(plan, saved, Health(frozenset({TopicPartition("t", 1)}), frozenset()))
+
+
+def test_a_document_comes_back_whole():
+    chunks = encode_document(document())
+    assert decode_document(chunks, digest_of(chunks)) == document()
+
+
+def test_a_document_is_cut_into_chunks_that_fit_a_transaction():
+    chunks = encode_document(document(60_000))
+    assert len(chunks) > 1
+    assert all(len(chunk) <= CHUNK_BYTES for chunk in chunks)
+    assert decode_document(chunks, digest_of(chunks)) == document(60_000)
+
+
+def test_a_document_without_its_last_chunk_or_of_another_run_is_none():
+    chunks = encode_document(document(60_000))
+    assert decode_document(chunks[:-1], digest_of(chunks)) is None
+    other = encode_document(document(2))
+    assert decode_document(other, digest_of(chunks)) is None
+    assert decode_document((), digest_of(chunks)) is None
+
+
+RUN = Run("sha256:p", "sha256:f", Phase.STORING, "d", 2, 1_700_000_000_000)
+
+
+@given(
+    phase=st.sampled_from(list(Phase)),
+    step=st.lists(st.tuples(st.integers(0, 10**6), st.integers(1, 9)), max_size=5),
+    rates=st.lists(st.integers(1, 2**40), max_size=2),
+    ending=st.sampled_from(["", "finished", "stopped", "replaced"]),
+    numbers=st.tuples(*[st.integers(0, 2**42)] * 4),
+    version=st.integers(0, 10**6),
+)
+def test_a_run_node_comes_back_as_it_was(phase, step, rates, ending, numbers, version):
+    stage, requested_ms, attempts, throttled_ms = numbers
+    run = replace(
+        RUN,
+        phase=phase,
+        step=tuple(step),
+        rates=tuple(rates),
+        ending=ending,
+        stage=stage,
+        requested_ms=requested_ms,
+        attempts=attempts,
+        throttled_ms=throttled_ms,
+        version=version,
+    )
+    assert decode_run(encode_run(run), version) == run

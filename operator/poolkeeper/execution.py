@@ -148,7 +148,7 @@ def advance(means: Means, desired: Desired, run: Run, wish: Wish) -> Outcome:
         case Phase.STORING:
             return _turn(means, run, document, Phase.THROTTLING)
         case Phase.THROTTLING:
-            return _throttle(means, run, document)
+            return _throttle(means, run, document, wish)
         case Phase.MOVING:
             return _move(means, desired, run, document, wish)
         case Phase.ELECTING:
@@ -163,7 +163,10 @@ def _turn(means: Means, run: Run, document: Document, phase: Phase, ending: str 
     return _outcome(means, after, document, State.PROGRESSED)
 
 
-def _throttle(means: Means, run: Run, document: Document) -> Outcome:
+def _throttle(means: Means, run: Run, document: Document, wish: Wish) -> Outcome:
+    ending = _ending(means, run, wish)
+    if ending:
+        return _turn(means, run, document, Phase.RESTORING, ending)
     lists = _lists(document)
     if not lists:
         return _turn(means, run, document, Phase.MOVING)
@@ -315,6 +318,7 @@ def _watch(
     means.memory.flying = len(run.step) - arrived
     of = counted(len(run.step), "partition")
     waits = [f"stage {run.stage}: {arrived} of {of} arrived"]
+    waits.extend(_hanging(plan, run, cluster, progress))
     waits.extend(gates.controller(cluster))
     waits.extend(gates.foreign(cluster, step))
     age_ms = means.now_ms() - run.requested_ms
@@ -328,6 +332,22 @@ def _watch(
         waits.append(f"stage {run.stage} is over its deadline")
     run = _adapt(means, desired, run, document, cluster, step)
     return _outcome(means, run, document, State.WAITING, did, tuple(waits))
+
+
+def _hanging(plan: Plan, run: Run, cluster: Cluster, progress: Sequence[MoveProgress]) -> list[str]:
+    """Name the targets that died while partitions are on their way to them."""
+    hanging: dict[int, list[str]] = {}
+    for (m, index), p in zip(run.step, progress, strict=True):
+        if p.state is MoveState.IN_FLIGHT:
+            move = plan.moves[m]
+            for broker in set(move.path[index]) - set(cluster.brokers):
+                hanging.setdefault(broker, []).append(f"{move.topic}-{move.partition}")
+    return [
+        f"broker {broker} is not live; {', '.join(names[:3])}"
+        + (f" and {len(names) - 3} more wait" if len(names) > 3 else " wait")
+        + " for it"
+        for broker, names in sorted(hanging.items())
+    ]
 
 
 def _adapt(

@@ -104,7 +104,10 @@ def reconcile_cluster(
             raise StalePlan("the cluster moved on since the plan was made: " + "; ".join(stale))
     means.memory.begun = True
     audit.enforce(_rest_of(plan, sight.cluster), desired, sight.cluster, sight.records, sight.gone)
-    return _execute(means, desired, authority, plan, sight)
+    outcome = _execute(means, desired, authority, plan, sight, by_person=agreed is not None)
+    if outcome.state is State.CONVERGED and agreed is None:
+        means.journal.forget_approvals()
+    return outcome
 
 
 def _cure(means: Means, desired: Desired, authority: Authority, sight: Sight) -> remedies.Answer:
@@ -234,7 +237,13 @@ def _rest_of(plan: Plan, cluster: Cluster) -> Plan:
 
 
 def _execute(
-    means: Means, desired: Desired, authority: Authority, plan: Plan, sight: Sight
+    means: Means,
+    desired: Desired,
+    authority: Authority,
+    plan: Plan,
+    sight: Sight,
+    *,
+    by_person: bool,
 ) -> Outcome:
     cluster = sight.cluster
     did: list[str] = []
@@ -258,6 +267,12 @@ def _execute(
     if authority.steps:
         _remember_owners(means, desired, plan, sight)
     if pending:
+        stopped = not by_person and (
+            journal.read_stopped(means.journal.session) == plan.fingerprint
+        )
+        if stopped:
+            waits.append("stopped by a person: `poolkeeper apply` or edited manifests go on")
+            return Outcome(State.WAITING, waits=tuple(waits), plan=plan)
         return _start(means, desired, authority, plan, sight, tuple(waits))
     for step in plan.steps:
         late = isinstance(step, ElectLeaders | DeleteTopic) or (
@@ -313,12 +328,8 @@ def _start(
     sight: Sight,
     waits: tuple[str, ...],
 ) -> Outcome:
-    session = means.journal.session
     if not authority.covers(plan):
         wait = f"waits for approval of {plan.hash}"
-        return Outcome(State.WAITING, waits=(*waits, wait), plan=plan)
-    if authority.plans is None and journal.read_stopped(session) == plan.fingerprint:
-        wait = "stopped by a person; `poolkeeper apply`, or a change of the manifests, goes on"
         return Outcome(State.WAITING, waits=(*waits, wait), plan=plan)
     closed = closed_now(desired, sight.cluster, means.now_ms())
     if closed:

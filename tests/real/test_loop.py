@@ -82,7 +82,7 @@ def replicas(sandbox: Sandbox, topic: str) -> set[int]:
 def test_plan_only_writes_nothing_and_says_what_it_would_do(fresh_kafka):
     sandbox = fresh_kafka(brokers=3)
     with kept(sandbox, declared("t", Mode.PLAN_ONLY)) as loop:
-        until(lambda: loop.waits("the mode is PlanOnly"), "the plan is reported")
+        until(lambda: loop.waits("the mode is PlanOnly"), "the plan is reported", 60)
         assert [step.topic for step in loop.outcomes[0].plan.steps] == ["t"]
         with Session.open(sandbox.connect) as session:
             assert not session.exists("/poolkeeper")
@@ -90,27 +90,27 @@ def test_plan_only_writes_nothing_and_says_what_it_would_do(fresh_kafka):
 
         # … and the same loop, allowed to, does it.
         loop.declare(declared("t", Mode.APPLY))
-        until(loop.converged, "the topic is created")
+        until(loop.converged, "the topic is created", 60)
         assert replicas(sandbox, "t") == {1, 2}
 
         # An edited pool is followed; stopped by a person, the same plan is not begun again.
         loop.declare(declared("t", Mode.APPLY, brokers=(2, 3)))
-        until(loop.converged, "the topic moved")
+        until(loop.converged, "the topic moved", 60)
         assert replicas(sandbox, "t") == {2, 3}
 
         # Paused, nothing starts.
         loop.declare(declared("t", Mode.PAUSED, brokers=(1, 3)))
-        until(lambda: loop.waits("the cluster is paused"), "it says that it is paused")
+        until(lambda: loop.waits("the cluster is paused"), "it says that it is paused", 60)
         assert replicas(sandbox, "t") == {2, 3}
 
         # Moves wait for approval by hash; one handed over on the command line is as good.
         loop.declare(declared("t", Mode.APPLY, Approval(), brokers=(1, 3)))
-        until(lambda: loop.waits("waits for approval of sha256:"), "it asks for approval")
+        until(lambda: loop.waits("waits for approval of sha256:"), "it asks for approval", 60)
         plan = loop.outcomes[-1].plan
         assert replicas(sandbox, "t") == {2, 3}
         with Session.open(sandbox.connect) as session:
             journal.hand_over_approval(session, plan.hash)
-        until(loop.converged, "the approved plan is executed")
+        until(loop.converged, "the approved plan is executed", 60)
         assert replicas(sandbox, "t") == {1, 3}
 
         # ZooKeeper goes away and comes back.
@@ -128,8 +128,30 @@ def test_an_approval_for_another_plan_approves_nothing(kafka, topic_name):
     sandbox = kafka()
     moved = declared(topic_name, Mode.APPLY, AUTO)
     with kept(sandbox, moved) as loop:
-        until(loop.converged, "the topic is created")
+        until(loop.converged, "the topic is created", 60)
         other = Approval(ApprovalPolicy.MANUAL, ("sha256:unknown",))
         loop.declare(replace(declared(topic_name, Mode.APPLY, other, brokers=(2, 3))))
-        until(lambda: loop.waits("waits for approval of sha256:"), "it asks for approval")
+        until(lambda: loop.waits("waits for approval of sha256:"), "it asks for approval", 60)
         assert replicas(sandbox, topic_name) == {1, 2}
+
+
+def test_a_stopped_plan_is_begun_again_only_by_a_person(kafka, topic_name):
+    sandbox = kafka()
+    one_by_one = replace(NO_THROTTLE, max_moves=1)
+
+    def wanted(brokers: tuple[int, ...]) -> Desired:
+        before = declared(topic_name, Mode.APPLY, brokers=brokers)
+        topics = (replace(before.topics[0], partitions=6),)
+        return replace(before, cluster=replace(before.cluster, execution=one_by_one), topics=topics)
+
+    with kept(sandbox, wanted((1, 2))) as loop, Session.open(sandbox.connect) as session:
+        until(loop.converged, "the topic is created", 60)
+        loop.declare(wanted((2, 3)))
+        until(lambda: journal.request_stop(session), "a run is recorded", 60)
+        until(lambda: loop.waits("stopped by a person"), "the run ended", 60)
+        assert replicas(sandbox, topic_name) == {1, 2, 3}
+        plan = loop.outcomes[-1].plan
+        journal.hand_over_approval(session, plan.hash)
+        until(loop.converged, "the rest of the plan is done", 60)
+        assert replicas(sandbox, topic_name) == {2, 3}
+        until(lambda: not journal.read_approvals(session), "the approval is used up", 60)

@@ -116,6 +116,12 @@ class Journal:
         else:
             self.commit(SetData(znodes.STOPPED, fingerprint.encode(), node.version))
 
+    def forget_approvals(self) -> None:
+        """Drop the approvals that were handed over: what they approved is done."""
+        node = self.session.read(znodes.APPROVALS)
+        if node is not None:
+            self.commit(Delete(znodes.APPROVALS, node.version))
+
     def topic_record(self, topic: str, record: TopicRecord | None) -> Operation | None:
         """Return the operation that makes the record so, or `None` if it is so already."""
         path = znodes.record_of_topic(topic)
@@ -302,7 +308,7 @@ def read_approvals(session: Session) -> tuple[str, ...]:
 
 
 def hand_over_approval(session: Session, plan: str) -> None:
-    """Leave an approval for the active holder."""
+    """Leave an approval for the active holder; it also undoes an earlier stop."""
     node = session.read(znodes.APPROVALS)
     known = read_approvals(session)
     plans = [*(p for p in known if p != plan), plan][-APPROVALS_MAX:]
@@ -315,7 +321,9 @@ def hand_over_approval(session: Session, plan: str) -> None:
         if node is None
         else SetData(znodes.APPROVALS, data, node.version)
     )
-    session.commit((fence, write))
+    stopped = session.read(znodes.STOPPED)
+    undo = () if stopped is None else (Delete(znodes.STOPPED, stopped.version),)
+    session.commit((fence, write, *undo))
 
 
 def read_records(session: Session) -> Records:

@@ -201,6 +201,9 @@ WRONG = [
 ]
 
 
+CUT_OFF = gzip.compress(b"{}", mtime=0)[:-9]
+
+
 @pytest.mark.parametrize(
     ("path", "value", "field", "message"), WRONG, ids=[f"{w[0]}={w[1]!r:.20}" for w in WRONG]
 )
@@ -334,7 +337,7 @@ def test_a_topic_takes_a_line_of_the_file(tmp_path: Path) -> None:
         ("s.json", b'{"version": 1,\n "x" }', "s.json:2: is not JSON: Expecting ':' delimiter"),
         ("s.json", b"\xff", "s.json: is not UTF-8"),
         ("s.json.gz", b"{}", "s.json.gz: is not a gzip file, or cut off"),
-        ("s.json.gz", gzip.compress(b"{}", mtime=0)[:-9], "s.json.gz: is not a gzip file, or cut off"),
+        ("s.json.gz", CUT_OFF, "s.json.gz: is not a gzip file, or cut off"),
         ("s.parquet", b"", "s.parquet: Parquet snapshots need the fleet extra"),
         ("s.yaml", b"", "s.yaml: unknown kind of snapshot (expected .json or .json.gz)"),
         ("absent/s.json", None, "s.json: cannot be read: No such file or directory"),

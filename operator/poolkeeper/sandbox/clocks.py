@@ -1,0 +1,201 @@
+"""Clocks that run what is due: a virtual one for tests, a real one that may be faster than time.
+
+Everything simulated happens in actions that were scheduled with `after`, one at a time and in the
+order of their time; what is due at the same moment runs in the order of scheduling. So a virtual
+clock makes the same world from the same calls, whatever the machine is busy with, and an hour of
+waiting costs nothing.
+"""
+
+import heapq
+import time
+from collections.abc import Callable
+from itertools import count
+from threading import Condition, Thread
+from typing import Protocol
+
+EPOCH_MS = 1_700_000_000_000
+"""Where a virtual clock begins, in milliseconds since 1970: a Tuesday in November 2023."""
+
+Action = Callable[[], None]
+
+
+class Timer:
+    """Something scheduled, which may be called off until it runs."""
+
+    __slots__ = ("action",)
+
+    def __init__(self, action: Action | None) -> None:
+        self.action = action
+
+    def cancel(self) -> None:
+        """Call it off; without effect once it ran."""
+        self.action = None
+
+
+class Clock(Protocol):
+    """What the simulation asks of time."""
+
+    def now_ms(self) -> int:
+        """Return the milliseconds since 1970."""
+        ...
+
+    def after(self, delay_ms: float, action: Action) -> Timer:
+        """Run the action once, `delay_ms` from now at the earliest, never inside this call."""
+        ...
+
+
+class _Agenda:
+    """Timers by the time at which they are due."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, Timer]] = []
+        self._numbers = count()
+
+    def add(self, due_ms: float, action: Action) -> Timer:
+        timer = Timer(action)
+        heapq.heappush(self._heap, (due_ms, next(self._numbers), timer))
+        return timer
+
+    def next_due_ms(self) -> float | None:
+        while self._heap and self._heap[0][2].action is None:
+            heapq.heappop(self._heap)
+        return self._heap[0][0] if self._heap else None
+
+    def take(self) -> Action:
+        timer = heapq.heappop(self._heap)[2]
+        action = timer.action
+        assert action is not None, "asked for after next_due_ms, which drops what was called off"
+        timer.action = None
+        return action
+
+
+class VirtualClock:
+    """A clock that stands still until somebody advances it. For one thread."""
+
+    def __init__(self, now_ms: int = EPOCH_MS) -> None:
+        self._now_ms = float(now_ms)
+        self._agenda = _Agenda()
+        self._running = False
+
+    def now_ms(self) -> int:
+        """Return the milliseconds since 1970."""
+        return int(self._now_ms)
+
+    def after(self, delay_ms: float, action: Action) -> Timer:
+        """Run the action when the clock is advanced by that much."""
+        return self._agenda.add(self._now_ms + max(0.0, delay_ms), action)
+
+    def advance(self, delay_ms: float) -> None:
+        """Let time pass, and run all that is due meanwhile."""
+        end_ms = self._now_ms + delay_ms
+        while self._step(end_ms):
+            continue
+        self._now_ms = max(self._now_ms, end_ms)
+
+    def run_until(self, condition: Callable[[], object], deadline_ms: float) -> bool:
+        """Let time pass until the condition holds (true) or `deadline_ms` has passed (false).
+
+        The condition is asked before the first action and after each one.
+        """
+        end_ms = self._now_ms + deadline_ms
+        while not condition():
+            if not self._step(end_ms):
+                self._now_ms = max(self._now_ms, end_ms)
+                return bool(condition())
+        return True
+
+    def _step(self, end_ms: float) -> bool:
+        assert not self._running, "an action must not let time pass: it would overtake itself"
+        due_ms = self._agenda.next_due_ms()
+        if due_ms is None or due_ms > end_ms:
+            return False
+        self._now_ms = max(self._now_ms, due_ms)
+        self._running = True
+        try:
+            self._agenda.take()()
+        finally:
+            self._running = False
+        return True
+
+
+class RealClock:
+    """A clock whose actions run on a thread of its own, `speed` times as fast as real time.
+
+    `after` may be called from any thread. An action that raises ends the clock; `stop` and
+    `run_until` raise what it raised.
+    """
+
+    def __init__(self, speed: float = 1.0) -> None:
+        self._speed = speed
+        self._began_ms = time.time() * 1000
+        self._began = time.monotonic()
+        self._agenda = _Agenda()
+        self._changed = Condition()
+        self._stopping = False
+        self._failure: BaseException | None = None
+        self._thread = Thread(target=self._run, name="simulation-clock", daemon=True)
+
+    def start(self) -> None:
+        """Begin to run actions."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread after the action that is running."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        self._thread.join()
+        self._raise_failure()
+
+    def now_ms(self) -> int:
+        """Return the milliseconds since 1970, at this clock's speed since it was made."""
+        return int(self._now_ms())
+
+    def after(self, delay_ms: float, action: Action) -> Timer:
+        """Run the action on the clock's thread, that much later."""
+        with self._changed:
+            timer = self._agenda.add(self._now_ms() + max(0.0, delay_ms), action)
+            self._changed.notify_all()
+            return timer
+
+    def run_until(self, condition: Callable[[], object], deadline_ms: float) -> bool:
+        """Wait until the condition holds (true) or the deadline, in real time, passed (false)."""
+        end = time.monotonic() + deadline_ms / 1000
+        with self._changed:
+            while not condition():
+                self._raise_failure()
+                left_s = end - time.monotonic()
+                if left_s <= 0:
+                    return False
+                self._changed.wait(min(left_s, 1.0))
+        return True
+
+    def _now_ms(self) -> float:
+        return self._began_ms + (time.monotonic() - self._began) * 1000 * self._speed
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _run(self) -> None:
+        try:
+            while (action := self._next()) is not None:
+                action()
+                with self._changed:
+                    self._changed.notify_all()
+        except BaseException as failure:
+            with self._changed:
+                self._failure = failure
+                self._changed.notify_all()
+            raise
+
+    def _next(self) -> Action | None:
+        """Return the next action when it is due; `None` at the end."""
+        with self._changed:
+            while not self._stopping:
+                due_ms = self._agenda.next_due_ms()
+                left_ms = None if due_ms is None else due_ms - self._now_ms()
+                if left_ms is not None and left_ms <= 0:
+                    return self._agenda.take()
+                self._changed.wait(None if left_ms is None else left_ms / 1000 / self._speed)
+            return None

@@ -1,0 +1,17 @@
+"""A fake ZooKeeper in this process: deterministic, without threads, with faults on demand.
+
+    clock = VirtualClock()
+    server = FakeZooKeeper(clock)
+    client = FakeClient(server, chroot="/kafka", plan=Script(seed=7, rate=0.01).plan())
+    client.commit([Create("/a", b"1"), Check("/b", 0)])
+    server.log                                # as `txnlog` reads a real server's
+
+It behaves as a real server does in what is listed in `trees`, `servers`, `watches`, `access` and
+`connections`, and no further: no quotas, containers, reconfiguration or persistent watches.
+"""
+
+from poolkeeper.sandbox.fakezk.connections import FakeClient
+from poolkeeper.sandbox.fakezk.faults import Call, Fault, Faults, Script, Trouble
+from poolkeeper.sandbox.fakezk.servers import FakeZooKeeper
+
+__all__ = ["Call", "FakeClient", "FakeZooKeeper", "Fault", "Faults", "Script", "Trouble"]

@@ -1,0 +1,104 @@
+"""Faults on demand: what goes wrong with the n-th call of a client.
+
+A fault plan is a function from a call to a fault or None, so that a test can enumerate calls, draw
+from a seeded generator, or pick by path. What it raises passes through: that is how a test makes
+the process "die" at a call. The plan is asked before the call, and `Fault.done` says on which side
+of the write it strikes.
+"""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+
+class Trouble(StrEnum):
+    """What happens to a call.
+
+    LOST: the connection, and all watches with it; the session goes on. EXPIRED: the session as
+    well. DELAYED: the answer comes late. STALE: a lagging follower answers, reads only.
+    """
+
+    LOST = "the connection is lost"
+    EXPIRED = "the session ends"
+    DELAYED = "the answer is late"
+    STALE = "a lagging follower answers"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A trouble; `done`: after the server has done what was asked, else before.
+
+    `delay_ms` belongs to DELAYED, `lag`, a number of transactions, to STALE.
+    """
+
+    trouble: Trouble
+    done: bool = False
+    delay_ms: int = 0
+    lag: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request of a client: its number, counted from 1 among calls of its sort, and its paths.
+
+    Paths are without the chroot. `write` tells the sort.
+    """
+
+    number: int
+    write: bool
+    what: str
+    paths: tuple[str, ...]
+
+
+Faults: TypeAlias = Callable[[Call], Fault | None]
+
+
+def none(_: Call) -> Fault | None:
+    """Let everything work."""
+    return None
+
+
+def at_writes(plan: Mapping[int, Fault]) -> Faults:
+    """Let the writes with these numbers fail."""
+    return lambda call: plan.get(call.number) if call.write else None
+
+
+@dataclass(slots=True)
+class Script:
+    """Faults drawn from a seed: the same calls meet the same faults.
+
+    `rate` is the share of calls that fail, `most` bounds their number.
+    """
+
+    seed: int
+    rate: float
+    most: int = 1_000_000
+    writes: Sequence[Fault] = (
+        Fault(Trouble.LOST),
+        Fault(Trouble.LOST, done=True),
+        Fault(Trouble.EXPIRED),
+        Fault(Trouble.EXPIRED, done=True),
+        Fault(Trouble.DELAYED, delay_ms=700),
+    )
+    reads: Sequence[Fault] = (
+        Fault(Trouble.LOST),
+        Fault(Trouble.STALE, lag=3),
+        Fault(Trouble.STALE, lag=20),
+        Fault(Trouble.DELAYED, delay_ms=700),
+    )
+
+    def plan(self) -> Faults:
+        """Return the fault plan, from its beginning."""
+        dice = random.Random(self.seed)
+        left = self.most
+
+        def draw(call: Call) -> Fault | None:
+            nonlocal left
+            if dice.random() >= self.rate or not left:
+                return None
+            left -= 1
+            return dice.choice(self.writes if call.write else self.reads)
+
+        return draw

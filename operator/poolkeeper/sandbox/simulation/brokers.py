@@ -1,0 +1,269 @@
+"""A simulated broker: its life, its session, its office, and what it hosts.
+
+It may be killed at any moment: its works end where they are, its session lasts until ZooKeeper ends
+it, its disk stays. A new start knows nothing but its disk and what the controller tells it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kazoo.exceptions import (
+    BadVersionError,
+    ConnectionClosedError,
+    ConnectionLoss,
+    KazooException,
+    NodeExistsError,
+    SessionExpiredError,
+)
+
+from poolkeeper.sandbox.clients import Client, Create, Event, SetData
+from poolkeeper.sandbox.settings import BrokerSpec
+from poolkeeper.sandbox.simulation import candidates, codecs, electing, membership, topics
+from poolkeeper.sandbox.simulation.codecs import Ids, State, Tp
+from poolkeeper.sandbox.simulation.configs import ConfigReader
+from poolkeeper.sandbox.simulation.controllers import Controller
+from poolkeeper.sandbox.simulation.inboxes import Inbox, Steps, Work
+from poolkeeper.sandbox.simulation.joining import Joining
+from poolkeeper.sandbox.simulation.logs import Disk
+from poolkeeper.sandbox.simulation.requests import BROKEN
+from poolkeeper.sandbox.simulation.throttles import Throttles
+from poolkeeper.sandbox.simulation.worlds import World
+
+REGISTERED_STILL_MS = 500
+SHUTDOWN_MS = 5000
+_ENDED = (SessionExpiredError, ConnectionClosedError)
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What a broker was told of a partition that it hosts."""
+
+    state: State
+    replicas: Ids
+
+
+class SimulatedBroker:
+    """One broker; `open_client` opens a session with ZooKeeper."""
+
+    def __init__(
+        self,
+        spec: BrokerSpec,
+        port: int,
+        world: World,
+        open_client: Callable[[], Client],
+        disk: Disk,
+    ) -> None:
+        self.id = spec.id
+        self.disk = disk
+        self.roles: dict[Tp, Role] = {}
+        self.behind: set[Tp] = set()
+        self.throttles = Throttles(spec.id)
+        self.term: Controller | None = None
+        self._registration = codecs.Registration(spec.id, port, spec.rack)
+        self._world = world
+        self._open_client = open_client
+        self._client: Client | None = None
+        self._alive = False
+        self._begin_memory()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs."""
+        return self._alive
+
+    @property
+    def client(self) -> Client:
+        """Its session."""
+        assert self._client is not None, "asked for only while it runs"
+        return self._client
+
+    @property
+    def idle(self) -> bool:
+        """Whether it has nothing to do at this moment."""
+        return self._office.idle and self.side.idle
+
+    def post(self, work: Work) -> None:
+        """Let its controller do this after all it was asked before."""
+        self._office.post(work)
+
+    # Life
+
+    def start(self) -> None:
+        """Begin to run, with an empty memory."""
+        assert not self._alive, f"broker {self.id} runs already"
+        self._alive = True
+        self._begin_memory()
+        self._connect()
+
+    def kill(self) -> None:
+        """End at once; the session lasts until its timeout."""
+        self._end()
+        self.client.drop()
+
+    def stop(self) -> None:
+        """End as asked: first hand over what it leads."""
+        term = self._world.office()
+        if term is None or term.host is self:
+            self._close()
+            return
+        term.post(lambda: electing.shut_down(term, self.id, self._close))
+        self._world.clock.after(SHUTDOWN_MS, self._close)
+
+    def _close(self) -> None:
+        if self._alive:
+            self._end()
+            self.client.close()
+
+    def _end(self) -> None:
+        self._alive = False
+        self._resign()
+        self._office.close()
+        self.side.close()
+        self._world.on_flow()
+
+    def _begin_memory(self) -> None:
+        pause = self._world.choices.pause_ms
+        troubles = (*BROKEN, KazooException)
+        self._office = Inbox(self._world.clock, pause, troubles, self._trouble)
+        self.side = Inbox(self._world.clock, pause, troubles, self._side_trouble)
+        self.roles = {}
+        self.behind = set()
+        self.throttles = Throttles(self.id)
+        self.configs = ConfigReader(self, self._world)
+        self.joining = Joining(self, self._world)
+
+    # Session
+
+    def _connect(self) -> None:
+        self._client = self._open_client()
+        self._client.on_expired(self._expired)
+        self._office.post(self._register)
+
+    def _expired(self) -> None:
+        if self._alive:
+            self._resign()
+            self._office.clear()
+            self._connect()
+
+    def _register(self) -> Steps:
+        client, profile = self.client, self._world.profile
+        for path in codecs.persistent(profile):
+            _ensure(client, path)
+        _ensure(client, codecs.CLUSTER_ID, codecs.cluster_id(self._world.choices.topic_id()))
+        path = f"{codecs.IDS}/{self.id}"
+        if client.exists(path) is not None:
+            # That of a life before; it goes when ZooKeeper gives that session up.
+            self._office.post(self._register, REGISTERED_STILL_MS)
+            return
+        data = codecs.registration(profile, self._registration, self._world.clock.now_ms())
+        if profile.registers_twice:
+            client.commit([Create(path, ephemeral=True), SetData(path, data, 0)])
+        else:
+            client.commit([Create(path, data, ephemeral=True)])
+        yield
+        self.side.post(self.configs.begin)
+        yield from self._stand()
+
+    # Office
+
+    def _on_office(self, _: Event) -> None:
+        self._office.post(self._office_changed)
+
+    def _office_changed(self) -> Steps:
+        found = self.client.get(codecs.CONTROLLER)
+        ours = found is not None and found[1].ephemeralOwner == self.client.session_id
+        if self.term is not None and not ours:
+            self._resign()
+        yield from self._stand()
+
+    def _stand(self) -> Steps:
+        term = candidates.run(self, self._world, self._on_office)
+        if term is None:
+            return
+        self.term = term
+        yield
+        try:
+            yield from membership.begin(term)
+        except BROKEN as failure:
+            self._world.note(f"controller {self.id} cannot begin: {failure!r}")
+            self._resign()
+            candidates.give_up(term)
+
+    def _resign(self) -> None:
+        if self.term is not None:
+            self.term.active = False
+            self.term = None
+
+    def _trouble(self, failure: Exception) -> None:
+        if isinstance(failure, BadVersionError) and self.term is not None:
+            self._resign()
+            self._office.clear()
+            self._office.post(self._office_changed)
+        elif isinstance(failure, ConnectionLoss):
+            self._world.note(f"controller {self.id}: ZooKeeper closed the connection")
+        elif not isinstance(failure, _ENDED):
+            self._world.note(f"controller {self.id}: {failure!r}")
+
+    def _side_trouble(self, failure: Exception) -> None:
+        if not isinstance(failure, _ENDED):
+            self._world.note(f"broker {self.id}: {failure!r}")
+
+    # What it is told
+
+    def hear_leader(self, tp: Tp, state: State, replicas: Ids, topic_id: str | None) -> None:
+        """Take in who leads a partition that it hosts, and who is in sync."""
+        known = self.roles.get(tp)
+        if known is not None and state.leader_epoch < known.state.leader_epoch:
+            return
+        self.disk.ensure(tp, topic_id)
+        self.take_role(tp, Role(state, replicas))
+
+    def take_role(self, tp: Tp, role: Role) -> None:
+        """Act as told for a partition."""
+        self.roles[tp] = role
+        if role.state.leader == self.id and not set(role.replicas) <= set(role.state.isr):
+            self.behind.add(tp)
+        else:
+            self.behind.discard(tp)
+        self._world.on_flow()
+
+    def state_of(self, tp: Tp) -> State | None:
+        """Return the state that it was last told, or wrote."""
+        role = self.roles.get(tp)
+        return None if role is None else role.state
+
+    def isr_written(self, tp: Tp, state: State) -> None:
+        """Act on the ISR that it wrote."""
+        self.take_role(tp, Role(state, self.roles[tp].replicas))
+
+    def hear_stop(self, tp: Tp) -> None:
+        """Delete a replica."""
+        self.roles.pop(tp, None)
+        self.behind.discard(tp)
+        self.disk.delete(tp)
+        self._world.on_flow()
+
+    def config_changed(self, topic: str) -> None:
+        """Let its controller, if it is one, act on a topic's new config."""
+        term = self.term
+        if term is not None and topic in term.topics:
+            partitions = [Tp(topic, number) for number in term.topics[topic].partitions]
+            term.post(lambda: electing.elect_leaderless(term, partitions))
+
+    def log_deleted(self, tp: Tp, broker: int) -> None:
+        """Let its controller know that a broker deleted a replica."""
+        term = self.term
+        if term is not None:
+            term.post(lambda: topics.log_deleted(term, tp, broker))
+
+
+def _ensure(client: Client, path: str, data: bytes = b"") -> None:
+    if client.exists(path) is not None:
+        return
+    above = path.rpartition("/")[0]
+    if above:
+        _ensure(client, above)
+    try:
+        client.commit([Create(path, data)])
+    except NodeExistsError:
+        return  # another broker was faster

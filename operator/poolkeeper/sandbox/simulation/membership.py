@@ -1,0 +1,163 @@
+"""Controllers that begin and brokers that come and go.
+
+A new controller sets its watches, reads everything, and goes on with whatever was under way, in the
+order in which Kafka does: elections, reassignments, deletions, preferred elections. If something
+that it reads makes no sense it cannot begin at all, and gives the office up: so does the next one.
+"""
+
+from collections.abc import Callable
+
+from poolkeeper.sandbox.clients import Delete, Event
+from poolkeeper.sandbox.simulation import codecs, electing, moves, reassigning, topics
+from poolkeeper.sandbox.simulation.codecs import DELETIONS, IDS, ISR_CHANGES, TOPICS, Tp, state_path
+from poolkeeper.sandbox.simulation.controllers import Controller
+from poolkeeper.sandbox.simulation.inboxes import Steps
+from poolkeeper.sandbox.simulation.profiles import Era
+
+
+def watch_brokers(controller: Controller) -> Callable[[Event], None]:
+    """Return the watch on the list of live brokers."""
+
+    def note(_: Event) -> None:
+        controller.post(lambda: brokers_changed(controller))
+
+    return controller.world.once(("brokers", controller.epoch), note)
+
+
+def watch_isr_changes(controller: Controller) -> Callable[[Event], None]:
+    """Return the watch on leaders' notifications."""
+
+    def note(_: Event) -> None:
+        controller.post(lambda: isr_changes(controller))
+
+    return controller.world.once(("isr changes", controller.epoch), note)
+
+
+def begin(controller: Controller) -> Steps:
+    """Take the office over; raises what bad nodes make of it."""
+    client = controller.client
+    controller.take_up = lambda: reassigning.take_up(controller)
+    controller.brokers = _live(controller)
+    names = client.children(TOPICS, topics.watch_topics(controller)) or ()
+    marked = client.children(DELETIONS, topics.watch_deletions(controller)) or ()
+    notified = client.children(ISR_CHANGES, watch_isr_changes(controller)) or ()
+    controller.write_many([Delete(f"{ISR_CHANGES}/{name}") for name in notified])
+    yield
+    for name in names:
+        topic = topics.load(controller, name)
+        if topic is not None:
+            controller.topics[name] = topic
+            for assignment in topic.partitions.values():
+                codecs.require_numbers(assignment.replicas)
+    for name in controller.topics:
+        yield from topics.mint_id(controller, name)
+    _read_states(controller)
+    controller.deleting.update(name for name in marked if name in controller.topics)
+    for tp, _ in controller.partitions():
+        controller.announce(tp)
+    yield from electing.elect_leaderless(controller)
+    yield from _shrink(controller)
+    yield from reassigning.resume(controller)
+    yield from topics.deletions_changed(controller)
+    yield from electing.take_up(controller, starting=True)
+
+
+def _read_states(controller: Controller) -> None:
+    partitions = [tp for tp, _ in controller.partitions()]
+    found = controller.client.read_many([state_path(tp) for tp in partitions])
+    for tp, node in zip(partitions, found, strict=True):
+        if node is not None:
+            controller.states[tp] = codecs.decode_state(node[0], node[1].version)
+
+
+def _live(controller: Controller) -> dict[int, int]:
+    """Return the live brokers and the creation of their registrations."""
+    names = controller.client.children(IDS, watch_brokers(controller)) or ()
+    stats = [(int(name), controller.client.exists(f"{IDS}/{name}")) for name in names]
+    return {id_: stat.czxid for id_, stat in stats if stat is not None}
+
+
+def _shrink(controller: Controller) -> Steps:
+    """Take dead replicas out of the ISRs."""
+    for tp, state in list(controller.states.items()):
+        for replica in state.isr:
+            if replica not in controller.live and tp.topic not in controller.deleting:
+                yield from moves.leave_isr(controller, tp, replica)
+
+
+def brokers_changed(controller: Controller) -> Steps:
+    """Take in brokers that came, went, or went and came."""
+    before = controller.brokers
+    now = _live(controller)
+    died = {id_ for id_, czxid in before.items() if now.get(id_) != czxid}
+    came = {id_ for id_, czxid in now.items() if before.get(id_) != czxid}
+    if died:
+        controller.brokers = {id_: czxid for id_, czxid in now.items() if id_ not in came}
+        yield from _lost(controller, died)
+    controller.brokers = now
+    if came:
+        yield from _joined(controller, came)
+
+
+def _lost(controller: Controller, died: set[int]) -> Steps:
+    hosted = [tp for tp in controller.hosted_by(died) if tp.topic not in controller.deleting]
+    led = [tp for tp in hosted if tp in controller.states and controller.states[tp].leader in died]
+    yield from electing.elect_leaderless(controller, led)
+    for tp in hosted:
+        state = controller.states.get(tp)
+        for replica in () if state is None else state.isr:
+            if replica in died:
+                yield from moves.leave_isr(controller, tp, replica)
+
+
+def _joined(controller: Controller, came: set[int]) -> Steps:
+    for tp in controller.hosted_by(came):
+        controller.announce(tp, came)
+    yield from electing.elect_leaderless(controller)
+    for tp in controller.order("resume", _waiting_for(controller, came)):
+        yield from moves.pursue(controller, tp)
+    yield from topics.resume_deletions(controller)
+
+
+def _waiting_for(controller: Controller, came: set[int]) -> list[Tp]:
+    """Return the moves whose target includes one of these brokers."""
+    if controller.profile.era is Era.RECORDED:
+        return [tp for tp, a in controller.partitions() if a.moving and came & set(a.target)]
+    return [tp for tp, target in controller.requests.items() if came & set(target)]
+
+
+def isr_changes(controller: Controller) -> Steps:
+    """Take in what leaders changed by themselves, and delete their notifications."""
+    client = controller.client
+    names = client.children(ISR_CHANGES, watch_isr_changes(controller)) or ()
+    paths = [f"{ISR_CHANGES}/{name}" for name in names]
+    for found in client.read_many(paths):
+        for tp in () if found is None else codecs.decode_partitions(found[0]):
+            if controller.assignment(tp) is not None:
+                controller.read_state(tp)
+    if paths:
+        controller.write_many([Delete(path) for path in paths])
+        yield
+
+
+def isr_asked(
+    controller: Controller, tp: Tp, leader: int, leader_epoch: int, joining: int
+) -> Steps:
+    """Let a replica join the ISR, as its leader asked (2.7 and later)."""
+    state = controller.read_state(tp)
+    assignment = controller.assignment(tp)
+    if (
+        state is None
+        or assignment is None
+        or (state.leader, state.leader_epoch)
+        != (
+            leader,
+            leader_epoch,
+        )
+    ):
+        return
+    if joining in state.isr or joining not in assignment.replicas or joining not in controller.live:
+        return
+    controller.write_state(tp, codecs.joined(state, joining, controller.epoch))
+    yield
+    yield from moves.isr_changed(controller, tp)

@@ -1,0 +1,200 @@
+"""A session with the fake ZooKeeper that is `poolkeeper.zk.session.Session` in all but the network.
+
+Only what lies below the session is imitated: the few calls of kazoo's client that it makes. Its own
+code (errors, bounds, ACLs of new nodes, watches, repeated reads) is the code that goes to
+production. Waiting lets the virtual clock pass; so does every call, a millisecond, so that others
+act between any two of them.
+"""
+
+from collections.abc import Callable, Sequence
+from threading import Event, RLock
+from typing import Any
+
+from kazoo.exceptions import KazooException, NoNodeError
+from kazoo.handlers.threading import KazooTimeoutError
+
+from poolkeeper.sandbox.clients import Check, Create, Delete, Operation, SetData, Watch
+from poolkeeper.sandbox.clocks import VirtualClock
+from poolkeeper.sandbox.fakezk import FakeClient, FakeZooKeeper, Faults, faults
+from poolkeeper.zk.connections import Address
+from poolkeeper.zk.session import Session
+
+
+class Answer:
+    """Kazoo's asynchronous result, of something that is done already; late by `late_ms`."""
+
+    def __init__(self, clock: VirtualClock, value: Any, late_ms: int) -> None:
+        self._clock = clock
+        self._value = value
+        self._late_ms = late_ms
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        limit_ms = self._late_ms if timeout is None else timeout * 1000
+        if self._late_ms:
+            self._clock.advance(min(self._late_ms, limit_ms))
+        if self._late_ms > limit_ms:
+            raise KazooTimeoutError("no answer in time")
+        if isinstance(self._value, Exception):
+            raise self._value
+        return self._value
+
+
+class FakeTransaction:
+    """Kazoo's transaction."""
+
+    def __init__(self, client: "FakeKazoo") -> None:
+        self._client = client
+        self._operations: list[Operation] = []
+
+    def create(
+        self, path: str, data: bytes, acl: Sequence[Any], ephemeral: bool, sequence: bool
+    ) -> None:
+        self._operations.append(Create(path, data, ephemeral, sequence, tuple(acl)))
+
+    def check(self, path: str, version: int) -> None:
+        self._operations.append(Check(path, version))
+
+    def set_data(self, path: str, data: bytes, version: int) -> None:
+        self._operations.append(SetData(path, data, version))
+
+    def delete(self, path: str, version: int) -> None:
+        self._operations.append(Delete(path, version))
+
+    def commit_async(self) -> Answer:
+        return self._client.answer(lambda fake: fake.transact(self._operations))
+
+
+class FakeKazoo:
+    """What `Session` and its parts ask of a `KazooClient`."""
+
+    def __init__(self, clock: VirtualClock, fake: FakeClient) -> None:
+        self.fake = fake
+        self.chroot = fake.chroot
+        self.late_ms = 0
+        self._clock = clock
+        self._one_at_a_time = RLock()
+
+    def answer(self, ask: Callable[[FakeClient], Any]) -> Answer:
+        with self._one_at_a_time:
+            self.late_ms = 0
+            try:
+                value = ask(self.fake)
+            except KazooException as failure:
+                value = failure
+            return Answer(self._clock, value, self.late_ms)
+
+    def get_async(self, path: str, watch: Watch | None = None) -> Answer:
+        return self.answer(lambda fake: _there(fake.get(path, watch)))
+
+    def exists_async(self, path: str, watch: Watch | None = None) -> Answer:
+        return self.answer(lambda fake: fake.exists(path, watch))
+
+    def get_children_async(self, path: str, watch: Watch | None = None) -> Answer:
+        return self.answer(lambda fake: list(_there(fake.children(path, watch))))
+
+    def get_acls_async(self, path: str) -> Answer:
+        return self.answer(lambda fake: (fake.get_acl(path), None))
+
+    def sync_async(self, path: str) -> Answer:
+        return self.answer(lambda fake: fake.sync())
+
+    def transaction(self) -> FakeTransaction:
+        return FakeTransaction(self)
+
+
+def _there(found: Any) -> Any:
+    if found is None:
+        raise NoNodeError
+    return found
+
+
+class FakeConnection:
+    """What `Session` asks of a `Connection`."""
+
+    has_multiread = False
+
+    def __init__(self, client: FakeKazoo) -> None:
+        self.client = client
+        self.lost = Event()
+        self.session_id = client.fake.session_id
+        self.server_version: tuple[int, int] | None = (3, 8)
+        self._callbacks: list[Callable[[], None]] = []
+        client.fake.on_expired(self._end)
+
+    def on_lost(self, callback: Callable[[], None]) -> None:
+        self._callbacks.append(callback)
+
+    def give_up(self) -> None:
+        self.client.fake.drop()
+        self._end()
+
+    def close(self) -> None:
+        self.lost.set()
+        self.client.fake.close()
+
+    def _end(self) -> None:
+        self.lost.set()
+        for callback in self._callbacks:
+            callback()
+
+
+class VirtualEvent(Event):
+    """An event whose `wait` lets a virtual clock pass; `of`, another one, is set with it."""
+
+    def __init__(self, clock: VirtualClock, of: Event | None = None) -> None:
+        super().__init__()
+        self._clock = clock
+        self._of = of
+
+    def is_set(self) -> bool:
+        return super().is_set() or (self._of is not None and self._of.is_set())
+
+    def set(self) -> None:
+        super().set()
+        if self._of is not None:
+            self._of.set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        assert timeout is not None, "nobody else would ever let the clock pass"
+        return self._clock.run_until(self.is_set, timeout * 1000)
+
+
+class FakeSession(Session):
+    """A session with the fake; `fake` is its client, for faults and counts."""
+
+    def __init__(
+        self,
+        server: FakeZooKeeper,
+        clock: VirtualClock,
+        *,
+        chroot: str = "",
+        plan: Faults = faults.none,
+        timeout_s: float = 6,
+        deadline_s: float = 15,
+        latency_ms: float = 1,
+        login: tuple[str, str] | None = None,
+    ) -> None:
+        self.clock = clock
+        self.fake = FakeClient(
+            server,
+            chroot=chroot,
+            timeout_ms=int(timeout_s * 1000),
+            plan=plan,
+            before_call=lambda: clock.advance(latency_ms),
+            on_delay=self._late,
+        )
+        if login is not None:
+            self.fake.log_in(*login)
+        self._kazoo = FakeKazoo(clock, self.fake)
+        connection: Any = FakeConnection(self._kazoo)
+        super().__init__(connection, Address("fake:2181", chroot), deadline_s)
+
+    def die(self) -> None:
+        """Vanish as a killed process does: nothing more is sent, the session times out."""
+        self._connection.give_up()
+
+    def wait(self, paths: Sequence[str], deadline_s: float, wake: Event | None = None) -> bool:
+        return super().wait(paths, deadline_s, VirtualEvent(self.clock, wake))
+
+    def _late(self, late_ms: int) -> None:
+        self._kazoo.late_ms = late_ms

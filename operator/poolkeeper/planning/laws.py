@@ -1,9 +1,10 @@
 """The rack law: how even the replicas of one partition can be, and how far a layout is from that.
 
-Let a pool's eligible brokers give rack r a capacity c_r, and let d_r replicas of the partition be
-pinned in r (they stay whatever happens). With f replicas, the water level L is the smallest with
+Let rack r have room for l_r replicas of a partition, one on each of its eligible brokers.
+Let d_r of its replicas be pinned in r, on dead brokers for example: they stay whatever happens.
+With f replicas, the water level L is the smallest with
 
-    sum over r of max(d_r, min(c_r + d_r, L)) >= f
+    sum over r of max(d_r, min(l_r, L)) >= f
 
 and an even spread holds between `low` (the same with L - 1) and `high` (with L) in every rack. The
 excess of a partition is the number of replicas that must move to get there:
@@ -44,17 +45,19 @@ class Spread:
 
 
 @cache
-def spread(replicas: int, capacity: tuple[int, ...], pinned: tuple[int, ...]) -> Spread:
-    """The even spread of that many replicas. RF 4 over capacities 2 2 2: low 1 1 1, high 2 2 2."""
-    pairs = list(zip(capacity, pinned, strict=True))
+def spread(replicas: int, room: tuple[int, ...], pinned: tuple[int, ...]) -> Spread:
+    """The even spread of that many replicas. RF 4 with room 2 2 2: low 1 1 1, high 2 2 2."""
 
     def filled(level: int) -> tuple[int, ...]:
-        return tuple(max(d, min(c + d, level)) for c, d in pairs)
+        return tuple(max(d, min(most, level)) for most, d in zip(room, pinned, strict=True))
 
     level = 0
     while sum(filled(level)) < replicas and level < replicas:
         level += 1
-    return Spread(filled(max(level - 1, 0)), filled(level))
+    low, high = filled(max(level - 1, 0)), filled(level)
+    # What the other racks cannot take must be here.
+    left = replicas - sum(high)
+    return Spread(tuple(max(a, left + b) for a, b in zip(low, high, strict=True)), high)
 
 
 def rack_capacity(unit: Unit, without: Sequence[int] = ()) -> tuple[int, ...]:

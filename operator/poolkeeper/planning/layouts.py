@@ -12,7 +12,7 @@ import numpy as np
 from poolkeeper.model.specs import ClusterLimits, Goal, GoalKind, LimitPolicy, ResourcePoolSpec
 from poolkeeper.planning.columns import NONE, Floats, Ints
 from poolkeeper.planning.leaders import Led, lead
-from poolkeeper.planning.opening import Opened, open_slots
+from poolkeeper.planning.opening import OPEN, Opened, open_slots
 from poolkeeper.planning.placement import Placed, Room, held_by, place
 from poolkeeper.planning.quotas import headroom_mib, headroom_replicas
 from poolkeeper.planning.seating import held_mib
@@ -55,16 +55,16 @@ def lay_out(unit: Unit, usable: Usable, limits: ClusterLimits, *, balance: bool)
     room = room_of(unit, usable, limits)
     layout = _lay_out(unit, room, balance=balance)
     found = (unit.lists >= 0).sum(axis=1)
-    grows = unit.rf > found
-    if grows.any() and _excess(unit, layout.lists, room) > _excess(unit, unit.lists, room):
-        modest = replace(unit, rf=np.minimum(unit.rf, found))
-        layout = replace(_lay_out(modest, room, balance=balance), ungrown=True)
+    if layout.excess and (unit.rf > found).any():
+        modest = _lay_out(replace(unit, rf=np.minimum(unit.rf, found)), room, balance=balance)
+        if modest.excess < layout.excess:
+            return replace(modest, ungrown=True)
     return layout
 
 
 def _lay_out(unit: Unit, room: Room, *, balance: bool) -> Layout:
     opened = open_slots(unit, held_by(unit, unit.lists))
-    share = share_of(unit, opened)
+    share = share_of(unit, opened, room)
     replicas = _goal(unit.pool, GoalKind.REPLICAS)
     placed = place(unit, opened, share, replicas, room, balance=balance)
     led = lead(unit, placed.lists, unit.placed, _goal(unit.pool, GoalKind.LEADERS), balance=balance)
@@ -95,30 +95,47 @@ def replicas_cap(pool: ResourcePoolSpec, broker: int, limits: ClusterLimits) -> 
     return min((cap for cap in caps if cap is not None), default=None)
 
 
-def share_of(unit: Unit, opened: Opened) -> Floats:
+def share_of(unit: Unit, opened: Opened, room: Room) -> Floats:
     """Each eligible broker's fair share of the unit's replicas and the fixed load."""
-    brokers = unit.brokers
-    eligible = unit.eligible
-    pinned = np.bincount(opened.lists[opened.pinned], minlength=len(unit.fixed))
-    floor = unit.fixed + pinned
-    sizes = np.bincount(opened.spread_of, minlength=len(opened.spreads))
-    shape = len(sizes), len(brokers.rack_names)
-    low, high = (
-        sizes @ np.array(bounds, dtype=np.int64).reshape(shape)
-        for bounds in ([s.low for s in opened.spreads], [s.high for s in opened.spreads])
-    )
-    elsewhere = np.bincount(
-        brokers.rack[~eligible], weights=pinned[~eligible], minlength=len(brokers.rack_names)
-    )
+    eligible, rack = unit.eligible, unit.brokers.rack
+    racks, size = len(unit.brokers.rack_names), len(unit.fixed)
+    lows, highs = _bounds(opened, racks)
+    spreads = len(opened.spreads)
+    count = np.bincount(opened.spread_of, minlength=spreads)
+    low, high = count @ lows, count @ highs
+    pinned = np.bincount(opened.lists[opened.pinned], minlength=size)
+    base = unit.fixed + pinned
+    # Rows that need all brokers of a rack, or all but a few, leave these brokers no choice.
+    plain = np.bincount(opened.spread_of[~opened.pinned.any(axis=1)], minlength=spreads)
+    members = np.bincount(rack[eligible], minlength=racks)
+    needed = plain @ np.maximum(lows - np.maximum(members - 1, 0), 0)
+    floor = base + needed[rack] * eligible
+    ceiling = np.maximum(np.minimum(base + _could_hold(unit, opened), room.replicas), floor)
+    elsewhere = np.bincount(rack[~eligible], weights=pinned[~eligible], minlength=racks)
     domains = []
-    for rack in np.unique(brokers.rack[eligible]):
-        members = np.flatnonzero(eligible & (brokers.rack == rack))
-        own = unit.fixed[members].sum() - elsewhere[rack]
-        domains.append(Domain(members, float(low[rack] + own), float(high[rack] + own)))
+    for number in np.unique(rack[eligible]):
+        rows = np.flatnonzero(eligible & (rack == number))
+        own = unit.fixed[rows].sum() - elsewhere[number]
+        domains.append(Domain(rows, float(low[number] + own), float(high[number] + own)))
     slots = int((opened.lists != NONE).sum()) - int(pinned[~eligible].sum())
     total = float(unit.fixed[eligible].sum() + slots)
-    ceiling = floor + int(unit.placed.sum())
     return shares(total, unit.weight, floor.astype(float), ceiling.astype(float), tuple(domains))
+
+
+def _could_hold(unit: Unit, opened: Opened) -> Ints:
+    """By broker, partitions of which it may hold a replica that is not pinned."""
+    evacuating = (opened.lists == OPEN).any(axis=1) & ~unit.placed
+    beside = opened.lists[evacuating]
+    already: Ints = np.bincount(beside[beside >= 0], minlength=len(unit.fixed))
+    return int(unit.placed.sum()) + int(evacuating.sum()) - already
+
+
+def _bounds(opened: Opened, racks: int) -> tuple[Ints, Ints]:
+    """Low and high ends by (spread, rack)."""
+    shape = len(opened.spreads), racks
+    lows = np.array([spread.low for spread in opened.spreads], dtype=np.int64)
+    highs = np.array([spread.high for spread in opened.spreads], dtype=np.int64)
+    return lows.reshape(shape), highs.reshape(shape)
 
 
 def _excess(unit: Unit, lists: Ints, room: Room) -> int:

@@ -161,8 +161,13 @@ class _Case:
 
     def _spread(self, kept: list[int]) -> Spread:
         fixed = sorted(self.fixed & set(kept))
-        capacity = rack_capacity(self.unit, fixed) if fixed else self.capacity
-        return spread(len(self.slots), capacity, tuple(rack_counts(self.unit, fixed)))
+        pinned = tuple(rack_counts(self.unit, fixed))
+        room = self.capacity
+        if sum(map(max, room, pinned)) < len(self.slots):
+            # Brokers that are down leave the live ones too little room: they count on top.
+            free = rack_capacity(self.unit, fixed)
+            room = tuple(a + b for a, b in zip(free, pinned, strict=True))
+        return spread(len(self.slots), room, pinned)
 
     def _resize(self, wanted: int) -> None:
         while len(self.slots) > wanted and OPEN in self.slots:

@@ -11,6 +11,8 @@ New partitions take part in the balance of their pool. Two of them do not fit:
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from poolkeeper.model.plans import AddPartitions
 from poolkeeper.model.specs import Desired, ResourcePoolSpec
 from poolkeeper.model.topology import Cluster, Replicas
@@ -19,7 +21,7 @@ from poolkeeper.planning.layouts import Layout, lay_out
 from poolkeeper.planning.moves import Change, changes_of
 from poolkeeper.planning.scopes import Home
 from poolkeeper.planning.spreading import Usable
-from poolkeeper.planning.units import unit_of
+from poolkeeper.planning.units import Guests, unit_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,16 @@ def lay_out_all(
 
 
 def _lay_out(situation: Situation, start: Lists, held: frozenset[str]) -> PoolLayouts:
-    """Pool after pool; only an unmanaged topic that evacuates two pools is seen by both."""
+    """Pool after pool; again with the guests, if replicas cannot leave another pool's brokers."""
+    laid = _in_turn(situation, start, held, None)
+    guests = _guests(laid.layouts)
+    return laid if guests is None else _in_turn(situation, start, held, guests)
+
+
+def _in_turn(
+    situation: Situation, start: Lists, held: frozenset[str], guests: Guests | None
+) -> PoolLayouts:
+    """Only an unmanaged topic that evacuates brokers of two pools is seen by both."""
     lists = dict(start)
     layouts: list[Layout] = []
     changes: list[Change] = []
@@ -76,14 +87,10 @@ def _lay_out(situation: Situation, start: Lists, held: frozenset[str]) -> PoolLa
     for pool in sorted(situation.desired.pools, key=lambda pool: pool.name):
         if pool.name not in situation.usable:
             continue
-        layout = _of_pool(situation, pool, lists, held)
-        new = _new_in(situation, pool, lists)
-        if new and layout.excess:
-            without = {**lists, **{name: lists[name][:found] for name, found in new.items()}}
-            modest = _of_pool(situation, pool, without, held)
-            if modest.excess < layout.excess:
-                layout, lists = modest, without
-                crowded_out += sorted(new)
+        layout = _of_pool(situation, pool, lists, held, guests)
+        if layout.excess and _new_in(situation, pool, lists):
+            lists, layout, left_out = _fitting(situation, pool, lists, held, guests, layout)
+            crowded_out += left_out
         for change in changes_of(layout):
             lists[change.topic] = with_change(lists[change.topic], change)
             changes.append(change)
@@ -91,13 +98,54 @@ def _lay_out(situation: Situation, start: Lists, held: frozenset[str]) -> PoolLa
     return PoolLayouts(tuple(layouts), tuple(changes), lists, tuple(crowded_out))
 
 
+def _fitting(
+    situation: Situation,
+    pool: ResourcePoolSpec,
+    lists: dict[str, tuple[Replicas, ...]],
+    held: frozenset[str],
+    guests: Guests | None,
+    layout: Layout,
+) -> tuple[dict[str, tuple[Replicas, ...]], Layout, list[str]]:
+    """Leave new partitions out, the last topics first, until they cost no capacity."""
+    new = _new_in(situation, pool, lists)
+    without = {**lists, **{name: lists[name][:found] for name, found in new.items()}}
+    modest = _of_pool(situation, pool, without, held, guests)
+    names = sorted(new)
+    left_out: list[str] = []
+    while names and layout.excess > modest.excess:
+        left_out.append(names.pop())
+        lists = {**lists, left_out[-1]: without[left_out[-1]]}
+        layout = _of_pool(situation, pool, lists, held, guests) if names else modest
+    return lists, layout, left_out
+
+
 def _of_pool(
-    situation: Situation, pool: ResourcePoolSpec, lists: Lists, held: frozenset[str]
+    situation: Situation,
+    pool: ResourcePoolSpec,
+    lists: Lists,
+    held: frozenset[str],
+    guests: Guests | None,
 ) -> Layout:
-    unit = unit_of(pool, situation.homes, situation.cluster, lists, situation.brokers, held)
+    unit = unit_of(pool, situation.homes, situation.cluster, lists, situation.brokers, held, guests)
     spec = situation.desired.cluster
     usable = situation.usable[pool.name]
     return lay_out(unit, usable, spec.limits, balance=spec.balancing.enabled)
+
+
+def _guests(layouts: Sequence[Layout]) -> Guests | None:
+    """Stuck replicas by broker, outside the pool that they should be in; None if there are none."""
+    if not any(layout.opened.stuck.any() for layout in layouts):
+        return None
+    brokers = len(layouts[0].unit.fixed)
+    replicas, mib = np.zeros(brokers, dtype=np.int64), np.zeros(brokers, dtype=np.int64)
+    for layout in layouts:
+        unit, opened = layout.unit, layout.opened
+        inside = np.zeros(brokers, dtype=bool)
+        inside[unit.brokers.rows(unit.pool.brokers)] = True
+        row, slot = np.nonzero(opened.stuck & ~inside[opened.lists])
+        np.add.at(replicas, opened.lists[row, slot], 1)
+        np.add.at(mib, opened.lists[row, slot], unit.mib[row])
+    return Guests(replicas, mib) if replicas.any() else None
 
 
 def _new_in(situation: Situation, pool: ResourcePoolSpec, lists: Lists) -> dict[str, int]:

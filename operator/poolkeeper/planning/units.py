@@ -66,6 +66,14 @@ class Unit:
         return len(self.rf)
 
 
+@dataclass(frozen=True, slots=True)
+class Guests:
+    """Replicas and MiB by broker."""
+
+    replicas: Ints
+    mib: Ints
+
+
 def unit_of(
     pool: ResourcePoolSpec,
     homes: Mapping[str, Home],
@@ -73,10 +81,12 @@ def unit_of(
     lists: Lists,
     brokers: Brokers,
     held: frozenset[str] = frozenset(),
+    guests: Guests | None = None,
 ) -> Unit:
     """The pool's columns; `homes` and `lists` of all topics, those of this plan included.
 
-    Existing partitions of topics in `held` stay where they are.
+    Existing partitions of topics in `held` stay where they are. `guests` is load of other pools'
+    topics that should leave this pool's brokers and cannot.
     """
     inside = np.zeros(len(brokers.ids), dtype=bool)
     inside[brokers.rows(pool.brokers)] = True
@@ -110,9 +120,9 @@ def unit_of(
         leads=eligible & ~demoted,
         placed=rows.placed,
         weight=np.array([pool.capacity_for(b).weight for b in brokers.ids], dtype=np.float64),
-        fixed=fixed,
+        fixed=fixed if guests is None else fixed + guests.replicas,
         fixed_leaders=leaders,
-        fixed_mib=mib,
+        fixed_mib=mib if guests is None else mib + guests.mib,
     )
 
 

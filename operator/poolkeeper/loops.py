@@ -95,21 +95,27 @@ def drive(
     """Execute a plan that a person agreed to, to its end; return the last outcome.
 
     Without `agreed`, the run that is recorded is taken to its end, and nothing else is begun.
-    Raises what ends it early: `HolderActive`, `Fenced`, `StalePlan`, `Refused`, or `Unavailable`
-    after ZooKeeper was away for ten minutes.
+    Raises what ends it early: `HolderActive`, `Fenced`, `StalePlan`, `Refused`, or `Unavailable`:
+    at once if no pass was done yet, else after ZooKeeper was away for ten minutes.
     """
     authority = Authority(
         steps=agreed is not None, plans=frozenset(() if agreed is None else (agreed.hash,))
     )
+    passed = False
     away_since: float | None = None
+
+    def there(outcome: Outcome) -> None:
+        nonlocal passed, away_since
+        passed, away_since = True, None
+        report(outcome)
+
     while True:
         try:
             with _means(access, "apply", patience_s) as means:
-                away_since = None
-                return _drive(means, desired, authority, agreed, report)
+                return _drive(means, desired, authority, agreed, there)
         except Unavailable as away:
             away_since = away_since or time.monotonic()
-            if time.monotonic() - away_since > AWAY_S:
+            if not passed or time.monotonic() - away_since > AWAY_S:
                 raise
             report(Outcome(State.WAITING, waits=(str(away),), plan=agreed))
             Event().wait(POLL_S)

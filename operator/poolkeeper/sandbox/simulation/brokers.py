@@ -167,7 +167,7 @@ class SimulatedBroker:
     # Office
 
     def _on_office(self, _: Event) -> None:
-        self._office.post(self._office_changed)
+        self._office.post(self._office_changed, self._world.choices.notice_ms(self.id))
 
     def _office_changed(self) -> Steps:
         found = self.client.get(codecs.CONTROLLER)

@@ -39,6 +39,10 @@ class Choices:
         """Return how long a broker takes between two of its writes."""
         return self._dice.uniform(1, 8)
 
+    def notice_ms(self, broker: int) -> float:
+        """Return how long a broker takes to notice that the office is free."""
+        return self._dice.uniform(1, 30)
+
     def topic_id(self) -> str:
         """Return a new topic's id: 128 bits in url-safe base64 without padding."""
         bits = self._dice.getrandbits(127).to_bytes(16, "big")

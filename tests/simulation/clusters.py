@@ -1,0 +1,108 @@
+"""A simulated cluster over the fake ZooKeeper in virtual time, and somebody who writes to it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from poolkeeper.sandbox.clients import Create, Delete, SetData
+from poolkeeper.sandbox.clocks import VirtualClock
+from poolkeeper.sandbox.fakezk import FakeClient, FakeZooKeeper
+from poolkeeper.sandbox.simulation import Choices, Simulation, SimulationSpec
+
+REQUEST = "/admin/reassign_partitions"
+SESSION_MS = 4000
+
+
+class SimulatedCluster:
+    """`client` is somebody's session without faults; paths are without a chroot."""
+
+    def __init__(self, spec: SimulationSpec, choices: Choices | None = None) -> None:
+        self.clock = VirtualClock()
+        self.server = FakeZooKeeper(self.clock)
+        self.client = FakeClient(self.server)
+        self.simulation = Simulation(
+            spec, lambda: FakeClient(self.server, timeout_ms=SESSION_MS), self.clock, choices
+        )
+
+    def start(self, first: int | None = None) -> None:
+        """Start all brokers; `first` becomes the controller."""
+        ids = sorted(self.simulation.brokers, key=lambda id_: (id_ != first, id_))
+        for id_ in ids:
+            self.simulation.start_broker(id_)
+            path = f"/brokers/ids/{id_}"
+            assert self.clock.run_until(lambda p=path: self.exists(p), 20_000), path
+        self.settle()
+
+    def settle(self, deadline_ms: float = 20_000) -> None:
+        """Let time pass until no broker has anything to do."""
+        done = self.clock.run_until(
+            lambda: self.simulation.controller is not None and self.simulation.idle, deadline_ms
+        )
+        assert done, "the cluster does not come to rest"
+
+    def exists(self, path: str) -> bool:
+        return self.client.exists(path) is not None
+
+    def read(self, path: str) -> Any:
+        """Return a node's body, None without a node."""
+        found = self.client.get(path)
+        return None if found is None else json.loads(found[0])
+
+    def version(self, path: str) -> int:
+        found = self.client.get(path)
+        assert found is not None, path
+        return int(found[1].version)
+
+    def create(self, path: str, body: Any) -> None:
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.client.commit([Create(path, data)])
+
+    def set(self, path: str, body: Any) -> None:
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.client.commit([SetData(path, data)])
+
+    def delete(self, path: str) -> None:
+        self.client.commit([Delete(path)])
+
+    def create_topic(self, topic: str, *replicas: Sequence[int]) -> None:
+        """Create a topic, and wait for the states of its partitions."""
+        partitions = {str(p): list(ids) for p, ids in enumerate(replicas)}
+        self.create(f"/brokers/topics/{topic}", {"version": 1, "partitions": partitions})
+        assert self.clock.run_until(
+            lambda: all(self.exists(state(topic, p)) for p in range(len(replicas))), 10_000
+        )
+        self.settle()
+
+    def request(self, entries: Mapping[tuple[str, int], Sequence[Any]]) -> None:
+        """Ask for a reassignment."""
+        self.create(REQUEST, body_of(entries))
+
+    def state(self, topic: str, partition: int = 0) -> tuple[int, list[int], int]:
+        """Return leader, ISR and leader epoch."""
+        body = self.read(state(topic, partition))
+        return body["leader"], body["isr"], body["leader_epoch"]
+
+    def replicas(self, topic: str) -> dict[str, list[Any]]:
+        partitions: dict[str, list[Any]] = self.read(f"/brokers/topics/{topic}")["partitions"]
+        return dict(sorted(partitions.items()))
+
+    def epoch(self) -> int:
+        return int(self.read("/controller_epoch"))
+
+    def fail_over(self) -> None:
+        """Make the brokers elect another controller, and wait until it has begun."""
+        self.delete("/controller")
+        self.clock.advance(200)
+        self.settle()
+
+
+def state(topic: str, partition: int) -> str:
+    return f"/brokers/topics/{topic}/partitions/{partition}/state"
+
+
+def body_of(entries: Mapping[tuple[str, int], Sequence[Any]]) -> dict[str, Any]:
+    partitions = [
+        {"topic": topic, "partition": partition, "replicas": list(ids)}
+        for (topic, partition), ids in entries.items()
+    ]
+    return {"version": 1, "partitions": partitions}

@@ -174,7 +174,9 @@ class SimulatedBroker:
         ours = found is not None and found[1].ephemeralOwner == self.client.session_id
         if self.term is not None and not ours:
             self._resign()
-        yield from self._stand()
+            self._office.post(self._stand)
+        else:
+            yield from self._stand()
 
     def _stand(self) -> Steps:
         term = candidates.run(self, self._world, self._on_office)
@@ -190,14 +192,15 @@ class SimulatedBroker:
             candidates.give_up(term)
 
     def _resign(self) -> None:
+        """Leave the office; what its controller still had to do is not done, by nobody."""
         if self.term is not None:
             self.term.active = False
             self.term = None
+            self._office.clear()
 
     def _trouble(self, failure: Exception) -> None:
         if isinstance(failure, BadVersionError) and self.term is not None:
             self._resign()
-            self._office.clear()
             self._office.post(self._office_changed)
         elif isinstance(failure, ConnectionLoss):
             self._world.note(f"controller {self.id}: ZooKeeper closed the connection")

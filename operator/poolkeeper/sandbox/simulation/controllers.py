@@ -58,6 +58,7 @@ class Controller:
         self.epoch = epoch
         self._fence = Check(codecs.EPOCH, epoch_version)
         self.brokers: dict[int, int] = {}
+        self.known: set[str] = set()
         self.topics: dict[str, Topic] = {}
         self.states: dict[Tp, State] = {}
         self.requests: dict[Tp, Ids] = {}

@@ -43,6 +43,7 @@ def begin(controller: Controller) -> Steps:
     notified = client.children(ISR_CHANGES, watch_isr_changes(controller)) or ()
     controller.write_many([Delete(f"{ISR_CHANGES}/{name}") for name in notified])
     yield
+    controller.known = set(names)
     for name in names:
         topic = topics.load(controller, name)
         if topic is not None:

@@ -60,7 +60,8 @@ def topics_changed(controller: Controller) -> Steps:
     names = set(controller.client.children(TOPICS, watch_topics(controller)) or ())
     for gone in sorted(controller.topics.keys() - names):
         forget(controller, gone)
-    new = sorted(names - controller.topics.keys())
+    # What cannot be read is known all the same: it spoils this batch of topics, not the next.
+    new, controller.known = sorted(names - controller.known), names
     found: dict[str, Topic] = {}
     for name in new:
         topic = load(controller, name)

@@ -28,7 +28,7 @@ from poolkeeper.sandbox.clients import (
     Watch,
 )
 from poolkeeper.sandbox.fakezk import access, faults
-from poolkeeper.sandbox.fakezk.faults import Call, Fault, Faults, Trouble
+from poolkeeper.sandbox.fakezk.faults import Call, Died, Fault, Faults, Trouble
 from poolkeeper.sandbox.fakezk.servers import FakeZooKeeper
 from poolkeeper.sandbox.fakezk.trees import Node
 
@@ -82,9 +82,10 @@ class FakeClient:
         self._on_expired.append(action)
 
     def close(self) -> None:
-        """End the session; may be called again."""
-        self._closed = True
-        self.server.close_session(self._session)
+        """End the session, unless it was dropped; may be called again."""
+        if not self._closed:
+            self._closed = True
+            self.server.close_session(self._session)
 
     def drop(self) -> None:
         """Vanish; the server ends the session after its timeout."""
@@ -244,6 +245,10 @@ class FakeClient:
             return answer
         if fault.done:
             do()
+        if fault.trouble is Trouble.DIED:
+            self.drop()
+            self._tell_ended()
+            raise Died
         if fault.trouble is Trouble.EXPIRED:
             self.server.expire(self._session)
             raise ConnectionLoss if fault.done else SessionExpiredError
@@ -252,8 +257,11 @@ class FakeClient:
 
     def _ended(self) -> None:
         if not self._closed:
-            for action in self._on_expired:
-                action()
+            self._tell_ended()
+
+    def _tell_ended(self) -> None:
+        for action in self._on_expired:
+            action()
 
     def _absolute(self, path: str) -> str:
         return _with_root(self.chroot, path)

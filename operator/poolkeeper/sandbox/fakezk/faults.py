@@ -1,8 +1,7 @@
 """Faults on demand: what goes wrong with the n-th call of a client.
 
 A fault plan is a function from a call to a fault or None, so that a test can enumerate calls, draw
-from a seeded generator, or pick by path. What it raises passes through: that is how a test makes
-the process "die" at a call. The plan is asked before the call, and `Fault.done` says on which side
+from a seeded generator, or pick by path. The plan is asked before the call, and `Fault.done` says on which side
 of the write it strikes.
 """
 
@@ -17,13 +16,19 @@ class Trouble(StrEnum):
     """What happens to a call.
 
     LOST: the connection, and all watches with it; the session goes on. EXPIRED: the session as
-    well. DELAYED: the answer comes late. STALE: a lagging follower answers, reads only.
+    well. DELAYED: the answer comes late. STALE: a lagging follower answers, reads only. DIED: the
+    process that called is killed; the call raises `Died`, and the session times out.
     """
 
     LOST = "the connection is lost"
     EXPIRED = "the session ends"
     DELAYED = "the answer is late"
     STALE = "a lagging follower answers"
+    DIED = "the process ends"
+
+
+class Died(BaseException):
+    """What stands for the end of the process that made the call: nothing of it runs on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,93 @@
+"""Poolkeeper at work on a simulated cluster, in virtual time: what the loops do, as one process.
+
+A process may die at any of its calls; `finish` lets another one take over when ZooKeeper has ended
+the dead one's session, as often as it takes.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from poolkeeper import reconcile
+from poolkeeper.errors import Stale, Unavailable
+from poolkeeper.execution import Means
+from poolkeeper.loops import WATCHED
+from poolkeeper.model.outcomes import Outcome, State
+from poolkeeper.model.specs import Desired
+from poolkeeper.reconcile import Authority
+from poolkeeper.sandbox.fakezk import Faults, faults
+from poolkeeper.zk import journal
+from simulation.clusters import SimulatedCluster
+from simulation.fake_session import FakeSession
+
+POLL_S = 1.0
+AWAY_MS = 1000
+EVERYTHING = Authority(steps=True, plans=None)
+
+
+@dataclass(slots=True)
+class Executor:
+    """`passes` and `writes` count over all processes; `seen` is what they reported."""
+
+    cluster: SimulatedCluster
+    desired: Desired
+    authority: Authority = EVERYTHING
+    passes: int = 0
+    writes: int = 0
+    seen: list[Outcome] = field(default_factory=list)
+
+    def finish(
+        self,
+        plans: Callable[[int], Faults] = lambda _: faults.none,
+        *,
+        passes_max: int = 1000,
+        processes_max: int = 50,
+    ) -> int:
+        """Work until converged; return how many processes it took.
+
+        `plans` gives the faults of the n-th process, counted from 0.
+        """
+        for n in range(processes_max):
+            if self._process(plans(n), passes_max):
+                return n + 1
+        raise AssertionError(f"not converged after {processes_max} processes: {self.seen[-3:]}")
+
+    def _process(self, plan: Faults, passes_max: int) -> bool:
+        """Run one process to its end; false if it died."""
+        while True:
+            session = self._open(plan)
+            try:
+                self._hold(session, passes_max)
+                return True
+            except Unavailable:
+                self.cluster.clock.advance(AWAY_MS)
+            except faults.Died:
+                self._await_end(session.session_id)
+                return False
+            finally:
+                self.writes += session.fake.writes
+                session.close()
+
+    def _await_end(self, session: int) -> None:
+        """Wait, as whoever takes over, for ZooKeeper to end a dead process's session."""
+        server = self.cluster.server
+        assert self.cluster.clock.run_until(lambda: not server.is_alive(session), 60_000)
+
+    def _open(self, plan: Faults) -> FakeSession:
+        return FakeSession(self.cluster.server, self.cluster.clock, plan=plan)
+
+    def _hold(self, session: FakeSession, passes_max: int) -> None:
+        now_ms = self.cluster.clock.now_ms
+        with journal.held(session, "apply", now_ms(), patience_s=30) as held:
+            means = Means(held, now_ms)
+            while True:
+                self.passes += 1
+                assert self.passes <= passes_max, f"too many passes: {self.seen[-3:]}"
+                try:
+                    outcome = reconcile.reconcile_cluster(means, self.desired, self.authority)
+                except Stale as stale:
+                    outcome = Outcome(State.WAITING, waits=(str(stale),))
+                self.seen.append(outcome)
+                if outcome.state is State.CONVERGED:
+                    return
+                if outcome.state is State.WAITING:
+                    session.wait(WATCHED, POLL_S)

@@ -1,0 +1,91 @@
+"""Runs of Poolkeeper on simulated clusters of every era, without and with trouble on the way."""
+
+import pytest
+
+from poolkeeper.model.specs import (
+    Desired,
+    Execution,
+    KafkaClusterSpec,
+    ResourcePoolSpec,
+    Throttle,
+    ThrottleMode,
+    TopicSpec,
+    ZooKeeperSpec,
+)
+from poolkeeper.sandbox.fakezk import Fault, Script, Trouble, faults
+from poolkeeper.sandbox.simulation import SimulationSpec, spread
+from simulation.clusters import REQUEST, SimulatedCluster
+from simulation.executors import Executor
+
+MB = 1_000_000
+VERSIONS = ["0.10.2.2", "1.1.1", "2.0.1", "2.3.1", "2.8.2", "3.9.2"]
+THROTTLED = Execution(throttle=Throttle(ThrottleMode.FIXED, 2 * MB), max_moves=4)
+
+
+def desired(*topics: TopicSpec, brokers: tuple[int, ...], execution: Execution) -> Desired:
+    cluster = KafkaClusterSpec("c", ZooKeeperSpec("unused"), execution=execution)
+    return Desired(cluster, (ResourcePoolSpec("p", "c", brokers),), topics)
+
+
+def migration(kafka: str) -> tuple[SimulatedCluster, Desired]:
+    """Give a cluster whose topic `moves` shall leave brokers 1 to 3, and `new` is to be made."""
+    cluster = SimulatedCluster(SimulationSpec(spread(6), kafka=kafka))
+    cluster.start()
+    cluster.create_topic("moves", [1, 2], [2, 3], [3, 1])
+    for partition in range(3):
+        cluster.simulation.set_size("moves", partition, 4 * MB)
+    wanted = desired(
+        TopicSpec("moves", "default", "moves", "p", partitions=3, replication_factor=2),
+        TopicSpec("new", "default", "new", "p", partitions=2, replication_factor=2),
+        brokers=(4, 5, 6),
+        execution=THROTTLED,
+    )
+    return cluster, wanted
+
+
+def assert_migrated(cluster: SimulatedCluster) -> None:
+    assert {id_ for ids in cluster.replicas("moves").values() for id_ in ids} == {4, 5, 6}
+    for topic, count in (("moves", 3), ("new", 2)):
+        for partition in range(count):
+            leader, isr, _ = cluster.state(topic, partition)
+            replicas = cluster.replicas(topic)[str(partition)]
+            assert (leader, sorted(isr)) == (replicas[0], sorted(replicas))
+    for path in (REQUEST, "/poolkeeper/run", "/poolkeeper/holder"):
+        assert not cluster.exists(path), path
+    for id_ in range(1, 7):
+        config = cluster.read(f"/config/brokers/{id_}")
+        assert config in (None, {"version": 1, "config": {}})
+        assert cluster.simulation.rates_of(id_) == {}
+    assert (cluster.read("/config/topics/moves") or {}).get("config", {}) == {}
+    assert cluster.simulation.strays(1) == ()
+
+
+@pytest.mark.parametrize("kafka", VERSIONS)
+def test_a_migration_and_a_creation_end_right(kafka: str) -> None:
+    cluster, wanted = migration(kafka)
+    executor = Executor(cluster, wanted)
+    assert executor.finish() == 1
+    cluster.settle()
+    assert_migrated(cluster)
+
+
+@pytest.mark.parametrize("kafka", ["2.0.1", "3.9.2"])
+@pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("at", [1, 4, 8, 12, 16, 20, 24])
+def test_a_process_that_dies_at_a_write_is_taken_over(kafka: str, at: int, done: bool) -> None:
+    cluster, wanted = migration(kafka)
+    executor = Executor(cluster, wanted)
+    died = faults.at_writes({at: Fault(Trouble.DIED, done=done)})
+    executor.finish(lambda n: faults.none if n else died)
+    cluster.settle()
+    assert_migrated(cluster)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_trouble_is_lived_through(seed: int) -> None:
+    cluster, wanted = migration("2.8.2")
+    executor = Executor(cluster, wanted)
+    script = Script(seed, rate=0.02).plan()
+    executor.finish(lambda n: script)
+    cluster.settle()
+    assert_migrated(cluster)

@@ -3,12 +3,11 @@
 `history` reads ZooKeeper's transaction log with paths as the cluster sees them, without its chroot.
 """
 
+import io
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
 from poolkeeper.brokers.protocol import Brokers
+from poolkeeper.cli.main import main
 from poolkeeper.loops import Access, drive
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.plans import CreateTopic, Move, Plan, Step
@@ -121,13 +121,18 @@ def body(zookeeper: KazooClient, path: str) -> dict:
 
 
 def assert_nothing_left(sandbox: Sandbox, *topics: str) -> None:
+    """No throttle, no run, no request."""
     with kazoo(sandbox.connect) as zookeeper:
         configs = [f"/config/topics/{topic}" for topic in topics]
         brokers = zookeeper.get_children("/config/brokers")
         configs += [f"/config/brokers/{broker}" for broker in brokers]
-        assert {path: body(zookeeper, path).get("config", {}) for path in configs} == {
-            path: {} for path in configs
-        }
+        throttled = [
+            (path, key)
+            for path in configs
+            for key in body(zookeeper, path).get("config", {})
+            if "throttled" in key
+        ]
+        assert throttled == []
         for path in (RUN, REQUEST, HOLDER, "/admin/preferred_replica_election"):
             assert not zookeeper.exists(path), path
 
@@ -153,9 +158,9 @@ def last_zxid(sandbox: Sandbox) -> int:
     return txnlog.read_folder(sandbox.transaction_log())[-1].zxid
 
 
-def history(sandbox: Sandbox, after_zxid: int = 0) -> tuple[Change, ...]:
+def history(sandbox: Sandbox, after_zxid: int = 0, chroot: str | None = None) -> tuple[Change, ...]:
     """All changes in the cluster's chroot, in order; kinds are CREATE, SET and DELETE."""
-    chroot = sandbox.state.chroot
+    chroot = chroot or sandbox.state.chroot
     return tuple(
         Change(
             transaction.zxid,
@@ -181,37 +186,41 @@ def _kind(operation: txnlog.Operation) -> str:
 
 
 def command(*words: object) -> list[str]:
+    """Return the command line of a process of its own."""
     return [sys.executable, "-m", "poolkeeper", *map(str, words)]
 
 
-def poolkeeper(*words: object, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
-    """Run the command line as a person would, without a terminal."""
-    return subprocess.run(
-        command(*words),
-        capture_output=True,
-        text=True,
-        timeout=timeout_s,
-        stdin=subprocess.DEVNULL,
-        env=os.environ | {"COLUMNS": "200"},
-    )
+@dataclass(frozen=True)
+class Ran:
+    """How a command ended, and what it said."""
+
+    code: int
+    out: str
+    err: str
+
+
+def run(*words: object) -> Ran:
+    """Run the command line in this process, without a terminal."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main([str(word) for word in words])
+    return Ran(code, out.getvalue(), err.getvalue())
 
 
 def declare(
     folder: Path,
-    sandbox: Sandbox,
+    at: Sandbox | str,
     pools: Mapping[str, Mapping[str, object]],
     topics: Mapping[str, Mapping[str, object]],
     **cluster: object,
 ) -> None:
     """Write manifests of cluster `main`: pools and topics by name, each with what its spec says.
 
-    A topic's `pool` stands for its `poolRef`.
+    `at` is the cluster or a ZooKeeper alone. A topic's `pool` stands for its `poolRef`.
     """
-    spec = {
-        "zookeeper": {"connect": sandbox.connect},
-        "brokers": {"bootstrapServers": sandbox.bootstrap},
-        **cluster,
-    }
+    spec = {"zookeeper": {"connect": at if isinstance(at, str) else at.connect}, **cluster}
+    if isinstance(at, Sandbox):
+        spec["brokers"] = {"bootstrapServers": at.bootstrap}
     documents_ = [manifest("KafkaCluster", {"name": "main"}, spec)]
     for name, said in pools.items():
         of_pool = {"clusterRef": {"name": "main"}, **said}

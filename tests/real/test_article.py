@@ -16,7 +16,7 @@ from kafka.admin import NewTopic
 
 from poolkeeper.sandbox import Sandbox, SandboxSpec, spread, traffic
 from poolkeeper.sandbox.traffic import Tally
-from real.support import assert_nothing_left, declare, poolkeeper, seen
+from real.support import assert_nothing_left, declare, run, seen
 
 PARTITIONS = 9
 POOL_OF = {f"t{n}": f"pool{(n - 1) // 3 + 1}" for n in range(1, 10)}
@@ -43,14 +43,14 @@ class Case:
 
     def apply(self) -> None:
         """Plan and apply, with clients at work; then there is nothing more to do."""
-        assert poolkeeper("plan", "-f", self.folder).returncode == 2
+        assert run("plan", "-f", self.folder).code == 2
         clients = traffic.Traffic(self.sandbox.bootstrap, dict.fromkeys(POOL_OF, PARTITIONS))
         with clients:
-            done = poolkeeper("apply", "-f", self.folder, "--yes", timeout_s=240)
-            assert (done.returncode, done.stderr) == (0, ""), done.stdout
+            done = run("apply", "-f", self.folder, "--yes")
+            assert (done.code, done.err) == (0, ""), done.out + done.err
             self.tally = clients.finish()
-        again = poolkeeper("plan", "-f", self.folder)
-        assert again.returncode == 0, again.stdout
+        again = run("plan", "-f", self.folder)
+        assert again.code == 0, again.out
 
     def brokers_of(self, topic: str) -> set[int]:
         partitions = seen(self.sandbox, topic).topics[topic].partitions

@@ -43,7 +43,7 @@ from real.support import (
     move,
     of_path,
     plan_of,
-    poolkeeper,
+    run,
     seen,
 )
 
@@ -92,8 +92,8 @@ def test_a_migration_whose_apply_is_killed_five_times_ends_right(fresh_kafka, tm
         for moment, come in KILLED_AT.items():
             kill_apply(tmp_path, zookeeper, moment, come)
         moves = stored_moves(sandbox)
-        last = poolkeeper("apply", "-f", tmp_path, "--yes")
-        assert (last.returncode, last.stderr) == (0, "")
+        last = run("apply", "-f", tmp_path, "--yes")
+        assert (last.code, last.err) == (0, ""), last.out
         tally = clients.finish()
     assert (tally.problems, tally.received) == ([], tally.acknowledged)
     assert tally.acknowledged > 0

@@ -1,0 +1,434 @@
+"""What is refused, or waited for, on a live ZooKeeper: what is said, how it ends, and no write.
+
+The cluster is hand-written into a ZooKeeper without brokers: nobody else writes, so whatever the
+transaction log holds is ours. Commands run in this process where they end by themselves.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from kazoo.client import KazooClient
+from kazoo.security import make_acl, make_digest_acl
+
+from conditions import until
+from poolkeeper.errors import Refused
+from poolkeeper.loops import Access, drive
+from poolkeeper.model.outcomes import Phase
+from poolkeeper.model.plans import Move, Plan
+from poolkeeper.planning import documents
+from poolkeeper.sandbox import Sandbox
+from poolkeeper.zk import apply, journal, observe
+from poolkeeper.zk.runs import Run
+from poolkeeper.zk.session import Session
+from real.support import (
+    HOLDER,
+    REQUEST,
+    Change,
+    command,
+    declare,
+    desired,
+    history,
+    ignore,
+    kazoo,
+    last_zxid,
+    run,
+)
+
+LISTS = [[1, 2], [2, 3], [3, 1]]
+POOL = {"brokers": {"ids": [1, 2, 3]}}
+AS_IT_IS = {"pool": "p", "partitions": 3, "replicationFactor": 2}
+GROWING = AS_IT_IS | {"replicationFactor": 3}
+JOURNAL = {
+    "/poolkeeper",
+    "/poolkeeper/epoch",
+    "/poolkeeper/records",
+    "/poolkeeper/records/topics",
+    HOLDER,
+}
+"""What taking and leaving the journal writes."""
+
+
+@dataclass
+class Bare:
+    """A cluster without brokers, and where its manifests are."""
+
+    sandbox: Sandbox
+    connect: str
+    folder: Path
+    zookeeper: KazooClient
+    zxid: int = 0
+
+    def put(self, path: str, body: object = None) -> None:
+        data = b"" if body is None else json.dumps(body).encode()
+        self.zookeeper.ensure_path(path)
+        self.zookeeper.set(path, data)
+
+    def declare(self, topic: dict = AS_IT_IS, pool: dict = POOL, **cluster: object) -> None:
+        declare(self.folder, self.connect, {"p": pool}, {"t": topic}, **cluster)
+
+    def settle(self) -> None:
+        """What is written from now on counts."""
+        self.zxid = last_zxid(self.sandbox)
+
+    def written(self) -> tuple[Change, ...]:
+        chroot = self.connect.partition("/")[2]
+        return history(self.sandbox, self.zxid, f"/{chroot}")
+
+
+@pytest.fixture
+def bare(zookeeper, chroot, tmp_path) -> Bare:
+    """Three brokers and topic `t`, of three balanced partitions with two replicas each."""
+    with kazoo(chroot) as client:
+        found = Bare(zookeeper, chroot, tmp_path / "manifests", client)
+        for broker in (1, 2, 3):
+            registration = {"version": 4, "endpoints": [f"PLAINTEXT://h{broker}:9092"]}
+            found.put(f"/brokers/ids/{broker}", registration)
+        put_topic(found, "t", LISTS)
+        found.put("/controller", {"version": 1, "brokerid": 1, "timestamp": "1"})
+        found.put("/controller_epoch", 1)
+        found.put("/cluster/id", {"version": "1", "id": "the-bare-one"})
+        for path in ("/admin/delete_topics", "/config/changes", "/config/brokers"):
+            found.put(path)
+        yield found
+        for child in client.get_children("/"):  # it may be this client's alone
+            client.delete(f"/{child}", recursive=True)
+
+
+def put_topic(bare: Bare, name: str, lists: list[list[int]], **more: object) -> None:
+    partitions = {str(p): ids for p, ids in enumerate(lists)}
+    bare.put(f"/config/topics/{name}", {"version": 1, "config": {}})
+    bare.put(f"/brokers/topics/{name}", {"version": 1, "partitions": partitions, **more})
+    for p, ids in enumerate(lists):
+        state = {"version": 1, "leader": ids[0], "leader_epoch": 0, "controller_epoch": 1}
+        bare.put(f"/brokers/topics/{name}/partitions/{p}/state", state | {"isr": ids})
+
+
+def with_plan(bare: Bare, edit: Callable[[dict], object] = lambda plan: None) -> Path:
+    """Plan growth, edit the plan's file, and return it."""
+    bare.declare(GROWING)
+    file = bare.folder.parent / "plan.json"
+    assert run("plan", "-f", bare.folder, "--out", file).code == 2
+    body = json.loads(file.read_text())
+    edit(body)
+    file.write_text(json.dumps(body))
+    return file
+
+
+# Manifests that only a live cluster shows to be wrong, or that are refused there
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """Declared things, the exit codes of `plan` and `apply`, and what both say."""
+
+    said: str
+    plan: int = 1
+    apply: int = 1
+    topic: dict | None = None
+    pool: dict | None = None
+    cluster: dict | None = None
+
+
+WRONG = {
+    "partitions-shrink": Wrong(
+        "stays at 3 partitions instead of 2: partitions never shrink",
+        plan=0,
+        apply=0,
+        topic=AS_IT_IS | {"partitions": 2},
+    ),
+    "keyed-partitions-grow": Wrong(
+        "stays at 3 partitions instead of 4: its keys would go to other partitions",
+        plan=0,
+        apply=0,
+        topic=AS_IT_IS | {"partitions": 4, "keyed": True},
+    ),
+    "another-cluster-id": Wrong(
+        "this is another cluster: its id is the-bare-one, spec.clusterId says the-right-one",
+        cluster={"clusterId": "the-right-one"},
+    ),
+    "paused": Wrong("spec.mode is Paused", plan=0, cluster={"mode": "Paused"}),
+}
+
+
+@pytest.mark.parametrize("wrong", [pytest.param(w, id=id_) for id_, w in WRONG.items()])
+def test_what_a_live_cluster_shows_to_be_wrong_is_said_and_not_done(bare, wrong):
+    bare.declare(wrong.topic or AS_IT_IS, wrong.pool or POOL, **(wrong.cluster or {}))
+    bare.settle()
+    ran = run("plan", "-f", bare.folder)
+    assert (ran.code, bare.written()) == (wrong.plan, ())
+    assert wrong.plan == 0 != wrong.apply or wrong.said in ran.out + ran.err
+    ran = run("apply", "-f", bare.folder, "--yes")
+    assert ran.code == wrong.apply
+    assert wrong.said in ran.out + ran.err
+    assert not [c for c in bare.written() if not c.path.startswith("/poolkeeper")]
+
+
+# Systems that cannot be reached
+
+
+def closed_port(bare: Bare) -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{probe.getsockname()[1]}"
+
+
+def wrong_chroot(bare: Bare) -> str:
+    return f"{bare.connect}/deeper"
+
+
+def guarded(bare: Bare) -> str:
+    """Everything is Alice's, as with `zookeeper.set.acl`; the world may read."""
+    bare.zookeeper.add_auth("digest", "alice:right")
+    acl = [make_digest_acl("alice", "right", all=True), make_acl("world", "anyone", read=True)]
+    for path in ("/brokers/topics", "/brokers/ids", "/admin", "/config/topics", "/brokers"):
+        bare.zookeeper.set_acls(path, acl)
+    return bare.connect
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        pytest.param(closed_port, "no ZooKeeper answers at 127.0.0.1:", id="absent"),
+        pytest.param(wrong_chroot, "is no Kafka cluster: it does not exist", id="wrong-chroot"),
+        pytest.param(guarded, "this ZooKeeper identity", id="wrong-password"),
+    ],
+)
+def test_what_cannot_be_reached_is_exit_code_3_and_nothing_is_created(bare, where, said):
+    connect = where(bare)
+    declare(bare.folder, connect, {"p": POOL}, {"t": GROWING})
+    client = bare.folder.parent / "client.yaml"
+    client.write_text("zookeeper: {username: alice, password: wrong}\n")
+    bare.settle()
+    words = ("apply", "-f", bare.folder, "--yes", "--timeout", "2", "--client-config", client)
+    ran = run(*words)
+    assert (ran.code, bare.written()) == (3, ())
+    assert said in ran.out + ran.err
+
+
+# Plans that do not fit any more, or never did
+
+
+def moved_on(bare: Bare) -> Path:
+    file = with_plan(bare)
+    put_topic(bare, "t", [[2, 1], *LISTS[1:]])
+    return file
+
+
+def other_manifests(bare: Bare) -> Path:
+    file = with_plan(bare)
+    bare.declare(GROWING, POOL | {"drain": [3]})
+    bare.declare(AS_IT_IS)
+    return file
+
+
+def another_cluster(bare: Bare) -> Path:
+    return with_plan(bare, lambda plan: plan.update(cluster="other"))
+
+
+def tampered(bare: Bare) -> Path:
+    """A plan with other moves than those that its hash names."""
+
+    def edit(body: dict) -> None:
+        body["moves"][0].update(to=[2, 1], path=[[1, 2], [2, 1]])
+
+    return with_plan(bare, edit)
+
+
+def unlawful(bare: Bare) -> Path:
+    """A plan with a right hash that takes a replica away."""
+
+    def edit(body: dict) -> None:
+        plan = documents.from_json(body, "plan.json")
+        moves = tuple(replace(m, path=(m.source, m.source[:1])) for m in plan.moves)
+        changed = replace(plan, moves=moves, hash=documents.plan_hash(moves, plan.steps))
+        body.update(documents.to_json(changed))
+
+    return with_plan(bare, edit)
+
+
+def no_plan(bare: Bare) -> Path:
+    file = with_plan(bare)
+    file.write_text("a plan")
+    return file
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        pytest.param(
+            moved_on, "t-0 has replicas [2, 1], planned from [1, 2]", id="cluster-moved-on"
+        ),
+        pytest.param(other_manifests, "was made for other manifests", id="other-manifests"),
+        pytest.param(another_cluster, "is a plan for cluster other", id="another-cluster"),
+        pytest.param(tampered, "hash", id="not-what-its-hash-names"),
+        pytest.param(unlawful, "the plan is unlawful", id="unlawful"),
+        pytest.param(no_plan, "is no plan", id="no-plan"),
+    ],
+)
+def test_a_plan_that_does_not_fit_is_refused(bare, make, said):
+    file = make(bare)
+    bare.settle()
+    ran = run("apply", "-f", bare.folder, "--plan", file, "--yes")
+    assert (ran.code, bare.written()) == (1, ())
+    assert said in ran.out + ran.err
+
+
+def test_without_a_terminal_nothing_is_done_unless_told_so(bare):
+    bare.declare(GROWING)
+    bare.settle()
+    ran = run("apply", "-f", bare.folder)
+    assert (ran.code, bare.written()) == (1, ())
+    assert "there is no terminal to confirm at (give --yes)" in ran.err
+
+
+# What is waited for
+
+
+def interrupted(bare: Bare, said: str, word: str, *options: str) -> int:
+    """Run a command until it says something, then ask it to end; return its exit code."""
+    output = bare.folder.parent / "output"
+    words = command(word, "-f", bare.folder, *options)
+    with output.open("w") as file:
+        process = subprocess.Popen(words, stdout=file, stderr=subprocess.STDOUT)
+    try:
+        until(lambda: process.poll() is not None or said in output.read_text(), said, 60)
+        process.send_signal(signal.SIGTERM)
+        code = process.wait(30)
+    finally:
+        process.kill()
+        process.wait(30)
+    assert said in output.read_text()
+    return code
+
+
+def controller_gone(bare: Bare) -> None:
+    bare.zookeeper.delete("/controller")
+
+
+def migrating(bare: Bare) -> None:
+    body = {"version": 2, "brokerid": 3000, "timestamp": "1", "kraftControllerEpoch": 4}
+    bare.put("/controller", body)
+
+
+def requested(bare: Bare) -> None:
+    entry = {"topic": "t", "partition": 1, "replicas": [2, 1]}
+    bare.put(REQUEST, {"version": 1, "partitions": [entry]})
+
+
+def moved_by_api(bare: Bare) -> None:
+    lists = [LISTS[0], [1, 2, 3], LISTS[2]]
+    put_topic(bare, "t", lists, adding_replicas={"1": [1]}, removing_replicas={"1": [3]})
+
+
+def unreadable_request(bare: Bare) -> None:
+    bare.put(REQUEST, "what?")
+
+
+@pytest.mark.parametrize(
+    ("prepare", "said"),
+    [
+        pytest.param(controller_gone, "no controller is elected", id="no-controller"),
+        pytest.param(migrating, "the cluster is migrating to KRaft", id="kraft"),
+        pytest.param(requested, "a foreign reassignment request runs for t-1", id="request"),
+        pytest.param(moved_by_api, "a foreign reassignment moves t-1", id="api-move"),
+        pytest.param(unreadable_request, "exists without a readable entry", id="unreadable"),
+    ],
+)
+def test_while_the_cluster_is_not_ours_to_write_it_is_said_why(bare, prepare, said):
+    prepare(bare)
+    bare.declare(GROWING | {"config": {"retention.ms": "1000"}})
+    bare.settle()
+    assert interrupted(bare, said, "apply", "--yes") == 130
+    assert {change.path for change in bare.written()} == JOURNAL
+
+
+# Somebody else is at work
+
+
+def test_beside_another_apply_nothing_is_done_and_it_is_named(bare):
+    bare.declare(GROWING)
+    with Session.open(bare.connect) as session, journal.held(session, "apply", 0, patience_s=1):
+        bare.settle()
+        ran = run("apply", "-f", bare.folder, "--yes")
+        assert (ran.code, bare.written()) == (1, ())
+    assert f"`poolkeeper apply` on {socket.gethostname()}, process {os.getpid()}" in ran.err
+
+
+def test_beside_an_operator_the_approval_is_handed_over_and_nothing_else_is_done(bare):
+    bare.declare(GROWING)
+    with Session.open(bare.connect) as session, journal.held(session, "run", 0, patience_s=1):
+        bare.settle()
+        ran = run("apply", "-f", bare.folder, "--yes")
+        assert [change.path for change in bare.written()] == ["/poolkeeper/approvals"]
+        (approved,) = journal.read_approvals(session)
+    assert ran.code == 0
+    assert f"approved {approved}; it is executed by `poolkeeper run`" in ran.out
+
+
+def test_an_operator_that_may_only_plan_writes_nothing_at_all(bare):
+    bare.declare(GROWING, mode="PlanOnly")
+    bare.settle()
+    assert interrupted(bare, "the mode is PlanOnly: nothing is written", "run") == 130
+    assert bare.written() == ()
+
+
+# What a request must never hold
+
+BAD_MOVES = {
+    "unknown-topic": ([("ghost", 0, [(1, 2), (1, 3)])], "ghost-0 does not exist"),
+    "unknown-partition": ([("t", 7, [(1, 2), (1, 3)])], "t-7 does not exist"),
+    "dead-broker": ([("t", 0, [(1, 2), (1, 99)])], r"t-0 would gain \[99\], not live"),
+    "no-replicas": ([("t", 0, [(1, 2), ()])], r"the list \[\] of t-0 is empty"),
+    "a-broker-twice": ([("t", 0, [(1, 2), (3, 3)])], "of t-0 names a broker twice"),
+    "no-broker-id": ([("t", 0, [(1, 2), (-1, 2)])], "t-0"),
+    "a-text-for-an-id": ([("t", 0, [(1, 2), ("1", 2)])], "t-0"),
+    "a-partition-twice": (
+        [("t", 0, [(1, 2), (1, 3)]), ("t", 0, [(1, 2), (3, 2)])],
+        "a request names t-0 twice",
+    ),
+    "nothing": ([], "a request names no partition"),
+}
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"), [pytest.param(*row, id=id_) for id_, row in BAD_MOVES.items()]
+)
+def test_a_request_that_could_hurt_a_controller_is_not_written(bare, bad, said):
+    with (
+        Session.open(bare.connect) as session,
+        journal.held(session, "apply", 0, patience_s=1) as j,
+    ):
+        cluster = observe.cluster(session, "c").cluster
+        run = j.begin(Run("sha256:0", "sha256:0", Phase.MOVING, "", 0, 0), ())
+        after = replace(run, step=tuple((index, 1) for index in range(len(bad))))
+        plan = Plan("c", "sha256:0", "sha256:0", moves=moves_of(bad))
+        bare.settle()
+        with pytest.raises(Refused, match=said):
+            apply.request(j, run, after, plan, cluster)
+        assert bare.written() == ()
+        j.end(run)
+
+
+@pytest.mark.parametrize(
+    "bad", [pytest.param(moves, id=id_) for id_, (moves, _) in BAD_MOVES.items() if moves]
+)
+def test_a_plan_with_such_a_move_is_refused_before_anything_is_written(bare, bad):
+    moves = moves_of(bad)
+    wanted = desired("t")
+    fingerprint = documents.fingerprint(wanted, "the-bare-one", frozenset())
+    plan = Plan("c", documents.plan_hash(moves, ()), fingerprint, moves=moves)
+    bare.settle()
+    with pytest.raises(Refused):
+        drive(Access(lambda: Session.open(bare.connect)), wanted, plan, ignore)
+    assert {change.path for change in bare.written()} <= JOURNAL
+
+
+def moves_of(bad: list[tuple[str, int, list[tuple]]]) -> tuple[Move, ...]:
+    return tuple(Move(topic, None, p, tuple(path), 1, "bad") for topic, p, path in bad)

@@ -9,8 +9,9 @@ waiting costs nothing.
 import heapq
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import count
-from threading import Condition, Thread
+from threading import Condition
 from typing import Protocol
 
 EPOCH_MS = 1_700_000_000_000
@@ -132,19 +133,19 @@ class RealClock:
         self._agenda = _Agenda()
         self._changed = Condition()
         self._stopping = False
-        self._failure: BaseException | None = None
-        self._thread = Thread(target=self._run, name="simulation-clock", daemon=True)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="simulation-clock")
+        self._running: Future[None] | None = None
 
     def start(self) -> None:
         """Begin to run actions."""
-        self._thread.start()
+        self._running = self._thread.submit(self._run)
 
     def stop(self) -> None:
         """End the thread after the action that is running."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
-        self._thread.join()
+        self._thread.shutdown()
         self._raise_failure()
 
     def now_ms(self) -> int:
@@ -174,8 +175,8 @@ class RealClock:
         return self._began_ms + (time.monotonic() - self._began) * 1000 * self._speed
 
     def _raise_failure(self) -> None:
-        if self._failure is not None:
-            raise self._failure
+        if self._running is not None and self._running.done():
+            self._running.result()
 
     def _run(self) -> None:
         try:
@@ -183,11 +184,9 @@ class RealClock:
                 action()
                 with self._changed:
                     self._changed.notify_all()
-        except BaseException as failure:
+        finally:
             with self._changed:
-                self._failure = failure
                 self._changed.notify_all()
-            raise
 
     def _next(self) -> Action | None:
         """Return the next action when it is due; `None` at the end."""

@@ -1,8 +1,8 @@
 """Faults on demand: what goes wrong with the n-th call of a client.
 
 A fault plan is a function from a call to a fault or None, so that a test can enumerate calls, draw
-from a seeded generator, or pick by path. The plan is asked before the call, and `Fault.done` says on which side
-of the write it strikes.
+from a seeded generator, or pick by path. The plan is asked before the call, and `Fault.done` says
+on which side of the write it strikes.
 """
 
 import random

@@ -154,12 +154,13 @@ class Simulation:
     # What a test does
 
     def set_size(self, topic: str, partition: int, bytes_: int) -> None:
-        """Let all replicas of a partition that are in sync hold that much."""
+        """Let all live replicas of a partition that are in sync hold that much."""
         self._transfers.settle()
         tp = Tp(topic, partition)
         for broker in self.brokers.values():
             role, log = broker.roles.get(tp), broker.disk.logs.get(tp)
-            if role is not None and log is not None and broker.id in role.state.isr:
+            in_sync = role is not None and broker.id in role.state.isr
+            if broker.alive and in_sync and log is not None:
                 log.bytes = bytes_
         self._transfers.changed()
 

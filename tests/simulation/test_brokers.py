@@ -1,0 +1,378 @@
+"""What simulated brokers do beside reassignments: lives, leaders, throttles, directories."""
+
+import json
+
+import pytest
+
+from poolkeeper.sandbox import txnlog
+from poolkeeper.sandbox.clients import Create
+from poolkeeper.sandbox.simulation import SimulationSpec, spread
+from poolkeeper.sandbox.simulation.throttles import (
+    DIRECTORY_RATE,
+    FOLLOWER_RATE,
+    LEADER_RATE,
+    LEADER_REPLICAS,
+)
+from simulation.clusters import SimulatedCluster
+
+MB = 1_000_000
+ELECTION = "/admin/preferred_replica_election"
+ERAS = pytest.mark.parametrize("kafka", ["0.10.2.2", "2.0.1", "2.8.2", "3.9.2"])
+
+
+def cluster_of(kafka: str = "3.9.2", brokers: int = 3, first: int = 1) -> SimulatedCluster:
+    cluster = SimulatedCluster(SimulationSpec(spread(brokers), kafka=kafka))
+    cluster.start(first=first)
+    return cluster
+
+
+def gone(cluster: SimulatedCluster, path: str, deadline_ms: int = 10_000) -> bool:
+    return cluster.clock.run_until(lambda: not cluster.exists(path), deadline_ms)
+
+
+# Beginnings
+
+
+@pytest.mark.parametrize(
+    ("kafka", "nodes"),
+    [
+        ("2.0.1", [[("CREATE", "/controller")], [("CREATE", "/controller_epoch")]]),
+        (
+            "3.9.2",
+            [
+                [("CREATE", "/controller_epoch")],
+                [("CREATE", "/controller"), ("SET", "/controller_epoch")],
+            ],
+        ),
+    ],
+)
+def test_the_first_term_has_epoch_1(kafka: str, nodes: list[list[tuple[str, str]]]) -> None:
+    cluster = cluster_of(kafka)
+    written = [
+        [(operation.kind.name, operation.path) for operation in transaction.operations]
+        for transaction in cluster.server.log
+        if any(o.path.startswith("/controller") for o in transaction.changes)
+    ]
+    assert written == nodes
+    assert cluster.epoch() == 1
+    assert cluster.read("/controller")["brokerid"] == 1
+
+
+@ERAS
+def test_a_new_topic_gets_its_id_before_its_states(kafka: str) -> None:
+    cluster = cluster_of(kafka)
+    since = cluster.server.zxid
+    cluster.create("/brokers/topics/t", {"version": 1, "partitions": {"0": [2, 1]}, "x": 1})
+    cluster.clock.advance(500)
+    changes = [o for t in cluster.server.log if t.zxid > since for o in t.changes]
+    ids = int(cluster.simulation.profile.has_topic_ids)
+    paths = [(change.kind.name, change.path) for change in changes[1:]]
+    assert paths == [
+        *[("SET", "/brokers/topics/t")] * ids,
+        ("CREATE", "/brokers/topics/t/partitions"),
+        ("CREATE", "/brokers/topics/t/partitions/0"),
+        ("CREATE", "/brokers/topics/t/partitions/0/state"),
+    ]
+    assert cluster.version("/brokers/topics/t") == ids
+    assert cluster.state("t") == (2, [2, 1], 0)
+    body = cluster.read("/brokers/topics/t")
+    assert (len(body.get("topic_id", "")), "x" in body) == (22 * ids, not ids)
+
+
+def test_a_topic_with_an_id_keeps_it_and_its_node() -> None:
+    cluster = cluster_of()
+    id_ = "L0TR7TcWRHGLfnWFp33ytg"
+    body = {"version": 3, "partitions": {"0": [1]}, "topic_id": id_}
+    cluster.create("/brokers/topics/t", body)
+    cluster.clock.advance(500)
+    assert cluster.version("/brokers/topics/t") == 0
+    assert cluster.simulation.log(1, "t", 0) is not None
+    assert cluster.simulation.log(1, "t", 0).topic_id == id_  # type: ignore[union-attr]
+
+
+def test_dead_replicas_of_a_new_topic_join_later() -> None:
+    cluster = cluster_of(brokers=4)
+    cluster.simulation.kill(4)
+    cluster.clock.advance(6_000)
+    body = {"version": 1, "partitions": {"0": [4, 1], "1": [4]}}
+    cluster.create("/brokers/topics/t", body)
+    cluster.clock.advance(1_000)
+    assert cluster.state("t") == (1, [1], 0)
+    assert not cluster.exists("/brokers/topics/t/partitions/1/state")
+    cluster.simulation.start_broker(4)
+    cluster.clock.advance(5_000)
+    assert cluster.state("t") == (1, [1, 4], 0)
+    assert cluster.state("t", 1) == (4, [4], 0)
+
+
+# Leaders
+
+
+@ERAS
+def test_a_killed_leader_is_replaced_when_its_session_ends(kafka: str) -> None:
+    cluster = cluster_of(kafka)
+    cluster.create_topic("t", [2, 3, 1])
+    cluster.simulation.kill(2)
+    cluster.clock.advance(3_500)
+    assert cluster.state("t") == (2, [2, 3, 1], 0)
+    assert cluster.exists("/brokers/ids/2")
+    cluster.clock.advance(2_000)
+    assert not cluster.exists("/brokers/ids/2")
+    assert cluster.state("t") == (3, [3, 1], 1)
+    cluster.simulation.start_broker(2)
+    cluster.clock.advance(5_000)
+    assert cluster.state("t") == (3, [3, 1, 2], 1)
+
+
+def test_the_last_in_sync_replica_stays_listed_until_it_returns() -> None:
+    cluster = cluster_of()
+    cluster.create_topic("t", [2, 3])
+    for id_ in (3, 2):
+        cluster.simulation.kill(id_)
+        cluster.clock.advance(6_000)
+    assert cluster.state("t") == (-1, [2], 2)
+    cluster.simulation.start_broker(3)
+    cluster.clock.advance(5_000)
+    assert cluster.state("t") == (-1, [2], 2)
+    cluster.simulation.start_broker(2)
+    cluster.clock.advance(5_000)
+    assert cluster.state("t")[:2] == (2, [2, 3])
+
+
+def test_an_unclean_election_where_the_topic_allows_it_loses_what_is_missing() -> None:
+    cluster = cluster_of()
+    cluster.create_topic("t", [2, 3])
+    cluster.simulation.kill(3)
+    cluster.clock.advance(6_000)
+    cluster.simulation.set_size("t", 0, 5 * MB)
+    cluster.simulation.kill(2)
+    cluster.clock.advance(6_000)
+    cluster.simulation.start_broker(3)
+    cluster.clock.advance(3_000)
+    assert cluster.state("t")[0] == -1
+    cluster.create("/config/topics/t", config({"unclean.leader.election.enable": "true"}))
+    notify(cluster, "topics/t")
+    assert cluster.state("t")[:2] == (3, [3])
+    cluster.simulation.start_broker(2)
+    cluster.clock.advance(5_000)
+    assert cluster.state("t")[:2] == (3, [3, 2])
+    log = cluster.simulation.log(2, "t", 0)
+    assert log is not None
+    assert log.bytes == 0
+
+
+@ERAS
+def test_an_orderly_stop_hands_over_before_it_leaves(kafka: str) -> None:
+    cluster = cluster_of(kafka)
+    cluster.create_topic("t", [2, 3], [3, 2], [2])
+    cluster.simulation.stop_broker(2)
+    assert gone(cluster, "/brokers/ids/2", 1_000)
+    cluster.clock.advance(1_000)
+    assert [cluster.state("t", p)[:2] for p in range(3)] == [(3, [3]), (3, [3]), (-1, [2])]
+
+
+@ERAS
+def test_preferred_leaders_are_elected_on_request(kafka: str) -> None:
+    cluster = cluster_of(kafka)
+    cluster.create_topic("t", [2, 3], [3, 2])
+    cluster.simulation.kill(2)
+    cluster.clock.advance(6_000)
+    cluster.simulation.start_broker(2)
+    cluster.clock.advance(5_000)
+    before = [cluster.state("t", p) for p in (0, 1)]
+    assert [leader for leader, _, _ in before] == [3, 3]
+    entries = [{"topic": "t", "partition": p} for p in (0, 1)]
+    cluster.create(ELECTION, {"version": 1, "partitions": entries})
+    assert gone(cluster, ELECTION, 200)
+    after = [cluster.state("t", p) for p in (0, 1)]
+    assert after[0] == (2, before[0][1], before[0][2] + 1)
+    needless = 0 if cluster.simulation.profile.skips_elections else 1
+    assert after[1] == (3, before[1][1], before[1][2] + needless)
+
+
+@pytest.mark.parametrize(("kafka", "stays"), [("2.0.1", True), ("2.8.2", False)])
+def test_an_election_of_an_unknown_partition(kafka: str, stays: bool) -> None:
+    cluster = cluster_of(kafka)
+    cluster.create_topic("t", [1, 2])
+    entries = [{"topic": "t", "partition": 0}, {"topic": "no", "partition": 0}]
+    cluster.create(ELECTION, {"version": 1, "partitions": entries})
+    assert gone(cluster, ELECTION, 5_000) is not stays
+    if stays:
+        cluster.delete(ELECTION)
+        cluster.create(ELECTION, {"version": 1, "partitions": entries[:1]})
+        assert not gone(cluster, ELECTION, 5_000)
+
+
+def test_an_election_that_makes_no_sense_is_deleted() -> None:
+    for kafka in ("2.0.1", "3.9.2"):
+        cluster = cluster_of(kafka)
+        cluster.create(ELECTION, b"{")
+        assert gone(cluster, ELECTION, 500)
+        cluster.create(ELECTION, b"{")
+        assert gone(cluster, ELECTION, 500)
+
+
+def test_an_expired_session_costs_the_office_and_nothing_else() -> None:
+    cluster = cluster_of()
+    cluster.create_topic("t", [1, 2])
+    cluster.server.expire(cluster.simulation.brokers[1].client.session_id)
+    cluster.clock.advance(5_000)
+    cluster.settle()
+    assert cluster.epoch() == 2
+    assert cluster.exists("/brokers/ids/1")
+    assert sorted(cluster.state("t")[1]) == [1, 2]
+
+
+# Throttles
+
+
+def config(values: dict[str, object]) -> dict[str, object]:
+    return {"version": 1, "config": values}
+
+
+def notify(cluster: SimulatedCluster, entity: str) -> None:
+    body = {"version": 2, "entity_path": entity}
+    tell(cluster, json.dumps(body).encode())
+
+
+def tell(cluster: SimulatedCluster, body: bytes) -> None:
+    cluster.client.commit([Create("/config/changes/config_change_", body, sequence=True)])
+    cluster.clock.advance(500)
+
+
+def test_rates_count_when_they_were_told_of() -> None:
+    cluster = cluster_of()
+    cluster.create("/config/brokers/2", config({LEADER_RATE: "2000000", "other": "x"}))
+    cluster.clock.advance(1_000)
+    assert cluster.simulation.rates_of(2) == {}
+    notify(cluster, "brokers/2")
+    assert cluster.simulation.rates_of(2) == {LEADER_RATE: 2_000_000}
+    cluster.set("/config/brokers/2", config({LEADER_RATE: "abc"}))
+    notify(cluster, "brokers/2")
+    assert cluster.simulation.rates_of(2) == {LEADER_RATE: 2_000_000}
+    cluster.set("/config/brokers/2", config({LEADER_RATE: 5}))
+    notify(cluster, "brokers/2")
+    assert cluster.simulation.rates_of(2) == {LEADER_RATE: 2_000_000}
+    tell(cluster, b"nonsense")
+    cluster.set("/config/brokers/2", config({FOLLOWER_RATE: "7"}))
+    tell(cluster, b'{"version":1,"entity_type":"brokers","entity_name":"2"}')
+    assert cluster.simulation.rates_of(2) == {FOLLOWER_RATE: 7}
+
+
+def test_a_broker_reads_all_config_when_it_starts_and_lists_by_broker() -> None:
+    cluster = cluster_of()
+    cluster.create_topic("t", [1, 2])
+    cluster.create("/config/topics/t", config({LEADER_REPLICAS: "0:1,10:1,0:2"}))
+    cluster.create("/config/brokers/1", config({LEADER_RATE: "9"}))
+    cluster.simulation.kill(1)
+    cluster.clock.advance(6_000)
+    cluster.simulation.start_broker(1)
+    cluster.clock.advance(2_000)
+    assert cluster.simulation.rates_of(1) == {LEADER_RATE: 9}
+    named = [cluster.simulation.throttled(1, LEADER_REPLICAS, "t", p) for p in (0, 10, 2)]
+    assert named == [True, True, False]
+    assert not cluster.simulation.throttled(2, LEADER_REPLICAS, "t", 0)
+
+
+def test_old_notifications_are_cleared_away_with_a_later_one() -> None:
+    cluster = cluster_of()
+    notify(cluster, "brokers/2")
+    cluster.clock.advance(16 * 60_000)
+    assert len(cluster.client.children("/config/changes") or ()) == 1
+    notify(cluster, "brokers/2")
+    assert cluster.client.children("/config/changes") == ("config_change_0000000001",)
+
+
+@pytest.mark.parametrize(
+    ("kafka", "rates", "seconds"),
+    [
+        pytest.param("3.9.2", {}, (0, 1), id="without"),
+        pytest.param("2.0.1", {1: LEADER_RATE}, (20, 21), id="two-followers-share-the-leaders"),
+        pytest.param("2.8.2", {3: FOLLOWER_RATE}, (10, 11), id="the-followers-own"),
+        pytest.param("2.8.2", {2: LEADER_RATE}, (0, 1), id="another-broker's"),
+    ],
+)
+def test_throttles_bound_a_move(
+    kafka: str, rates: dict[int, str], seconds: tuple[int, int]
+) -> None:
+    cluster = cluster_of(kafka, brokers=4)
+    cluster.create_topic("t", [1, 2])
+    cluster.simulation.set_size("t", 0, 20 * MB)
+    everything = {LEADER_REPLICAS: "*", "follower.replication.throttled.replicas": "*"}
+    cluster.create("/config/topics/t", config(everything))
+    notify(cluster, "topics/t")
+    for id_, key in rates.items():
+        cluster.create(f"/config/brokers/{id_}", config({key: str(2 * MB)}))
+        notify(cluster, f"brokers/{id_}")
+    began_ms = cluster.clock.now_ms()
+    cluster.request({("t", 0): [3, 4]})
+    assert gone(cluster, "/admin/reassign_partitions", 60_000)
+    low, high = seconds
+    assert low <= (cluster.clock.now_ms() - began_ms) / 1000 <= high
+
+
+def test_a_throttle_that_is_removed_lets_the_rest_through() -> None:
+    cluster = cluster_of(brokers=4)
+    cluster.create_topic("t", [1, 2])
+    cluster.simulation.set_size("t", 0, 20 * MB)
+    cluster.create("/config/topics/t", config({LEADER_REPLICAS: "*"}))
+    cluster.create("/config/brokers/1", config({LEADER_RATE: "1000"}))
+    for entity in ("topics/t", "brokers/1"):
+        notify(cluster, entity)
+    cluster.request({("t", 0): [3, 4]})
+    cluster.clock.advance(10_000)
+    log = cluster.simulation.log(3, "t", 0)
+    assert log is not None
+    assert 4_000 < log.bytes <= 5_000
+    cluster.set("/config/brokers/1", config({}))
+    notify(cluster, "brokers/1")
+    assert gone(cluster, "/admin/reassign_partitions", 1_500)
+
+
+# Directories
+
+
+def test_a_replica_moves_between_directories_under_its_throttle() -> None:
+    cluster = cluster_of()
+    cluster.create_topic("t", [1])
+    cluster.simulation.set_size("t", 0, 20 * MB)
+    cluster.create("/config/brokers/1", config({DIRECTORY_RATE: str(2 * MB)}))
+    notify(cluster, "brokers/1")
+    other = cluster.simulation.brokers[1].disk.directories[1]
+    assert cluster.simulation.alter_log_dir(1, "t", 0, "/nowhere") == "LOG_DIR_NOT_FOUND"
+    assert cluster.simulation.alter_log_dir(1, "t", 0, other) == ""
+    cluster.clock.advance(5_000)
+    log = cluster.simulation.log(1, "t", 0)
+    assert log is not None
+    assert (log.directory, log.future, round(log.future_bytes / MB)) == (0, 1, 10)
+    cluster.clock.advance(5_100)
+    assert (log.directory, log.future) == (1, None)
+
+
+def test_a_directory_asked_for_beforehand_is_where_a_replica_comes() -> None:
+    cluster = cluster_of()
+    cluster.create_topic("t", [1])
+    other = cluster.simulation.brokers[2].disk.directories[1]
+    assert cluster.simulation.alter_log_dir(2, "t", 0, other) == "REPLICA_NOT_AVAILABLE"
+    cluster.request({("t", 0): [2]})
+    assert gone(cluster, "/admin/reassign_partitions")
+    log = cluster.simulation.log(2, "t", 0)
+    assert log is not None
+    assert log.directory == 1
+
+
+# Repetition
+
+
+def test_the_same_seed_gives_the_same_history() -> None:
+    def history(seed: int) -> list[txnlog.Transaction]:
+        spec = SimulationSpec(spread(4), kafka="2.8.2", seed=seed)
+        cluster = SimulatedCluster(spec)
+        cluster.start()
+        cluster.create_topic("t", *[[1, 2]] * 5)
+        cluster.request({("t", p): [3, 4] for p in range(5)})
+        assert gone(cluster, "/admin/reassign_partitions", 60_000)
+        return cluster.server.log
+
+    assert history(1) == history(1)
+    assert history(1) != history(2)

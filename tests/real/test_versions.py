@@ -47,7 +47,7 @@ class Declared:
 
     def apply(self, *options: str) -> None:
         done = run("apply", "-f", self.folder, "--yes", *options)
-        assert (done.code, done.err) == (0, ""), done.out + done.err
+        assert done.code == 0, done.out + done.err
 
     def live(self, topic: str) -> Topic:
         return seen(self.sandbox, topic).topics[topic]
@@ -150,7 +150,7 @@ def a_stopped_run_is_taken_up(declared: Declared) -> None:
         until(lambda: zookeeper.exists(REQUEST), "a request", timeout_s=60)
         assert zookeeper.exists(RUN)
         stopped = run("stop", "-f", folder)
-        assert (stopped.code, stopped.err) == (0, "")
+        assert stopped.code == 0, stopped.err
         said = applying.communicate(timeout=60)[1]
     assert applying.returncode == 1
     assert "stopped before its end: `poolkeeper apply` plans what is left" in said

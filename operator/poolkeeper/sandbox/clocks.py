@@ -12,8 +12,11 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import count
 from threading import Condition
-from typing import Protocol
+from typing import Protocol, TypeVar
 
+from poolkeeper.errors import Unavailable
+
+Value = TypeVar("Value")
 EPOCH_MS = 1_700_000_000_000
 """Where a virtual clock begins, in milliseconds since 1970: a Tuesday in November 2023."""
 
@@ -158,6 +161,14 @@ class RealClock:
             timer = self._agenda.add(self._now_ms() + max(0.0, delay_ms), action)
             self._changed.notify_all()
             return timer
+
+    def call(self, action: Callable[[], Value], deadline_ms: float = 60_000) -> Value:
+        """Run something on the clock's thread, and return its value."""
+        found: list[Value] = []
+        self.after(0, lambda: found.append(action()))
+        if not self.run_until(lambda: found, deadline_ms):
+            raise Unavailable(f"the simulation did nothing for {deadline_ms / 1000:g} s")
+        return found[0]
 
     def run_until(self, condition: Callable[[], object], deadline_ms: float) -> bool:
         """Wait until the condition holds (true) or the deadline, in real time, passed (false)."""

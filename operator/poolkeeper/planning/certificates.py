@@ -23,6 +23,8 @@ replicas that leave cost at least as much as the smallest ones on their brokers,
 of these. The larger of 1 and 2 is the bound. Both bounds hold each by itself, not together.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from poolkeeper.model.plans import Move, PoolCertificate
@@ -60,9 +62,28 @@ def certificate(layout: Layout, moves: list[Move]) -> PoolCertificate:
         replica_moves_lower_bound=bound,
         bytes=sum(move.bytes for move in moves),
         bytes_lower_bound=_bytes_bound(layout, over, left_over),
-        gap_percent=round(100 * (added - bound) / bound, 2) if bound else 0.0,
+        gap_percent=_gap(added, bound),
         witness=_witness(layout, surely, possibly, over, under),
     )
+
+
+def together(proofs: Sequence[PoolCertificate]) -> PoolCertificate:
+    """One certificate for several of one pool: they are about different partitions, so all adds."""
+    moves = sum(proof.replica_moves for proof in proofs)
+    bound = sum(proof.replica_moves_lower_bound for proof in proofs)
+    return PoolCertificate(
+        pool=proofs[0].pool,
+        replica_moves=moves,
+        replica_moves_lower_bound=bound,
+        bytes=sum(proof.bytes for proof in proofs),
+        bytes_lower_bound=sum(proof.bytes_lower_bound for proof in proofs),
+        gap_percent=_gap(moves, bound),
+        witness="; ".join(proof.witness for proof in proofs if proof.witness),
+    )
+
+
+def _gap(moves: int, bound: int) -> float:
+    return round(100 * (moves - bound) / bound, 2) if bound else 0.0
 
 
 def _kept(layout: Layout) -> tuple[Ints, Ints]:

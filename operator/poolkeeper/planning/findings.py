@@ -17,6 +17,8 @@ _NAMED_MAX = 5
 
 def of(layout: Layout) -> tuple[PlanProblem, ...]:
     """All problems of one unit, the laws in their order, then the goals."""
+    if not layout.unit.placed.any():
+        return (*_short(layout), *_stuck(layout), *_unsupported(layout))
     return (
         *_short(layout),
         *_stuck(layout),

@@ -12,7 +12,7 @@ import numpy as np
 from poolkeeper.model.specs import ClusterLimits, Goal, GoalKind, LimitPolicy, ResourcePoolSpec
 from poolkeeper.planning.columns import NONE, Floats, Ints
 from poolkeeper.planning.leaders import Led, lead
-from poolkeeper.planning.opening import OPEN, Opened, open_slots
+from poolkeeper.planning.opening import Opened, open_slots
 from poolkeeper.planning.placement import Placed, Room, held_by, place
 from poolkeeper.planning.quotas import headroom_mib, headroom_replicas
 from poolkeeper.planning.seating import held_mib
@@ -110,7 +110,8 @@ def share_of(unit: Unit, opened: Opened, room: Room) -> Floats:
     members = np.bincount(rack[eligible], minlength=racks)
     needed = plain @ np.maximum(lows - np.maximum(members - 1, 0), 0)
     floor = base + needed[rack] * eligible
-    ceiling = np.maximum(np.minimum(base + _could_hold(unit, opened), room.replicas), floor)
+    movable = int(((opened.lists != NONE) & ~opened.pinned).any(axis=1).sum())
+    ceiling = np.maximum(np.minimum(base + movable, room.replicas), floor)
     elsewhere = np.bincount(rack[~eligible], weights=pinned[~eligible], minlength=racks)
     domains = []
     for number in np.unique(rack[eligible]):
@@ -120,14 +121,6 @@ def share_of(unit: Unit, opened: Opened, room: Room) -> Floats:
     slots = int((opened.lists != NONE).sum()) - int(pinned[~eligible].sum())
     total = float(unit.fixed[eligible].sum() + slots)
     return shares(total, unit.weight, floor.astype(float), ceiling.astype(float), tuple(domains))
-
-
-def _could_hold(unit: Unit, opened: Opened) -> Ints:
-    """By broker, partitions of which it may hold a replica that is not pinned."""
-    evacuating = (opened.lists == OPEN).any(axis=1) & ~unit.placed
-    beside = opened.lists[evacuating]
-    already: Ints = np.bincount(beside[beside >= 0], minlength=len(unit.fixed))
-    return int(unit.placed.sum()) + int(evacuating.sum()) - already
 
 
 def _bounds(opened: Opened, racks: int) -> tuple[Ints, Ints]:

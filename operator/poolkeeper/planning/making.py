@@ -25,7 +25,7 @@ from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired, ReplicasAtATime, ResourcePoolSpec
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning import findings, identities, topicsteps
-from poolkeeper.planning.certificates import certificate
+from poolkeeper.planning.certificates import certificate, together
 from poolkeeper.planning.columns import Brokers, Lists, brokers_of, eligible_of
 from poolkeeper.planning.layouts import Layout, replicas_cap
 from poolkeeper.planning.moves import Change, move_of
@@ -133,12 +133,11 @@ def _certificates(layouts: Iterable[Layout], moves: Iterable[Move]) -> tuple[Poo
     by_topic: dict[str, list[Move]] = {}
     for move in moves:
         by_topic.setdefault(move.topic, []).append(move)
-    return tuple(
-        certificate(
-            layout, [move for name in layout.unit.topics for move in by_topic.get(name, ())]
-        )
-        for layout in layouts
-    )
+    by_pool: dict[str, list[PoolCertificate]] = {}
+    for layout in layouts:
+        own = [move for name in layout.unit.topics for move in by_topic.get(name, ())]
+        by_pool.setdefault(layout.unit.pool.name, []).append(certificate(layout, own))
+    return tuple(together(proofs) for proofs in by_pool.values())
 
 
 def _usable(pool: ResourcePoolSpec, brokers: Brokers, desired: Desired) -> Usable:

@@ -19,7 +19,7 @@ from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.columns import Brokers, Lists
 from poolkeeper.planning.layouts import Layout, lay_out
 from poolkeeper.planning.moves import Change, changes_of
-from poolkeeper.planning.scopes import Home
+from poolkeeper.planning.scopes import Home, Role
 from poolkeeper.planning.spreading import Usable
 from poolkeeper.planning.units import Guests, unit_of
 
@@ -37,10 +37,11 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class PoolLayouts:
-    """One layout per pool, all changes of existing and new partitions, and the lists reached.
+    """Layouts by pool, all changes of existing and new partitions, and the lists reached.
 
-    `crowded_out`: topics, existing or not, that get no new partitions for want of room; `deferred`:
-    existing ones that have to move first.
+    A pool has two layouts where unmanaged topics leave brokers of it. `crowded_out`: topics,
+    existing or not, that get no new partitions for want of room; `deferred`: existing ones that
+    have to move first.
     """
 
     layouts: tuple[Layout, ...]
@@ -79,7 +80,10 @@ def _lay_out(situation: Situation, start: Lists, held: frozenset[str]) -> PoolLa
 def _in_turn(
     situation: Situation, start: Lists, held: frozenset[str], guests: Guests | None
 ) -> PoolLayouts:
-    """Only an unmanaged topic that evacuates brokers of two pools is seen by both."""
+    """In every pool the unmanaged topics leave first; where they go to is load for the others.
+
+    Only an unmanaged topic that evacuates brokers of two pools is seen by both.
+    """
     lists = dict(start)
     layouts: list[Layout] = []
     changes: list[Change] = []
@@ -87,15 +91,23 @@ def _in_turn(
     for pool in sorted(situation.desired.pools, key=lambda pool: pool.name):
         if pool.name not in situation.usable:
             continue
+        leaving = _of_pool(situation, pool, lists, held, guests, Role.EVACUATED)
+        if len(leaving.unit):
+            layouts.append(leaving)
+            changes += _apply(lists, changes_of(leaving))
         layout = _of_pool(situation, pool, lists, held, guests)
         if layout.excess and _new_in(situation, pool, lists):
             lists, layout, left_out = _fitting(situation, pool, lists, held, guests, layout)
             crowded_out += left_out
-        for change in changes_of(layout):
-            lists[change.topic] = with_change(lists[change.topic], change)
-            changes.append(change)
+        changes += _apply(lists, changes_of(layout))
         layouts.append(layout)
     return PoolLayouts(tuple(layouts), tuple(changes), lists, tuple(crowded_out))
+
+
+def _apply(lists: dict[str, tuple[Replicas, ...]], changes: list[Change]) -> list[Change]:
+    for change in changes:
+        lists[change.topic] = with_change(lists[change.topic], change)
+    return changes
 
 
 def _fitting(
@@ -125,11 +137,14 @@ def _of_pool(
     lists: Lists,
     held: frozenset[str],
     guests: Guests | None,
+    role: Role = Role.PLACED,
 ) -> Layout:
-    unit = unit_of(pool, situation.homes, situation.cluster, lists, situation.brokers, held, guests)
+    unit = unit_of(
+        pool, situation.homes, situation.cluster, lists, situation.brokers, role, held, guests
+    )
     spec = situation.desired.cluster
-    usable = situation.usable[pool.name]
-    return lay_out(unit, usable, spec.limits, balance=spec.balancing.enabled)
+    balance = spec.balancing.enabled and role is Role.PLACED
+    return lay_out(unit, situation.usable[pool.name], spec.limits, balance=balance)
 
 
 def _guests(layouts: Sequence[Layout]) -> Guests | None:

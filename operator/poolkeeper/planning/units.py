@@ -80,24 +80,29 @@ def unit_of(
     cluster: Cluster,
     lists: Lists,
     brokers: Brokers,
+    role: Role = Role.PLACED,
     held: frozenset[str] = frozenset(),
     guests: Guests | None = None,
 ) -> Unit:
     """The pool's columns; `homes` and `lists` of all topics, those of this plan included.
 
-    Existing partitions of topics in `held` stay where they are. `guests` is load of other pools'
-    topics that should leave this pool's brokers and cannot.
+    The unit holds the topics of one role that live in the pool: PLACED ones or, apart from them,
+    EVACUATED ones that have a replica to bring out. Existing partitions of topics in `held` stay
+    where they are. `guests` is load of other pools' topics that should leave this pool's brokers
+    and cannot.
     """
     inside = np.zeros(len(brokers.ids), dtype=bool)
     inside[brokers.rows(pool.brokers)] = True
     emptied = brokers.gone.copy()
     emptied[brokers.rows(pool.drain & set(pool.brokers))] = True
-    names = _topics(pool, homes, lists, {brokers.ids[i] for i in np.flatnonzero(inside & emptied)})
+    names = _topics(
+        pool, homes, role, lists, {brokers.ids[i] for i in np.flatnonzero(inside & emptied)}
+    )
     rows = _rows(names, homes, cluster, lists, brokers, held)
     there = rows.lists >= 0
-    outside, shunned = ~inside[rows.lists], emptied[rows.lists]
+    outside, out = ~inside[rows.lists], emptied[rows.lists]
     # Unmanaged topics may be anywhere; they only leave brokers of this pool that are emptied.
-    leaves = there & np.where(rows.placed[:, None], outside | shunned, ~outside & shunned)
+    leaves = there & np.where(rows.placed[:, None], outside | out, ~outside & out)
     eligible = eligible_of(pool, brokers)
     demoted = np.zeros(len(brokers.ids), dtype=bool)
     demoted[brokers.rows(pool.demote & set(pool.brokers))] = True
@@ -149,18 +154,16 @@ class _Rows:
 
 
 def _topics(
-    pool: ResourcePoolSpec, homes: Mapping[str, Home], lists: Lists, emptied: set[int]
+    pool: ResourcePoolSpec, homes: Mapping[str, Home], role: Role, lists: Lists, emptied: set[int]
 ) -> tuple[str, ...]:
-    """Topics that live in the pool, and evacuated ones that have a replica to bring out."""
-
-    def comes(name: str) -> bool:
-        home = homes[name]
-        if home.role is Role.PLACED:
-            return home.pool == pool.name
-        leaves = home.role is Role.EVACUATED and bool(emptied)
-        return leaves and any(not emptied.isdisjoint(replicas) for replicas in lists[name])
-
-    return tuple(name for name in sorted(homes) if comes(name))
+    found = (name for name in sorted(homes) if homes[name].role is role)
+    if role is Role.PLACED:
+        return tuple(name for name in found if homes[name].pool == pool.name)
+    return tuple(
+        name
+        for name in found
+        if emptied and any(not emptied.isdisjoint(replicas) for replicas in lists[name])
+    )
 
 
 def _rows_in_unit(home: Home, found: int, listed: int) -> int:
@@ -224,7 +227,7 @@ def _fixed_load(
         home, topic = homes[name], cluster.topics.get(name)
         found = len(topic.partitions) if topic else 0
         first = 0
-        if name in names or home.role is Role.PLACED:
+        if name in names or (home.role is Role.PLACED and home.pool != pool.name):
             first = _rows_in_unit(home, found, len(assigned))
         if first == len(assigned):
             continue

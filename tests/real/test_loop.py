@@ -147,7 +147,12 @@ def test_a_stopped_plan_is_begun_again_only_by_a_person(kafka, topic_name):
     with kept(sandbox, wanted((1, 2))) as loop, Session.open(sandbox.connect) as session:
         until(loop.converged, "the topic is created", 60)
         loop.declare(wanted((2, 3)))
-        until(lambda: journal.request_stop(session), "a run is recorded", 60)
+        until(
+            lambda: (run := journal.read_run(session)) is not None and run.stage,
+            "a stage is requested",
+            60,
+        )
+        assert journal.request_stop(session) is not None
         until(lambda: loop.waits("stopped by a person"), "the run ended", 60)
         assert replicas(sandbox, topic_name) == {1, 2, 3}
         plan = loop.outcomes[-1].plan

@@ -102,8 +102,8 @@ def decode_run(data: bytes, version: int) -> Run:
     )
 
 
-def encode_document(document: Document) -> tuple[bytes, ...]:
-    """Encode to chunks; the same document gives the same bytes."""
+def encode_document(document: Document, chunk_bytes: int = CHUNK_BYTES) -> tuple[bytes, ...]:
+    """Encode to chunks of at most `chunk_bytes`; the same document gives the same bytes."""
     body = {
         "version": 1,
         "plan": documents.to_json(document.plan),
@@ -118,7 +118,7 @@ def encode_document(document: Document) -> tuple[bytes, ...]:
     }
     text = json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
     packed = gzip.compress(text, compresslevel=6, mtime=0)
-    return tuple(packed[i : i + CHUNK_BYTES] for i in range(0, len(packed), CHUNK_BYTES))
+    return tuple(packed[i : i + chunk_bytes] for i in range(0, len(packed), chunk_bytes))
 
 
 def digest_of(chunks: Sequence[bytes]) -> str:

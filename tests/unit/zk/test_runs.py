@@ -11,6 +11,7 @@ from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning import documents
 from poolkeeper.planning.gates import Health
 from poolkeeper.planning.throttles import Saved
+from poolkeeper.zk.operations import TRANSACTION_BYTES_MAX
 from poolkeeper.zk.runs import (
     CHUNK_BYTES,
     Document,
@@ -36,14 +37,15 @@ def test_a_document_comes_back_whole():
 
 
 def test_a_document_is_cut_into_chunks_that_fit_a_transaction():
-    chunks = encode_document(document(60_000))
+    chunks = encode_document(document(500), chunk_bytes=1000)
     assert len(chunks) > 1
-    assert all(len(chunk) <= CHUNK_BYTES for chunk in chunks)
-    assert decode_document(chunks, digest_of(chunks)) == document(60_000)
+    assert all(len(chunk) <= 1000 for chunk in chunks)
+    assert decode_document(chunks, digest_of(chunks)) == document(500)
+    assert CHUNK_BYTES < TRANSACTION_BYTES_MAX
 
 
 def test_a_document_without_its_last_chunk_or_of_another_run_is_none():
-    chunks = encode_document(document(60_000))
+    chunks = encode_document(document(500), chunk_bytes=1000)
     assert decode_document(chunks[:-1], digest_of(chunks)) is None
     other = encode_document(document(2))
     assert decode_document(other, digest_of(chunks)) is None

@@ -9,105 +9,25 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from kazoo.client import KazooClient
 from kazoo.security import make_acl, make_digest_acl
 
 from conditions import until
-from poolkeeper.errors import Refused
-from poolkeeper.loops import Access, drive
-from poolkeeper.model.outcomes import Phase
-from poolkeeper.model.plans import Move, Plan
 from poolkeeper.planning import documents
-from poolkeeper.sandbox import Sandbox
-from poolkeeper.zk import apply, journal, observe
-from poolkeeper.zk.runs import Run
+from poolkeeper.zk import journal
 from poolkeeper.zk.session import Session
-from real.support import (
-    HOLDER,
-    REQUEST,
-    Change,
-    command,
-    declare,
-    desired,
-    history,
-    ignore,
-    kazoo,
-    last_zxid,
-    run,
-)
-
-LISTS = [[1, 2], [2, 3], [3, 1]]
-POOL = {"brokers": {"ids": [1, 2, 3]}}
-AS_IT_IS = {"pool": "p", "partitions": 3, "replicationFactor": 2}
-GROWING = AS_IT_IS | {"replicationFactor": 3}
-JOURNAL = {
-    "/poolkeeper",
-    "/poolkeeper/epoch",
-    "/poolkeeper/records",
-    "/poolkeeper/records/topics",
-    HOLDER,
-}
-"""What taking and leaving the journal writes."""
-
-
-@dataclass
-class Bare:
-    """A cluster without brokers, and where its manifests are."""
-
-    sandbox: Sandbox
-    connect: str
-    folder: Path
-    zookeeper: KazooClient
-    zxid: int = 0
-
-    def put(self, path: str, body: object = None) -> None:
-        data = b"" if body is None else json.dumps(body).encode()
-        self.zookeeper.ensure_path(path)
-        self.zookeeper.set(path, data)
-
-    def declare(self, topic: dict = AS_IT_IS, pool: dict = POOL, **cluster: object) -> None:
-        declare(self.folder, self.connect, {"p": pool}, {"t": topic}, **cluster)
-
-    def settle(self) -> None:
-        """What is written from now on counts."""
-        self.zxid = last_zxid(self.sandbox)
-
-    def written(self) -> tuple[Change, ...]:
-        chroot = self.connect.partition("/")[2]
-        return history(self.sandbox, self.zxid, f"/{chroot}")
+from real.bare import AS_IT_IS, GROWING, JOURNAL, LISTS, POOL, Bare, bare_cluster, put_topic
+from real.support import REQUEST, command, declare, run
 
 
 @pytest.fixture
-def bare(zookeeper, chroot, tmp_path) -> Bare:
-    """Three brokers and topic `t`, of three balanced partitions with two replicas each."""
-    with kazoo(chroot) as client:
-        found = Bare(zookeeper, chroot, tmp_path / "manifests", client)
-        for broker in (1, 2, 3):
-            registration = {"version": 4, "endpoints": [f"PLAINTEXT://h{broker}:9092"]}
-            found.put(f"/brokers/ids/{broker}", registration)
-        put_topic(found, "t", LISTS)
-        found.put("/controller", {"version": 1, "brokerid": 1, "timestamp": "1"})
-        found.put("/controller_epoch", 1)
-        found.put("/cluster/id", {"version": "1", "id": "the-bare-one"})
-        for path in ("/admin/delete_topics", "/config/changes", "/config/brokers"):
-            found.put(path)
+def bare(zookeeper, chroot, tmp_path) -> Iterator[Bare]:
+    with bare_cluster(zookeeper, chroot, tmp_path / "manifests") as found:
         yield found
-        for child in client.get_children("/"):  # it may be this client's alone
-            client.delete(f"/{child}", recursive=True)
-
-
-def put_topic(bare: Bare, name: str, lists: list[list[int]], **more: object) -> None:
-    partitions = {str(p): ids for p, ids in enumerate(lists)}
-    bare.put(f"/config/topics/{name}", {"version": 1, "config": {}})
-    bare.put(f"/brokers/topics/{name}", {"version": 1, "partitions": partitions, **more})
-    for p, ids in enumerate(lists):
-        state = {"version": 1, "leader": ids[0], "leader_epoch": 0, "controller_epoch": 1}
-        bare.put(f"/brokers/topics/{name}/partitions/{p}/state", state | {"isr": ids})
 
 
 def with_plan(bare: Bare, edit: Callable[[dict], object] = lambda plan: None) -> Path:
@@ -377,58 +297,3 @@ def test_an_operator_that_may_only_plan_writes_nothing_at_all(bare):
     bare.settle()
     assert interrupted(bare, "the mode is PlanOnly: nothing is written", "run") == 130
     assert bare.written() == ()
-
-
-# What a request must never hold
-
-BAD_MOVES = {
-    "unknown-topic": ([("ghost", 0, [(1, 2), (1, 3)])], "ghost-0 does not exist"),
-    "unknown-partition": ([("t", 7, [(1, 2), (1, 3)])], "t-7 does not exist"),
-    "dead-broker": ([("t", 0, [(1, 2), (1, 99)])], r"t-0 would gain \[99\], not live"),
-    "no-replicas": ([("t", 0, [(1, 2), ()])], r"the list \[\] of t-0 is empty"),
-    "a-broker-twice": ([("t", 0, [(1, 2), (3, 3)])], "of t-0 names a broker twice"),
-    "no-broker-id": ([("t", 0, [(1, 2), (-1, 2)])], "t-0"),
-    "a-text-for-an-id": ([("t", 0, [(1, 2), ("1", 2)])], "t-0"),
-    "a-partition-twice": (
-        [("t", 0, [(1, 2), (1, 3)]), ("t", 0, [(1, 2), (3, 2)])],
-        "a request names t-0 twice",
-    ),
-    "nothing": ([], "a request names no partition"),
-}
-
-
-@pytest.mark.parametrize(
-    ("bad", "said"), [pytest.param(*row, id=id_) for id_, row in BAD_MOVES.items()]
-)
-def test_a_request_that_could_hurt_a_controller_is_not_written(bare, bad, said):
-    with (
-        Session.open(bare.connect) as session,
-        journal.held(session, "apply", 0, patience_s=1) as j,
-    ):
-        cluster = observe.cluster(session, "c").cluster
-        run = j.begin(Run("sha256:0", "sha256:0", Phase.MOVING, "", 0, 0), ())
-        after = replace(run, step=tuple((index, 1) for index in range(len(bad))))
-        plan = Plan("c", "sha256:0", "sha256:0", moves=moves_of(bad))
-        bare.settle()
-        with pytest.raises(Refused, match=said):
-            apply.request(j, run, after, plan, cluster)
-        assert bare.written() == ()
-        j.end(run)
-
-
-@pytest.mark.parametrize(
-    "bad", [pytest.param(moves, id=id_) for id_, (moves, _) in BAD_MOVES.items() if moves]
-)
-def test_a_plan_with_such_a_move_is_refused_before_anything_is_written(bare, bad):
-    moves = moves_of(bad)
-    wanted = desired("t")
-    fingerprint = documents.fingerprint(wanted, "the-bare-one", frozenset())
-    plan = Plan("c", documents.plan_hash(moves, ()), fingerprint, moves=moves)
-    bare.settle()
-    with pytest.raises(Refused):
-        drive(Access(lambda: Session.open(bare.connect)), wanted, plan, ignore)
-    assert {change.path for change in bare.written()} <= JOURNAL
-
-
-def moves_of(bad: list[tuple[str, int, list[tuple]]]) -> tuple[Move, ...]:
-    return tuple(Move(topic, None, p, tuple(path), 1, "bad") for topic, p, path in bad)

@@ -9,6 +9,7 @@ request, (12) the brokers tell it all.
 import threading
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -17,7 +18,7 @@ from kafka import KafkaAdminClient
 
 from conditions import until
 from poolkeeper.loops import drive
-from poolkeeper.model.outcomes import Outcome, State
+from poolkeeper.model.outcomes import State
 from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
 from poolkeeper.sandbox import Sandbox, traffic, txnlog
 from real.support import (
@@ -29,6 +30,7 @@ from real.support import (
     create,
     desired,
     history,
+    ignore,
     last_zxid,
     move,
     of_path,
@@ -64,14 +66,8 @@ def traced(kafka, request) -> Traced:
     wanted = desired(TOPIC, execution=slow, brokers=(1, 2, 3, 4))
     moves = [move(sandbox, TOPIC, 0, (1, 2), (3, 4)), move(sandbox, TOPIC, 1, (2, 1), (2, 3))]
     plan = plan_of(wanted, sandbox, moves=moves)
-    metadata: list[dict[str, object]] = []
-
-    def watch(outcome: Outcome) -> None:
-        if outcome.progress is not None and outcome.progress.moves_in_flight:
-            metadata.append(told(sandbox, 0))
-
-    with Folders(sandbox) as folders:
-        assert drive(asking_brokers(sandbox), wanted, plan, watch).state is State.CONVERGED
+    with Folders(sandbox) as folders, metadata_all_along(sandbox) as metadata:
+        assert drive(asking_brokers(sandbox), wanted, plan, ignore).state is State.CONVERGED
         until(lambda: folders.gone(1, 0) and folders.gone(2, 0), "old replicas leave the disks")
     whole = history(sandbox)
     before = tuple(change for change in whole if change.zxid <= zxid)
@@ -164,7 +160,8 @@ def test_old_replicas_are_deleted_from_disk_after_they_left(traced):
 def test_brokers_tell_the_union_meanwhile_and_the_target_at_the_end(traced):
     assert (1, {1, 2, 3, 4}) in [(now["leader"], now["replicas"]) for now in traced.metadata]
     ended = {"leader": 3, "replicas": {3, 4}, "isr": {3, 4}}
-    until(lambda: told(traced.sandbox, 0) == ended, "the brokers tell the target")
+    with closing(KafkaAdminClient(bootstrap_servers=traced.sandbox.bootstrap.split(","))) as admin:
+        until(lambda: told(admin, 0) == ended, "the brokers tell the target")
 
 
 def test_throttles_are_on_before_the_request_and_off_before_the_run_ends(traced):
@@ -192,11 +189,29 @@ def test_throttles_are_on_before_the_request_and_off_before_the_run_ends(traced)
     assert max(c.zxid for c in configs) < ended.zxid
 
 
-def told(sandbox: Sandbox, partition: int) -> dict[str, object]:
+@contextmanager
+def metadata_all_along(sandbox: Sandbox) -> Iterator[list[dict[str, object]]]:
+    """Ask the brokers again and again; the answers are of use when the block has ended."""
+    found: list[dict[str, object]] = []
+    ended = threading.Event()
+
+    def ask() -> None:
+        while not ended.wait(0.05):
+            found.append(told(admin, 0))
+
+    thread = threading.Thread(target=ask, daemon=True)
+    with closing(KafkaAdminClient(bootstrap_servers=sandbox.bootstrap.split(","))) as admin:
+        thread.start()
+        try:
+            yield found
+        finally:
+            ended.set()
+            thread.join()
+
+
+def told(admin: KafkaAdminClient, partition: int) -> dict[str, object]:
     """What the brokers' metadata say."""
-    admin = KafkaAdminClient(bootstrap_servers=sandbox.bootstrap.split(","))
     (topic,) = admin.describe_topics([TOPIC])
-    admin.close()
     found = next(p for p in topic["partitions"] if p["partition_index"] == partition)
     return {
         "leader": found["leader_id"],

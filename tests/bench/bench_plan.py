@@ -1,4 +1,4 @@
-"""What plans cost and how close they come to their bounds: `python -m bench.bench_plan [SIZE …]`.
+"""What plans cost and how close they come to their bounds; sizes may be given as arguments.
 
 One row per case: replicas added, their lower bound, bytes, leaders changed, what is left uneven,
 CPU seconds of `make_plan` (reading input not included), peak memory of the process.
@@ -8,7 +8,8 @@ import resource
 import sys
 import time
 
-from bench import clusters
+import clusters
+
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster

@@ -130,8 +130,8 @@ def _witness(layout: Layout, surely: Ints, possibly: Ints, over: Ints, under: In
 
 
 def _largest(counts: Ints) -> list[int]:
-    rows = np.flatnonzero(counts > 0)
-    return rows[np.lexsort((rows, -counts[rows]))][:_WITNESSES].tolist()
+    rows = np.flatnonzero(counts > 0).tolist()
+    return sorted(rows, key=lambda row: (-int(counts[row]), row))[:_WITNESSES]
 
 
 def _id(unit: Unit, row: int) -> int:

@@ -76,9 +76,9 @@ def _racks(layout: Layout) -> list[PlanProblem]:
     racks = [unit.brokers.rack_names[r] for r in np.unique(unit.brokers.rack[unit.eligible])]
     if len(racks) < 2:
         return []
-    counts: Counter[int] = Counter()
-    for topic in np.unique(unit.topic):
-        counts[int(unit.rf[unit.topic == topic].max())] += 1
+    factors = np.zeros(len(unit.topics), dtype=np.int64)
+    np.maximum.at(factors, unit.topic, unit.rf)
+    counts = Counter(factors.tolist())
     named = ", ".join(name or "(none)" for name in racks)
     return [
         _problem(

@@ -185,11 +185,13 @@ def _solved(
     begin = base
     wall = np.where(unit.leads, outside, outside * 1_000)
     ends = (low, np.minimum(floor, high), np.minimum(ceiling, high), high, unlimited)
-    for end, cost in zip(ends, (-outside, -1, 0, 1, wall), strict=True):
+    costs = (*(np.full(len(base), cost) for cost in (-outside, -1, 0, 1)), wall)
+    for end, cost in zip(ends, costs, strict=True):
         bound = np.maximum(end, begin)
         wide = np.flatnonzero(bound > begin)
-        price = cost[wide] if isinstance(cost, np.ndarray) else cost
-        network.add_arcs(broker[wide], np.repeat(sink, len(wide)), (bound - begin)[wide], price)
+        network.add_arcs(
+            broker[wide], np.repeat(sink, len(wide)), (bound - begin)[wide], cost[wide]
+        )
         begin = bound
     supply = np.zeros(network.nodes, dtype=np.int64)
     supply[broker] = leading

@@ -35,7 +35,7 @@ from poolkeeper.planning.pool_layouts import (
     Situation,
     lay_out_all,
     partitions_found,
-    with_change,
+    with_changes,
 )
 from poolkeeper.planning.quotas import Tally, standing_problems
 from poolkeeper.planning.scopes import Home, Role, scope
@@ -65,8 +65,7 @@ def make_plan(
         for name, topic in sorted(cluster.topics.items())
     }
     pinned, unpinned = pinned_changes(reach, cluster, usable)
-    for change in pinned:
-        lists[change.topic] = with_change(lists[change.topic], change)
+    lists |= with_changes(lists, pinned)
     ground = topicsteps.Ground(usable, _loads(lists), Tally.of(desired, reach, cluster, usable))
     created, refused = topicsteps.creations(reach, ground)
     added, not_added = topicsteps.additions(reach, cluster, ground)

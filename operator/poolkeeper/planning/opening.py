@@ -93,8 +93,8 @@ def _uneven(unit: Unit, rows: Ints, even: Spread) -> Bools:
         brokers = unit.lists[rows, slot]
         there = np.flatnonzero(brokers >= 0)
         np.add.at(counts, (there, unit.brokers.rack[brokers[there]]), 1)
-    bad: Bools = ((counts > np.array(even.high)) | (counts < np.array(even.low))).any(axis=1)
-    return bad
+    outside = (counts > np.array(even.high)) | (counts < np.array(even.low))
+    return np.asarray(outside.any(axis=1), dtype=bool)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,8 @@ def path(
     """The lists from `source` to `target`, both included."""
     if source == target:
         return (source,)
+    if len(target) == len(source) and not one_at_a_time:
+        return (source, target)
     base = _base(source, target, badness)
     lists = [source]
     if one_at_a_time:

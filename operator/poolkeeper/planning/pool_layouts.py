@@ -8,7 +8,7 @@ New partitions take part in the balance of their pool. Two of them do not fit:
   topics that stay where they are, once more, and these topics are held in place.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,9 +91,9 @@ def _in_turn(
     for pool in sorted(situation.desired.pools, key=lambda pool: pool.name):
         if pool.name not in situation.usable:
             continue
-        leaving = _of_pool(situation, pool, lists, held, guests, Role.EVACUATED)
-        if len(leaving.unit):
-            layouts.append(leaving)
+        if any(home.role is Role.EVACUATED for home in situation.homes.values()):
+            leaving = _of_pool(situation, pool, lists, held, guests, Role.EVACUATED)
+            layouts += [leaving] if len(leaving.unit) else []
             changes += _apply(lists, changes_of(leaving))
         layout = _of_pool(situation, pool, lists, held, guests)
         if layout.excess and _new_in(situation, pool, lists):
@@ -105,8 +105,7 @@ def _in_turn(
 
 
 def _apply(lists: dict[str, tuple[Replicas, ...]], changes: list[Change]) -> list[Change]:
-    for change in changes:
-        lists[change.topic] = with_change(lists[change.topic], change)
+    lists.update(with_changes(lists, changes))
     return changes
 
 
@@ -178,6 +177,11 @@ def partitions_found(cluster: Cluster, topic: str) -> int:
     return len(cluster.topics[topic].partitions) if topic in cluster.topics else 0
 
 
-def with_change(lists: tuple[Replicas, ...], change: Change) -> tuple[Replicas, ...]:
-    """A topic's lists with one of them changed."""
-    return (*lists[: change.partition], change.target, *lists[change.partition + 1 :])
+def with_changes(lists: Lists, changes: Iterable[Change]) -> dict[str, tuple[Replicas, ...]]:
+    """The lists of the topics that change, changed."""
+    changed: dict[str, list[Replicas]] = {}
+    for change in changes:
+        if change.topic not in changed:
+            changed[change.topic] = list(lists[change.topic])
+        changed[change.topic][change.partition] = change.target
+    return {name: tuple(replicas) for name, replicas in changed.items()}

@@ -141,10 +141,12 @@ def standing_problems(tally: Tally, held: Mapping[int, int]) -> tuple[PlanProble
     if tally.in_cluster > limits.partitions:
         message = f"the cluster has {tally.in_cluster} partitions, the limit is {limits.partitions}"
         problems.append(PlanProblem("", "quotas", message))
-    for broker, count in sorted(held.items()):
-        if count > limits.replicas_per_broker:
-            message = (
-                f"broker {broker} holds {count} replicas, the limit is {limits.replicas_per_broker}"
-            )
-            problems.append(PlanProblem("", "quotas", message))
+    over = {broker: count for broker, count in held.items() if count > limits.replicas_per_broker}
+    if over:
+        most = min(over, key=lambda broker: (-over[broker], broker))
+        message = (
+            f"{len(over)} brokers hold more replicas than the limit of {limits.replicas_per_broker}"
+            f" (broker {most} most, {over[most]})"
+        )
+        problems.append(PlanProblem("", "quotas", message))
     return tuple(problems)

@@ -204,8 +204,8 @@ def _rows(
     slots = int(max(held_of.max(initial=1), rf.max(initial=1)))
     table = np.full((len(rows), slots), NONE, dtype=np.int64)
     table[np.arange(slots) < held_of[:, None]] = flat
-    placed, fresh = placed_of.astype(bool), fresh_of.astype(bool)
-    return _Rows(topic_of, number_of, table, rf, size, leader_of, placed, fresh)
+    flags = placed_of.astype(bool), fresh_of.astype(bool)
+    return _Rows(topic_of, number_of, table, rf, size, leader_of, *flags)
 
 
 def _leader(index: Mapping[int, int], leader: int | None) -> int:

@@ -3,7 +3,7 @@
 import random
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from poolkeeper.model.records import Records
@@ -13,10 +13,11 @@ from poolkeeper.planning.audit import check_plan
 from poolkeeper.planning.making import make_plan
 from unit.planning.instances import after, instances
 
+WAITING = ("stays at", "gets no new partitions")
 Instance = tuple[Desired, Cluster, frozenset[int]]
 
 
-@settings(max_examples=150)
+@settings(max_examples=120)
 @given(instances())
 def test_every_plan_passes_the_independent_audit(instance: Instance) -> None:
     desired, cluster, gone = instance
@@ -24,11 +25,13 @@ def test_every_plan_passes_the_independent_audit(instance: Instance) -> None:
     assert check_plan(plan, desired, cluster, Records(), gone) == ()
 
 
-@settings(max_examples=150)
+@settings(max_examples=120)
 @given(instances())
 def test_a_plan_for_the_outcome_of_a_plan_has_no_moves(instance: Instance) -> None:
     desired, cluster, gone = instance
     first = make_plan(desired, cluster, gone=gone)
+    # What had to wait for this plan is new work for the next one.
+    assume(not any(problem.message.startswith(WAITING) for problem in first.problems))
     reached = after(first, cluster)
     assert make_plan(desired, reached, gone=gone).moves == ()
 
@@ -52,7 +55,7 @@ def test_the_order_of_the_input_does_not_matter(instance: Instance, dice: random
     assert make_plan(other, mixed, gone=gone) == make_plan(desired, cluster, gone=gone)
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(instances())
 def test_a_plan_never_moves_less_than_its_lower_bound(instance: Instance) -> None:
     desired, cluster, gone = instance

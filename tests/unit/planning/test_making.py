@@ -1,0 +1,432 @@
+"""Plans for clusters that a person can check by hand."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from poolkeeper.algorithms.assignments import assign_replicas
+from poolkeeper.model.plans import (
+    AddPartitions,
+    CreateTopic,
+    DeleteTopic,
+    ElectLeaders,
+    Plan,
+    SetConfig,
+)
+from poolkeeper.model.records import Records, TopicRecord
+from poolkeeper.model.specs import (
+    Capacity,
+    DeletionPolicy,
+    Desired,
+    Execution,
+    Goal,
+    GoalKind,
+    Headroom,
+    KafkaClusterSpec,
+    Quotas,
+    ReplicasAtATime,
+    ResourcePoolSpec,
+    Strategy,
+    TopicDefaults,
+    TopicSpec,
+    UnmanagedTopics,
+    ZooKeeperSpec,
+)
+from poolkeeper.model.topology import Broker, Cluster, Partition, Requested, Topic
+from poolkeeper.planning.audit import check_plan
+from poolkeeper.planning.making import make_plan
+from unit.planning.instances import after
+
+MIB = 1024**2
+NOTHING_RECORDED = Records()
+COUNT_1 = (Goal(GoalKind.REPLICAS, count=1), Goal(GoalKind.LEADERS, count=1))
+
+
+def topic(name: str, *lists: tuple[int, ...], config: dict[str, str] | None = None) -> Topic:
+    partitions = (
+        Partition(n, r, leader=r[0], isr=r, size_bytes=10 * MIB) for n, r in enumerate(lists)
+    )
+    return Topic(name, tuple(partitions), config=config or {})
+
+
+def cluster(racks: dict[int, str | None], *topics: Topic) -> Cluster:
+    brokers = {broker: Broker(broker, rack=rack) for broker, rack in racks.items()}
+    return Cluster("main", brokers, {t.name: t for t in topics}, id="c1")
+
+
+def flat(*ids: int) -> dict[int, str | None]:
+    return dict.fromkeys(ids)
+
+
+def pool(name: str, *ids: int, **fields: object) -> ResourcePoolSpec:
+    return replace(ResourcePoolSpec(name, "main", ids), **fields)
+
+
+def spec(name: str, pool_name: str, **fields: object) -> TopicSpec:
+    return replace(TopicSpec(name, "shop", name, pool_name), **fields)
+
+
+def desired(pools: list[ResourcePoolSpec], *specs: TopicSpec, **fields: object) -> Desired:
+    whole = replace(KafkaClusterSpec("main", ZooKeeperSpec("zk:2181")), **fields)
+    return Desired(whole, tuple(pools), specs)
+
+
+def lawful(
+    wanted: Desired,
+    seen: Cluster,
+    records: Records = NOTHING_RECORDED,
+    gone: frozenset[int] = frozenset(),
+    prune: bool = False,
+) -> Plan:
+    """The plan, after it was audited and found to be final."""
+    plan = make_plan(wanted, seen, records, gone, prune=prune)
+    assert check_plan(plan, wanted, seen, records, gone) == ()
+    assert make_plan(wanted, after(plan, seen), records, gone, prune=prune).moves == ()
+    return plan
+
+
+def paths(plan: Plan) -> dict[str, tuple[tuple[int, ...], ...]]:
+    return {f"{move.topic}-{move.partition}": move.path for move in plan.moves}
+
+
+def messages(plan: Plan) -> list[str]:
+    return [f"{problem.topic}: {problem.message}" for problem in plan.problems]
+
+
+@pytest.mark.parametrize("factor", [1, 2, 3])
+def test_nine_topics_on_nine_brokers_come_to_live_in_three_pools(factor: int) -> None:
+    nine = [(broker, None) for broker in range(1, 10)]
+    topics = []
+    for number in range(1, 10):
+        lists = assign_replicas(nine, 9, factor, start=number, shift=number)
+        topics.append(topic(f"t{number}", *lists.values()))
+    seen = cluster(flat(*range(1, 10)), *topics)
+    pools = [pool(f"pool{k}", 3 * k - 2, 3 * k - 1, 3 * k) for k in (1, 2, 3)]
+    specs = [spec(f"t{n}", f"pool{(n + 2) // 3}") for n in range(1, 10)]
+    wanted = desired(pools, *specs)
+    plan = lawful(wanted, seen)
+    reached = after(plan, seen)
+    for n in range(1, 10):
+        first = 3 * ((n + 2) // 3) - 2
+        held = {b for p in reached.topics[f"t{n}"].partitions for b in p.replicas}
+        assert held == {first, first + 1, first + 2}
+    everything = [p for t in reached.topics.values() for p in t.partitions]
+    assert set(Counter(b for p in everything for b in p.replicas).values()) == {9 * factor}
+    assert set(Counter(p.replicas[0] for p in everything).values()) == {9}
+    assert [proof.gap_percent for proof in plan.certificates] == [0.0, 0.0, 0.0]
+    assert {move.reason for move in plan.moves if move.bytes} == {
+        "moves into pool pool1",
+        "moves into pool pool2",
+        "moves into pool pool3",
+    }
+
+
+RACKS: dict[int, str | None] = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "seen", "gone", "expected"),
+    [
+        pytest.param(
+            desired([pool("p", 1, 2, 3, 4, drain=frozenset({3}))], spec("t", "p")),
+            cluster(flat(1, 2, 3, 4), topic("t", (1, 2), (2, 3), (3, 1))),
+            frozenset(),
+            {"t-1": ((2, 3), (2, 4)), "t-2": ((3, 1), (4, 1))},
+            id="a drained broker gives to the empty one, at the same place in the list",
+        ),
+        pytest.param(
+            desired([pool("p", 1, 2, 3, 4)], spec("t", "p")),
+            cluster(flat(1, 2, 4), topic("t", (1, 2), (2, 3), (3, 1))),
+            frozenset({3}),
+            {"t-1": ((2, 3), (2, 4)), "t-2": ((3, 1), (4, 1))},
+            id="a gone broker is healed",
+        ),
+        pytest.param(
+            desired([pool("p", 1, 2, 3, 4)], spec("t", "p")),
+            cluster(flat(1, 2, 4), topic("t", (1, 2), (2, 3), (3, 4))),
+            frozenset(),
+            {},
+            id="a dead broker that is not gone keeps its replicas",
+        ),
+        pytest.param(
+            desired([pool("p", 1, 2, 3)], spec("t", "p", replication_factor=3)),
+            cluster(flat(1, 2, 3), topic("t", (2,))),
+            frozenset(),
+            {"t-0": ((2,), (2, 1), (2, 1, 3))},
+            id="a replication factor grows by one replica a step",
+        ),
+        pytest.param(
+            desired([pool("p", 1, 2, 3)], spec("t", "p", replication_factor=1)),
+            cluster(flat(1, 2, 3), topic("t", (2, 1, 3), (1, 2, 3), (3, 1, 2))),
+            frozenset(),
+            {
+                "t-0": ((2, 1, 3), (2,)),
+                "t-1": ((1, 2, 3), (1,)),
+                "t-2": ((3, 1, 2), (3,)),
+            },
+            id="a lower replication factor keeps the leaders",
+        ),
+        pytest.param(
+            desired([pool("p", 1, 2, 3, 4, goals=())], spec("t", "p")),
+            cluster({1: "a", 2: "b", 3: "c", 4: "a"}, topic("t", (1, 4, 2))),
+            frozenset(),
+            {"t-0": ((1, 4, 2), (1, 3, 2))},
+            id="two replicas in one rack are spread",
+        ),
+        pytest.param(
+            desired([pool("p", 1, 2, demote=frozenset({1}))], spec("t", "p")),
+            cluster(flat(1, 2), topic("t", (1, 2))),
+            frozenset(),
+            {"t-0": ((1, 2), (2, 1))},
+            id="a demoted broker leads nothing",
+        ),
+        pytest.param(
+            desired([pool("p", 1, 2, goals=COUNT_1)], spec("t", "p")),
+            cluster(flat(1, 2), topic("t", (1, 2), (1, 2), (1, 2), (1, 2))),
+            frozenset(),
+            {"t-0": ((1, 2), (2, 1)), "t-1": ((1, 2), (2, 1))},
+            id="leaders are evened out by reordering",
+        ),
+        pytest.param(
+            desired([pool("p", 1, 2, 3)], spec("t", "p", paused=True)),
+            cluster(flat(1, 2, 3, 4), topic("t", (4,), (4,))),
+            frozenset(),
+            {},
+            id="a paused topic stays where it is",
+        ),
+        pytest.param(
+            desired(
+                [pool("p", 1, 2, 3)],
+                spec("t", "p", strategy=Strategy.MANUAL, assignment=((3, 1), (1, 2))),
+            ),
+            cluster(flat(1, 2, 3), topic("t", (1, 2), (1, 2))),
+            frozenset(),
+            {"t-0": ((1, 2), (3, 1))},
+            id="a pinned topic is brought to its assignment",
+        ),
+        pytest.param(
+            desired(
+                [pool("p", 1, 2, 3, drain=frozenset({1})), pool("q", 4, 5)],
+                unmanaged_topics=UnmanagedTopics.EVACUATE_ONLY,
+            ),
+            cluster(flat(1, 2, 3, 4, 5), topic("t", (1, 4), (2, 4), (2, 4))),
+            frozenset(),
+            {"t-0": ((1, 4), (3, 4))},
+            id="an unmanaged topic leaves a drained broker within its pool",
+        ),
+        pytest.param(
+            desired([pool("p", 1, 2)]),
+            cluster(flat(1, 2, 3), topic("t", (3,))),
+            frozenset(),
+            {},
+            id="an unmanaged topic is ignored by default",
+        ),
+        pytest.param(
+            desired([pool("p", 1, 2, claims=("legacy\\..*",))]),
+            cluster(flat(1, 2, 3), topic("legacy.a", (3,)), topic("other", (3,))),
+            frozenset(),
+            {"legacy.a-0": ((3,), (1,))},
+            id="a claimed topic moves into the pool",
+        ),
+        pytest.param(
+            desired(
+                [pool("p", 3, 4)],
+                spec("t", "p"),
+                execution=Execution(replicas_at_a_time=ReplicasAtATime.ONE),
+            ),
+            cluster(flat(1, 2, 3, 4), topic("t", (1, 2))),
+            frozenset(),
+            {"t-0": ((1, 2), (1, 3), (3, 4))},
+            id="one replica at a time, the leader last",
+        ),
+    ],
+)
+def test_moves(
+    wanted: Desired, seen: Cluster, gone: frozenset[int], expected: dict[str, object]
+) -> None:
+    assert paths(lawful(wanted, seen, gone=gone)) == expected
+
+
+@pytest.mark.parametrize(
+    ("wanted", "seen", "said"),
+    [
+        pytest.param(
+            desired([pool("p", 1, 2, 3, drain=frozenset({1}))], spec("t", "p")),
+            cluster(flat(1, 2, 3), topic("t", (1, 2, 3))),
+            "t: 1 replica cannot leave broker 1: 3 replicas need 3 brokers; usable: 2, 3",
+            id="a drain that leaves too few brokers",
+        ),
+        pytest.param(
+            desired([pool("p", 1, 2)], spec("t", "p", partitions=3, replication_factor=3)),
+            cluster(flat(1, 2)),
+            "t: not created: 3 replicas need 3 brokers; usable in pool p: 1, 2",
+            id="a new topic with more replicas than brokers",
+        ),
+        pytest.param(
+            desired([pool("p", 1, 2)], spec("t", "p", partitions=1)),
+            cluster(flat(1, 2), topic("t", (1,), (2,))),
+            "t: stays at 2 partitions instead of 1: partitions never shrink",
+            id="fewer partitions",
+        ),
+        pytest.param(
+            desired([pool("p", 1, 2)], spec("t", "p", partitions=3, keyed=True)),
+            cluster(flat(1, 2), topic("t", (1,), (2,))),
+            "t: stays at 2 partitions instead of 3: its keys would go to other partitions;"
+            " acceptKeyRemapTo: 3 allows it",
+            id="more partitions of a keyed topic",
+        ),
+        pytest.param(
+            desired([pool("p", 1, 2, quotas=Quotas(topics=1))], spec("t", "p"), spec("u", "p")),
+            cluster(flat(1, 2), topic("t", (1,))),
+            "u: not created: neither the Topic nor pool p says how many partitions",
+            id="nobody says how many partitions",
+        ),
+        pytest.param(
+            desired(
+                [pool("p", 1, 2, quotas=Quotas(topics=1), defaults=TopicDefaults(1, 1))],
+                spec("t", "p"),
+                spec("u", "p"),
+            ),
+            cluster(flat(1, 2), topic("t", (1,))),
+            "u: not created: pool p has 1 of 1 topics and would get 1 more",
+            id="a quota of topics",
+        ),
+        pytest.param(
+            desired(
+                [
+                    pool(
+                        "p",
+                        1,
+                        2,
+                        capacity=Capacity(replicas=4),
+                        headroom=Headroom(failures=1),
+                        defaults=TopicDefaults(3, 1),
+                    )
+                ],
+                spec("t", "p"),
+                spec("u", "p"),
+            ),
+            cluster(flat(1, 2), topic("t", (1,), (2,))),
+            "u: not created: pool p would hold 5 replicas, 4 fit with the largest broker lost",
+            id="headroom",
+        ),
+        pytest.param(
+            desired([pool("p", 1, 2), pool("q", 2, 3)], spec("t", "p")),
+            cluster(flat(1, 2, 3), topic("t", (3,))),
+            ": nothing moves: broker 2 is also in q",
+            id="a broker in two pools",
+        ),
+        pytest.param(
+            desired([pool("p", 1, 2)], spec("a.b", "p", partitions=1, replication_factor=1)),
+            cluster(flat(1, 2), topic("a_b", (1,))),
+            "a.b: not created: Kafka's metrics cannot tell it from a_b",
+            id="names that collide",
+        ),
+        pytest.param(
+            desired(
+                [pool("p", 1, 2, drain=frozenset({1}))],
+                spec("t", "p", strategy=Strategy.MANUAL, assignment=((1,),)),
+            ),
+            cluster(flat(1, 2), topic("t", (1,))),
+            "t: stays as it is: it is pinned, and broker 1 is drained",
+            id="a pinned topic on a drained broker",
+        ),
+        pytest.param(
+            desired([pool("p", 1, 2)], spec("t", "p")),
+            replace(
+                cluster(flat(1, 2, 3), topic("t", (3,))),
+                reassignment=(Requested("t", 0, (1,)),),
+            ),
+            "t: left out: a reassignment request names it",
+            id="a topic that somebody else moves",
+        ),
+        pytest.param(
+            desired([pool("p", *RACKS)], spec("t", "p")),
+            cluster(RACKS, topic("t", (1, 2, 3, 4))),
+            ": 1 topic of replication factor 4 would need 4 racks; a, b, c have usable brokers,"
+            " so some hold two replicas of a partition",
+            id="more replicas than racks",
+        ),
+    ],
+)
+def test_what_cannot_be_done_is_said(wanted: Desired, seen: Cluster, said: str) -> None:
+    assert said in messages(lawful(wanted, seen))
+
+
+def test_new_topics_are_created_in_their_pool_and_evenly() -> None:
+    wanted = desired(
+        [pool("p", *RACKS)], spec("t", "p", partitions=6, replication_factor=3, config={"a": "b"})
+    )
+    plan = lawful(wanted, cluster(RACKS))
+    (step,) = plan.steps
+    assert isinstance(step, CreateTopic)
+    assert (step.pool, step.config, plan.moves) == ("p", {"a": "b"}, ())
+    assert set(Counter(b for r in step.replicas for b in r).values()) == {3}
+    assert set(Counter(r[0] for r in step.replicas).values()) == {1}
+    assert all(len({RACKS[b] for b in r}) == 3 for r in step.replicas)
+
+
+def test_kafkas_own_algorithm_is_the_same_every_time() -> None:
+    wanted = desired(
+        [pool("p", 1, 2, 3, goals=())],
+        spec("t", "p", partitions=3, replication_factor=2, strategy=Strategy.KAFKA),
+    )
+    (step,) = lawful(wanted, cluster(flat(1, 2, 3))).steps
+    assert isinstance(step, CreateTopic)
+    assert step.replicas == ((3, 1), (1, 2), (2, 3))
+
+
+def test_added_partitions_leave_the_others_as_they_are() -> None:
+    wanted = desired([pool("p", 1, 2, 3)], spec("t", "p", partitions=3))
+    plan = lawful(wanted, cluster(flat(1, 2, 3), topic("t", (1,), (2,))))
+    assert plan.steps == (AddPartitions("t", 2, ((3,),), "partitions 2 → 3"),)
+    assert plan.moves == ()
+
+
+def test_configs_are_enforced_and_keys_that_are_no_longer_declared_are_unset() -> None:
+    wanted = desired([pool("p", 1)], spec("t", "p", config={"retention.ms": "1000"}))
+    live = {"retention.ms": "5000", "segment.ms": "7", "flush.ms": "1"}
+    records = Records(topics={"t": TopicRecord("shop/t", ("segment.ms", "retention.ms"))})
+    plan = lawful(wanted, cluster(flat(1), topic("t", (1,), config=live)), records)
+    (step,) = plan.steps
+    assert isinstance(step, SetConfig)
+    assert (step.set, step.unset) == ({"retention.ms": "1000"}, ("segment.ms",))
+    assert step.destructive == ("retention.ms from 5000 to 1000: older records are deleted",)
+
+
+@pytest.mark.parametrize(("prune", "count"), [(True, 1), (False, 0)])
+def test_topics_are_deleted_only_if_asked_for_and_recorded(prune: bool, count: int) -> None:
+    wanted = desired([pool("p", 1)])
+    records = Records(
+        topics={
+            "t": TopicRecord("shop/t", deletion_policy=DeletionPolicy.DELETE),
+            "u": TopicRecord("shop/u"),
+        }
+    )
+    seen = cluster(flat(1), topic("t", (1,)), topic("u", (1,)))
+    steps = lawful(wanted, seen, records, prune=prune).steps
+    assert len(steps) == count
+    assert all(isinstance(step, DeleteTopic) and step.topic == "t" for step in steps)
+
+
+def test_preferred_replicas_that_could_lead_are_elected() -> None:
+    led = Partition(0, (1, 2), leader=2, isr=(1, 2))
+    behind = Partition(1, (1, 2), leader=2, isr=(2,))
+    seen = cluster(flat(1, 2), Topic("t", (led, behind), config={}))
+    plan = lawful(desired([pool("p", 1, 2, goals=())], spec("t", "p")), seen)
+    assert [step.partitions for step in plan.steps if isinstance(step, ElectLeaders)] == [
+        (("t", 0),)
+    ]
+
+
+def test_the_more_a_broker_weighs_the_more_it_holds() -> None:
+    lists = [(1 + n % 3,) for n in range(12)]
+    heavy = pool("p", 1, 2, 3, goals=COUNT_1, capacity_of={1: Capacity(weight=2.0)})
+    plan = lawful(desired([heavy], spec("t", "p")), cluster(flat(1, 2, 3), topic("t", *lists)))
+    reached = after(plan, cluster(flat(1, 2, 3), topic("t", *lists)))
+    assert Counter(p.replicas[0] for p in reached.topics["t"].partitions) == {1: 6, 2: 3, 3: 3}
+    assert {move.reason for move in plan.moves} == {
+        "broker 2 holds 4 replicas, its share is 3",
+        "broker 3 holds 4 replicas, its share is 3",
+    }

@@ -66,8 +66,9 @@ def none(_: Call) -> Fault | None:
 
 
 def at_writes(plan: Mapping[int, Fault]) -> Faults:
-    """Let the writes with these numbers fail."""
-    return lambda call: plan.get(call.number) if call.write else None
+    """Let the writes with these numbers fail, each once: a session after it is spared."""
+    left = dict(plan)
+    return lambda call: left.pop(call.number, None) if call.write else None
 
 
 @dataclass(slots=True)

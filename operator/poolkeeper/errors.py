@@ -8,6 +8,7 @@ PoolkeeperError
 ├── Stale           us, at once: a versioned write lost against somebody; observe again
 ├── Fenced          us, never again: another instance took the journal over; stop writing
 └── Unavailable     us, later: a system could not be reached (exit code 3)
+    └── Forbidden       … as it will be until a person changes credentials or ACLs
 """
 
 from collections.abc import Iterable
@@ -79,3 +80,7 @@ class Unavailable(PoolkeeperError):
     """A system could not be reached in time: absent, wrong address or wrong credentials."""
 
     exit_code = 3
+
+
+class Forbidden(Unavailable):
+    """A system answers, but not to this identity: trying again does not help."""

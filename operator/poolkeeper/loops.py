@@ -19,9 +19,9 @@ from threading import Event
 from poolkeeper import reconcile
 from poolkeeper.brokers.enrich import enriched
 from poolkeeper.brokers.protocol import Brokers
-from poolkeeper.errors import Fenced, HolderActive, PoolkeeperError, Stale, Unavailable
+from poolkeeper.errors import Fenced, Forbidden, HolderActive, PoolkeeperError, Stale, Unavailable
 from poolkeeper.execution import Enrich, Means
-from poolkeeper.model.outcomes import Outcome, Progress, State
+from poolkeeper.model.outcomes import Outcome, Phase, Progress, State
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired, Mode
 from poolkeeper.model.topology import Cluster
@@ -113,6 +113,8 @@ def drive(
         try:
             with _means(access, "apply", patience_s) as means:
                 return _drive(means, desired, authority, agreed, there)
+        except Forbidden:
+            raise
         except Unavailable as away:
             away_since = away_since or time.monotonic()
             if not passed or time.monotonic() - away_since > AWAY_S:
@@ -142,7 +144,13 @@ def _drive(
         if outcome.state in (State.CONVERGED, State.STOPPED):
             return outcome
         if outcome.state is State.WAITING:
-            means.journal.session.wait(WATCHED, POLL_S)
+            means.journal.session.wait(WATCHED, _pause_s(outcome))
+
+
+def _pause_s(outcome: Outcome) -> float:
+    """Return how long to wait for news: brokers take a throttle up within a tenth of a second."""
+    throttling = outcome.progress is not None and outcome.progress.phase is Phase.THROTTLING
+    return POLL_S / 5 if throttling else POLL_S
 
 
 @contextmanager

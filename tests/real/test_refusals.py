@@ -58,16 +58,18 @@ class Wrong:
 
 WRONG = {
     "partitions-shrink": Wrong(
-        "stays at 3 partitions instead of 2: partitions never shrink",
-        plan=0,
-        apply=0,
+        "spec.partitions: is 2 (expected at least 3: topic t has them, "
+        "and partitions never shrink)",
         topic=AS_IT_IS | {"partitions": 2},
     ),
     "keyed-partitions-grow": Wrong(
-        "stays at 3 partitions instead of 4: its keys would go to other partitions",
-        plan=0,
-        apply=0,
+        "spec.partitions: is 4 (expected 3, or acceptKeyRemapTo: 4: the topic is keyed, "
+        "its keys would go to other partitions)",
         topic=AS_IT_IS | {"partitions": 4, "keyed": True},
+    ),
+    "a-broker-that-nobody-has-seen": Wrong(
+        "spec.brokers: broker 42 is not live and holds nothing (expected one of ",
+        pool=POOL | {"brokers": {"ids": [*POOL["brokers"]["ids"], 42]}},
     ),
     "another-cluster-id": Wrong(
         "this is another cluster: its id is the-bare-one, spec.clusterId says the-right-one",

@@ -12,13 +12,13 @@ from poolkeeper import reconcile
 from poolkeeper.cli import addressing, options, plantext, printing, reaching, writing
 from poolkeeper.cli.addressing import Target
 from poolkeeper.cli.options import Address
-from poolkeeper.errors import Refused
+from poolkeeper.errors import InvalidInput, Refused
 from poolkeeper.model import snapshots
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Broker, Cluster
-from poolkeeper.planning import audit, documents, stages
+from poolkeeper.planning import audit, documents, impossible, stages
 from poolkeeper.planning.making import make_plan
 from poolkeeper.zk import journal
 from poolkeeper.zk.readings import Observation
@@ -95,7 +95,13 @@ def plan(
 
 
 def lawful(desired: Desired, seen: reconcile.Sight, *, prune: bool) -> Plan:
-    """Make the plan with its stages and have it audited; raises Refused where it breaks a law."""
+    """Make the plan with its stages and have it audited.
+
+    Raises InvalidInput for what the live cluster shows to be wrong, Refused for a broken law.
+    """
+    wrong = impossible.problems(desired, seen.cluster, seen.records, seen.gone)
+    if wrong:
+        raise InvalidInput(wrong)
     made = make_plan(desired, seen.cluster, seen.records, seen.gone, prune=prune)
     audit.enforce(made, desired, seen.cluster, seen.records, seen.gone)
     predicted, makespan = stages.predict(made, seen.cluster, desired, gone=seen.gone)

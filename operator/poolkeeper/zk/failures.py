@@ -14,7 +14,7 @@ from kazoo.exceptions import (
 )
 from kazoo.handlers.threading import KazooTimeoutError
 
-from poolkeeper.errors import Unavailable
+from poolkeeper.errors import Forbidden, Unavailable
 
 EXPIRED = "the ZooKeeper session expired"
 
@@ -23,9 +23,9 @@ def unavailable(failed: Exception, doing: str) -> Unavailable:
     """Say in one line what failed; `doing` is a clause such as "reading /controller"."""
     match failed:
         case NoAuthError():
-            return Unavailable(f"{doing} is not allowed for this ZooKeeper identity")
+            return Forbidden(f"{doing} is not allowed for this ZooKeeper identity")
         case AuthFailedError() | SessionClosedRequireSaslError():
-            return Unavailable(f"ZooKeeper rejected the credentials ({doing})")
+            return Forbidden(f"ZooKeeper rejected the credentials ({doing})")
         case SessionExpiredError() | ConnectionClosedError():
             return Unavailable(f"{EXPIRED} ({doing})")
         case ConnectionLoss():

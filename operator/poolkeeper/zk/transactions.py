@@ -25,7 +25,7 @@ from kazoo.exceptions import (
     RuntimeInconsistency,
 )
 
-from poolkeeper.errors import PoolkeeperError, Stale, Unavailable
+from poolkeeper.errors import Forbidden, PoolkeeperError, Stale
 from poolkeeper.zk import failures, znodes
 from poolkeeper.zk.operations import Check, Create, Delete, Operation, SetData
 
@@ -67,7 +67,7 @@ class Acls:
                     raise Stale(f"{path} does not exist (to create a node)", path) from missing
             # ZooKeeper masks hashes for those who may not administer a node.
             if any(entry.id.scheme == "digest" and entry.id.id.endswith(":x") for entry in acl):
-                raise Unavailable(f"the ACL of {path} is not shown to this ZooKeeper identity")
+                raise Forbidden(f"the ACL of {path} is not shown to this ZooKeeper identity")
             self._known[path] = acl
         return self._known[path]
 
@@ -127,5 +127,5 @@ def _cause(operation: Operation, answer: Exception) -> PoolkeeperError:
         if isinstance(answer, kind):
             return Stale(f"{doing}: it {how}", operation.path)
     if isinstance(answer, NoAuthError | InvalidACLError):
-        return Unavailable(f"{doing} is not allowed for this ZooKeeper identity")
+        return Forbidden(f"{doing} is not allowed for this ZooKeeper identity")
     return failures.unavailable(answer, doing)

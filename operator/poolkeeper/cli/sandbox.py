@@ -1,5 +1,6 @@
 """`poolkeeper sandbox`: a real Kafka cluster on this machine, for trying things out.
 
+With `--simulated` only its ZooKeeper is real: brokers are one process that writes what they would.
 `up` leaves the cluster running until `down`; with `--foreground` it lives as long as the command.
 """
 
@@ -36,6 +37,16 @@ def sandbox() -> None:
 @click.option(
     "--kafka", default=artifacts.LATEST, show_default=True, help=", ".join(artifacts.versions())
 )
+@click.option(
+    "--simulated", is_flag=True, help="Simulated brokers (of any release) on a real ZooKeeper."
+)
+@click.option(
+    "--speed",
+    type=click.FloatRange(0.01, 1000),
+    default=1.0,
+    show_default=True,
+    help="Times as fast as real brokers; with --simulated.",
+)
 @click.option("--racks", default="a,b,c", show_default=True, help="Racks in turn; '' for none.")
 @click.option(
     "--heap", type=click.IntRange(32), default=96, show_default=True, help="MiB a broker."
@@ -54,6 +65,8 @@ def sandbox() -> None:
 def up(
     brokers: int,
     kafka: str,
+    simulated: bool,
+    speed: float,
     racks: str,
     heap: int,
     zookeeper_heap: int,
@@ -63,6 +76,8 @@ def up(
     output: str,
 ) -> None:
     """Start ZooKeeper and brokers, and say where they are when they are ready."""
+    if speed != 1 and not simulated:
+        raise click.UsageError("--speed goes with --simulated: real brokers take their time")
     spec = sandboxes.SandboxSpec(
         brokers=sandboxes.spread(brokers, [rack for rack in racks.split(",") if rack]),
         kafka=kafka,
@@ -70,6 +85,8 @@ def up(
         broker_heap_mib=heap,
         name=name,
         root=root,
+        simulated=simulated,
+        speed=speed,
     )
     running = sandboxes.Sandbox.start(spec, tied=foreground)
     if not foreground:
@@ -106,8 +123,10 @@ def _describe(running: sandboxes.Sandbox) -> dict[str, object]:
         "connect": state.connect,
         "bootstrap": state.bootstrap,
         "brokers": [
-            {"id": broker.id, "rack": broker.rack, "port": broker.port} for broker in state.brokers
+            {"id": b.id, "rack": b.rack, **({"port": b.port} if b.port else {})}
+            for b in state.brokers
         ],
+        "simulated": state.simulated,
         "folder": str(running.folder),
         "manifest": _manifest(state.name, state.kafka, state.connect, state.bootstrap),
     }
@@ -131,10 +150,11 @@ def _manifest(name: str, kafka: str, connect: str, bootstrap: str) -> str:
 def _render(found: Mapping[str, object], output: str) -> str:
     if output == "json":
         return json.dumps(found)
+    brokers = "simulated; they listen nowhere" if found["simulated"] else found["bootstrap"]
     return (
         f"Kafka {found['kafka']} is up as {found['name']!r}.\n"
         f"ZooKeeper: {found['connect']}\n"
-        f"Brokers:   {found['bootstrap']}\n\n"
+        f"Brokers:   {brokers}\n\n"
         f"{found['manifest']}"
     )
 

@@ -16,6 +16,8 @@
         sandbox.add_broker(BrokerSpec(4, "a"))
         sandbox.kill_zookeeper(); sandbox.start_zookeeper()
 
+    SandboxSpec(brokers=spread(20), kafka="2.3.1", simulated=True, speed=10)  # of any release
+
 `spread(n)` gives brokers 1..n on racks a, b, c in turn; `SandboxSpec()` alone is a ZooKeeper
 without brokers; settings of all brokers or of one are pairs (key, value) in the two specs.
 A start takes about 4 s for 3 brokers (jars there), an end 0.1 s. Processes of a sandbox end with

@@ -1,5 +1,7 @@
 """A throw-away Kafka cluster: one ZooKeeper and brokers, each a JVM, alive as long as its owner.
 
+Simulated brokers are one Python process together (`simulated`), which lives and ends like a JVM.
+
 Order of a start: jars → orphans swept, record written, ports taken → ZooKeeper and all brokers at
 once (a broker waits for ZooKeeper by itself, while its classes load) → ready. A start that fails or
 is interrupted leaves nothing. An end is SIGKILL: nobody needs the data, and a graceful stop of all
@@ -12,6 +14,7 @@ of them (AppCDS) was measured and left out: 9 brokers 5.2 s, but 8 s for each ve
 import os
 import re
 import secrets
+import shutil
 import signal
 import time
 from dataclasses import replace
@@ -25,6 +28,7 @@ from poolkeeper.sandbox import artifacts, processes, readiness, settings, states
 from poolkeeper.sandbox.processes import Child, Identity, Nursery
 from poolkeeper.sandbox.settings import BrokerSpec, SandboxSpec
 
+RELEASE = re.compile(r"[0-9]+(\.[0-9]+)+")
 NAME = re.compile("[a-z0-9][a-z0-9-]{0,62}")
 READY_S = 30.0
 STOP_S = 30.0
@@ -38,15 +42,19 @@ class Sandbox:
     """
 
     def __init__(self, spec: SandboxSpec, *, tools: artifacts.Tools, tied: bool) -> None:
+        if spec.simulated and not RELEASE.fullmatch(spec.kafka):
+            raise errors.Refused(f"Kafka {spec.kafka!r} is no release (expected numbers and dots)")
         cache = artifacts.cache_folder()
         self.spec = spec
         self._root = spec.root or cache / "sandboxes"
         self._java = tools.java
         self._server_jars = artifacts.class_path(artifacts.LATEST, cache, tools)
-        self._jars = artifacts.class_path(spec.kafka, cache, tools)
+        release = artifacts.LATEST if spec.simulated else spec.kafka
+        self._jars = artifacts.class_path(release, cache, tools)
         self._specs = {broker.id: broker for broker in spec.brokers}
         self._children: dict[int, Child] = {}
         self._server: Child | None = None
+        self._simulated: Child | None = None
         racks = [(broker.id, broker.rack) for broker in spec.brokers]
         self.state = states.claim(self._root, _blank_state(spec), racks)
         self._nursery = Nursery(states.records(self._root, self.state.name), tied=tied)
@@ -68,8 +76,7 @@ class Sandbox:
         sandbox = cls(spec, tools=artifacts.find_tools(search_path), tied=tied)
         try:
             sandbox.start_zookeeper(wait=False)
-            for broker in spec.brokers:
-                sandbox._launch(broker)
+            sandbox._launch_all()
             sandbox.await_ready(ready_s)
         except BaseException:  # an interrupt as well: whatever has started must end
             sandbox.close()
@@ -88,7 +95,7 @@ class Sandbox:
 
     @property
     def bootstrap(self) -> str:
-        """The brokers' host:port list."""
+        """The brokers' host:port list; empty if they are simulated."""
         return self.state.bootstrap
 
     @property
@@ -141,7 +148,9 @@ class Sandbox:
         self.await_ready(ready_s)
 
     def add_broker(self, broker: BrokerSpec, ready_s: float = READY_S) -> None:
-        """Start one more broker, which the sandbox has not had yet."""
+        """Start one more broker, which the sandbox has not had yet; not beside simulated ones."""
+        if self.spec.simulated:
+            raise errors.Refused("the sandbox has simulated brokers: they all start at once")
         if broker.id in self._specs:
             raise errors.Refused(f"the sandbox has a broker {broker.id} already")
         with states.locked(self._root):
@@ -159,7 +168,10 @@ class Sandbox:
     def start_zookeeper(self, *, wait: bool = True, ready_s: float = READY_S) -> None:
         """Start ZooKeeper, again after `kill_zookeeper` with the same port and data."""
         home = self.folder / "zookeeper"
-        home.mkdir(exist_ok=True)
+        if not home.exists():
+            home.mkdir()
+            if self.spec.tree is not None:
+                shutil.copytree(self.spec.tree, home / "version-2")
         config = home / "zoo.cfg"
         port = self.state.zookeeper_port
         text = settings.zookeeper_config(home, port, self.spec.session_timeout_max_ms)
@@ -175,11 +187,12 @@ class Sandbox:
         """Wait until ZooKeeper serves, all running brokers are registered and one controls."""
         deadline = time.monotonic() + ready_s
         running = {n: child for n, child in self._children.items() if child.exit_code() is None}
-        ports = {known.id: known.port for known in self.state.brokers if known.id in running}
+        simulated = [] if self._simulated is None else [self._simulated]
+        ports = {b.id: b.port for b in self.state.brokers if simulated or b.id in running}
 
         def check() -> None:
             self._check_server()
-            readiness.check_children(running.values())
+            readiness.check_children([*running.values(), *simulated])
 
         with readiness.session(self.zookeeper, deadline, check) as client:
             if ports:
@@ -196,7 +209,8 @@ class Sandbox:
 
     def close(self, timeout_s: float = 10) -> None:
         """End all processes and remove all data; twice is fine. Raises Unavailable if it cannot."""
-        started = [child for child in (self._server, *self._children.values()) if child]
+        children = (self._simulated, self._server, *self._children.values())
+        started = [child for child in children if child]
         for child in started:
             child.signal(signal.SIGKILL)
         deadline = time.monotonic() + timeout_s
@@ -215,6 +229,25 @@ class Sandbox:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def end_simulated(self) -> None:
+        """Kill all simulated brokers at once; they stay registered until their sessions end."""
+        if self._simulated is not None:
+            self._simulated.signal(signal.SIGKILL)
+            self._simulated.wait(STOP_S)
+            self._simulated = None
+
+    def _launch_all(self) -> None:
+        if not self.spec.simulated:
+            for broker in self.spec.brokers:
+                self._launch(broker)
+        elif self.spec.brokers:
+            config = self.folder / "simulated.json"
+            text = settings.simulated_config(self.spec, self.zookeeper)
+            config.write_text(text, encoding="utf-8")
+            command = settings.simulated_command(config)
+            log = self.folder / "simulated.out"
+            self._simulated = self._nursery.start("simulated brokers", command, log)
 
     def _launch(self, broker: BrokerSpec) -> None:
         home = self.folder / f"broker-{broker.id}"
@@ -266,4 +299,5 @@ def _blank_state(spec: SandboxSpec) -> states.State:
         kafka=spec.kafka,
         chroot=spec.chroot,
         zookeeper_port=0,
+        simulated=spec.simulated,
     )

@@ -5,6 +5,8 @@ seconds, needs about 110 MB a broker and shows trouble early (short session time
 broker settings are accepted by every Kafka from 0.10.2 to 3.9.
 """
 
+import json
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import cycle
@@ -32,6 +34,10 @@ class SandboxSpec:
     `settings` go to every broker. No session outlives its client by more than
     `session_timeout_max_ms`. `root` is where sandboxes keep their data (default: the cache's
     `sandboxes/`); sandboxes clean up after killed ones under the same root only.
+
+    `simulated` brokers write to the real ZooKeeper what real ones would, `speed` times as fast, and
+    listen nowhere; `kafka` may be any release then. `tree` is a folder of ZooKeeper's data (a
+    `version-2`) on a copy of which the server starts.
     """
 
     brokers: tuple[BrokerSpec, ...] = ()
@@ -43,6 +49,9 @@ class SandboxSpec:
     broker_heap_mib: int = 96
     name: str | None = None
     root: Path | None = None
+    simulated: bool = False
+    speed: float = 1.0
+    tree: Path | None = None
 
 
 def spread(count: int, racks: Iterable[str] = "abc", first: int = 1) -> tuple[BrokerSpec, ...]:
@@ -121,6 +130,24 @@ def broker_command(java: str, jars: Path, heap_mib: int, config: Path) -> tuple[
         "-Xss256k",
         *("-cp", f"{jars}/*", "kafka.Kafka", str(config)),
     )
+
+
+def simulated_config(spec: SandboxSpec, zookeeper: str) -> str:
+    """Return what the process of simulated brokers reads: JSON."""
+    body = {
+        "zookeeper": zookeeper,
+        "chroot": spec.chroot,
+        "kafka": spec.kafka,
+        "speed": spec.speed,
+        "brokers": [{"id": broker.id, "rack": broker.rack} for broker in spec.brokers],
+    }
+    return json.dumps(body)
+
+
+def simulated_command(config: Path) -> tuple[str, ...]:
+    """Return the command line of the process of simulated brokers."""
+    # -P: what lies in the folder that somebody happens to be in is not imported.
+    return (sys.executable, "-P", "-m", "poolkeeper.sandbox.simulated", str(config))
 
 
 def _java(java: str, heap_mib: int) -> tuple[str, ...]:

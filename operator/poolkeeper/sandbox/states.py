@@ -35,7 +35,7 @@ LOWEST_PORT = 15_000
 
 @dataclass(frozen=True, slots=True)
 class BrokerPort:
-    """Where a broker of a sandbox listens."""
+    """Where a broker of a sandbox listens; a simulated one listens nowhere, at port 0."""
 
     id: int
     rack: str | None
@@ -55,11 +55,12 @@ class State:
     zookeeper_port: int
     brokers: tuple[BrokerPort, ...] = ()
     detached: bool = False
+    simulated: bool = False
 
     @property
     def ports(self) -> tuple[int, ...]:
         """All ports that the sandbox may listen on."""
-        return (self.zookeeper_port, *(broker.port for broker in self.brokers))
+        return (self.zookeeper_port, *(broker.port for broker in self.brokers if broker.port))
 
     @property
     def zookeeper(self) -> str:
@@ -73,8 +74,9 @@ class State:
 
     @property
     def bootstrap(self) -> str:
-        """The brokers' host:port list."""
-        return ",".join(f"{settings.ADDRESS}:{broker.port}" for broker in self.brokers)
+        """The brokers' host:port list; empty if they are simulated."""
+        ports = [broker.port for broker in self.brokers if broker.port]
+        return ",".join(f"{settings.ADDRESS}:{port}" for port in ports)
 
 
 def folder(root: Path, name: str) -> Path:
@@ -180,7 +182,7 @@ def extend(root: Path, state: State, racks: Iterable[tuple[int, str | None]]) ->
     taken = _taken(root) | set(state.ports)
     brokers = list(state.brokers)
     for broker, rack in racks:
-        port = _free_port(taken)
+        port = 0 if state.simulated else _free_port(taken)
         taken.add(port)
         brokers.append(BrokerPort(broker, rack, port))
     extended = replace(state, brokers=tuple(brokers))

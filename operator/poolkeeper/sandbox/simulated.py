@@ -1,0 +1,58 @@
+"""The process of a sandbox's simulated brokers: `python -m poolkeeper.sandbox.simulated CONFIG`.
+
+CONFIG is a file of `settings.simulated_config`. The process runs until it is killed, like a broker;
+it ends by itself, with the cause as its last words, only if the simulation itself fails. Brokers
+are started when ZooKeeper serves, and find its chroot there, as Kafka makes it too.
+"""
+
+import gc
+import json
+import sys
+from pathlib import Path
+
+from kazoo.exceptions import NodeExistsError
+
+from poolkeeper.sandbox.clients import Create
+from poolkeeper.sandbox.clocks import RealClock
+from poolkeeper.sandbox.kazooclients import KazooSession
+from poolkeeper.sandbox.settings import BrokerSpec
+from poolkeeper.sandbox.simulation import Simulation, SimulationSpec
+
+SESSION_S = 6.0
+START_MS = 300_000
+LOOK_MS = 3_600_000
+YOUNG_OBJECTS = 100_000
+"""Millions of small values live as long as the process: looking for garbage among them is waste."""
+
+
+def main(config: Path) -> None:
+    """Simulate until killed."""
+    gc.set_threshold(YOUNG_OBJECTS, 50, 50)
+    body = json.loads(config.read_text(encoding="utf-8"))
+    clock = RealClock(body["speed"])
+    zookeeper, chroot = body["zookeeper"], body["chroot"]
+    brokers = tuple(BrokerSpec(**broker) for broker in body["brokers"])
+    _ensure_chroot(KazooSession(zookeeper, clock, SESSION_S), chroot)
+    simulation = Simulation(
+        SimulationSpec(brokers, kafka=body["kafka"]),
+        lambda: KazooSession(zookeeper + chroot, clock, SESSION_S),
+        clock,
+    )
+    clock.start()
+    clock.call(simulation.start, START_MS)
+    while not clock.run_until(lambda: False, LOOK_MS):  # raises what ended the simulation
+        continue
+
+
+def _ensure_chroot(session: KazooSession, chroot: str) -> None:
+    names = [name for name in chroot.split("/") if name]
+    for length in range(1, len(names) + 1):
+        try:
+            session.commit([Create("/" + "/".join(names[:length]))])
+        except NodeExistsError:
+            continue
+    session.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -109,6 +109,13 @@ class Sandbox:
             raise errors.Refused(f"the sandbox has no broker {broker}")
         return self._children[broker]
 
+    @property
+    def simulated(self) -> Child:
+        """The process of all simulated brokers."""
+        if self._simulated is None:
+            raise errors.Refused("the sandbox has no simulated brokers")
+        return self._simulated
+
     def log_dirs(self, broker: int) -> tuple[Path, Path]:
         """Return the two log directories of a broker."""
         home = self.folder / f"broker-{broker}"

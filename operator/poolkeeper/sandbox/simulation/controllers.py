@@ -18,7 +18,10 @@ from poolkeeper.sandbox.clients import Check, Client, Operation, SetData, Watch
 from poolkeeper.sandbox.simulation import codecs
 from poolkeeper.sandbox.simulation.codecs import Assignment, Ids, State, TopicBody, Tp
 from poolkeeper.sandbox.simulation.inboxes import Work
-from poolkeeper.sandbox.simulation.worlds import World
+from poolkeeper.sandbox.simulation.worlds import News, World
+
+BULK = 200
+"""Writes of one transaction in bulk: about 40 kB, far below ZooKeeper's limit of a megabyte."""
 
 
 class Host(Protocol):
@@ -125,11 +128,30 @@ class Controller:
                 raise answer
         return [not isinstance(answer, Exception) for answer in answers]
 
+    def write_in_bulk(self, operations: Sequence[Operation]) -> list[bool]:
+        """Do the same in transactions of many writes each, which no real controller does.
+
+        A transaction that fails is done again write by write.
+        """
+        fence = (self._fence,) if self.profile.fenced else ()
+        starts = range(0, len(operations), BULK)
+        groups = [operations[start : start + BULK] for start in starts]
+        done: list[bool] = []
+        answers = self.client.commit_many([(*fence, *group) for group in groups])
+        for group, answer in zip(groups, answers, strict=True):
+            failed = isinstance(answer, Exception)
+            done += self.write_many(group) if failed else [True] * len(group)
+        return done
+
     def write_topic(self, name: str) -> None:
         """Rewrite a topic node from memory."""
+        self.write(self.rewritten(name))
+
+    def rewritten(self, name: str) -> SetData:
+        """Return the write of a topic node as remembered."""
         topic = self.topics[name]
         body = TopicBody(dict(sorted(topic.partitions.items())), topic.topic_id)
-        self.write(SetData(codecs.topic_path(name), codecs.encode_topic(self.profile, body)))
+        return SetData(codecs.topic_path(name), codecs.encode_topic(self.profile, body))
 
     def read_topic(self, name: str, watch: Watch | None = None) -> TopicBody | None:
         """Read a topic node; None if there is none."""
@@ -165,6 +187,21 @@ class Controller:
         for id_ in assignment.replicas:
             if id_ in chosen and id_ in self.brokers:
                 self.world.tell_leader(id_, tp, state, assignment.replicas, topic_id)
+
+    def announce_all(self, partitions: Iterable[Tp], brokers: Iterable[int] | None = None) -> None:
+        """Tell the same of many partitions: one message a broker, as Kafka's own batches."""
+        chosen = self.live if brokers is None else self.live.intersection(brokers)
+        news: dict[int, list[News]] = {}
+        for tp in partitions:
+            assignment, state = self.assignment(tp), self.states.get(tp)
+            if assignment is None or state is None:
+                continue
+            one = (tp, state, assignment.replicas, self.topics[tp.topic].topic_id)
+            for id_ in assignment.replicas:
+                if id_ in chosen:
+                    news.setdefault(id_, []).append(one)
+        for id_, told in news.items():
+            self.world.tell_leaders(id_, told)
 
     def drop_log(self, tp: Tp, broker: int) -> None:
         """Tell a broker to delete its replica; one that is dead is not told, ever."""

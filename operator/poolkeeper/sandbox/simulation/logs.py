@@ -23,11 +23,20 @@ class Log:
 
 @dataclass(slots=True)
 class Disk:
-    """The logs in a broker's directories; `wanted` remembers directories for logs still to come."""
+    """The logs in a broker's directories; `wanted` remembers directories for logs still to come.
+
+    `moving` are those on their way to another directory: kept, and counts of logs too, because
+    nobody can look through a hundred thousand logs each time that something flows.
+    """
 
     directories: tuple[str, ...]
     logs: dict[Tp, Log] = field(default_factory=dict)
     wanted: dict[Tp, int] = field(default_factory=dict)
+    moving: set[Tp] = field(default_factory=set)
+    _counts: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._counts = [0] * len(self.directories)
 
     def ensure(self, tp: Tp, topic_id: str | None) -> Log:
         """Return the log of a replica, made where it was wanted or where fewest logs are."""
@@ -35,13 +44,32 @@ class Disk:
         if log is None:
             log = Log(self.wanted.pop(tp, self._emptiest()), topic_id=topic_id)
             self.logs[tp] = log
+            self._counts[log.directory] += 1
         elif log.topic_id is None:
             log.topic_id = topic_id
         return log
 
     def delete(self, tp: Tp) -> None:
         """Delete a replica's log, wherever it lies."""
-        self.logs.pop(tp, None)
+        log = self.logs.pop(tp, None)
+        self.moving.discard(tp)
+        if log is not None:
+            self._counts[log.directory] -= 1
+
+    def begin_move(self, tp: Tp, directory: int) -> None:
+        """Let a replica begin to move to another directory, from its first byte on."""
+        log = self.logs[tp]
+        log.future, log.future_bytes = directory, 0.0
+        self.moving.add(tp)
+
+    def end_move(self, tp: Tp) -> None:
+        """Put a replica that moved where it was to go."""
+        log = self.logs[tp]
+        assert log.future is not None, "it moves only then"
+        self._counts[log.directory] -= 1
+        self._counts[log.future] += 1
+        log.directory, log.future = log.future, None
+        self.moving.discard(tp)
 
     def index(self, directory: str) -> int:
         """Return the number of a directory; ValueError if it is none of this broker's."""
@@ -57,7 +85,4 @@ class Disk:
         return used
 
     def _emptiest(self) -> int:
-        counts = [0] * len(self.directories)
-        for log in self.logs.values():
-            counts[log.directory] += 1
-        return counts.index(min(counts))
+        return self._counts.index(min(self._counts))

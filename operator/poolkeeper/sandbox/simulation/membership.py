@@ -50,12 +50,10 @@ def begin(controller: Controller) -> Steps:
             controller.topics[name] = topic
             for assignment in topic.partitions.values():
                 codecs.require_numbers(assignment.replicas)
-    for name in controller.topics:
-        yield from topics.mint_id(controller, name)
+    yield from topics.mint_ids(controller, list(controller.topics))
     _read_states(controller)
     controller.deleting.update(name for name in marked if name in controller.topics)
-    for tp, _ in controller.partitions():
-        controller.announce(tp)
+    controller.announce_all(tp for tp, _ in controller.partitions())
     yield from electing.elect_leaderless(controller)
     yield from _shrink(controller)
     yield from reassigning.resume(controller)
@@ -112,8 +110,7 @@ def _lost(controller: Controller, died: set[int]) -> Steps:
 
 
 def _joined(controller: Controller, came: set[int]) -> Steps:
-    for tp in controller.hosted_by(came):
-        controller.announce(tp, came)
+    controller.announce_all(controller.hosted_by(came), came)
     yield from electing.elect_leaderless(controller)
     for tp in controller.order("resume", _waiting_for(controller, came)):
         yield from moves.pursue(controller, tp)

@@ -146,9 +146,9 @@ class Simulation:
             if leader.alive:
                 for tp in leader.behind:
                     found |= self._fetches(leader, tp)
-                for tp, log in leader.disk.logs.items():
-                    if log.future is not None:
-                        found["directory", leader.id, tp] = self._directory_move(leader, log)
+                for tp in sorted(leader.disk.moving):
+                    move = self._directory_move(leader, leader.disk.logs[tp])
+                    found["directory", leader.id, tp] = move
         return found
 
     # What a test does
@@ -178,7 +178,7 @@ class Simulation:
             return "REPLICA_NOT_AVAILABLE"
         if log.directory != index:
             self._transfers.settle()
-            log.future, log.future_bytes = index, 0.0
+            broker.disk.begin_move(tp, index)
             self._transfers.changed()
         return ""
 
@@ -214,11 +214,10 @@ class Simulation:
         """Take in that a flow has ended (for `Transfers`)."""
         assert isinstance(name, tuple), "a flow is its kind, its broker and its partition"
         kind, id_, tp = name
-        log = self.brokers[id_].disk.logs[tp]
         if kind == "directory":
-            assert log.future is not None, "it flows only then"
-            log.directory, log.future = log.future, None
+            self.brokers[id_].disk.end_move(tp)
             return
+        log = self.brokers[id_].disk.logs[tp]
         leader = self.brokers[self.brokers[id_].roles[tp].state.leader]
         log.bytes = leader.disk.logs[tp].bytes
         leader.joining.caught_up(tp, id_)

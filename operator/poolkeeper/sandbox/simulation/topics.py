@@ -8,6 +8,10 @@ Deletion does not wait for a move. Live replicas leave the ISR one by one, a wri
 last one stays listed without a leader, and delete their logs; when all replicas have done so, the
 nodes go from below: states, partitions, the topic, its config, the marker. A replica on a dead
 broker keeps all of that waiting, but not the deletion of the others' data.
+
+A real controller sends each write of a creation as a transaction of its own, with the check of its
+epoch. So does this one up to `MANY` partitions at once; more are created in the same order, but two
+hundred writes share a transaction: 400,000 of them would take kazoo minutes.
 """
 
 from collections.abc import Callable, Iterable
@@ -25,6 +29,11 @@ from poolkeeper.sandbox.simulation.codecs import (
 from poolkeeper.sandbox.simulation.controllers import Controller, Topic
 from poolkeeper.sandbox.simulation.inboxes import Steps
 from poolkeeper.sandbox.simulation.requests import BROKEN
+
+MANY = 1000
+"""Partitions that appear at once, from which on their nodes are written in bulk."""
+MANY_TOPICS = 100
+"""Topics that appear at once, from which on others act only after all of them have their ids."""
 
 
 def watch_topics(controller: Controller) -> Callable[[Event], None]:
@@ -68,8 +77,7 @@ def topics_changed(controller: Controller) -> Steps:
         if topic is not None:
             found[name] = topic
     controller.topics.update(found)
-    for name in found:
-        yield from mint_id(controller, name)
+    yield from mint_ids(controller, list(found))
     yield from create_states(
         controller, [Tp(name, number) for name in found for number in found[name].partitions]
     )
@@ -90,12 +98,18 @@ def forget(controller: Controller, name: str) -> None:
         controller.moving.discard(Tp(name, number))
 
 
-def mint_id(controller: Controller, name: str) -> Steps:
-    """Give a topic an id, if this release has ids and the topic has none."""
-    topic = controller.topics[name]
-    if controller.profile.has_topic_ids and topic.topic_id is None:
-        topic.topic_id = controller.world.choices.topic_id()
-        controller.write_topic(name)
+def mint_ids(controller: Controller, names: Iterable[str]) -> Steps:
+    """Give each of the topics an id, if this release has ids and the topic has none."""
+    without = [name for name in names if controller.topics[name].topic_id is None]
+    if not controller.profile.has_topic_ids or not without:
+        return
+    for name in without:
+        controller.topics[name].topic_id = controller.world.choices.topic_id()
+        if len(without) < MANY_TOPICS:
+            controller.write_topic(name)
+            yield
+    if len(without) >= MANY_TOPICS:
+        controller.write_many([controller.rewritten(name) for name in without])
         yield
 
 
@@ -129,16 +143,14 @@ def create_states(controller: Controller, partitions: Iterable[Tp]) -> Steps:
             wanted.append((tp, State(state.leader, state.isr, 0, controller.epoch)))
     if not wanted:
         return
+    write = controller.write_many if len(wanted) < MANY else controller.write_in_bulk
     topics = dict.fromkeys(tp.topic for tp, _ in wanted)
-    controller.write_many([Create(f"{topic_path(topic)}/partitions") for topic in topics])
-    controller.write_many([Create(state_path(tp).removesuffix("/state")) for tp, _ in wanted])
-    created = controller.write_many(
-        [Create(state_path(tp), codecs.encode_state(state)) for tp, state in wanted]
-    )
-    for (tp, state), done in zip(wanted, created, strict=True):
-        if done:
-            controller.states[tp] = state
-            controller.announce(tp)
+    write([Create(f"{topic_path(topic)}/partitions") for topic in topics])
+    write([Create(state_path(tp).removesuffix("/state")) for tp, _ in wanted])
+    created = write([Create(state_path(tp), codecs.encode_state(state)) for tp, state in wanted])
+    new = {tp: state for (tp, state), done in zip(wanted, created, strict=True) if done}
+    controller.states.update(new)
+    controller.announce_all(new)
     yield
 
 

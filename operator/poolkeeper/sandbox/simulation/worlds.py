@@ -7,8 +7,8 @@ test can make it choose what a real controller chose.
 
 import base64
 import random
-from collections.abc import Callable, Hashable, Iterable
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from poolkeeper.sandbox.clients import Watch
 from poolkeeper.sandbox.clocks import Clock
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from poolkeeper.sandbox.simulation.controllers import Controller
 
 Item = TypeVar("Item")
+News: TypeAlias = tuple[Tp, State, Ids, str | None]
+"""What `Listener.hear_leader` takes in."""
 NETWORK_MS = 2.0
 NOTES_MAX = 1000
 
@@ -103,6 +105,15 @@ class World:
     ) -> None:
         """Send a broker the leader and ISR of a partition."""
         self._send(broker, lambda to: to.hear_leader(tp, state, replicas, topic_id))
+
+    def tell_leaders(self, broker: int, news: Sequence[News]) -> None:
+        """Send a broker the same for many partitions, in one message."""
+
+        def deliver(to: Listener) -> None:
+            for one in news:
+                to.hear_leader(*one)
+
+        self._send(broker, deliver)
 
     def tell_stop(self, broker: int, tp: Tp) -> None:
         """Send a broker the order to delete a replica; `on_deleted` is called when it did."""

@@ -24,13 +24,22 @@ AWAY_MS = 1000
 EVERYTHING = Authority(steps=True, plans=None)
 
 
+def converged(outcome: Outcome) -> bool:
+    """Whether nothing is left to do."""
+    return outcome.state is State.CONVERGED
+
+
 @dataclass(slots=True)
 class Executor:
-    """`passes` and `writes` count over all processes; `seen` is what they reported."""
+    """Works until `at_rest` says so.
+
+    `passes` and `writes` count over all processes; `seen` is what they reported.
+    """
 
     cluster: SimulatedCluster
     desired: Desired
     authority: Authority = EVERYTHING
+    at_rest: Callable[[Outcome], bool] = converged
     passes: int = 0
     writes: int = 0
     seen: list[Outcome] = field(default_factory=list)
@@ -42,7 +51,7 @@ class Executor:
         passes_max: int = 1000,
         processes_max: int = 50,
     ) -> int:
-        """Work until converged; return how many processes it took.
+        """Work until at rest; return how many processes it took.
 
         `plans` gives the faults of the n-th process, counted from 0.
         """
@@ -87,7 +96,7 @@ class Executor:
                 except Stale as stale:
                     outcome = Outcome(State.WAITING, waits=(str(stale),))
                 self.seen.append(outcome)
-                if outcome.state is State.CONVERGED:
+                if self.at_rest(outcome):
                     return
                 if outcome.state is State.WAITING:
                     session.wait(WATCHED, POLL_S)

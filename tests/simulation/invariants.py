@@ -1,0 +1,212 @@
+"""What holds in every run of Poolkeeper, whatever befell it: told from ZooKeeper's log alone.
+
+A `Trail` is the log of one run with the tree it led to. Each law is a function that names what
+breaks it, in sentences; an empty answer is a run that kept it.
+
+* *Fenced*: Poolkeeper changes nothing but as the holder, in a transaction that checks the epoch.
+  What is excepted makes the holder or unmakes it: the journal's first nodes, the taking over
+  itself, and a holder deleting its own ephemeral node.
+* *Once*: no list is requested twice for a partition, no topic and no node of its run is made twice.
+* *In sync*: our processes die, brokers do not; so a partition never has fewer replicas in sync than
+  the shorter of its first and its last list holds, and is never without a leader.
+* *Throttled*: between a request and its removal no throttle is written.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from poolkeeper.sandbox.fakezk import FakeZooKeeper
+from poolkeeper.sandbox.txnlog import Kind, Operation, Transaction, authors
+from simulation.clusters import REQUEST
+
+HOLDER = "/poolkeeper/holder"
+EPOCH = "/poolkeeper/epoch"
+RUN = "/poolkeeper/run"
+FIRST_NODES = ("/poolkeeper", EPOCH, "/poolkeeper/records", "/poolkeeper/records/topics")
+TOPICS = "/brokers/topics/"
+ELECTION = "/admin/preferred_replica_election"
+
+Partition = tuple[str, int]
+Replicas = tuple[int, ...]
+Requested = tuple[tuple[str, int, Replicas], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trail:
+    """What was written after `since_zxid`; `others` are sessions that are not Poolkeeper's."""
+
+    server: FakeZooKeeper
+    since_zxid: int
+    others: frozenset[int]
+
+    @property
+    def transactions(self) -> Iterator[Transaction]:
+        """All transactions that took effect, oldest first."""
+        for transaction in self.server.log:
+            if transaction.zxid > self.since_zxid and not transaction.failed:
+                yield transaction
+
+    @property
+    def ours(self) -> Iterator[Transaction]:
+        """The transactions of Poolkeeper's sessions that changed something."""
+        brokers = authors(self.server.log, "/brokers/ids")
+        for transaction in self.transactions:
+            someone = transaction.session in self.others or transaction.session in brokers
+            if transaction.changes and not someone:
+                yield transaction
+
+    def changes(self, chosen: Callable[[Operation], bool]) -> Iterator[tuple[int, Operation]]:
+        """Every chosen change with its zxid, whoever made it."""
+        for transaction in self.transactions:
+            for operation in transaction.changes:
+                if chosen(operation):
+                    yield transaction.zxid, operation
+
+
+def requests(trail: Trail) -> tuple[Requested, ...]:
+    """Return every request that was created, in order."""
+    return tuple(
+        _entries(operation)
+        for _, operation in trail.changes(lambda o: o.kind.creates and o.path == REQUEST)
+    )
+
+
+def plans(trail: Trail) -> frozenset[str]:
+    """Return the hash of every plan that a run node ever named."""
+    return frozenset(
+        json.loads(operation.data or b"")["plan"]
+        for _, operation in trail.changes(lambda o: o.path == RUN and o.kind is not Kind.DELETE)
+    )
+
+
+def unfenced(trail: Trail) -> list[str]:
+    """Name what Poolkeeper wrote without being the holder, or without checking that it is."""
+    return [
+        f"zxid {transaction.zxid} is not fenced: {_sketch(transaction)}"
+        for transaction in trail.ours
+        if not _makes_the_holder(transaction) and not _is_fenced(trail, transaction)
+    ]
+
+
+def _is_fenced(trail: Trail, transaction: Transaction) -> bool:
+    checks = any(o.kind is Kind.CHECK and o.path == EPOCH for o in transaction.operations)
+    holder = trail.server.tree.at(HOLDER, transaction.zxid - 1)
+    return checks and holder is not None and holder.owner == transaction.session
+
+
+def _makes_the_holder(transaction: Transaction) -> bool:
+    done = [(operation.kind, operation.path) for operation in transaction.changes]
+    if len(done) == 1 and done[0][1] in FIRST_NODES:
+        return done[0][0].creates
+    return done in (
+        [(Kind.SET, EPOCH), (Kind.CREATE, HOLDER)],
+        [(Kind.DELETE, HOLDER)],
+    )
+
+
+def repeated(trail: Trail) -> list[str]:
+    """Name what was asked for more than once."""
+    counts: Counter[str] = Counter()
+    for request in requests(trail):
+        counts.update(f"the request of {t}-{p} to {list(ids)}" for t, p, ids in request)
+    counts.update(
+        f"the creation of {o.path}"
+        for _, o in trail.changes(lambda o: o.kind.creates and _is_topic(o.path))
+    )
+    return [f"{what} came {times} times" for what, times in counts.items() if times > 1]
+
+
+def out_of_sync(trail: Trail, first: Mapping[Partition, Replicas]) -> list[str]:
+    """Name the moments at which a partition had too few replicas in sync, or no leader.
+
+    `first` holds the lists at the beginning.
+    """
+    last = assignments(trail.server)
+    found = []
+    for zxid, operation in trail.changes(lambda o: o.path.endswith("/state") and bool(o.data)):
+        topic, _, number, _ = operation.path.removeprefix(TOPICS).split("/")
+        state = json.loads(operation.data or b"")
+        name = (topic, int(number))
+        least = min(len(first.get(name, last[name])), len(last[name]))
+        if len(state["isr"]) < least or state["leader"] < 0:
+            found.append(f"zxid {zxid}: {topic}-{number} needs {least} in sync: {state}")
+    return found
+
+
+def rethrottled(trail: Trail) -> list[str]:
+    """Name the throttles that were written while a request was there."""
+    found: list[str] = []
+    busy = False
+    for transaction in trail.transactions:
+        paths = {operation.path: operation for operation in transaction.changes}
+        if REQUEST in paths:
+            busy = paths[REQUEST].kind is not Kind.DELETE
+        if busy:
+            found.extend(
+                f"zxid {transaction.zxid}: {path} was written while a request was there"
+                for path in paths
+                if path.startswith(("/config/topics/", "/config/brokers/"))
+            )
+    return found
+
+
+def leftovers(server: FakeZooKeeper, allowed: tuple[str, ...] = ()) -> list[str]:
+    """Name the nodes that only exist while something is going on."""
+    transient = (RUN, HOLDER, "/poolkeeper/stopped", "/poolkeeper/approvals", REQUEST, ELECTION)
+    left = [p for p in transient if p not in allowed and server.tree.find(p) is not None]
+    marked = server.tree.names("/admin/delete_topics")
+    return [f"{path} is left" for path in (*left, *marked)]
+
+
+def assignments(server: FakeZooKeeper) -> dict[Partition, Replicas]:
+    """Return each partition's list."""
+    return {
+        (topic, int(number)): tuple(ids)
+        for topic in server.tree.names("/brokers/topics")
+        for number, ids in _body(server, f"{TOPICS}{topic}")["partitions"].items()
+    }
+
+
+def everything(server: FakeZooKeeper) -> dict[str, Any]:
+    """Return what a run is about: assignments, states, configs and records, by path.
+
+    Left out are versions, epochs and the order of an ISR; a config without keys is none.
+    """
+    found: dict[str, Any] = {}
+    for topic in sorted(server.tree.names("/brokers/topics")):
+        path = f"{TOPICS}{topic}"
+        body = _body(server, path)
+        found[path] = {key: value for key, value in body.items() if key != "topic_id"}
+        for number in sorted(body["partitions"]):
+            state = _body(server, f"{path}/partitions/{number}/state")
+            found[f"{topic}-{number}"] = (state["leader"], sorted(state["isr"]))
+    for kind in ("topics", "brokers"):
+        for name in sorted(server.tree.names(f"/config/{kind}")):
+            config = _body(server, f"/config/{kind}/{name}")["config"]
+            found |= {f"/config/{kind}/{name}": config} if config else {}
+    for path in ("/poolkeeper/records/brokers", "/poolkeeper/records/cluster"):
+        found[path] = _body(server, path)
+    for topic in sorted(server.tree.names("/poolkeeper/records/topics")):
+        path = f"/poolkeeper/records/topics/{topic}"
+        found[path] = _body(server, path)
+    return found
+
+
+def _body(server: FakeZooKeeper, path: str) -> Any:
+    return json.loads(server.tree.get(path).data)
+
+
+def _entries(operation: Operation) -> Requested:
+    entries = json.loads(operation.data or b"")["partitions"]
+    return tuple((e["topic"], e["partition"], tuple(e["replicas"])) for e in entries)
+
+
+def _is_topic(path: str) -> bool:
+    return path.startswith(TOPICS) and "/" not in path.removeprefix(TOPICS)
+
+
+def _sketch(transaction: Transaction) -> str:
+    return ", ".join(f"{o.kind.name} {o.path}" for o in transaction.operations)

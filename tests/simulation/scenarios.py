@@ -1,0 +1,173 @@
+"""What Poolkeeper is asked to do while it is made to crash: one table.
+
+Each scenario makes its cluster and says what is wanted of it. `writes` are paths that a run of it
+must write to, so that no scenario quietly becomes one in which nothing happens.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from poolkeeper.model.outcomes import Outcome, State
+from poolkeeper.model.specs import (
+    Desired,
+    Execution,
+    KafkaClusterSpec,
+    ResourcePoolSpec,
+    Throttle,
+    ThrottleMode,
+    TopicSpec,
+    ZooKeeperSpec,
+)
+from poolkeeper.sandbox.clients import Create, Event
+from poolkeeper.sandbox.simulation import SimulationSpec, spread
+from simulation.clusters import REQUEST, SimulatedCluster
+from simulation.executors import Executor, converged
+from simulation.invariants import ELECTION
+
+MB = 1_000_000
+RATE = 4 * MB
+FREE = Execution(throttle=Throttle(ThrottleMode.NONE), max_moves=2)
+THROTTLED = Execution(throttle=Throttle(ThrottleMode.FIXED, RATE), max_moves=2)
+STOP = "/poolkeeper/run/stop"
+LIST = "leader.replication.throttled.replicas"
+LEADER_RATE = "leader.replication.throttled.rate"
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """`prepare` takes a started cluster to where the run begins."""
+
+    prepare: Callable[[SimulatedCluster], Desired]
+    writes: tuple[str, ...]
+    at_rest: Callable[[Outcome], bool] = converged
+    left: tuple[str, ...] = ()
+    brokers: int = 4
+
+    def made(self, kafka: str) -> tuple[SimulatedCluster, Desired]:
+        """Return a cluster of that release, ready, and what is wanted."""
+        cluster = SimulatedCluster(SimulationSpec(spread(self.brokers), kafka=kafka))
+        cluster.start()
+        wanted = self.prepare(cluster)
+        cluster.settle()
+        return cluster, wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A cluster's only pool and its only topic, to be varied."""
+
+    brokers: tuple[int, ...]
+    partitions: int
+    replicas: int
+    execution: Execution = FREE
+    drain: frozenset[int] = frozenset()
+    demote: frozenset[int] = frozenset()
+    config: dict[str, str] = field(default_factory=dict)
+
+    def desired(self) -> Desired:
+        """Return what is declared."""
+        cluster = KafkaClusterSpec("c", ZooKeeperSpec("unused"), execution=self.execution)
+        pool = ResourcePoolSpec("p", "c", self.brokers, drain=self.drain, demote=self.demote)
+        topic = TopicSpec(
+            "t", "default", "t", "p", self.partitions, self.replicas, config=self.config
+        )
+        return Desired(cluster, (pool,), (topic,))
+
+
+def _topic(cluster: SimulatedCluster, *lists: list[int], size: int = 4 * MB) -> None:
+    cluster.create_topic("t", *lists)
+    for partition in range(len(lists)):
+        cluster.simulation.set_size("t", partition, size)
+
+
+def _creation(cluster: SimulatedCluster) -> Desired:
+    config = {"retention.ms": "3600000", "cleanup.policy": "compact"}
+    return Wanted((1, 2, 3), 3, 2, config=config).desired()
+
+
+def _migration(cluster: SimulatedCluster) -> Desired:
+    _topic(cluster, [1, 2], [2, 1], [1, 2])
+    return Wanted((3, 4), 3, 2).desired()
+
+
+def _drain(cluster: SimulatedCluster) -> Desired:
+    _topic(cluster, [1, 2], [2, 3], [3, 1], [2, 1])
+    return Wanted((1, 2, 3, 4), 4, 2, drain=frozenset({2})).desired()
+
+
+def _growth(cluster: SimulatedCluster) -> Desired:
+    _topic(cluster, [1], [2])
+    return Wanted((1, 2, 3), 2, 3).desired()
+
+
+def _decrease(cluster: SimulatedCluster) -> Desired:
+    _topic(cluster, [1, 2, 3], [2, 3, 1])
+    return Wanted((1, 2, 3), 2, 2).desired()
+
+
+def _foreign_throttles(cluster: SimulatedCluster) -> Desired:
+    """Somebody left a rate on broker 1, a list on the topic, and configs that are not throttles."""
+    _topic(cluster, [1, 2], [2, 1])
+    _configure(cluster, "topics/t", {LIST: "0:1", "retention.ms": "5"})
+    _configure(cluster, "brokers/1", {LEADER_RATE: str(9 * MB), "log.cleaner.threads": "2"})
+    return Wanted((3, 4), 2, 2, THROTTLED).desired()
+
+
+def _configure(cluster: SimulatedCluster, entity: str, config: dict[str, str]) -> None:
+    path = f"/config/{entity}"
+    write = cluster.set if cluster.exists(path) else cluster.create
+    write(path, {"version": 1, "config": config})
+    notice = f'{{"version":2,"entity_path":"{entity}"}}'.encode()
+    cluster.client.commit([Create("/config/changes/config_change_", notice, sequence=True)])
+    cluster.settle()
+
+
+def _end_of_run(cluster: SimulatedCluster) -> Desired:
+    """Broker 1 shall lead no longer: it stays a replica, so that elections are needed."""
+    _topic(cluster, [1, 2], [1, 3], [2, 4])
+    drain, demote = frozenset({4}), frozenset({1})
+    return Wanted((1, 2, 3, 4), 3, 2, THROTTLED, drain, demote).desired()
+
+
+def _stop(cluster: SimulatedCluster) -> Desired:
+    """A person asks for the end as soon as the first request is there."""
+    _topic(cluster, [1, 2], [2, 1], [1, 2])
+
+    def ask() -> None:
+        if not cluster.exists(STOP):
+            cluster.create(STOP, b"")
+
+    def soon(_: Event) -> None:
+        cluster.clock.after(50, ask)
+
+    cluster.client.exists(REQUEST, soon)
+    execution = Execution(throttle=THROTTLED.throttle, max_moves=1)
+    return Wanted((3, 4), 3, 2, execution).desired()
+
+
+def _stopped(outcome: Outcome) -> bool:
+    """Whether the run was stopped: by the one who ended it, or as found by the next."""
+    return outcome.state is State.STOPPED or any("stopped by" in w for w in outcome.waits)
+
+
+def _partitions_and_config(cluster: SimulatedCluster) -> Desired:
+    """A topic of ours gets partitions, one key anew and one no more; somebody's key stays."""
+    before = Wanted((1, 2, 3), 2, 2, config={"retention.ms": "3600000"})
+    Executor(cluster, before.desired()).finish()
+    _configure(cluster, "topics/t", {"retention.ms": "3600000", "segment.ms": "600000"})
+    return Wanted((1, 2, 3), 4, 2, config={"max.message.bytes": "2000000"}).desired()
+
+
+SCENARIOS = {
+    "creation": Scenario(_creation, ("/brokers/topics/t", "/config/topics/t")),
+    "migration": Scenario(_migration, (REQUEST,)),
+    "drain": Scenario(_drain, (REQUEST,)),
+    "growth": Scenario(_growth, (REQUEST,)),
+    "decrease": Scenario(_decrease, (REQUEST,)),
+    "foreign throttles": Scenario(_foreign_throttles, (REQUEST, "/config/brokers/1")),
+    "end of run": Scenario(_end_of_run, (REQUEST, ELECTION, "/config/brokers/4")),
+    "stop": Scenario(_stop, (REQUEST, "/poolkeeper/stopped"), _stopped, ("/poolkeeper/stopped",)),
+    "partitions and config": Scenario(
+        _partitions_and_config, ("/brokers/topics/t", "/config/topics/t")
+    ),
+}

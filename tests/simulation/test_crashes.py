@@ -1,0 +1,120 @@
+"""A process of Poolkeeper dies at every write that it makes, before the write and after it.
+
+The writes are counted in a run without faults, so that none is left out. For each of them the
+scenario is run again with one fault there; another process takes over, and the whole is held
+against the run without faults (`courses`, `invariants`). Lost connections and ended sessions are
+tried at every write as well, on one release.
+
+A failure names its case with the line that runs this case alone.
+"""
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from poolkeeper.sandbox.fakezk import Call, Fault, Faults, Script, Trouble, faults
+from simulation.courses import Bounds, broken_laws, plain_course, run
+from simulation.scenarios import SCENARIOS
+
+DEATHS = {
+    "died before": Fault(Trouble.DIED),
+    "died after": Fault(Trouble.DIED, done=True),
+}
+LOSSES = {
+    "lost before": Fault(Trouble.LOST),
+    "lost after": Fault(Trouble.LOST, done=True),
+    "expired before": Fault(Trouble.EXPIRED),
+    "expired after": Fault(Trouble.EXPIRED, done=True),
+}
+FAULTS = DEATHS | LOSSES
+NEWEST, MIDDLE, OLDEST = "3.9.2", "2.0.1", "0.10.2.2"
+CASES = [(name, kafka) for kafka in (NEWEST, MIDDLE) for name in SCENARIOS]
+# Taking over is a write; a run that was not recorded to its end is removed and recorded again.
+PER_FAULT = Bounds(passes=2, writes=4)
+ANY_TROUBLE = (*FAULTS.values(), Fault(Trouble.DELAYED, delay_ms=700))
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("kafka", [NEWEST, MIDDLE, OLDEST])
+def test_without_faults_every_law_is_kept_and_the_scenario_is_one(name: str, kafka: str) -> None:
+    plain = plain_course(name, kafka)
+    written = {path for paths in plain.asked for path in paths}
+    assert plain.processes == 1
+    assert len(plain.asked) == plain.writes
+    assert set(SCENARIOS[name].writes) <= written
+    assert broken_laws(plain, plain, PER_FAULT) == []
+
+
+@pytest.mark.parametrize(("name", "kafka"), [*CASES, ("migration", OLDEST)])
+def test_a_process_may_die_at_every_write(name: str, kafka: str) -> None:
+    for number in range(1, plain_course(name, kafka).writes + 1):
+        for trouble in DEATHS:
+            assert check(name, kafka, number, trouble) == 2
+
+
+@pytest.mark.parametrize("name", ["migration", "end of run", "partitions and config"])
+def test_a_connection_or_a_session_may_be_lost_at_every_write(name: str) -> None:
+    for number in range(1, plain_course(name, NEWEST).writes + 1):
+        for trouble in LOSSES:
+            check(name, NEWEST, number, trouble)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("kafka", [NEWEST, MIDDLE, OLDEST])
+def test_any_trouble_at_any_time_is_lived_through(kafka: str, seed: int) -> None:
+    for name in SCENARIOS:
+        check_seed(name, kafka, seed)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kafka", [NEWEST, MIDDLE, OLDEST])
+def test_one_process_after_the_other_may_die(kafka: str, seed: int) -> None:
+    for name in SCENARIOS:
+        check_deaths(name, kafka, seed)
+
+
+def check(name: str, kafka: str, number: int, trouble: str) -> int:
+    """Run one case; return how many processes it took."""
+    plan = faults.at_writes({number: FAULTS[trouble]})
+    with named(f"check({name!r}, {kafka!r}, {number}, {trouble!r})"):
+        return lawful(name, kafka, lambda n: faults.none if n else plan)
+
+
+def check_seed(name: str, kafka: str, seed: int) -> int:
+    """Run one case of faults drawn from a seed; return how many processes it took."""
+    plan = Script(seed, rate=0.02, writes=ANY_TROUBLE).plan()
+    with named(f"check_seed({name!r}, {kafka!r}, {seed})"):
+        return lawful(name, kafka, lambda _: plan)
+
+
+def check_deaths(name: str, kafka: str, seed: int) -> int:
+    """Run one case in which every tenth write ends its process."""
+    dice = random.Random(seed)
+
+    def plan(call: Call) -> Fault | None:
+        dies = call.write and dice.random() < 0.1
+        return dice.choice(tuple(DEATHS.values())) if dies else None
+
+    with named(f"check_deaths({name!r}, {kafka!r}, {seed})"):
+        return lawful(name, kafka, lambda _: plan)
+
+
+def lawful(name: str, kafka: str, plans: Callable[[int], Faults]) -> int:
+    """Run a case and hold it against the run without faults."""
+    course = run(name, kafka, plans)
+    broken = broken_laws(course, plain_course(name, kafka), PER_FAULT)
+    assert not broken, "\n".join(broken)
+    return course.processes
+
+
+@contextmanager
+def named(call: str) -> Iterator[None]:
+    """Tell of a failure how to run its case alone, from the root of the repository."""
+    try:
+        yield
+    except Exception as failure:
+        line = f"from simulation import test_crashes as t; t.{call}"
+        failure.add_note(f'replay: PYTHONPATH=tests .venv/bin/python -c "{line}"')
+        raise

@@ -16,20 +16,19 @@ stage in flight is still finished first: there is no state between two stages th
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from poolkeeper import remedies
-from poolkeeper.brokers.protocol import Brokers
 from poolkeeper.errors import Refused, Unavailable
-from poolkeeper.model.outcomes import Outcome, Phase, Progress, State
+from poolkeeper.means import FLYING, Means, counted, outcome_of
+from poolkeeper.model.outcomes import Outcome, Phase, State
 from poolkeeper.model.plans import ElectLeaders, Plan
 from poolkeeper.model.specs import Desired, ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning import audit_laws, gates, residual, stages, throttles, windows
 from poolkeeper.planning.progress import MoveProgress, MoveState, classify
 from poolkeeper.zk import apply, journal, observe, throttling
-from poolkeeper.zk.journal import Journal
 from poolkeeper.zk.readings import Observation
 from poolkeeper.zk.runs import Document, Run, digest_of, encode_document
 
@@ -38,42 +37,6 @@ STALL_MS = 15_000
 ATTEMPTS_MAX = 5
 WAITS_MAX = 10
 ADAPT_EVERY_MS = 30_000
-_FLYING = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
-
-
-@dataclass(slots=True)
-class Memory:
-    """What one process keeps between passes; losing it costs time, never correctness."""
-
-    documents: dict[str, Document] = field(default_factory=dict)
-    elections: set[TopicPartition] = field(default_factory=set)
-    bytes_done: dict[int, int] = field(default_factory=dict)
-    arrived: set[int] = field(default_factory=set)
-    flying: int = 0
-    adapted_ms: int = 0
-    begun: bool = False
-    stale_since_ms: int | None = None
-
-    def see(self, plan: Plan, m: int, progress: MoveProgress, cluster: Cluster) -> None:
-        """Note how far one move of the run is."""
-        self.bytes_done[m] = _move_bytes_done(plan, m, progress, cluster)
-        if progress.state in (MoveState.DONE, MoveState.GONE):
-            self.arrived.add(m)
-
-
-Enrich = Callable[[Cluster], Cluster]
-"""Adds what the brokers' protocol tells (sizes, log directories), where it may be used."""
-
-
-@dataclass(frozen=True, slots=True)
-class Means:
-    """What a pass works with: the open journal, the clock, the brokers where they may be asked."""
-
-    journal: Journal
-    now_ms: Callable[[], int]
-    brokers: Brokers | None = None
-    enrich: Enrich = lambda cluster: cluster
-    memory: Memory = field(default_factory=Memory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +73,7 @@ def begin(means: Means, desired: Desired, plan: Plan, cluster: Cluster) -> Outco
     means.memory.bytes_done = {}
     means.memory.arrived = set()
     means.journal.begin(run, chunks)
-    return _outcome(means, run, document, State.PROGRESSED, did=(f"run begun: {run.plan}",))
+    return outcome_of(means, run, document, State.PROGRESSED, did=(f"run begun: {run.plan}",))
 
 
 def refuse_hopeless(desired: Desired, plan: Plan, cluster: Cluster) -> None:
@@ -160,7 +123,7 @@ def advance(means: Means, desired: Desired, run: Run, wish: Wish) -> Outcome:
 def _turn(means: Means, run: Run, document: Document, phase: Phase, ending: str = "") -> Outcome:
     after = replace(run, phase=phase, step=(), attempts=0, ending=ending or run.ending)
     after = means.journal.rewrite(run, after)
-    return _outcome(means, after, document, State.PROGRESSED)
+    return outcome_of(means, after, document, State.PROGRESSED)
 
 
 def _throttle(means: Means, run: Run, document: Document, wish: Wish) -> Outcome:
@@ -174,13 +137,13 @@ def _throttle(means: Means, run: Run, document: Document, wish: Wish) -> Outcome
     if conflicts:
         named = ", ".join(conflicts[:5])
         wait = f"somebody else throttles {named} since the run began: remove those values"
-        return _outcome(means, run, document, State.WAITING, waits=(wait,))
+        return outcome_of(means, run, document, State.WAITING, waits=(wait,))
     if not run.throttled_ms:
         after = means.journal.rewrite(run, replace(run, throttled_ms=means.now_ms()))
-        return _outcome(means, after, document, State.PROGRESSED)
+        return outcome_of(means, after, document, State.PROGRESSED)
     if not _settled(means, run, document):
         wait = "the brokers take up the throttle"
-        return _outcome(means, run, document, State.WAITING, waits=(wait,))
+        return outcome_of(means, run, document, State.WAITING, waits=(wait,))
     return _turn(means, run, document, Phase.MOVING)
 
 
@@ -207,7 +170,7 @@ def _move(means: Means, desired: Desired, run: Run, document: Document, wish: Wi
         step = [plan.moves[m] for m, _ in run.step]
         progress = classify(step, observation.cluster)
         requested = observation.cluster.reassignment is not None
-        if requested or any(p.state in _FLYING for p in progress):
+        if requested or any(p.state in FLYING for p in progress):
             return _watch(means, desired, run, document, observation, progress)
     cluster = observe.cluster(
         session, desired.cluster.name, restart_lock=desired.cluster.execution.restart_lock
@@ -217,15 +180,15 @@ def _move(means: Means, desired: Desired, run: Run, document: Document, wish: Wi
         means.memory.see(plan, m, p, cluster)
     did = _verified(run, progress)
     if any(p.state is MoveState.UNKNOWN for p in progress):
-        return _outcome(means, run, document, State.WAITING, did, ("topics change while read",))
+        return outcome_of(means, run, document, State.WAITING, did, ("topics change while read",))
     ending = _ending(means, run, wish)
     if ending:
         return _noting(did, _turn(means, run, document, Phase.RESTORING, ending))
     open_ = (MoveState.PENDING, MoveState.ORPHANED)
-    if not any(p.state in (*open_, *_FLYING) for p in progress):
+    if not any(p.state in (*open_, *FLYING) for p in progress):
         return _noting(did, _turn(means, run, document, Phase.ELECTING, "finished"))
     if wish.paused:
-        return _outcome(means, run, document, State.WAITING, did, ("the cluster is paused",))
+        return outcome_of(means, run, document, State.WAITING, did, ("the cluster is paused",))
     return _next_stage(means, desired, run, document, cluster, progress, did, wish)
 
 
@@ -243,7 +206,7 @@ def _next_stage(
     ours = {
         TopicPartition(move.topic, move.partition)
         for move, p in zip(moves, progress, strict=True)
-        if p.state in (*_FLYING, MoveState.ORPHANED)
+        if p.state in (*FLYING, MoveState.ORPHANED)
     }
     blocked = gates.blocks(moves, progress, cluster)
     at = [
@@ -254,21 +217,21 @@ def _next_stage(
     waits = [*gates.closed(cluster, document.baseline, candidates, ours)]
     waits.extend(closed_now(desired, cluster, means.now_ms()))
     if waits:
-        return _outcome(means, run, document, State.WAITING, did, tuple(waits))
+        return outcome_of(means, run, document, State.WAITING, did, tuple(waits))
     sized = means.enrich(cluster)
     gone = wish.gone()
     stage = stages.next_stage(moves, at, sized, desired, gone=gone)
     if not isinstance(stage, stages.Stage):
         waits = [f"{moves[i].topic}-{moves[i].partition}: {why}" for i, why in blocked.items()]
         waits.extend(() if stage is None else (stage.reason,))
-        return _outcome(means, run, document, State.WAITING, did, tuple(waits[:WAITS_MAX]))
+        return outcome_of(means, run, document, State.WAITING, did, tuple(waits[:WAITS_MAX]))
     before = audit_laws.live_state(cluster)
     after_stage = stages.after_stage(before, moves, stage)
     stages.assert_lawful(before, after_stage, desired, sized, gone)
     attempts = run.attempts + 1 if tuple(stage.entries) == run.step else 1
     if attempts > ATTEMPTS_MAX:
         wait = "the controller has not acted on the same request for five times"
-        return _outcome(means, run, document, State.WAITING, did, (wait,))
+        return outcome_of(means, run, document, State.WAITING, did, (wait,))
     after = apply.request(
         means.journal,
         run,
@@ -284,7 +247,7 @@ def _next_stage(
     )
     means.memory.flying = len(stage.entries)
     did = (*did, f"stage {after.stage} requested: {counted(len(stage.entries), 'partition')}")
-    return _outcome(means, after, document, State.PROGRESSED, did)
+    return outcome_of(means, after, document, State.PROGRESSED, did)
 
 
 def closed_now(desired: Desired, cluster: Cluster, now_ms: int) -> tuple[str, ...]:
@@ -331,7 +294,7 @@ def _watch(
     if age_ms > desired.cluster.execution.stage_deadline_s * 1000:
         waits.append(f"stage {run.stage} is over its deadline")
     run = _adapt(means, desired, run, document, cluster, step)
-    return _outcome(means, run, document, State.WAITING, did, tuple(waits))
+    return outcome_of(means, run, document, State.WAITING, did, tuple(waits))
 
 
 def _hanging(plan: Plan, run: Run, cluster: Cluster, progress: Sequence[MoveProgress]) -> list[str]:
@@ -390,7 +353,7 @@ def _elect(means: Means, desired: Desired, run: Run, document: Document) -> Outc
         means.memory.see(plan, m, p, cluster)
     if cluster.electing:
         wait = "a preferred leader election is under way"
-        return _outcome(means, run, document, State.WAITING, waits=(wait,))
+        return outcome_of(means, run, document, State.WAITING, waits=(wait,))
     due = sorted(set(residual.due_elections(wanted, cluster)))
     rounds = 2 + len(set(wanted)) // apply.ELECTION_PARTITIONS_MAX
     if not due or run.attempts >= rounds:
@@ -400,14 +363,14 @@ def _elect(means: Means, desired: Desired, run: Run, document: Document) -> Outc
     election = apply.election(due[: apply.ELECTION_PARTITIONS_MAX])
     after = means.journal.rewrite(run, replace(run, attempts=run.attempts + 1), election)
     did = (f"preferred leaders requested for {counted(len(due), 'partition')}",)
-    return _outcome(means, after, document, State.PROGRESSED, did)
+    return outcome_of(means, after, document, State.PROGRESSED, did)
 
 
 def _restore(means: Means, run: Run, document: Document) -> Outcome:
     throttling.restore(means.journal, document.saved, _lists(document), run.rates)
     if run.ending == "stopped":
         means.journal.remember_stopped(run.fingerprint)
-    ended = _outcome(means, run, document, State.PROGRESSED, (f"run ended: {run.ending}",))
+    ended = outcome_of(means, run, document, State.PROGRESSED, (f"run ended: {run.ending}",))
     means.journal.end(run)
     state = State.STOPPED if run.ending == "stopped" else State.PROGRESSED
     return replace(ended, state=state)
@@ -427,11 +390,6 @@ def _verified(run: Run, progress: Sequence[MoveProgress]) -> tuple[str, ...]:
     return (f"stage {run.stage} finished: {arrived} of {of} arrived",)
 
 
-def counted(number: int, noun: str) -> str:
-    """Return "1 partition", "2 partitions"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def _lists(document: Document) -> dict[str, dict[str, str]]:
     """Return the throttle lists of the run; of the topics whose values were saved at its start."""
     if not document.saved.topics:
@@ -441,49 +399,6 @@ def _lists(document: Document) -> dict[str, dict[str, str]]:
 
 def _topics_of(plan: Plan, step: Sequence[tuple[int, int]]) -> tuple[str, ...]:
     return tuple(sorted({plan.moves[m].topic for m, _ in step}))
-
-
-def _move_bytes_done(plan: Plan, m: int, progress: MoveProgress, cluster: Cluster) -> int:
-    """Return the bytes of a move whose replicas are in sync: all steps before, part of this one."""
-    move = plan.moves[m]
-    if progress.state in (MoveState.DONE, MoveState.GONE):
-        return move.bytes
-    if progress.at < 0:
-        return 0
-    added = [len(set(b) - set(a)) for a, b in zip(move.path, move.path[1:], strict=False)]
-    done = sum(added[: progress.at])
-    if progress.state in _FLYING and progress.at + 1 < len(move.path):
-        partition = cluster.topics[move.topic].partition(move.partition)
-        new = set(move.path[progress.at + 1]) - set(move.path[progress.at])
-        done += len(new & set(() if partition is None else partition.isr or ()))
-    return move.bytes * done // max(1, sum(added))
-
-
-def progress_of(means: Means, run: Run, document: Document) -> Progress:
-    """Return how far the run is, as far as this process has seen."""
-    plan = document.plan
-    return Progress(
-        plan=run.plan,
-        phase=run.phase,
-        stage=run.stage,
-        moves_done=len(means.memory.arrived),
-        moves_in_flight=means.memory.flying if run.step else 0,
-        moves_total=len(plan.moves),
-        bytes_done=sum(means.memory.bytes_done.values()),
-        bytes_total=sum(move.bytes for move in plan.moves),
-        throttle_bytes_per_s=run.rates[0] if run.rates else None,
-    )
-
-
-def _outcome(
-    means: Means,
-    run: Run,
-    document: Document,
-    state: State,
-    did: tuple[str, ...] = (),
-    waits: tuple[str, ...] = (),
-) -> Outcome:
-    return Outcome(state, did, waits, document.plan, progress_of(means, run, document))
 
 
 def _noting(did: tuple[str, ...], outcome: Outcome) -> Outcome:

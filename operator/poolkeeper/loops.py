@@ -20,7 +20,7 @@ from poolkeeper import reconcile
 from poolkeeper.brokers.enrich import enriched
 from poolkeeper.brokers.protocol import Brokers
 from poolkeeper.errors import Fenced, Forbidden, HolderActive, PoolkeeperError, Stale, Unavailable
-from poolkeeper.execution import Enrich, Means
+from poolkeeper.means import Enrich, Means
 from poolkeeper.model.outcomes import Outcome, Phase, Progress, State
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired, Mode

@@ -14,32 +14,27 @@ KRaft, or to a cluster whose id is not the one that is pinned.
 
 from dataclasses import dataclass, replace
 
-from poolkeeper import execution, remedies
-from poolkeeper.errors import Refused, StalePlan
-from poolkeeper.execution import STALL_MS, Enrich, Means, Wish, closed_now, counted
+from poolkeeper import execution, remedies, steps
+from poolkeeper.errors import StalePlan
+from poolkeeper.execution import STALL_MS, Wish, closed_now
+from poolkeeper.means import Enrich, Means
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.plans import (
     AddPartitions,
-    CreateTopic,
     DeleteTopic,
     ElectLeaders,
     Plan,
     SetConfig,
-    Step,
 )
-from poolkeeper.model.records import BrokerRecord, Records, TopicRecord
-from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode, TopicSpec
+from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning import audit, documents, gates, residual
 from poolkeeper.planning.making import make_plan
 from poolkeeper.planning.progress import MoveState, classify
 from poolkeeper.planning.residual import StepState
-from poolkeeper.zk import apply, journal, observe
-from poolkeeper.zk.operations import Operation
-from poolkeeper.zk.readings import Observation
+from poolkeeper.sights import Sight, gone_brokers, see
+from poolkeeper.zk import journal
 from poolkeeper.zk.session import Session
-
-RECORDS_BATCH = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +63,6 @@ def authority_of(desired: Desired, handed_over: tuple[str, ...] = ()) -> Authori
     if spec.approval.policy is ApprovalPolicy.AUTO:
         return Authority(steps=True, plans=None)
     return Authority(steps=True, plans=frozenset(spec.approval.plans) | frozenset(handed_over))
-
-
-@dataclass(frozen=True, slots=True)
-class Sight:
-    """One observation with what is remembered and concluded from both."""
-
-    observation: Observation
-    cluster: Cluster
-    records: Records
-    gone: frozenset[int]
 
 
 def reconcile_cluster(
@@ -139,68 +124,6 @@ def preview(session: Session, desired: Desired, now_ms: int, enrich: Enrich) -> 
     )
 
 
-def see(session: Session, desired: Desired, now_ms: int, enrich: Enrich) -> Sight:
-    """Observe the cluster, check that it is the right one, and conclude who is gone."""
-    spec = desired.cluster
-    observation = observe.cluster(session, spec.name, restart_lock=spec.execution.restart_lock)
-    cluster = observation.cluster
-    records = journal.read_records(session)
-    for pinned, where in (
-        (spec.cluster_id, "spec.clusterId"),
-        (records.cluster_id, "the record of the first run"),
-    ):
-        if pinned is not None and cluster.id != pinned:
-            raise Refused(f"this is another cluster: its id is {cluster.id}, {where} says {pinned}")
-    cluster = enrich(cluster)
-    records = remembered(records, cluster, desired, now_ms)
-    return Sight(observation, cluster, records, gone_brokers(records, desired, now_ms))
-
-
-def remembered(records: Records, cluster: Cluster, desired: Desired, now_ms: int) -> Records:
-    """Return the records with this observation's brokers: racks, and since when one is missing."""
-    declared = {broker for pool in desired.pools for broker in pool.brokers}
-    brokers = {}
-    for id_ in sorted(set(records.brokers) | set(cluster.brokers) | declared):
-        known = records.brokers.get(id_, BrokerRecord())
-        live = cluster.brokers.get(id_)
-        if live is not None:
-            brokers[id_] = BrokerRecord(rack=live.rack)
-        elif known.missing_since_s is None:
-            brokers[id_] = replace(known, missing_since_s=now_ms // 1000)
-        else:
-            brokers[id_] = known
-    return replace(records, cluster_id=records.cluster_id or cluster.id, brokers=brokers)
-
-
-def gone_brokers(records: Records, desired: Desired, now_ms: int) -> frozenset[int]:
-    """Return the missing brokers whose replicas shall be rebuilt elsewhere.
-
-    None before `heal.after`, and none at all where more than `heal.maxBrokers` or a whole rack of
-    several brokers is missing: that is an outage to wait for, not a loss to mend.
-    """
-    heal = desired.cluster.heal
-    if not heal.enabled:
-        return frozenset()
-    declared = {broker for pool in desired.pools for broker in pool.brokers}
-    missing = {
-        id_: record
-        for id_, record in records.brokers.items()
-        if record.missing_since_s is not None and id_ in declared
-    }
-    racks: dict[str, set[int]] = {}
-    for id_ in declared & set(records.brokers):
-        racks.setdefault(records.brokers[id_].rack or f"broker {id_}", set()).add(id_)
-    whole_rack = any(len(ids) > 1 and ids <= set(missing) for ids in racks.values())
-    if whole_rack or len(missing) > heal.max_brokers:
-        return frozenset()
-    return frozenset(
-        id_
-        for id_, record in missing.items()
-        if record.missing_since_s is not None
-        and now_ms // 1000 - record.missing_since_s >= heal.after_s
-    )
-
-
 def _wish(means: Means, desired: Desired, authority: Authority, agreed: Plan | None) -> Wish:
     """Return what a run is wanted for, to end one that is for something else.
 
@@ -229,11 +152,9 @@ def _rest_of(plan: Plan, cluster: Cluster) -> Plan:
         for move, p in zip(plan.moves, states, strict=True)
         if p.state in (MoveState.PENDING, MoveState.IN_FLIGHT)
     )
-    steps = tuple(
-        s for s in plan.steps if residual.progress_of(s, cluster).state is StepState.TO_DO
-    )
-    left = documents.plan_hash(moves, steps)
-    return replace(plan, moves=moves, steps=steps, stages=(), hash=left)
+    left = tuple(s for s in plan.steps if residual.progress_of(s, cluster).state is StepState.TO_DO)
+    named = documents.plan_hash(moves, left)
+    return replace(plan, moves=moves, steps=left, stages=(), hash=named)
 
 
 def _execute(
@@ -259,13 +180,13 @@ def _execute(
             continue  # a controller that moves the topic could swallow the addition
         destructive = isinstance(step, SetConfig) and step.destructive
         allowed = covered if destructive else authority.steps
-        _take(means, desired, step, cluster, allowed, did, waits)
+        steps.take(means, desired, step, cluster, allowed, did, waits)
     ended = (MoveState.DONE, MoveState.GONE, MoveState.DIVERGED)
     pending = [p for p in classify(plan.moves, cluster) if p.state not in ended]
     if did:
         return Outcome(State.PROGRESSED, tuple(did), tuple(waits), plan)
     if authority.steps:
-        _remember_owners(means, desired, plan, sight)
+        steps.remember_owners(means, desired, plan, sight)
     if pending:
         stopped = not by_person and (
             journal.read_stopped(means.journal.session) == plan.fingerprint
@@ -280,7 +201,7 @@ def _execute(
         )
         if late:
             allowed = covered if isinstance(step, DeleteTopic) else authority.steps
-            _take(means, desired, step, cluster, allowed, did, waits)
+            steps.take(means, desired, step, cluster, allowed, did, waits)
     if did:
         return Outcome(State.PROGRESSED, tuple(did), tuple(waits), plan)
     state = State.WAITING if waits else State.CONVERGED
@@ -295,29 +216,6 @@ def _left_alone(plan: Plan, cluster: Cluster) -> tuple[str, ...]:
         for move, p in zip(plan.moves, classify(plan.moves, cluster), strict=True)
         if p.state in (MoveState.GONE, MoveState.DIVERGED)
     )
-
-
-def _remember_owners(means: Means, desired: Desired, plan: Plan, sight: Sight) -> None:
-    """Record the owners of topics that exist as declared, and forget those that are gone.
-
-    A topic whose config is still to be set keeps its old record: it says which keys to unset.
-    """
-    unsettled = {step.topic for step in plan.steps if not isinstance(step, ElectLeaders)}
-    wanted: dict[str, TopicRecord | None] = {
-        spec.topic: _record_of(spec)
-        for spec in desired.topics
-        if spec.topic in sight.cluster.topics and spec.topic not in unsettled
-    }
-    declared = {spec.topic for spec in desired.topics}
-    known = sight.cluster.topics.keys() | sight.cluster.torn | sight.cluster.damaged.keys()
-    wanted.update(dict.fromkeys(sight.records.topics.keys() - declared - known))
-    operations: list[Operation] = []
-    for topic, record in sorted(wanted.items()):
-        if sight.records.topics.get(topic) != record:
-            operation = means.journal.topic_record(topic, record)
-            operations.extend(() if operation is None else (operation,))
-    for start in range(0, len(operations), RECORDS_BATCH):
-        means.journal.commit(*operations[start : start + RECORDS_BATCH])
 
 
 def _start(
@@ -337,84 +235,3 @@ def _start(
     execution.refuse_hopeless(desired, plan, sight.cluster)
     means.journal.remember_stopped(None)
     return execution.begin(means, desired, plan, sight.cluster)
-
-
-def _take(
-    means: Means,
-    desired: Desired,
-    step: Step,
-    cluster: Cluster,
-    allowed: bool,
-    did: list[str],
-    waits: list[str],
-) -> None:
-    """Write one step if it is to be done and may be; say what was done or is waited for."""
-    progress = residual.progress_of(step, cluster)
-    if progress.state is StepState.SETTLING:
-        waits.append(progress.reason)
-    elif progress.state is StepState.TO_DO and not allowed:
-        waits.append(f"waits for approval: {describe(step)}")
-    elif progress.state is StepState.TO_DO:
-        sentence = _write(means, desired, step, cluster)
-        if sentence:
-            (waits if sentence.startswith("waits") else did).append(sentence)
-
-
-def describe(step: Step) -> str:
-    """Return a step in a few words."""
-    match step:
-        case CreateTopic():
-            partitions = counted(len(step.replicas), "partition")
-            return f"create topic {step.topic} ({partitions} in {step.pool})"
-        case AddPartitions():
-            return f"add {counted(len(step.replicas), 'partition')} to topic {step.topic}"
-        case SetConfig():
-            return f"set config of topic {step.topic}"
-        case ElectLeaders():
-            return f"elect preferred leaders of {counted(len(step.partitions), 'partition')}"
-        case DeleteTopic():
-            return f"delete topic {step.topic} and its data"
-        case _:
-            return f"move a replica of {step.topic}-{step.partition} to {step.target}"
-
-
-def _write(means: Means, desired: Desired, step: Step, cluster: Cluster) -> str:
-    record = _record_for(desired, step)
-    match step:
-        case CreateTopic():
-            apply.create_topic(means.journal, step, record)
-        case AddPartitions():
-            apply.add_partitions(means.journal, step)
-        case SetConfig():
-            apply.set_config(means.journal, step, record)
-        case DeleteTopic():
-            apply.delete_topic(means.journal, step, cluster)
-        case ElectLeaders():
-            return _elect(means, step, cluster)
-        case _:
-            raise Refused("moves between log directories are not executed by this release")
-    return describe(step)
-
-
-def _elect(means: Means, step: ElectLeaders, cluster: Cluster) -> str:
-    if cluster.electing:
-        return "waits for an election under way"
-    tried = means.memory.elections
-    due = [p for p in residual.due_elections(step.partitions, cluster) if p not in tried]
-    some = sorted(due)[: apply.ELECTION_PARTITIONS_MAX]
-    tried.update(some)
-    if not some:
-        return ""
-    means.journal.commit(apply.election(some))
-    return f"elect preferred leaders of {counted(len(some), 'partition')}"
-
-
-def _record_for(desired: Desired, step: Step) -> TopicRecord | None:
-    if not isinstance(step, CreateTopic | SetConfig):
-        return None
-    spec = next((t for t in desired.topics if t.topic == step.topic), None)
-    return None if spec is None else _record_of(spec)
-
-
-def _record_of(spec: TopicSpec) -> TopicRecord:
-    return TopicRecord(spec.owner, tuple(sorted(spec.config)), spec.deletion_policy)

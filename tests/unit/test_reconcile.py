@@ -14,7 +14,8 @@ from poolkeeper.model.specs import (
     ZooKeeperSpec,
 )
 from poolkeeper.model.topology import Broker, Cluster
-from poolkeeper.reconcile import Authority, authority_of, gone_brokers, remembered
+from poolkeeper.reconcile import Authority, authority_of
+from poolkeeper.sights import gone_brokers, remembered
 
 NOW_MS = 10_000_000
 HOUR_AGO_S = NOW_MS // 1000 - 3600

@@ -18,7 +18,7 @@ from typing import TextIO
 
 import click
 
-from poolkeeper import loops, reconcile
+from poolkeeper import loops, sights
 from poolkeeper.cli import (
     addressing,
     asking,
@@ -93,7 +93,7 @@ def _apply(command: Command) -> int:
     with reaching.session(command.target) as session:
         enriching = reaching.Enriching(command.target)
         now_ms = planning_command.now_ms()
-        seen = reconcile.see(session, command.desired, now_ms, enriching)
+        seen = sights.see(session, command.desired, now_ms, enriching)
         before = journal.read_status(session)
         plan, resumed = _chosen(command, seen, before)
     printing.warn(enriching.warnings)
@@ -114,9 +114,7 @@ def _apply(command: Command) -> int:
     return _drive(command, plan)
 
 
-def _chosen(
-    command: Command, seen: reconcile.Sight, before: JournalView
-) -> tuple[Plan | None, bool]:
+def _chosen(command: Command, seen: sights.Sight, before: JournalView) -> tuple[Plan | None, bool]:
     """Return the plan to execute and whether it is under way already; None: wind up a run first."""
     wanted = documents.fingerprint(command.desired, seen.records.cluster_id, seen.gone)
     if before.run is not None:
@@ -162,7 +160,7 @@ def _wind_up(command: Command, before: JournalView) -> int:
     return _apply(command)
 
 
-def _nothing(command: Command, seen: reconcile.Sight, plan: Plan, holder: Holder | None) -> int:
+def _nothing(command: Command, seen: sights.Sight, plan: Plan, holder: Holder | None) -> int:
     """Say so; what is remembered about owners and brokers is still brought up to date."""
     if holder is None:
         loops.drive(_access(command.target), command.desired, plan, lambda outcome: None)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from poolkeeper import reconcile
+from poolkeeper import sights
 from poolkeeper.cli import addressing, options, plantext, printing, reaching, writing
 from poolkeeper.cli.addressing import Target
 from poolkeeper.cli.options import Address
@@ -94,7 +94,7 @@ def plan(
     return 0 if made.empty else CHANGES
 
 
-def lawful(desired: Desired, seen: reconcile.Sight, *, prune: bool) -> Plan:
+def lawful(desired: Desired, seen: sights.Sight, *, prune: bool) -> Plan:
     """Make the plan with its stages and have it audited.
 
     Raises InvalidInput for what the live cluster shows to be wrong, Refused for a broken law.
@@ -120,7 +120,7 @@ def show(made: Plan, desired: Desired, cluster: Cluster, output: str) -> None:
         printing.emit(plantext.render(made, desired, cluster, width=width, colour=colour))
 
 
-def supposed(seen: reconcile.Sight, what: WhatIf) -> reconcile.Sight:
+def supposed(seen: sights.Sight, what: WhatIf) -> sights.Sight:
     """Change what was seen by what a person supposes; raises Refused for a broker that is there."""
     added = what.added or {}
     present = sorted(set(added) & set(seen.cluster.brokers))
@@ -134,10 +134,10 @@ def supposed(seen: reconcile.Sight, what: WhatIf) -> reconcile.Sight:
     return replace(seen, cluster=cluster, gone=(seen.gone | what.without) - set(added))
 
 
-def _of_cluster(target: Target, desired: Desired) -> tuple[reconcile.Sight, tuple[str, ...]]:
+def _of_cluster(target: Target, desired: Desired) -> tuple[sights.Sight, tuple[str, ...]]:
     with reaching.session(target) as session:
         enriching = reaching.Enriching(target)
-        seen = reconcile.see(session, desired, now_ms(), enriching)
+        seen = sights.see(session, desired, now_ms(), enriching)
         run = journal.read_run(session)
     if run is None:
         return seen, enriching.warnings
@@ -145,13 +145,13 @@ def _of_cluster(target: Target, desired: Desired) -> tuple[reconcile.Sight, tupl
     return seen, (*enriching.warnings, under_way)
 
 
-def _of_snapshot(file: Path, desired: Desired) -> tuple[reconcile.Sight, tuple[str, ...]]:
+def _of_snapshot(file: Path, desired: Desired) -> tuple[sights.Sight, tuple[str, ...]]:
     cluster = replace(snapshots.read(file), name=desired.cluster.name)
     pinned = desired.cluster.cluster_id
     if pinned is not None and cluster.id not in (None, pinned):
         raise Refused(f"{file} is of another cluster: its id is {cluster.id}, not {pinned}")
-    records = reconcile.remembered(Records(), cluster, desired, now_ms())
-    return reconcile.Sight(Observation(cluster), cluster, records, frozenset()), ()
+    records = sights.remembered(Records(), cluster, desired, now_ms())
+    return sights.Sight(Observation(cluster), cluster, records, frozenset()), ()
 
 
 def _brokers(words: Sequence[str]) -> dict[int, str | None]:

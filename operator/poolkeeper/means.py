@@ -1,0 +1,103 @@
+"""What a pass works with, what a process remembers between passes, and how far a run is.
+
+The memory is a convenience: a process that starts anew knows less of the progress and asks the
+brokers again, but it does the same.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from poolkeeper.brokers.protocol import Brokers
+from poolkeeper.model.outcomes import Outcome, Progress, State
+from poolkeeper.model.plans import Plan
+from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.planning.progress import MoveProgress, MoveState
+from poolkeeper.zk.journal import Journal
+from poolkeeper.zk.runs import Document, Run
+
+FLYING = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
+"""Of a partition whose step is under way, or done with its entry not yet gone."""
+
+
+@dataclass(slots=True)
+class Memory:
+    """What one process keeps between passes; losing it costs time, never correctness."""
+
+    documents: dict[str, Document] = field(default_factory=dict)
+    elections: set[TopicPartition] = field(default_factory=set)
+    bytes_done: dict[int, int] = field(default_factory=dict)
+    arrived: set[int] = field(default_factory=set)
+    flying: int = 0
+    adapted_ms: int = 0
+    begun: bool = False
+    stale_since_ms: int | None = None
+
+    def see(self, plan: Plan, m: int, progress: MoveProgress, cluster: Cluster) -> None:
+        """Note how far one move of the run is."""
+        self.bytes_done[m] = _move_bytes_done(plan, m, progress, cluster)
+        if progress.state in (MoveState.DONE, MoveState.GONE):
+            self.arrived.add(m)
+
+
+Enrich = Callable[[Cluster], Cluster]
+"""Adds what the brokers' protocol tells (sizes, log directories), where it may be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a pass works with: the open journal, the clock, the brokers where they may be asked."""
+
+    journal: Journal
+    now_ms: Callable[[], int]
+    brokers: Brokers | None = None
+    enrich: Enrich = lambda cluster: cluster
+    memory: Memory = field(default_factory=Memory)
+
+
+def _move_bytes_done(plan: Plan, m: int, progress: MoveProgress, cluster: Cluster) -> int:
+    """Return the bytes of a move whose replicas are in sync: all steps before, part of this one."""
+    move = plan.moves[m]
+    if progress.state in (MoveState.DONE, MoveState.GONE):
+        return move.bytes
+    if progress.at < 0:
+        return 0
+    added = [len(set(b) - set(a)) for a, b in zip(move.path, move.path[1:], strict=False)]
+    done = sum(added[: progress.at])
+    if progress.state in FLYING and progress.at + 1 < len(move.path):
+        partition = cluster.topics[move.topic].partition(move.partition)
+        new = set(move.path[progress.at + 1]) - set(move.path[progress.at])
+        done += len(new & set(() if partition is None else partition.isr or ()))
+    return move.bytes * done // max(1, sum(added))
+
+
+def progress_of(means: Means, run: Run, document: Document) -> Progress:
+    """Return how far the run is, as far as this process has seen."""
+    plan = document.plan
+    return Progress(
+        plan=run.plan,
+        phase=run.phase,
+        stage=run.stage,
+        moves_done=len(means.memory.arrived),
+        moves_in_flight=means.memory.flying if run.step else 0,
+        moves_total=len(plan.moves),
+        bytes_done=sum(means.memory.bytes_done.values()),
+        bytes_total=sum(move.bytes for move in plan.moves),
+        throttle_bytes_per_s=run.rates[0] if run.rates else None,
+    )
+
+
+def outcome_of(
+    means: Means,
+    run: Run,
+    document: Document,
+    state: State,
+    did: tuple[str, ...] = (),
+    waits: tuple[str, ...] = (),
+) -> Outcome:
+    """Return the outcome of a pass over this run."""
+    return Outcome(state, did, waits, document.plan, progress_of(means, run, document))
+
+
+def counted(number: int, noun: str) -> str:
+    """Return "1 partition", "2 partitions"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

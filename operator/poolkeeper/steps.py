@@ -1,0 +1,130 @@
+"""The steps of a plan that are no moves: written when they may be, and who owns which topic.
+
+Each is one transaction. Whether it took effect is read from the cluster in the next pass.
+"""
+
+from poolkeeper.errors import Refused
+from poolkeeper.means import Means, counted
+from poolkeeper.model.plans import (
+    AddPartitions,
+    CreateTopic,
+    DeleteTopic,
+    ElectLeaders,
+    Plan,
+    SetConfig,
+    Step,
+)
+from poolkeeper.model.records import TopicRecord
+from poolkeeper.model.specs import Desired, TopicSpec
+from poolkeeper.model.topology import Cluster
+from poolkeeper.planning import residual
+from poolkeeper.planning.residual import StepState
+from poolkeeper.sights import Sight
+from poolkeeper.zk import apply
+from poolkeeper.zk.operations import Operation
+
+RECORDS_BATCH = 200
+
+
+def take(
+    means: Means,
+    desired: Desired,
+    step: Step,
+    cluster: Cluster,
+    allowed: bool,
+    did: list[str],
+    waits: list[str],
+) -> None:
+    """Write one step if it is to be done and may be; say what was done or is waited for."""
+    progress = residual.progress_of(step, cluster)
+    if progress.state is StepState.SETTLING:
+        waits.append(progress.reason)
+    elif progress.state is StepState.TO_DO and not allowed:
+        waits.append(f"waits for approval: {describe(step)}")
+    elif progress.state is StepState.TO_DO:
+        sentence = _write(means, desired, step, cluster)
+        if sentence:
+            (waits if sentence.startswith("waits") else did).append(sentence)
+
+
+def describe(step: Step) -> str:
+    """Return a step in a few words."""
+    match step:
+        case CreateTopic():
+            partitions = counted(len(step.replicas), "partition")
+            return f"create topic {step.topic} ({partitions} in {step.pool})"
+        case AddPartitions():
+            return f"add {counted(len(step.replicas), 'partition')} to topic {step.topic}"
+        case SetConfig():
+            return f"set config of topic {step.topic}"
+        case ElectLeaders():
+            return f"elect preferred leaders of {counted(len(step.partitions), 'partition')}"
+        case DeleteTopic():
+            return f"delete topic {step.topic} and its data"
+        case _:
+            return f"move a replica of {step.topic}-{step.partition} to {step.target}"
+
+
+def _write(means: Means, desired: Desired, step: Step, cluster: Cluster) -> str:
+    record = _record_for(desired, step)
+    match step:
+        case CreateTopic():
+            apply.create_topic(means.journal, step, record)
+        case AddPartitions():
+            apply.add_partitions(means.journal, step)
+        case SetConfig():
+            apply.set_config(means.journal, step, record)
+        case DeleteTopic():
+            apply.delete_topic(means.journal, step, cluster)
+        case ElectLeaders():
+            return _elect(means, step, cluster)
+        case _:
+            raise Refused("moves between log directories are not executed by this release")
+    return describe(step)
+
+
+def _elect(means: Means, step: ElectLeaders, cluster: Cluster) -> str:
+    if cluster.electing:
+        return "waits for an election under way"
+    tried = means.memory.elections
+    due = [p for p in residual.due_elections(step.partitions, cluster) if p not in tried]
+    some = sorted(due)[: apply.ELECTION_PARTITIONS_MAX]
+    tried.update(some)
+    if not some:
+        return ""
+    means.journal.commit(apply.election(some))
+    return f"elect preferred leaders of {counted(len(some), 'partition')}"
+
+
+def _record_for(desired: Desired, step: Step) -> TopicRecord | None:
+    if not isinstance(step, CreateTopic | SetConfig):
+        return None
+    spec = next((t for t in desired.topics if t.topic == step.topic), None)
+    return None if spec is None else _record_of(spec)
+
+
+def _record_of(spec: TopicSpec) -> TopicRecord:
+    return TopicRecord(spec.owner, tuple(sorted(spec.config)), spec.deletion_policy)
+
+
+def remember_owners(means: Means, desired: Desired, plan: Plan, sight: Sight) -> None:
+    """Record the owners of topics that exist as declared, and forget those that are gone.
+
+    A topic whose config is still to be set keeps its old record: it says which keys to unset.
+    """
+    unsettled = {step.topic for step in plan.steps if not isinstance(step, ElectLeaders)}
+    wanted: dict[str, TopicRecord | None] = {
+        spec.topic: _record_of(spec)
+        for spec in desired.topics
+        if spec.topic in sight.cluster.topics and spec.topic not in unsettled
+    }
+    declared = {spec.topic for spec in desired.topics}
+    known = sight.cluster.topics.keys() | sight.cluster.torn | sight.cluster.damaged.keys()
+    wanted.update(dict.fromkeys(sight.records.topics.keys() - declared - known))
+    operations: list[Operation] = []
+    for topic, record in sorted(wanted.items()):
+        if sight.records.topics.get(topic) != record:
+            operation = means.journal.topic_record(topic, record)
+            operations.extend(() if operation is None else (operation,))
+    for start in range(0, len(operations), RECORDS_BATCH):
+        means.journal.commit(*operations[start : start + RECORDS_BATCH])

@@ -18,10 +18,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import trees
 from rich.console import Console
 from rich.table import Table
 
-import trees
 from poolkeeper.sandbox import Sandbox
 
 GROWTH_MAX = 2.2

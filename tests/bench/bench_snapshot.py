@@ -2,7 +2,7 @@
 
     python tests/bench/bench_snapshot.py [--partitions 200000] [--singly 10000]
 
-Everything is measured in one run against one server that was loaded just before:
+Everything is measured in one run against one server, started on a copy of a cached tree (`trees`):
 
 * `read_many`: bytes and stat of every state, through our session (multiRead).
 * `observe`: the whole picture of the cluster as model values, which reads topics and configs too.
@@ -22,9 +22,10 @@ import struct
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import trees
 from kazoo.client import KazooClient
 from rich.console import Console
 from rich.table import Table
@@ -33,11 +34,6 @@ from poolkeeper.sandbox import Sandbox, SandboxSpec
 from poolkeeper.zk import multiread, observe
 from poolkeeper.zk.session import Session
 
-CHROOT = "/kafka"
-PARTITIONS_PER_TOPIC = 50
-BROKERS = 60
-CREATES_AT_ONCE = 400
-IN_FLIGHT = 8
 GROWTH_MAX = 2.2
 PROCESSOR = time.process_time
 
@@ -49,66 +45,32 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--singly", type=int, default=10_000)
     parser.add_argument("--repeat", type=int, default=3)
     options = parser.parse_args(arguments)
-    with Sandbox.start(SandboxSpec(zookeeper_heap_mib=2048)) as sandbox:
-        connect = sandbox.zookeeper + CHROOT
-        client = KazooClient(sandbox.zookeeper, timeout=30)
-        client.start()
-        client.ensure_path(CHROOT)
-        client.stop()
-        client.close()
-        loaded = _seconds(lambda: load(connect, options.partitions))
-        with Session.open(connect, timeout_s=30, deadline_s=60) as session:
-            _report(session, connect, options, loaded)
+    size = trees.Size(options.partitions)
+    began = time.perf_counter()
+    tree = trees.cached(size)
+    made = time.perf_counter()
+    spec = SandboxSpec(zookeeper_heap_mib=trees.HEAP_MIB, tree=tree)
+    with Sandbox.start(spec, ready_s=trees.READY_S) as sandbox:
+        register(sandbox.connect, size.brokers)
+        loaded = time.perf_counter()
+        with Session.open(sandbox.connect, timeout_s=30, deadline_s=60) as session:
+            _report(session, sandbox.connect, options, (made - began, loaded - made))
 
 
-def load(connect: str, partitions: int) -> None:
-    """Create a cluster of that many partitions, in transactions, several in flight."""
+def register(connect: str, brokers: int) -> None:
+    """Register brokers and a controller that are nowhere: in a tree nobody is left."""
     client = KazooClient(connect, timeout=30)
     client.start()
-    waiting: deque[Any] = deque()
-    transaction = client.transaction()
-    for path, body in nodes(partitions):
-        transaction.create(path, body)
-        if len(transaction.operations) == CREATES_AT_ONCE:
-            waiting.append(transaction.commit_async())
-            transaction = client.transaction()
-        if len(waiting) == IN_FLIGHT:
-            _require_done(waiting.popleft().get(timeout=60))
-    waiting.append(transaction.commit_async())
-    for result in waiting:
-        _require_done(result.get(timeout=60))
-    client.stop()
-    client.close()
-
-
-def nodes(partitions: int) -> Iterator[tuple[str, bytes]]:
-    """Yield path and body of every node of such a cluster, parents first."""
-    for path in ("/brokers", "/brokers/ids", "/brokers/topics", "/admin", "/admin/delete_topics"):
-        yield path, b""
-    yield from (("/config", b""), ("/config/topics", b""), ("/config/brokers", b""))
-    yield "/controller_epoch", b"7"
-    yield "/controller", b'{"version":1,"brokerid":0,"timestamp":"1"}'
-    for broker in range(BROKERS):
+    for broker in range(1, brokers + 1):
         body = {
             "version": 4,
             "rack": f"r{broker % 3}",
             "endpoints": [f"PLAINTEXT://b{broker}:9092"],
         }
-        yield f"/brokers/ids/{broker}", json.dumps(body).encode()
-    for first in range(0, partitions, PARTITIONS_PER_TOPIC):
-        name = f"team-{first % 97:02d}.orders.{first:06d}"
-        numbers = range(min(PARTITIONS_PER_TOPIC, partitions - first))
-        lists = [[(first + 7 * p + 13 * r) % BROKERS for r in range(3)] for p in numbers]
-        assignment = {str(p): replicas for p, replicas in enumerate(lists)}
-        topic = f"/brokers/topics/{name}"
-        yield topic, json.dumps({"version": 1, "partitions": assignment}).encode()
-        yield f"{topic}/partitions", b""
-        for p, replicas in enumerate(lists):
-            state = {"controller_epoch": 7, "leader": replicas[0], "version": 1}
-            state |= {"leader_epoch": (first + p) % 50, "isr": replicas}
-            yield f"{topic}/partitions/{p}", b""
-            body_ = json.dumps(state, separators=(",", ":")).encode()
-            yield f"{topic}/partitions/{p}/state", body_
+        client.create(f"/brokers/ids/{broker}", json.dumps(body).encode())
+    client.create("/controller", b'{"version":1,"brokerid":1,"timestamp":"1"}')
+    client.stop()
+    client.close()
 
 
 def state_paths(session: Session) -> list[str]:
@@ -122,7 +84,9 @@ def state_paths(session: Session) -> list[str]:
     ]
 
 
-def _report(session: Session, connect: str, options: argparse.Namespace, loaded: float) -> None:
+def _report(
+    session: Session, connect: str, options: argparse.Namespace, began: tuple[float, float]
+) -> None:
     paths = state_paths(session)
     client = KazooClient(connect, timeout=30)
     client.start()
@@ -156,7 +120,7 @@ def _report(session: Session, connect: str, options: argparse.Namespace, loaded:
         speed = f"{len(paths) / seconds:,.0f}"
         table.add_row(way, f"{seconds:.2f}", f"{seconds / best:.1f}", speed)
     console = Console(width=100)
-    console.print(f"loaded in {loaded:.1f} s")
+    console.print(f"tree made or found in {began[0]:.1f} s, loaded in {began[1]:.1f} s")
     console.print(table)
     growth = ", ".join(f"{count:,}: {ours[count]:.2f} s ({cpu[count]:.2f} s)" for count in ours)
     console.print(f"growth of read_many (processor time): {growth}")
@@ -199,12 +163,6 @@ def _floor(connect: str, paths: Sequence[str]) -> tuple[float, int]:
         for _ in range(min(multiread.IN_FLIGHT, len(requests))):
             size += len(stream.read(struct.unpack("!i", stream.read(4))[0]))
         return time.perf_counter() - began, size
-
-
-def _require_done(answers: Sequence[Any]) -> None:
-    failed = [answer for answer in answers if isinstance(answer, Exception)]
-    if failed:
-        sys.exit(f"could not load the tree: {failed[0]!r}")
 
 
 def _seconds(action: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:

@@ -8,17 +8,17 @@ are started when ZooKeeper serves, and find its chroot there, as Kafka makes it 
 import gc
 import json
 import sys
+import time
 from pathlib import Path
 
-from kazoo.exceptions import NodeExistsError
-
-from poolkeeper.sandbox.clients import Create
+from poolkeeper.sandbox import readiness
 from poolkeeper.sandbox.clocks import RealClock
 from poolkeeper.sandbox.kazooclients import KazooSession
 from poolkeeper.sandbox.settings import BrokerSpec
 from poolkeeper.sandbox.simulation import Simulation, SimulationSpec
 
 SESSION_S = 6.0
+SERVED_S = 300.0
 START_MS = 300_000
 LOOK_MS = 3_600_000
 YOUNG_OBJECTS = 100_000
@@ -32,7 +32,10 @@ def main(config: Path) -> None:
     clock = RealClock(body["speed"])
     zookeeper, chroot = body["zookeeper"], body["chroot"]
     brokers = tuple(BrokerSpec(**broker) for broker in body["brokers"])
-    _ensure_chroot(KazooSession(zookeeper, clock, SESSION_S), chroot)
+    # A session asked for before ZooKeeper serves may get no answer until it times out.
+    deadline = time.monotonic() + SERVED_S
+    with readiness.session(zookeeper, deadline, lambda: None) as client:
+        client.ensure_path(chroot)
     simulation = Simulation(
         SimulationSpec(brokers, kafka=body["kafka"]),
         lambda: KazooSession(zookeeper + chroot, clock, SESSION_S),
@@ -42,16 +45,6 @@ def main(config: Path) -> None:
     clock.call(simulation.start, START_MS)
     while not clock.run_until(lambda: False, LOOK_MS):  # raises what ended the simulation
         continue
-
-
-def _ensure_chroot(session: KazooSession, chroot: str) -> None:
-    names = [name for name in chroot.split("/") if name]
-    for length in range(1, len(names) + 1):
-        try:
-            session.commit([Create("/" + "/".join(names[:length]))])
-        except NodeExistsError:
-            continue
-    session.close()
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ from poolkeeper.sandbox.simulation.worlds import World
 
 REGISTERED_STILL_MS = 500
 SHUTDOWN_MS = 5000
+GATHER_MS = 10
 _ENDED = (SessionExpiredError, ConnectionClosedError)
 
 
@@ -116,6 +117,7 @@ class SimulatedBroker:
 
     def _end(self) -> None:
         self._alive = False
+        self._world.gathering.discard(self.id)
         self._resign()
         self._office.close()
         self.side.close()
@@ -162,7 +164,14 @@ class SimulatedBroker:
             client.commit([Create(path, data, ephemeral=True)])
         yield
         self.side.post(self.configs.begin)
-        yield from self._stand()
+        self._world.gathering.discard(self.id)
+        yield from self._gather()
+
+    def _gather(self) -> Steps:
+        if self._world.gathering:
+            self._office.post(self._gather, GATHER_MS)
+        else:
+            yield from self._stand()
 
     # Office
 

@@ -63,7 +63,12 @@ class Simulation:
     # Life
 
     def start(self) -> None:
-        """Start all brokers."""
+        """Start all brokers; nobody stands for election before all are registered.
+
+        A controller that begins alone in a cluster that was there before would elect leaders for
+        all of it and take everybody else out of the ISRs, with some writes for each partition.
+        """
+        self.world.gathering.update(self.brokers)
         for id_ in self.brokers:
             self.start_broker(id_)
 

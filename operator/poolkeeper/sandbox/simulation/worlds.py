@@ -81,6 +81,7 @@ class World:
         self.choices = choices
         self.notes: list[str] = []
         self.listeners: dict[int, Listener] = {}
+        self.gathering: set[int] = set()
         self.on_deleted: Callable[[int, Tp], None] = lambda broker, tp: None
         self.on_flow: Callable[[], None] = lambda: None
         self.office: Callable[[], Controller | None] = lambda: None

@@ -21,6 +21,7 @@ from simulation.scenarios import SCENARIOS
 
 BROKER_KEYS = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 SEVERING = (Trouble.LOST, Trouble.EXPIRED, Trouble.DIED)
+SETTLE_MS = 5_000  # brokers that cannot be asked take a throttle up within that
 Rates = dict[int, dict[str, int]]
 
 
@@ -94,6 +95,8 @@ def run(name: str, kafka: str, plans: Callable[[int], Faults]) -> Course:
             *invariants.unfenced(trail),
             *invariants.repeated(trail),
             *invariants.out_of_sync(trail, first),
+            *invariants.unrecorded(trail),
+            *invariants.unsettled(trail, SETTLE_MS),
             *invariants.rethrottled(trail),
             *invariants.leftovers(cluster.server, scenario.left),
             *_unthrottled(wanted, at_requests, _copying(first, cluster)),

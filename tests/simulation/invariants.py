@@ -9,7 +9,11 @@ breaks it, in sentences; an empty answer is a run that kept it.
 * *Once*: no list is requested twice for a partition, no topic and no node of its run is made twice.
 * *In sync*: our processes die, brokers do not; so a partition never has fewer replicas in sync than
   the shorter of its first and its last list holds, and is never without a leader.
-* *Throttled*: between a request and its removal no throttle is written.
+* *Recorded*: a request comes in one transaction with the step of the run that names as many moves,
+  and with checks of the controller epoch and of every topic node concerned; so does an election
+  with the run.
+* *Throttled*: brokers had time to take a throttle up before a request, and between a request and
+  its removal none is written.
 """
 
 import json
@@ -27,6 +31,8 @@ EPOCH = "/poolkeeper/epoch"
 RUN = "/poolkeeper/run"
 FIRST_NODES = ("/poolkeeper", EPOCH, "/poolkeeper/records", "/poolkeeper/records/topics")
 TOPICS = "/brokers/topics/"
+CONFIGS = ("/config/topics/", "/config/brokers/")
+CONTROLLER_EPOCH = "/controller_epoch"
 ELECTION = "/admin/preferred_replica_election"
 
 Partition = tuple[str, int]
@@ -136,6 +142,41 @@ def out_of_sync(trail: Trail, first: Mapping[Partition, Replicas]) -> list[str]:
     return found
 
 
+def unrecorded(trail: Trail) -> list[str]:
+    """Name the requests and elections of a run that came without what belongs to them."""
+    found = []
+    for transaction in trail.ours:
+        made = {operation.path: operation for operation in transaction.changes}
+        checked = {o.path for o in transaction.operations if o.kind is Kind.CHECK}
+        wanted: set[str] = set()
+        if REQUEST in made:
+            entries = _entries(made[REQUEST])
+            wanted = {CONTROLLER_EPOCH, *(f"{TOPICS}{topic}" for topic, _, _ in entries)}
+            step = json.loads(made[RUN].data or b"")["step"] if RUN in made else ()
+            if len(step) != len(entries):
+                found.append(f"zxid {transaction.zxid}: the run's step is not {entries}: {step}")
+        elif ELECTION in made and trail.server.tree.at(RUN, transaction.zxid) and RUN not in made:
+            found.append(f"zxid {transaction.zxid}: the run does not tell of the election")
+        found.extend(
+            f"zxid {transaction.zxid}: the request does not check {path}"
+            for path in sorted(wanted - checked)
+        )
+    return found
+
+
+def unsettled(trail: Trail, settle_ms: int) -> list[str]:
+    """Name the requests that came too soon after a throttle was written."""
+    found = []
+    written_ms = float("-inf")
+    for transaction in trail.transactions:
+        paths = {operation.path for operation in transaction.changes if operation.data is not None}
+        if REQUEST in paths and transaction.time_ms - written_ms < settle_ms:
+            found.append(f"zxid {transaction.zxid}: requested before the throttles were in force")
+        if any(path.startswith(CONFIGS) for path in paths):
+            written_ms = transaction.time_ms
+    return found
+
+
 def rethrottled(trail: Trail) -> list[str]:
     """Name the throttles that were written while a request was there."""
     found: list[str] = []
@@ -148,7 +189,7 @@ def rethrottled(trail: Trail) -> list[str]:
             found.extend(
                 f"zxid {transaction.zxid}: {path} was written while a request was there"
                 for path in paths
-                if path.startswith(("/config/topics/", "/config/brokers/"))
+                if path.startswith(CONFIGS)
             )
     return found
 

@@ -61,7 +61,7 @@ test: lint
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile
 
 unit: .venv/.dev
-	@$(BIN)/python -m pytest -q -n $(WORKERS) --ignore tests/real
+	@$(BIN)/python -m pytest -q -n $(WORKERS) tests/unit
 
 soak: .venv/.dev
 	@$(BIN)/python -m pytest -q -m soak

@@ -66,9 +66,9 @@ def simulated(size: Size) -> SandboxSpec:
     )
 
 
-def grow(connect: str, size: Size) -> None:
+def grow(connect: str, size: Size, prefix: str = "team") -> None:
     """Put the topics into ZooKeeper, and wait until each partition has its state."""
-    bodies = list(topics(size))
+    bodies = list(topics(size, prefix))
     client = KazooClient(connect, timeout=30)
     client.start(timeout=30)
     try:
@@ -100,7 +100,7 @@ def require_complete(connect: str, size: Size) -> None:
         sys.exit(f"{len(whole)} of {size.partitions} partitions have all of their replicas")
 
 
-def topics(size: Size) -> Iterator[tuple[str, bytes]]:
+def topics(size: Size, prefix: str = "team") -> Iterator[tuple[str, bytes]]:
     """Yield path and body of every topic's node, by name."""
     for topic in range(size.partitions // size.partitions_per_topic):
         lists = {
@@ -111,7 +111,7 @@ def topics(size: Size) -> Iterator[tuple[str, bytes]]:
             for p in range(size.partitions_per_topic)
         }
         body = json.dumps({"version": 1, "partitions": lists}).encode()
-        yield f"/brokers/topics/team-{topic // 100:02d}.orders.{topic:06d}", body
+        yield f"/brokers/topics/{prefix}-{topic // 100:02d}.orders.{topic:06d}", body
 
 
 def _load(client: KazooClient, bodies: list[tuple[str, bytes]]) -> None:

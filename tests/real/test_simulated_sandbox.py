@@ -10,6 +10,9 @@ import pytest
 from conditions import until
 from poolkeeper import errors
 from poolkeeper.sandbox import Sandbox, SandboxSpec, processes, spread, states, take_down_all
+from poolkeeper.sandbox.clients import Create
+from poolkeeper.sandbox.clocks import VirtualClock
+from poolkeeper.sandbox.kazooclients import TOGETHER, KazooSession
 from real.support import body, command, declare, kazoo, run
 
 SPEED = 20
@@ -76,6 +79,16 @@ def test_simulated_brokers_come_back_with_their_zookeeper(root: Path) -> None:
             zookeeper.create("/brokers/topics/t", json.dumps(lists).encode())
             path = "/brokers/topics/t/partitions/0/state"
             until(lambda: zookeeper.exists(path), "the state of a new partition", 30)
+
+
+def test_many_nodes_read_together_are_those_read_one_by_one(chroot: str) -> None:
+    session = KazooSession(chroot, VirtualClock())
+    paths = [f"/{number}" for number in range(TOGETHER + 5)]
+    session.commit_many([[Create(path, path.encode())] for path in paths[::2]])
+    together = session.read_many(paths)
+    assert together == [session.get(path) for path in paths]
+    assert [node and node[0] for node in together[:3]] == [b"/0", None, b"/2"]
+    session.close()
 
 
 def test_what_simulated_brokers_cannot_do_is_refused(root: Path) -> None:

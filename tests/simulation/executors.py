@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from poolkeeper import reconcile
 from poolkeeper.errors import Stale, Unavailable
-from poolkeeper.execution import Means
+from poolkeeper.means import Means
 from poolkeeper.loops import WATCHED
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.specs import Desired

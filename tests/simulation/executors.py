@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from poolkeeper import reconcile
 from poolkeeper.errors import Stale, Unavailable
-from poolkeeper.means import Means
 from poolkeeper.loops import WATCHED
+from poolkeeper.means import Means
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.specs import Desired
 from poolkeeper.reconcile import Authority

@@ -13,7 +13,10 @@ from poolkeeper.sandbox import Sandbox, SandboxSpec, processes, spread, states, 
 from poolkeeper.sandbox.clients import Create
 from poolkeeper.sandbox.clocks import VirtualClock
 from poolkeeper.sandbox.kazooclients import TOGETHER, KazooSession
+from poolkeeper.sandbox.simulation import SimulationSpec
+from poolkeeper.sandbox.simulation.topics import MANY
 from real.support import body, command, declare, kazoo, run
+from simulation.clusters import SimulatedCluster
 
 SPEED = 20
 TOPIC = "orders"
@@ -89,6 +92,22 @@ def test_many_nodes_read_together_are_those_read_one_by_one(chroot: str) -> None
     assert together == [session.get(path) for path in paths]
     assert [node and node[0] for node in together[:3]] == [b"/0", None, b"/2"]
     session.close()
+
+
+def test_a_big_creation_passes_over_what_is_there_already() -> None:
+    cluster = SimulatedCluster(SimulationSpec(spread(3)))
+    cluster.start()
+    there = "/brokers/topics/big/partitions"
+    lists = {str(p): [1, 2, 3] for p in range(MANY + 5)}
+    nodes = ("/brokers/topics/big", there, f"{there}/7", f"{there}/7/state")
+    bodies = (json.dumps({"version": 1, "partitions": lists}).encode(), b"", b"", b"somebody's")
+    cluster.client.commit([Create(*node) for node in zip(nodes, bodies, strict=True)])
+    cluster.settle()
+    found = cluster.client.read_many([f"{there}/{p}/state" for p in range(MANY + 5)])
+    assert found[7] is not None
+    assert found[7][0] == b"somebody's"
+    isrs = [json.loads(node[0])["isr"] for p, node in enumerate(found) if p != 7 and node]
+    assert isrs == [[1, 2, 3]] * (MANY + 4)
 
 
 def test_what_simulated_brokers_cannot_do_is_refused(root: Path) -> None:

@@ -293,6 +293,8 @@ def _watch(
         waits.extend(more)
     if age_ms > desired.cluster.execution.stage_deadline_s * 1000:
         waits.append(f"stage {run.stage} is over its deadline")
+        if desired.cluster.execution.roll_back_on_deadline:
+            waits.append("onDeadline: RollBack is not done by this release: it goes on waiting")
     run = _adapt(means, desired, run, document, cluster, step)
     return outcome_of(means, run, document, State.WAITING, did, tuple(waits))
 

@@ -1,19 +1,26 @@
 """What plans cost and how close they come to their bounds; sizes may be given as arguments.
 
 One row per case: replicas added, their lower bound, bytes, leaders changed, what is left uneven,
-CPU seconds of `make_plan` (reading input not included), peak memory of the process.
+CPU seconds of `make_plan` (reading input not included), peak memory of the process. Then the same
+expansion as a user runs it: `poolkeeper plan --snapshot` as a process of its own, with reading,
+the independent audit, the prediction of stages and the printing.
 """
 
 import resource
+import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import clusters
 
+from poolkeeper.model import snapshots
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.making import make_plan
+from poolkeeper.resources import writing
 
 SIZES = (3_000, 30_000, 200_000)
 
@@ -44,6 +51,35 @@ def main(sizes: tuple[int, ...]) -> None:
             print(row.format(f"{name} {size}", *numbers), flush=True)
             for problem in plan.problems:
                 print("   !", problem.message)
+    print("\n{:<28}{:>9}{:>9}".format("plan --snapshot", "seconds", "cpu s"))
+    for size in sizes:
+        wall_s, cpu_s = _as_a_command(size)
+        print(f"{f'expand 60 → 64 {size}':<28}{wall_s:>9.1f}{cpu_s:>9.1f}", flush=True)
+
+
+def _as_a_command(size: int) -> tuple[float, float]:
+    """Plan the expansion from a snapshot file; return wall and CPU seconds of the process."""
+    desired = clusters.desired(64)
+    with tempfile.TemporaryDirectory() as folder:
+        snapshot, manifests = Path(folder) / "cluster.json", Path(folder) / "manifests"
+        snapshots.write(snapshot, clusters.cluster(size, joined=4))
+        manifests.mkdir()
+        bodies = [writing.cluster_body(desired.cluster)]
+        bodies += [writing.pool_body(pool) for pool in desired.pools]
+        bodies += [writing.topic_body(topic) for topic in desired.topics]
+        (manifests / "all.yaml").write_text(writing.text_of(bodies), encoding="utf-8")
+        command = [sys.executable, "-m", "poolkeeper", "plan", "-f", str(manifests)]
+        begin, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+        ran = subprocess.run(
+            [*command, "--snapshot", str(snapshot), "--out", str(Path(folder) / "plan.json")],
+            stdout=subprocess.DEVNULL,
+            check=False,
+        )
+        wall_s = time.perf_counter() - begin
+    if ran.returncode != 2:
+        raise SystemExit(f"the plan of {size} partitions ended with {ran.returncode}")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return wall_s, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def _cases(size: int) -> list[tuple[str, Desired, Cluster]]:

@@ -101,7 +101,7 @@ def _wrong_end(rules: Rules, move: Move) -> Wrong:
         if move.target != pinned:
             yield "untouched", "its replicas are pinned by a manual assignment"
         wanted = aim
-    usual = {len(found), *_usual_factors(rules, move.topic)} if wanted is None else {wanted}
+    usual = {len(found), rules.usual_factors[move.topic]} if wanted is None else {wanted}
     if not min(usual | {len(found)}) <= aim <= max(usual | {len(found)}):
         yield "replicas", f"it ends with {aim} replicas, {_either(usual)} are declared or found"
     if aim < len(found) and is_internal(move.topic):
@@ -110,12 +110,6 @@ def _wrong_end(rules: Rules, move: Move) -> Wrong:
         left = found - set(move.target)
         if aim != len(found) or not left or left - rules.shunned:
             yield "untouched", "an unmanaged topic may only leave drained and gone brokers"
-
-
-def _usual_factors(rules: Rules, topic: str) -> set[int]:
-    """The replication factors that most partitions of the topic have."""
-    partitions = rules.cluster.topics[topic].partitions
-    return {Counter(len(p.replicas) for p in partitions).most_common(1)[0][0]}
 
 
 def _either(numbers: Collection[int]) -> str:

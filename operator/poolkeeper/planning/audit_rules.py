@@ -56,6 +56,15 @@ class Rules:
         return {spec.topic: spec for spec in self.desired.topics}
 
     @cached_property
+    def usual_factors(self) -> Mapping[str, int]:
+        """The replication factor that most partitions of each topic have."""
+        return {
+            name: Counter(len(p.replicas) for p in topic.partitions).most_common(1)[0][0]
+            for name, topic in self.cluster.topics.items()
+            if topic.partitions
+        }
+
+    @cached_property
     def members(self) -> Mapping[str, frozenset[int]]:
         """The brokers of each pool."""
         return {pool.name: frozenset(pool.brokers) for pool in self.desired.pools}

@@ -3,13 +3,15 @@
 import gzip
 import json
 import socket
-import time
 
 import pytest
 from kazoo.client import KazooClient
 from kazoo.security import make_digest_acl
 
+from conditions import until
+from poolkeeper.brokers.protocol import Brokers
 from poolkeeper.cli import main
+from poolkeeper.model.topology import TopicPartition
 
 
 @pytest.fixture
@@ -24,27 +26,24 @@ def run(capfd):
 
 @pytest.fixture
 def topic(kafka, topic_name):
-    """Create a topic of two partitions on brokers 1 and 2, and wait until it has leaders."""
+    """Create a topic of two partitions on brokers 1 and 2; wait until every replica has its log."""
     sandbox = kafka()
     client = KazooClient(sandbox.connect)
     client.start(timeout=30)
     body = {"version": 1, "partitions": {"0": [1, 2], "1": [2, 1]}}
     client.create(f"/config/topics/{topic_name}", b'{"version":1,"config":{}}')
     client.create(f"/brokers/topics/{topic_name}", json.dumps(body).encode())
-    for partition in range(2):
+    replicas = [(TopicPartition(topic_name, p), broker) for p in range(2) for broker in (1, 2)]
+    with Brokers.open(tuple(sandbox.bootstrap.split(","))) as brokers:
+        # Logs lag the state nodes: a leader says nothing of its followers' directories.
         until(
-            lambda p=partition: client.exists(f"/brokers/topics/{topic_name}/partitions/{p}/state")
+            lambda: all(brokers.sizes([1, 2]).of(*replica) is not None for replica in replicas),
+            "every replica has its log",
+            60,
         )
     client.stop()
     client.close()
     return topic_name
-
-
-def until(condition, timeout_s=20.0):
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true"
-        time.sleep(0.05)
 
 
 @pytest.fixture

@@ -90,12 +90,6 @@ def values_of(config: Mapping[str, str], keys: Sequence[str]) -> dict[str, str |
     return {key: config.get(key) for key in keys}
 
 
-def replaced(config: Mapping[str, str], values: Values) -> dict[str, str]:
-    """Return the config with these keys set or, where `None`, removed; foreign keys stay."""
-    kept = {key: value for key, value in config.items() if key not in values}
-    return kept | {key: value for key, value in values.items() if value is not None}
-
-
 def restored(live: Values, saved: Values, ours: Sequence[Values]) -> dict[str, str | None]:
     """Return what to write back: each key whose live value is one of ours and not the saved one.
 

@@ -48,14 +48,6 @@ def test_only_what_is_still_ours_is_restored(live, saved, expected):
     assert throttles.restored(live, saved, [{"k": "9"}, {"k": "8"}]) == expected
 
 
-def test_foreign_keys_survive_a_replacement():
-    config = {"retention.ms": "1", "k": "old", "gone": "x"}
-    assert throttles.replaced(config, {"k": "new", "gone": None}) == {
-        "retention.ms": "1",
-        "k": "new",
-    }
-
-
 @pytest.mark.parametrize(
     ("rate", "start", "healthy", "expected"),
     [

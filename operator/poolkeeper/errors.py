@@ -4,7 +4,8 @@ PoolkeeperError
 ├── Refused         the person: the request is wrong, unlawful or not allowed now (exit code 1)
 │   ├── InvalidInput    … and these are all the problems, each with its place
 │   ├── StalePlan       … because the cluster or the manifests moved on since the plan was made
-│   └── HolderActive    … because another executor works on the cluster
+│   ├── HolderActive    … because another executor works on the cluster
+│   └── OtherCluster    … because the cluster at that address is not the one that is declared
 ├── Stale           us, at once: a versioned write lost against somebody; observe again
 ├── Fenced          us, never again: another instance took the journal over; stop writing
 └── Unavailable     us, later: a system could not be reached (exit code 3)
@@ -59,6 +60,10 @@ class StalePlan(Refused):
 
 class HolderActive(Refused):
     """Another executor holds the cluster; the message names it."""
+
+
+class OtherCluster(Refused):
+    """The address leads to another Kafka cluster than the one pinned; nothing is written to it."""
 
 
 class Stale(PoolkeeperError):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from poolkeeper.errors import Refused
+from poolkeeper.errors import OtherCluster
 from poolkeeper.means import Enrich
 from poolkeeper.model.records import BrokerRecord, Records
 from poolkeeper.model.specs import Desired
@@ -33,7 +33,9 @@ def see(session: Session, desired: Desired, now_ms: int, enrich: Enrich) -> Sigh
         (records.cluster_id, "the record of the first run"),
     ):
         if pinned is not None and cluster.id != pinned:
-            raise Refused(f"this is another cluster: its id is {cluster.id}, {where} says {pinned}")
+            raise OtherCluster(
+                f"this is another cluster: its id is {cluster.id}, {where} says {pinned}"
+            )
     cluster = enrich(cluster)
     records = remembered(records, cluster, desired, now_ms)
     return Sight(observation, cluster, records, gone_brokers(records, desired, now_ms))

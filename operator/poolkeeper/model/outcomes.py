@@ -3,7 +3,10 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from poolkeeper.model.plans import Plan
+from poolkeeper.errors import PoolkeeperError
+from poolkeeper.model.plans import Plan, PlanProblem
+from poolkeeper.model.records import Records
+from poolkeeper.model.topology import Cluster
 
 
 class Phase(StrEnum):
@@ -20,7 +23,8 @@ class Phase(StrEnum):
 class Progress:
     """How far a run is; `bytes_done` counts replicas in sync and measured parts of the others.
 
-    `rate_bytes_per_s` and `seconds_left` are `None` until they can be told.
+    `rate_bytes_per_s` and `seconds_left` are `None` until they can be told. `arrived` are the
+    positions, in the plan, of the moves that are done.
     """
 
     plan: str
@@ -34,6 +38,7 @@ class Progress:
     throttle_bytes_per_s: int | None = None
     rate_bytes_per_s: float | None = None
     seconds_left: float | None = None
+    arrived: frozenset[int] = frozenset()
 
 
 class State(StrEnum):
@@ -46,12 +51,26 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """The whole cluster as it was last observed, for status; nothing is decided by it.
+
+    `gone`: the brokers that count as lost.
+    """
+
+    cluster: Cluster
+    records: Records
+    gone: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """One pass of one cluster.
 
     `did`: sentences of what was written or found finished in this pass. `waits`: sentences of what
     the loop waits for, each naming topics, partitions or brokers. `plan`: the plan under way, or
-    the one that waits for approval. `progress` is `None` while no run is recorded.
+    the one that waits for approval. `progress` is `None` while no run is recorded. `fresh`: beside a
+    run, the plan that would be made now, for its steps and problems. `seen` may be older than the
+    pass by half a minute. `error`: what kept the pass from its work.
     """
 
     state: State
@@ -59,3 +78,12 @@ class Outcome:
     waits: tuple[str, ...] = ()
     plan: Plan | None = None
     progress: Progress | None = None
+    fresh: Plan | None = None
+    seen: Seen | None = None
+    error: PoolkeeperError | None = None
+
+    @property
+    def problems(self) -> tuple[PlanProblem, ...]:
+        """What the latest plan will not do or cannot mend."""
+        latest = self.fresh or self.plan
+        return latest.problems if latest else ()

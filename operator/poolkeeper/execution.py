@@ -26,8 +26,9 @@ from poolkeeper.model.outcomes import Outcome, Phase, State
 from poolkeeper.model.plans import ElectLeaders, Plan
 from poolkeeper.model.specs import Desired, ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.planning import audit_laws, gates, residual, stages, throttles, windows
+from poolkeeper.planning import audit_laws, documents, gates, residual, stages, throttles, windows
 from poolkeeper.planning.progress import MoveProgress, MoveState, classify
+from poolkeeper.sights import Sight
 from poolkeeper.zk import apply, journal, observe, throttling
 from poolkeeper.zk.readings import Observation
 from poolkeeper.zk.runs import Document, Run, digest_of, encode_document
@@ -43,17 +44,18 @@ ADAPT_EVERY_MS = 30_000
 class Wish:
     """What the run is wanted for, asked between stages only.
 
-    `fingerprint` tells that of the plan that would be made now, `gone` which brokers count as lost.
+    `still` tells whether this run is; `gone` which brokers count as lost.
     `paused`: finish the stage in flight and start none.
     """
 
-    fingerprint: Callable[[], str]
+    still: Callable[[Run, Plan], bool]
     gone: Callable[[], frozenset[int]] = frozenset
     paused: bool = False
 
 
-def begin(means: Means, desired: Desired, plan: Plan, cluster: Cluster) -> Outcome:
+def begin(means: Means, desired: Desired, plan: Plan, sight: Sight) -> Outcome:
     """Record a new run with its document; nothing else is written yet."""
+    cluster = sight.cluster
     throttled = desired.cluster.execution.throttle
     lists = throttles.lists_of(plan.moves) if throttled.mode is not ThrottleMode.NONE else {}
     brokers = throttles.brokers_of(plan.moves) if lists else ()
@@ -63,6 +65,7 @@ def begin(means: Means, desired: Desired, plan: Plan, cluster: Cluster) -> Outco
     run = Run(
         plan=plan.hash,
         fingerprint=plan.fingerprint,
+        concern=documents.concern(desired, plan.moves, cluster.id, sight.gone),
         phase=Phase.STORING,
         digest=digest_of(chunks),
         chunks=len(chunks),
@@ -127,7 +130,7 @@ def _turn(means: Means, run: Run, document: Document, phase: Phase, ending: str 
 
 
 def _throttle(means: Means, run: Run, document: Document, wish: Wish) -> Outcome:
-    ending = _ending(means, run, wish)
+    ending = _ending(means, run, document, wish)
     if ending:
         return _turn(means, run, document, Phase.RESTORING, ending)
     lists = _lists(document)
@@ -181,7 +184,7 @@ def _move(means: Means, desired: Desired, run: Run, document: Document, wish: Wi
     did = _verified(run, progress)
     if any(p.state is MoveState.UNKNOWN for p in progress):
         return outcome_of(means, run, document, State.WAITING, did, ("topics change while read",))
-    ending = _ending(means, run, wish)
+    ending = _ending(means, run, document, wish)
     if ending:
         return _noting(did, _turn(means, run, document, Phase.RESTORING, ending))
     open_ = (MoveState.PENDING, MoveState.ORPHANED)
@@ -378,10 +381,10 @@ def _restore(means: Means, run: Run, document: Document) -> Outcome:
     return replace(ended, state=state)
 
 
-def _ending(means: Means, run: Run, wish: Wish) -> str:
+def _ending(means: Means, run: Run, document: Document, wish: Wish) -> str:
     if journal.read_stop(means.journal.session):
         return "stopped"
-    return "replaced" if wish.fingerprint() != run.fingerprint else ""
+    return "" if wish.still(run, document.plan) else "replaced"
 
 
 def _verified(run: Run, progress: Sequence[MoveProgress]) -> tuple[str, ...]:

@@ -8,9 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from poolkeeper.brokers.protocol import Brokers
-from poolkeeper.model.outcomes import Outcome, Progress, State
+from poolkeeper.model.outcomes import Outcome, Progress, Seen, State
 from poolkeeper.model.plans import Plan
+from poolkeeper.model.records import Records
+from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.planning.making import make_plan
 from poolkeeper.planning.progress import MoveProgress, MoveState
 from poolkeeper.zk.journal import Journal
 from poolkeeper.zk.runs import Document, Run
@@ -31,6 +34,8 @@ class Memory:
     adapted_ms: int = 0
     begun: bool = False
     stale_since_ms: int | None = None
+    seen: Seen | None = None
+    beside: "Beside | None" = None
 
     def see(self, plan: Plan, m: int, progress: MoveProgress, cluster: Cluster) -> None:
         """Note how far one move of the run is."""
@@ -39,8 +44,21 @@ class Memory:
             self.arrived.add(m)
 
 
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What was found when a pass last looked beside the run: for which declaration, and when."""
+
+    desired: Desired
+    at_ms: int
+    plan: Plan
+    waits: tuple[str, ...] = ()
+
+
 Enrich = Callable[[Cluster], Cluster]
 """Adds what the brokers' protocol tells (sizes, log directories), where it may be used."""
+
+Planner = Callable[[Desired, Cluster, Records, frozenset[int]], Plan]
+"""Makes a plan, in this process or in another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +70,7 @@ class Means:
     brokers: Brokers | None = None
     enrich: Enrich = lambda cluster: cluster
     memory: Memory = field(default_factory=Memory)
+    plan: Planner = make_plan
 
 
 def _move_bytes_done(plan: Plan, m: int, progress: MoveProgress, cluster: Cluster) -> int:
@@ -83,6 +102,7 @@ def progress_of(means: Means, run: Run, document: Document) -> Progress:
         bytes_done=sum(means.memory.bytes_done.values()),
         bytes_total=sum(move.bytes for move in plan.moves),
         throttle_bytes_per_s=run.rates[0] if run.rates else None,
+        arrived=frozenset(means.memory.arrived),
     )
 
 
@@ -95,7 +115,8 @@ def outcome_of(
     waits: tuple[str, ...] = (),
 ) -> Outcome:
     """Return the outcome of a pass over this run."""
-    return Outcome(state, did, waits, document.plan, progress_of(means, run, document))
+    progress = progress_of(means, run, document)
+    return Outcome(state, did, waits, document.plan, progress, seen=means.memory.seen)
 
 
 def counted(number: int, noun: str) -> str:

@@ -14,11 +14,11 @@ KRaft, or to a cluster whose id is not the one that is pinned.
 
 from dataclasses import dataclass, replace
 
-from poolkeeper import execution, remedies, steps
+from poolkeeper import asides, execution, remedies, steps
 from poolkeeper.errors import StalePlan
 from poolkeeper.execution import STALL_MS, Wish, closed_now
-from poolkeeper.means import Enrich, Means
-from poolkeeper.model.outcomes import Outcome, State
+from poolkeeper.means import Enrich, Means, Planner
+from poolkeeper.model.outcomes import Outcome, Seen, State
 from poolkeeper.model.plans import (
     AddPartitions,
     DeleteTopic,
@@ -34,6 +34,7 @@ from poolkeeper.planning.progress import MoveState, classify
 from poolkeeper.planning.residual import StepState
 from poolkeeper.sights import Sight, gone_brokers, see
 from poolkeeper.zk import journal
+from poolkeeper.zk.runs import Run
 from poolkeeper.zk.session import Session
 
 
@@ -72,16 +73,29 @@ def reconcile_cluster(
     run = journal.read_run(means.journal.session)
     if run is not None:
         wish = _wish(means, desired, authority, agreed)
-        return execution.advance(means, desired, run, wish)
+        outcome = execution.advance(means, desired, run, wish)
+        if agreed is not None or not authority.steps:
+            return outcome
+        return asides.beside(means, desired, outcome, destructive=authority.plans is None)
     if authority.paused:
         return Outcome(State.WAITING, waits=("the cluster is paused",))
+    means.memory.beside = None
     sight = see(means.journal.session, desired, means.now_ms(), means.enrich)
+    means.memory.seen = Seen(sight.cluster, sight.records, sight.gone)
+    outcome = _planned(means, desired, authority, sight, agreed)
+    return replace(outcome, seen=means.memory.seen)
+
+
+def _planned(
+    means: Means, desired: Desired, authority: Authority, sight: Sight, agreed: Plan | None
+) -> Outcome:
+    """Do one pass without a run."""
     waits = (*gates.controller(sight.cluster), *gates.foreign(sight.cluster, ()))
     if waits:
         did, more = _cure(means, desired, authority, sight)
         return Outcome(State.WAITING, did, (*waits, *more), agreed)
     if agreed is None:
-        plan = make_plan(desired, sight.cluster, sight.records, sight.gone)
+        plan = means.plan(desired, sight.cluster, sight.records, sight.gone)
     else:
         plan = agreed
         stale = () if means.memory.begun else residual.staleness(plan, sight.cluster)
@@ -110,18 +124,25 @@ def _cure(means: Means, desired: Desired, authority: Authority, sight: Sight) ->
     return remedies.attempt(means.journal, means.brokers, sight.observation, stall, allowed)
 
 
-def preview(session: Session, desired: Desired, now_ms: int, enrich: Enrich) -> Outcome:
+def preview(
+    session: Session,
+    desired: Desired,
+    now_ms: int,
+    enrich: Enrich,
+    planner: Planner = make_plan,
+) -> Outcome:
     """Plan, and write nothing at all; a run that is recorded is left as it is."""
     sight = see(session, desired, now_ms, enrich)
-    plan = make_plan(desired, sight.cluster, sight.records, sight.gone)
+    plan = planner(desired, sight.cluster, sight.records, sight.gone)
+    seen = Seen(sight.cluster, sight.records, sight.gone)
     waits = [*gates.controller(sight.cluster), *gates.foreign(sight.cluster, ())]
     if journal.read_run(session) is not None:
         waits.append("a run is recorded, and the mode is PlanOnly: nothing is written")
     if plan.empty:
-        return Outcome(State.WAITING if waits else State.CONVERGED, waits=tuple(waits), plan=plan)
-    return Outcome(
-        State.WAITING, waits=(*waits, "the mode is PlanOnly: nothing is written"), plan=plan
-    )
+        state = State.WAITING if waits else State.CONVERGED
+        return Outcome(state, waits=tuple(waits), plan=plan, seen=seen)
+    waits.append("the mode is PlanOnly: nothing is written")
+    return Outcome(State.WAITING, waits=tuple(waits), plan=plan, seen=seen)
 
 
 def _wish(means: Means, desired: Desired, authority: Authority, agreed: Plan | None) -> Wish:
@@ -135,13 +156,14 @@ def _wish(means: Means, desired: Desired, authority: Authority, agreed: Plan | N
         records = journal.read_records(means.journal.session)
         return gone_brokers(records, desired, means.now_ms())
 
-    def fingerprint() -> str:
+    def still(run: Run, plan: Plan) -> bool:
         if agreed is not None:
-            return agreed.fingerprint
+            return run.fingerprint == agreed.fingerprint
         records = journal.read_records(means.journal.session)
-        return documents.fingerprint(desired, records.cluster_id, gone())
+        wanted = documents.concern(desired, plan.moves, records.cluster_id, gone())
+        return run.concern == wanted
 
-    return Wish(fingerprint, gone, authority.paused)
+    return Wish(still, gone, authority.paused)
 
 
 def _rest_of(plan: Plan, cluster: Cluster) -> Plan:
@@ -234,4 +256,4 @@ def _start(
         return Outcome(State.WAITING, waits=(*waits, *closed), plan=plan)
     execution.refuse_hopeless(desired, plan, sight.cluster)
     means.journal.remember_stopped(None)
-    return execution.begin(means, desired, plan, sight.cluster)
+    return execution.begin(means, desired, plan, sight)

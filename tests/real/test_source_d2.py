@@ -52,7 +52,7 @@ def test_a_request_that_could_hurt_a_controller_is_not_written(bare, bad, said):
         journal.held(session, "apply", 0, patience_s=1) as j,
     ):
         cluster = observe.cluster(session, "c").cluster
-        run = j.begin(Run("sha256:0", "sha256:0", Phase.MOVING, "", 0, 0), ())
+        run = j.begin(Run("sha256:0", "sha256:0", "sha256:0", Phase.MOVING, "", 0, 0), ())
         after = replace(run, step=tuple((index, 1) for index in range(len(bad))))
         plan = Plan("c", "sha256:0", "sha256:0", moves=moves_of(bad))
         bare.settle()

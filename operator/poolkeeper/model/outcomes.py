@@ -68,9 +68,9 @@ class Outcome:
 
     `did`: sentences of what was written or found finished in this pass. `waits`: sentences of what
     the loop waits for, each naming topics, partitions or brokers. `plan`: the plan under way, or
-    the one that waits for approval. `progress` is `None` while no run is recorded. `fresh`: beside a
-    run, the plan that would be made now, for its steps and problems. `seen` may be older than the
-    pass by half a minute. `error`: what kept the pass from its work.
+    the one that waits for approval. `progress` is `None` while no run is recorded. `fresh`: beside
+    a run, the plan that would be made now, for its steps and problems. `seen` may be older than
+    the pass by half a minute. `error`: what kept the pass from its work.
     """
 
     state: State

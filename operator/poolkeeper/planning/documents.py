@@ -21,6 +21,7 @@ from poolkeeper.model.plans import (
     SetConfig,
     Step,
 )
+from poolkeeper.planning.identities import concern as concern
 from poolkeeper.planning.identities import fingerprint as fingerprint
 from poolkeeper.planning.identities import is_destructive as is_destructive
 from poolkeeper.planning.identities import plan_hash as plan_hash

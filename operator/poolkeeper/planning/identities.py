@@ -24,6 +24,10 @@ counts; these do not, because two values of them give the same plan:
 | cluster: `balancing.cool_down_s` | when the next plan may start |
 | cluster: `load` | where figures come from; sizes and rates are not counted either |
 | cluster: `limits`, if they only warn | laws under `Enforce`, otherwise a remark |
+
+The **concern** of a run is narrower: the cluster, its pools, and where the topics that it moves
+shall live. While that stays the same the run is still what is wanted; Topics that come and go, and
+configs that change, have nothing to do with it.
 """
 
 import dataclasses
@@ -33,7 +37,7 @@ from collections.abc import Collection, Iterable, Mapping
 from enum import Enum
 
 from poolkeeper.model.plans import DeleteTopic, Move, MoveLogDir, SetConfig, Step
-from poolkeeper.model.specs import Desired, KafkaClusterSpec, LimitPolicy
+from poolkeeper.model.specs import Desired, KafkaClusterSpec, LimitPolicy, TopicSpec
 
 _UNCOUNTED_CLUSTER_FIELDS = frozenset(
     {
@@ -49,6 +53,8 @@ _UNCOUNTED_CLUSTER_FIELDS = frozenset(
         "limits",
     }
 )
+
+_PLACE_FIELDS = ("topic", "pool", "replication_factor", "strategy", "assignment", "paused")
 
 
 def plan_hash(moves: Iterable[Move], steps: Iterable[Step]) -> str:
@@ -79,6 +85,28 @@ def fingerprint(desired: Desired, cluster_id: str | None, gone: Collection[int])
             "gone": sorted(gone),
         }
     )
+
+
+def concern(
+    desired: Desired, moves: Iterable[Move], cluster_id: str | None, gone: Collection[int]
+) -> str:
+    """`sha256:` and the hexadecimal digest of what the rest of these moves depends on."""
+    moving = {move.topic for move in moves}
+    return _digest(
+        {
+            "cluster": _cluster(desired.cluster),
+            "pools": sorted(map(_plain, desired.pools), key=_canonical),
+            "topics": sorted(
+                (_place(spec) for spec in desired.topics if spec.topic in moving), key=_canonical
+            ),
+            "clusterId": cluster_id,
+            "gone": sorted(gone),
+        }
+    )
+
+
+def _place(spec: TopicSpec) -> dict[str, object]:
+    return {name: _plain(getattr(spec, name)) for name in _PLACE_FIELDS}
 
 
 def _approved(step: Step) -> dict[str, object] | None:

@@ -29,6 +29,7 @@ CHUNKS_MAX = 400  # 80 MiB compressed: 1,000,000 moves take about a tenth
 class Run:
     """The run node. Times are milliseconds since 1970, rates bytes per second.
 
+    `concern`: what the rest of the run depends on (`planning.identities`).
     `step`: (move, index of the path's list) pairs of the request in flight, empty between stages.
     `rates`: the throttle in force and, while it is being changed, the one before; empty without.
     `ending`: why the run winds up: "", "finished", "stopped" or "replaced".
@@ -37,6 +38,7 @@ class Run:
 
     plan: str
     fingerprint: str
+    concern: str
     phase: Phase
     digest: str
     chunks: int
@@ -66,6 +68,7 @@ def encode_run(run: Run) -> bytes:
         "version": 1,
         "plan": run.plan,
         "fingerprint": run.fingerprint,
+        "concern": run.concern,
         "phase": run.phase.name,
         "digest": run.digest,
         "chunks": run.chunks,
@@ -87,6 +90,7 @@ def decode_run(data: bytes, version: int) -> Run:
     return Run(
         plan=body["plan"],
         fingerprint=body["fingerprint"],
+        concern=body["concern"],
         phase=Phase[body["phase"]],
         digest=body["digest"],
         chunks=body["chunks"],

@@ -52,7 +52,7 @@ def test_a_document_without_its_last_chunk_or_of_another_run_is_none():
     assert decode_document((), digest_of(chunks)) is None
 
 
-RUN = Run("sha256:p", "sha256:f", Phase.STORING, "d", 2, 1_700_000_000_000)
+RUN = Run("sha256:p", "sha256:f", "sha256:c", Phase.STORING, "d", 2, 1_700_000_000_000)
 
 
 @given(

@@ -1,0 +1,83 @@
+"""What goes on beside a run: creations, added partitions and harmless configs never wait for moves.
+
+A run may take hours. While its request is in flight, or it waits, a pass looks at the whole cluster
+as soon as something else is declared, and every half minute otherwise; it plans anew, and of that
+plan takes the steps that have nothing to do with the run. Moves of the new plan, its elections and
+deletions wait until the run has ended; partitions are not added to a topic that the run moves, as
+the controller could swallow the addition.
+"""
+
+from dataclasses import replace
+
+from poolkeeper import steps
+from poolkeeper.means import Beside, Means
+from poolkeeper.model.outcomes import Outcome, Seen, State
+from poolkeeper.model.plans import AddPartitions, CreateTopic, Plan, SetConfig, Step
+from poolkeeper.model.specs import Desired
+from poolkeeper.planning import audit, documents, gates
+from poolkeeper.planning.progress import MoveState, classify
+from poolkeeper.sights import Sight, see
+
+LOOK_EVERY_MS = 30_000
+
+
+def beside(means: Means, desired: Desired, outcome: Outcome, *, destructive: bool) -> Outcome:
+    """Do what may be done beside the run that this outcome is of; return the outcome with it.
+
+    `destructive`: whether configs that lose data or safety may be set, too.
+    """
+    if outcome.state is not State.WAITING or outcome.plan is None:
+        return outcome
+    known = means.memory.beside
+    if known is None or known.desired is not desired or _is_old(means, known):
+        known, did = _look(means, desired, outcome.plan, destructive=destructive)
+        means.memory.beside = known
+        if did:
+            state = State.PROGRESSED
+            outcome = replace(outcome, state=state, did=(*outcome.did, *did))
+    waits = (*outcome.waits, *known.waits)
+    return replace(outcome, waits=waits, fresh=known.plan, seen=means.memory.seen)
+
+
+def _is_old(means: Means, known: Beside) -> bool:
+    return means.now_ms() - known.at_ms >= LOOK_EVERY_MS
+
+
+def _look(
+    means: Means, desired: Desired, running: Plan, *, destructive: bool
+) -> tuple[Beside, tuple[str, ...]]:
+    sight = see(means.journal.session, desired, means.now_ms(), means.enrich)
+    means.memory.seen = Seen(sight.cluster, sight.records, sight.gone)
+    plan = means.plan(desired, sight.cluster, sight.records, sight.gone)
+    did: list[str] = []
+    waits: list[str] = list(gates.controller(sight.cluster))
+    if not waits:
+        due = _steps_beside(plan, _moving(running, sight))
+        _enforce(due, plan, desired, sight)
+        for step in due:
+            lossy = isinstance(step, SetConfig) and bool(step.destructive)
+            allowed = destructive or not lossy
+            steps.take(means, desired, step, sight.cluster, allowed, did, waits)
+    return Beside(desired, means.now_ms(), plan, tuple(waits)), tuple(did)
+
+
+def _moving(running: Plan, sight: Sight) -> set[str]:
+    ended = (MoveState.DONE, MoveState.GONE, MoveState.DIVERGED)
+    states = classify(running.moves, sight.cluster)
+    return {
+        move.topic for move, p in zip(running.moves, states, strict=True) if p.state not in ended
+    }
+
+
+def _steps_beside(plan: Plan, moving: set[str]) -> tuple[Step, ...]:
+    return tuple(
+        step
+        for step in plan.steps
+        if isinstance(step, CreateTopic | SetConfig)
+        or (isinstance(step, AddPartitions) and step.topic not in moving)
+    )
+
+
+def _enforce(due: tuple[Step, ...], plan: Plan, desired: Desired, sight: Sight) -> None:
+    alone = replace(plan, moves=(), steps=due, stages=(), hash=documents.plan_hash((), due))
+    audit.enforce(alone, desired, sight.cluster, sight.records, sight.gone)

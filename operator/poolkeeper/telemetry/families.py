@@ -1,0 +1,168 @@
+"""Every metric, declared once: its name, what it counts, its labels, its buckets.
+
+Names follow Prometheus' conventions: base units at the end, `_total` on what only grows, time
+stamps (not ages) for "since". Labels stay few, whatever the cluster holds: no topic, partition,
+broker or namespace is ever a label.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+PHASE_BUCKETS_S = (0.01, 0.05, 0.25, 1, 5, 15, 60, 180)
+REQUEST_BUCKETS_S = (0.005, 0.02, 0.1, 0.5, 2, 10)
+STATUS_BUCKETS_S = (0.1, 0.5, 1, 2, 5, 15, 60)
+
+
+class Type(StrEnum):
+    """Of a metric, as the exposition format names it."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """One metric; a histogram has `buckets` in its unit."""
+
+    name: str
+    type: Type
+    help: str
+    labels: tuple[str, ...] = ()
+    buckets: tuple[float, ...] = ()
+
+
+def _counter(name: str, text: str, *labels: str) -> Family:
+    return Family(f"poolkeeper_{name}", Type.COUNTER, text, labels)
+
+
+def _gauge(name: str, text: str, *labels: str) -> Family:
+    return Family(f"poolkeeper_{name}", Type.GAUGE, text, labels)
+
+
+def _histogram(name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Family:
+    return Family(f"poolkeeper_{name}", Type.HISTOGRAM, text, labels, buckets)
+
+
+BUILD = _gauge("build_info", "Always 1; the label tells the version.", "version")
+LEADER = _gauge("leader", "1 where this process holds the lease, 0 where it stands by.")
+LOOPS = _gauge("loops", "Loops that run in this process, one a cluster.")
+
+PASSES = _counter(
+    "passes_total", "Passes, by what they ended with (converged, progressed, …).", "cluster", "kind"
+)
+LAST_PASS = _gauge(
+    "last_pass_timestamp_seconds", "When the last pass ended, since 1970.", "cluster"
+)
+PHASES = _histogram(
+    "phase_duration_seconds",
+    "How long the phases of a pass take: observe, plan, stage, apply, report.",
+    PHASE_BUCKETS_S,
+    "cluster",
+    "phase",
+)
+ERRORS = _counter(
+    "errors_total",
+    "Passes that ended with an error, by its kind; Internal is a defect of ours.",
+    "cluster",
+    "kind",
+)
+CONVERGED = _gauge("converged", "1 where everything is as declared, else 0.", "cluster")
+
+MOVES = _gauge("plan_moves", "Moves of the plan under way or waiting.", "cluster")
+MOVES_MOVING = _gauge("plan_moves_moving", "Moves whose step is in flight.", "cluster")
+MOVES_DONE = _gauge("plan_moves_done", "Moves of the plan that arrived.", "cluster")
+BYTES = _gauge("plan_bytes", "Bytes to be copied by the plan under way or waiting.", "cluster")
+BYTES_DONE = _gauge("plan_done_bytes", "Bytes of the plan that are copied.", "cluster")
+MOVING_RATE = _gauge(
+    "moving_bytes_per_second", "Rate of the moves as seen in the last minute.", "cluster"
+)
+REMAINING = _gauge(
+    "plan_remaining_seconds", "Predicted time to the plan's end, where it can be told.", "cluster"
+)
+THROTTLE = _gauge(
+    "throttle_bytes_per_second",
+    "Throttle per broker; absent where nothing is throttled.",
+    "cluster",
+)
+APPROVAL = _gauge(
+    "plan_waits_for_approval", "1 where a plan waits for a person, else 0.", "cluster"
+)
+APPROVAL_SINCE = _gauge(
+    "plan_waits_for_approval_timestamp_seconds",
+    "Since when this process knows that the plan waits, since 1970; absent where none waits.",
+    "cluster",
+)
+LATE_STAGE = _gauge(
+    "stage_deadline_exceeded", "1 where a stage is over its deadline, else 0.", "cluster"
+)
+
+ZOOKEEPER = _counter(
+    "zookeeper_requests_total", "Requests to ZooKeeper, by verb: read, write.", "cluster", "verb"
+)
+API_REQUESTS = _counter(
+    "api_requests_total",
+    "Requests to the API server, by verb and by kind of answer: 2xx, 3xx, 4xx, 5xx, none.",
+    "verb",
+    "kind",
+)
+API_DURATION = _histogram(
+    "api_request_duration_seconds",
+    "How long the API server takes to answer, watches not counted.",
+    REQUEST_BUCKETS_S,
+    "verb",
+)
+
+RESOURCES = _gauge(
+    "resources",
+    "Resources by kind and by status of their condition Ready.",
+    "cluster",
+    "kind",
+    "ready",
+)
+STATUS_LAG = _histogram(
+    "status_lag_seconds",
+    "From the moment a status is known to its acceptance by the API server.",
+    STATUS_BUCKETS_S,
+)
+STATUSES = _gauge("statuses_waiting", "Statuses that wait to be written.")
+STATUSES_AGE = _gauge("statuses_waiting_seconds", "Age of the oldest of them, 0 where none waits.")
+
+FAMILIES = (
+    BUILD,
+    LEADER,
+    LOOPS,
+    PASSES,
+    LAST_PASS,
+    PHASES,
+    ERRORS,
+    CONVERGED,
+    MOVES,
+    MOVES_MOVING,
+    MOVES_DONE,
+    BYTES,
+    BYTES_DONE,
+    MOVING_RATE,
+    REMAINING,
+    THROTTLE,
+    APPROVAL,
+    APPROVAL_SINCE,
+    LATE_STAGE,
+    ZOOKEEPER,
+    API_REQUESTS,
+    API_DURATION,
+    RESOURCES,
+    STATUS_LAG,
+    STATUSES,
+    STATUSES_AGE,
+)
+"""All of them, in the order of the documentation."""
+
+
+def as_markdown() -> str:
+    """Return the table of `docs/metrics.md`."""
+    rows = ["| metric | type | labels | what it tells |", "|---|---|---|---|"]
+    for family in FAMILIES:
+        labels = ", ".join(f"`{label}`" for label in family.labels)
+        rows.append(f"| `{family.name}` | {family.type} | {labels} | {family.help} |")
+    return "\n".join(rows) + "\n"

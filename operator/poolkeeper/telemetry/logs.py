@@ -1,0 +1,186 @@
+"""Log lines: as text for a person, as JSON for a machine; without secrets either way.
+
+A record may carry, in `extra`, the `cluster` it is about and the `object`
+(`{"kind": …, "namespace": …, "name": …}`); kopf's own records name their object in `k8s_ref`. Other
+extra fields are passed on as they are. One record is one line: what is long is cut, line feeds are
+escaped (in text, a traceback follows on indented lines).
+
+Secrets are masked wherever they came from: message, fields or traceback.
+"""
+
+import base64
+import json
+import logging
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
+from threading import Lock
+from typing import TextIO
+
+MESSAGE_CHARS_MAX = 16 * 1024
+EXCEPTION_CHARS_MAX = 32 * 1024
+SECRET_CHARS_MIN = 4
+"""Shorter values are no secrets, and masking them would make the lines unreadable."""
+MASK = "***"
+QUIET = ("kopf", "kazoo", "kubernetes", "urllib3", "asyncio", "aiohttp", "kafka")
+"""Libraries that log every event, request or heartbeat: only their warnings are news."""
+
+_OF_EVERY_RECORD = frozenset(vars(logging.makeLogRecord({}))) | {
+    "asctime",
+    "message",
+    "cluster",
+    "object",
+    "k8s_ref",
+    "k8s_skip",
+    "settings",
+}
+
+
+class Secrets:
+    """Values that must not appear in any line, by whom they belong to."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._by_owner: dict[str, tuple[str, ...]] = {}
+        self._forms: tuple[str, ...] = ()
+
+    def keep(self, owner: str, values: Collection[str]) -> None:
+        """Mask these values of `owner` from now on, and no longer the ones it had before."""
+        with self._lock:
+            self._by_owner[owner] = tuple(v for v in values if len(v) >= SECRET_CHARS_MIN)
+            if not self._by_owner[owner]:
+                del self._by_owner[owner]
+            forms = {form for own in self._by_owner.values() for v in own for form in _forms(v)}
+            self._forms = tuple(sorted(forms, key=lambda form: (-len(form), form)))
+
+    def masked(self, text: str) -> str:
+        """Return the text with every secret replaced, longest first."""
+        for form in self._forms:
+            text = text.replace(form, MASK)
+        return text
+
+    def masked_in(self, value: object) -> object:
+        """Return what JSON can say of a value, with every secret in its texts replaced."""
+        if value is None or isinstance(value, bool | int | float):
+            return value
+        if isinstance(value, Mapping):
+            return {self.masked(str(key)): self.masked_in(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.masked_in(item) for item in value]
+        return self.masked(str(value))
+
+
+def _forms(value: str) -> tuple[str, ...]:
+    """Return the ways in which a value may appear: as it is, in JSON, in a Secret's data."""
+    return (value, json.dumps(value)[1:-1], base64.b64encode(value.encode()).decode())
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line: time, level, logger, message, then what the record is about."""
+
+    def __init__(self, secrets: Secrets) -> None:
+        super().__init__()
+        self._secrets = secrets
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        line: dict[str, object] = {
+            "time": time_of(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": _cut(self._secrets.masked(_message(record)), MESSAGE_CHARS_MAX),
+        }
+        cluster = getattr(record, "cluster", None)
+        if cluster is not None:
+            line["cluster"] = str(cluster)
+        concerned = object_of(record)
+        if concerned:
+            line["object"] = concerned
+        for key in sorted(set(vars(record)) - _OF_EVERY_RECORD - set(line)):
+            line[key] = self._secrets.masked_in(getattr(record, key))
+        exception = _cut(self._secrets.masked(_exception(self, record)), EXCEPTION_CHARS_MAX)
+        if exception:
+            line["exception"] = exception
+        return json.dumps(line, ensure_ascii=False)
+
+
+class TextLines(logging.Formatter):
+    """`2026-01-02T03:04:05.678Z INFO poolkeeper.loops [main Topic shop/orders] sentence`."""
+
+    def __init__(self, secrets: Secrets) -> None:
+        super().__init__()
+        self._secrets = secrets
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line, and indented lines for a traceback."""
+        concerned = object_of(record)
+        name = "/".join(concerned[key] for key in ("namespace", "name") if key in concerned)
+        words = (str(getattr(record, "cluster", None) or ""), concerned.get("kind", ""), name)
+        place = " ".join(word for word in words if word)
+        message = _cut(self._secrets.masked(_message(record)), MESSAGE_CHARS_MAX)
+        message = message.replace("\r", "\\r").replace("\n", "\\n")
+        line = f"{time_of(record)} {record.levelname} {record.name} "
+        line += f"[{place}] {message}" if place else message
+        exception = _cut(self._secrets.masked(_exception(self, record)), EXCEPTION_CHARS_MAX)
+        if exception:
+            line += "\n    " + exception.replace("\n", "\n    ")
+        return line
+
+
+def set_up(
+    stream: TextIO, *, as_json: bool, level: int = logging.INFO, secrets: Secrets | None = None
+) -> logging.Handler:
+    """Let the root logger write to `stream`, in place of what it had; for `cli` to call once."""
+    handler = logging.StreamHandler(stream)
+    secrets = secrets or Secrets()
+    handler.setFormatter(JsonLines(secrets) if as_json else TextLines(secrets))
+    root = logging.getLogger()
+    for other in tuple(root.handlers):
+        root.removeHandler(other)
+    root.addHandler(handler)
+    root.setLevel(level)
+    for name in QUIET:
+        logging.getLogger(name).setLevel(max(level, logging.WARNING))
+    return handler
+
+
+def about(
+    kind: str, name: str, namespace: str = "", cluster: str | None = None
+) -> dict[str, object]:
+    """Return the `extra` of a record about one object."""
+    named = {"kind": kind, "namespace": namespace, "name": name}
+    extra: dict[str, object] = {"object": {key: value for key, value in named.items() if value}}
+    return extra if cluster is None else {**extra, "cluster": cluster}
+
+
+def object_of(record: logging.LogRecord) -> dict[str, str]:
+    """Return kind, namespace and name of the object that a record is about, where it says so."""
+    found = getattr(record, "object", None) or getattr(record, "k8s_ref", None)
+    if not isinstance(found, Mapping):
+        return {}
+    return {key: str(found[key]) for key in ("kind", "namespace", "name") if found.get(key)}
+
+
+def time_of(record: logging.LogRecord) -> str:
+    """Return the record's time as RFC 3339 has it: UTC, milliseconds."""
+    moment = datetime.fromtimestamp(record.created, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _message(record: logging.LogRecord) -> str:
+    try:
+        return record.getMessage()
+    except (TypeError, ValueError, KeyError) as error:
+        return f"{record.msg!r} does not fit its arguments: {error}"
+
+
+def _exception(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+    text = ""
+    if record.exc_info and record.exc_info[0] is not None:
+        text = formatter.formatException(record.exc_info)
+    if record.stack_info:
+        text = f"{text}\n{record.stack_info}".strip("\n")
+    return text
+
+
+def _cut(text: str, chars_max: int) -> str:
+    return text if len(text) <= chars_max else f"{text[:chars_max]} … ({len(text)} characters)"

@@ -1,0 +1,176 @@
+"""What happened, as Prometheus metrics: the only door to prometheus-client.
+
+Callers hand over plain values; which series they become is decided here. Series carry the cluster's
+name at most: `forget` takes all series of a cluster away once its loop ended, so that a cluster
+that is no longer declared raises no alerts.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+
+import prometheus_client
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, exposition
+
+from poolkeeper import __version__
+from poolkeeper.errors import PoolkeeperError
+from poolkeeper.model.outcomes import Outcome, State
+from poolkeeper.telemetry import families
+from poolkeeper.telemetry.families import Family, Type
+
+READY = ("True", "False", "Unknown")
+APPROVAL_WAIT = "waits for approval"
+"""How the sentence of a wait begins that a person ends by approving."""
+LATE_WAIT = "is over its deadline"
+"""How the sentence ends that says that a stage takes too long."""
+
+
+class Metrics:
+    """All metrics of one process; every method may be called from several threads.
+
+    Without a registry it makes one that also tells memory, processor time and open files of the
+    process. `clock` gives seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        registry: CollectorRegistry | None = None,
+        clock: Callable[[], float] = time.time,
+        version: str = __version__,
+    ) -> None:
+        if registry is None:
+            registry = CollectorRegistry()
+            prometheus_client.ProcessCollector(registry=registry)
+        prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
+        self._registry = registry
+        self._clock = clock
+        self._counters: dict[Family, Counter] = {}
+        self._gauges: dict[Family, Gauge] = {}
+        self._histograms: dict[Family, Histogram] = {}
+        for family in families.FAMILIES:
+            self._declare(family)
+        self._gauges[families.BUILD].labels(version).set(1)
+        self._waiting_since: dict[str, float] = {}
+
+    def page(self) -> tuple[bytes, str]:
+        """Return the exposition and its content type."""
+        text = exposition.generate_latest(self._registry)
+        return text, exposition.CONTENT_TYPE_PLAIN_0_0_4
+
+    def leads(self, leading: bool) -> None:
+        """Note whether this process holds the lease."""
+        self._gauges[families.LEADER].set(leading)
+
+    def loops(self, number: int) -> None:
+        """Note how many loops run."""
+        self._gauges[families.LOOPS].set(number)
+
+    def passed(self, cluster: str, phase: str, seconds: float) -> None:
+        """Note how long one phase of a pass took: observe, plan, stage, apply, report."""
+        self._histograms[families.PHASES].labels(cluster, phase).observe(seconds)
+
+    def failed(self, cluster: str, error: BaseException) -> None:
+        """Note that a pass ended with this error."""
+        kind = type(error).__name__ if isinstance(error, PoolkeeperError) else "Internal"
+        self._counters[families.ERRORS].labels(cluster, kind).inc()
+        self._set(families.CONVERGED, cluster, 0)
+
+    def saw(self, cluster: str, outcome: Outcome) -> None:
+        """Note how a pass ended and how far its plan is."""
+        self._counters[families.PASSES].labels(cluster, outcome.state.value).inc()
+        self._set(families.LAST_PASS, cluster, self._clock())
+        self._set(families.CONVERGED, cluster, outcome.state is State.CONVERGED)
+        self._waits(cluster, outcome)
+        plan, progress = outcome.plan, outcome.progress
+        moves = () if plan is None else plan.moves
+        sizes = {
+            families.MOVES: len(moves),
+            families.MOVES_MOVING: 0,
+            families.MOVES_DONE: 0,
+            families.BYTES: sum(move.bytes for move in moves),
+            families.BYTES_DONE: 0,
+        }
+        if progress is not None:
+            sizes = {
+                families.MOVES: progress.moves_total,
+                families.MOVES_MOVING: progress.moves_in_flight,
+                families.MOVES_DONE: progress.moves_done,
+                families.BYTES: progress.bytes_total,
+                families.BYTES_DONE: progress.bytes_done,
+            }
+        for family, value in sizes.items():
+            self._set(family, cluster, value)
+        rate = None if progress is None else progress.rate_bytes_per_s
+        self._set(families.MOVING_RATE, cluster, rate or 0)
+        self._set(families.REMAINING, cluster, None if progress is None else progress.seconds_left)
+        throttle = None if progress is None else progress.throttle_bytes_per_s
+        self._set(families.THROTTLE, cluster, throttle)
+
+    def zookeeper(self, cluster: str, *, reads: int = 0, writes: int = 0) -> None:
+        """Note requests to a cluster's ZooKeeper."""
+        for verb, number in (("read", reads), ("write", writes)):
+            self._counters[families.ZOOKEEPER].labels(cluster, verb).inc(number)
+
+    def api(self, verb: str, status: int | None, seconds: float | None) -> None:
+        """Note a request to the API server: get, list, watch, create, update, patch, delete.
+
+        `status` is that of HTTP, `None` where no answer came; `seconds` is `None` for a watch.
+        """
+        kind = "none" if status is None else f"{status // 100}xx"
+        self._counters[families.API_REQUESTS].labels(verb, kind).inc()
+        if seconds is not None:
+            self._histograms[families.API_DURATION].labels(verb).observe(seconds)
+
+    def resources(self, cluster: str, kind: str, ready: Mapping[str, int]) -> None:
+        """Note how many resources of a kind are Ready, by status: True, False, Unknown."""
+        for status in READY:
+            self._gauges[families.RESOURCES].labels(cluster, kind, status).set(ready.get(status, 0))
+
+    def wrote_status(self, lag_s: float) -> None:
+        """Note that a status was accepted, so long after it became known."""
+        self._histograms[families.STATUS_LAG].observe(lag_s)
+
+    def follow_statuses(self, waiting: Callable[[], tuple[int, float]]) -> None:
+        """Ask `waiting` at each scrape: how many statuses wait, and the oldest one's age in s.
+
+        It is asked then, not told, because a writer that is stuck tells nothing.
+        """
+        self._gauges[families.STATUSES].set_function(lambda: waiting()[0])
+        self._gauges[families.STATUSES_AGE].set_function(lambda: waiting()[1])
+
+    def forget(self, cluster: str) -> None:
+        """Take all series of a cluster away; to be called after its loop ended."""
+        self._waiting_since.pop(cluster, None)
+        for metrics in (self._counters, self._gauges, self._histograms):
+            for family, metric in metrics.items():
+                if "cluster" in family.labels:
+                    metric.remove_by_labels({"cluster": cluster})
+
+    def _waits(self, cluster: str, outcome: Outcome) -> None:
+        waiting = any(wait.startswith(APPROVAL_WAIT) for wait in outcome.waits)
+        late = any(wait.endswith(LATE_WAIT) for wait in outcome.waits)
+        if waiting:
+            self._waiting_since.setdefault(cluster, self._clock())
+        else:
+            self._waiting_since.pop(cluster, None)
+        self._set(families.APPROVAL, cluster, waiting)
+        self._set(families.APPROVAL_SINCE, cluster, self._waiting_since.get(cluster))
+        self._set(families.LATE_STAGE, cluster, late)
+
+    def _set(self, family: Family, cluster: str, value: float | None) -> None:
+        """Set a gauge of a cluster; `None` takes its series away."""
+        if value is None:
+            self._gauges[family].remove_by_labels({"cluster": cluster})
+        else:
+            self._gauges[family].labels(cluster).set(value)
+
+    def _declare(self, family: Family) -> None:
+        name, text, labels, registry = family.name, family.help, family.labels, self._registry
+        match family.type:
+            case Type.COUNTER:
+                self._counters[family] = Counter(name, text, labels, registry=registry)
+            case Type.GAUGE:
+                self._gauges[family] = Gauge(name, text, labels, registry=registry)
+            case Type.HISTOGRAM:
+                self._histograms[family] = Histogram(
+                    name, text, labels, registry=registry, buckets=family.buckets
+                )

@@ -145,6 +145,8 @@ def prepared(schema: Mapping[str, Any]) -> dict[str, Any]:
         plain["uniqueItems"] = True
     if "items" in schema:
         plain["items"] = prepared(schema["items"])
+        # A list in a list is the replicas of a partition; its reader knows them for brokers.
+        plain["items"].pop("uniqueItems", None)
     if isinstance(schema.get("additionalProperties"), dict):
         plain["additionalProperties"] = prepared(schema["additionalProperties"])
     if "properties" in schema:

@@ -46,9 +46,11 @@ def _is_old(means: Means, known: Beside) -> bool:
 def _look(
     means: Means, desired: Desired, running: Plan, *, destructive: bool
 ) -> tuple[Beside, tuple[str, ...]]:
-    sight = see(means.journal.session, desired, means.now_ms(), means.enrich)
+    with means.timed("observe"):
+        sight = see(means.journal.session, desired, means.now_ms(), means.enrich)
     means.memory.seen = Seen(sight.cluster, sight.records, sight.gone)
-    plan = means.plan(desired, sight.cluster, sight.records, sight.gone)
+    with means.timed("plan"):
+        plan = means.plan(desired, sight.cluster, sight.records, sight.gone)
     did: list[str] = []
     waits: list[str] = list(gates.controller(sight.cluster))
     if not waits:

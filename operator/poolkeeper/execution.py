@@ -223,7 +223,8 @@ def _next_stage(
         return outcome_of(means, run, document, State.WAITING, did, tuple(waits))
     sized = means.enrich(cluster)
     gone = wish.gone()
-    stage = stages.next_stage(moves, at, sized, desired, gone=gone)
+    with means.timed("stage"):
+        stage = stages.next_stage(moves, at, sized, desired, gone=gone)
     if not isinstance(stage, stages.Stage):
         waits = [f"{moves[i].topic}-{moves[i].partition}: {why}" for i, why in blocked.items()]
         waits.extend(() if stage is None else (stage.reason,))

@@ -12,19 +12,20 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from threading import Event
 
 from poolkeeper import reconcile
 from poolkeeper.brokers.enrich import enriched
 from poolkeeper.brokers.protocol import Brokers
-from poolkeeper.errors import Fenced, Forbidden, HolderActive, PoolkeeperError, Stale, Unavailable
-from poolkeeper.means import Enrich, Means
+from poolkeeper.errors import Forbidden, HolderActive, PoolkeeperError, Stale, Unavailable
+from poolkeeper.means import Enrich, Means, Planner, Timed, untimed
 from poolkeeper.model.outcomes import Outcome, Phase, Progress, State
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired, Mode
 from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.making import make_plan
 from poolkeeper.reconcile import Authority, authority_of
 from poolkeeper.zk import journal, znodes
 from poolkeeper.zk.session import Session
@@ -32,6 +33,8 @@ from poolkeeper.zk.session import Session
 POLL_S = 1.0
 RESYNC_S = 30.0
 AWAY_S = 600.0
+PASS_S = 300.0
+"""Of one pass of the largest cluster, generously: a loop silent for longer is stuck."""
 PATIENCE_S = 30.0
 BROKERS_S = 10.0
 STALE_IN_A_ROW_MAX = 50
@@ -111,7 +114,7 @@ def drive(
 
     while True:
         try:
-            with _means(access, "apply", patience_s) as means:
+            with _means(access, _holding_for_apply(patience_s)) as means:
                 return _drive(means, desired, authority, agreed, there)
         except Forbidden:
             raise
@@ -153,14 +156,23 @@ def _pause_s(outcome: Outcome) -> float:
     return POLL_S / 5 if throttling else POLL_S
 
 
+Holding = Callable[[Session], AbstractContextManager[journal.Journal]]
+
+
+def _holding_for_apply(patience_s: float) -> Holding:
+    return lambda session: journal.held(session, "apply", _now_ms(), patience_s=patience_s)
+
+
 @contextmanager
-def _means(access: Access, what: str, patience_s: float) -> Iterator[Means]:
+def _means(
+    access: Access, holding: Holding, planner: Planner = make_plan, timed: Timed = untimed
+) -> Iterator[Means]:
     session = access.session()
     brokers = None
     try:
         brokers = access.brokers()
-        with journal.held(session, what, _now_ms(), patience_s=patience_s) as held:
-            yield Means(held, _now_ms, brokers, _enrich(brokers))
+        with holding(session) as held:
+            yield Means(held, _now_ms, brokers, _enrich(brokers), plan=planner, timed=timed)
     finally:
         if brokers is not None:
             brokers.close()
@@ -182,13 +194,21 @@ def _now_ms() -> int:
 
 @dataclass(slots=True)
 class Kept:
-    """One cluster that a loop keeps: what is declared now, and how to wake and end the loop."""
+    """One cluster that a loop keeps: what is declared now, and how to wake and end the loop.
+
+    `paused`: whether the stage in flight is finished and none started, whatever is declared.
+    `beat` is called whenever the loop goes on; it says for how long it may now be silent.
+    """
 
     access: Access
     desired: Callable[[], Desired]
     report: Report
     wake: Event = field(default_factory=Event)
     stop: Event = field(default_factory=Event)
+    paused: Callable[[], bool] = lambda: False
+    planner: Planner = make_plan
+    timed: Timed = untimed
+    beat: Callable[[float], None] = lambda patience_s: None
 
     def end(self) -> None:
         """Ask the loop to end; what is recorded is resumed by the next one."""
@@ -204,6 +224,7 @@ def keep(kept: Kept) -> None:
     """
     failures = 0
     while not kept.stop.is_set():
+        kept.beat(PASS_S)
         try:
             if kept.desired().cluster.mode is Mode.PLAN_ONLY:
                 _preview(kept)
@@ -211,15 +232,16 @@ def keep(kept: Kept) -> None:
                 _keep_held(kept)
             failures = 0
         except HolderActive as other:
-            kept.report(Outcome(State.WAITING, waits=(str(other),)))
-            _pause(kept, RESYNC_S / 3)
-        except (PoolkeeperError, Fenced) as error:
-            kept.report(Outcome(State.WAITING, waits=(str(error),)))
+            kept.report(Outcome(State.WAITING, waits=(str(other),), error=other))
+        except PoolkeeperError as error:
+            kept.report(Outcome(State.WAITING, waits=(str(error),), error=error))
             failures = min(failures + 1, 6)
             _pause(kept, min(2 ** (failures - 1), 30))
         except Exception as error:
+            # A defect of ours in one pass must end neither this loop nor the others.
             logger.exception("pass of cluster %s failed", kept.desired().cluster.name)
-            kept.report(Outcome(State.WAITING, waits=(f"internal error: {error!r}",)))
+            internal = PoolkeeperError(f"internal error: {error!r}")
+            kept.report(Outcome(State.WAITING, waits=(str(internal),), error=internal))
             failures = min(failures + 1, 6)
             _pause(kept, min(2 ** (failures - 1), 30))
 
@@ -228,11 +250,16 @@ def _preview(kept: Kept) -> None:
     """Plan and report, writing nothing at all, until the mode changes."""
     with kept.access.session() as session:
         brokers = kept.access.brokers()
+        enrich = _enrich(brokers)
         try:
             while not kept.stop.is_set() and kept.desired().cluster.mode is Mode.PLAN_ONLY:
+                kept.beat(PASS_S)
                 kept.wake.clear()
-                enrich = _enrich(brokers)
-                kept.report(reconcile.preview(session, kept.desired(), _now_ms(), enrich))
+                outcome = reconcile.preview(
+                    session, kept.desired(), _now_ms(), enrich, kept.planner, kept.timed
+                )
+                kept.report(outcome)
+                kept.beat(RESYNC_S + PASS_S)
                 session.wait(WATCHED, RESYNC_S, kept.wake)
         finally:
             if brokers is not None:
@@ -241,23 +268,41 @@ def _preview(kept: Kept) -> None:
 
 def _keep_held(kept: Kept) -> None:
     pace = Pace()
-    with _means(kept.access, "run", PATIENCE_S) as means:
+    with _means(kept.access, _holding_for_run(kept), kept.planner, kept.timed) as means:
         session = means.journal.session
         while not kept.stop.is_set() and kept.desired().cluster.mode is not Mode.PLAN_ONLY:
+            kept.beat(PASS_S)
             kept.wake.clear()
             desired = kept.desired()
             authority = authority_of(desired, journal.read_approvals(session))
+            if kept.paused():
+                authority = Authority(paused=True)
             try:
                 outcome = reconcile.reconcile_cluster(means, desired, authority)
             except Stale as stale:
-                outcome = Outcome(State.WAITING, waits=(str(stale),))
+                outcome = Outcome(State.WAITING, waits=(str(stale),), seen=means.memory.seen)
             kept.report(pace.paced(outcome, time.monotonic()))
             if outcome.state is not State.PROGRESSED:
                 busy = outcome.progress is not None or bool(outcome.waits)
                 paths: Sequence[str] = (*WATCHED, znodes.APPROVALS)
+                kept.beat(RESYNC_S + PASS_S)
                 session.wait(paths, POLL_S if busy else RESYNC_S, kept.wake)
 
 
+def _holding_for_run(kept: Kept) -> Holding:
+    """Hold the cluster, once whoever holds it now has let go: that may take until it is dead."""
+
+    def waiting(holder: journal.Holder) -> None:
+        kept.wake.clear()
+        wait = f"another executor is active on this cluster: {holder}"
+        kept.report(Outcome(State.WAITING, waits=(wait,)))
+
+    return lambda session: journal.held(
+        session, "run", _now_ms(), patience_s=PATIENCE_S, waiting=waiting, wake=kept.wake
+    )
+
+
 def _pause(kept: Kept, seconds: float) -> None:
+    kept.beat(seconds + PASS_S)
     kept.wake.wait(seconds)
     kept.wake.clear()

@@ -5,6 +5,7 @@ brokers again, but it does the same.
 """
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from poolkeeper.brokers.protocol import Brokers
@@ -57,6 +58,15 @@ class Beside:
 Enrich = Callable[[Cluster], Cluster]
 """Adds what the brokers' protocol tells (sizes, log directories), where it may be used."""
 
+Timed = Callable[[str], AbstractContextManager[None]]
+"""Times a part of a pass, by name: observe, plan, stage, apply."""
+
+
+def untimed(part: str) -> AbstractContextManager[None]:
+    """Time nothing."""
+    return nullcontext()
+
+
 Planner = Callable[[Desired, Cluster, Records, frozenset[int]], Plan]
 """Makes a plan, in this process or in another one."""
 
@@ -71,6 +81,7 @@ class Means:
     enrich: Enrich = lambda cluster: cluster
     memory: Memory = field(default_factory=Memory)
     plan: Planner = make_plan
+    timed: Timed = untimed
 
 
 def _move_bytes_done(plan: Plan, m: int, progress: MoveProgress, cluster: Cluster) -> int:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from poolkeeper import asides, execution, remedies, steps
 from poolkeeper.errors import StalePlan
 from poolkeeper.execution import STALL_MS, Wish, closed_now
-from poolkeeper.means import Enrich, Means, Planner
+from poolkeeper.means import Enrich, Means, Planner, Timed, untimed
 from poolkeeper.model.outcomes import Outcome, Seen, State
 from poolkeeper.model.plans import (
     AddPartitions,
@@ -78,9 +78,10 @@ def reconcile_cluster(
             return outcome
         return asides.beside(means, desired, outcome, destructive=authority.plans is None)
     if authority.paused:
-        return Outcome(State.WAITING, waits=("the cluster is paused",))
+        return _look_only(means, desired)
     means.memory.beside = None
-    sight = see(means.journal.session, desired, means.now_ms(), means.enrich)
+    with means.timed("observe"):
+        sight = see(means.journal.session, desired, means.now_ms(), means.enrich)
     means.memory.seen = Seen(sight.cluster, sight.records, sight.gone)
     outcome = _planned(means, desired, authority, sight, agreed)
     return replace(outcome, seen=means.memory.seen)
@@ -95,7 +96,8 @@ def _planned(
         did, more = _cure(means, desired, authority, sight)
         return Outcome(State.WAITING, did, (*waits, *more), agreed)
     if agreed is None:
-        plan = means.plan(desired, sight.cluster, sight.records, sight.gone)
+        with means.timed("plan"):
+            plan = means.plan(desired, sight.cluster, sight.records, sight.gone)
     else:
         plan = agreed
         stale = () if means.memory.begun else residual.staleness(plan, sight.cluster)
@@ -103,7 +105,8 @@ def _planned(
             raise StalePlan("the cluster moved on since the plan was made: " + "; ".join(stale))
     means.memory.begun = True
     audit.enforce(_rest_of(plan, sight.cluster), desired, sight.cluster, sight.records, sight.gone)
-    outcome = _execute(means, desired, authority, plan, sight, by_person=agreed is not None)
+    with means.timed("apply"):
+        outcome = _execute(means, desired, authority, plan, sight, by_person=agreed is not None)
     if outcome.state is State.CONVERGED and agreed is None:
         means.journal.forget_approvals()
     return outcome
@@ -130,19 +133,39 @@ def preview(
     now_ms: int,
     enrich: Enrich,
     planner: Planner = make_plan,
+    timed: Timed = untimed,
+    because: str = "the mode is PlanOnly: nothing is written",
 ) -> Outcome:
     """Plan, and write nothing at all; a run that is recorded is left as it is."""
-    sight = see(session, desired, now_ms, enrich)
-    plan = planner(desired, sight.cluster, sight.records, sight.gone)
+    with timed("observe"):
+        sight = see(session, desired, now_ms, enrich)
+    with timed("plan"):
+        plan = planner(desired, sight.cluster, sight.records, sight.gone)
     seen = Seen(sight.cluster, sight.records, sight.gone)
     waits = [*gates.controller(sight.cluster), *gates.foreign(sight.cluster, ())]
     if journal.read_run(session) is not None:
-        waits.append("a run is recorded, and the mode is PlanOnly: nothing is written")
+        waits.append(f"a run is recorded, and {because}")
     if plan.empty:
         state = State.WAITING if waits else State.CONVERGED
         return Outcome(state, waits=tuple(waits), plan=plan, seen=seen)
-    waits.append("the mode is PlanOnly: nothing is written")
+    waits.append(because)
     return Outcome(State.WAITING, waits=tuple(waits), plan=plan, seen=seen)
+
+
+def _look_only(means: Means, desired: Desired) -> Outcome:
+    """See how the cluster stands, while nothing may be started."""
+    session = means.journal.session
+    outcome = preview(
+        session,
+        desired,
+        means.now_ms(),
+        means.enrich,
+        means.plan,
+        means.timed,
+        because="the cluster is paused",
+    )
+    means.memory.seen = outcome.seen
+    return outcome
 
 
 def _wish(means: Means, desired: Desired, authority: Authority, agreed: Plan | None) -> Wish:

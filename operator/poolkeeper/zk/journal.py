@@ -19,7 +19,7 @@ Nothing here decides anything: it reads, and it writes what it is told, fenced.
 import json
 import os
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from threading import Event
@@ -162,15 +162,25 @@ def _encode_topic_record(record: TopicRecord) -> bytes:
 
 
 @contextmanager
-def held(session: Session, what: str, now_ms: int, *, patience_s: float) -> Iterator[Journal]:
+def held(
+    session: Session,
+    what: str,
+    now_ms: int,
+    *,
+    patience_s: float,
+    waiting: Callable[[Holder], None] | None = None,
+    wake: Event | None = None,
+) -> Iterator[Journal]:
     """Become the holder, for the time of the `with` block.
 
-    Waits up to `patience_s` for a dead holder's session to end; raises `HolderActive` naming the
-    holder if it is still there then, or at once if it is a process that lives on this machine.
-    Prepares the journal's nodes at the first time.
+    Waits up to `patience_s`, or until `wake` is set, for a dead holder's session to end; raises
+    `HolderActive` naming the holder if it is still there then, or at once if it is a process that
+    lives on this machine. With `waiting`, which is told whom it waits for, it waits for that, too:
+    a stopped process lives, and its session ends all the same. Prepares the journal's nodes at the
+    first time.
     """
     holder = Holder(socket.gethostname(), os.getpid(), what, now_ms)
-    version = _take(session, holder, patience_s)
+    version = _take(session, holder, patience_s, waiting, wake or Event())
     try:
         yield Journal(session, version)
     except Unavailable:
@@ -181,7 +191,13 @@ def held(session: Session, what: str, now_ms: int, *, patience_s: float) -> Iter
     _let_go(session)
 
 
-def _take(session: Session, holder: Holder, patience_s: float) -> int:
+def _take(
+    session: Session,
+    holder: Holder,
+    patience_s: float,
+    waiting: Callable[[Holder], None] | None,
+    wake: Event,
+) -> int:
     _prepare(session)
     body = {"version": 1, "host": holder.host, "pid": holder.pid, "what": holder.what}
     data = json.dumps(body | {"since_ms": holder.since_ms}, sort_keys=True).encode()
@@ -199,12 +215,15 @@ def _take(session: Session, holder: Holder, patience_s: float) -> int:
             return epoch.version + 1
         except Stale:
             other = read_holder(session)
-            if last or (other is not None and _lives_here(other)):
+            at_once = waiting is None and other is not None and _lives_here(other)
+            if last or at_once:
                 raise HolderActive(
                     f"another executor is active on this cluster: {other or 'it just changed'}"
                 ) from None
             if other is not None:
-                session.wait((znodes.HOLDER,), patience_s, Event())
+                if waiting is not None:
+                    waiting(other)
+                session.wait((znodes.HOLDER,), patience_s, wake)
     raise AssertionError("unreachable: the second round returns or raises")
 
 

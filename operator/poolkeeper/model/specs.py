@@ -7,6 +7,7 @@ the schemas in `crds/`; `resources/` builds them and has reported every problem 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from poolkeeper.model.topology import Replicas
 
@@ -355,10 +356,26 @@ class TopicSpec:
         return f"{self.namespace}/{self.name}"
 
 
+class Claim(NamedTuple):
+    """A Kafka topic and the Topic resource that names it, as `namespace/name`."""
+
+    topic: str
+    owner: str
+
+
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """Everything declared for one cluster; pools by name, topics by Kafka topic name, sorted."""
+    """Everything declared for one cluster; pools by name, topics by Kafka topic name, sorted.
+
+    `held`: claims of Topics that cannot be acted on (invalid, not allowed, in no known pool).
+    Nothing is done to their Kafka topics, unless another Topic declares one rightly and its record
+    does not say that it is theirs. `doomed`: claims of Topics that are being deleted at this moment
+    and say deletionPolicy Delete; they count where the record agrees and nobody else declares the
+    topic.
+    """
 
     cluster: KafkaClusterSpec
     pools: tuple[ResourcePoolSpec, ...] = ()
     topics: tuple[TopicSpec, ...] = ()
+    held: frozenset[Claim] = frozenset()
+    doomed: frozenset[Claim] = frozenset()

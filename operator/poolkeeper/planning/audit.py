@@ -42,7 +42,7 @@ def check_plan(
 
     `gone`: brokers that count as lost for good.
     """
-    rules = Rules(desired, cluster, frozenset(gone))
+    rules = Rules(desired, cluster, frozenset(gone), records)
     found = [
         *_whole(plan),
         *move_violations(rules, plan.moves),

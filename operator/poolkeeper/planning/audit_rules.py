@@ -12,12 +12,13 @@ as nothing.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median_low
 from typing import NamedTuple
 
+from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired, ResourcePoolSpec, Strategy, TopicSpec, UnmanagedTopics
 from poolkeeper.model.topology import Cluster
 
@@ -44,6 +45,7 @@ class Rules:
     desired: Desired
     cluster: Cluster
     gone: frozenset[int]
+    records: Records = Records()
 
     @cached_property
     def pools(self) -> Mapping[str, ResourcePoolSpec]:
@@ -52,8 +54,20 @@ class Rules:
 
     @cached_property
     def specs(self) -> Mapping[str, TopicSpec]:
-        """Declared topics by their Kafka name."""
-        return {spec.topic: spec for spec in self.desired.topics}
+        """Declared topics by their Kafka name; of several Topics of one the recorded owner's."""
+        specs: dict[str, TopicSpec] = {}
+        for spec in self.desired.topics:
+            if spec.topic not in specs or spec.owner == self._owner_of(spec.topic):
+                specs[spec.topic] = spec
+        return specs
+
+    @cached_property
+    def held(self) -> Mapping[str, Sequence[str]]:
+        """Owners that name a topic and cannot be acted on, by topic."""
+        owners: dict[str, list[str]] = {}
+        for topic, owner in self.desired.held:
+            owners.setdefault(topic, []).append(owner)
+        return owners
 
     @cached_property
     def usual_factors(self) -> Mapping[str, int]:
@@ -137,6 +151,9 @@ class Rules:
 
     def _find_home(self, topic: str) -> Home:
         spec = self.specs.get(topic)
+        holders = self.held.get(topic, ())
+        if holders and (spec is None or self._owner_of(topic) in holders):
+            return Home(None, fixed="a Topic names it that cannot be acted on")
         if spec is not None:
             return self._declared_home(spec)
         claims = sorted(n for n, patterns in self._claims.items() if _matches(patterns, topic))
@@ -155,10 +172,14 @@ class Rules:
     def _declared_home(self, spec: TopicSpec) -> Home:
         if spec.pool not in self.pools:
             return Home(None, fixed=f"its pool {spec.pool} is not declared")
-        if self._declarations[spec.topic] > 1:
+        if self._declarations[spec.topic] > 1 and spec.owner != self._owner_of(spec.topic):
             return Home(spec.pool, fixed="two Topics declare it")
         fixed = "it is paused" if spec.paused else self._shared(spec.pool)
         return Home(spec.pool, fixed=fixed, pinned=spec.strategy is Strategy.MANUAL)
+
+    def _owner_of(self, topic: str) -> str | None:
+        record = self.records.topics.get(topic)
+        return None if record is None else record.owner
 
     @cached_property
     def _declarations(self) -> Counter[str]:

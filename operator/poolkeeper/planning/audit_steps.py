@@ -21,7 +21,7 @@ from poolkeeper.model.plans import (
     Step,
 )
 from poolkeeper.model.records import Records, TopicRecord
-from poolkeeper.model.specs import DeletionPolicy, Strategy, TopicDefaults, TopicSpec
+from poolkeeper.model.specs import Claim, DeletionPolicy, Strategy, TopicDefaults, TopicSpec
 from poolkeeper.model.topology import Replicas
 from poolkeeper.planning.audit_laws import partition_excess
 from poolkeeper.planning.audit_rules import Rules, metric_name
@@ -215,9 +215,10 @@ def _wrong_deletion(rules: Rules, step: DeleteTopic, records: Records) -> Wrong:
         yield "untouched", untouchable(rules, step.topic)
     elif foreign_move(rules, step.topic):
         yield "untouched", foreign_move(rules, step.topic)
-    if record is None or record.deletion_policy is not DeletionPolicy.DELETE:
+    doomed = record is not None and Claim(step.topic, record.owner) in rules.desired.doomed
+    if record is None or not (doomed or record.deletion_policy is DeletionPolicy.DELETE):
         yield "deletion", "its ownership record does not say Delete"
-    if step.topic in rules.specs:
+    if step.topic in rules.specs or step.topic in rules.held:
         yield "deletion", "a Topic declares it"
     if topic and None not in (step.topic_id, topic.topic_id) and step.topic_id != topic.topic_id:
         yield "deletion", f"its topic id is {topic.topic_id}, not {step.topic_id}"

@@ -24,6 +24,7 @@ counts; these do not, because two values of them give the same plan:
 | cluster: `balancing.cool_down_s` | when the next plan may start |
 | cluster: `load` | where figures come from; sizes and rates are not counted either |
 | cluster: `limits`, if they only warn | laws under `Enforce`, otherwise a remark |
+| `held` and `doomed` topics | a Topic that becomes one leaves `topics`, and that is counted |
 
 The **concern** of a run is narrower: the cluster, its pools, and where the topics that it moves
 shall live. While that stays the same the run is still what is wanted; Topics that come and go, and

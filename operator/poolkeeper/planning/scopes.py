@@ -8,20 +8,23 @@ else, under `Manage`, the default pool. The role says how much may happen there:
   EVACUATED  unmanaged under `EvacuateOnly`: only leaves drained and gone brokers, each replica
              within the pool of the broker it leaves
   FIXED      counts as load and is not touched: unmanaged under `Ignore`, paused, about to be
-             deleted, or left out because its state cannot be trusted now
+             deleted, held, or left out because its state cannot be trusted now
 
 A broker in two pools freezes both: none of their topics moves, and both say so.
+
+A topic is *held* where a resource names it that cannot be acted on, or several do and none of them
+is its recorded owner. It is not unmanaged for that: what is wrong with a resource moves nothing.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import (
+    Claim,
     DeletionPolicy,
     Desired,
     ResourcePoolSpec,
@@ -30,6 +33,10 @@ from poolkeeper.model.specs import (
     UnmanagedTopics,
 )
 from poolkeeper.model.topology import Cluster, Topic
+
+
+LEFT_OUT = "left out: "
+"""How the problem of a topic begins that this plan leaves as it is; the next one may not."""
 
 
 class Role(StrEnum):
@@ -69,13 +76,14 @@ class Scope:
 def scope(desired: Desired, cluster: Cluster, records: Records, *, prune: bool) -> Scope:
     """Find every topic's home; what has none, or may not be touched, is said in `problems`."""
     pools, problems = _working_pools(desired)
-    specs, conflicts = _winners(desired.topics, records)
-    problems += conflicts
+    won = winners(desired, records)
+    specs = won.specs
+    problems += _conflicts(desired.topics, won)
     untouchable = _untouchable(cluster)
-    doomed = _doomed(desired, cluster, records) if prune else ()
+    doomed = _doomed(desired, cluster, records, won, prune=prune)
     homes: dict[str, Home] = {}
     for name in sorted(cluster.topics):
-        if name in doomed:
+        if name in doomed or name in won.held:
             homes[name] = Home(Role.FIXED)
         else:
             homes[name], said = _home(desired, pools, specs.get(name), name)
@@ -83,7 +91,7 @@ def scope(desired: Desired, cluster: Cluster, records: Records, *, prune: bool) 
         if name in untouchable and homes[name].role is not Role.FIXED:
             homes[name] = Home(Role.FIXED, homes[name].pool, homes[name].spec)
     problems += [
-        PlanProblem(homes[name].pool if name in homes else "", "", f"left out: {why}", name)
+        PlanProblem(homes[name].pool if name in homes else "", "", f"{LEFT_OUT}{why}", name)
         for name, why in sorted(untouchable.items())
         if name in specs or (name in homes and homes[name].pool)
     ]
@@ -115,25 +123,67 @@ def _working_pools(desired: Desired) -> tuple[dict[str, ResourcePoolSpec], list[
     return pools, problems
 
 
-def _winners(
-    topics: Iterable[TopicSpec], records: Records
-) -> tuple[dict[str, TopicSpec], list[PlanProblem]]:
-    """One resource per Kafka topic: the recorded owner, else none of several."""
+@dataclass(frozen=True, slots=True)
+class Winners:
+    """Who may speak for a Kafka topic.
+
+    `specs`: the one resource that is followed, by topic. `held`: topics that nothing is done to.
+    """
+
+    specs: Mapping[str, TopicSpec]
+    held: frozenset[str]
+
+
+def winners(desired: Desired, records: Records) -> Winners:
+    """One resource per Kafka topic: the recorded owner; else the only one that can be acted on."""
     claimed: dict[str, list[TopicSpec]] = {}
-    for spec in topics:
+    for spec in desired.topics:
         claimed.setdefault(spec.topic, []).append(spec)
-    winners, problems = {}, []
-    for name, specs in sorted(claimed.items()):
-        record = records.topics.get(name)
-        owner = next((s for s in specs if record and s.owner == record.owner), None)
-        if len(specs) == 1 or owner:
-            winners[name] = owner or specs[0]
-        for spec in sorted(specs, key=lambda spec: spec.owner):
-            if len(specs) > 1 and spec is not owner:
-                others = ", ".join(sorted(s.owner for s in specs if s is not spec))
-                message = f"{spec.owner} declares a topic that {others} declares too"
-                problems.append(PlanProblem(spec.pool, "", message, name))
-    return winners, problems
+    held = {
+        topic
+        for topic, owner in desired.held
+        if topic not in claimed or _owner(records, topic) == owner
+    }
+    specs = {}
+    for name, rivals in claimed.items():
+        owner = next((s for s in rivals if s.owner == _owner(records, name)), None)
+        winner = owner or (rivals[0] if len(rivals) == 1 else None)
+        if winner is None:
+            held.add(name)
+        elif name not in held:
+            specs[name] = winner
+    return Winners(dict(sorted(specs.items())), frozenset(held))
+
+
+def settled(desired: Desired, records: Records) -> Desired:
+    """What is declared without the losers of conflicts; their topics are held if nobody won.
+
+    A resource that loses thus changes nothing, not even the fingerprint.
+    """
+    won = winners(desired, records)
+    kept = tuple(spec for spec in desired.topics if won.specs.get(spec.topic) is spec)
+    if len(kept) == len(desired.topics):
+        return desired
+    lost = {Claim(s.topic, s.owner) for s in desired.topics if s.topic in won.held}
+    return replace(desired, topics=kept, held=desired.held | lost)
+
+
+def _owner(records: Records, topic: str) -> str | None:
+    record = records.topics.get(topic)
+    return None if record is None else record.owner
+
+
+def _conflicts(topics: Iterable[TopicSpec], won: Winners) -> list[PlanProblem]:
+    owners: dict[str, list[str]] = {}
+    for spec in topics:
+        owners.setdefault(spec.topic, []).append(spec.owner)
+    problems = []
+    for spec in sorted(topics, key=lambda spec: (spec.topic, spec.owner)):
+        if len(owners[spec.topic]) > 1 and won.specs.get(spec.topic) is not spec:
+            others = ", ".join(sorted(o for o in owners[spec.topic] if o != spec.owner))
+            message = f"{spec.owner} declares a topic that {others} declares too"
+            problems.append(PlanProblem(spec.pool, "", message, spec.topic))
+    return problems
 
 
 def _untouchable(cluster: Cluster) -> dict[str, str]:
@@ -200,7 +250,9 @@ def _not_admitted(pools: Mapping[str, ResourcePoolSpec], spec: TopicSpec) -> Pla
         message = f"nothing is done: its pool {spec.pool} does not exist or may not be worked in"
         return PlanProblem(spec.pool, "pool", message, spec.topic)
     allowed = pool.allowed_namespaces
-    if allowed and allowed.names is not None and spec.namespace not in allowed.names:
+    if allowed is None or allowed.selector is not None or allowed.names is None:
+        return None  # labels of namespaces are known to the API server alone
+    if spec.namespace not in allowed.names:
         message = f"nothing is done: pool {spec.pool} does not admit namespace {spec.namespace}"
         return PlanProblem(spec.pool, "pool", message, spec.topic)
     return None
@@ -213,12 +265,12 @@ def _absent(
     untouchable: Mapping[str, str],
 ) -> tuple[tuple[TopicSpec, ...], list[PlanProblem]]:
     """Specs of topics to create; a name that Kafka's metrics would mix up with another is not."""
-    metric_names = {_metric_name(name): name for name in sorted(cluster.topics)}
+    metric_names = {metric_name(name): name for name in sorted(cluster.topics)}
     absent, problems = [], []
     for name, spec in sorted(specs.items()):
         if name in cluster.topics or name in untouchable or spec.paused:
             continue
-        twin = metric_names.setdefault(_metric_name(name), name)
+        twin = metric_names.setdefault(metric_name(name), name)
         if twin != name:
             message = f"not created: Kafka's metrics cannot tell it from {twin}"
             problems.append(PlanProblem(spec.pool, "", message, name))
@@ -229,19 +281,25 @@ def _absent(
     return tuple(absent), problems
 
 
-def _doomed(desired: Desired, cluster: Cluster, records: Records) -> tuple[str, ...]:
-    """Existing topics whose recorded owner wanted them deleted and no longer declares them."""
-    declared = Counter(spec.topic for spec in desired.topics)
+def _doomed(
+    desired: Desired, cluster: Cluster, records: Records, won: Winners, *, prune: bool
+) -> tuple[str, ...]:
+    """Existing topics that their recorded owner wants deleted with it, and nobody else declares."""
+    named = {spec.topic for spec in desired.topics} | won.held
     return tuple(
         name
         for name, record in sorted(records.topics.items())
-        if record.deletion_policy is DeletionPolicy.DELETE
-        and name in cluster.topics
-        and not declared[name]
+        if name in cluster.topics
+        and name not in named
+        and (
+            Claim(name, record.owner) in desired.doomed
+            or (prune and record.deletion_policy is DeletionPolicy.DELETE)
+        )
     )
 
 
-def _metric_name(name: str) -> str:
+def metric_name(name: str) -> str:
+    """The topic's name in Kafka's metrics, which cannot tell `.` from `_`."""
     return name.replace(".", "_")
 
 

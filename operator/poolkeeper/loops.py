@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from threading import Event
 
 from poolkeeper import reconcile
+from poolkeeper.accesses import Access
 from poolkeeper.brokers.enrich import enriched
 from poolkeeper.brokers.protocol import Brokers
 from poolkeeper.errors import Forbidden, HolderActive, PoolkeeperError, Stale, Unavailable
@@ -49,14 +50,6 @@ WATCHED = (
 
 Report = Callable[[Outcome], None]
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """How to reach one cluster: each call opens a new session or connection."""
-
-    session: Callable[[], Session]
-    brokers: Callable[[], Brokers | None] = lambda: None
 
 
 @dataclass(slots=True)

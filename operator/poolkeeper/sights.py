@@ -37,6 +37,8 @@ def see(session: Session, desired: Desired, now_ms: int, enrich: Enrich) -> Sigh
                 f"this is another cluster: its id is {cluster.id}, {where} says {pinned}"
             )
     cluster = enrich(cluster)
+    if spec.kafka_version is not None:
+        cluster = replace(cluster, kafka_version=spec.kafka_version)
     records = remembered(records, cluster, desired, now_ms)
     return Sight(observation, cluster, records, gone_brokers(records, desired, now_ms))
 

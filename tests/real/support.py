@@ -14,9 +14,10 @@ from pathlib import Path
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
+from poolkeeper.accesses import Access
 from poolkeeper.brokers.protocol import Brokers
 from poolkeeper.cli.main import main
-from poolkeeper.loops import Access, drive
+from poolkeeper.loops import drive
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.plans import CreateTopic, Move, Plan, Step
 from poolkeeper.model.specs import (

@@ -7,7 +7,8 @@ from threading import Thread
 
 from conditions import until
 from poolkeeper import loops
-from poolkeeper.loops import Access, Kept
+from poolkeeper.accesses import Access
+from poolkeeper.loops import Kept
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.specs import (
     Approval,

@@ -13,7 +13,8 @@ import pytest
 from kazoo.client import KazooClient
 
 from conditions import until
-from poolkeeper.loops import Access, drive
+from poolkeeper.accesses import Access
+from poolkeeper.loops import drive
 from poolkeeper.model.outcomes import State
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.specs import Desired, Execution, Throttle, ThrottleMode

@@ -9,8 +9,9 @@ from dataclasses import replace
 
 import pytest
 
+from poolkeeper.accesses import Access
 from poolkeeper.errors import Refused
-from poolkeeper.loops import Access, drive
+from poolkeeper.loops import drive
 from poolkeeper.model.outcomes import Phase
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.planning import documents

@@ -19,6 +19,7 @@ from typing import TextIO
 import click
 
 from poolkeeper import loops, sights
+from poolkeeper.accesses import Access
 from poolkeeper.cli import (
     addressing,
     asking,
@@ -213,11 +214,11 @@ def _stream(command: Command) -> TextIO:
     return sys.stderr if command.output == printing.JSON else sys.stdout
 
 
-def _access(target: Target) -> loops.Access:
+def _access(target: Target) -> Access:
     def session() -> Session:
         return reaching.opened(target)
 
-    return loops.Access(session, lambda: reaching.brokers(target))
+    return Access(session, lambda: reaching.brokers(target))
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from types import FrameType
 import click
 
 from poolkeeper import loops
+from poolkeeper.accesses import Access
 from poolkeeper.cli import addressing, options, printing, progress, reaching, settings
 from poolkeeper.cli.addressing import Target
 from poolkeeper.cli.options import Address
@@ -114,7 +115,7 @@ class Follower:
             return
         printer = progress.news_printer(name, sys.stdout, as_json=self.output == printing.JSON)
         kept = loops.Kept(
-            access=loops.Access(
+            access=Access(
                 lambda: reaching.opened(self._target(name)),
                 lambda: reaching.brokers(self._target(name)),
             ),

@@ -1,0 +1,76 @@
+"""How often something may be said: pure.
+
+A `Bucket` holds up to `burst` tokens and gets one more each `refill_s` seconds; saying something
+costs one. `Filter` lets an event pass if the same was not said of the object lately, and if the
+object's bucket and the one of all objects have a token left.
+"""
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+REPEAT_S = 600.0
+OBJECT_BURST, OBJECT_REFILL_S = 25, 300.0
+TOTAL_BURST, TOTAL_REFILL_S = 200, 0.5
+OBJECTS_MAX = 4096
+SAID_MAX = 8192
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """Tokens that were left at a moment."""
+
+    burst: int
+    refill_s: float
+    tokens: float
+    at_s: float
+
+    @classmethod
+    def full(cls, burst: int, refill_s: float, now_s: float) -> "Bucket":
+        """Return a bucket that nothing was taken from."""
+        return cls(burst, refill_s, burst, now_s)
+
+    def at(self, now_s: float) -> "Bucket":
+        """Return the bucket as it is then; a clock that goes back adds nothing."""
+        gained = max(0.0, now_s - self.at_s) / self.refill_s
+        tokens = min(float(self.burst), self.tokens + gained)
+        return replace(self, tokens=tokens, at_s=max(now_s, self.at_s))
+
+    def taken(self) -> "Bucket | None":
+        """Return the bucket with a token less, `None` if there is none."""
+        return replace(self, tokens=self.tokens - 1) if self.tokens >= 1 else None
+
+
+class Filter:
+    """Memory of what was said; bounded, the objects quiet for longest are forgotten first."""
+
+    def __init__(self, now_s: float) -> None:
+        self._total = Bucket.full(TOTAL_BURST, TOTAL_REFILL_S, now_s)
+        self._objects: OrderedDict[Hashable, Bucket] = OrderedDict()
+        self._said: OrderedDict[Hashable, float] = OrderedDict()
+
+    def admits(self, about: Hashable, what: Hashable, now_s: float) -> bool:
+        """Return whether `what` may be said of an object now; if so, it counts as said."""
+        said = (about, what)
+        if said in self._said and now_s - self._said[said] < REPEAT_S:
+            return False
+        own = self._objects.get(about) or Bucket.full(OBJECT_BURST, OBJECT_REFILL_S, now_s)
+        own_left, total_left = own.at(now_s).taken(), self._total.at(now_s).taken()
+        if own_left is None or total_left is None:
+            return False
+        self._total = total_left
+        _remember(self._objects, about, own_left, OBJECTS_MAX)
+        _remember(self._said, said, now_s, SAID_MAX)
+        return True
+
+
+def _remember(
+    memory: OrderedDict[Hashable, object], key: Hashable, value: object, most: int
+) -> None:
+    memory[key] = value
+    memory.move_to_end(key)
+    while len(memory) > most:
+        memory.popitem(last=False)

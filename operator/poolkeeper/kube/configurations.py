@@ -1,0 +1,66 @@
+"""Where the API server is, and who we are there: the pod's service account, else a kubeconfig."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kubernetes.client.configuration import Configuration
+from kubernetes.config import incluster_config, kube_config
+from kubernetes.config.config_exception import ConfigException
+
+from poolkeeper.errors import Refused
+
+ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+DEFAULT_KUBECONFIG = "~/.kube/config"
+MISSHAPEN = (ValueError, TypeError, KeyError, AttributeError)
+"""What the package raises where a file is YAML, but no kubeconfig."""
+
+# The package has no types for these.
+_of_account: Any = incluster_config.InClusterConfigLoader
+_load: Any = kube_config.load_kube_config
+_contexts: Any = kube_config.list_kube_config_contexts
+_malformed_yaml: Any = vars(kube_config)["yaml"].YAMLError
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A configuration of the `kubernetes` package, and the namespace that goes with it."""
+
+    configuration: Any
+    namespace: str
+
+
+def find(environ: Mapping[str, str], account: Path) -> Found:
+    """Return the pod's own account if there is one, else the kubeconfig's current context.
+
+    Raises `Refused` with one line if there is neither, or if what is there cannot be used.
+    """
+    try:
+        if environ.get("KUBERNETES_SERVICE_HOST") and (account / "token").exists():
+            return _of_pod(environ, account)
+        return _of_file(environ)
+    except (ConfigException, OSError, _malformed_yaml, *MISSHAPEN) as broken:
+        line = " ".join(str(broken).split())
+        raise Refused(f"the Kubernetes configuration cannot be used: {line}") from broken
+
+
+def _of_pod(environ: Mapping[str, str], account: Path) -> Found:
+    configuration = Configuration()
+    loader = _of_account(str(account / "token"), str(account / "ca.crt"), environ=dict(environ))
+    loader.load_and_set(configuration)
+    return Found(configuration, (account / "namespace").read_text().strip())
+
+
+def _of_file(environ: Mapping[str, str]) -> Found:
+    files = os.path.expanduser(environ.get("KUBECONFIG") or DEFAULT_KUBECONFIG)
+    if not any(os.path.exists(file) for file in files.split(os.pathsep) if file):
+        raise Refused(
+            "no Kubernetes cluster is configured: this is no pod with a service account, "
+            f"and there is no kubeconfig {files}"
+        )
+    configuration = Configuration()
+    _load(config_file=files, client_configuration=configuration, persist_config=False)
+    _, current = _contexts(config_file=files)
+    return Found(configuration, current["context"].get("namespace") or "default")

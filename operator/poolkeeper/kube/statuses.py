@@ -1,0 +1,218 @@
+"""Statuses on their way to the API server: the latest of each object, until it is there.
+
+`put` only leaves a status behind; a few threads write them by server-side apply, so that fields
+which are not said any more disappear. Nothing is written that is live already:
+
+| compared with | when |
+|---|---|
+| what we wrote last | the caller knows of nothing, or of just what the server answered to that |
+|                    | write, or may not have seen it yet: views lag behind writes |
+| what the caller saw | else: we wrote nothing before, or somebody else did since |
+
+While the server is away all threads pause together, so that it is not greeted by a crowd; an object
+that alone cannot be written (RBAC of its namespace) does not hold up others. Writes of one object
+never overtake each other. A status is dropped when its object is gone, or when the server refuses
+it for what it says, which no repetition would mend.
+"""
+
+import json
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import blake2b
+from threading import Thread
+from typing import Any, Protocol
+
+from poolkeeper.errors import Forbidden, PoolkeeperError, Refused, Stale
+from poolkeeper.kube.conditions import Status, canonical, with_transitions
+from poolkeeper.kube.queues import Queue
+from poolkeeper.kube.references import GROUP_VERSION, Reference
+
+MANAGER = "poolkeeper"
+WRITERS = 4
+VIEW_LAG_S = 10.0
+"""A watch shows our own write well within this; until then we know better than the caller."""
+REMEMBERED_MAX = 20_000
+
+logger = logging.getLogger(__name__)
+
+
+class Objects(Protocol):
+    """The part of `clients.Api` that a status writer needs."""
+
+    def get(self, path: str, *, deadline_s: float | None = None) -> dict[str, Any] | None:
+        """Return an object."""
+
+    def apply(self, path: str, body: dict[str, Any], manager: str) -> dict[str, Any]:
+        """Apply a part of an object."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    status: bytes
+    known: Status | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What was sent and (as a digest) what the server made of it."""
+
+    sent: bytes
+    live: bytes
+    at_s: float
+
+
+class StatusWriter:
+    """Threads that write statuses; see `put`. `close` it in the end."""
+
+    def __init__(
+        self,
+        api: Objects,
+        workers: int = WRITERS,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.writes = 0
+        self.failures = 0
+        self.refused = 0
+        self._api = api
+        self._clock = clock
+        self._now = now
+        self._queue: Queue[Reference, _Wanted] = Queue(clock)
+        self._written: OrderedDict[Reference, _Written] = OrderedDict()
+        self._reason = ""
+        self._threads = [
+            Thread(target=self._work, name=f"status-{number}", daemon=True)
+            for number in range(workers)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def put(self, reference: Reference, status: Status, known: Status | None = None) -> None:
+        """Have the object say `status`; conditions need no `lastTransitionTime`.
+
+        `known` is the object's status as the caller last saw it, `{}` if it had none, `None` if
+        the caller does not know. Never waits for the server; a later call wins. Raises `TypeError`
+        or `KeyError`, here and not in a thread, for what no status can be.
+        """
+        wanted = _Wanted(canonical(with_transitions(status, known, at := self._now())), known, at)
+        if not self._queue.put(reference, wanted):
+            logger.warning("too many statuses wait: that of %s is left out", reference)
+
+    def forget(self, reference: Reference) -> None:
+        """Drop what is to be written and what is remembered of an object that is gone."""
+        self._queue.drop(reference)
+        self._written.pop(reference, None)
+
+    @property
+    def pending(self) -> int:
+        """How many objects do not say yet what they should."""
+        return len(self._queue)
+
+    @property
+    def lag_s(self) -> float:
+        """Age of the oldest status that is not written; 0 if all are."""
+        return self._queue.oldest_s()
+
+    @property
+    def reason(self) -> str:
+        """Why the last write failed, in one line; empty if it did not."""
+        return self._reason
+
+    def flush(self, deadline_s: float) -> bool:
+        """Wait until everything is written; return whether it is."""
+        return self._queue.wait_empty(deadline_s)
+
+    def close(self, deadline_s: float = 0.0) -> bool:
+        """Write what is left for at most that long, then stop; return whether all is written."""
+        done = self.flush(deadline_s)
+        self._queue.close()
+        for thread in self._threads:
+            thread.join(1)
+        return done
+
+    def _work(self) -> None:
+        while (taken := self._queue.take()) is not None:
+            reference, wanted = taken
+            try:
+                self._write(reference, wanted)
+            except Forbidden as failed:
+                self._failed(reference, failed, shared=False)
+            except Stale as stale:
+                self._stale(reference, stale)
+            except Refused as refused:
+                self.refused += 1
+                self._queue.done(reference)
+                logger.warning("the status of %s was refused: %s", reference, refused)
+            except PoolkeeperError as failed:
+                self._failed(reference, failed, shared=True)
+            else:
+                self._reason = ""
+                self._queue.done(reference)
+
+    def _write(self, reference: Reference, wanted: _Wanted) -> None:
+        before = self._before(reference, wanted.known)
+        status = with_transitions(json.loads(wanted.status), before, wanted.at)
+        sent = canonical(status)
+        if before is not None and sent == canonical(before):
+            return
+        answer = self._api.apply(reference.status_path, _body(reference, sent), MANAGER)
+        self.writes += 1
+        live = _digest(answer.get("status") or {})
+        self._written[reference] = _Written(sent, live, self._clock())
+        self._written.move_to_end(reference)
+        while len(self._written) > REMEMBERED_MAX:
+            self._written.popitem(last=False)
+
+    def _before(self, reference: Reference, known: Status | None) -> Status | None:
+        """Return the status that is live, as far as anybody here knows."""
+        written = self._written.get(reference)
+        if written is None:
+            return known
+        fresh = self._clock() - written.at_s < VIEW_LAG_S
+        if known is None or fresh or _digest(known) == written.live:
+            last: Status = json.loads(written.sent)
+            return last
+        return known
+
+    def _stale(self, reference: Reference, stale: Stale) -> None:
+        """Find out whether the object is gone; if not, write again."""
+        try:
+            found = self._api.get(reference.path)
+        except PoolkeeperError as failed:
+            self._failed(reference, failed, shared=not isinstance(failed, Forbidden))
+            return
+        if found is None or reference.uid not in ("", found["metadata"]["uid"]):
+            self.forget(reference)
+            self._queue.done(reference)
+        else:
+            self._failed(reference, stale, shared=False)
+
+    def _failed(self, reference: Reference, failed: PoolkeeperError, *, shared: bool) -> None:
+        self.failures += 1
+        self._reason = str(failed)
+        logger.debug("the status of %s is not written yet: %s", reference, failed)
+        self._queue.again(reference, shared=shared)
+
+
+def _body(reference: Reference, sent: bytes) -> dict[str, Any]:
+    meta = {"name": reference.name}
+    if reference.namespace:
+        meta["namespace"] = reference.namespace
+    if reference.uid:
+        meta["uid"] = reference.uid
+    return {
+        "apiVersion": GROUP_VERSION,
+        "kind": reference.kind,
+        "metadata": meta,
+        "status": json.loads(sent),
+    }
+
+
+def _digest(status: Status) -> bytes:
+    return blake2b(canonical(status), digest_size=16).digest()

@@ -368,10 +368,9 @@ class Desired:
     """Everything declared for one cluster; pools by name, topics by Kafka topic name, sorted.
 
     `held`: claims of Topics that cannot be acted on (invalid, not allowed, in no known pool).
-    Nothing is done to their Kafka topics, unless another Topic declares one rightly and its record
-    does not say that it is theirs. `doomed`: claims of Topics that are being deleted at this moment
-    and say deletionPolicy Delete; they count where the record agrees and nobody else declares the
-    topic.
+    Nothing is done to topics that are recorded as theirs, nor to those they name, unless another
+    Topic declares one rightly. `doomed`: claims of Topics that are being deleted at this moment and
+    say deletionPolicy Delete; they count where the record agrees and nobody else names the topic.
     """
 
     cluster: KafkaClusterSpec

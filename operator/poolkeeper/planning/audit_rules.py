@@ -12,7 +12,7 @@ as nothing.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median_low
@@ -61,13 +61,15 @@ class Rules:
                 specs[spec.topic] = spec
         return specs
 
+    def held_back(self, topic: str) -> bool:
+        """Whether a Topic that cannot be acted on names it, or is recorded as its owner."""
+        named, owners = self._held
+        return self._owner_of(topic) in owners or (topic in named and topic not in self.specs)
+
     @cached_property
-    def held(self) -> Mapping[str, Sequence[str]]:
-        """Owners that name a topic and cannot be acted on, by topic."""
-        owners: dict[str, list[str]] = {}
-        for topic, owner in self.desired.held:
-            owners.setdefault(topic, []).append(owner)
-        return owners
+    def _held(self) -> tuple[frozenset[str], frozenset[str]]:
+        held = self.desired.held
+        return frozenset(c.topic for c in held), frozenset(c.owner for c in held)
 
     @cached_property
     def usual_factors(self) -> Mapping[str, int]:
@@ -151,8 +153,7 @@ class Rules:
 
     def _find_home(self, topic: str) -> Home:
         spec = self.specs.get(topic)
-        holders = self.held.get(topic, ())
-        if holders and (spec is None or self._owner_of(topic) in holders):
+        if self.held_back(topic):
             return Home(None, fixed="a Topic names it that cannot be acted on")
         if spec is not None:
             return self._declared_home(spec)

@@ -218,7 +218,7 @@ def _wrong_deletion(rules: Rules, step: DeleteTopic, records: Records) -> Wrong:
     doomed = record is not None and Claim(step.topic, record.owner) in rules.desired.doomed
     if record is None or not (doomed or record.deletion_policy is DeletionPolicy.DELETE):
         yield "deletion", "its ownership record does not say Delete"
-    if step.topic in rules.specs or step.topic in rules.held:
+    if step.topic in rules.specs or rules.held_back(step.topic):
         yield "deletion", "a Topic declares it"
     if topic and None not in (step.topic_id, topic.topic_id) and step.topic_id != topic.topic_id:
         yield "deletion", f"its topic id is {topic.topic_id}, not {step.topic_id}"

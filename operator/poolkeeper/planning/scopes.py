@@ -34,7 +34,6 @@ from poolkeeper.model.specs import (
 )
 from poolkeeper.model.topology import Cluster, Topic
 
-
 LEFT_OUT = "left out: "
 """How the problem of a topic begins that this plan leaves as it is; the next one may not."""
 
@@ -139,11 +138,9 @@ def winners(desired: Desired, records: Records) -> Winners:
     claimed: dict[str, list[TopicSpec]] = {}
     for spec in desired.topics:
         claimed.setdefault(spec.topic, []).append(spec)
-    held = {
-        topic
-        for topic, owner in desired.held
-        if topic not in claimed or _owner(records, topic) == owner
-    }
+    mute = {claim.owner for claim in desired.held}
+    held = {claim.topic for claim in desired.held if claim.topic not in claimed}
+    held |= {topic for topic, record in records.topics.items() if record.owner in mute}
     specs = {}
     for name, rivals in claimed.items():
         owner = next((s for s in rivals if s.owner == _owner(records, name)), None)

@@ -100,7 +100,7 @@ def configs(readings: Readings) -> Iterator[Problem]:
         version = versions.get(cluster_of.get(topic.spec.pool, ""))
         asked = (version, tuple(topic.spec.config.items()))
         if asked not in judged:  # thousands of topics share a few configs
-            judged[asked] = _config_problems(topic.spec.config, version)
+            judged[asked] = config_problems(topic.spec.config, version)
         for key, message in judged[asked].items():
             yield topic.places.problem(("spec", "config", key), message)
 
@@ -172,7 +172,8 @@ def _brokers(pool: ResourcePoolSpec) -> str:
     return ", ".join(few) + (", …" if len(pool.brokers) > len(few) else "")
 
 
-def _config_problems(config: Mapping[str, str], version: str | None) -> dict[str, str]:
+def config_problems(config: Mapping[str, str], version: str | None) -> dict[str, str]:
+    """What is wrong with each key or its value, by key; without a version, for all versions."""
     if version is not None:
         try:
             return configkeys.check_all(config, KafkaVersion.parse(version))

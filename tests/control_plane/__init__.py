@@ -1,0 +1,10 @@
+"""A real Kubernetes control plane on this machine, for tests and for `make cluster`.
+
+building     the programs: compiled or brought once, kept in the cache
+planes       a control plane that runs
+servers      its processes
+access       kubeconfigs, and requests of the tests themselves
+audits       what service accounts asked of the API server
+kubelet      the node: runs pods as processes
+clusters     all of it together, with a shell
+"""

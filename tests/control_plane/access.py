@@ -1,0 +1,84 @@
+"""Ways to the API server: kubeconfig files for programs, plain requests for the harness itself."""
+
+import base64
+import http.client
+import json
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+class ApiError(Exception):
+    """The API server answered with an error: `status` is its code, the message its explanation."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(f"{status}: {message}")
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Where the API server is, whom to trust, and who asks. No proxy is ever used."""
+
+    address: str
+    port: int
+    ca: Path
+    token: str = field(repr=False)
+
+    @property
+    def server(self) -> str:
+        """The URL of the API server."""
+        return f"https://{self.address}:{self.port}"
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        timeout_s: float = 10,
+    ) -> Any:
+        """Return the answer: JSON decoded, or as text if it is none. A PATCH is a merge patch.
+
+        Raises ApiError for an answer of 400 and above, OSError or HTTPException for none.
+        """
+        context = ssl.create_default_context(cafile=self.ca)
+        connection = http.client.HTTPSConnection(
+            self.address, self.port, timeout=timeout_s, context=context
+        )
+        kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": kind}
+        try:
+            connection.request(method, path, json.dumps(body) if body else None, headers)
+            answer = connection.getresponse()
+            text = answer.read().decode()
+        finally:
+            connection.close()
+        if answer.status >= 400:
+            raise ApiError(answer.status, text)
+        is_json = answer.headers.get_content_type() == "application/json"
+        return json.loads(text) if is_json else text
+
+
+def kubeconfig(access: Access, namespace: str = "default") -> str:
+    """Return a kubeconfig that needs no other file. It is JSON, which is YAML as well."""
+    trusted = base64.b64encode(access.ca.read_bytes()).decode()
+    cluster = {"server": access.server, "certificate-authority-data": trusted}
+    context = {"cluster": "test", "user": "test", "namespace": namespace}
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "test", "cluster": cluster}],
+        "users": [{"name": "test", "user": {"token": access.token}}],
+        "contexts": [{"name": "test", "context": context}],
+        "current-context": "test",
+    }
+    return json.dumps(config, indent=1)
+
+
+def write_kubeconfig(file: Path, access: Access, namespace: str = "default") -> Path:
+    """Write a kubeconfig that only we can read, and return its path."""
+    file.touch(mode=0o600)
+    file.write_text(kubeconfig(access, namespace), encoding="utf-8")
+    return file

@@ -1,0 +1,138 @@
+"""A real Kubernetes for tests: a control plane per worker process, with our CRDs, ended with it.
+
+    def test_account(control_plane, namespace):
+        control_plane.kubectl("create", "serviceaccount", "x", "-n", namespace)
+        control_plane.account_kubeconfig(namespace, "x")
+    def test_cluster(clean_cluster): clean_cluster.apply("kind: KafkaCluster …")
+    def test_pod(kubelet, namespace): ...              # pods run, as processes of this machine
+    def test_chart(helm, namespace): helm("install", "x", "charts/poolkeeper", "-n", namespace)
+
+`control_plane` is a `control_plane.planes.ControlPlane`: it says there what can be done with it.
+KafkaClusters and ResourcePools are cluster-scoped, so that tests that share a control plane see
+each other's. Every worker process of pytest-xdist therefore has its own, the tests of a file run in
+one worker one after the other, and who makes such resources takes `clean_cluster`, which leaves
+none. What has a namespace needs no cleaning: `namespace` is a new one for each test.
+
+`make test` builds the control plane in the background; the first test here waits for that, and
+fails with the reason where it cannot be built. That wait is none of the test's own time.
+"""
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from conditions import until
+from control_plane import building
+from control_plane.access import ApiError
+from control_plane.planes import ControlPlane
+
+if TYPE_CHECKING:
+    from control_plane.kubelet import Kubelet
+
+HERE = Path(__file__).parent
+CRDS = HERE.parents[1] / "crds"
+API = "/apis/poolkeeper.dev/v1alpha1"
+KINDS = ("topics", "resourcepools", "kafkaclusters")
+IMAGES: dict[str, Path] = {}
+TEST_S = 600
+
+Helm = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.kubernetes)
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(TEST_S, func_only=True))
+
+
+@pytest.fixture(scope="session")
+def control_plane() -> Iterator[ControlPlane]:
+    with ControlPlane.start() as plane:
+        plane.apply(CRDS)
+        plane.kubectl("wait", "--for=condition=Established", "-f", str(CRDS), "--timeout=30s")
+        yield plane
+
+
+@pytest.fixture
+def namespace(control_plane: ControlPlane) -> str:
+    return control_plane.new_namespace()
+
+
+@pytest.fixture
+def clean_cluster(control_plane: ControlPlane) -> Iterator[ControlPlane]:
+    """The control plane, without Topics, ResourcePools and KafkaClusters before and after."""
+    _remove_all(control_plane)
+    yield control_plane
+    _remove_all(control_plane)
+
+
+@pytest.fixture(scope="session")
+def kubelet(control_plane: ControlPlane) -> "Iterator[Kubelet]":
+    from control_plane.kubelet import Kubelet
+
+    running = Kubelet.start(control_plane, IMAGES)
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="session")
+def helm(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Helm:
+    """Runs helm as administrator, with a home of its own: `helm("list", "-A").stdout`."""
+    program = building.helm()
+    home = tmp_path_factory.mktemp("helm")
+    homes = {f"HELM_{kind}_HOME": str(home / kind.lower()) for kind in ("CACHE", "CONFIG", "DATA")}
+    environment = {**control_plane.environment(), **homes}
+
+    def run(
+        *arguments: str | os.PathLike[str], check: bool = True, timeout_s: float = 180
+    ) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [program, *arguments],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+        )
+        assert not check or done.returncode == 0, f"helm {arguments}: {done.stderr}"
+        return done
+
+    return run
+
+
+def _remove_all(plane: ControlPlane) -> None:
+    """Delete all of our resources, whoever would still have to act on their finalizers."""
+    for kind in KINDS:
+        until(lambda kind=kind: not _remove(plane, kind), f"no {kind} are left")
+
+
+def _remove(plane: ControlPlane, kind: str) -> list[str]:
+    """Delete what there is of a kind, and return its paths."""
+    items = _unless_gone(plane, "GET", f"{API}/{kind}").get("items", [])
+    paths = []
+    for item in items:
+        metadata = item["metadata"]
+        scope = f"namespaces/{metadata['namespace']}/" if "namespace" in metadata else ""
+        path = f"{API}/{scope}{kind}/{metadata['name']}"
+        _unless_gone(plane, "DELETE", path)
+        _unless_gone(plane, "PATCH", path, {"metadata": {"finalizers": None}})
+        paths.append(path)
+    return paths
+
+
+def _unless_gone(
+    plane: ControlPlane, method: str, path: str, body: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    try:
+        return plane.request(method, path, body)
+    except ApiError as refused:
+        if refused.status != 404:
+            raise
+        return {}

@@ -67,9 +67,7 @@ class Filter:
         return True
 
 
-def _remember(
-    memory: OrderedDict[Hashable, object], key: Hashable, value: object, most: int
-) -> None:
+def _remember(memory: OrderedDict[Hashable, Value], key: Hashable, value: Value, most: int) -> None:
     memory[key] = value
     memory.move_to_end(key)
     while len(memory) > most:

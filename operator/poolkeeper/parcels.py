@@ -1,25 +1,34 @@
-"""Big values as short pieces of bytes, for another process of ours.
+"""Questions to a planner and its answers as short pieces of bytes, for another process of ours.
 
 Pickling a cluster of 200,000 partitions in one go takes half a second, in which no other thread of
 the process runs. A piece here holds about a thousand partitions, or moves, as columns of plain
 values: that takes a tenth of the time, and others get their turn between two pieces.
 
 What `unpacked_*` gives back equals what was packed. Both ends are the same release of Poolkeeper,
-one of them started by the other: pieces are never stored and never come from elsewhere.
+which `GREETING` makes sure of, one of them started by the other: pieces are never stored and never
+come from elsewhere.
 """
 
 import pickle
+import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from itertools import islice
 from operator import attrgetter
+from typing import IO
 
+from poolkeeper import __version__, errors
+from poolkeeper.errors import PoolkeeperError, Refused
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, Partition, Topic
 
 PIECE = 1000
+PIECE_BYTES_MAX = 256 * 1024**2
+GREETING = f"poolkeeper {__version__}".encode()
+_LENGTH = struct.Struct(">I")
+_PLAN, _REFUSAL = b"plan", b"error"
 _MOVE_FIELDS = attrgetter(*(field.name for field in fields(Move)))
 
 
@@ -61,20 +70,65 @@ def unpacked_question(pieces: Iterable[bytes]) -> Question:
 
 
 def packed_plan(plan: Plan) -> Iterator[bytes]:
-    """Give the pieces of a plan, one after another."""
+    """Give the pieces of an answer that is a plan."""
+    yield _PLAN
     yield _packed(replace(plan, moves=()))
     moves = iter(plan.moves)
     while batch := tuple(islice(moves, PIECE)):
         yield _packed(tuple(zip(*map(_MOVE_FIELDS, batch), strict=True)))
 
 
-def unpacked_plan(pieces: Iterable[bytes]) -> Plan:
-    """Return the plan that these pieces are."""
+def packed_error(error: Exception, trace: str) -> Iterator[bytes]:
+    """Give the pieces of an answer that is an error: ours as it is, a defect as its traceback."""
+    ours = isinstance(error, PoolkeeperError)
+    yield _REFUSAL
+    yield _packed((type(error).__name__, str(error)) if ours else ("", trace))
+
+
+def unpacked_answer(pieces: Iterable[bytes]) -> Plan | Exception:
+    """Return the plan or the error that these pieces are."""
     rest = iter(pieces)
-    bare: Plan = pickle.loads(next(rest))
-    moves = (move for piece in rest for move in map(Move, *pickle.loads(piece)))
+    if next(rest) == _PLAN:
+        return _unpacked_plan(rest)
+    ((name, text),) = map(pickle.loads, rest)
+    if not name:
+        return RuntimeError(f"planning failed in a worker process:\n{text}")
+    kind = getattr(errors, name)
+    return Refused(text) if issubclass(kind, Refused) else PoolkeeperError(text)
+
+
+def _unpacked_plan(pieces: Iterator[bytes]) -> Plan:
+    bare: Plan = pickle.loads(next(pieces))
+    moves = (move for piece in pieces for move in map(Move, *pickle.loads(piece)))
     return replace(bare, moves=tuple(moves))
 
 
 def _packed(value: object) -> bytes:
     return pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+
+
+def write(pipe: IO[bytes], pieces: Iterable[bytes]) -> None:
+    """Write the pieces, each with its length in front, and an empty one as their end."""
+    for piece in pieces:
+        pipe.write(_LENGTH.pack(len(piece)))
+        pipe.write(piece)
+    pipe.write(_LENGTH.pack(0))
+    pipe.flush()
+
+
+def read(pipe: IO[bytes]) -> Iterator[bytes]:
+    """Give the pieces up to the empty one; raises EOFError where the other side is gone."""
+    while True:
+        (length,) = _LENGTH.unpack(_exactly(pipe, _LENGTH.size))
+        if length > PIECE_BYTES_MAX:
+            raise EOFError(f"a piece of {length} bytes is none of ours")
+        if not length:
+            return
+        yield _exactly(pipe, length)
+
+
+def _exactly(pipe: IO[bytes], length: int) -> bytes:
+    came = pipe.read(length)
+    if len(came) < length:
+        raise EOFError("the other side is gone")
+    return came

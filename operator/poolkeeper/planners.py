@@ -1,39 +1,30 @@
 """Planning of big clusters in worker processes, so that one never delays the others.
 
-A plan for 200,000 partitions is seconds of pure computing, during which other threads of the same
-process get a fraction of their time. `Pool.plan` is `make_plan`, to the byte; small clusters are
-planned on the spot, big ones by one of a few processes that wait for work, warm.
+A plan for 200,000 partitions is seconds of pure computing, in which the other threads of the
+process wait for their turns. `Pool.plan` is `make_plan`, to the byte; small clusters are planned on
+the spot, big ones by one of a few `workers` that wait for questions, warm.
 
-A worker is a plain child process: questions on its standard input, answers on its standard output,
-in pieces with their length in front. Nothing is shared, so whatever happens to one (killed, out of
-memory, stuck) costs one pass of one cluster: the call raises `Unavailable`, the worker is replaced,
-the next pass asks again. It yields to its parent: lower priority, first to go when memory is short,
-and it ends as soon as its standard input is closed, in the midst of a plan as well: a parent that
-is killed leaves none behind.
+A worker is a plain child process at the other end of two pipes. Nothing is shared, so whatever
+happens to one (killed, out of memory, stuck) costs one pass of one cluster: the call raises
+`Unavailable`, the worker is replaced, the next pass asks again.
 """
 
 import contextlib
-import gc
-import logging
 import os
 import pickle
 import queue
-import select
 import signal
-import struct
 import subprocess
 import sys
 import time
-import traceback
-from collections.abc import Iterable, Iterator
 from pathlib import Path
-from threading import Lock, Thread, Timer
+from threading import Event, Lock, Timer
 from types import TracebackType
-from typing import IO, Self
+from typing import Self
 
 import poolkeeper
-from poolkeeper import errors, parcels
-from poolkeeper.errors import PoolkeeperError, Unavailable
+from poolkeeper import parcels
+from poolkeeper.errors import Unavailable
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired
@@ -44,16 +35,10 @@ from poolkeeper.planning.making import make_plan
 PROCESSES = 2
 THRESHOLD_PARTITIONS = 5_000
 DEADLINE_S = 120.0
-PIECE_BYTES_MAX = 256 * 1024**2
-NICENESS = 5
-OOM_SCORE = 500
-"""Of at most 1000: where memory runs out, a worker goes before the process that it works for."""
+END_S = 5.0
+PROGRAM = (sys.executable, "-P", "-m", "poolkeeper.workers")
 
-logger = logging.getLogger(__name__)
 _NOTHING_RECORDED = Records()
-_LENGTH = struct.Struct(">I")
-_GREETING = b"ready"
-_PLAN, _ERROR = b"plan", b"error"
 
 
 def inline(
@@ -78,10 +63,11 @@ class Pool:
         processes: int = PROCESSES,
         threshold_partitions: int = THRESHOLD_PARTITIONS,
         deadline_s: float = DEADLINE_S,
+        program: tuple[str, ...] = PROGRAM,
     ) -> None:
         self._threshold_partitions = threshold_partitions
         self._deadline_s = deadline_s
-        self._workers = tuple(_Worker() for _ in range(processes))
+        self._workers = tuple(_Worker(program) for _ in range(processes))
         self._free: queue.LifoQueue[_Worker] = queue.LifoQueue()
         for worker in self._workers:
             self._free.put(worker)
@@ -118,8 +104,8 @@ class Pool:
             worker = self._free.get(timeout=self._deadline_s)
         except queue.Empty:
             raise Unavailable(
-                f"planning waits: {len(self._workers)} worker processes were busy with other"
-                f" clusters for {self._deadline_s:g} s"
+                f"planning of {cluster.name} waits: all worker processes ({len(self._workers)})"
+                f" were busy with other clusters for {self._deadline_s:g} s"
             ) from None
         try:
             return worker.plan(Question(desired, cluster, records, gone), until_s)
@@ -135,13 +121,13 @@ class Pool:
 class _Worker:
     """One child process at a time, replaced when it did not answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, program: tuple[str, ...]) -> None:
+        self._program = program
         self._lock = Lock()
         self._closed = False
         self._process: subprocess.Popen[bytes] | None = None
         self._greeted = False
-        with contextlib.suppress(Unavailable):  # it is tried again, and reported, when it is needed
-            self._start()
+        self._start_early()
 
     @property
     def pid(self) -> int | None:
@@ -154,22 +140,27 @@ class _Worker:
         process = self._process
         if process is None or process.poll() is not None:
             process = self._start()
-        late: list[bool] = []
-
-        def end() -> None:
-            late.append(True)
-            process.kill()
-
-        timer = Timer(max(0.0, until_s - time.monotonic()), end)
+        late = Event()
+        timer = Timer(max(0.0, until_s - time.monotonic()), _kill_late, (process, late))
         timer.daemon = True
         timer.start()
+        answered = False
         try:
-            return self._ask(process, question)
-        except (OSError, EOFError, pickle.UnpicklingError) as broken:
-            code = self._replace(process)
-            raise Unavailable(_why(question.cluster.name, bool(late), code)) from broken
+            answer = self._ask(process, question)
+            answered = True
+        except (OSError, EOFError, ValueError, pickle.UnpicklingError) as broken:
+            _end(process)
+            closed = "planning ended: the worker processes are closed" if self._closed else ""
+            why = closed or _why(question.cluster.name, late.is_set(), process.returncode)
+            raise Unavailable(why) from broken
         finally:
             timer.cancel()
+            if late.is_set() or not answered:
+                _end(process)
+                self._start_early()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     def close(self) -> None:
         """End the process for good."""
@@ -178,61 +169,62 @@ class _Worker:
             if self._process is not None:
                 _end(self._process)
 
-    def _ask(self, process: subprocess.Popen[bytes], question: Question) -> Plan:
+    def _ask(self, process: subprocess.Popen[bytes], question: Question) -> Plan | Exception:
         assert process.stdin is not None
         assert process.stdout is not None
         if not self._greeted:
-            self._greeted = _read(process.stdout) == _GREETING
-        _write_all(process.stdin, parcels.packed_question(question))
-        answer = _read_all(process.stdout)
-        if next(answer) == _PLAN:
-            return parcels.unpacked_plan(answer)
-        name, text = pickle.loads(next(answer))
-        tuple(answer)
-        kind = getattr(errors, name, None)
-        if kind is not None:
-            raise kind(text)
-        raise RuntimeError(f"planning failed in a worker process:\n{text}")
+            if tuple(parcels.read(process.stdout)) != (parcels.GREETING,):
+                raise EOFError("this is another program, or another release of ours")
+            self._greeted = True
+        parcels.write(process.stdin, parcels.packed_question(question))
+        return parcels.unpacked_answer(parcels.read(process.stdout))
 
     def _start(self) -> subprocess.Popen[bytes]:
         with self._lock:
             if self._closed:
-                raise Unavailable("planning ended: the worker processes are being closed")
+                raise Unavailable("planning ended: the worker processes are closed")
             if self._process is not None:
                 _end(self._process)
+            self._process = None
             try:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-P", "-m", "poolkeeper.planners"],
+                    self._program,
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     env=_environment(),
                 )
             except OSError as error:
-                self._process = None
                 raise Unavailable(f"no worker process could be started: {error}") from error
             self._greeted = False
             return self._process
 
-    def _replace(self, process: subprocess.Popen[bytes]) -> int:
-        """End a process that did not answer, start the next one; return the exit code."""
-        _end(process)
+    def _start_early(self) -> None:
+        """Let a process warm up for the next question; the question reports if there is none."""
         with contextlib.suppress(Unavailable):
             self._start()
-        return process.returncode
 
 
-def _why(cluster: str, late: bool, code: int) -> str:
+def _why(cluster: str, late: bool, code: int | None) -> str:
     if late:
         return f"planning {cluster} took too long, and its worker process was ended"
-    how = f"by signal {-code}" if code < 0 else f"with code {code}"
+    if code is None or code >= 0:
+        return f"the worker process that planned {cluster} ended with code {code}"
     hint = ": out of memory?" if code == -signal.SIGKILL else ""
-    return f"the worker process that planned {cluster} ended {how}{hint}"
+    return f"the worker process that planned {cluster} was ended by signal {-code}{hint}"
+
+
+def _kill_late(process: subprocess.Popen[bytes], late: Event) -> None:
+    late.set()
+    process.kill()
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill the process, wait for it, close its pipes."""
+    """Kill the process, wait for it, close its pipes; may be called again."""
     process.kill()
-    process.wait()
+    with contextlib.suppress(
+        subprocess.TimeoutExpired
+    ):  # the kernel holds it, and lets it go later
+        process.wait(END_S)
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
             with contextlib.suppress(OSError):  # what was not sent yet cannot be sent any more
@@ -247,83 +239,3 @@ def _environment() -> dict[str, str]:
         **os.environ,
         "PYTHONPATH": os.pathsep.join(path for path in found if path),
     }
-
-
-def _write_all(pipe: IO[bytes], pieces: Iterable[bytes]) -> None:
-    """Write the pieces, and an empty one as their end."""
-    for piece in pieces:
-        pipe.write(_LENGTH.pack(len(piece)))
-        pipe.write(piece)
-    pipe.write(_LENGTH.pack(0))
-    pipe.flush()
-
-
-def _read_all(pipe: IO[bytes]) -> Iterator[bytes]:
-    while piece := _read(pipe):
-        yield piece
-
-
-def _read(pipe: IO[bytes]) -> bytes:
-    """Read one piece; raises EOFError where the other side is gone."""
-    (length,) = _LENGTH.unpack(_exactly(pipe, _LENGTH.size))
-    if length > PIECE_BYTES_MAX:
-        raise EOFError(f"a piece of {length} bytes is none of ours")
-    return _exactly(pipe, length)
-
-
-def _exactly(pipe: IO[bytes], length: int) -> bytes:
-    came = pipe.read(length)
-    if len(came) < length:
-        raise EOFError("the other side is gone")
-    return came
-
-
-def serve() -> None:
-    """Be a worker: answer questions until standard input is closed."""
-    questions = sys.stdin.buffer
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints is no answer
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
-    _yield_to_parent()
-    Thread(target=_end_with_parent, args=(questions.fileno(),), daemon=True).start()
-    answers.write(_LENGTH.pack(len(_GREETING)) + _GREETING)
-    answers.flush()
-    gc.disable()  # all that it would look at is needed until the answer is given
-    while True:
-        try:
-            question = parcels.unpacked_question(_read_all(questions))
-        except EOFError:
-            return
-        _write_all(answers, _answer(question))
-        del question
-        gc.collect()
-
-
-def _answer(question: Question) -> Iterator[bytes]:
-    try:
-        plan = make_plan(question.desired, question.cluster, question.records, question.gone)
-    except PoolkeeperError as error:
-        yield from (_ERROR, pickle.dumps((type(error).__name__, str(error))))
-    except Exception:  # noqa: BLE001  a defect is raised again in the process that asked
-        yield from (_ERROR, pickle.dumps(("", traceback.format_exc())))
-    else:
-        yield _PLAN
-        yield from parcels.packed_plan(plan)
-
-
-def _yield_to_parent() -> None:
-    os.nice(NICENESS)
-    with contextlib.suppress(OSError):  # there is no such file but on Linux
-        Path("/proc/self/oom_score_adj").write_text(str(OOM_SCORE))
-
-
-def _end_with_parent(descriptor: int) -> None:
-    """Wait for the parent's end of the pipe to be closed, reading nothing, and end at once."""
-    ended = select.poll()
-    ended.register(descriptor, 0)
-    ended.poll()
-    os._exit(0)
-
-
-if __name__ == "__main__":
-    serve()

@@ -73,7 +73,7 @@ class ControlPlane:
         self._write_files(tokens)
         ports = self._site.ports
         api = Access(ADDRESS, ports.api, self.ca, tokens["admin"])
-        self.etcd = self._server("etcd", servers.etcd, lambda: True)
+        self.etcd = self._server("etcd", servers.etcd, _listening(ports.etcd))
         self.api_server = self._server("api-server", servers.api_server, _healthy(api, "/readyz"))
         self.controllers = self._server(
             "controllers",
@@ -99,9 +99,11 @@ class ControlPlane:
         )
         with ExitStack() as stack:
             stack.callback(plane.close)  # a start that fails or is interrupted leaves nothing
-            # The API server waits for the store by itself, the others would give up on it.
-            plane.etcd.start()
-            plane.api_server.start()
+            # The API server waits for the store by itself; the others would give up on it.
+            plane.etcd.start(wait=False)
+            plane.api_server.start(wait=False)
+            plane.etcd.await_ready()
+            plane.api_server.await_ready()
             plane.controllers.start(wait=False)
             plane.scheduler.start(wait=False)
             plane.controllers.await_ready()
@@ -271,6 +273,17 @@ class ControlPlane:
         return Server(name, command(self._site), ready, self._nursery, log)
 
 
+def _listening(port: int) -> Callable[[], bool]:
+    def ask() -> bool:
+        try:
+            socket.create_connection((ADDRESS, port), timeout=5).close()
+        except OSError:
+            return False
+        return True
+
+    return ask
+
+
 def _healthy(access: Access, path: str) -> Callable[[], bool]:
     def ask() -> bool:
         try:
@@ -286,8 +299,8 @@ def _claim_folder(root: Path) -> Path:
     root.mkdir(parents=True, exist_ok=True)
     boot = processes.boot_id()[:8]
     for found in root.iterdir():
-        named, pid, ticks, _ = found.name.split("-")
-        if named != boot or not processes.alive(Identity(int(pid), int(ticks))):
+        of_boot, pid, ticks, _ = found.name.split("-")
+        if of_boot != boot or not processes.alive(Identity(int(pid), int(ticks))):
             shutil.rmtree(found, ignore_errors=True)
     owner = processes.identify(os.getpid())
     assert owner is not None

@@ -1,0 +1,185 @@
+"""One run of one container as a local process; what happens inside is told in `inside`."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from control_plane.kubelet.inside import capabilities
+from control_plane.kubelet.podspecs import Identity
+from poolkeeper import errors
+
+INSIDE = Path(__file__).with_name("inside")
+START_S = 30
+MESSAGE_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """A file or folder of this machine at a path of the container."""
+
+    source: str
+    path: str
+    read_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """All that it takes to start a container. `hidden` is the folder that it must not see."""
+
+    directory: Path
+    hidden: Path
+    command: Sequence[str]
+    env: Mapping[str, str]
+    working_dir: str
+    host_name: str
+    ip: str
+    identity: Identity
+    read_only_root: bool
+    mounts: Sequence[Bind]
+
+
+class Process:
+    """A container's process; ends with the thread that started it."""
+
+    def __init__(self, keeper: subprocess.Popen[bytes], pid: int, launch: Launch) -> None:
+        self.pid = pid
+        self._keeper = keeper
+        self._launch = launch
+
+    def wait(self, timeout_s: float | None = None) -> int | None:
+        """Return the exit code, 128 + n for signal n; None at the deadline."""
+        try:
+            code = self._keeper.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return None
+        return code if code >= 0 else 128 - code
+
+    def stop(self, grace_s: float) -> None:
+        """Ask it to end, and end it after `grace_s`."""
+        self._signal(signal.SIGTERM)
+        if self.wait(grace_s) is None:
+            self.kill()
+
+    def kill(self) -> None:
+        """End it and all its descendants now."""
+        self._signal(signal.SIGKILL)
+
+    def execute(self, command: Sequence[str], timeout_s: float) -> int:
+        """Run a command beside it, in its namespaces and as its user; return the exit code.
+
+        Raises TimeoutExpired after killing the command, OSError if there is nothing to run it in.
+        """
+        enter = ["nsenter", f"--target={self.pid}", "--mount", "--uts", "--ipc", "--pid", "--"]
+        done = subprocess.run(
+            [*enter, *_as_user(self._launch.identity), "--", *command],
+            env=dict(self._launch.env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=timeout_s,
+            check=False,
+        )
+        return done.returncode
+
+    def _signal(self, number: signal.Signals) -> None:
+        # The keeper waits for the child, so its pid is taken for as long as the keeper lives.
+        if self._keeper.poll() is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+
+def start(launch: Launch, log: Path) -> Process:
+    """Start a container, its output appended to `log`. Raises Refused if it cannot be executed.
+
+    Returns when the command has been executed, and not before.
+    """
+    description = launch.directory / "launch.json"
+    description.write_text(json.dumps(_described(launch)), encoding="utf-8")
+    reading, writing = os.pipe()
+    with open(reading, encoding="utf-8") as reports:
+        with log.open("ab") as out:
+            keeper = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(INSIDE), str(description), str(writing)],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                pass_fds=[writing],
+                start_new_session=True,
+            )
+        os.close(writing)
+        facts: dict[str, Any] = {}
+        for line in reports:
+            facts.update(json.loads(line))
+    if "pid" not in facts or "failure" in facts:
+        keeper.kill()
+        keeper.wait(START_S)
+        raise errors.Refused(facts.get("failure") or f"container did not start; see {log}")
+    return Process(keeper, facts["pid"], launch)
+
+
+def searchable(program: str) -> list[str]:
+    """Return the folders that any user must be able to pass through to get at a program.
+
+    Those above the program and this interpreter, and above what their links lead to.
+    """
+    files = [Path(name) for name in (program, sys.executable) if name.startswith("/")]
+    return sorted(
+        {str(up) for file in files for path in (file, file.resolve()) for up in path.parents}
+    )
+
+
+def _described(launch: Launch) -> dict[str, Any]:
+    identity = asdict(launch.identity)
+    keep = capabilities.kept(identity.pop("drop"), identity.pop("add"), identity.pop("privileged"))
+    hosts = f"127.0.0.1 localhost\n{launch.ip} {launch.host_name}\n"
+    mounts = [asdict(mount) for mount in launch.mounts]
+    return {
+        "owner": os.getpid(),
+        "directory": str(launch.directory),
+        "hidden": str(launch.hidden),
+        "command": list(launch.command),
+        "env": dict(launch.env),
+        "working_dir": launch.working_dir,
+        "host_name": launch.host_name,
+        "hosts": hosts,
+        "identity": {**identity, "keep": sorted(keep)},
+        "read_only_root": launch.read_only_root,
+        "searchable": searchable(launch.command[0]),
+        "mounts": mounts,
+    }
+
+
+def _as_user(user: Identity) -> list[str]:
+    """Return what makes a command that user's, and its life that of who started it."""
+    groups = f"--groups={','.join(map(str, user.groups))}" if user.groups else "--clear-groups"
+    powers = [] if user.escalates else ["--no-new-privs"]
+    return [
+        "setpriv",
+        f"--regid={user.gid}",
+        f"--reuid={user.uid}",
+        groups,
+        "--pdeathsig=KILL",
+        *powers,
+    ]
+
+
+def message_of(path: Path, log: Path, log_from: int, exit_code: int, last_words: bool) -> str:
+    """Return what a container left as its message: its file, or if wanted the end of its log."""
+    text = _tail(path, 0) if path.exists() else ""
+    if not text and last_words and exit_code:
+        return _tail(log, log_from)[-2048:]
+    return text
+
+
+def _tail(path: Path, start: int) -> str:
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(start, size - MESSAGE_BYTES))
+        return file.read(MESSAGE_BYTES).decode(errors="replace")

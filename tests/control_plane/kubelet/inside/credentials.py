@@ -1,0 +1,31 @@
+"""Who a container's process is: its user, groups and capabilities.
+
+A process of another user than root has no capability in effect, whichever it may have.
+"""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import syscalls
+from capabilities import CAPABILITIES
+
+
+def take_on(identity: Mapping[str, Any]) -> None:
+    """Become the user, the groups and the bounded powers that `identity` describes.
+
+    Its keys: uid, gid, groups, keep (names of capabilities), escalates (may gain privileges).
+    """
+    for number in range(_capabilities_of_kernel()):
+        if number >= len(CAPABILITIES) or CAPABILITIES[number] not in identity["keep"]:
+            syscalls.give_up_capability(number)
+    os.setgroups(identity["groups"])
+    os.setgid(identity["gid"])
+    os.setuid(identity["uid"])
+    if not identity["escalates"]:
+        syscalls.gain_no_privileges()
+
+
+def _capabilities_of_kernel() -> int:
+    with open("/proc/sys/kernel/cap_last_cap", encoding="ascii") as last:
+        return int(last.read()) + 1

@@ -1,0 +1,185 @@
+"""A pod's volumes as folders of this machine, and what is in them kept up to date.
+
+Secrets, ConfigMaps, downward API and tokens are published as Kubernetes does it: the files lie in
+a folder of their own, `..data` is a link to it, and every name is a link through `..data`; so all
+files of a volume change at once, when that one link is replaced. A mount of a `subPath` shows a
+file itself and therefore does not change, as on a real node.
+
+A token is renewed when four fifths of its life are over.
+"""
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from control_plane.kubelet.environments import (
+    Json,
+    Lookup,
+    Missing,
+    entries,
+    field,
+    referred,
+    resource,
+)
+from control_plane.kubelet.inside import syscalls
+
+PUBLISHED = ("secret", "configMap", "downwardAPI", "projected")
+MODE = 0o644
+# Audience and lifetime in seconds -> a token of the pod's service account.
+MakeToken = Callable[[str, int], str]
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file of a published volume."""
+
+    content: bytes
+    mode: int
+
+
+class Volumes:
+    """The volumes of one pod, below `directory`."""
+
+    def __init__(self, pod: Json, directory: Path, lookup: Lookup, make_token: MakeToken) -> None:
+        self._directory = directory
+        self._lookup = lookup
+        self._make_token = make_token
+        self._tokens: dict[tuple[str, int], tuple[str, float]] = {}
+        self._bodies = {body["name"]: body for body in pod["spec"].get("volumes", ())}
+        self._group = pod["spec"].get("securityContext", {}).get("fsGroup")
+        self._in_memory: list[Path] = []
+
+    def fill(self, pod: Json) -> None:
+        """Make every volume what it should be by now. Raises Missing."""
+        for name, body in self._bodies.items():
+            path = self.path(name)
+            if any(kind in body for kind in PUBLISHED):
+                publish(path, dict(self._files(pod, body)), self._group)
+            elif "emptyDir" in body:
+                self._make_empty(path, body["emptyDir"] or {})
+            elif "hostPath" in body:
+                _check_host_path(body["hostPath"])
+            else:
+                raise Missing(f"this kubelet knows no volume like {name}", "ContainerCreating")
+
+    def path(self, name: str, sub_path: str = "") -> Path:
+        """Return where a volume is, or something in it, which is made if it can be."""
+        body = self._bodies[name]
+        root = Path(body["hostPath"]["path"]) if "hostPath" in body else self._directory / name
+        found = root / sub_path
+        if sub_path and not found.exists():
+            if not self.writable(name):
+                raise Missing(f"volume {name} has no {sub_path}")
+            found.mkdir(parents=True)
+        return found
+
+    def writable(self, name: str) -> bool:
+        """Say whether containers may write to this volume at all."""
+        return not any(kind in self._bodies[name] for kind in PUBLISHED)
+
+    def remove(self) -> None:
+        """Remove the volumes; those of the machine stay."""
+        for path in self._in_memory:
+            syscalls.detach(str(path))
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+    def _make_empty(self, path: Path, body: Json) -> None:
+        if path.exists():
+            return
+        path.mkdir(parents=True)
+        if body.get("medium") == "Memory":
+            size = body.get("sizeLimit", "1Gi").replace("i", "").lower()
+            syscalls.mount("tmpfs", str(path), "tmpfs", 0, f"mode=777,size={size}")
+            self._in_memory.append(path)
+        if self._group is not None:
+            os.chown(path, -1, self._group)
+        path.chmod(0o777 if self._group is None else 0o2777)
+
+    def _files(self, pod: Json, body: Json) -> Iterator[tuple[str, File]]:
+        projected = body.get("projected")
+        default = next(body[kind] for kind in PUBLISHED if kind in body).get("defaultMode", MODE)
+        for source in projected["sources"] if projected else [body]:
+            for path, content, mode in self._source(pod, source):
+                yield path, File(content, default if mode is None else mode)
+
+    def _source(self, pod: Json, source: Json) -> Iterator[tuple[str, bytes, int | None]]:
+        match source:
+            case {"secret": reference}:
+                found = referred("Secret", reference, pod, self._lookup)
+                yield from entries(found, reference.get("items")) if found else ()
+            case {"configMap": reference}:
+                found = referred("ConfigMap", reference, pod, self._lookup)
+                yield from entries(found, reference.get("items")) if found else ()
+            case {"downwardAPI": reference}:
+                for item in reference.get("items", ()):
+                    yield item["path"], _downward(pod, item).encode(), item.get("mode")
+            case {"serviceAccountToken": reference}:
+                yield reference["path"], self._token(reference).encode(), None
+            case _:
+                raise Missing(f"this kubelet knows no source {', '.join(source)}")
+
+    def _token(self, reference: Json) -> str:
+        key = reference.get("audience", ""), int(reference.get("expirationSeconds", 3600))
+        token, renewal = self._tokens.get(key, ("", 0.0))
+        if time.monotonic() >= renewal:
+            token = self._make_token(*key)
+            self._tokens[key] = token, time.monotonic() + 0.8 * key[1]
+        return token
+
+
+def publish(directory: Path, files: Mapping[str, File], group: int | None) -> None:
+    """Make `files` the content of `directory`, all at once; do nothing if they are that already."""
+    current = directory / "..data"
+    if current.exists() and _published(current) == {name: f.content for name, f in files.items()}:
+        return
+    fresh = directory / f"..{time.time_ns()}"
+    for name, file in files.items():
+        path = fresh / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(file.content)
+        path.chmod(file.mode if group is None else file.mode | 0o440)
+        if group is not None:
+            os.chown(path, -1, group)
+    fresh.mkdir(parents=True, exist_ok=True)
+    old = current.resolve() if current.exists() else None
+    link = directory / "..data_new"
+    link.symlink_to(fresh.name)
+    link.replace(current)
+    _link_names(directory, {name.split("/")[0] for name in files})
+    if old:
+        shutil.rmtree(old)
+
+
+def _published(current: Path) -> dict[str, bytes]:
+    files = (path for path in current.resolve().rglob("*") if path.is_file())
+    return {str(path.relative_to(current.resolve())): path.read_bytes() for path in files}
+
+
+def _link_names(directory: Path, names: set[str]) -> None:
+    for path in directory.iterdir():
+        if not path.name.startswith("..") and path.name not in names:
+            path.unlink()
+    for name in names:
+        if not (directory / name).is_symlink():
+            (directory / name).symlink_to(f"..data/{name}")
+
+
+def _downward(pod: Json, item: Mapping[str, Any]) -> str:
+    if "fieldRef" in item:
+        return field(pod, item["fieldRef"]["fieldPath"])
+    reference = item["resourceFieldRef"]
+    return resource(pod, pod["spec"]["containers"][0], reference)
+
+
+def _check_host_path(body: Json) -> None:
+    path, kind = Path(body["path"]), body.get("type", "")
+    if kind == "DirectoryOrCreate":
+        path.mkdir(parents=True, exist_ok=True)
+    elif kind == "FileOrCreate":
+        path.touch()
+    if not path.exists():
+        raise Missing(f"hostPath {path} is not there", "ContainerCreating")

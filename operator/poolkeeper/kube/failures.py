@@ -7,8 +7,9 @@
 | 404 that is no Status, 408, 429, 5xx, garbage | `Unavailable` | not there now; later it is |
 | any other | `Refused` | the server says what is wrong with the request |
 
-A test that fails in a JSON patch answers 422, as an object that breaks its schema does; only the
-latter names fields.
+Two answers are not what they look like (1.36): a test that fails in a JSON patch is 422, as is an
+object that breaks its schema, but only the latter names fields; and what server-side apply finds
+wrong with types or names of fields is 500.
 """
 
 import json
@@ -19,6 +20,7 @@ from typing import Any
 from poolkeeper.errors import Forbidden, PoolkeeperError, Refused, Stale, Unavailable
 
 SHOWN_CHARS_MAX = 500
+MISTYPED = "failed to create typed patch object"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ def failure(answer: Answer, doing: str, path: str, *, tests: bool = False) -> Po
             return Stale(f"{doing}: {said}", path)
         case 408 | 429:
             return Unavailable(f"the API server is busy ({doing}): {said}")
-        case status if 400 <= status < 500:
+        case status if 400 <= status < 500 or said.startswith(MISTYPED):
             return Refused(f"{doing}: {said}")
         case status:
             return Unavailable(f"the API server answered {status} ({doing}): {said}")

@@ -1,8 +1,9 @@
 """A queue of the latest value of each key, for a few threads, with back-off.
 
 A key is in one thread's hands at a time; a value that is put meanwhile waits for it. `again` brings
-a key back after a pause of its own (1 s doubling to 30 s), or after one that all keys share: then
-one thread probes, and all go on once it succeeded.
+a key back after a pause of its own (1 s doubling to 30 s). Where the cause seems to be common to
+all keys they share a pause as well (0.5 s doubling to 5 s), then one thread probes, and all go on
+once it succeeded. A key that only seemed to fail for a common cause holds up the others little.
 """
 
 import heapq
@@ -13,10 +14,8 @@ from threading import Condition
 from typing import Generic, TypeVar
 
 KEYS_MAX = 100_000
-PAUSE_S = 1.0
-PAUSE_S_MAX = 30.0
-SHARED_PAUSE_S = 0.5
-SHARED_PAUSE_S_MAX = 5.0
+OWN_PAUSE_S, OWN_PAUSE_S_MAX = 1.0, 30.0
+SHARED_PAUSE_S, SHARED_PAUSE_S_MAX = 0.5, 5.0
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -98,13 +97,19 @@ class Queue(Generic[Key, Value]):
         with self._condition:
             self._probing = False
             entry = self._taken.pop(key)
-            ready_s = self._shared_pause() if shared else self._own_pause(entry)
+            if shared:
+                self._close_for_a_while()
+                pause_s = paused_s(entry.failures, SHARED_PAUSE_S, SHARED_PAUSE_S_MAX)
+            else:
+                self._failures = 0
+                pause_s = paused_s(entry.failures, OWN_PAUSE_S, OWN_PAUSE_S_MAX)
+            entry.failures += 1
             newer = self._waiting.get(key)
             if newer is not None:
                 newer.since_s, newer.failures = entry.since_s, entry.failures
             elif not entry.dropped:
                 self._waiting[key] = entry
-            self._push(key, ready_s)
+            self._push(key, self._clock() + pause_s)
             self._condition.notify_all()
 
     def oldest_s(self) -> float:
@@ -127,21 +132,13 @@ class Queue(Generic[Key, Value]):
             self._ended = True
             self._condition.notify_all()
 
-    def _own_pause(self, entry: _Entry[Value]) -> float:
-        """Return when a key that failed by itself comes again; the other side answers."""
-        self._failures = 0
-        entry.failures += 1
-        pause_s = PAUSE_S * 2.0 ** min(entry.failures - 1, 10)
-        return self._clock() + min(pause_s, PAUSE_S_MAX)
-
-    def _shared_pause(self) -> float:
-        """Close the queue for a while, once for all threads that fail in the same moment."""
+    def _close_for_a_while(self) -> None:
+        """Close the queue, once for all threads that fail in the same moment."""
         now_s = self._clock()
         if now_s >= self._closed_until_s:
-            pause_s = SHARED_PAUSE_S * 2 ** min(self._failures, 10)
-            self._closed_until_s = now_s + min(pause_s, SHARED_PAUSE_S_MAX)
+            pause_s = paused_s(self._failures, SHARED_PAUSE_S, SHARED_PAUSE_S_MAX)
+            self._closed_until_s = now_s + pause_s
             self._failures += 1
-        return now_s
 
     def _push(self, key: Key, ready_s: float) -> None:
         self._pushes += 1
@@ -162,3 +159,8 @@ class Queue(Generic[Key, Value]):
         entry = self._taken[key] = self._waiting.pop(key)
         self._probing = self._failures > 0
         return key, entry.value
+
+
+def paused_s(failures: int, first_s: float, most_s: float) -> float:
+    """Return the pause after so many failures before this one: doubling, bounded."""
+    return min(first_s * 2.0 ** min(failures, 10), most_s)

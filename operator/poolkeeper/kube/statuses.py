@@ -10,9 +10,10 @@ which are not said any more disappear. Nothing is written that is live already:
 | what the caller saw | else: we wrote nothing before, or somebody else did since |
 
 While the server is away all threads pause together, so that it is not greeted by a crowd; an object
-that alone cannot be written (RBAC of its namespace) does not hold up others. Writes of one object
-never overtake each other. A status is dropped when its object is gone, or when the server refuses
-it for what it says, which no repetition would mend.
+that alone cannot be written (RBAC of its namespace) does not hold up others. Writes of one name
+never overtake each other: the server does not compare the uid of a status with the object's, so
+only the last word about a name may reach it. A status is dropped when its object is gone, or when
+the server refuses it for what it says, which no repetition would mend.
 """
 
 import json
@@ -20,7 +21,7 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from threading import Thread
@@ -52,6 +53,7 @@ class Objects(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
+    reference: Reference
     status: bytes
     known: Status | None
     at: datetime
@@ -100,13 +102,14 @@ class StatusWriter:
         the caller does not know. Never waits for the server; a later call wins. Raises `TypeError`
         or `KeyError`, here and not in a thread, for what no status can be.
         """
-        wanted = _Wanted(canonical(with_transitions(status, known, at := self._now())), known, at)
-        if not self._queue.put(reference, wanted):
+        at = self._now()
+        said = canonical(with_transitions(status, known, at))
+        if not self._queue.put(replace(reference, uid=""), _Wanted(reference, said, known, at)):
             logger.warning("too many statuses wait: that of %s is left out", reference)
 
     def forget(self, reference: Reference) -> None:
         """Drop what is to be written and what is remembered of an object that is gone."""
-        self._queue.drop(reference)
+        self._queue.drop(replace(reference, uid=""))
         self._written.pop(reference, None)
 
     @property
@@ -138,24 +141,32 @@ class StatusWriter:
 
     def _work(self) -> None:
         while (taken := self._queue.take()) is not None:
-            reference, wanted = taken
-            try:
-                self._write(reference, wanted)
-            except Forbidden as failed:
-                self._failed(reference, failed, shared=False)
-            except Stale as stale:
-                self._stale(reference, stale)
-            except Refused as refused:
-                self.refused += 1
-                self._queue.done(reference)
-                logger.warning("the status of %s was refused: %s", reference, refused)
-            except PoolkeeperError as failed:
-                self._failed(reference, failed, shared=True)
+            name, wanted = taken
+            failed = self._attempt(wanted)
+            if failed is None:
+                self._queue.done(name)
             else:
-                self._reason = ""
-                self._queue.done(reference)
+                self.failures += 1
+                self._reason = str(failed)
+                logger.debug("%s does not say yet what it should: %s", wanted.reference, failed)
+                self._queue.again(name, shared=not isinstance(failed, Forbidden | Stale))
 
-    def _write(self, reference: Reference, wanted: _Wanted) -> None:
+    def _attempt(self, wanted: _Wanted) -> PoolkeeperError | None:
+        """Write a status if it says anything new; return why it is to be tried again, if it is."""
+        try:
+            self._write(wanted)
+            self._reason = ""
+        except Refused as refused:
+            self.refused += 1
+            logger.warning("the status of %s was refused: %s", wanted.reference, refused)
+        except Stale as stale:
+            return self._unless_gone(wanted.reference, stale)
+        except PoolkeeperError as failed:
+            return failed
+        return None
+
+    def _write(self, wanted: _Wanted) -> None:
+        reference = wanted.reference
         before = self._before(reference, wanted.known)
         status = with_transitions(json.loads(wanted.status), before, wanted.at)
         sent = canonical(status)
@@ -163,11 +174,24 @@ class StatusWriter:
             return
         answer = self._api.apply(reference.status_path, _body(reference, sent), MANAGER)
         self.writes += 1
+        if reference.uid not in ("", answer["metadata"]["uid"]):
+            return
         live = _digest(answer.get("status") or {})
         self._written[reference] = _Written(sent, live, self._clock())
         self._written.move_to_end(reference)
         while len(self._written) > REMEMBERED_MAX:
             self._written.popitem(last=False)
+
+    def _unless_gone(self, reference: Reference, stale: Stale) -> PoolkeeperError | None:
+        """Return why to try again; `None` if the object is gone, or is another one."""
+        try:
+            found = self._api.get(reference.path)
+        except PoolkeeperError as failed:
+            return failed
+        if found is not None and reference.uid in ("", found["metadata"]["uid"]):
+            return stale
+        self._written.pop(reference, None)
+        return None
 
     def _before(self, reference: Reference, known: Status | None) -> Status | None:
         """Return the status that is live, as far as anybody here knows."""
@@ -180,32 +204,11 @@ class StatusWriter:
             return last
         return known
 
-    def _stale(self, reference: Reference, stale: Stale) -> None:
-        """Find out whether the object is gone; if not, write again."""
-        try:
-            found = self._api.get(reference.path)
-        except PoolkeeperError as failed:
-            self._failed(reference, failed, shared=not isinstance(failed, Forbidden))
-            return
-        if found is None or reference.uid not in ("", found["metadata"]["uid"]):
-            self.forget(reference)
-            self._queue.done(reference)
-        else:
-            self._failed(reference, stale, shared=False)
-
-    def _failed(self, reference: Reference, failed: PoolkeeperError, *, shared: bool) -> None:
-        self.failures += 1
-        self._reason = str(failed)
-        logger.debug("the status of %s is not written yet: %s", reference, failed)
-        self._queue.again(reference, shared=shared)
-
 
 def _body(reference: Reference, sent: bytes) -> dict[str, Any]:
     meta = {"name": reference.name}
     if reference.namespace:
         meta["namespace"] = reference.namespace
-    if reference.uid:
-        meta["uid"] = reference.uid
     return {
         "apiVersion": GROUP_VERSION,
         "kind": reference.kind,

@@ -27,19 +27,23 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from poolkeeper.model.plans import Move, PoolCertificate
+from poolkeeper.model.plans import PoolCertificate
 from poolkeeper.planning.columns import NONE, Ints
 from poolkeeper.planning.layouts import Layout
+from poolkeeper.planning.moves import added_by, changed_rows
 from poolkeeper.planning.placement import held_by
 from poolkeeper.planning.units import Unit
 
 _WITNESSES = 5
 
 
-def certificate(layout: Layout, moves: list[Move]) -> PoolCertificate:
-    """Bounds for one unit; `moves` are its moves."""
+def certificate(layout: Layout) -> PoolCertificate:
+    """What one unit's moves come to, and bounds for that."""
     unit, opened = layout.unit, layout.opened
-    added = sum(len(set(move.target) - set(move.source)) for move in moves)
+    rows = changed_rows(layout)
+    rows = rows[~unit.fresh[rows]]
+    gained = added_by(layout, rows)
+    added = int(gained.sum())
     forced, racks = int(opened.forced.sum()), int(opened.crowded.sum())
     surely, possibly = _kept(layout)
     band, eligible = layout.placed.band, unit.eligible
@@ -60,7 +64,7 @@ def certificate(layout: Layout, moves: list[Move]) -> PoolCertificate:
         pool=unit.pool.name,
         replica_moves=added,
         replica_moves_lower_bound=bound,
-        bytes=sum(move.bytes for move in moves),
+        bytes=int((gained * unit.size[rows]).sum()),
         bytes_lower_bound=_bytes_bound(layout, over, left_over),
         gap_percent=_gap(added, bound),
         witness=_witness(layout, surely, possibly, over, under),

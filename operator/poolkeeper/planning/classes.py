@@ -9,6 +9,7 @@ a small one (then the flow is exact about distinctness too). Two sorts of classe
 All members of a class may go to the same cells, so one node stands for hundreds of partitions.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,7 +85,7 @@ def offers_of(unit: Unit, opened: Opened, lists: Ints, cells: Cells) -> Offers:
     others[np.arange(len(row)), slot] = OPEN
     fresh = unit.fresh[row].astype(np.int64)
     keys = [broker, fresh, opened.spread_of[row], *_cell_columns(others, cells)]
-    number, first = _classes(keys)
+    number, first = numbered(keys)
     order = np.lexsort((unit.number[row], unit.topic[row], unit.mib[row], number))
     start = np.searchsorted(number[order], np.arange(len(first) + 1))
     return Offers(
@@ -103,7 +104,7 @@ def wants_of(unit: Unit, opened: Opened, lists: Ints, cells: Cells) -> Wants:
     row = np.flatnonzero((lists == OPEN).any(axis=1))
     wanted = (lists[row] == OPEN).sum(axis=1)
     keys = [wanted, opened.spread_of[row], *_cell_columns(lists[row], cells)]
-    number, first = _classes(keys)
+    number, first = numbered(keys)
     order = _interleaved(number, unit.topic[row], unit.number[row])
     start = np.searchsorted(number[order], np.arange(len(first) + 1))
     return Wants(
@@ -131,8 +132,12 @@ def _counts(lists: Ints, cells: Cells) -> Ints:
     return counts
 
 
-def _classes(keys: list[Ints]) -> tuple[Ints, Ints]:
-    """Number rows by equal keys, in ascending order of the keys; and the first row of each."""
+def numbered(keys: Sequence[Ints]) -> tuple[Ints, Ints]:
+    """Number rows by equal keys, in ascending order of the keys; and the first row of each.
+
+    Keys are at least -1. Where all possible keys are not many more than rows, they are counted off
+    instead of sorted.
+    """
     combined = np.zeros(len(keys[0]), dtype=np.int64)
     width = 1
     for key in keys:
@@ -142,8 +147,24 @@ def _classes(keys: list[Ints]) -> tuple[Ints, Ints]:
             width = int(combined.max(initial=0)) + 1
         combined = combined * span + key + 1
         width *= span
-    _, first, number = np.unique(combined, return_index=True, return_inverse=True)
-    return number.astype(np.int64), first.astype(np.int64)
+    if width > 8 * len(combined) + 1_000:
+        _, first, number = np.unique(combined, return_index=True, return_inverse=True)
+        return number.astype(np.int64), first.astype(np.int64)
+    row_of = np.full(width, -1, dtype=np.int64)
+    row_of[combined[::-1]] = np.arange(len(combined) - 1, -1, -1)
+    used = row_of >= 0
+    number = np.cumsum(used) - 1
+    return number[combined], row_of[used]
+
+
+def stable_order(number: Ints, span: int) -> Ints:
+    """Rows by ascending number below `span`, equal ones in their order."""
+    if span <= 2**16:
+        return np.argsort(number.astype(np.uint16), kind="stable")
+    low = np.argsort((number & 0xFFFF).astype(np.uint16), kind="stable")
+    if span <= 2**32:
+        return low[np.argsort((number >> 16)[low].astype(np.uint16), kind="stable")]
+    return np.argsort(number, kind="stable")
 
 
 def _interleaved(number: Ints, topic: Ints, partition: Ints) -> Ints:

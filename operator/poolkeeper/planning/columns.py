@@ -4,8 +4,9 @@ Brokers appear by index into `Brokers.ids` (ascending), so that every count by b
 vector. A replica slot holds a broker's index or `NONE`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +21,6 @@ Bools = npt.NDArray[np.bool_]
 
 NONE = -1
 MIB = 1024 * 1024
-
-Lists = Mapping[str, tuple[Replicas, ...]]
-"""Replica lists by topic, by position of the partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +43,16 @@ class Brokers:
 
 
 def brokers_of(
-    cluster: Cluster, desired: Desired, records: Records, gone: frozenset[int]
+    cluster: Cluster,
+    desired: Desired,
+    records: Records,
+    gone: frozenset[int],
+    replicas: Sequence[Replicas],
 ) -> Brokers:
-    """Columns of all brokers that are live, in a pool or in a replica list."""
-    ids = set(cluster.brokers)
+    """Columns of all brokers that are live, in a pool or in one of the replica lists."""
+    ids = set(cluster.brokers).union(chain.from_iterable(replicas))
     for pool in desired.pools:
         ids.update(pool.brokers)
-    for topic in cluster.topics.values():
-        for partition in topic.partitions:
-            ids.update(partition.replicas)
     order = tuple(sorted(ids))
     racks = [rack_name(broker, desired, cluster, records) or "" for broker in order]
     names = tuple(sorted(set(racks)))

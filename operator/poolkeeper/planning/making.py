@@ -10,8 +10,10 @@ The same input gives the same plan whatever its order, and a plan for the outcom
 moves.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from operator import attrgetter
 
 from poolkeeper.model.plans import (
     AddPartitions,
@@ -23,23 +25,18 @@ from poolkeeper.model.plans import (
 )
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired, ReplicasAtATime, ResourcePoolSpec
-from poolkeeper.model.topology import Cluster
+from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning import findings, identities, topicsteps
 from poolkeeper.planning.certificates import certificate, together
-from poolkeeper.planning.columns import Brokers, Lists, brokers_of, eligible_of
+from poolkeeper.planning.columns import Brokers, brokers_of, eligible_of
 from poolkeeper.planning.layouts import Layout, replicas_cap
-from poolkeeper.planning.moves import Change, move_of
+from poolkeeper.planning.moves import Change, move_of, moves_of
 from poolkeeper.planning.pins import pinned_changes
-from poolkeeper.planning.pool_layouts import (
-    PoolLayouts,
-    Situation,
-    lay_out_all,
-    partitions_found,
-    with_changes,
-)
+from poolkeeper.planning.pool_layouts import PoolLayouts, Situation, lay_out_all
 from poolkeeper.planning.quotas import Tally, standing_problems
 from poolkeeper.planning.scopes import Home, Role, scope
 from poolkeeper.planning.spreading import Loads, Usable
+from poolkeeper.planning.tables import Lists, Table, lists_of, table_of
 
 _NOTHING_RECORDED = Records()
 
@@ -51,35 +48,34 @@ def make_plan(
     gone: frozenset[int] = frozenset(),
     *,
     prune: bool = False,
+    table: Table | None = None,
 ) -> Plan:
     """The plan that brings the cluster to what is declared, as far as the laws allow.
 
     `gone`: brokers that count as lost for good; live ones among them do not. `prune`: delete topics
-    whose recorded owner wanted that and no longer declares them.
+    whose recorded owner wanted that and no longer declares them. `table`: the cluster's columns, if
+    the caller keeps them.
     """
+    table = table or table_of(cluster)
     reach = scope(desired, cluster, records, prune=prune)
-    brokers = brokers_of(cluster, desired, records, gone)
+    brokers = brokers_of(cluster, desired, records, gone, table.replicas)
     usable = {name: _usable(pool, brokers, desired) for name, pool in sorted(reach.pools.items())}
-    lists = {
-        name: tuple(p.replicas for p in topic.partitions)
-        for name, topic in sorted(cluster.topics.items())
-    }
     pinned, unpinned = pinned_changes(reach, cluster, usable)
-    lists |= with_changes(lists, pinned)
+    lists = _with_pinned(lists_of(table, brokers), pinned)
     ground = topicsteps.Ground(usable, _loads(lists), Tally.of(desired, reach, cluster, usable))
     created, refused = topicsteps.creations(reach, ground)
     added, not_added = topicsteps.additions(reach, cluster, ground)
-    lists |= {step.topic: step.replicas for step in created}
+    lists = lists.with_changed({step.topic: step.replicas for step in created})
     homes = {s.topic: Home(Role.PLACED, s.pool, s) for s in reach.absent if s.topic in lists}
-    situation = Situation(desired, cluster, brokers, usable, {**reach.homes, **homes})
+    situation = Situation(desired, usable, {**reach.homes, **homes})
     laid = lay_out_all(situation, lists, added, {change.topic for change in pinned})
-    moves = _moves(desired, cluster, [*pinned, *laid.changes])
+    moves = _moves(desired, cluster, table, [*pinned, *laid.changes], laid.layouts)
     deleted, not_deleted = topicsteps.deletions(reach, cluster)
     steps: tuple[Step, ...] = (
         *_as_laid(created, laid),
         *_as_laid(added, laid),
         *topicsteps.configs(reach, cluster, records),
-        *topicsteps.elections(reach, cluster, {(m.topic, m.partition) for m in moves}),
+        *topicsteps.elections(reach, cluster, table, {(m.topic, m.partition) for m in moves}),
         *deleted,
     )
     problems = {
@@ -90,7 +86,7 @@ def make_plan(
         *topicsteps.postponed(situation.homes, cluster, laid.crowded_out, laid.deferred),
         *not_deleted,
         *(problem for layout in laid.layouts for problem in findings.of(layout)),
-        *standing_problems(ground.tally, _loads(laid.lists).replicas),
+        *standing_problems(ground.tally, dict(zip(brokers.ids, laid.held().tolist(), strict=True))),
     }
     return Plan(
         cluster=desired.cluster.name,
@@ -98,7 +94,7 @@ def make_plan(
         fingerprint=identities.fingerprint(desired, cluster.id, gone),
         steps=steps,
         moves=moves,
-        certificates=_certificates(laid.layouts, moves),
+        certificates=_certificates(laid.layouts),
         problems=tuple(sorted(problems, key=lambda p: (p.pool, p.topic, p.law, p.message))),
     )
 
@@ -114,28 +110,32 @@ def _as_laid(
             yield replace(step, replicas=lists)
 
 
-def _moves(desired: Desired, cluster: Cluster, changes: Iterable[Change]) -> tuple[Move, ...]:
+def _moves(
+    desired: Desired,
+    cluster: Cluster,
+    table: Table,
+    changes: Iterable[Change],
+    layouts: Iterable[Layout],
+) -> tuple[Move, ...]:
+    """All moves in their order: of `changes` and of the layouts of placed topics."""
     one = desired.cluster.execution.replicas_at_a_time is ReplicasAtATime.ONE
     latest: dict[tuple[str, int], Change] = {}
     for change in changes:
         key = (change.topic, change.partition)
-        if change.partition >= partitions_found(cluster, change.topic):
-            continue
         earlier = latest[key].causes if key in latest else ()
         causes = tuple(sorted((*earlier, *change.causes), key=lambda cause: cause[0]))
         latest[key] = Change(*key, change.target, causes, change.badness)
-    moves = [move_of(change, cluster, one_at_a_time=one) for change in latest.values()]
-    return tuple(sorted(moves, key=lambda m: (m.urgency, m.topic, m.partition)))
+    moves = [move_of(change, cluster, table, one_at_a_time=one) for change in latest.values()]
+    for layout in layouts:
+        if layout.unit.role is Role.PLACED:
+            moves += moves_of(layout, cluster, table, one_at_a_time=one)
+    return tuple(sorted(moves, key=attrgetter("urgency", "topic", "partition")))
 
 
-def _certificates(layouts: Iterable[Layout], moves: Iterable[Move]) -> tuple[PoolCertificate, ...]:
-    by_topic: dict[str, list[Move]] = {}
-    for move in moves:
-        by_topic.setdefault(move.topic, []).append(move)
+def _certificates(layouts: Iterable[Layout]) -> tuple[PoolCertificate, ...]:
     by_pool: dict[str, list[PoolCertificate]] = {}
     for layout in layouts:
-        own = [move for name in layout.unit.topics for move in by_topic.get(name, ())]
-        by_pool.setdefault(layout.unit.pool.name, []).append(certificate(layout, own))
+        by_pool.setdefault(layout.unit.pool.name, []).append(certificate(layout))
     return tuple(together(proofs) for proofs in by_pool.values())
 
 
@@ -152,8 +152,16 @@ def _usable(pool: ResourcePoolSpec, brokers: Brokers, desired: Desired) -> Usabl
     )
 
 
+def _with_pinned(lists: Lists, pinned: Iterable[Change]) -> Lists:
+    changed: dict[str, list[Replicas]] = {}
+    for change in pinned:
+        if change.topic not in changed:
+            changed[change.topic] = list(lists[change.topic])
+        changed[change.topic][change.partition] = change.target
+    return lists.with_changed({name: tuple(assigned) for name, assigned in changed.items()})
+
+
 def _loads(lists: Lists) -> Loads:
-    loads = Loads()
-    for replicas in lists.values():
-        loads.add(replicas)
-    return loads
+    held, leads = lists.counts()
+    by_id = (zip(lists.brokers.ids, counts.tolist(), strict=True) for counts in (held, leads))
+    return Loads(*(Counter(dict(counts)) for counts in by_id))

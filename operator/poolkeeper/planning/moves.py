@@ -11,13 +11,18 @@ import numpy as np
 
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Replicas
-from poolkeeper.planning.columns import Ints
+from poolkeeper.planning.classes import numbered
+from poolkeeper.planning.columns import NONE, Ints
 from poolkeeper.planning.laws import rack_capacity, rack_counts, spread
 from poolkeeper.planning.layouts import Layout
 from poolkeeper.planning.leaders import leaders_by
 from poolkeeper.planning.paths import path
 from poolkeeper.planning.placement import held_by
-from poolkeeper.planning.units import Unit, sizes_of
+from poolkeeper.planning.tables import Table
+from poolkeeper.planning.units import Unit
+
+Causes = tuple[tuple[int, str], ...]
+"""(urgency, sentence), the most urgent first."""
 
 HEAL, DRAIN, POOL, FACTOR, BALANCE = range(5)
 """Urgency of a move's causes."""
@@ -25,49 +30,112 @@ HEAL, DRAIN, POOL, FACTOR, BALANCE = range(5)
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One partition's new list, with causes as (urgency, sentence), the most urgent first."""
+    """One partition's new list, and why."""
 
     topic: str
     partition: int
     target: Replicas
-    causes: tuple[tuple[int, str], ...]
+    causes: Causes
     badness: Callable[[Iterable[int]], int]
+
+
+def changed_rows(layout: Layout) -> Ints:
+    """Rows whose list changes, new partitions included."""
+    before, after = layout.unit.lists, layout.lists
+    return np.flatnonzero(((before != after) & ((before >= 0) | (after >= 0))).any(axis=1))
+
+
+def targets_of(layout: Layout, rows: Ints) -> list[Replicas]:
+    """The wanted lists of these rows."""
+    ids = np.array([*layout.unit.brokers.ids, NONE], dtype=np.int64)
+    wanted = layout.lists[rows]
+    full: list[bool] = np.all(wanted >= 0, axis=1).tolist()
+    named = ids[np.maximum(wanted, NONE)].tolist()
+    return [
+        tuple(found) if whole else tuple(broker for broker in found if broker != NONE)
+        for found, whole in zip(named, full, strict=True)
+    ]
+
+
+def added_by(layout: Layout, rows: Ints) -> Ints:
+    """How many replicas each of these rows gains that it has not now."""
+    before, after = layout.unit.lists[rows], layout.lists[rows]
+    new = after >= 0
+    for slot in range(before.shape[1]):
+        new &= after != before[:, slot, None]
+    added: Ints = new.sum(axis=1)
+    return added
 
 
 def changes_of(layout: Layout) -> list[Change]:
     """All partitions whose list changes."""
-    unit = layout.unit
-    before, after = _padded(unit.lists, layout.lists)
-    why = _Why(layout)
+    unit, rows = layout.unit, changed_rows(layout)
+    kind, causes = causes_by_kind(layout, rows)
     badness = rack_badness(unit)
     return [
-        Change(
-            unit.topics[unit.topic[row]],
-            int(unit.number[row]),
-            tuple(unit.brokers.ids[b] for b in after[row] if b >= 0),
-            why.causes(row, before[row].tolist(), after[row].tolist()),
-            badness,
+        Change(unit.topics[topic], number, target, causes[of], badness)
+        for topic, number, target, of in zip(
+            unit.topic[rows].tolist(),
+            unit.number[rows].tolist(),
+            targets_of(layout, rows),
+            kind.tolist(),
+            strict=True,
         )
-        for row in np.flatnonzero((before != after).any(axis=1)).tolist()
     ]
 
 
-def move_of(change: Change, cluster: Cluster, *, one_at_a_time: bool) -> Move:
+def moves_of(layout: Layout, cluster: Cluster, table: Table, *, one_at_a_time: bool) -> list[Move]:
+    """The moves of all existing partitions, ordered by urgency, topic and partition.
+
+    Rows that change for the same causes share the text of their reason.
+    """
+    unit, rows = layout.unit, changed_rows(layout)
+    rows = rows[~unit.fresh[rows]]
+    kind, causes = causes_by_kind(layout, rows)
+    urgency = np.array([found[0][0] for found in causes], dtype=np.int64)[kind]
+    order = np.argsort(urgency, kind="stable")
+    rows, kind = rows[order], kind[order]
+    reasons = [_reason(found) for found in causes]
+    known = (cluster.topics.get(name) for name in unit.topics)
+    ids = [topic.topic_id if topic else None for topic in known]
+    begin = np.array([table.start[table.rank.get(n, 0)] for n in unit.topics], dtype=np.int64)
+    badness = rack_badness(unit)
+    moves = []
+    for topic, number, row, target, size, of, urgent in zip(
+        unit.topic[rows].tolist(),
+        unit.number[rows].tolist(),
+        (begin[unit.topic[rows]] + unit.number[rows]).tolist(),
+        targets_of(layout, rows),
+        (unit.size[rows] * added_by(layout, rows)).tolist(),
+        kind.tolist(),
+        urgency[order].tolist(),
+        strict=True,
+    ):
+        source = table.replicas[row]
+        way = (
+            (source, target)
+            if len(source) == len(target) and not one_at_a_time
+            else path(source, target, badness, one_at_a_time=one_at_a_time)
+        )
+        moves.append(Move(unit.topics[topic], ids[topic], number, way, size, reasons[of], urgent))
+    return moves
+
+
+def move_of(change: Change, cluster: Cluster, table: Table, *, one_at_a_time: bool) -> Move:
     """The change as a move of the live partition."""
     topic = cluster.topics[change.topic]
-    partition = topic.partitions[change.partition]
-    lists = path(partition.replicas, change.target, change.badness, one_at_a_time=one_at_a_time)
-    added = len(set(change.target) - set(partition.replicas))
-    size = partition.size_bytes
-    if size is None:
-        size = sizes_of(topic, change.partition + 1)[change.partition]
+    row = int(table.start[table.rank[change.topic]]) + change.partition
+    source = table.replicas[row]
+    lists = path(source, change.target, change.badness, one_at_a_time=one_at_a_time)
+    added = len(set(change.target) - set(source))
+    size = int(table.size[row])
     return Move(
         topic=change.topic,
         topic_id=topic.topic_id,
         partition=change.partition,
         path=lists,
         bytes=size * added,
-        reason="; ".join(dict.fromkeys(sentence for _, sentence in change.causes)),
+        reason=_reason(change.causes),
         urgency=change.causes[0][0],
     )
 
@@ -84,13 +152,39 @@ def rack_badness(unit: Unit) -> Callable[[Iterable[int]], int]:
     return badness
 
 
-def _padded(first: Ints, second: Ints) -> tuple[Ints, Ints]:
-    """Both with NONE wherever there is no replica."""
-    return np.where(first >= 0, first, -1), np.where(second >= 0, second, -1)
+def causes_by_kind(layout: Layout, rows: Ints) -> tuple[Ints, list[Causes]]:
+    """Number these rows by kind; the causes of each kind. Rows of a kind change for the same."""
+    unit = layout.unit
+    before, after = unit.lists[rows], layout.lists[rows]
+    before, after = np.where(before >= 0, before, NONE), np.where(after >= 0, after, NONE)
+    stays = np.zeros(before.shape, dtype=bool)
+    for slot in range(after.shape[1]):
+        stays |= before == after[:, slot, None]
+    removed = np.where(stays, NONE, before)
+    reordered = (removed == NONE).all(axis=1)
+    kind, first = numbered(
+        [
+            *removed.T,
+            np.where(reordered, before[:, 0], NONE),
+            np.where(reordered, after[:, 0], NONE),
+            (before >= 0).sum(axis=1),
+            (after >= 0).sum(axis=1),
+            (layout.opened.crowded[rows] > 0).astype(np.int64),
+            unit.placed[rows].astype(np.int64),
+        ]
+    )
+    why = _Why(layout)
+    return kind, [
+        why.causes(int(rows[row]), before[row].tolist(), after[row].tolist()) for row in first
+    ]
+
+
+def _reason(causes: Causes) -> str:
+    return "; ".join(dict.fromkeys(sentence for _, sentence in causes))
 
 
 class _Why:
-    """Finds causes; lives only within `changes_of`."""
+    """Finds causes; lives only within `causes_by_kind`."""
 
     def __init__(self, layout: Layout) -> None:
         unit = layout.unit
@@ -100,7 +194,7 @@ class _Why:
         self.inside = set(unit.brokers.rows(unit.pool.brokers))
         self.drained = set(unit.brokers.rows(unit.pool.drain & set(unit.pool.brokers)))
 
-    def causes(self, row: int, before: list[int], after: list[int]) -> tuple[tuple[int, str], ...]:
+    def causes(self, row: int, before: list[int], after: list[int]) -> Causes:
         found, wanted = [b for b in before if b >= 0], [b for b in after if b >= 0]
         removed = [b for b in found if b not in wanted]
         causes = [cause for b in removed if (cause := self._leaves(row, b))]

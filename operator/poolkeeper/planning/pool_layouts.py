@@ -15,12 +15,13 @@ import numpy as np
 
 from poolkeeper.model.plans import AddPartitions
 from poolkeeper.model.specs import Desired, ResourcePoolSpec
-from poolkeeper.model.topology import Cluster, Replicas
-from poolkeeper.planning.columns import Brokers, Lists
+from poolkeeper.model.topology import Replicas
+from poolkeeper.planning.columns import Ints
 from poolkeeper.planning.layouts import Layout, lay_out
-from poolkeeper.planning.moves import Change, changes_of
+from poolkeeper.planning.moves import Change, changed_rows, changes_of, targets_of
 from poolkeeper.planning.scopes import Home, Role
 from poolkeeper.planning.spreading import Usable
+from poolkeeper.planning.tables import Lists
 from poolkeeper.planning.units import Guests, unit_of
 
 
@@ -29,16 +30,16 @@ class Situation:
     """What all pools are laid out from; `usable` brokers of every pool that may be worked in."""
 
     desired: Desired
-    cluster: Cluster
-    brokers: Brokers
     usable: Mapping[str, Usable]
     homes: Mapping[str, Home]
 
 
 @dataclass(frozen=True, slots=True)
 class PoolLayouts:
-    """Layouts by pool, all changes of existing and new partitions, and the lists reached.
+    """Layouts by pool, and what changes for unmanaged topics.
 
+    `lists` are those laid out, with what was reached for new partitions, for topics that get some,
+    and for unmanaged ones; those of all other topics are in the layouts only.
     A pool has two layouts where unmanaged topics leave brokers of it. `crowded_out`: topics,
     existing or not, that get no new partitions for want of room; `deferred`: existing ones that
     have to move first.
@@ -49,6 +50,18 @@ class PoolLayouts:
     lists: Lists
     crowded_out: tuple[str, ...] = ()
     deferred: tuple[str, ...] = ()
+
+    def held(self) -> Ints:
+        """Replicas by broker once everything is where it shall be."""
+        counts, _ = self.lists.counts()
+        for layout in self.layouts:
+            unit = layout.unit
+            known = np.array([name in self.lists.changed for name in unit.topics], dtype=bool)
+            rows = changed_rows(layout)
+            rows = rows[~known[unit.topic[rows]]]
+            for lists, sign in ((unit.lists[rows], -1), (layout.lists[rows], 1)):
+                counts += sign * np.bincount(lists[lists >= 0], minlength=len(counts))
+        return counts
 
 
 def lay_out_all(
@@ -61,12 +74,12 @@ def lay_out_all(
     first = _lay_out(situation, lists, frozenset())
     if not added:
         return first
-    moving = moving | {change.topic for change in first.changes}
+    moving = moving.union(*map(_moving, first.layouts))
     joining = [step for step in added if step.topic not in moving]
     deferred = tuple(step.topic for step in added if step.topic in moving)
     if joining:
         grown = {step.topic: (*lists[step.topic], *step.replicas) for step in joining}
-        first = _lay_out(situation, {**lists, **grown}, frozenset(grown))
+        first = _lay_out(situation, lists.with_changed(grown), frozenset(grown))
     return PoolLayouts(first.layouts, first.changes, first.lists, first.crowded_out, deferred)
 
 
@@ -84,48 +97,67 @@ def _in_turn(
 
     Only an unmanaged topic that evacuates brokers of two pools is seen by both.
     """
-    lists = dict(start)
+    lists = start
     layouts: list[Layout] = []
     changes: list[Change] = []
     crowded_out: list[str] = []
+    evacuate = any(home.role is Role.EVACUATED for home in situation.homes.values())
     for pool in sorted(situation.desired.pools, key=lambda pool: pool.name):
         if pool.name not in situation.usable:
             continue
-        if any(home.role is Role.EVACUATED for home in situation.homes.values()):
+        if evacuate:
             leaving = _of_pool(situation, pool, lists, held, guests, Role.EVACUATED)
             layouts += [leaving] if len(leaving.unit) else []
-            changes += _apply(lists, changes_of(leaving))
+            changes += changes_of(leaving)
+            lists = _reached(lists, leaving, leaving.unit.topics)
         layout = _of_pool(situation, pool, lists, held, guests)
         if layout.excess and _new_in(situation, pool, lists):
             lists, layout, left_out = _fitting(situation, pool, lists, held, guests, layout)
             crowded_out += left_out
-        changes += _apply(lists, changes_of(layout))
+        lists = _reached(lists, layout, lists.changed)
         layouts.append(layout)
     return PoolLayouts(tuple(layouts), tuple(changes), lists, tuple(crowded_out))
 
 
-def _apply(lists: dict[str, tuple[Replicas, ...]], changes: list[Change]) -> list[Change]:
-    lists.update(with_changes(lists, changes))
-    return changes
+def _moving(layout: Layout) -> set[str]:
+    """Topics that have partitions that move."""
+    unit, rows = layout.unit, changed_rows(layout)
+    moved = np.unique(unit.topic[rows[~unit.fresh[rows]]]).tolist()
+    return {unit.topics[topic] for topic in moved}
+
+
+def _reached(lists: Lists, layout: Layout, topics: Iterable[str]) -> Lists:
+    """The lists with what the layout changes for these topics."""
+    unit, wanted = layout.unit, set(topics)
+    chosen = np.array([name in wanted for name in unit.topics], dtype=bool)
+    rows = changed_rows(layout)
+    rows = rows[chosen[unit.topic[rows]]]
+    changed: dict[str, list[Replicas]] = {}
+    for row, target in zip(rows.tolist(), targets_of(layout, rows), strict=True):
+        name = unit.topics[unit.topic[row]]
+        if name not in changed:
+            changed[name] = list(lists[name])
+        changed[name][unit.number[row]] = target
+    return lists.with_changed({name: tuple(assigned) for name, assigned in changed.items()})
 
 
 def _fitting(
     situation: Situation,
     pool: ResourcePoolSpec,
-    lists: dict[str, tuple[Replicas, ...]],
+    lists: Lists,
     held: frozenset[str],
     guests: Guests | None,
     layout: Layout,
-) -> tuple[dict[str, tuple[Replicas, ...]], Layout, list[str]]:
+) -> tuple[Lists, Layout, list[str]]:
     """Leave new partitions out, the last topics first, until they cost no capacity."""
     new = _new_in(situation, pool, lists)
-    without = {**lists, **{name: lists[name][:found] for name, found in new.items()}}
+    without = lists.with_changed({name: lists[name][:found] for name, found in new.items()})
     modest = _of_pool(situation, pool, without, held, guests)
     names = sorted(new)
     left_out: list[str] = []
     while names and layout.excess > modest.excess:
         left_out.append(names.pop())
-        lists = {**lists, left_out[-1]: without[left_out[-1]]}
+        lists = lists.with_changed({left_out[-1]: without[left_out[-1]]})
         layout = _of_pool(situation, pool, lists, held, guests) if names else modest
     return lists, layout, left_out
 
@@ -138,9 +170,7 @@ def _of_pool(
     guests: Guests | None,
     role: Role = Role.PLACED,
 ) -> Layout:
-    unit = unit_of(
-        pool, situation.homes, situation.cluster, lists, situation.brokers, role, held, guests
-    )
+    unit = unit_of(pool, situation.homes, lists, role, held, guests)
     spec = situation.desired.cluster
     balance = spec.balancing.enabled and role is Role.PLACED
     return lay_out(unit, situation.usable[pool.name], spec.limits, balance=balance)
@@ -165,23 +195,7 @@ def _guests(layouts: Sequence[Layout]) -> Guests | None:
 def _new_in(situation: Situation, pool: ResourcePoolSpec, lists: Lists) -> dict[str, int]:
     """Topics of the pool that get partitions by this plan, with how many they have."""
     return {
-        name: found
-        for name in lists
-        if situation.homes[name].pool == pool.name
-        and len(lists[name]) > (found := partitions_found(situation.cluster, name))
+        name: lists.found(name)
+        for name in sorted(lists.changed)
+        if situation.homes[name].pool == pool.name and len(lists.changed[name]) > lists.found(name)
     }
-
-
-def partitions_found(cluster: Cluster, topic: str) -> int:
-    """How many partitions the topic has; 0 if it does not exist."""
-    return len(cluster.topics[topic].partitions) if topic in cluster.topics else 0
-
-
-def with_changes(lists: Lists, changes: Iterable[Change]) -> dict[str, tuple[Replicas, ...]]:
-    """The lists of the topics that change, changed."""
-    changed: dict[str, list[Replicas]] = {}
-    for change in changes:
-        if change.topic not in changed:
-            changed[change.topic] = list(lists[change.topic])
-        changed[change.topic][change.partition] = change.target
-    return {name: tuple(replicas) for name, replicas in changed.items()}

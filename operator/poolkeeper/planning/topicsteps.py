@@ -8,6 +8,8 @@ partitions are added to no topic that moves, and no such topic is deleted.
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from poolkeeper.algorithms.names import is_internal, ownership_problem, topic_name_problem
 from poolkeeper.errors import Refused
 from poolkeeper.model import configkeys, versions
@@ -25,6 +27,7 @@ from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.quotas import Tally
 from poolkeeper.planning.scopes import Home, Role, Scope
 from poolkeeper.planning.spreading import Loads, Usable, added_as_kafka, as_kafka, balanced
+from poolkeeper.planning.tables import UNKNOWN, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,28 +128,35 @@ def configs(scope: Scope, cluster: Cluster, records: Records) -> tuple[SetConfig
 
 
 def elections(
-    scope: Scope, cluster: Cluster, moving: Collection[tuple[str, int]]
+    scope: Scope, cluster: Cluster, table: Table, moving: Collection[tuple[str, int]]
 ) -> tuple[ElectLeaders, ...]:
     """Let preferred replicas lead that could and do not; moved partitions are elected after."""
     demoted = {broker for pool in scope.pools.values() for broker in pool.demote}
     found = []
-    for name, home in scope.homes.items():
-        if home.role in (Role.FIXED, Role.EVACUATED):
+    for name, number in _led_by_others(table):
+        if scope.homes[name].role in (Role.FIXED, Role.EVACUATED):
             continue
-        for p in cluster.topics[name].partitions:
-            first = p.replicas[0]
-            if (
-                p.leader is not None
-                and p.leader != first
-                and first in (p.isr or ())
-                and first in cluster.brokers
-                and first not in demoted
-                and (name, p.partition) not in moving
-            ):
-                found.append((name, p.partition))
+        p = cluster.topics[name].partitions[number]
+        first = p.replicas[0]
+        if (
+            first in (p.isr or ())
+            and first in cluster.brokers
+            and first not in demoted
+            and (name, p.partition) not in moving
+        ):
+            found.append((name, p.partition))
     if not found:
         return ()
     return (ElectLeaders(tuple(found), "their preferred replica is in sync and does not lead"),)
+
+
+def _led_by_others(table: Table) -> Iterator[tuple[str, int]]:
+    """Topics and positions of partitions whose leader is known not to be the first replica."""
+    first = np.array([r[0] if r else UNKNOWN for r in table.replicas], dtype=np.int64)
+    rows = np.flatnonzero((table.leader != first) & (table.leader != UNKNOWN))
+    topics = np.searchsorted(table.start, rows, side="right") - 1
+    for row, topic in zip(rows.tolist(), topics.tolist(), strict=True):
+        yield table.names[topic], row - int(table.start[topic])
 
 
 def deletions(

@@ -10,23 +10,14 @@ median, else 1 MiB.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from statistics import median_low
 
 import numpy as np
 
-from poolkeeper.model.specs import ResourcePoolSpec, Strategy
-from poolkeeper.model.topology import Cluster, Topic
-from poolkeeper.planning.columns import (
-    MIB,
-    NONE,
-    Bools,
-    Brokers,
-    Floats,
-    Ints,
-    Lists,
-    eligible_of,
-)
+from poolkeeper.model.specs import ResourcePoolSpec
+from poolkeeper.planning.columns import MIB, Bools, Brokers, Floats, Ints, eligible_of
 from poolkeeper.planning.scopes import Home, Role
+from poolkeeper.planning.tables import Lists
+from poolkeeper.planning.unit_rows import fixed_load, rows_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +29,12 @@ class Unit:
     `fresh` marks partitions that do not exist yet: their lists are a proposal, free to change.
     `placed` marks partitions that live here (the others are unmanaged, and only evacuated).
     `eligible`: brokers that may be given replicas; `leads`: those of them that may lead.
-    `fixed`, `fixed_leaders` and `fixed_mib` are the load of other topics, by broker.
+    `fixed`, `fixed_leaders`, `fixed_mib` and `fixed_rate` are the load of other topics, by broker.
+    `size` is in bytes, `rate` in KiB/s.
     """
 
     pool: ResourcePoolSpec
+    role: Role
     brokers: Brokers
     topics: tuple[str, ...]
     topic: Ints
@@ -50,6 +43,7 @@ class Unit:
     rf: Ints
     size: Ints
     mib: Ints
+    rate: Ints
     leader: Ints
     fresh: Bools
     leaves: Bools
@@ -61,6 +55,7 @@ class Unit:
     fixed: Ints
     fixed_leaders: Ints
     fixed_mib: Ints
+    fixed_rate: Ints
 
     def __len__(self) -> int:
         return len(self.rf)
@@ -77,9 +72,7 @@ class Guests:
 def unit_of(
     pool: ResourcePoolSpec,
     homes: Mapping[str, Home],
-    cluster: Cluster,
     lists: Lists,
-    brokers: Brokers,
     role: Role = Role.PLACED,
     held: frozenset[str] = frozenset(),
     guests: Guests | None = None,
@@ -91,14 +84,13 @@ def unit_of(
     where they are. `guests` is load of other pools' topics that should leave this pool's brokers
     and cannot.
     """
+    brokers = lists.brokers
     inside = np.zeros(len(brokers.ids), dtype=bool)
     inside[brokers.rows(pool.brokers)] = True
     emptied = brokers.gone.copy()
     emptied[brokers.rows(pool.drain & set(pool.brokers))] = True
-    names = _topics(
-        pool, homes, role, lists, {brokers.ids[i] for i in np.flatnonzero(inside & emptied)}
-    )
-    rows = _rows(names, homes, cluster, lists, brokers, held)
+    names = _topics(pool, homes, role, lists, inside & emptied)
+    rows = rows_of(names, homes, lists, held)
     there = rows.lists >= 0
     outside, out = ~inside[rows.lists], emptied[rows.lists]
     # Unmanaged topics may be anywhere; they only leave brokers of this pool that are emptied.
@@ -106,9 +98,10 @@ def unit_of(
     eligible = eligible_of(pool, brokers)
     demoted = np.zeros(len(brokers.ids), dtype=bool)
     demoted[brokers.rows(pool.demote & set(pool.brokers))] = True
-    fixed, leaders, mib = _fixed_load(pool, set(names), homes, cluster, lists, brokers)
+    fixed = fixed_load(pool, names, homes, lists, inside)
     return Unit(
         pool=pool,
+        role=role,
         brokers=brokers,
         topics=names,
         topic=rows.topic,
@@ -117,6 +110,7 @@ def unit_of(
         rf=rows.rf,
         size=rows.size,
         mib=-(-rows.size // MIB),
+        rate=rows.rate,
         leader=rows.leader,
         fresh=rows.fresh,
         leaves=leaves,
@@ -125,118 +119,32 @@ def unit_of(
         leads=eligible & ~demoted,
         placed=rows.placed,
         weight=np.array([pool.capacity_for(b).weight for b in brokers.ids], dtype=np.float64),
-        fixed=fixed if guests is None else fixed + guests.replicas,
-        fixed_leaders=leaders,
-        fixed_mib=mib if guests is None else mib + guests.mib,
+        fixed=fixed.replicas if guests is None else fixed.replicas + guests.replicas,
+        fixed_leaders=fixed.leaders,
+        fixed_mib=fixed.mib if guests is None else fixed.mib + guests.mib,
+        fixed_rate=fixed.rate,
     )
-
-
-def sizes_of(topic: Topic | None, count: int) -> list[int]:
-    """Bytes of that many partitions; unknown ones at the topic's median, new ones 0."""
-    if topic is None:
-        return [0] * count
-    known = [p.size_bytes for p in topic.partitions if p.size_bytes is not None]
-    other = median_low(known) if known else MIB
-    sizes = [other if p.size_bytes is None else p.size_bytes for p in topic.partitions]
-    return (sizes + [0] * (count - len(sizes)))[:count]
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    topic: Ints
-    number: Ints
-    lists: Ints
-    rf: Ints
-    size: Ints
-    leader: Ints
-    placed: Bools
-    fresh: Bools
 
 
 def _topics(
-    pool: ResourcePoolSpec, homes: Mapping[str, Home], role: Role, lists: Lists, emptied: set[int]
+    pool: ResourcePoolSpec, homes: Mapping[str, Home], role: Role, lists: Lists, emptied: Bools
 ) -> tuple[str, ...]:
-    found = (name for name in sorted(homes) if homes[name].role is role)
+    found = tuple(name for name in sorted(homes) if homes[name].role is role)
     if role is Role.PLACED:
         return tuple(name for name in found if homes[name].pool == pool.name)
+    if not emptied.any():
+        return ()
+    table = lists.table
+    leaving = ((lists.wide >= 0) & emptied[lists.wide]).any(axis=1)
+    counts = np.concatenate([[0], np.cumsum(leaving)])
+    some = counts[table.start[1:]] > counts[table.start[:-1]]
+    ids = {lists.brokers.ids[row] for row in np.flatnonzero(emptied)}
     return tuple(
         name
         for name in found
-        if emptied and any(not emptied.isdisjoint(replicas) for replicas in lists[name])
+        if (
+            any(not ids.isdisjoint(replicas) for replicas in lists.changed[name])
+            if name in lists.changed
+            else some[table.rank[name]]
+        )
     )
-
-
-def _rows_in_unit(home: Home, found: int, listed: int) -> int:
-    """How many of a topic's lists are rows: new ones placed as Kafka does are fixed load."""
-    as_kafka = home.spec is not None and home.spec.strategy is Strategy.KAFKA
-    return found if as_kafka else listed
-
-
-def _rows(
-    names: tuple[str, ...],
-    homes: Mapping[str, Home],
-    cluster: Cluster,
-    lists: Lists,
-    brokers: Brokers,
-    still: frozenset[str],
-) -> _Rows:
-    flat: list[int] = []
-    rows: list[tuple[int, int, int, int, int, int, bool, bool]] = []
-    index = brokers.index
-    for place, name in enumerate(names):
-        home, topic = homes[name], cluster.topics.get(name)
-        partitions = topic.partitions if topic else ()
-        declared = home.spec.replication_factor if home.spec else None
-        count = _rows_in_unit(home, len(partitions), len(lists[name]))
-        settled = name in still
-        sizes = sizes_of(topic, count)
-        for number, replicas in enumerate(lists[name][:count]):
-            distinct = replicas if len(set(replicas)) == len(replicas) else dict.fromkeys(replicas)
-            held = len(distinct)
-            flat += [index[broker] for broker in distinct]
-            fresh = number >= len(partitions)
-            leader = NONE if fresh else _leader(index, partitions[number].leader)
-            placed = home.role is Role.PLACED and (fresh or not settled)
-            wanted = held if fresh else declared or held
-            rows.append((place, number, held, wanted, sizes[number], leader, placed, fresh))
-    columns = np.array(rows, dtype=np.int64).reshape(-1, 8).T
-    topic_of, number_of, held_of, rf, size, leader_of, placed_of, fresh_of = columns
-    slots = int(max(held_of.max(initial=1), rf.max(initial=1)))
-    table = np.full((len(rows), slots), NONE, dtype=np.int64)
-    table[np.arange(slots) < held_of[:, None]] = flat
-    flags = placed_of.astype(bool), fresh_of.astype(bool)
-    return _Rows(topic_of, number_of, table, rf, size, leader_of, *flags)
-
-
-def _leader(index: Mapping[int, int], leader: int | None) -> int:
-    return NONE if leader is None else index.get(leader, NONE)
-
-
-def _fixed_load(
-    pool: ResourcePoolSpec,
-    names: set[str],
-    homes: Mapping[str, Home],
-    cluster: Cluster,
-    lists: Lists,
-    brokers: Brokers,
-) -> tuple[Ints, Ints, Ints]:
-    """Replicas, preferred leaders and MiB on the pool's brokers that stay there untouched."""
-    fixed, leaders, mib = (np.zeros(len(brokers.ids), dtype=np.int64) for _ in range(3))
-    inside = {broker: brokers.index[broker] for broker in pool.brokers}
-    for name, assigned in lists.items():
-        home, topic = homes[name], cluster.topics.get(name)
-        found = len(topic.partitions) if topic else 0
-        first = 0
-        if name in names or (home.role is Role.PLACED and home.pool != pool.name):
-            first = _rows_in_unit(home, found, len(assigned))
-        if first == len(assigned):
-            continue
-        sizes = sizes_of(topic, len(assigned))
-        for replicas, size in zip(assigned[first:], sizes[first:], strict=True):
-            for slot, broker in enumerate(dict.fromkeys(replicas)):
-                row = inside.get(broker)
-                if row is not None:
-                    fixed[row] += 1
-                    leaders[row] += slot == 0
-                    mib[row] += -(-size // MIB)
-    return fixed, leaders, mib

@@ -1,0 +1,167 @@
+"""The observed partitions as columns: read once from a Cluster's objects, then only looked at.
+
+Making columns is a part of reading input. `make_plan` does it where nobody did it before; who plans
+the same observation twice (what-if, a fleet) keeps the table and passes it on.
+
+A table holds broker ids; `Lists` holds the same as indices into `Brokers.ids`, rows × slots, and
+beside it the lists of the few topics that this plan creates, grows or has moved already.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from statistics import median_low
+
+import numpy as np
+
+from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.planning.columns import MIB, NONE, Brokers, Ints
+
+UNKNOWN = -2
+_KIB = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """All partitions, topics by name; topic t has the rows `start[t]` to `start[t + 1]`.
+
+    `replicas` are the lists as found. `size` is in bytes, an unknown one at the topic's median,
+    else 1 MiB; `rate` in KiB/s, likewise, else 0; `rated`: whether any rate is known. `leader` is
+    an id, -1 where there is none, or `UNKNOWN`.
+    """
+
+    names: tuple[str, ...]
+    rank: Mapping[str, int]
+    start: Ints
+    replicas: Sequence[Replicas]
+    leader: Ints
+    size: Ints
+    rate: Ints
+    rated: bool
+
+
+def table_of(cluster: Cluster) -> Table:
+    """Columns of everything observed."""
+    names = tuple(sorted(cluster.topics))
+    parts = [cluster.topics[name].partitions for name in names]
+    start = np.zeros(len(names) + 1, dtype=np.int64)
+    np.cumsum([len(part) for part in parts], out=start[1:])
+    leader = [p.leader for part in parts for p in part]
+    size = [p.size_bytes for part in parts for p in part]
+    rate = [p.in_bytes_per_s for part in parts for p in part]
+    return Table(
+        names=names,
+        rank={name: number for number, name in enumerate(names)},
+        start=start,
+        replicas=[p.replicas for part in parts for p in part],
+        leader=np.array([UNKNOWN if x is None else x for x in leader], dtype=np.int64),
+        size=_known(size, start, MIB),
+        rate=_known([None if x is None else -(-int(x) // _KIB) for x in rate], start, 0),
+        rated=any(x is not None for x in rate),
+    )
+
+
+def _known(values: Sequence[int | None], start: Ints, otherwise: int) -> Ints:
+    """Unknown values at the topic's median, the lower one of two; without any, `otherwise`."""
+    column = np.array([NONE if x is None else x for x in values], dtype=np.int64)
+    unknown = np.flatnonzero(column == NONE)
+    for topic in np.unique(np.searchsorted(start, unknown, side="right") - 1).tolist():
+        own = column[start[topic] : start[topic + 1]]
+        known = own[own != NONE].tolist()
+        own[own == NONE] = median_low(known) if known else otherwise
+    return column
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """Replica lists: of `changed` topics as they stand there, of all others as found.
+
+    `wide` (rows of the table × slots) holds brokers by index, each once, `NONE` behind the last.
+    """
+
+    table: Table
+    brokers: Brokers
+    wide: Ints
+    changed: Mapping[str, tuple[Replicas, ...]]
+
+    def __getitem__(self, topic: str) -> tuple[Replicas, ...]:
+        if topic in self.changed:
+            return self.changed[topic]
+        return tuple(self.table.replicas[self.rows(topic)])
+
+    def __contains__(self, topic: object) -> bool:
+        return topic in self.changed or topic in self.table.rank
+
+    def rows(self, topic: str) -> slice:
+        """The topic's rows in the table; none where it does not exist."""
+        rank = self.table.rank.get(topic)
+        return slice(0, 0) if rank is None else slice(*self.table.start[rank : rank + 2].tolist())
+
+    def found(self, topic: str) -> int:
+        """How many partitions the topic has; 0 if it does not exist."""
+        rows = self.rows(topic)
+        return int(rows.stop - rows.start)
+
+    def with_changed(self, changed: Mapping[str, tuple[Replicas, ...]]) -> "Lists":
+        """The same with these topics' lists."""
+        return replace(self, changed={**self.changed, **changed})
+
+    def plain(self, topics: Iterable[str]) -> Ints:
+        """The rows of those of these topics that stand as they were found, ascending."""
+        rank = self.table.rank
+        chosen = np.zeros(len(self.table.names), dtype=bool)
+        chosen[[rank[name] for name in topics if name in rank and name not in self.changed]] = True
+        return np.flatnonzero(np.repeat(chosen, np.diff(self.table.start)))
+
+    def counts(self) -> tuple[Ints, Ints]:
+        """Replicas and preferred leaders by broker."""
+        kept = self.wide[self.plain(self.table.names)]
+        size = len(self.brokers.ids)
+        held = np.bincount(kept[kept >= 0], minlength=size)
+        leads = np.bincount(kept[:, 0][kept[:, 0] >= 0], minlength=size)
+        for assigned in self.changed.values():
+            for replicas in assigned:
+                rows = self.brokers.rows(dict.fromkeys(replicas))
+                held[rows] += 1
+                leads[rows[:1]] += 1
+        return held, leads
+
+
+def lists_of(table: Table, brokers: Brokers) -> Lists:
+    """All lists as found."""
+    return Lists(table, brokers, _wide(table.replicas, brokers), {})
+
+
+def flat_ids(replicas: Sequence[Replicas]) -> Iterator[int]:
+    """All ids, list after list."""
+    return chain.from_iterable(replicas)
+
+
+def _wide(replicas: Sequence[Replicas], brokers: Brokers) -> Ints:
+    held = np.fromiter(map(len, replicas), dtype=np.int64, count=len(replicas))
+    flat = np.fromiter(flat_ids(replicas), dtype=np.int64, count=int(held.sum()))
+    wide = np.full((len(replicas), int(held.max(initial=1))), NONE, dtype=np.int64)
+    wide[np.arange(wide.shape[1]) < held[:, None]] = index_of(flat, brokers)
+    for row in np.flatnonzero(_repeats(wide)).tolist():
+        once = brokers.rows(dict.fromkeys(replicas[row]))
+        wide[row] = NONE
+        wide[row, : len(once)] = once
+    return wide
+
+
+def index_of(ids: Ints, brokers: Brokers) -> Ints:
+    """Brokers by index; `NONE` for ids that are none of theirs."""
+    order = np.array(brokers.ids, dtype=np.int64)
+    if not len(order):
+        return np.full(len(ids), NONE, dtype=np.int64)
+    place = np.minimum(np.searchsorted(order, ids), len(order) - 1)
+    return np.where(order[place] == ids, place, NONE)
+
+
+def _repeats(wide: Ints) -> Ints:
+    """By row, whether a broker is named twice."""
+    repeats = np.zeros(len(wide), dtype=bool)
+    for second in range(1, wide.shape[1]):
+        for first in range(second):
+            repeats |= (wide[:, first] == wide[:, second]) & (wide[:, first] >= 0)
+    return repeats

@@ -1,0 +1,220 @@
+"""The rows of a unit, and the load of everything else: by columns for what stands as it was found.
+
+Topics whose lists this plan has changed already (created, grown, moved into their pins) are few,
+and are read one by one.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from poolkeeper.model.specs import ResourcePoolSpec, Strategy
+from poolkeeper.planning.columns import MIB, NONE, Bools, Ints
+from poolkeeper.planning.scopes import Home, Role
+from poolkeeper.planning.tables import Lists, index_of
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Columns of a unit, see there."""
+
+    topic: Ints
+    number: Ints
+    lists: Ints
+    rf: Ints
+    size: Ints
+    rate: Ints
+    leader: Ints
+    placed: Bools
+    fresh: Bools
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Replicas, preferred leaders, MiB and KiB/s by broker."""
+
+    replicas: Ints
+    leaders: Ints
+    mib: Ints
+    rate: Ints
+
+
+def rows_of(
+    names: Sequence[str], homes: Mapping[str, Home], lists: Lists, still: frozenset[str]
+) -> Rows:
+    """The rows of these topics (ascending); existing partitions of those in `still` stay."""
+    plain, other = _plain(names, homes, lists, still), _changed(names, homes, lists, still)
+    if not len(other.topic):
+        return plain
+    order = np.lexsort((np.append(plain.number, other.number), np.append(plain.topic, other.topic)))
+    slots = max(plain.lists.shape[1], other.lists.shape[1])
+    wide = np.concatenate([_widened(plain.lists, slots), _widened(other.lists, slots)])
+
+    def both(name: str) -> Ints:
+        column: Ints = np.append(getattr(plain, name), getattr(other, name))[order]
+        return column
+
+    return Rows(
+        topic=both("topic"),
+        number=both("number"),
+        lists=wide[order],
+        rf=both("rf"),
+        size=both("size"),
+        rate=both("rate"),
+        leader=both("leader"),
+        placed=both("placed").astype(bool),
+        fresh=both("fresh").astype(bool),
+    )
+
+
+def fixed_load(
+    pool: ResourcePoolSpec,
+    names: Sequence[str],
+    homes: Mapping[str, Home],
+    lists: Lists,
+    inside: Bools,
+) -> Load:
+    """What stays on the pool's brokers untouched; `names` are the topics of the unit."""
+    own = set(names)
+    apart = [
+        name
+        for name, home in homes.items()
+        if name not in own and not (home.role is Role.PLACED and home.pool != pool.name)
+    ]
+    rows, size = lists.plain(apart), len(inside)
+    wide = lists.wide[rows]
+    there = (wide >= 0) & inside[wide]
+    row, slot = np.nonzero(there)
+    broker = wide[row, slot]
+    mib, rate = -(-lists.table.size[rows] // MIB), lists.table.rate[rows]
+    load = Load(
+        np.bincount(broker, minlength=size),
+        np.bincount(broker[slot == 0], minlength=size),
+        sums(broker, mib[row], size),
+        sums(broker, rate[row], size),
+    )
+    for name in lists.changed:
+        _add_changed(load, name, own, pool, homes, lists, inside)
+    return load
+
+
+def sums(index: Ints, values: Ints, size: int) -> Ints:
+    """Values added up by index, exactly."""
+    total = np.zeros(size, dtype=np.int64)
+    np.add.at(total, index, values)
+    return total
+
+
+def _add_changed(
+    load: Load,
+    name: str,
+    own: set[str],
+    pool: ResourcePoolSpec,
+    homes: Mapping[str, Home],
+    lists: Lists,
+    inside: Bools,
+) -> None:
+    home, assigned = homes[name], lists.changed[name]
+    first = 0
+    if name in own or (home.role is Role.PLACED and home.pool != pool.name):
+        first = _rows_in_unit(home, lists.found(name), len(assigned))
+    known = lists.rows(name)
+    for number, replicas in enumerate(assigned[first:], first):
+        exists = number < known.stop - known.start
+        size = int(lists.table.size[known.start + number]) if exists else 0
+        rate = int(lists.table.rate[known.start + number]) if exists else 0
+        for slot, broker in enumerate(lists.brokers.rows(dict.fromkeys(replicas))):
+            if inside[broker]:
+                load.replicas[broker] += 1
+                load.leaders[broker] += slot == 0
+                load.mib[broker] += -(-size // MIB)
+                load.rate[broker] += rate
+
+
+def _rows_in_unit(home: Home, found: int, listed: int) -> int:
+    """How many of a topic's lists are rows: new ones placed as Kafka does are fixed load."""
+    as_kafka = home.spec is not None and home.spec.strategy is Strategy.KAFKA
+    return found if as_kafka else listed
+
+
+def _widened(lists: Ints, slots: int) -> Ints:
+    wide = np.full((len(lists), slots), NONE, dtype=np.int64)
+    wide[:, : lists.shape[1]] = lists[:, :slots]
+    return wide
+
+
+def _plain(
+    names: Sequence[str], homes: Mapping[str, Home], lists: Lists, still: frozenset[str]
+) -> Rows:
+    table = lists.table
+    rows = lists.plain(names)
+    place = np.full(len(table.names), NONE, dtype=np.int64)
+    declared, settled = np.zeros((2, len(table.names)), dtype=np.int64)
+    for number, name in enumerate(names):
+        rank = table.rank.get(name)
+        if rank is not None:
+            spec = homes[name].spec
+            place[rank] = number
+            declared[rank] = (spec.replication_factor if spec else None) or 0
+            settled[rank] = name in still or homes[name].role is not Role.PLACED
+    topic_of = np.repeat(np.arange(len(table.names)), np.diff(table.start))[rows]
+    wide = lists.wide[rows]
+    held = (wide >= 0).sum(axis=1)
+    rf = np.where(declared[topic_of] > 0, declared[topic_of], held)
+    slots = max(int(held.max(initial=1)), int(rf.max(initial=1)))
+    if slots != wide.shape[1]:
+        wide = _widened(wide[:, :slots], slots)
+    return Rows(
+        topic=place[topic_of],
+        number=rows - table.start[topic_of],
+        lists=wide,
+        rf=rf,
+        size=table.size[rows],
+        rate=table.rate[rows],
+        leader=index_of(table.leader[rows], lists.brokers),
+        placed=settled[topic_of] == 0,
+        fresh=np.zeros(len(rows), dtype=bool),
+    )
+
+
+def _changed(
+    names: Sequence[str], homes: Mapping[str, Home], lists: Lists, still: frozenset[str]
+) -> Rows:
+    flat: list[int] = []
+    rows: list[tuple[int, ...]] = []
+    for place, name in enumerate(names):
+        if name in lists.changed:
+            for replicas, row in _rows_of_changed(place, name, homes[name], lists, name in still):
+                flat += replicas
+                rows.append(row)
+    columns = np.array(rows, dtype=np.int64).reshape(-1, 9).T
+    topic, number, held, rf, size, rate, leader, placed, fresh = columns
+    slots = int(max(held.max(initial=1), rf.max(initial=1)))
+    wide = np.full((len(rows), slots), NONE, dtype=np.int64)
+    wide[np.arange(slots) < held[:, None]] = flat
+    leader = index_of(leader, lists.brokers)
+    return Rows(
+        topic, number, wide, rf, size, rate, leader, placed.astype(bool), fresh.astype(bool)
+    )
+
+
+def _rows_of_changed(
+    place: int, name: str, home: Home, lists: Lists, still: bool
+) -> Iterator[tuple[list[int], tuple[int, ...]]]:
+    """(brokers, columns) of each partition."""
+    table, known, assigned = lists.table, lists.rows(name), lists.changed[name]
+    declared = home.spec.replication_factor if home.spec else None
+    found = known.stop - known.start
+    for number, replicas in enumerate(assigned[: _rows_in_unit(home, found, len(assigned))]):
+        brokers = lists.brokers.rows(dict.fromkeys(replicas))
+        held, fresh = len(brokers), number >= found
+        at = known.start + number
+        size, rate, leader = (
+            (0, 0, NONE)
+            if fresh
+            else (int(table.size[at]), int(table.rate[at]), int(table.leader[at]))
+        )
+        placed = home.role is Role.PLACED and (fresh or not still)
+        wanted = held if fresh else declared or held
+        yield brokers, (place, number, held, wanted, size, rate, leader, int(placed), int(fresh))

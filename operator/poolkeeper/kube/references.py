@@ -40,7 +40,7 @@ class Reference:
     @property
     def path(self) -> str:
         """Where the API server keeps the object."""
-        return f"{collection(self.kind, self.namespace)}/{quote(self.name)}"
+        return f"{collection(self.kind, self.namespace)}/{_segment(self.name)}"
 
     @property
     def status_path(self) -> str:
@@ -54,5 +54,9 @@ class Reference:
 
 def collection(kind: str, namespace: str = "") -> str:
     """Return the path of all objects of a kind: of one namespace, or (empty) of all."""
-    inside = f"/namespaces/{quote(namespace)}" if namespace and kind in NAMESPACED else ""
+    inside = f"/namespaces/{_segment(namespace)}" if namespace and kind in NAMESPACED else ""
     return f"{GROUP_PATH}{inside}/{PLURALS[kind]}"
+
+
+def _segment(name: str) -> str:
+    return quote(name, safe="")

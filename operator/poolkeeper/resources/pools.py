@@ -196,6 +196,13 @@ def _allowed(found: Mapping[str, Any] | None, findings: Findings) -> AllowedName
     if not found:
         message = "names no namespace (expected names or a selector)"
         findings.add(("spec", "allowedNamespaces"), message)
+    expressions = found.get("selector", {}).get("matchExpressions", ())
+    for number, expression in enumerate(expressions):
+        path = ("spec", "allowedNamespaces", "selector", "matchExpressions", number, "values")
+        takes_values = expression["operator"] in ("In", "NotIn")
+        if takes_values != bool(expression.get("values")):
+            expected = "at least one" if takes_values else "none"
+            findings.add(path, f"do not fit {expression['operator']} (expected {expected})")
     names = tuple(found["names"]) if "names" in found else None
     return AllowedNamespaces(names, found.get("selector"))
 

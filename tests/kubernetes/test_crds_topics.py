@@ -1,0 +1,151 @@
+"""Topics, as the API server and our reader judge them."""
+
+import pytest
+
+from admission import ask_reader, ask_server, at_least, at_most, row
+from apirequests import Api
+from manifests import TOPIC
+
+
+def topic(name, spec, *refusals, **more):
+    return row(TOPIC, name, spec, *refusals, **more)
+
+
+def manual(*lists, **more):
+    return {"placement": {"strategy": "Manual", "assignment": list(lists)}, **more}
+
+
+AT = "spec.placement.assignment"
+ROWS = [
+    topic("no more than a pool", {}),
+    topic("no pool", {"poolRef": None}, "spec.poolRef: Required value"),
+    topic("a name with every character", {"topicName": "Az09._-"}),
+    topic("three dots are a name", {"topicName": "..."}),
+    topic("a dot is none", {"topicName": "."}, "spec.topicName: a dot or two are no topic name"),
+    topic(
+        "two dots are none", {"topicName": ".."}, "spec.topicName: a dot or two are no topic name"
+    ),
+    topic(
+        "a name with a blank",
+        {"topicName": "a b"},
+        "spec.topicName: spec.topicName in body should match '^[a-zA-Z0-9._-]+$'",
+    ),
+    topic("the longest name", {"topicName": "x" * 249}),
+    topic(
+        "a longer one",
+        {"topicName": "x" * 250},
+        "spec.topicName: Too long: may not be more than 249 bytes",
+    ),
+    *(
+        topic(
+            f"Kafka's own {name}", {"topicName": name}, "spec.topicName: the topic belongs to Kafka"
+        )
+        for name in ("__consumer_offsets", "__transaction_state", "__cluster_metadata")
+    ),
+    topic("partitions and replicas", {"partitions": 100000, "replicationFactor": 1000}),
+    topic(
+        "none of them",
+        {"partitions": 0, "replicationFactor": 0},
+        at_least(1, "spec.partitions"),
+        at_least(1, "spec.replicationFactor"),
+    ),
+    topic(
+        "too many of them",
+        {"partitions": 100001, "replicationFactor": 1001},
+        at_most(100000, "spec.partitions"),
+        at_most(1000, "spec.replicationFactor"),
+    ),
+    topic("keys accepted elsewhere", {"keyed": True, "partitions": 6, "acceptKeyRemapTo": 6}),
+    topic(
+        "keys of a topic without",
+        {"acceptKeyRemapTo": 6},
+        "spec.acceptKeyRemapTo: acceptKeyRemapTo is for keyed topics; "
+        "write keyed as well, or leave it out",
+    ),
+    topic(
+        "keys accepted for another number",
+        {"keyed": True, "partitions": 6, "acceptKeyRemapTo": 12},
+        "spec.acceptKeyRemapTo: acceptKeyRemapTo must equal partitions",
+    ),
+    topic("a config", {"config": {"retention.ms": "604800000"}}),
+    topic(
+        "a config that is no text",
+        {"config": {"retention.ms": 604800000}},
+        "spec.config.retention.ms: spec.config.retention.ms in body must be of type string: "
+        '"integer"',
+    ),
+    *(
+        topic(
+            f"throttled replicas of the {side}",
+            {"config": {f"{side}.replication.throttled.replicas": "*"}},
+            "spec.config: throttled replicas are set by Poolkeeper while replicas move",
+        )
+        for side in ("leader", "follower")
+    ),
+    topic("an assignment", manual([1, 2], [2, 3], partitions=2, replicationFactor=2)),
+    topic(
+        "Manual without an assignment",
+        {"placement": {"strategy": "Manual"}},
+        "spec.placement: strategy Manual and an assignment belong together",
+    ),
+    topic(
+        "an assignment without Manual",
+        {"placement": {"assignment": [[1]]}},
+        "spec.placement: strategy Manual and an assignment belong together",
+    ),
+    topic(
+        "an assignment of nothing",
+        manual(),
+        f"{AT}: {AT} in body should have at least 1 items",
+    ),
+    topic(
+        "a partition on no broker",
+        manual([1], []),
+        f"{AT}: every partition needs the same number of replicas",
+        f"{AT}[1]: {AT}[1] in body should have at least 1 items",
+    ),
+    topic("a broker twice", manual([1, 2], [3, 3]), f"{AT}[1][1]: Duplicate value: 3"),
+    topic(
+        "lists of different lengths",
+        manual([1, 2], [2]),
+        f"{AT}: every partition needs the same number of replicas",
+    ),
+    topic(
+        "more lists than partitions",
+        manual([1], [2], partitions=1),
+        f"{AT}: placement.assignment needs one list for each of the partitions",
+    ),
+    topic(
+        "other lists than the replication factor",
+        manual([1], [2], replicationFactor=2),
+        "spec.replicationFactor: replicationFactor contradicts placement.assignment; leave it out",
+    ),
+    topic(
+        "a broker below 0",
+        manual([-1]),
+        f"{AT}[0][0]: {AT}[0][0] in body should be greater than or equal to 0",
+    ),
+    topic("deletion", {"deletionPolicy": "Delete"}),
+    topic(
+        "words in the wrong case",
+        {"deletionPolicy": "delete", "placement": {"strategy": "manual"}},
+        'spec.deletionPolicy: supported values: "Retain", "Delete"',
+        'spec.placement.strategy: supported values: "Balanced", "Kafka", "Manual"',
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def api(control_plane):
+    with Api(control_plane.access) as way:
+        yield way
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_creations(api, row):
+    ask_server(api, row)
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_our_reader_comes_to_the_same_verdict(row):
+    ask_reader(row)

@@ -1,0 +1,54 @@
+{{/* Name of the chart, or nameOverride. */}}
+{{- define "poolkeeper.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{/* Name that starts those of all objects: the release's, with the chart's unless it holds it. */}}
+{{- define "poolkeeper.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 52 | trimSuffix "-" }}
+{{- else }}
+{{- $name := include "poolkeeper.name" . }}
+{{- ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) | trunc 52 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{/* What selects the pods; never changes within a release. */}}
+{{- define "poolkeeper.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "poolkeeper.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "poolkeeper.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{ include "poolkeeper.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/component: operator
+app.kubernetes.io/part-of: poolkeeper
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "poolkeeper.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create }}
+{{- default (include "poolkeeper.fullname" .) .Values.serviceAccount.name }}
+{{- else }}
+{{- required "serviceAccount.name is needed where serviceAccount.create is false" .Values.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{/* Name of the Lease; the operator and its Role must agree. */}}
+{{- define "poolkeeper.lease" -}}
+{{- default (include "poolkeeper.fullname" .) .Values.operator.lease }}
+{{- end }}
+
+{{/* A digest wins over a tag; the tag is by default the chart's appVersion. */}}
+{{- define "poolkeeper.image" -}}
+{{- if .Values.image.digest }}
+{{- printf "%s@%s" .Values.image.repository .Values.image.digest }}
+{{- else }}
+{{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) }}
+{{- end }}
+{{- end }}

@@ -52,7 +52,9 @@ PASSES = _counter(
     "passes_total", "Passes, by what they ended with (converged, progressed, …).", "cluster", "kind"
 )
 LAST_PASS = _gauge(
-    "last_pass_timestamp_seconds", "When the last pass ended, since 1970.", "cluster"
+    "last_pass_timestamp_seconds",
+    "When the last pass ended without an error, since 1970.",
+    "cluster",
 )
 PHASES = _histogram(
     "phase_duration_seconds",
@@ -68,6 +70,10 @@ ERRORS = _counter(
     "kind",
 )
 CONVERGED = _gauge("converged", "1 where everything is as declared, else 0.", "cluster")
+
+BROKERS = _gauge("brokers", "Live brokers.", "cluster")
+TOPICS = _gauge("topics", "Topics in the cluster, declared or not.", "cluster")
+PARTITIONS = _gauge("partitions", "Their partitions.", "cluster")
 
 MOVES = _gauge("plan_moves", "Moves of the plan under way or waiting.", "cluster")
 MOVES_MOVING = _gauge("plan_moves_moving", "Moves whose step is in flight.", "cluster")
@@ -137,6 +143,9 @@ FAMILIES = (
     PHASES,
     ERRORS,
     CONVERGED,
+    BROKERS,
+    TOPICS,
+    PARTITIONS,
     MOVES,
     MOVES_MOVING,
     MOVES_DONE,

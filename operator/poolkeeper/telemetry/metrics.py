@@ -69,41 +69,25 @@ class Metrics:
         self._histograms[families.PHASES].labels(cluster, phase).observe(seconds)
 
     def failed(self, cluster: str, error: BaseException) -> None:
-        """Note that a pass ended with this error."""
+        """Note that a pass ended with this error; `saw` does so where the outcome carries it."""
         kind = type(error).__name__ if isinstance(error, PoolkeeperError) else "Internal"
         self._counters[families.ERRORS].labels(cluster, kind).inc()
         self._set(families.CONVERGED, cluster, 0)
 
     def saw(self, cluster: str, outcome: Outcome) -> None:
-        """Note how a pass ended and how far its plan is."""
+        """Note how a pass ended and how far its plan is.
+
+        What a pass that failed could not tell stays as it was.
+        """
         self._counters[families.PASSES].labels(cluster, outcome.state.value).inc()
+        if outcome.error is not None:
+            self.failed(cluster, outcome.error)
+            return
         self._set(families.LAST_PASS, cluster, self._clock())
         self._set(families.CONVERGED, cluster, outcome.state is State.CONVERGED)
-        self._waits(cluster, outcome)
-        plan, progress = outcome.plan, outcome.progress
-        moves = () if plan is None else plan.moves
-        sizes = {
-            families.MOVES: len(moves),
-            families.MOVES_MOVING: 0,
-            families.MOVES_DONE: 0,
-            families.BYTES: sum(move.bytes for move in moves),
-            families.BYTES_DONE: 0,
-        }
-        if progress is not None:
-            sizes = {
-                families.MOVES: progress.moves_total,
-                families.MOVES_MOVING: progress.moves_in_flight,
-                families.MOVES_DONE: progress.moves_done,
-                families.BYTES: progress.bytes_total,
-                families.BYTES_DONE: progress.bytes_done,
-            }
-        for family, value in sizes.items():
+        self._saw_waits(cluster, outcome)
+        for family, value in _sizes(outcome).items():
             self._set(family, cluster, value)
-        rate = None if progress is None else progress.rate_bytes_per_s
-        self._set(families.MOVING_RATE, cluster, rate or 0)
-        self._set(families.REMAINING, cluster, None if progress is None else progress.seconds_left)
-        throttle = None if progress is None else progress.throttle_bytes_per_s
-        self._set(families.THROTTLE, cluster, throttle)
 
     def zookeeper(self, cluster: str, *, reads: int = 0, writes: int = 0) -> None:
         """Note requests to a cluster's ZooKeeper."""
@@ -145,7 +129,7 @@ class Metrics:
                 if "cluster" in family.labels:
                     metric.remove_by_labels({"cluster": cluster})
 
-    def _waits(self, cluster: str, outcome: Outcome) -> None:
+    def _saw_waits(self, cluster: str, outcome: Outcome) -> None:
         waiting = any(wait.startswith(APPROVAL_WAIT) for wait in outcome.waits)
         late = any(wait.endswith(LATE_WAIT) for wait in outcome.waits)
         if waiting:
@@ -174,3 +158,38 @@ class Metrics:
                 self._histograms[family] = Histogram(
                     name, text, labels, registry=registry, buckets=family.buckets
                 )
+
+
+def _sizes(outcome: Outcome) -> dict[Family, float | None]:
+    """Return what each gauge of the cluster and its plan says; `None`: nothing to say."""
+    progress, seen = outcome.progress, outcome.seen
+    moves = () if outcome.plan is None else outcome.plan.moves
+    sizes: dict[Family, float | None] = {
+        families.MOVES: len(moves),
+        families.MOVES_MOVING: 0,
+        families.MOVES_DONE: 0,
+        families.BYTES: sum(move.bytes for move in moves),
+        families.BYTES_DONE: 0,
+        families.MOVING_RATE: 0,
+        families.REMAINING: None,
+        families.THROTTLE: None,
+    }
+    if progress is not None:
+        sizes |= {
+            families.MOVES: progress.moves_total,
+            families.MOVES_MOVING: progress.moves_in_flight,
+            families.MOVES_DONE: progress.moves_done,
+            families.BYTES: progress.bytes_total,
+            families.BYTES_DONE: progress.bytes_done,
+            families.MOVING_RATE: progress.rate_bytes_per_s or 0,
+            families.REMAINING: progress.seconds_left,
+            families.THROTTLE: progress.throttle_bytes_per_s,
+        }
+    if seen is not None:
+        topics = seen.cluster.topics
+        sizes |= {
+            families.BROKERS: len(seen.cluster.brokers),
+            families.TOPICS: len(topics),
+            families.PARTITIONS: sum(len(topic.partitions) for topic in topics.values()),
+        }
+    return sizes

@@ -25,6 +25,7 @@ CONNECTIONS_MAX = 64
 HEAD_BYTES_MAX = 8 * 1024
 PATIENCE_S = 5.0
 TICK_S = 0.5
+BREATH_S = 0.01
 PLAIN = "text/plain; charset=utf-8"
 PHRASES = {
     200: "OK",
@@ -155,6 +156,11 @@ class Server:
     ) -> None:
         self.close()
 
+    @property
+    def connections(self) -> int:
+        """How many clients are connected."""
+        return len(self._clients)
+
     def close(self) -> None:
         """Stop listening and drop all connections; may be called again."""
         if self._thread.is_alive():
@@ -176,8 +182,11 @@ class Server:
     def _accept(self) -> None:
         try:
             connection, _ = self._listener.accept()
-        except OSError:
-            return  # it went again, or this process is out of descriptors: the next one may do
+        except OSError:  # it went again, or this process is out of descriptors: give one up
+            if self._clients:
+                self._drop(next(iter(self._clients.values())))
+            time.sleep(BREATH_S)
+            return
         connection.setblocking(False)
         if len(self._clients) >= CONNECTIONS_MAX:
             self._drop(next(iter(self._clients.values())))

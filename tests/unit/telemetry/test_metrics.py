@@ -1,0 +1,265 @@
+"""What is told becomes these series, and no others."""
+
+from dataclasses import replace
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from poolkeeper.errors import Fenced, StalePlan, Unavailable
+from poolkeeper.model.outcomes import Outcome, Phase, Progress, Seen, State
+from poolkeeper.model.plans import Move, Plan
+from poolkeeper.model.records import Records
+from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
+from poolkeeper.telemetry.families import FAMILIES
+from poolkeeper.telemetry.metrics import Metrics
+
+PLAN = Plan(
+    "main",
+    "sha256:1",
+    "sha256:2",
+    moves=(
+        Move("orders", None, 0, ((1, 2), (1, 3)), 700, ""),
+        Move("orders", None, 1, ((2, 1), (3, 1)), 300, ""),
+    ),
+)
+PROGRESS = Progress(
+    "sha256:1",
+    Phase.MOVING,
+    stage=1,
+    moves_done=1,
+    moves_in_flight=1,
+    moves_total=2,
+    bytes_done=700,
+    bytes_total=1000,
+    throttle_bytes_per_s=50,
+    rate_bytes_per_s=25.5,
+    seconds_left=12.0,
+)
+SEEN = Seen(
+    Cluster(
+        "main",
+        {1: Broker(1), 2: Broker(2), 3: Broker(3)},
+        {"orders": Topic("orders", (Partition(0, (1, 2)), Partition(1, (2, 1))))},
+    ),
+    Records(),
+)
+
+
+class Told:
+    """Metrics with a clock of their own, and what they expose."""
+
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+        self.metrics = Metrics(CollectorRegistry(), lambda: self.now_s, version="1.2.3")
+
+    def text(self) -> str:
+        return self.metrics.page()[0].decode()
+
+    def series(self, containing: str = "") -> dict[str, float]:
+        lines = [line for line in self.text().splitlines() if not line.startswith("#")]
+        found = dict(line.rsplit(" ", 1) for line in lines)
+        return {
+            name.removeprefix("poolkeeper_"): float(value)
+            for name, value in found.items()
+            if containing in name and "_info" not in name
+        }
+
+
+def test_a_small_scenario_is_this_text() -> None:
+    told = Told()
+    metrics = told.metrics
+    metrics.leads(True)
+    metrics.loops(1)
+    metrics.passed("main", "observe", 0.3)
+    metrics.passed("main", "observe", 400)
+    metrics.saw("main", Outcome(State.PROGRESSED, plan=PLAN, progress=PROGRESS, seen=SEEN))
+    metrics.zookeeper("main", reads=3, writes=1)
+    metrics.api("patch", 200, 0.01)
+    metrics.api("list", None, 30.0)
+    metrics.api("watch", 410, None)
+    metrics.resources("main", "Topic", {"True": 7, "False": 2})
+    metrics.wrote_status(0.2)
+    metrics.follow_statuses(lambda: (4, 1.5))
+    expected = """\
+leader 1.0
+loops 1.0
+passes_total{cluster="main",kind="progressed"} 1.0
+last_pass_timestamp_seconds{cluster="main"} 1000.0
+phase_duration_seconds_bucket{cluster="main",le="0.01",phase="observe"} 0.0
+phase_duration_seconds_bucket{cluster="main",le="0.05",phase="observe"} 0.0
+phase_duration_seconds_bucket{cluster="main",le="0.25",phase="observe"} 0.0
+phase_duration_seconds_bucket{cluster="main",le="1.0",phase="observe"} 1.0
+phase_duration_seconds_bucket{cluster="main",le="5.0",phase="observe"} 1.0
+phase_duration_seconds_bucket{cluster="main",le="15.0",phase="observe"} 1.0
+phase_duration_seconds_bucket{cluster="main",le="60.0",phase="observe"} 1.0
+phase_duration_seconds_bucket{cluster="main",le="180.0",phase="observe"} 1.0
+phase_duration_seconds_bucket{cluster="main",le="+Inf",phase="observe"} 2.0
+phase_duration_seconds_count{cluster="main",phase="observe"} 2.0
+phase_duration_seconds_sum{cluster="main",phase="observe"} 400.3
+converged{cluster="main"} 0.0
+brokers{cluster="main"} 3.0
+topics{cluster="main"} 1.0
+partitions{cluster="main"} 2.0
+plan_moves{cluster="main"} 2.0
+plan_moves_moving{cluster="main"} 1.0
+plan_moves_done{cluster="main"} 1.0
+plan_bytes{cluster="main"} 1000.0
+plan_done_bytes{cluster="main"} 700.0
+moving_bytes_per_second{cluster="main"} 25.5
+plan_remaining_seconds{cluster="main"} 12.0
+throttle_bytes_per_second{cluster="main"} 50.0
+plan_waits_for_approval{cluster="main"} 0.0
+stage_deadline_exceeded{cluster="main"} 0.0
+zookeeper_requests_total{cluster="main",verb="read"} 3.0
+zookeeper_requests_total{cluster="main",verb="write"} 1.0
+api_requests_total{kind="2xx",verb="patch"} 1.0
+api_requests_total{kind="none",verb="list"} 1.0
+api_requests_total{kind="4xx",verb="watch"} 1.0
+api_request_duration_seconds_bucket{le="0.005",verb="patch"} 0.0
+api_request_duration_seconds_bucket{le="0.02",verb="patch"} 1.0
+api_request_duration_seconds_bucket{le="0.1",verb="patch"} 1.0
+api_request_duration_seconds_bucket{le="0.5",verb="patch"} 1.0
+api_request_duration_seconds_bucket{le="2.0",verb="patch"} 1.0
+api_request_duration_seconds_bucket{le="10.0",verb="patch"} 1.0
+api_request_duration_seconds_bucket{le="+Inf",verb="patch"} 1.0
+api_request_duration_seconds_count{verb="patch"} 1.0
+api_request_duration_seconds_sum{verb="patch"} 0.01
+api_request_duration_seconds_bucket{le="0.005",verb="list"} 0.0
+api_request_duration_seconds_bucket{le="0.02",verb="list"} 0.0
+api_request_duration_seconds_bucket{le="0.1",verb="list"} 0.0
+api_request_duration_seconds_bucket{le="0.5",verb="list"} 0.0
+api_request_duration_seconds_bucket{le="2.0",verb="list"} 0.0
+api_request_duration_seconds_bucket{le="10.0",verb="list"} 0.0
+api_request_duration_seconds_bucket{le="+Inf",verb="list"} 1.0
+api_request_duration_seconds_count{verb="list"} 1.0
+api_request_duration_seconds_sum{verb="list"} 30.0
+resources{cluster="main",kind="Topic",ready="True"} 7.0
+resources{cluster="main",kind="Topic",ready="False"} 2.0
+resources{cluster="main",kind="Topic",ready="Unknown"} 0.0
+status_lag_seconds_bucket{le="0.1"} 0.0
+status_lag_seconds_bucket{le="0.5"} 1.0
+status_lag_seconds_bucket{le="1.0"} 1.0
+status_lag_seconds_bucket{le="2.0"} 1.0
+status_lag_seconds_bucket{le="5.0"} 1.0
+status_lag_seconds_bucket{le="15.0"} 1.0
+status_lag_seconds_bucket{le="60.0"} 1.0
+status_lag_seconds_bucket{le="+Inf"} 1.0
+status_lag_seconds_count 1.0
+status_lag_seconds_sum 0.2
+statuses_waiting 4.0
+statuses_waiting_seconds 1.5
+"""
+    lines = [line for line in told.text().splitlines() if not line.startswith("#")]
+    assert lines[0] == 'poolkeeper_build_info{version="1.2.3"} 1.0'
+    assert [line.removeprefix("poolkeeper_") for line in lines[1:]] == expected.splitlines()
+
+
+def test_every_family_is_exposed_as_declared() -> None:
+    lines = Told().text().splitlines()
+    assert [line for line in lines if line.startswith("#")] == [
+        line
+        for family in FAMILIES
+        for line in (f"# HELP {family.name} {family.help}", f"# TYPE {family.name} {family.type}")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        pytest.param(Unavailable("ZooKeeper is away"), "Unavailable", id="unavailable"),
+        pytest.param(StalePlan("moved on"), "StalePlan", id="the-exact-kind-is-told"),
+        pytest.param(Fenced("taken over"), "Fenced", id="fenced"),
+        pytest.param(KeyError("topic-17"), "Internal", id="defects-are-one-kind"),
+    ],
+)
+def test_errors_count_by_kind(error: Exception, kind: str) -> None:
+    told = Told()
+    told.metrics.failed("main", error)
+    told.metrics.failed("main", error)
+    assert told.series("main") == {
+        f'errors_total{{cluster="main",kind="{kind}"}}': 2,
+        'converged{cluster="main"}': 0,
+    }
+
+
+def test_a_pass_that_failed_leaves_what_was_known_of_the_plan() -> None:
+    told = Told()
+    told.metrics.saw("main", Outcome(State.PROGRESSED, plan=PLAN, progress=PROGRESS, seen=SEEN))
+    before = told.series("main")
+    told.now_s += 60
+    told.metrics.saw("main", Outcome(State.WAITING, waits=("away",), error=Unavailable("away")))
+    assert told.series("main") == before | {
+        'passes_total{cluster="main",kind="waiting"}': 1,
+        'errors_total{cluster="main",kind="Unavailable"}': 1,
+    }
+
+
+def test_a_plan_that_waits_for_approval_tells_since_when() -> None:
+    told = Told()
+    waits = Outcome(State.WAITING, waits=("waits for approval of sha256:1",), plan=PLAN)
+    since = []
+    for outcome in (waits, waits, Outcome(State.CONVERGED), waits):
+        told.metrics.saw("main", outcome)
+        since.append(told.series("waits_for_approval"))
+        told.now_s += 10
+    waiting = 'plan_waits_for_approval{cluster="main"}'
+    stamp = 'plan_waits_for_approval_timestamp_seconds{cluster="main"}'
+    assert since == [
+        {waiting: 1, stamp: 1000},
+        {waiting: 1, stamp: 1000},
+        {waiting: 0},
+        {waiting: 1, stamp: 1030},
+    ]
+
+
+def test_a_plan_that_has_not_begun_is_told_from_its_moves() -> None:
+    told = Told()
+    told.metrics.saw("main", Outcome(State.WAITING, plan=PLAN))
+    assert told.series("plan_") | told.series("moving") == {
+        'plan_moves{cluster="main"}': 2,
+        'plan_moves_moving{cluster="main"}': 0,
+        'plan_moves_done{cluster="main"}': 0,
+        'plan_bytes{cluster="main"}': 1000,
+        'plan_done_bytes{cluster="main"}': 0,
+        'plan_waits_for_approval{cluster="main"}': 0,
+        'moving_bytes_per_second{cluster="main"}': 0,
+    }
+
+
+def test_no_throttle_is_no_series() -> None:
+    told = Told()
+    told.metrics.saw("main", Outcome(State.PROGRESSED, progress=PROGRESS))
+    assert told.series("throttle") == {'throttle_bytes_per_second{cluster="main"}': 50}
+    unthrottled = replace(PROGRESS, throttle_bytes_per_s=None)
+    told.metrics.saw("main", Outcome(State.PROGRESSED, progress=unthrottled))
+    assert told.series("throttle") == {}
+
+
+def test_a_stage_over_its_deadline_is_told() -> None:
+    told = Told()
+    late = Outcome(State.WAITING, waits=("12 partitions", "stage 3 is over its deadline"))
+    told.metrics.saw("main", late)
+    assert told.series("deadline") == {'stage_deadline_exceeded{cluster="main"}': 1}
+
+
+def test_a_cluster_that_is_forgotten_leaves_no_series() -> None:
+    told = Told()
+    bare = told.text()
+    for cluster in ("main", "other"):
+        told.metrics.passed(cluster, "plan", 1)
+        told.metrics.saw(cluster, Outcome(State.PROGRESSED, plan=PLAN, progress=PROGRESS))
+        told.metrics.failed(cluster, Unavailable("away"))
+        told.metrics.zookeeper(cluster, reads=1, writes=1)
+        told.metrics.resources(cluster, "Topic", {"True": 1})
+    told.metrics.forget("main")
+    assert told.series('"main"') == {}
+    assert told.series('"other"')
+    told.metrics.forget("other")
+    told.metrics.forget("never seen")
+    assert told.text() == bare
+
+
+def test_the_process_tells_its_memory_by_default() -> None:
+    text, content_type = Metrics().page()
+    assert b"process_resident_memory_bytes" in text
+    assert content_type == "text/plain; version=0.0.4; charset=utf-8"

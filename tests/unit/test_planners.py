@@ -1,0 +1,286 @@
+"""Planning in real worker processes: the same plan, and what happens when one of them ends."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from conditions import until
+from poolkeeper.errors import Unavailable
+from poolkeeper.model.plans import Plan
+from poolkeeper.model.records import BrokerRecord, Records
+from poolkeeper.model.specs import (
+    Desired,
+    KafkaClusterSpec,
+    ResourcePoolSpec,
+    UnmanagedTopics,
+    ZooKeeperSpec,
+)
+from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
+from poolkeeper.planners import Pool, inline
+
+DESIRED = Desired(
+    KafkaClusterSpec(
+        "main",
+        ZooKeeperSpec("zk:2181"),
+        unmanaged_topics=UnmanagedTopics.MANAGE,
+        default_pool="all",
+    ),
+    (ResourcePoolSpec("all", "main", (1, 2, 3, 4)),),
+)
+RECORDS = Records("c1", brokers={4: BrokerRecord("d", 1)})
+DEAF = (sys.executable, "-c", "import time; time.sleep(600)")
+SILENT = (
+    sys.executable,
+    "-c",
+    "import sys, time; from poolkeeper import parcels;"
+    "parcels.write(sys.stdout.buffer, [parcels.GREETING]);"
+    "list(parcels.read(sys.stdin.buffer)); time.sleep(600)",
+)
+OTHER = (
+    sys.executable,
+    "-c",
+    "import sys; from poolkeeper import parcels;"
+    "parcels.write(sys.stdout.buffer, [b'poolkeeper 0.0.0']); sys.stdin.read()",
+)
+CLOSED = r"^planning ended: the worker processes are closed$"
+ABSENT = ("/nonexistent/python",)
+
+
+def cluster(partitions: int) -> Cluster:
+    """All of it on brokers 1 to 3 of four."""
+    lists = ((1, 2), (2, 3), (3, 1))
+    return Cluster(
+        "main",
+        {b: Broker(b) for b in (1, 2, 3, 4)},
+        {
+            f"t{t}": Topic(
+                f"t{t}",
+                tuple(
+                    Partition(p, lists[(p + t) % 3], leader=lists[(p + t) % 3][0])
+                    for p in range(partitions // 10)
+                ),
+            )
+            for t in range(10)
+        },
+        id="c1",
+    )
+
+
+SMALL, BIG, LARGE, HUGE = cluster(100), cluster(1_000), cluster(10_000), cluster(50_000)
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Pool]:
+    with Pool(processes=1, threshold_partitions=1_000) as shared:
+        yield shared
+
+
+def plan_of(pool: Pool, observed: Cluster) -> Plan:
+    return pool.plan(DESIRED, observed, RECORDS, frozenset())
+
+
+def test_a_worker_makes_the_very_plan(pool: Pool) -> None:
+    there, here = plan_of(pool, BIG), inline(DESIRED, BIG, RECORDS)
+    assert there == here
+    assert there.hash == here.hash
+    assert len(there.moves) > 200
+
+
+def test_a_small_cluster_needs_no_worker() -> None:
+    with Pool(1, threshold_partitions=1_000, program=ABSENT) as pool:
+        assert plan_of(pool, SMALL) == inline(DESIRED, SMALL, RECORDS)
+
+
+def test_without_processes_everything_is_planned_here() -> None:
+    with Pool(0, threshold_partitions=1) as pool:
+        assert plan_of(pool, BIG) == inline(DESIRED, BIG, RECORDS)
+
+
+def test_a_defect_is_raised_here_and_the_worker_goes_on(pool: Pool) -> None:
+    before = pool.pids
+    broken = Cluster("main", {}, {"t": Topic("t", (Partition(0, None),) * 1000)})  # type: ignore[arg-type]
+    with pytest.raises(RuntimeError, match=r"(?s)planning failed in a worker.*TypeError"):
+        plan_of(pool, broken)
+    assert plan_of(pool, BIG) == inline(DESIRED, BIG, RECORDS)
+    assert pool.pids == before
+
+
+def test_a_worker_that_is_killed_at_its_work_costs_one_pass() -> None:
+    with Pool(1, threshold_partitions=1_000) as pool, ThreadPoolExecutor(1) as thread:
+        plan_of(pool, BIG)  # it is warm
+        (worker,) = pool.pids
+        asked = thread.submit(plan_of, pool, HUGE)
+        until(lambda: _busy(worker), "the worker plans")
+        os.kill(worker, signal.SIGKILL)
+        with pytest.raises(
+            Unavailable,
+            match=r"^the worker process that planned main was ended by signal 9: out of memory\?$",
+        ):
+            asked.result(15)
+        assert plan_of(pool, BIG) == inline(DESIRED, BIG, RECORDS)
+        assert pool.pids != (worker,)
+
+
+def test_a_worker_that_ended_while_idle_is_replaced_unnoticed() -> None:
+    with Pool(1, threshold_partitions=1_000) as pool:
+        plan_of(pool, BIG)
+        (worker,) = pool.pids
+        os.kill(worker, signal.SIGKILL)
+        until(lambda: not pool.pids, "it is gone")
+        assert plan_of(pool, BIG) == inline(DESIRED, BIG, RECORDS)
+
+
+@pytest.mark.parametrize(
+    ("program", "observed", "signals"),
+    [
+        pytest.param(DEAF, HUGE, [], id="does-not-even-read"),
+        pytest.param(SILENT, BIG, [], id="does-not-answer"),
+        pytest.param(SILENT, BIG, [signal.SIGSTOP], id="is-stopped"),
+    ],
+)
+def test_a_worker_that_is_late_is_killed(
+    program: tuple[str, ...], observed: Cluster, signals: list[signal.Signals]
+) -> None:
+    with Pool(1, threshold_partitions=1_000, deadline_s=1.0, program=program) as pool:
+        (worker,) = pool.pids
+        for one in signals:
+            os.kill(worker, one)
+        with pytest.raises(
+            Unavailable, match=r"^planning main took too long, and its worker process was ended$"
+        ):
+            plan_of(pool, observed)
+        assert not _there(worker)
+        assert len(pool.pids) == 1
+        assert pool.pids != (worker,)
+
+
+def test_who_finds_no_free_worker_waits_until_the_deadline() -> None:
+    with (
+        Pool(1, threshold_partitions=1_000, deadline_s=1.5, program=SILENT) as pool,
+        ThreadPoolExecutor(2) as threads,
+    ):
+        both = [threads.submit(plan_of, pool, BIG) for _ in range(2)]
+        said = sorted(str(one.exception(15)) for one in both)
+    assert said[0] == "planning main took too long, and its worker process was ended"
+    assert said[1] in (
+        "planning of main waits: all worker processes (1) were busy with other clusters for 1.5 s",
+        said[0],
+    )
+
+
+@pytest.mark.parametrize(
+    ("program", "why"),
+    [
+        pytest.param(ABSENT, r"^no worker process could be started: ", id="no-such-program"),
+        pytest.param(
+            OTHER, r"^the worker process that planned main was ended ", id="another-release"
+        ),
+        pytest.param(
+            (sys.executable, "-c", "raise SystemExit(7)"),
+            r"^the worker process that planned main ended with code 7$",
+            id="a-program-that-ends",
+        ),
+    ],
+)
+def test_a_worker_that_cannot_be_had_is_unavailable(program: tuple[str, ...], why: str) -> None:
+    with Pool(1, threshold_partitions=1_000, program=program) as pool:
+        for _ in range(2):
+            with pytest.raises(Unavailable, match=why):
+                plan_of(pool, BIG)
+
+
+def test_closing_ends_workers_and_plans_under_way() -> None:
+    pool = Pool(2, threshold_partitions=1_000, program=SILENT)
+    pids = pool.pids
+    with ThreadPoolExecutor(1) as thread:
+        asked = thread.submit(plan_of, pool, BIG)
+        until(lambda: asked.running(), "it is asked")
+        pool.close()
+        pool.close()
+        with pytest.raises(Unavailable, match=CLOSED):
+            asked.result(15)
+    assert len(pids) == 2
+    assert not any(_there(pid) for pid in pids)
+    assert pool.pids == ()
+    with pytest.raises(Unavailable, match=CLOSED):
+        plan_of(pool, BIG)
+
+
+def test_many_threads_share_few_workers() -> None:
+    expected = inline(DESIRED, BIG, RECORDS)
+    with Pool(2, threshold_partitions=1_000) as pool, ThreadPoolExecutor(6) as threads:
+        plans = [threads.submit(plan_of, pool, BIG) for _ in range(6)]
+        assert [one.result(60) for one in plans] == [expected] * 6
+        assert len(pool.pids) == 2
+
+
+def test_a_worker_yields_to_its_parent(pool: Pool) -> None:
+    plan_of(pool, BIG)
+    (worker,) = pool.pids
+    assert os.getpriority(os.PRIO_PROCESS, worker) == min(
+        19, os.getpriority(os.PRIO_PROCESS, 0) + 5
+    )
+    assert Path(f"/proc/{worker}/oom_score_adj").read_text().strip() == "500"
+
+
+def test_asking_a_worker_costs_this_process_a_fraction_of_planning(pool: Pool) -> None:
+    plan_of(pool, BIG)
+    before_s = time.thread_time()
+    plan_of(pool, LARGE)
+    asked_s = time.thread_time()
+    inline(DESIRED, LARGE, RECORDS)
+    planned_s = time.thread_time() - asked_s
+    assert asked_s - before_s < planned_s / 3
+
+
+PARENT = """
+import sys, threading
+sys.path.insert(0, sys.argv[1])
+from unit import test_planners as t
+pool = t.Pool(2, threshold_partitions=1_000)
+t.plan_of(pool, t.BIG)
+print(*pool.pids, flush=True)
+threading.Thread(target=t.plan_of, args=(pool, t.cluster(300_000)), daemon=True).start()
+threading.Event().wait()
+"""
+
+
+def test_workers_end_with_a_parent_that_is_killed() -> None:
+    tests = str(Path(__file__).parents[1])
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT, tests], stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        try:
+            workers = [int(word) for word in parent.stdout.readline().split()]
+            until(lambda: any(_busy(one, 1.5) for one in workers), "it is amid many seconds")
+        finally:
+            parent.kill()
+    assert len(workers) == 2
+    until(lambda: not any(_there(pid) for pid in workers), "both are gone", 2)
+
+
+def _there(pid: int) -> bool:
+    """Whether the process runs; one that ended and that nobody waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def _busy(pid: int, for_s: float = 0.25) -> bool:
+    """Whether the process used so much processor time since this was first asked."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    used_s = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    first_s = _USED_S.setdefault(pid, used_s)
+    return used_s > first_s + for_s
+
+
+_USED_S: dict[int, float] = {}

@@ -5,7 +5,7 @@ in memory, and most of a body is bookkeeping of the server. The live status is k
 what a new one is compared with, and what stands where nothing new is known.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ Status = Mapping[str, Any]
 
 Spec = KafkaClusterSpec | ResourcePoolSpec | TopicSpec
 
-_READERS = {
+_READERS: Mapping[str, Callable[[Mapping[str, Any]], Reading[Any]]] = {
     clusters.KIND: clusters.read_cluster,
     pools.KIND: pools.read_pool,
     topics.KIND: topics.read_topic,
@@ -86,7 +86,7 @@ def read_object(body: Mapping[str, Any]) -> Object:
     """
     kind = body["kind"]
     metadata = body["metadata"]
-    reading: Reading[Any] = _READERS[kind](dict(body))
+    reading = _READERS[kind](dict(body))
     status = body.get("status")
     return Object(
         kind=kind,

@@ -1,0 +1,194 @@
+"""What is said of a KafkaCluster: the plan, how far it is, and the next thing that a person can do.
+
+Sizes grow while a plan waits, and rates differ from second to second. So the bytes of a plan stay
+as they were first told under its hash, and the time left is told anew only when something else of
+the plan has changed: an idle or a waiting cluster writes nothing.
+"""
+
+import re
+from typing import Any
+
+from poolkeeper.errors import HolderActive, OtherCluster, Refused, StalePlan, Unavailable
+from poolkeeper.model.outcomes import Outcome, Phase, Progress
+from poolkeeper.model.plans import Plan
+from poolkeeper.model.specs import Mode
+from poolkeeper.resources.conditions import Mood, Remark, conditions
+from poolkeeper.resources.objects import Object
+from poolkeeper.resources.sentences import (
+    about,
+    approval_line,
+    coarse,
+    coarse_seconds,
+    count,
+    few,
+    mode_line,
+    size,
+    summary,
+)
+from poolkeeper.resources.surveys import Survey, Work
+
+_FACTS = ("clusterId", "kafkaVersion", "brokers", "topics", "partitions", "plan")
+_CHATTER = re.compile(r"stage \d+: |the brokers take up|topics change while|waits for approval")
+"""Waits that other words of the status say already, or that pass in a second."""
+
+
+def cluster_status(
+    survey: Survey, work: Work | None, outcome: Outcome, each: Object, now_ms: int
+) -> dict[str, Any]:
+    """The whole status of a KafkaCluster."""
+    before = each.status or {}
+    facts = {name: before[name] for name in _FACTS if name in before}
+    if survey.seen is not None:
+        facts = _facts(survey)
+        plan = None if work is None else _plan(work, outcome, before.get("plan") or {})
+        if plan is not None:
+            facts["plan"] = plan
+    remark = _remark(survey, work, outcome, each, facts)
+    return {
+        "observedGeneration": each.generation,
+        **facts,
+        "conditions": conditions(remark, each.generation, each.status, now_ms),
+    }
+
+
+def _facts(survey: Survey) -> dict[str, Any]:
+    assert survey.seen is not None
+    cluster = survey.seen.cluster
+    found: dict[str, Any] = {
+        "clusterId": cluster.id,
+        "kafkaVersion": cluster.kafka_version,
+        "brokers": len(cluster.brokers),
+        "topics": len(cluster.topics),
+        "partitions": sum(len(topic.partitions) for topic in cluster.topics.values()),
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _plan(work: Work, outcome: Outcome, before: dict[str, Any]) -> dict[str, Any] | None:
+    plan, progress = work.plan, outcome.progress
+    if plan is None or (plan.empty and progress is None):
+        return None
+    if progress is not None:
+        return _run(progress, work.approval, before)
+    same = before.get("hash") == plan.hash and "stage" not in before
+    told = before.get("bytes") if same else None
+    found = {"hash": plan.hash, "moves": len(plan.moves), "approval": work.approval}
+    return {**found, "bytes": sum(move.bytes for move in plan.moves) if told is None else told}
+
+
+def _run(progress: Progress, approval: str, before: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "hash": progress.plan,
+        "moves": progress.moves_total,
+        "approval": approval,
+        "bytes": progress.bytes_total,
+        "movesDone": coarse(progress.moves_done, progress.moves_total),
+        "bytesDone": coarse(progress.bytes_done, progress.bytes_total),
+        "stage": progress.stage,
+    }
+    if found == {name: value for name, value in before.items() if name != "secondsLeft"}:
+        return before if "secondsLeft" in before else found
+    if progress.seconds_left is not None:
+        found["secondsLeft"] = coarse_seconds(progress.seconds_left)
+    return found
+
+
+def _remark(
+    survey: Survey, work: Work | None, outcome: Outcome, each: Object, facts: dict[str, Any]
+) -> Remark:
+    assembly = survey.assembly
+    verdict = assembly.verdicts.get(each.key)
+    if each.deleting:
+        message = "the run under way ends after the stage in flight; Kafka stays as it is"
+        return Remark(Mood.BUSY, "Deleting", message)
+    if verdict is not None:
+        return Remark(Mood.STALLED, verdict.reason, verdict.message)
+    if assembly.hold:
+        return Remark(Mood.UNSURE, "Waiting", f"nothing is done: {assembly.hold}")
+    if outcome.error is not None:
+        return _trouble(outcome.error)
+    if work is None:
+        return Remark(Mood.UNSURE, "Waiting", "it has not been looked at yet")
+    if outcome.progress is not None:
+        return _running(work, outcome, outcome.progress, facts.get("plan", {}))
+    return _at_rest(work, outcome, each.name, facts.get("plan", {}))
+
+
+def _trouble(error: Exception) -> Remark:
+    match error:
+        case OtherCluster():
+            return Remark(Mood.STALLED, "OtherCluster", str(error))
+        case HolderActive() | StalePlan():
+            return Remark(Mood.UNSURE, "Waiting", str(error))
+        case Refused():
+            return Remark(Mood.STALLED, "Impossible", str(error))
+        case Unavailable():
+            return Remark(Mood.UNSURE, "Unreachable", str(error))
+        case _:
+            return Remark(Mood.UNSURE, "Waiting", str(error))
+
+
+def _running(work: Work, outcome: Outcome, progress: Progress, plan: dict[str, Any]) -> Remark:
+    if progress.phase is Phase.MOVING:
+        parts = [
+            f"stage {plan['stage']}: {plan['movesDone']} of {count(plan['moves'], 'move')} done"
+        ]
+        left = plan["bytes"] - plan["bytesDone"]
+        parts += [f"{size(left)} left"] if left else []
+        parts += [about(plan["secondsLeft"])] if "secondsLeft" in plan else []
+        message = ", ".join(parts)
+    else:
+        message = progress.phase.value
+    waits = _waits(outcome)
+    if waits:
+        message += f"; waits: {few(waits, 3)}"
+    if work.mode in (Mode.PAUSED, Mode.ROLL_BACK):
+        return Remark(
+            Mood.BUSY, "Paused", f"the stage in flight is finished, none starts; {message}"
+        )
+    return Remark(Mood.BUSY, "Moving", message)
+
+
+def _at_rest(work: Work, outcome: Outcome, name: str, facts: dict[str, Any]) -> Remark:
+    plan, waits = work.plan, _waits(outcome)
+    if plan is None or plan.empty:
+        if waits:
+            return Remark(Mood.BUSY, _standstill(work), few(waits, 3))
+        return Remark(Mood.DONE, "InPlace", "in place")
+    what = summary(plan, facts.get("bytes", 0))
+    next_step = _next_step(work, plan, name)
+    if not work.needed:
+        return Remark(Mood.DONE, "InPlace", f"in place; would {what}{next_step}")
+    if work.mode is Mode.PLAN_ONLY:
+        return Remark(Mood.BUSY, "PlanOnly", f"would {what}{next_step}")
+    if work.mode is not Mode.APPLY:
+        return Remark(Mood.BUSY, "Paused", f"paused; left to do: {what}")
+    if work.waiting:
+        return Remark(Mood.BUSY, "WaitingForApproval", f"waits to {what}{next_step}")
+    if waits:
+        return Remark(Mood.BUSY, "Waiting", f"waits to {what}: {few(waits, 3)}")
+    return Remark(Mood.BUSY, _busy(plan), f"about to {what}")
+
+
+def _standstill(work: Work) -> str:
+    return "Paused" if work.mode in (Mode.PAUSED, Mode.ROLL_BACK) else "Waiting"
+
+
+def _next_step(work: Work, plan: Plan, name: str) -> str:
+    """The command that lets it go on, if it waits for one."""
+    if work.mode is Mode.PLAN_ONLY:
+        return f"; the mode is PlanOnly: {mode_line(name)}"
+    if work.waiting:
+        return f"; approve {plan.hash}: {approval_line(name, plan.hash)}"
+    return ""
+
+
+def _busy(plan: Plan) -> str:
+    if plan.moves:
+        return "Moving"
+    kinds = {type(step).__name__ for step in plan.steps}
+    return "Creating" if kinds & {"CreateTopic", "AddPartitions"} else "Configuring"
+
+
+def _waits(outcome: Outcome) -> list[str]:
+    return [wait for wait in outcome.waits if not _CHATTER.match(wait)]

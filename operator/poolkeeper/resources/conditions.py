@@ -1,0 +1,81 @@
+"""Conditions as kstatus reads them, from one remark about a resource.
+
+`Ready` is always there. `Reconciling` and `Stalled` are there while they are true, and absent
+otherwise: nothing is in progress, nobody has to act. Never are both true.
+
+| remark | Ready | also |
+|---|---|---|
+| DONE | True | |
+| BUSY | False | Reconciling True |
+| UNSURE | Unknown | Reconciling True |
+| STALLED | False | Stalled True |
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Any
+
+MESSAGE_MAX = 2000
+
+
+class Mood(Enum):
+    """How it goes: the status of Ready, and the other condition that is true, if one is."""
+
+    DONE = ("True", "")
+    BUSY = ("False", "Reconciling")
+    UNSURE = ("Unknown", "Reconciling")
+    STALLED = ("False", "Stalled")
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What is to be said of a resource: a CamelCase word, and a sentence a person can act on."""
+
+    mood: Mood
+    reason: str
+    message: str
+
+
+def conditions(
+    remark: Remark, generation: int, before: Mapping[str, Any] | None, now_ms: int
+) -> list[dict[str, Any]]:
+    """The conditions, sorted by type. A time of transition stands while its status does."""
+    ready, other = remark.mood.value
+    stood = {each.get("type"): each for each in conditions_of(before)}
+    statuses = {"Ready": ready, **({other: "True"} if other else {})}
+    message = remark.message
+    if len(message) > MESSAGE_MAX:
+        message = message[: MESSAGE_MAX - 1] + "…"
+    return [
+        {
+            "type": kind,
+            "status": status,
+            "reason": remark.reason,
+            "message": message,
+            "observedGeneration": generation,
+            "lastTransitionTime": _since(stood.get(kind, {}), status) or _written(now_ms),
+        }
+        for kind, status in statuses.items()
+    ]
+
+
+def conditions_of(status: Mapping[str, Any] | None) -> Sequence[Mapping[str, Any]]:
+    """The conditions of a live status."""
+    found: Sequence[Mapping[str, Any]] = (status or {}).get("conditions") or ()
+    return found
+
+
+def condition_of(status: Mapping[str, Any] | None, kind: str) -> Mapping[str, Any]:
+    """One condition of a live status; empty if there is none."""
+    return next((each for each in conditions_of(status) if each.get("type") == kind), {})
+
+
+def _since(before: Mapping[str, Any], status: str) -> str:
+    found: str = before.get("lastTransitionTime", "") if before.get("status") == status else ""
+    return found
+
+
+def _written(now_ms: int) -> str:
+    return datetime.fromtimestamp(now_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

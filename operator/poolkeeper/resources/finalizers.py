@@ -1,0 +1,59 @@
+"""Which resources must not go before we are done with them.
+
+| kind | is kept | until |
+|---|---|---|
+| Topic | with deletionPolicy Delete | its Kafka topic is gone, or is not its own |
+| ResourcePool | while it is being deleted | no Topic names it |
+| KafkaCluster | while a run is recorded | the run has ended |
+
+A Topic that nothing can be done for (its pool or its cluster is gone, it is invalid, its cluster is
+being deleted) is let go, and its Kafka topic kept: what is lost cannot be had back. Where a cluster
+cannot be looked at, or is held, things stay as they are.
+"""
+
+from collections.abc import Mapping
+
+from poolkeeper.model.specs import DeletionPolicy, TopicSpec
+from poolkeeper.resources import clusters, pools
+from poolkeeper.resources.objects import Object, ObjectKey
+from poolkeeper.resources.poolstatuses import named_by
+from poolkeeper.resources.surveys import Survey
+from poolkeeper.resources.topicstatuses import owned
+
+
+def finalizers_wanted(found: Survey, run_recorded: bool | None) -> Mapping[ObjectKey, bool]:
+    """Whether each resource shall have our finalizer; `run_recorded` is None where not known."""
+    wanted = {}
+    for key, each in found.assembly.objects.items():
+        if each.kind == clusters.KIND:
+            wanted[key] = each.guarded if run_recorded is None else run_recorded
+        elif each.kind == pools.KIND:
+            wanted[key] = bool(named_by(found, each))
+        else:
+            wanted[key] = _topic(found, each)
+    return wanted
+
+
+def finalizer_changes(found: Survey, run_recorded: bool | None) -> Mapping[ObjectKey, bool]:
+    """Those to be added (True) or taken off (False). None is added to what is being deleted."""
+    return {
+        key: wanted
+        for key, wanted in finalizers_wanted(found, run_recorded).items()
+        if wanted != found.assembly.objects[key].guarded
+        and not (wanted and found.assembly.objects[key].deleting)
+    }
+
+
+def _topic(found: Survey, each: Object) -> bool:
+    spec = each.spec
+    if not isinstance(spec, TopicSpec) or each.key in found.assembly.verdicts:
+        return each.guarded and not each.deleting
+    if spec.deletion_policy is not DeletionPolicy.DELETE:
+        return False
+    if not each.deleting:
+        return True
+    if found.assembly.cluster is None or found.assembly.leaving:
+        return False
+    if found.seen is None or found.desired is None:
+        return each.guarded
+    return owned(found, spec)

@@ -1,0 +1,128 @@
+"""What all statuses of one cluster are told from: who won, how far things are, what is planned.
+
+A `Survey` depends on resources and observation alone and may be kept while neither changes. `Work`
+is the outcome of one pass, sorted by topic.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from poolkeeper.model.outcomes import Outcome, Seen
+from poolkeeper.model.plans import ElectLeaders, Move, Plan, PlanProblem, Step
+from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode
+from poolkeeper.planning.identities import is_destructive
+from poolkeeper.planning.scopes import LEFT_OUT, Winners, metric_name, settled, winners
+from poolkeeper.planning.standings import Standings, standings
+from poolkeeper.resources.assemblies import Assembly
+
+BALANCE = 4
+"""Urgency of moves without which everything is as declared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """An assembly held against an observation; `seen` is None where there is none."""
+
+    assembly: Assembly
+    desired: Desired | None
+    seen: Seen | None
+    standings: Standings = field(default_factory=Standings)
+    won: Winners = field(default_factory=lambda: Winners({}, frozenset()))
+    namesakes: Mapping[str, str] = field(default_factory=dict)
+
+
+def survey(assembly: Assembly, seen: Seen | None) -> Survey:
+    """Hold what is declared against what was seen."""
+    if assembly.desired is None or seen is None:
+        return Survey(assembly, assembly.desired, seen)
+    wanted = settled(assembly.desired, seen.records)
+    return Survey(
+        assembly,
+        wanted,
+        seen,
+        standings(wanted, seen.cluster, seen.records, seen.gone),
+        winners(assembly.desired, seen.records),
+        {metric_name(name): name for name in sorted(seen.cluster.topics)},
+    )
+
+
+@dataclass(slots=True)
+class TopicWork:
+    """What a plan does about one topic; `arrived` of its moves are done."""
+
+    moves: int = 0
+    arrived: int = 0
+    bytes: int = 0
+    bytes_arrived: int = 0
+    needed: int = 0
+    steps: list[Step] = field(default_factory=list)
+    problems: list[PlanProblem] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Work:
+    """What is done (`run`, of the run under way) and what would be done (`plan`), by topic.
+
+    `waiting`: the plan needs a person's approval and has it not. `needed`: something of it is more
+    than balance and elections.
+    """
+
+    mode: Mode
+    run: dict[str, TopicWork] = field(default_factory=dict)
+    planned: dict[str, TopicWork] = field(default_factory=dict)
+    plan: Plan | None = None
+    approval: str = "NotNeeded"
+    needed: bool = False
+
+    @property
+    def waiting(self) -> bool:
+        """Whether moves and destructive steps wait for a person."""
+        return self.approval == "Waiting" and self.mode is not Mode.PLAN_ONLY
+
+
+def work_of(desired: Desired, outcome: Outcome) -> Work:
+    """Sort one pass's plans by topic."""
+    running = outcome.progress is not None
+    latest = outcome.fresh if running else outcome.plan
+    work = Work(desired.cluster.mode, plan=outcome.plan)
+    if outcome.plan is not None:
+        work.approval = _approval(desired, outcome.plan, running=running)
+    if running and outcome.plan is not None and outcome.progress is not None:
+        arrived = outcome.progress.arrived
+        for index, move in enumerate(outcome.plan.moves):
+            _count(work.run.setdefault(move.topic, TopicWork()), move, done=index in arrived)
+    if latest is not None:
+        for move in latest.moves:
+            _count(work.planned.setdefault(move.topic, TopicWork()), move, done=False)
+        for step in latest.steps:
+            if not isinstance(step, ElectLeaders):
+                work.planned.setdefault(step.topic, TopicWork()).steps.append(step)
+    for problem in outcome.problems:
+        if problem.topic:
+            work.planned.setdefault(problem.topic, TopicWork()).problems.append(problem)
+    work.needed = any(each.needed or each.steps for each in work.planned.values())
+    return work
+
+
+def _count(work: TopicWork, move: Move, *, done: bool) -> None:
+    work.moves += 1
+    work.bytes += move.bytes
+    work.needed += move.urgency < BALANCE
+    if done:
+        work.arrived += 1
+        work.bytes_arrived += move.bytes
+
+
+def _approval(desired: Desired, plan: Plan, *, running: bool) -> str:
+    """Waiting, Approved or NotNeeded."""
+    approval = desired.cluster.approval
+    asks = bool(plan.moves) or any(map(is_destructive, plan.steps))
+    if approval.policy is ApprovalPolicy.AUTO or not asks:
+        return "NotNeeded"
+    return "Approved" if running or plan.hash in approval.plans else "Waiting"
+
+
+def hindrance(problems: list[PlanProblem]) -> PlanProblem | None:
+    """The problem that a person must mend, quotas first; None if there is none."""
+    real = [problem for problem in problems if not problem.message.startswith(LEFT_OUT)]
+    return min(real, key=lambda problem: (problem.law != "quotas", problem.message), default=None)

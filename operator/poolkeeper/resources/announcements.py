@@ -28,7 +28,7 @@ def announcements(
 ) -> tuple[Announcement, ...]:
     """The events of the transition from the live status (None: there was none) to the new one."""
     found = [
-        *_condition(before, after),
+        *_condition(key.kind, before, after),
         *(_cluster(before or {}, after) if key.kind == "KafkaCluster" else ()),
         *(_pool(before or {}, after) if key.kind == "ResourcePool" else ()),
     ]
@@ -36,46 +36,50 @@ def announcements(
 
 
 _PAST = {"Creating": "Created", "Configuring": "Configured", "Moving": "Moved"}
-_STARTS = frozenset({"Moving", "WaitingForApproval", "Deleting", "Paused"})
+_BEGUN: Mapping[str, frozenset[str]] = {
+    # What thousands of Topics would say at once is said of their cluster alone.
+    "KafkaCluster": frozenset(
+        {"Moving", "WaitingForApproval", "PlanOnly", "Paused", "Deleting", "Unreachable"}
+    ),
+    "ResourcePool": frozenset({"Deleting"}),
+    "Topic": frozenset({"Deleting"}),
+}
 
 
 def _condition(
-    before: Mapping[str, Any] | None, after: Mapping[str, Any]
+    kind: str, before: Mapping[str, Any] | None, after: Mapping[str, Any]
 ) -> Iterator[Announcement]:
     was, now = condition_of(before, "Ready"), condition_of(after, "Ready")
-    stalled, still = condition_of(before, "Stalled"), condition_of(after, "Stalled")
+    stalled = condition_of(before, "Stalled")
     reason, note = now["reason"], now["message"]
-    if still:
+    if condition_of(after, "Stalled"):
         if stalled.get("reason") != reason:
             yield Announcement("Warning", reason, note)
-        return
-    if now["status"] == "True":
-        if was and was["status"] != "True":
-            done = "Recovered" if stalled else _PAST.get(was["reason"], "InPlace")
-            yield Announcement("Normal", done, note)
-        return
-    if now["status"] == "Unknown":
-        if was.get("reason") != reason and reason == "Unreachable":
-            yield Announcement("Warning", reason, note)
-        return
-    if reason in _STARTS and was.get("reason") != reason:
-        yield Announcement("Normal", reason, note)
+    elif now["status"] == "True":
+        if stalled or (was.get("reason") == "Unreachable" and kind == "KafkaCluster"):
+            yield Announcement("Normal", "Recovered", note)
+        elif was.get("status") == "False":
+            yield Announcement("Normal", _done(was["reason"], before or {}), note)
+    elif reason in _BEGUN[kind] and was.get("reason") != reason:
+        yield Announcement("Warning" if reason == "Unreachable" else "Normal", reason, note)
     elif stalled:
         yield Announcement("Normal", "Recovered", note)
 
 
+def _done(reason: str, before: Mapping[str, Any]) -> str:
+    if reason == "Creating" and "partitions" in before:
+        return "PartitionsAdded"
+    return _PAST.get(reason, "InPlace")
+
+
 def _cluster(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Announcement]:
     was, now = before.get("plan") or {}, after.get("plan") or {}
+    ready, earlier = condition_of(after, "Ready"), condition_of(before, "Ready")
     if now.get("approval") == "Waiting" and was.get("hash") != now.get("hash"):
-        ready = condition_of(after, "Ready")
-        asked = condition_of(before, "Ready").get("reason") == "WaitingForApproval"
-        if ready["reason"] != "WaitingForApproval" or asked:
-            yield Announcement("Normal", "WaitingForApproval", ready["message"])
-    if (
-        "stage" in was
-        and "stage" not in now
-        and condition_of(after, "Ready")["status"] != "Unknown"
-    ):
+        told = ready["reason"] != earlier.get("reason") and ready["status"] != "True"
+        if not told:
+            yield Announcement("Normal", "PlanChanged", ready["message"])
+    if "stage" in was and "stage" not in now and ready["status"] != "Unknown":
         note = f"the run of plan {was['hash']} has ended after stage {was['stage']}"
         yield Announcement("Normal", "RunEnded", note)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from poolkeeper.errors import HolderActive, OtherCluster, Refused, StalePlan, Unavailable
 from poolkeeper.model.outcomes import Outcome, Phase, Progress
-from poolkeeper.model.plans import Plan
+from poolkeeper.model.plans import ElectLeaders, Plan
 from poolkeeper.model.specs import Mode
 from poolkeeper.resources.conditions import Mood, Remark, conditions
 from poolkeeper.resources.objects import Object
@@ -66,10 +66,10 @@ def _facts(survey: Survey) -> dict[str, Any]:
 
 def _plan(work: Work, outcome: Outcome, before: dict[str, Any]) -> dict[str, Any] | None:
     plan, progress = work.plan, outcome.progress
-    if plan is None or (plan.empty and progress is None):
-        return None
     if progress is not None:
         return _run(progress, work.approval, before)
+    if plan is None or _idle(plan):
+        return None
     same = before.get("hash") == plan.hash and "stage" not in before
     told = before.get("bytes") if same else None
     found = {"hash": plan.hash, "moves": len(plan.moves), "approval": work.approval}
@@ -151,10 +151,10 @@ def _running(work: Work, outcome: Outcome, progress: Progress, plan: dict[str, A
 
 def _at_rest(work: Work, outcome: Outcome, name: str, facts: dict[str, Any]) -> Remark:
     plan, waits = work.plan, _waits(outcome)
-    if plan is None or plan.empty:
+    if plan is None or _idle(plan):
         if waits:
             return Remark(Mood.BUSY, _standstill(work), few(waits, 3))
-        return Remark(Mood.DONE, "InPlace", "in place")
+        return Remark(Mood.DONE, "InPlace", "; ".join(["in place", *_remarks(outcome)]))
     what = summary(plan, facts.get("bytes", 0))
     next_step = _next_step(work, plan, name)
     if not work.needed:
@@ -168,6 +168,16 @@ def _at_rest(work: Work, outcome: Outcome, name: str, facts: dict[str, Any]) -> 
     if waits:
         return Remark(Mood.BUSY, "Waiting", f"waits to {what}: {few(waits, 3)}")
     return Remark(Mood.BUSY, _busy(plan), f"about to {what}")
+
+
+def _idle(plan: Plan) -> bool:
+    """Whether nothing is left but elections, which come and go with brokers that restart."""
+    return not plan.moves and all(isinstance(step, ElectLeaders) for step in plan.steps)
+
+
+def _remarks(outcome: Outcome) -> list[str]:
+    """What is said of the cluster as a whole, limits for example."""
+    return [p.message for p in outcome.problems if not p.pool and not p.topic][:3]
 
 
 def _standstill(work: Work) -> str:

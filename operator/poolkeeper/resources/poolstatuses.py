@@ -5,7 +5,6 @@ from typing import Any
 from poolkeeper.model.outcomes import Outcome
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.specs import Mode, ResourcePoolSpec
-from poolkeeper.planning.scopes import LEFT_OUT
 from poolkeeper.planning.standings import PoolStanding
 from poolkeeper.resources.conditions import Mood, Remark, conditions
 from poolkeeper.resources.objects import Object
@@ -101,6 +100,7 @@ def _progress(
     emptying = [f"broker {b} holds {count(n, 'replica')}" for b, n in standing.draining.items()]
     cluster = f"KafkaCluster {survey.assembly.name}"
     what = "; ".join(emptying) or f"{count(planned.needed, 'partition')} to move"
+    leaving = [broker for broker in standing.draining if work.leaving.get(broker)]
     if running.needed and running.arrived < running.moves:
         done = coarse(running.arrived, running.moves, STEPS)
         message = f"moving: {done} of {count(running.moves, 'partition')}"
@@ -109,7 +109,7 @@ def _progress(
         return Remark(Mood.DONE, "InPlace", "; ".join(["in place", *_remarks(outcome, pool)]))
     if work.mode in (Mode.PAUSED, Mode.ROLL_BACK):
         return Remark(Mood.BUSY, "Paused", f"{cluster} is in mode {work.mode}; {what}")
-    if emptying and not planned.moves and outcome.progress is None and work.plan is not None:
+    if emptying and not (leaving or planned.needed) and work.plan is not None:
         return Remark(Mood.STALLED, "Impossible", _stuck(outcome, pool, standing))
     if work.mode is Mode.PLAN_ONLY:
         message = f"{cluster} is in mode PlanOnly; {what}; spec.mode: Apply goes on"
@@ -118,7 +118,8 @@ def _progress(
         message = f"approve plan {work.plan.hash} in {cluster}; {what}"
         return Remark(Mood.BUSY, "WaitingForApproval", message)
     if outcome.progress is not None:
-        return Remark(Mood.BUSY, "Queued", f"waits for the run under way to end; {what}")
+        reason = "Moving" if leaving else "Queued"
+        return Remark(Mood.BUSY, reason, f"{what}; a run is under way")
     why = f": {few(outcome.waits, 2)}" if outcome.waits else ""
     return Remark(Mood.BUSY, "Waiting", f"{what}{why}")
 
@@ -126,14 +127,8 @@ def _progress(
 def _moves(survey: Survey, work: dict[str, TopicWork], pool: str) -> TopicWork:
     """The work on the topics that live, or shall live, in the pool."""
     found = TopicWork()
-    drain = {
-        name
-        for names in survey.standings.pools[pool].left.values()
-        for name in names
-        if not survey.standings.homes.get(name)
-    }
     for topic, each in work.items():
-        if survey.standings.homes.get(topic) == pool or topic in drain:
+        if survey.standings.homes.get(topic) == pool:
             found.moves += each.moves
             found.arrived += each.arrived
             found.needed += each.needed
@@ -141,12 +136,17 @@ def _moves(survey: Survey, work: dict[str, TopicWork], pool: str) -> TopicWork:
 
 
 def _stuck(outcome: Outcome, pool: str, standing: PoolStanding) -> str:
-    said = [_told(problem) for problem in outcome.problems if problem.pool == pool]
-    drained = [
-        f"broker {broker} keeps {count(left, 'replica')} ({few(standing.left.get(broker, ()))})"
-        for broker, left in standing.draining.items()
+    left = {name for names in standing.left.values() for name in names}
+    said = [
+        _told(problem)
+        for problem in outcome.problems
+        if problem.topic in left or (problem.pool == pool and problem.law == "drained")
     ]
-    why = few([m for m in said if m], 3) or "no Topic, claim or default pool lets them be moved"
+    drained = [
+        f"broker {broker} keeps {count(replicas, 'replica')} ({few(standing.left[broker])})"
+        for broker, replicas in standing.draining.items()
+    ]
+    why = few(said, 3) or "no Topic, claim or default pool lets them be moved"
     return f"{'; '.join(drained)}: {why}"
 
 
@@ -156,6 +156,4 @@ def _remarks(outcome: Outcome, pool: str) -> list[str]:
 
 
 def _told(problem: PlanProblem) -> str:
-    if problem.message.startswith(LEFT_OUT):
-        return ""
     return f"{problem.topic}: {problem.message}" if problem.topic else problem.message

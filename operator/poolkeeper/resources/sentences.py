@@ -96,4 +96,4 @@ def summary(plan: Plan, size_bytes: int) -> str:
     if plan.moves:
         copied = f" ({size(size_bytes)})" if size_bytes else ""
         parts.append(f"move {count(len(plan.moves), 'partition')}{copied}")
-    return ", ".join(parts) or "elect preferred leaders"
+    return ", ".join(parts)

@@ -4,6 +4,7 @@ A `Survey` depends on resources and observation alone and may be kept while neit
 is the outcome of one pass, sorted by topic.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -63,11 +64,12 @@ class TopicWork:
 class Work:
     """What is done (`run`, of the run under way) and what would be done (`plan`), by topic.
 
-    `waiting`: the plan needs a person's approval and has it not. `needed`: something of it is more
-    than balance and elections.
+    `leaving`: partitions that are still to leave each broker. `waiting`: the plan needs a person's
+    approval and has it not. `needed`: something of it is more than balance and elections.
     """
 
     mode: Mode
+    leaving: Mapping[int, int] = field(default_factory=dict)
     run: dict[str, TopicWork] = field(default_factory=dict)
     planned: dict[str, TopicWork] = field(default_factory=dict)
     plan: Plan | None = None
@@ -100,8 +102,21 @@ def work_of(desired: Desired, outcome: Outcome) -> Work:
     for problem in outcome.problems:
         if problem.topic:
             work.planned.setdefault(problem.topic, TopicWork()).problems.append(problem)
+    work.leaving = _leaving(outcome, latest)
     work.needed = any(each.needed or each.steps for each in work.planned.values())
     return work
+
+
+def _leaving(outcome: Outcome, latest: Plan | None) -> Counter[int]:
+    arrived = outcome.progress.arrived if outcome.progress else frozenset()
+    ahead = {(m.topic, m.partition): m for m in (latest.moves if latest else ())}
+    if outcome.progress and outcome.plan:
+        under_way = (m for n, m in enumerate(outcome.plan.moves) if n not in arrived)
+        ahead.update(((m.topic, m.partition), m) for m in under_way)
+    found: Counter[int] = Counter()
+    for move in ahead.values():
+        found.update(set(move.source) - set(move.target))
+    return found
 
 
 def _count(work: TopicWork, move: Move, *, done: bool) -> None:

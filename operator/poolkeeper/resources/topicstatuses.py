@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from poolkeeper.model.outcomes import Outcome
-from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, SetConfig
-from poolkeeper.model.specs import Claim, DeletionPolicy, Mode, TopicSpec
+from poolkeeper.model.plans import AddPartitions, CreateTopic, SetConfig
+from poolkeeper.model.specs import ApprovalPolicy, Claim, DeletionPolicy, Mode, TopicSpec
 from poolkeeper.planning.identities import is_destructive
 from poolkeeper.planning.scopes import metric_name
 from poolkeeper.planning.standings import TopicStanding
@@ -47,6 +47,12 @@ class Situation:
     def planned(self) -> TopicWork:
         """What the latest plan does about it."""
         return self.work.planned.get(self.spec.topic, _NOTHING)
+
+    @property
+    def manual(self) -> bool:
+        """Whether a person approves plans."""
+        desired = self.survey.desired
+        return desired is not None and desired.cluster.approval.policy is ApprovalPolicy.MANUAL
 
     @property
     def cluster(self) -> str:
@@ -205,7 +211,7 @@ def _torn(at: Situation) -> Remark | None:
 
 def _in_place(at: Situation) -> Remark | None:
     standing = at.standing
-    if not standing.in_place or any(isinstance(s, DeleteTopic) for s in at.planned.steps):
+    if not standing.in_place:
         return None
     message = (
         f"in place in pool {standing.pool}: {count(standing.partitions, 'partition')}"
@@ -286,6 +292,9 @@ def _unapproved(at: Situation) -> Remark | None:
 
 def _stepping(at: Situation) -> Remark | None:
     for step in at.planned.steps:
+        if is_destructive(step) and at.outcome.progress is not None and at.manual:
+            message = f"waits for the run under way to end; then: {_differences(at)}"
+            return Remark(Mood.BUSY, "Queued", message)
         if isinstance(step, CreateTopic):
             message = f"creating {count(len(step.replicas), 'partition')} in pool {step.pool}"
             return Remark(Mood.BUSY, "Creating", message)

@@ -28,7 +28,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from poolkeeper.model.plans import PoolCertificate
-from poolkeeper.planning.columns import NONE, Ints
+from poolkeeper.planning.classes import stable_order
+from poolkeeper.planning.columns import NONE, Ints, count_slots
 from poolkeeper.planning.layouts import Layout
 from poolkeeper.planning.moves import added_by, changed_rows
 from poolkeeper.planning.placement import held_by
@@ -94,7 +95,7 @@ def _kept(layout: Layout) -> tuple[Ints, Ints]:
     """Replicas by broker that stay unless balance moves them: at least, and at most."""
     unit, opened = layout.unit, layout.opened
     stays = (unit.lists >= 0) & ~unit.leaves & ~unit.fresh[:, None]
-    shrinking = (unit.lists >= 0).sum(axis=1) > (opened.lists != NONE).sum(axis=1)
+    shrinking = count_slots(unit.lists >= 0) > count_slots(opened.lists != NONE)
     size = len(unit.fixed)
     possibly = np.bincount(unit.lists[stays], minlength=size)
     surely = np.bincount(unit.lists[stays & ~shrinking[:, None]], minlength=size)
@@ -105,11 +106,15 @@ def _bytes_bound(layout: Layout, over: Ints, left_over: int) -> int:
     unit, opened = layout.unit, layout.opened
     forced = int((opened.forced * unit.size).sum())
     for_racks = int((opened.crowded * unit.size).sum())
-    sizes = [np.zeros(0, dtype=np.int64)]
-    for broker in np.flatnonzero(over):
-        there = (unit.lists == broker).any(axis=1) & ~unit.fresh
-        sizes.append(np.sort(unit.size[there])[: over[broker]])
-    leaving = np.sort(np.concatenate(sizes))
+    by_size = np.argsort(unit.size, kind="stable")
+    lists = np.where(unit.fresh[:, None], NONE, unit.lists)[by_size]
+    at, slot = np.nonzero((lists >= 0) & (over > 0)[lists])
+    broker = lists[at, slot]
+    order = stable_order(broker, len(over))
+    begin = np.searchsorted(broker[order], np.arange(len(over)))
+    rank = np.arange(len(order)) - begin[broker[order]]
+    smallest = order[rank < over[broker[order]]]
+    leaving = np.sort(unit.size[by_size[at[smallest]]])
     return max(forced, forced - for_racks + int(leaving[: max(0, len(leaving) - left_over)].sum()))
 
 

@@ -7,18 +7,25 @@ a small one (then the flow is exact about distinctness too). Two sorts of classe
   wants   (number of open slots, cells of the kept replicas): partitions that need replicas
 
 All members of a class may go to the same cells, so one node stands for hundreds of partitions.
+With hundreds of brokers on tens of racks that would still be millions of arcs. Then classes of
+offers are *merged*: (broker), with the number of members that may go to each rack. The flow is then
+a relaxation: members that may go to two racks are counted for both. What cannot be realised is left
+to the next round, which sees it as it is.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from poolkeeper.planning.columns import Bools, Ints
+from poolkeeper.planning.columns import Bools, Ints, any_slot
 from poolkeeper.planning.opening import OPEN, Opened
 from poolkeeper.planning.units import Unit
 
 _FINE_ARCS_MAX = 100_000
+_ARCS_MAX = 400_000
+_RACKS_MAX = 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,22 +36,24 @@ class Cells:
     members: tuple[Ints, ...]
     rack: Ints
     fine: bool
+    merged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Offers:
     """Replicas by class; class c has members `row/slot[start[c]:start[c + 1]]`, smallest first.
 
-    `others[c]` counts the other replicas by cell; `spread_of[c]` their partition's rack bounds.
+    `sites[c]` says by cell how many of them may go there. In merged classes members differ in that,
+    and `barred` has the racks that each may not go to, as bits.
     """
 
     row: Ints
     slot: Ints
     start: Ints
     broker: Ints
-    spread_of: Ints
-    others: Ints
     fresh: Bools
+    sites: Ints
+    barred: Ints | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,36 +81,93 @@ def cells_of(unit: Unit) -> Cells:
         return Cells(everyone, members, unit.brokers.rack, True)
     racks = range(len(unit.brokers.rack_names))
     members = tuple(eligible[unit.brokers.rack[eligible] == rack] for rack in racks)
-    return Cells(unit.brokers.rack, members, np.arange(len(members)), False)
+    arcs = brokers * math.comb(len(members), slots - 1) * len(members)
+    merged = arcs > _ARCS_MAX and len(members) <= _RACKS_MAX
+    return Cells(unit.brokers.rack, members, np.arange(len(members)), False, merged)
 
 
-def offers_of(unit: Unit, opened: Opened, lists: Ints, cells: Cells) -> Offers:
-    """All replicas that may move, of partitions that have no open slot."""
-    settled = ~(lists == OPEN).any(axis=1)
+def offers_of(unit: Unit, opened: Opened, lists: Ints, cells: Cells, by_size: Ints) -> Offers:
+    """All replicas that may move, of partitions that have no open slot.
+
+    `by_size`: all rows, the smallest first.
+    """
+    settled = ~any_slot(lists == OPEN)
     movable = (lists >= 0) & ~opened.pinned & unit.eligible[lists] & settled[:, None]
-    slot, row = np.nonzero(movable.T)
+    at, slot = np.nonzero(movable[by_size])
+    row = by_size[at]
     broker = lists[row, slot]
-    others = lists[row].copy()
-    others[np.arange(len(row)), slot] = OPEN
-    fresh = unit.fresh[row].astype(np.int64)
-    keys = [broker, fresh, opened.spread_of[row], *_cell_columns(others, cells)]
+    keys = [broker, unit.fresh[row].astype(np.int64)]
+    if not cells.merged:
+        keys += [opened.spread_of[row], *_others(lists, row, slot, cells)]
     number, first = numbered(keys)
-    order = np.lexsort((unit.number[row], unit.topic[row], unit.mib[row], number))
+    order = stable_order(number, len(first))
     start = np.searchsorted(number[order], np.arange(len(first) + 1))
-    return Offers(
-        row=row[order],
-        slot=slot[order],
-        start=start,
-        broker=broker[first],
-        spread_of=opened.spread_of[row[first]],
-        others=_counts(others[first], cells),
-        fresh=unit.fresh[row[first]],
-    )
+    row, slot, first_row, first_slot = row[order], slot[order], row[first], slot[first]
+    merged = cells.merged and len(row) > 0
+    barred = _barred(unit, opened, lists, row, slot) if merged else None
+    if barred is None:
+        others = lists[first_row]
+        others[np.arange(len(first)), first_slot] = OPEN
+        sites = _sites(opened, cells, broker[first], opened.spread_of[first_row], others)
+        sites = sites * np.diff(start)[:, None]
+    else:
+        free = [np.add.reduceat((barred >> rack & 1) == 0, start[:-1]) for rack in cells.rack]
+        sites = np.array(free, dtype=np.int64).reshape(len(cells.rack), -1).T
+        sites *= np.array([len(members) > 0 for members in cells.members])
+    return Offers(row, slot, start, broker[first], unit.fresh[first_row], sites, barred)
+
+
+def _others(lists: Ints, row: Ints, slot: Ints, cells: Cells) -> list[Ints]:
+    """Keys that tell the cells of the partitions' other replicas apart, in whatever order."""
+    base = lists.shape[1] + 1
+    taken = np.where(lists >= 0, cells.of[lists], -1)
+    if base ** len(cells.members) < 2**40:
+        # Digit c of the number counts the replicas in cell c.
+        place = np.append(base ** np.arange(len(cells.members)), 0)
+        total = sum(place[column] for column in taken.T)
+        return [total[row] - place[taken[row, slot]]]
+    others = taken[row]
+    others[np.arange(len(row)), slot] = -1
+    others.sort(axis=1)
+    return [others[:, column] for column in range(1, others.shape[1])]
+
+
+def _sites(opened: Opened, cells: Cells, broker: Ints, spread_of: Ints, others: Ints) -> Ints:
+    """By (class, cell), whether a replica of that class may go there."""
+    racks = int(cells.rack.max(initial=-1)) + 1
+    low, high = bounds_of(opened, spread_of, racks)
+    counts = _counts(others, cells)
+    reach = allowed_racks(by_rack(counts, cells, racks), low, high)[:, cells.rack]
+    reach &= np.array([len(members) > 0 for members in cells.members], dtype=bool)
+    if cells.fine:
+        reach &= counts == 0
+        reach[np.arange(len(broker)), broker] = False
+    return reach.astype(np.int64)
+
+
+def _barred(unit: Unit, opened: Opened, lists: Ints, row: Ints, slot: Ints) -> Ints:
+    """By replica, the racks that it may not go to, as bits.
+
+    Where a rack holds one replica of a partition at most, those of the others are barred; else, and
+    where its own rack must keep one, all but its own.
+    """
+    rack = unit.brokers.rack
+    bits = np.append(np.int64(1) << rack, 0)
+    own = rack[lists[row, slot]]
+    taken = np.bitwise_or.reduce(np.where(lists >= 0, bits[lists], 0), axis=1)[row]
+    low, high = bounds_of(opened, np.arange(len(opened.spreads)), len(unit.brokers.rack_names))
+    shut = (high < 1) @ (np.int64(1) << np.arange(high.shape[1]))
+    one: Bools = high.max(axis=1, initial=0) <= 1
+    strict = one[opened.spread_of[row]]
+    bound = low[opened.spread_of[row], own] > 0
+    barred = np.where(strict & ~bound, taken | shut[opened.spread_of[row]], ~np.int64(0))
+    stays: Ints = barred & ~(np.int64(1) << own)
+    return stays
 
 
 def wants_of(unit: Unit, opened: Opened, lists: Ints, cells: Cells) -> Wants:
     """All partitions with open slots."""
-    row = np.flatnonzero((lists == OPEN).any(axis=1))
+    row = np.flatnonzero(any_slot(lists == OPEN))
     wanted = (lists[row] == OPEN).sum(axis=1)
     keys = [wanted, opened.spread_of[row], *_cell_columns(lists[row], cells)]
     number, first = numbered(keys)
@@ -121,6 +187,21 @@ def _cell_columns(lists: Ints, cells: Cells) -> list[Ints]:
     taken = np.where(lists >= 0, cells.of[lists], -1)
     taken.sort(axis=1)
     return [taken[:, column] for column in range(1 if taken.shape[1] > 1 else 0, taken.shape[1])]
+
+
+def bounds_of(opened: Opened, spread_of: Ints, racks: int) -> tuple[Ints, Ints]:
+    """The least and the most replicas by (row, rack), of rows with these spreads."""
+    shape = len(opened.spreads), racks
+    low = np.array([s.low for s in opened.spreads], dtype=np.int64).reshape(shape)
+    high = np.array([s.high for s in opened.spreads], dtype=np.int64).reshape(shape)
+    return low[spread_of], high[spread_of]
+
+
+def by_rack(counts: Ints, cells: Cells, racks: int) -> Ints:
+    """Counts by (row, rack) from counts by (row, cell)."""
+    summed = np.zeros((len(counts), racks), dtype=np.int64)
+    np.add.at(summed.T, cells.rack, counts.T)
+    return summed
 
 
 def _counts(lists: Ints, cells: Cells) -> Ints:

@@ -83,3 +83,19 @@ def eligible_of(pool: ResourcePoolSpec, brokers: Brokers) -> Bools:
     eligible = np.zeros(len(brokers.ids), dtype=bool)
     eligible[brokers.rows(set(pool.brokers) - pool.drain)] = True
     return eligible & brokers.live
+
+
+def any_slot(mask: Bools) -> Bools:
+    """By row, whether any column is true. Faster by far than a reduction over a short axis."""
+    found: Bools = mask[:, 0].copy()
+    for column in range(1, mask.shape[1]):
+        found |= mask[:, column]
+    return found
+
+
+def count_slots(mask: Bools) -> Ints:
+    """By row, how many columns are true."""
+    count = mask[:, 0].astype(np.int64)
+    for column in range(1, mask.shape[1]):
+        count += mask[:, column]
+    return count

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 
 from poolkeeper.model.plans import PlanProblem
-from poolkeeper.planning.columns import Bools, Ints
+from poolkeeper.planning.columns import Bools, Ints, any_slot
 from poolkeeper.planning.layouts import Layout
 from poolkeeper.planning.placement import held_by
 from poolkeeper.planning.quotas import lost
@@ -55,7 +55,7 @@ def _stuck(layout: Layout) -> list[PlanProblem]:
     problems = []
     inside = np.zeros(len(unit.fixed), dtype=bool)
     inside[unit.brokers.rows(unit.pool.brokers)] = True
-    for topic in np.unique(unit.topic[opened.stuck.any(axis=1)]):
+    for topic in np.unique(unit.topic[any_slot(opened.stuck)]):
         rows = unit.topic == topic
         brokers = np.unique(opened.lists[rows][opened.stuck[rows]])
         count = int(opened.stuck[rows].sum())

@@ -21,7 +21,7 @@ from functools import cache
 
 import numpy as np
 
-from poolkeeper.planning.columns import Ints
+from poolkeeper.planning.columns import NONE, Ints
 from poolkeeper.planning.units import Unit
 
 
@@ -77,6 +77,9 @@ def rack_counts(unit: Unit, brokers: Sequence[int]) -> list[int]:
 
 def crowded(unit: Unit, lists: Ints) -> Ints:
     """Rows that hold two replicas in one rack, as indices."""
-    racks = np.where(lists >= 0, unit.brokers.rack[lists], -1 - np.arange(lists.shape[1]))
-    racks.sort(axis=1)
-    return np.flatnonzero((racks[:, 1:] == racks[:, :-1]).any(axis=1))
+    racks = np.where(lists >= 0, unit.brokers.rack[lists], NONE)
+    twice = np.zeros(len(lists), dtype=bool)
+    for second in range(1, lists.shape[1]):
+        for first in range(second):
+            twice |= (racks[:, first] == racks[:, second]) & (racks[:, first] >= 0)
+    return np.flatnonzero(twice)

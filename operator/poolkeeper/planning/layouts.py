@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from poolkeeper.model.specs import ClusterLimits, Goal, GoalKind, LimitPolicy, ResourcePoolSpec
-from poolkeeper.planning.columns import NONE, Floats, Ints
+from poolkeeper.planning.columns import NONE, Floats, Ints, any_slot, count_slots
 from poolkeeper.planning.leaders import Led, lead
 from poolkeeper.planning.opening import Opened, open_slots
 from poolkeeper.planning.placement import Placed, Room, held_by, place
@@ -54,7 +54,7 @@ def lay_out(unit: Unit, usable: Usable, limits: ClusterLimits, *, balance: bool)
     """The wanted layout of one unit."""
     room = room_of(unit, usable, limits)
     layout = _lay_out(unit, room, balance=balance)
-    found = (unit.lists >= 0).sum(axis=1)
+    found = count_slots(unit.lists >= 0)
     if layout.excess and (unit.rf > found).any():
         modest = _lay_out(replace(unit, rf=np.minimum(unit.rf, found)), room, balance=balance)
         if modest.excess < layout.excess:
@@ -106,11 +106,11 @@ def share_of(unit: Unit, opened: Opened, room: Room) -> Floats:
     pinned = np.bincount(opened.lists[opened.pinned], minlength=size)
     base = unit.fixed + pinned
     # Rows that need all brokers of a rack, or all but a few, leave these brokers no choice.
-    plain = np.bincount(opened.spread_of[~opened.pinned.any(axis=1)], minlength=spreads)
+    plain = np.bincount(opened.spread_of[~any_slot(opened.pinned)], minlength=spreads)
     members = np.bincount(rack[eligible], minlength=racks)
     needed = plain @ np.maximum(lows - np.maximum(members - 1, 0), 0)
     floor = base + needed[rack] * eligible
-    movable = int(((opened.lists != NONE) & ~opened.pinned).any(axis=1).sum())
+    movable = int(any_slot((opened.lists != NONE) & ~opened.pinned).sum())
     ceiling = np.maximum(np.minimum(base + movable, room.replicas), floor)
     elsewhere = np.bincount(rack[~eligible], weights=pinned[~eligible], minlength=racks)
     domains = []

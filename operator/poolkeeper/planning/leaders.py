@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from poolkeeper.model.specs import Goal
-from poolkeeper.planning.columns import Bools, Floats, Ints
+from poolkeeper.planning.classes import numbered, stable_order
+from poolkeeper.planning.columns import Bools, Floats, Ints, any_slot
 from poolkeeper.planning.flows import Network
 from poolkeeper.planning.shares import Band, Domain, band, shares
 from poolkeeper.planning.units import Unit
@@ -23,6 +24,7 @@ from poolkeeper.planning.units import Unit
 _CHANGE = 1_000
 _FREE_CHANGE = 100
 _CLASSES_MAX = 20_000
+_CLASSED_ROWS_MAX = 40_000
 _ROUNDS_MAX = 60
 
 
@@ -44,7 +46,7 @@ def lead(unit: Unit, lists: Ints, free: Bools, goal: Goal | None, *, balance: bo
     share = _share(unit, lists, candidates)
     wide = band(share, goal if balance else None)
     narrow = band(share, goal if balance else None, half=True)
-    forced = ~unit.leads[lists[:, 0]] & candidates.any(axis=1)
+    forced = ~unit.leads[lists[:, 0]] & any_slot(candidates)
     if forced.any():
         trial = _rounds(unit, lists, candidates & forced[:, None], wide)
         if not forced_left(unit, trial, candidates) and _settled(unit, trial, wide):
@@ -57,7 +59,7 @@ def lead(unit: Unit, lists: Ints, free: Bools, goal: Goal | None, *, balance: bo
 
 def forced_left(unit: Unit, lists: Ints, candidates: Bools) -> bool:
     """Whether some partition is led by a broker that should not, though another could."""
-    return bool((~unit.leads[lists[:, 0]] & candidates.any(axis=1)).any())
+    return bool((~unit.leads[lists[:, 0]] & any_slot(candidates)).any())
 
 
 def leaders_by(unit: Unit, lists: Ints) -> Ints:
@@ -74,7 +76,7 @@ def _candidates(unit: Unit, lists: Ints, free: Bools) -> Bools:
 
 
 def _share(unit: Unit, lists: Ints, candidates: Bools) -> Floats:
-    rows = candidates.any(axis=1)
+    rows = any_slot(candidates)
     able = candidates[rows]
     chosen = lists[rows]
     could = np.bincount(chosen[able], minlength=len(unit.fixed))
@@ -93,7 +95,7 @@ def _settled(unit: Unit, lists: Ints, target: Band) -> bool:
 def _rounds(unit: Unit, lists: Ints, candidates: Bools, target: Band) -> Ints:
     """Solve and reorder until nothing changes; a settled layout is left at once."""
     able = np.where(candidates, lists, -1)
-    eligible_rows = np.flatnonzero(candidates.any(axis=1))
+    eligible_rows = np.flatnonzero(any_slot(candidates))
     original = unit.lists[:, 0]
     lists = lists.copy()
     for _ in range(_ROUNDS_MAX):
@@ -107,10 +109,13 @@ def _rounds(unit: Unit, lists: Ints, candidates: Bools, target: Band) -> Ints:
 def _round(unit: Unit, lists: Ints, able: Ints, rows: Ints, original: Ints, target: Band) -> int:
     """One flow, realised in place; the number of partitions changed."""
     leader = lists[rows, 0]
-    others = np.sort(np.where(able[rows] == leader[:, None], -1, able[rows]), axis=1)
+    others = np.where(able[rows] == leader[:, None], -1, able[rows])
+    if len(rows) > _CLASSED_ROWS_MAX:
+        return _round_by_pairs(unit, lists, rows, leader, others, target)
+    others.sort(axis=1)
     # A list whose first replica is new anyway costs its readers nothing more to reorder.
     settled = ((leader == original[rows]) & ~unit.fresh[rows]).astype(np.int64)
-    number, first = _numbered(leader, settled, others)
+    number, first = numbered([leader, settled, *others.T])
     if len(first) > _CLASSES_MAX:
         return _round_by_pairs(unit, lists, rows, leader, others, target)
     size = np.bincount(number, minlength=len(first))
@@ -124,7 +129,7 @@ def _round(unit: Unit, lists: Ints, able: Ints, rows: Ints, original: Ints, targ
     heads = others[first][tail, slot]
     arcs = network.add_arcs(classes[tail], broker[heads], size[tail], 0)
     flow = _solved(network, unit, lists, rows, broker, sink, target)[arcs]
-    order = np.lexsort((unit.number[rows], unit.topic[rows], number))
+    order = stable_order(number, len(first))
     next_of = np.searchsorted(number[order], np.arange(len(first)))
     changed = 0
     for arc in np.flatnonzero(flow):
@@ -143,23 +148,25 @@ def _round_by_pairs(
     count = len(unit.fixed)
     where, slot = np.nonzero(others >= 0)
     pair = leader[where] * count + others[where, slot]
-    order = np.lexsort((unit.number[rows[where]], unit.topic[rows[where]], pair))
-    kinds, start = np.unique(pair[order], return_index=True)
-    size = np.diff(np.append(start, len(order)))
+    order = stable_order(pair, count * count)
+    size = np.bincount(pair, minlength=count * count)
+    start = np.cumsum(size) - size
+    kinds = np.flatnonzero(size)
     network = Network()
     broker = network.add_nodes(count)
     giver = network.add_nodes(count)
     sink = network.add_nodes(1)
     network.add_arcs(broker, giver, np.bincount(leader, minlength=count), _CHANGE)
-    arcs = network.add_arcs(giver[kinds // count], broker[kinds % count], size, 0)
+    arcs = network.add_arcs(giver[kinds // count], broker[kinds % count], size[kinds], 0)
     flow = _solved(network, unit, lists, rows, broker, sink, target)[arcs]
     used = np.zeros(len(rows), dtype=bool)
     changed = 0
-    for kind in np.flatnonzero(flow):
+    for arc in np.flatnonzero(flow):
+        kind = kinds[arc]
         members = where[order[start[kind] : start[kind] + size[kind]]]
-        chosen = members[~used[members]][: flow[kind]]
+        chosen = members[~used[members]][: flow[arc]]
         used[chosen] = True
-        _put_first(lists, rows[chosen], int(kinds[kind] % count))
+        _put_first(lists, rows[chosen], int(kind % count))
         changed += len(chosen)
     return changed
 
@@ -197,12 +204,6 @@ def _solved(
     supply[broker] = leading
     supply[sink] = -leading.sum()
     return network.solve(supply)
-
-
-def _numbered(leader: Ints, settled: Ints, others: Ints) -> tuple[Ints, Ints]:
-    keys = np.column_stack([leader, settled, others])
-    _, first, number = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    return number.ravel().astype(np.int64), first.astype(np.int64)
 
 
 def _put_first(lists: Ints, rows: Ints, broker: int) -> None:

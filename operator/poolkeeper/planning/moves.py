@@ -12,7 +12,7 @@ import numpy as np
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.classes import numbered
-from poolkeeper.planning.columns import NONE, Ints
+from poolkeeper.planning.columns import NONE, Ints, any_slot, count_slots
 from poolkeeper.planning.laws import rack_capacity, rack_counts, spread
 from poolkeeper.planning.layouts import Layout
 from poolkeeper.planning.leaders import leaders_by
@@ -42,14 +42,14 @@ class Change:
 def changed_rows(layout: Layout) -> Ints:
     """Rows whose list changes, new partitions included."""
     before, after = layout.unit.lists, layout.lists
-    return np.flatnonzero(((before != after) & ((before >= 0) | (after >= 0))).any(axis=1))
+    return np.flatnonzero(any_slot((before != after) & ((before >= 0) | (after >= 0))))
 
 
 def targets_of(layout: Layout, rows: Ints) -> list[Replicas]:
     """The wanted lists of these rows."""
     ids = np.array([*layout.unit.brokers.ids, NONE], dtype=np.int64)
     wanted = layout.lists[rows]
-    full: list[bool] = np.all(wanted >= 0, axis=1).tolist()
+    full: list[bool] = (~any_slot(wanted < 0)).tolist()
     named = ids[np.maximum(wanted, NONE)].tolist()
     return [
         tuple(found) if whole else tuple(broker for broker in found if broker != NONE)
@@ -63,8 +63,7 @@ def added_by(layout: Layout, rows: Ints) -> Ints:
     new = after >= 0
     for slot in range(before.shape[1]):
         new &= after != before[:, slot, None]
-    added: Ints = new.sum(axis=1)
-    return added
+    return count_slots(new)
 
 
 def changes_of(layout: Layout) -> list[Change]:
@@ -161,14 +160,14 @@ def causes_by_kind(layout: Layout, rows: Ints) -> tuple[Ints, list[Causes]]:
     for slot in range(after.shape[1]):
         stays |= before == after[:, slot, None]
     removed = np.where(stays, NONE, before)
-    reordered = (removed == NONE).all(axis=1)
+    reordered = ~any_slot(removed != NONE)
     kind, first = numbered(
         [
             *removed.T,
             np.where(reordered, before[:, 0], NONE),
             np.where(reordered, after[:, 0], NONE),
-            (before >= 0).sum(axis=1),
-            (after >= 0).sum(axis=1),
+            count_slots(before >= 0),
+            count_slots(after >= 0),
             (layout.opened.crowded[rows] > 0).astype(np.int64),
             unit.placed[rows].astype(np.int64),
         ]

@@ -6,15 +6,16 @@ over racks, as many as it takes are opened too. If the pool has too few brokers,
 should leave stay (better a replica in the wrong place than one less), and what still cannot be
 filled is not asked for.
 
-Almost all rows need none of this and are recognised by comparing columns; the others are settled
-one by one.
+Almost all rows need none of this and are recognised by comparing columns. So are those that only
+lose or gain replicas and leave the others where they are, on brokers enough and one in a rack. What
+is left is settled one by one.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from poolkeeper.planning.columns import NONE, Bools, Floats, Ints
+from poolkeeper.planning.columns import NONE, Bools, Floats, Ints, any_slot, count_slots
 from poolkeeper.planning.laws import Spread, crowded, rack_capacity, rack_counts, spread
 from poolkeeper.planning.units import Unit
 
@@ -57,7 +58,10 @@ def open_slots(unit: Unit, load: Ints) -> Opened:
     }
     spread_of = np.array([plain.get(int(f), 0) for f in range(slots + 1)], dtype=np.int64)[unit.rf]
     relative = load / np.maximum(unit.weight, 1e-9)
-    for row in np.flatnonzero(_needs_work(unit, tuple(spreads), spread_of)):
+    work = _needs_work(unit, tuple(spreads), spread_of)
+    simple = _simple(unit, work, tuple(spreads), spread_of)
+    forced += _open_simple(unit, simple, lists)
+    for row in np.flatnonzero(work & ~simple):
         case = _Case(unit, int(row), relative, capacity)
         settled = case.settle()
         lists[row] = NONE
@@ -73,8 +77,8 @@ def open_slots(unit: Unit, load: Ints) -> Opened:
 
 
 def _needs_work(unit: Unit, spreads: tuple[Spread, ...], spread_of: Ints) -> Bools:
-    held = (unit.lists >= 0).sum(axis=1)
-    touched = (unit.leaves | unit.pinned).any(axis=1)
+    held = count_slots(unit.lists >= 0)
+    touched = any_slot(unit.leaves | unit.pinned)
     strict = np.array([s.strict for s in spreads] or [True])
     uneven = np.zeros(len(unit), dtype=bool)
     uneven[crowded(unit, unit.lists)] = True
@@ -84,6 +88,28 @@ def _needs_work(unit: Unit, spreads: tuple[Spread, ...], spread_of: Ints) -> Boo
         uneven[same] = _uneven(unit, same, spreads[number])
     work: Bools = (held != unit.rf) | touched | uneven
     return work
+
+
+def _simple(unit: Unit, work: Bools, spreads: tuple[Spread, ...], spread_of: Ints) -> Bools:
+    """Rows of which all that may stay stays, spread lawfully whatever fills the open slots."""
+    strict = np.array([s.strict for s in spreads] or [True])
+    held = count_slots(unit.lists >= 0)
+    kept = np.where(unit.leaves, NONE, unit.lists)
+    simple: Bools = work & strict[spread_of] & ~any_slot(unit.pinned) & (unit.rf >= held)
+    simple &= unit.rf <= unit.eligible.sum()
+    simple[crowded(unit, kept)] = False
+    return simple
+
+
+def _open_simple(unit: Unit, simple: Bools, lists: Ints) -> Ints:
+    """Open the slots of these rows in place; how many, by row."""
+    rows = np.flatnonzero(simple)
+    own = np.where(unit.leaves[rows], OPEN, unit.lists[rows])
+    own[(own == NONE) & (np.arange(own.shape[1]) < unit.rf[rows, None])] = OPEN
+    lists[rows] = own
+    opened = np.zeros(len(unit), dtype=np.int64)
+    opened[rows] = (own == OPEN).sum(axis=1)
+    return opened
 
 
 def _uneven(unit: Unit, rows: Ints, even: Spread) -> Bools:

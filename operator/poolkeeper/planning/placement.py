@@ -28,12 +28,13 @@ from poolkeeper.planning.classes import (
     Cells,
     Offers,
     Wants,
-    allowed_racks,
+    bounds_of,
+    by_rack,
     cells_of,
     offers_of,
     wants_of,
 )
-from poolkeeper.planning.columns import Bools, Floats, Ints
+from poolkeeper.planning.columns import Floats, Ints
 from poolkeeper.planning.flows import Network
 from poolkeeper.planning.opening import OPEN, Opened
 from poolkeeper.planning.seating import Demand, seat
@@ -78,20 +79,21 @@ def place(
     unit: Unit, opened: Opened, share: Floats, goal: Goal | None, room: Room, *, balance: bool
 ) -> Placed:
     """Fill all open slots, then even out as the goal asks; `balance` off leaves the rest alone."""
+    by_size = np.argsort(unit.mib, kind="stable")
     wide = band(share, goal if balance else None)
     narrow = band(share, goal if balance else None, half=True)
     lists = opened.lists
     if (lists == OPEN).any() or (unit.fresh.any() and not _settled(unit, lists, wide, room)):
-        first = _round(unit, opened, lists, wide, room)
+        first = _round(unit, opened, lists, by_size, wide, room)
         if first.offered:
-            first = _round(unit, opened, lists, narrow, room)
+            first = _round(unit, opened, lists, by_size, narrow, room)
         lists = first.lists
     if _settled(unit, lists, wide, room):
         return Placed(lists, wide, False)
     for _ in range(_ROUNDS_MAX):
         if _settled(unit, lists, narrow, room):
             break
-        step = _round(unit, opened, lists, narrow, room)
+        step = _round(unit, opened, lists, by_size, narrow, room)
         if not step.moved:
             break
         lists = step.lists
@@ -113,9 +115,11 @@ class _Step:
     moved: int
 
 
-def _round(unit: Unit, opened: Opened, lists: Ints, target: Band, room: Room) -> _Step:
+def _round(
+    unit: Unit, opened: Opened, lists: Ints, by_size: Ints, target: Band, room: Room
+) -> _Step:
     cells = cells_of(unit)
-    offers = offers_of(unit, opened, lists, cells)
+    offers = offers_of(unit, opened, lists, cells, by_size)
     wants = wants_of(unit, opened, lists, cells)
     flow = _solve(unit, opened, cells, offers, wants, held_by(unit, lists), target, room)
     demand = Demand(cells, offers, wants, flow.offer_to_cell, flow.want_to_cell, flow.quota)
@@ -152,9 +156,8 @@ def _solve(
     offer = network.add_nodes(len(offer_size))
     cost = np.where(offers.fresh, _PROPOSAL, _MOVE)
     network.add_arcs(broker[offers.broker], offer, offer_size, cost)
-    reach = _offer_reach(opened, cells, offers)
-    tail, head = np.nonzero(reach)
-    offer_arcs = network.add_arcs(offer[tail], cell[head], offer_size[tail], 0)
+    tail, head = np.nonzero(offers.sites)
+    offer_arcs = network.add_arcs(offer[tail], cell[head], offers.sites[tail, head], 0)
 
     want_size = np.diff(wants.start)
     want = network.add_nodes(len(want_size))
@@ -174,7 +177,7 @@ def _solve(
     _add_tiers(network, unit, broker, sink, held - supply[broker], target, room, prices)
 
     flow = network.solve(supply)
-    offer_to_cell = np.zeros(reach.shape, dtype=np.int64)
+    offer_to_cell = np.zeros(offers.sites.shape, dtype=np.int64)
     offer_to_cell[tail, head] = flow[offer_arcs]
     want_to_cell = np.zeros((len(want), len(cells.members)), dtype=np.int64)
     np.add.at(want_to_cell, (want_tail, want_head), flow[want_arcs])
@@ -198,34 +201,6 @@ class _Prices:
         return _Prices(outside, outside * 1_000, outside * 10_000)
 
 
-def _offer_reach(opened: Opened, cells: Cells, offers: Offers) -> Bools:
-    """By (offer, cell), whether a replica of that class may go there."""
-    racks = int(cells.rack.max(initial=-1)) + 1
-    low, high = _bounds(opened, offers.spread_of, racks)
-    by_rack = _by_rack(offers.others, cells, racks)
-    reach = allowed_racks(by_rack, low, high)[:, cells.rack]
-    reach &= np.array([len(members) > 0 for members in cells.members])
-    if cells.fine:
-        reach &= offers.others == 0
-        reach[np.arange(len(offers.broker)), offers.broker] = False
-    return reach
-
-
-def _bounds(opened: Opened, spread_of: Ints, racks: int) -> tuple[Ints, Ints]:
-    shape = len(opened.spreads), racks
-    low, high = (
-        np.array(bounds, dtype=np.int64).reshape(shape)
-        for bounds in ([s.low for s in opened.spreads], [s.high for s in opened.spreads])
-    )
-    return low[spread_of], high[spread_of]
-
-
-def _by_rack(counts: Ints, cells: Cells, racks: int) -> Ints:
-    summed = np.zeros((len(counts), racks), dtype=np.int64)
-    np.add.at(summed.T, cells.rack, counts.T)
-    return summed
-
-
 def _add_wants(
     network: Network,
     want: Ints,
@@ -238,10 +213,10 @@ def _add_wants(
 ) -> tuple[Ints, Ints, slice]:
     """Arcs from wants to racks, within the racks' bounds, and on to cells: (class, cell, arcs)."""
     racks = int(cells.rack.max(initial=-1)) + 1
-    low, high = _bounds(opened, wants.spread_of, racks)
-    by_rack = _by_rack(wants.kept, cells, racks)
-    at_least = np.maximum(low - by_rack, 0) * size[:, None]
-    at_most = np.maximum(high - by_rack, 0) * size[:, None]
+    low, high = bounds_of(opened, wants.spread_of, racks)
+    kept = by_rack(wants.kept, cells, racks)
+    at_least = np.maximum(low - kept, 0) * size[:, None]
+    at_most = np.maximum(high - kept, 0) * size[:, None]
     class_of, rack_of = np.nonzero(at_most)
     middle = network.add_nodes(len(class_of))
     needed = at_least[class_of, rack_of]

@@ -18,9 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from poolkeeper.planning.classes import Cells, Offers, Wants
-from poolkeeper.planning.columns import Ints
+from poolkeeper.planning.columns import Ints, any_slot
 from poolkeeper.planning.opening import OPEN
 from poolkeeper.planning.units import Unit
+
+_PASSES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,8 @@ def seat(unit: Unit, lists: Ints, demand: Demand, room_mib: Ints) -> Seated:
     row = np.concatenate([want_row, offer_row])
     slot = np.concatenate([want_slot, offer_slot])
     cell = np.concatenate([want_cell, offer_cell])
-    order = np.lexsort((slot, unit.number[row], unit.topic[row], cell))
+    # Rows are in order of topic and partition.
+    order = np.argsort((cell * len(lists) + row) * lists.shape[1] + slot)
     row, slot, cell = row[order], slot[order], cell[order]
     bounds = np.searchsorted(cell, np.arange(len(demand.cells.members) + 1))
     moved = 0
@@ -80,18 +83,70 @@ def _deal(lists: Ints, demand: Demand) -> tuple[Ints, Ints, Ints]:
 
 def _pick(rows: int, demand: Demand) -> tuple[Ints, Ints, Ints]:
     """(row, slot, cell) of every replica that is to move."""
+    if demand.offers.barred is None:
+        taken, cells = _pick_alike(rows, demand)
+    else:
+        taken, cells = _pick_merged(rows, demand, demand.offers.barred)
+    return demand.offers.row[taken], demand.offers.slot[taken], cells
+
+
+def _pick_alike(rows: int, demand: Demand) -> tuple[Ints, Ints]:
+    """(member, cell): the first members of each class whose partition is not taken by another.
+
+    All classes pick at once; where two want the same partition, the first class has it, and the
+    others look further in the next pass.
+    """
+    offers, chosen = demand.offers, demand.offer_to_cell
+    size = np.diff(offers.start)
+    left = chosen.sum(axis=1)
+    of = np.repeat(np.arange(len(size)), size)
+    used = np.zeros(rows, dtype=bool)
+    picked = []
+    for _ in range(_PASSES):
+        if not left.any():
+            break
+        members = np.flatnonzero((left > 0)[of])
+        members = members[~used[offers.row[members]]]
+        begin = np.searchsorted(of[members], np.arange(len(size)))
+        members = members[np.arange(len(members)) - begin[of[members]] < left[of[members]]]
+        _, first = np.unique(offers.row[members], return_index=True)
+        members = members[np.sort(first)]
+        used[offers.row[members]] = True
+        left -= np.bincount(of[members], minlength=len(left))
+        picked.append(members)
+    taken = np.sort(_joined(picked))
+    begin = np.searchsorted(of[taken], np.arange(len(size)))
+    rank = np.arange(len(taken)) - begin[of[taken]]
+    offset = np.concatenate([[0], np.cumsum(chosen.sum(axis=1))])
+    return taken, _dealt(chosen)[offset[of[taken]] + rank]
+
+
+def _dealt(chosen: Ints) -> Ints:
+    """The cells of each class in turn, each as often as chosen, as evenly mixed as can be."""
+    of, cell = np.nonzero(chosen)
+    amount = chosen[of, cell]
+    whole = np.repeat(amount, amount)
+    within = np.arange(len(whole)) - np.repeat(np.cumsum(amount) - amount, amount)
+    of, cell = np.repeat(of, amount), np.repeat(cell, amount)
+    return cell[np.lexsort((cell, (within + 0.5) / np.maximum(whole, 1), of))]
+
+
+def _pick_merged(rows: int, demand: Demand, barred: Ints) -> tuple[Ints, Ints]:
+    """(member, cell) where members of a class differ: the cells with least choice pick first."""
     offers = demand.offers
     used = np.zeros(rows, dtype=bool)
     picked, cells = [], []
     for number in np.flatnonzero(demand.offer_to_cell.sum(axis=1)):
         chosen = demand.offer_to_cell[number]
-        members = np.arange(offers.start[number], offers.start[number + 1])
-        free = members[~used[offers.row[members]]][: chosen.sum()]
-        used[offers.row[free]] = True
-        picked.append(free)
-        cells.append(np.repeat(np.arange(len(chosen)), chosen)[: len(free)])
-    taken = _joined(picked)
-    return offers.row[taken], offers.slot[taken], _joined(cells)
+        members = np.arange(*offers.start[number : number + 2])
+        for cell in sorted(np.flatnonzero(chosen), key=lambda at: offers.sites[number, at]):
+            free = ~used[offers.row[members]]
+            free &= (barred[members] >> demand.cells.rack[cell] & 1) == 0
+            taken = members[free][: chosen[cell]]
+            used[offers.row[taken]] = True
+            picked.append(taken)
+            cells.append(np.full(len(taken), cell))
+    return _joined(picked), _joined(cells)
 
 
 def _joined(parts: list[Ints]) -> Ints:
@@ -111,6 +166,19 @@ class _Disk:
     def admits(self, row: int, broker: int) -> bool:
         return not self.bounded or self.held[broker] + self.mib[row] <= self.room[broker]
 
+    def admits_all(self, rows: Ints, sources: Ints, targets: Ints) -> bool:
+        """Whether all of these moves together leave room; if so, they are made."""
+        if not self.bounded:
+            return True
+        after = self.held.copy()
+        np.add.at(after, targets, self.mib[rows])
+        gone = sources >= 0
+        np.subtract.at(after, sources[gone], self.mib[rows[gone]])
+        fits = bool((after <= np.maximum(self.room, self.held)).all())
+        if fits:
+            self.held = after
+        return fits
+
     def move(self, row: int, source: int, target: int) -> None:
         if self.bounded:
             self.held[target] += self.mib[row]
@@ -129,14 +197,29 @@ def held_mib(unit: Unit, lists: Ints) -> Ints:
 
 def _fill(lists: Ints, row: Ints, slot: Ints, members: Ints, quota: Ints, disk: _Disk) -> int:
     """Seat the newcomers of one cell in place; the number of offers that moved."""
-    if not disk.bounded:
-        turns = _in_turn(members, quota)[: len(row)]
-        clear = len(turns) == len(row) and len(np.unique(row)) == len(row)
-        if clear and not (lists[row] == turns[:, None]).any():
+    turns = _in_turn(members, quota)[: len(row)]
+    if len(turns) == len(row) and np.bincount(row).max() == 1:
+        turns = _without_clashes(lists, row, turns)
+        if len(turns) and disk.admits_all(row, lists[row, slot], turns):
             moved = int((lists[row, slot] >= 0).sum())
             lists[row, slot] = turns
             return moved
     return _fill_one_by_one(lists, row, slot, members, quota, disk)
+
+
+def _without_clashes(lists: Ints, row: Ints, turns: Ints) -> Ints:
+    """Exchange turns until no broker comes to a partition that it holds; nothing if that fails."""
+    turns = turns.copy()
+    for at in np.flatnonzero(any_slot(lists[row] == turns[:, None])).tolist():
+        fits = ~any_slot(lists[row] == turns[at])
+        for broker in lists[row[at]].tolist():
+            fits &= turns != broker
+        others = np.flatnonzero(fits)
+        if not len(others):
+            return turns[:0]
+        other = others[np.searchsorted(others, at) % len(others)]
+        turns[at], turns[other] = turns[other], turns[at]
+    return turns
 
 
 def _in_turn(members: Ints, quota: Ints) -> Ints:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from poolkeeper.model.specs import ResourcePoolSpec, Strategy
-from poolkeeper.planning.columns import MIB, NONE, Bools, Ints
+from poolkeeper.planning.columns import MIB, NONE, Bools, Ints, count_slots
 from poolkeeper.planning.scopes import Home, Role
 from poolkeeper.planning.tables import Lists, index_of
 
@@ -160,7 +160,7 @@ def _plain(
             settled[rank] = name in still or homes[name].role is not Role.PLACED
     topic_of = np.repeat(np.arange(len(table.names)), np.diff(table.start))[rows]
     wide = lists.wide[rows]
-    held = (wide >= 0).sum(axis=1)
+    held = count_slots(wide >= 0)
     rf = np.where(declared[topic_of] > 0, declared[topic_of], held)
     slots = max(int(held.max(initial=1)), int(rf.max(initial=1)))
     if slots != wide.shape[1]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from poolkeeper.model.specs import ResourcePoolSpec
-from poolkeeper.planning.columns import MIB, Bools, Brokers, Floats, Ints, eligible_of
+from poolkeeper.planning.columns import MIB, Bools, Brokers, Floats, Ints, any_slot, eligible_of
 from poolkeeper.planning.scopes import Home, Role
 from poolkeeper.planning.tables import Lists
 from poolkeeper.planning.unit_rows import fixed_load, rows_of
@@ -135,7 +135,7 @@ def _topics(
     if not emptied.any():
         return ()
     table = lists.table
-    leaving = ((lists.wide >= 0) & emptied[lists.wide]).any(axis=1)
+    leaving = any_slot((lists.wide >= 0) & emptied[lists.wide])
     counts = np.concatenate([[0], np.cumsum(leaving)])
     some = counts[table.start[1:]] > counts[table.start[:-1]]
     ids = {lists.brokers.ids[row] for row in np.flatnonzero(emptied)}

@@ -34,7 +34,10 @@ def condition(kind, status, reason="InPlace", since=None):
         pytest.param("True", None, LATE, id="now-if-new"),
         pytest.param("True", condition("Ready", "True"), LATE, id="now-if-the-live-one-has-none"),
         pytest.param(
-            "True", condition("Ready", "True", "Other", EARLY), EARLY, id="kept-if-the-reason-changed"
+            "True",
+            condition("Ready", "True", "Other", EARLY),
+            EARLY,
+            id="kept-if-the-reason-changed",
         ),
         pytest.param("True", condition("Stalled", "True", since=EARLY), LATE, id="types-are-apart"),
     ],

@@ -33,15 +33,17 @@ def denial(policy, text):
 
 @pytest.fixture(scope="module")
 def admin(control_plane):
+    denied = merged(TOPIC, {"metadata": {"name": "x"}})
     with Api(control_plane.access) as api:
         for name, rules in ROLES.items():
             _grant(api, name, rules)
-        control_plane.kubectl("apply", "-f", str(POLICIES))
-        denied = merged(TOPIC, {"metadata": {"name": "x"}})
-        until(lambda: api.dry_create(denied).status == 403, "the policies are in force")
-        yield api
-        control_plane.kubectl("delete", "-f", str(POLICIES))
-        until(lambda: api.dry_create(denied).status == 201, "no policy is in force any more")
+        try:
+            control_plane.kubectl("apply", "-f", str(POLICIES))
+            until(lambda: api.dry_create(denied).status == 403, "the policies are in force")
+            yield api
+        finally:
+            control_plane.kubectl("delete", "--ignore-not-found", "-f", str(POLICIES))
+            until(lambda: api.dry_create(denied).status == 201, "no policy is in force any more")
 
 
 def _grant(api, name, rules):

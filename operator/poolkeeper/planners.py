@@ -2,7 +2,7 @@
 
 A plan for 200,000 partitions is seconds of pure computing, in which the other threads of the
 process wait for their turns. `Pool.plan` is `make_plan`, to the byte; small clusters are planned on
-the spot, big ones by one of a few `workers` that wait for questions, warm.
+the spot, big ones by one of a few `workers` that stay for more.
 
 A worker is a plain child process at the other end of two pipes. Nothing is shared, so whatever
 happens to one (killed, out of memory, stuck) costs one pass of one cluster: the call raises
@@ -52,10 +52,12 @@ def inline(
 
 
 class Pool:
-    """At most `processes` workers, started at once; `plan` may be called from several threads.
+    """At most `processes` workers; `plan` may be called from several threads.
 
     A cluster of fewer than `threshold_partitions` is planned inline, every cluster with no
-    processes at all. `deadline_s` bounds a call: waiting for a free worker, and its work.
+    processes at all. `deadline_s` bounds a call: waiting for a free worker, and its work. A worker
+    starts with the first question that finds no other free, and then stays; `warm` starts all of
+    them at once, which saves that question half a second and costs 50 MiB for each.
     """
 
     def __init__(
@@ -63,6 +65,8 @@ class Pool:
         processes: int = PROCESSES,
         threshold_partitions: int = THRESHOLD_PARTITIONS,
         deadline_s: float = DEADLINE_S,
+        *,
+        warm: bool = False,
         program: tuple[str, ...] = PROGRAM,
     ) -> None:
         self._threshold_partitions = threshold_partitions
@@ -70,6 +74,8 @@ class Pool:
         self._workers = tuple(_Worker(program) for _ in range(processes))
         self._free: queue.LifoQueue[_Worker] = queue.LifoQueue()
         for worker in self._workers:
+            if warm:
+                worker.start_early()
             self._free.put(worker)
 
     def __enter__(self) -> Self:
@@ -127,13 +133,17 @@ class _Worker:
         self._closed = False
         self._process: subprocess.Popen[bytes] | None = None
         self._greeted = False
-        self._start_early()
 
     @property
     def pid(self) -> int | None:
         """Return the id of the process that runs, if one does."""
         process = self._process
         return process.pid if process is not None and process.poll() is None else None
+
+    def start_early(self) -> None:
+        """Let a process warm up for the next question; the question reports if there is none."""
+        with contextlib.suppress(Unavailable):
+            self._start()
 
     def plan(self, question: Question, until_s: float) -> Plan:
         """Ask the process, a new one if it ended meanwhile."""
@@ -157,7 +167,7 @@ class _Worker:
             timer.cancel()
             if late.is_set() or not answered:
                 _end(process)
-                self._start_early()
+                self.start_early()
         if isinstance(answer, Exception):
             raise answer
         return answer
@@ -197,11 +207,6 @@ class _Worker:
                 raise Unavailable(f"no worker process could be started: {error}") from error
             self._greeted = False
             return self._process
-
-    def _start_early(self) -> None:
-        """Let a process warm up for the next question; the question reports if there is none."""
-        with contextlib.suppress(Unavailable):
-            self._start()
 
 
 def _why(cluster: str, late: bool, code: int | None) -> str:

@@ -148,7 +148,7 @@ def test_a_worker_that_ended_while_idle_is_replaced_unnoticed() -> None:
 def test_a_worker_that_is_late_is_killed(
     program: tuple[str, ...], observed: Cluster, signals: list[signal.Signals]
 ) -> None:
-    with Pool(1, threshold_partitions=1_000, deadline_s=1.0, program=program) as pool:
+    with Pool(1, threshold_partitions=1_000, deadline_s=1.0, warm=True, program=program) as pool:
         (worker,) = pool.pids
         for one in signals:
             os.kill(worker, one)
@@ -197,7 +197,7 @@ def test_a_worker_that_cannot_be_had_is_unavailable(program: tuple[str, ...], wh
 
 
 def test_closing_ends_workers_and_plans_under_way() -> None:
-    pool = Pool(2, threshold_partitions=1_000, program=SILENT)
+    pool = Pool(2, threshold_partitions=1_000, warm=True, program=SILENT)
     pids = pool.pids
     with ThreadPoolExecutor(1) as thread:
         asked = thread.submit(plan_of, pool, BIG)
@@ -211,6 +211,17 @@ def test_closing_ends_workers_and_plans_under_way() -> None:
     assert pool.pids == ()
     with pytest.raises(Unavailable, match=CLOSED):
         plan_of(pool, BIG)
+
+
+def test_workers_start_when_they_are_needed_or_at_once() -> None:
+    with Pool(2, threshold_partitions=1_000) as lazy:
+        started = [len(lazy.pids)]
+        for observed in (SMALL, BIG, BIG):
+            plan_of(lazy, observed)
+            started.append(len(lazy.pids))
+    with Pool(2, threshold_partitions=1_000, warm=True) as eager:
+        started.append(len(eager.pids))
+    assert started == [0, 0, 1, 1, 2]
 
 
 def test_many_threads_share_few_workers() -> None:
@@ -244,7 +255,7 @@ PARENT = """
 import sys, threading
 sys.path.insert(0, sys.argv[1])
 from unit import test_planners as t
-pool = t.Pool(2, threshold_partitions=1_000)
+pool = t.Pool(2, threshold_partitions=1_000, warm=True)
 t.plan_of(pool, t.BIG)
 print(*pool.pids, flush=True)
 threading.Thread(target=t.plan_of, args=(pool, t.cluster(300_000)), daemon=True).start()

@@ -6,7 +6,8 @@ that is no longer declared raises no alerts.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 import prometheus_client
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, exposition
@@ -67,6 +68,15 @@ class Metrics:
     def passed(self, cluster: str, phase: str, seconds: float) -> None:
         """Note how long one phase of a pass took: observe, plan, stage, apply, report."""
         self._histograms[families.PHASES].labels(cluster, phase).observe(seconds)
+
+    @contextmanager
+    def timed(self, cluster: str, phase: str) -> Iterator[None]:
+        """Note how long the block takes as this phase, also where it raises."""
+        began_s = time.monotonic()
+        try:
+            yield
+        finally:
+            self.passed(cluster, phase, time.monotonic() - began_s)
 
     def failed(self, cluster: str, error: BaseException) -> None:
         """Note that a pass ended with this error; `saw` does so where the outcome carries it."""

@@ -163,6 +163,18 @@ def test_every_family_is_exposed_as_declared() -> None:
     ]
 
 
+def test_a_phase_is_timed_also_where_it_fails() -> None:
+    told = Told()
+    with told.metrics.timed("main", "plan"):
+        pass
+    with pytest.raises(Unavailable), told.metrics.timed("main", "plan"):
+        raise Unavailable("away")
+    assert told.series("_count") == {
+        'phase_duration_seconds_count{cluster="main",phase="plan"}': 2,
+        "status_lag_seconds_count": 0,
+    }
+
+
 @pytest.mark.parametrize(
     ("error", "kind"),
     [

@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 
 from control_plane.kubelet import nodes
 from control_plane.kubelet.api import Api
@@ -22,14 +22,15 @@ def main(kubeconfig: str, name: str, directory: str, images: str, ready: str) ->
     """Serve as node `name` until told to end."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("urllib3").setLevel(logging.ERROR)
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+    told_to_end = Event()
+    signal.signal(signal.SIGTERM, lambda *_: told_to_end.set())
     syscalls.unshare(syscalls.CLONE_NEWNS)
     syscalls.make_private()
     server = Api(Path(kubeconfig))
     loop = Loop(server, name, Path(directory), Path(images))
     # A bug in the loop is to end the process, not to leave it deaf.
-    Thread(target=_serve, args=(loop, Path(ready)), daemon=True).start()
-    signal.sigwait([signal.SIGTERM])
+    Thread(target=_serve, args=(loop, Path(ready), told_to_end), daemon=True).start()
+    told_to_end.wait()
     loop.stop()
     try:
         nodes.withdraw(server, name)
@@ -38,12 +39,11 @@ def main(kubeconfig: str, name: str, directory: str, images: str, ready: str) ->
     os._exit(0)
 
 
-def _serve(loop: Loop, ready: Path) -> None:
+def _serve(loop: Loop, ready: Path, ended: Event) -> None:
     try:
         loop.run(ready)
     finally:
-        logging.shutdown()
-        os.kill(os.getpid(), signal.SIGTERM)
+        ended.set()
 
 
 if __name__ == "__main__":

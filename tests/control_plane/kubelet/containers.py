@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from control_plane.kubelet.inside import capabilities
@@ -18,6 +19,7 @@ from poolkeeper import errors
 INSIDE = Path(__file__).with_name("inside")
 START_S = 30
 MESSAGE_BYTES = 4096
+LOG_BYTES_MAX = 64 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +50,21 @@ class Launch:
 class Process:
     """A container's process; ends with the thread that started it."""
 
-    def __init__(self, keeper: subprocess.Popen[bytes], pid: int, launch: Launch) -> None:
+    def __init__(
+        self, keeper: subprocess.Popen[bytes], pid: int, launch: Launch, output: Thread
+    ) -> None:
         self.pid = pid
         self._keeper = keeper
         self._launch = launch
+        self._output = output
 
     def wait(self, timeout_s: float | None = None) -> int | None:
-        """Return the exit code, 128 + n for signal n; None at the deadline."""
+        """Return the exit code, 128 + n for signal n, its log complete; None at the deadline."""
         try:
             code = self._keeper.wait(timeout_s)
         except subprocess.TimeoutExpired:
             return None
+        self._output.join(START_S)
         return code if code >= 0 else 128 - code
 
     def stop(self, grace_s: float) -> None:
@@ -104,24 +110,26 @@ def start(launch: Launch, log: Path) -> Process:
     description.write_text(json.dumps(_described(launch)), encoding="utf-8")
     reading, writing = os.pipe()
     with open(reading, encoding="utf-8") as reports:
-        with log.open("ab") as out:
-            keeper = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(INSIDE), str(description), str(writing)],
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                pass_fds=[writing],
-                start_new_session=True,
-            )
+        keeper = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(INSIDE), str(description), str(writing)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            pass_fds=[writing],
+            start_new_session=True,
+        )
         os.close(writing)
+        output = Thread(target=_keep_output, args=(keeper, log), daemon=True)
+        output.start()
         facts: dict[str, Any] = {}
         for line in reports:
             facts.update(json.loads(line))
     if "pid" not in facts or "failure" in facts:
         keeper.kill()
         keeper.wait(START_S)
+        output.join(START_S)
         raise errors.Refused(facts.get("failure") or f"container did not start; see {log}")
-    return Process(keeper, facts["pid"], launch)
+    return Process(keeper, facts["pid"], launch, output)
 
 
 def searchable(program: str) -> list[str]:
@@ -154,6 +162,20 @@ def _described(launch: Launch) -> dict[str, Any]:
         "searchable": searchable(launch.command[0]),
         "mounts": mounts,
     }
+
+
+def _keep_output(keeper: subprocess.Popen[bytes], log: Path) -> None:
+    """Append what a container writes to its log, as much as there is room for.
+
+    It writes to a pipe, as in every container engine: a script may open /dev/stdout anew, and a
+    file would be truncated by that.
+    """
+    assert keeper.stdout
+    with keeper.stdout as output, log.open("ab", buffering=0) as file:
+        room = LOG_BYTES_MAX - file.tell()
+        while chunk := os.read(output.fileno(), 65536):
+            file.write(chunk[: max(0, room)])
+            room -= len(chunk)
 
 
 def _as_user(user: Identity) -> list[str]:

@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from types import TracebackType
 from typing import Protocol, Self
 
 from poolkeeper import errors
@@ -69,7 +70,10 @@ class Kubelet:
         return kubelet
 
     def stop(self) -> None:
-        """Withdraw the Node and end all pods at once; their files go too."""
+        """Withdraw the Node and end all pods at once; their files go too. Twice is fine.
+
+        The Node of a kubelet that was killed stays.
+        """
         containers = [found for pid in self._pids() if (found := processes.identify(pid))]
         self.process.signal(signal.SIGTERM)
         try:
@@ -78,6 +82,17 @@ class Kubelet:
             self._nursery.close()
         processes.kill(containers)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
 
     def add_image(self, name: str, path: Path) -> None:
         """Offer one more image; containers that wait for it start."""

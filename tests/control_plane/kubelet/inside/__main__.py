@@ -80,8 +80,8 @@ def explain(failure: OSError, launch: Mapping[str, Any]) -> str:
     """Say what failed; of a program that this user may not run, that it is the user."""
     uid, program = launch["identity"]["uid"], launch["command"][0]
     if isinstance(failure, PermissionError) and os.getuid() == uid != 0:
-        return f"user {uid} may not read or execute {program} as it lies on this machine: {failure}"
-    return f"{program}: {failure}"
+        return f"user {uid} may not read or execute {program} as it lies on this machine"
+    return f"{program}: {failure.strerror}"
 
 
 def tell(report: int, fact: Mapping[str, Any]) -> None:

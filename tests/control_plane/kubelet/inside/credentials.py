@@ -19,6 +19,8 @@ def take_on(identity: Mapping[str, Any]) -> None:
     for number in range(_capabilities_of_kernel()):
         if number >= len(CAPABILITIES) or CAPABILITIES[number] not in identity["keep"]:
             syscalls.give_up_capability(number)
+    for output in (1, 2):
+        os.fchown(output, identity["uid"], identity["gid"])  # it may open /dev/stdout anew
     os.setgroups(identity["groups"])
     os.setgid(identity["gid"])
     os.setuid(identity["uid"])

@@ -1,0 +1,597 @@
+"""The process kubelet under the real scheduler and controllers: what pods see and how they end."""
+
+import os
+import signal
+import socket
+import subprocess
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conditions import until
+from control_plane.kubelet import Kubelet
+from control_plane.planes import ControlPlane
+from poolkeeper import errors
+from poolkeeper.sandbox import processes
+
+Json = dict[str, Any]
+FOREVER = "trap 'exit 0' TERM; while :; do sleep 0.1 & wait $!; done"
+EVERY_SECOND = {"periodSeconds": 1, "timeoutSeconds": 5}
+
+
+def bash(script: str, name: str = "main", **more: Any) -> Json:
+    """A container that runs a script of bash."""
+    return {"name": name, "image": "none", "command": ["bash", "-c", script], **more}
+
+
+def pod(namespace: str, name: str, *containers: Json, **spec: Any) -> Json:
+    """A pod that is run once and ends at once when it is deleted."""
+    defaults = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 0}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace, "labels": {"app": name}},
+        "spec": {**defaults, "containers": list(containers), **spec},
+    }
+
+
+class Pods:
+    """The pods of one test's namespace."""
+
+    def __init__(self, plane: ControlPlane, kubelet: Kubelet, namespace: str) -> None:
+        self.plane, self.kubelet, self.namespace = plane, kubelet, namespace
+
+    def create(self, name: str, *containers: Json, **spec: Any) -> None:
+        """Create a pod."""
+        self.add("pods", pod(self.namespace, name, *containers, **spec))
+
+    def add(self, collection: str, body: Json, group: str = "/api/v1") -> None:
+        """Create any object of the namespace."""
+        path = f"{group}/namespaces/{self.namespace}/{collection}"
+        self.plane.request("POST", path, body)
+
+    def get(self, name: str) -> Json:
+        """Return the pod as it is now."""
+        found: Json = self.plane.request("GET", self._path(name))
+        return found
+
+    def delete(self, name: str) -> None:
+        """Ask for its end."""
+        self.plane.request("DELETE", self._path(name))
+
+    def names(self) -> list[str]:
+        """Return whom the API server still knows."""
+        listed = self.plane.request("GET", f"/api/v1/namespaces/{self.namespace}/pods")
+        return [each["metadata"]["name"] for each in listed["items"]]
+
+    def container(self, name: str, kind: str = "containerStatuses") -> Json:
+        """Return the status of its first container; empty if there is none yet."""
+        return next(iter(self.get(name)["status"].get(kind, ())), {})
+
+    def state(self, name: str) -> Json:
+        """Return the state of its first container."""
+        state: Json = self.container(name).get("state", {})
+        return state
+
+    def outcome(self, name: str) -> str:
+        """Wait for its end; return the phase and what its first container left as message."""
+        until(
+            lambda: self.get(name)["status"]["phase"] in ("Succeeded", "Failed"),
+            f"pod {name} ends; {self.kubelet.log.read_text()[-2000:]}",
+            60,
+        )
+        ended = self.state(name)["terminated"]
+        return f"{self.get(name)['status']['phase']}: {ended.get('message', '').strip()}"
+
+    def await_running(self, name: str) -> None:
+        """Wait until its first container runs."""
+        until(lambda: "running" in self.state(name), f"pod {name} runs", 60)
+
+    def await_log(self, name: str, text: str, container: str | None = None) -> None:
+        """Wait until it has written `text`."""
+
+        def written() -> bool:
+            try:
+                return text in self.kubelet.logs(self.namespace, name, container)
+            except errors.Refused:
+                return False
+
+        until(written, f"pod {name} writes {text!r}", 60)
+
+    def _path(self, name: str) -> str:
+        return f"/api/v1/namespaces/{self.namespace}/pods/{name}"
+
+
+@pytest.fixture
+def pods(control_plane: ControlPlane, kubelet: Kubelet, namespace: str) -> Pods:
+    return Pods(control_plane, kubelet, namespace)
+
+
+def test_a_job_completes_with_its_termination_message(pods: Pods) -> None:
+    template = {"spec": {"restartPolicy": "Never", "containers": [
+        bash("echo working; echo -n '42 moves' > /dev/termination-log")
+    ]}}  # fmt: skip
+    job = {"metadata": {"name": "plan"}, "spec": {"backoffLimit": 0, "template": template}}
+    pods.add("jobs", job, "/apis/batch/v1")
+    namespace = pods.namespace
+    pods.plane.kubectl("wait", "--for=condition=Complete", "job/plan", "-n", namespace)
+    (name,) = pods.names()
+    assert pods.outcome(name) == "Succeeded: 42 moves"
+    assert pods.kubelet.logs(namespace, name) == "working\n"
+
+
+def test_a_failing_container_says_its_exit_code_and_the_end_of_its_log(pods: Pods) -> None:
+    last_words = {"terminationMessagePolicy": "FallbackToLogsOnError"}
+    pods.create("fails", bash("echo no such topic; exit 3", **last_words))
+    assert pods.outcome("fails") == "Failed: no such topic"
+    assert pods.state("fails")["terminated"]["exitCode"] == 3
+
+
+def test_a_message_longer_than_4096_bytes_loses_its_beginning(pods: Pods) -> None:
+    pods.create("long", bash("{ echo lost; printf 'x%.0s' {1..4096}; } > /dev/termination-log"))
+    assert pods.outcome("long") == "Succeeded: " + "x" * 4096
+
+
+def test_a_deployment_is_available_only_once_its_probe_says_so(pods: Pods, tmp_path: Path) -> None:
+    gate = tmp_path / "open"
+    volume = {"name": "gate", "hostPath": {"path": str(tmp_path)}}
+    server = bash(
+        "exec python3 -m http.server --directory /gate --bind $POD_IP 8080",
+        env=[{"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}],
+        ports=[{"name": "web", "containerPort": 8080}],
+        volumeMounts=[{"name": "gate", "mountPath": "/gate"}],
+        readinessProbe={"httpGet": {"path": "/open", "port": "web"}, **EVERY_SECOND},
+    )
+    spec = {
+        "replicas": 2,  # the same port twice: each on its own address
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": {
+            "metadata": {"labels": {"app": "web"}},
+            "spec": {"containers": [server], "volumes": [volume]},
+        },
+    }
+    pods.add("deployments", {"metadata": {"name": "web"}, "spec": spec}, "/apis/apps/v1")
+    until(lambda: len(pods.names()) == 2, "two pods")
+    for name in pods.names():
+        pods.await_log(name, "404")  # the probe was answered, with a no
+        assert pods.container(name)["ready"] is False
+    path = f"/apis/apps/v1/namespaces/{pods.namespace}/deployments/web"
+    assert pods.plane.request("GET", path)["status"].get("availableReplicas", 0) == 0
+    gate.touch()
+    until(
+        lambda: pods.plane.request("GET", path)["status"].get("availableReplicas") == 2,
+        "both are available",
+    )
+    gate.unlink()
+    until(
+        lambda: pods.plane.request("GET", path)["status"].get("availableReplicas", 0) == 0,
+        "none is available any more",
+    )
+
+
+def test_a_failing_liveness_probe_restarts_the_container(pods: Pods) -> None:
+    probe = {"exec": {"command": ["test", "!", "-e", "/tmp/hung"]}, **EVERY_SECOND}
+    script = f"rm -f /tmp/hung; echo began; sleep 0.2; touch /tmp/hung; {FOREVER}"
+    main = bash(script, livenessProbe={**probe, "failureThreshold": 1})
+    pods.create("hangs", main, restartPolicy="Always", terminationGracePeriodSeconds=5)
+    until(lambda: pods.container("hangs").get("restartCount", 0) >= 2, "it is restarted twice", 60)
+    last = pods.container("hangs")["lastState"]["terminated"]
+    assert (last["exitCode"], last["reason"]) == (0, "Completed")  # SIGTERM was enough
+    assert pods.kubelet.logs(pods.namespace, "hangs").count("began") >= 2
+
+
+def test_a_startup_probe_holds_the_other_two_back(pods: Pods) -> None:
+    port = {"port": 9000}
+    main = bash(
+        "echo waiting; until [ -e /share/go ]; do sleep 0.1; done; "
+        f"python3 -m http.server --bind $(hostname -i) 9000 & {FOREVER}",
+        startupProbe={"tcpSocket": port, **EVERY_SECOND, "failureThreshold": 60},
+        livenessProbe={"tcpSocket": port, **EVERY_SECOND, "failureThreshold": 1},
+        volumeMounts=[{"name": "share", "mountPath": "/share"}],
+    )
+    other = bash(
+        FOREVER, "other", volumeMounts=[{"name": "share", "mountPath": "/s", "subPath": "."}]
+    )
+    pods.create("slow", main, other, volumes=[{"name": "share", "emptyDir": {}}])
+    pods.await_log("slow", "waiting", "main")
+    until(lambda: pods.container("slow").get("started") is False, "it has not started")
+    assert pods.container("slow")["restartCount"] == 0
+    pid = until(lambda: running(pods, "slow", "other"), "the other runs")
+    subprocess.run(["nsenter", f"--target={pid}", "--mount", "touch", "/s/go"], check=True)
+    until(lambda: pods.container("slow")["ready"], "it is ready", 60)
+    assert pods.container("slow")["restartCount"] == 0
+
+
+def test_init_containers_run_one_after_the_other_before_the_rest(pods: Pods) -> None:
+    mounts = [{"name": "share", "mountPath": "/share"}]
+    inits = [
+        bash("sleep 0.3; echo one >> /share/order", "one", volumeMounts=mounts),
+        bash("echo two >> /share/order", "two", volumeMounts=mounts),
+    ]
+    main = bash("tr '\\n' ' ' < /share/order > /dev/termination-log", volumeMounts=mounts)
+    volumes = [{"name": "share", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}}]
+    pods.create("ordered", main, initContainers=inits, volumes=volumes)
+    assert pods.outcome("ordered") == "Succeeded: one two"
+
+
+def test_after_a_failed_init_container_nothing_else_runs(pods: Pods) -> None:
+    pods.create("stuck", bash("echo never"), initContainers=[bash("exit 7", "init")])
+    until(lambda: pods.get("stuck")["status"]["phase"] == "Failed", "the pod fails")
+    ended = pods.container("stuck", "initContainerStatuses")["state"]["terminated"]
+    assert (ended["exitCode"], pods.state("stuck")) == (
+        7,
+        {"waiting": {"reason": "PodInitializing"}},
+    )
+
+
+def test_a_sidecar_runs_beside_the_others_and_ends_after_them(pods: Pods) -> None:
+    sidecar = bash(f"echo sidecar; {FOREVER}", "side", restartPolicy="Always")
+    pods.create("pair", bash("sleep 0.3; echo done"), initContainers=[sidecar])
+    pods.await_log("pair", "done", "main")
+    pods.await_log("pair", "sidecar", "side")
+    assert pods.outcome("pair") == "Succeeded: "
+    until(
+        lambda: "terminated" in pods.container("pair", "initContainerStatuses")["state"],
+        "the sidecar ends",
+    )
+
+
+def test_two_containers_see_one_empty_dir_and_each_its_own_root(pods: Pods) -> None:
+    mounts = [{"name": "share", "mountPath": "/a/new/place"}]
+    writer = bash(
+        "touch /etc/only-of-writer; echo hello > /a/new/place/file.new; "
+        "mv /a/new/place/file.new /a/new/place/file",
+        "writer",
+        volumeMounts=mounts,
+    )
+    reader = bash(
+        "until [ -e /a/new/place/file ]; do sleep 0.1; done; "
+        "{ cat /a/new/place/file; ls /etc/only-of-writer 2>&1; } > /dev/termination-log; true",
+        volumeMounts=[{**mounts[0], "readOnly": True}],
+    )
+    pods.create("two", reader, writer, volumes=[{"name": "share", "emptyDir": {}}])
+    until(lambda: pods.get("two")["status"]["phase"] == "Succeeded", "both end", 60)
+    message = pods.state("two")["terminated"]["message"]
+    assert message.startswith("hello\nls:"), message
+    assert not Path("/a/new/place").exists()
+
+
+def test_secrets_and_config_maps_are_files_and_environment(pods: Pods) -> None:
+    encoded = b64encode(b"hunter2").decode()
+    pods.add("secrets", {"metadata": {"name": "login"}, "data": {"password": encoded}})
+    pods.add("configmaps", {"metadata": {"name": "settings"}, "data": {"A": "1", "B": "2"}})
+    env = [
+        {"name": "PASSWORD", "valueFrom": {"secretKeyRef": {"name": "login", "key": "password"}}},
+        {"name": "BOTH", "value": "$(CFG_A)-$(PASSWORD)-$$(CFG_A)-$(NOT_THERE)"},
+        {"name": "WHO", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['app']"}}},
+    ]
+    main = bash(
+        '{ echo "$0 $BOTH $WHO $(hostname) $(cat /conf/b /login/password /one)"; } '
+        "> /dev/termination-log",
+        args=["$(CFG_B)"],
+        env=env,
+        envFrom=[{"prefix": "CFG_", "configMapRef": {"name": "settings"}}],
+        volumeMounts=[
+            {"name": "conf", "mountPath": "/conf"},
+            {"name": "login", "mountPath": "/login"},
+            {"name": "conf", "mountPath": "/one", "subPath": "b"},
+        ],
+    )
+    volumes = [
+        {"name": "conf", "configMap": {"name": "settings", "items": [{"key": "B", "path": "b"}]}},
+        {"name": "login", "secret": {"secretName": "login", "defaultMode": 0o400}},
+    ]
+    pods.create("reads", main, volumes=volumes)
+    said = "2 1-hunter2-$(CFG_A)-$(NOT_THERE) reads reads 2hunter22"
+    assert pods.outcome("reads") == f"Succeeded: {said}"
+
+
+def test_a_pod_waits_for_the_secret_that_it_needs(pods: Pods) -> None:
+    source = {"secretKeyRef": {"name": "late", "key": "k"}}
+    pods.create("waits", bash("exit $K", env=[{"name": "K", "valueFrom": source}]))
+    waiting = {"reason": "CreateContainerConfigError", "message": 'Secret "late" not found'}
+    until(lambda: pods.state("waits") == {"waiting": waiting}, "it says what it waits for")
+    pods.add("secrets", {"metadata": {"name": "late"}, "stringData": {"k": "0"}})
+    assert pods.outcome("waits") == "Succeeded: "
+
+
+def test_a_changed_config_map_changes_in_running_pods(pods: Pods) -> None:
+    pods.add("configmaps", {"metadata": {"name": "live"}, "data": {"k": "old", "gone": ""}})
+    main = bash(
+        "until [ $(cat /c/k) = new ]; do sleep 0.1; done; ls /c > /dev/termination-log",
+        volumeMounts=[{"name": "c", "mountPath": "/c"}],
+    )
+    pods.create("follows", main, volumes=[{"name": "c", "configMap": {"name": "live"}}])
+    pods.await_running("follows")
+    path = f"/api/v1/namespaces/{pods.namespace}/configmaps/live"
+    pods.plane.request("PATCH", path, {"data": {"k": "new", "gone": None}})
+    assert pods.outcome("follows") == "Succeeded: k"
+
+
+def test_the_token_is_the_service_accounts(pods: Pods) -> None:
+    pods.add("serviceaccounts", {"metadata": {"name": "reader"}})
+    rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list"]}]
+    group = "/apis/rbac.authorization.k8s.io/v1"
+    pods.add("roles", {"metadata": {"name": "reads"}, "rules": rules}, group)
+    subject = {"kind": "ServiceAccount", "name": "reader", "namespace": pods.namespace}
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reads"}
+    binding = {"metadata": {"name": "reads"}, "subjects": [subject], "roleRef": reference}
+    pods.add("rolebindings", binding, group)
+    script = """
+        cd /var/run/secrets/kubernetes.io/serviceaccount
+        for what in configmaps secrets; do
+            curl -s -o /dev/null -w '%{http_code} ' --max-time 20 --cacert ca.crt \
+                -H "Authorization: Bearer $(cat token)" https://$KUBERNETES_SERVICE_HOST:\
+$KUBERNETES_SERVICE_PORT/api/v1/namespaces/$(cat namespace)/$what
+        done > /dev/termination-log"""
+    pods.create("asks", bash(script), serviceAccountName="reader")
+    assert pods.outcome("asks") == "Succeeded: 200 403"
+
+
+def test_sigterm_is_heard_and_the_pre_stop_hook_before_it(pods: Pods) -> None:
+    hook = {"preStop": {"exec": {"command": ["bash", "-c", "echo hook > /proc/1/fd/1"]}}}
+    script = f"trap 'echo bye; exit 0' TERM; echo up; {FOREVER.partition(';')[2]}"
+    pods.create("polite", bash(script, lifecycle=hook), terminationGracePeriodSeconds=60)
+    pods.await_log("polite", "up")
+    pods.delete("polite")
+    until(lambda: pods.names() == [], "the pod is gone")
+    assert pods.kubelet.logs(pods.namespace, "polite") == "up\nhook\nbye\n"
+
+
+def test_who_ignores_sigterm_is_killed_after_the_grace_with_all_descendants(pods: Pods) -> None:
+    script = "trap '' TERM; sleep 1000 & echo up; while :; do sleep 0.1; done"
+    pods.create("stubborn", bash(script), terminationGracePeriodSeconds=2)
+    pods.await_log("stubborn", "up")
+    pid = pods.kubelet.pid(pods.namespace, "stubborn")
+    family = [processes.identify(each) for each in [pid, *descendants(pid)]]
+    pods.delete("stubborn")
+    metadata = pods.get("stubborn")["metadata"]
+    assert metadata["deletionGracePeriodSeconds"] == 2  # still there, as it has time left
+    until(lambda: pods.names() == [], "the pod is gone")
+    until(lambda: not any(each and processes.alive(each) for each in family), "all have ended")
+
+
+def test_a_force_deleted_pods_processes_end_at_once(pods: Pods) -> None:
+    pods.create("forced", bash("trap '' TERM; echo up; while :; do sleep 1; done"))
+    pods.await_log("forced", "up")
+    running = processes.identify(pods.kubelet.pid(pods.namespace, "forced"))
+    path = f"/api/v1/namespaces/{pods.namespace}/pods/forced"
+    pods.plane.request("DELETE", path, {"gracePeriodSeconds": 0})
+    assert running is not None
+    until(lambda: not processes.alive(running), "it has ended")
+
+
+def test_a_killed_process_is_started_again(pods: Pods) -> None:
+    pods.create("again", bash(f"echo up; {FOREVER}"), restartPolicy="OnFailure")
+    pods.await_running("again")
+    first = pods.kubelet.pid(pods.namespace, "again")
+    os.kill(first, signal.SIGKILL)
+    until(lambda: pods.container("again")["restartCount"] == 1, "it was restarted")
+    until(lambda: "running" in pods.state("again"), "it runs again")
+    assert pods.container("again")["lastState"]["terminated"]["exitCode"] == 137
+    assert pods.kubelet.pid(pods.namespace, "again") != first
+
+
+def test_a_crashing_container_backs_off(pods: Pods) -> None:
+    pods.create("crashes", bash("exit 1"), restartPolicy="Always")
+    until(
+        lambda: pods.state("crashes").get("waiting", {}).get("reason") == "CrashLoopBackOff",
+        "it backs off",
+    )
+    assert pods.get("crashes")["status"]["phase"] == "Running"
+
+
+def test_a_read_only_root_refuses_writes_but_volumes_take_them(pods: Pods) -> None:
+    script = """
+        for path in /x /etc/x /usr/x /var/run/x /var/tmp/x /conf/x /tmp/x; do
+            touch $path 2>/dev/null && echo -n "$path "
+        done > /dev/termination-log; true"""
+    mounts = [{"name": "tmp", "mountPath": "/tmp"}, {"name": "conf", "mountPath": "/conf"}]
+    main = bash(script, securityContext={"readOnlyRootFilesystem": True}, volumeMounts=mounts)
+    volumes = [
+        {"name": "tmp", "emptyDir": {}},
+        {"name": "conf", "configMap": {"name": "kube-root-ca.crt"}},
+    ]
+    pods.create("closed", main, volumes=volumes)
+    assert pods.outcome("closed") == "Succeeded: /tmp/x"
+
+
+def test_what_a_container_writes_to_its_root_stays_its_own(pods: Pods) -> None:
+    mark = Path("/etc") / f"mark-{pods.namespace}"
+    pods.create("writes", bash(f"touch {mark} && ls {mark} > /dev/termination-log"))
+    assert pods.outcome("writes") == f"Succeeded: {mark}"
+    assert not mark.exists()
+
+
+RESTRICTED = {
+    "runAsNonRoot": True,
+    "runAsUser": 65532,
+    "runAsGroup": 65533,
+    "fsGroup": 65534,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+CLOSED = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "readOnlyRootFilesystem": True,
+}
+
+
+def test_a_restricted_pod_runs_as_its_user_without_powers(pods: Pods, tmp_path: Path) -> None:
+    entry = tmp_path / "entry"  # in a folder that is only root's, like this interpreter
+    entry.write_text("""#!/bin/bash
+        { id -u; id -g; id -G; grep -E 'CapBnd|CapEff|NoNewPrivs' /proc/self/status; } |
+            xargs > /dev/termination-log
+        echo out > /dev/stdout && touch /data/x && stat -c %g /data/x >> /dev/termination-log
+        cat /var/run/secrets/kubernetes.io/serviceaccount/token > /dev/null
+    """)
+    entry.chmod(0o755)
+    pods.kubelet.add_image("restricted", entry)
+    main = {
+        "name": "main",
+        "image": "restricted",
+        "securityContext": CLOSED,
+        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+    }
+    volumes = [{"name": "data", "emptyDir": {}}]
+    pods.create("modest", main, securityContext=RESTRICTED, volumes=volumes)
+    none = "0000000000000000"
+    assert pods.outcome("modest") == (
+        f"Succeeded: 65532 65533 65533 65534 CapEff: {none} CapBnd: {none} NoNewPrivs: 1\n65534"
+    )
+
+
+@pytest.mark.parametrize(
+    ("security", "reason", "message"),
+    [
+        pytest.param(
+            {"runAsNonRoot": True},
+            ("waiting", "CreateContainerConfigError"),
+            "container main has runAsNonRoot and its image would run as root: set runAsUser",
+            id="non-root-but-no-user",
+        ),
+        pytest.param(
+            {"runAsUser": 1000},
+            ("terminated", "StartError"),
+            "user 1000 may not read or execute {entry} as it lies on this machine",
+            id="the-user-may-not-execute-the-entry-point",
+        ),
+    ],
+)
+def test_who_cannot_run_says_why(
+    pods: Pods, tmp_path: Path, security: Json, reason: tuple[str, str], message: str
+) -> None:
+    entry = tmp_path / "entry"
+    entry.write_text("#!/bin/bash\n")
+    entry.chmod(0o700)
+    pods.kubelet.add_image(f"private-{pods.namespace}", entry)
+    main = {"name": "main", "image": f"private-{pods.namespace}", "securityContext": security}
+    pods.create("cannot", main)
+    kind, word = reason
+    until(lambda: kind in pods.state("cannot"), f"it is {kind}")
+    state = pods.state("cannot")[kind]
+    assert (state["reason"], state["message"]) == (word, message.format(entry=entry))
+
+
+def test_an_unknown_image_is_waited_for(pods: Pods, tmp_path: Path) -> None:
+    image = f"example.test/late-{pods.namespace}:1"
+    pods.create("late", {"name": "main", "image": image, "args": ["hello"]})
+    message = f'there is no image "{image}" here'
+    waiting = {"reason": "ImagePullBackOff", "message": message}
+    until(lambda: pods.state("late") == {"waiting": waiting}, "it says what it waits for")
+    assert pods.get("late")["status"]["phase"] == "Pending"
+    entry = tmp_path / "entry"
+    entry.write_text('#!/bin/bash\necho "$@" > /dev/termination-log\n')
+    entry.chmod(0o755)
+    pods.kubelet.add_image(image, entry)
+    assert pods.outcome("late") == "Succeeded: hello"
+
+
+def test_each_pod_is_reached_at_its_own_address(pods: Pods) -> None:
+    for name in ("left", "right"):
+        pods.create(name, bash(f"exec python3 -m http.server --bind $(hostname -i) 7777 # {name}"))
+    addresses = set()
+    for name in ("left", "right"):
+        pods.await_running(name)
+        address = pods.get(name)["status"]["podIP"]
+        until(lambda address=address: connects(address, 7777), f"{name} listens on {address}")
+        addresses.add(address)
+    assert len(addresses) == 2
+
+
+def test_logs_and_pids_of_what_never_ran_are_refused(pods: Pods) -> None:
+    with pytest.raises(errors.Refused, match=r"never ran \* here"):
+        pods.kubelet.logs(pods.namespace, "nobody")
+    pods.create("ends", bash("true"))
+    pods.outcome("ends")
+    with pytest.raises(errors.Unavailable, match=r"no container of .*/ends runs now"):
+        pods.kubelet.pid(pods.namespace, "ends")
+
+
+def kill_kubelet(kubelet: Kubelet) -> None:
+    kubelet.process.signal(signal.SIGKILL)
+    kubelet.process.wait(10)
+
+
+@pytest.fixture
+def own_kubelet(control_plane: ControlPlane, namespace: str) -> Iterator[Kubelet]:
+    """A kubelet of this test alone, and with it the Node, which a killed one leaves behind."""
+    with Kubelet.start(control_plane, {}, name=f"node-{namespace}") as own:
+        yield own
+    if own.name in control_plane.kubectl("get", "nodes").stdout:
+        control_plane.request("DELETE", f"/api/v1/nodes/{own.name}")
+
+
+@pytest.mark.parametrize("end", [kill_kubelet, Kubelet.stop], ids=["killed", "stopped"])
+def test_nothing_outlives_the_kubelet(
+    control_plane: ControlPlane,
+    own_kubelet: Kubelet,
+    namespace: str,
+    end: Callable[[Kubelet], None],
+) -> None:
+    own, pods = own_kubelet, Pods(control_plane, own_kubelet, namespace)
+    script = "trap '' TERM; setsid sleep 1000 & sleep 1000 & echo up; wait"
+    memory = [{"name": "memory", "emptyDir": {"medium": "Memory"}}]
+    for name, security in (("root", {}), ("user", {"runAsUser": 1000})):
+        main = bash(script, securityContext=security)
+        pods.create(name, main, nodeName=own.name, volumes=memory)
+        pods.await_log(name, "up")
+    family = {own.process.pid, *descendants(own.process.pid)}
+    alive = [processes.identify(pid) for pid in family]
+    assert len(family) == 9  # the kubelet; twice keeper, bash and two sleeps
+    end(own)
+    until(lambda: not any(each and processes.alive(each) for each in alive), "all have ended")
+
+
+def test_pods_that_lost_their_kubelet_run_again_under_the_next(
+    control_plane: ControlPlane, own_kubelet: Kubelet, namespace: str
+) -> None:
+    name = own_kubelet.name
+    before = Pods(control_plane, own_kubelet, namespace)
+    before.create("lives", bash(FOREVER), nodeName=name)
+    before.await_running("lives")
+    kill_kubelet(own_kubelet)
+    with Kubelet.start(control_plane, {}, name=name) as second:
+        until(lambda: running(Pods(control_plane, second, namespace), "lives"), "it runs again")
+        before.delete("lives")
+        until(lambda: before.names() == [], "and can be deleted")
+
+
+def test_the_kubelet_goes_on_after_the_api_server_was_away(pods: Pods) -> None:
+    pods.create("before", bash(f"echo up; {FOREVER}"))
+    pods.await_log("before", "up")
+    pid = pods.kubelet.pid(pods.namespace, "before")
+    pods.plane.api_server.kill()
+    pods.plane.api_server.start()
+    pods.create("after", bash("echo -n fine > /dev/termination-log"))
+    assert pods.outcome("after") == "Succeeded: fine"
+    assert pods.kubelet.pid(pods.namespace, "before") == pid
+
+
+def running(pods: Pods, name: str, container: str | None = None) -> int:
+    """Return the pid of a container, 0 if it does not run now."""
+    try:
+        return pods.kubelet.pid(pods.namespace, name, container)
+    except (errors.Refused, errors.Unavailable):
+        return 0
+
+
+def connects(address: str, port: int) -> bool:
+    try:
+        socket.create_connection((address, port), 5).close()
+    except OSError:
+        return False
+    return True
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the pids of all descendants of a process."""
+    try:
+        children = Path(f"/proc/{pid}/task").glob("*/children")
+        own = [int(each) for path in children for each in path.read_text().split()]
+    except FileNotFoundError:
+        return []
+    return [found for child in own for found in (child, *descendants(child))]

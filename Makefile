@@ -1,17 +1,19 @@
 # Every target does its own set-up; what is done already costs well under a second.
 #
 #   make demo    the guided tour on real brokers        make lint    style, types, import contracts
-#   make test    lint and all tests                     make lock    renew requirements/*.txt
-#   make unit    tests without servers                  make clean   remove what was built and brought
-#   make soak    tests that run for minutes             make bench   tables of figures
+#   make cluster a shell in a Kubernetes of its own     make lock    renew requirements/*.txt
+#   make test    lint and all tests                     make clean   remove what was built and brought
+#   make unit    tests without servers                  make bench   tables of figures
+#   make soak    tests that run for minutes
 #
-# Needs Python 3.11 or later; the tests of real servers and the demo also need Java 17 and Maven.
+# Needs Python 3.11 or later; the tests of real servers and the demo also need Java 17 and Maven,
+# the tests of Kubernetes and `make cluster` Go 1.26 (and some minutes, the first time).
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := test
 .DELETE_ON_ERROR:
-.PHONY: setup demo test unit bench soak lint check lock clean
+.PHONY: setup demo cluster test ahead unit bench soak lint check lock clean
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
@@ -50,14 +52,25 @@ setup: .venv/.dev
 demo: .venv/.core
 	@$(BIN)/python examples/demo/demo.py
 
+cluster: .venv/.dev
+	@PYTHONPATH=tests $(BIN)/python -m control_plane.clusters
+
 lint: .venv/.dev
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --quiet --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 
+# A Kubernetes takes minutes to build, the first time: begun at once, in the background. Tests that
+# need it wait for it; if it fails, they fail with the reason, which is in this log as well.
+AHEAD_LOG := .cache/building.log
+ahead:
+	@mkdir -p .cache
+	@python=$(or $(wildcard $(BIN)/python),$(PYTHON)); [ -z "$$python" ] || \
+	  nohup $$python tests/control_plane/building.py all </dev/null >$(AHEAD_LOG) 2>&1 &
+
 # One run of pytest, so that its summary is the last line; a file's tests share a worker's servers.
-test: lint
+test: ahead lint
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile
 
 unit: .venv/.dev

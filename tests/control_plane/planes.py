@@ -23,29 +23,25 @@ import json
 import os
 import secrets
 import shutil
-import socket
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from http.client import HTTPException
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from control_plane import audits, building, servers
+from control_plane import audits, building, readiness, servers, sites
 from control_plane.access import Access, ApiError, write_kubeconfig
 from control_plane.audits import AuditEvent
-from control_plane.servers import ADDRESS, Ports, Server, Site
+from control_plane.servers import Server
+from control_plane.sites import ADDRESS, Site
 from poolkeeper import errors
-from poolkeeper.sandbox import processes
-from poolkeeper.sandbox.processes import Identity, Nursery
+from poolkeeper.sandbox.processes import Nursery
 
 COMMAND_S = 60.0
 NAMESPACE_S = 30.0
-LOWEST_PORT = 15_000
-PORT_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 USERS = {
     "admin": '"system:masters"',
     "system:kube-controller-manager": "",
@@ -57,9 +53,9 @@ class ControlPlane:
     """A running control plane. Use `start`; not for several threads at once."""
 
     def __init__(self, programs: Path, root: Path) -> None:
-        self.folder = _claim_folder(root)
+        self.folder = sites.claim_folder(root)
         """All of its data: `*.log` of each server, `audit.log`, kubeconfigs."""
-        self._site = Site(programs, self.folder, _free_ports())
+        self._site = Site(programs, self.folder, sites.free_ports())
         (self.folder / "processes.jsonl").touch()
         self._nursery = Nursery(self.folder / "processes.jsonl", tied=True)
         certificates = [str(programs / "control-plane"), "certificates"]
@@ -72,18 +68,17 @@ class ControlPlane:
         """The way of an administrator to the API server."""
         self._write_files(tokens)
         ports = self._site.ports
-        api = Access(ADDRESS, ports.api, self.ca, tokens["admin"])
-        self.etcd = self._server("etcd", servers.etcd, _listening(ports.etcd))
-        self.api_server = self._server("api-server", servers.api_server, _healthy(api, "/readyz"))
+        at_controllers = Access(ADDRESS, ports.controllers, self.ca, "")
+        at_scheduler = Access(ADDRESS, ports.scheduler, self.ca, "")
+        self.etcd = self._server("etcd", servers.etcd, partial(readiness.listens, ports.etcd))
+        self.api_server = self._server(
+            "api-server", servers.api_server, partial(readiness.serves_everything, self.access)
+        )
         self.controllers = self._server(
-            "controllers",
-            servers.controllers,
-            _healthy(Access(ADDRESS, ports.controllers, self.ca, ""), "/healthz"),
+            "controllers", servers.controllers, partial(readiness.is_healthy, at_controllers)
         )
         self.scheduler = self._server(
-            "scheduler",
-            servers.scheduler,
-            _healthy(Access(ADDRESS, ports.scheduler, self.ca, ""), "/healthz"),
+            "scheduler", servers.scheduler, partial(readiness.is_healthy, at_scheduler)
         )
 
     @classmethod
@@ -183,6 +178,13 @@ class ControlPlane:
         else:
             self.kubectl("apply", "-f", "-", input=manifests)
 
+    def apply_crds(self, manifests: Path) -> None:
+        """Apply definitions of resources, a file or a folder, and wait until all are served."""
+        self.apply(manifests)
+        named = ["-f", str(manifests)]
+        self.kubectl("wait", "--for=condition=Established", *named, "--timeout=30s")
+        self.api_server.await_ready()
+
     def request(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
         """Make one request as administrator; see `Access.request`."""
         return self.access.request(method, path, body)
@@ -271,61 +273,3 @@ class ControlPlane:
     ) -> Server:
         log = self.folder / f"{name}.log"
         return Server(name, command(self._site), ready, self._nursery, log)
-
-
-def _listening(port: int) -> Callable[[], bool]:
-    def ask() -> bool:
-        try:
-            socket.create_connection((ADDRESS, port), timeout=5).close()
-        except OSError:
-            return False
-        return True
-
-    return ask
-
-
-def _healthy(access: Access, path: str) -> Callable[[], bool]:
-    def ask() -> bool:
-        try:
-            return access.request("GET", path, timeout_s=5) == "ok"
-        except (OSError, HTTPException, ApiError):
-            return False
-
-    return ask
-
-
-def _claim_folder(root: Path) -> Path:
-    """Make a folder that is named for this boot and process, and remove those of dead owners."""
-    root.mkdir(parents=True, exist_ok=True)
-    boot = processes.boot_id()[:8]
-    for found in root.iterdir():
-        of_boot, pid, ticks, _ = found.name.split("-")
-        if of_boot != boot or not processes.alive(Identity(int(pid), int(ticks))):
-            shutil.rmtree(found, ignore_errors=True)
-    owner = processes.identify(os.getpid())
-    assert owner is not None
-    return Path(tempfile.mkdtemp(dir=root, prefix=f"{boot}-{owner.pid}-{owner.started_ticks}-"))
-
-
-def _free_ports() -> Ports:
-    """Find ports that nobody listens on and that the system gives to nobody by itself.
-
-    A server that is down for a while must find its port free: one of the range of outgoing
-    connections might be taken by then. The search starts where no sandbox of the same process does.
-    """
-    low = int(PORT_RANGE.read_text(encoding="ascii").split()[0])
-    span = low - LOWEST_PORT
-    start = (os.getpid() * 16 + span // 2) % span
-    found: list[int] = []
-    for step in range(span):
-        port = LOWEST_PORT + (start + step) % span
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((ADDRESS, port))
-            except OSError:
-                continue
-        found.append(port)
-        if len(found) == len(Ports.__slots__):
-            return Ports(*found)
-    raise errors.Unavailable("no five free ports on the loopback address")

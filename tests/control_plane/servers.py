@@ -15,45 +15,14 @@ Flags that are easily got wrong:
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
+from control_plane.sites import ADDRESS, Site
 from poolkeeper import errors
 from poolkeeper.sandbox.processes import Child, Nursery
 
-ADDRESS = "127.0.0.1"
 STOP_S = 30.0
 POLL_S = 0.02
-
-
-@dataclass(frozen=True, slots=True)
-class Ports:
-    """Where the servers listen, all on the loopback address."""
-
-    etcd: int
-    etcd_peers: int
-    api: int
-    controllers: int
-    scheduler: int
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """What command lines depend on: where the programs are, where the data is, which ports."""
-
-    programs: Path
-    folder: Path
-    ports: Ports
-
-    @property
-    def certificates(self) -> Path:
-        """The folder of `certificates.go`'s files."""
-        return self.folder / "certificates"
-
-    def command(self, part: str, flags: dict[str, object]) -> list[str]:
-        """Return the command line of a part of the control plane."""
-        written = [f"--{name}={value}" for name, value in flags.items()]
-        return [str(self.programs / "control-plane"), part, *written]
 
 
 def etcd(site: Site) -> list[str]:

@@ -20,18 +20,17 @@ fails with the reason where it cannot be built. That wait is none of the test's 
 import os
 import subprocess
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from conditions import until
 from control_plane import building
 from control_plane.access import ApiError
+from control_plane.kubelet import Kubelet
 from control_plane.planes import ControlPlane
-
-if TYPE_CHECKING:
-    from control_plane.kubelet import Kubelet
 
 HERE = Path(__file__).parent
 CRDS = HERE.parents[1] / "crds"
@@ -54,8 +53,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def control_plane() -> Iterator[ControlPlane]:
     with ControlPlane.start() as plane:
-        plane.apply(CRDS)
-        plane.kubectl("wait", "--for=condition=Established", "-f", str(CRDS), "--timeout=30s")
+        plane.apply_crds(CRDS)
         yield plane
 
 
@@ -73,12 +71,9 @@ def clean_cluster(control_plane: ControlPlane) -> Iterator[ControlPlane]:
 
 
 @pytest.fixture(scope="session")
-def kubelet(control_plane: ControlPlane) -> "Iterator[Kubelet]":
-    from control_plane.kubelet import Kubelet
-
-    running = Kubelet.start(control_plane, IMAGES)
-    yield running
-    running.stop()
+def kubelet(control_plane: ControlPlane) -> Iterator[Kubelet]:
+    with Kubelet.start(control_plane, IMAGES) as running:
+        yield running
 
 
 @pytest.fixture(scope="session")
@@ -110,28 +105,26 @@ def helm(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) 
 def _remove_all(plane: ControlPlane) -> None:
     """Delete all of our resources, whoever would still have to act on their finalizers."""
     for kind in KINDS:
-        until(lambda kind=kind: not _remove(plane, kind), f"no {kind} are left")
+        until(partial(_nothing_to_remove, plane, kind), f"no {kind} are left")
 
 
-def _remove(plane: ControlPlane, kind: str) -> list[str]:
-    """Delete what there is of a kind, and return its paths."""
+def _nothing_to_remove(plane: ControlPlane, kind: str) -> bool:
+    """Delete what there is of a kind; true if there was nothing."""
     items = _unless_gone(plane, "GET", f"{API}/{kind}").get("items", [])
-    paths = []
     for item in items:
         metadata = item["metadata"]
         scope = f"namespaces/{metadata['namespace']}/" if "namespace" in metadata else ""
         path = f"{API}/{scope}{kind}/{metadata['name']}"
         _unless_gone(plane, "DELETE", path)
         _unless_gone(plane, "PATCH", path, {"metadata": {"finalizers": None}})
-        paths.append(path)
-    return paths
+    return not items
 
 
 def _unless_gone(
     plane: ControlPlane, method: str, path: str, body: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     try:
-        return plane.request(method, path, body)
+        return dict(plane.request(method, path, body))
     except ApiError as refused:
         if refused.status != 404:
             raise

@@ -1,20 +1,24 @@
 """The control plane of the tests is a real one, says why when it cannot be, and leaves nothing."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from conditions import until
-from control_plane import building
+from control_plane import audits, building
 from control_plane.access import ApiError
+from control_plane.audits import AuditEvent
 from control_plane.planes import ControlPlane
 from poolkeeper import errors
 
 TESTS = Path(__file__).parents[1]
+KINDS = ("kafkaclusters", "resourcepools", "topics")
 
 READER = """
 apiVersion: v1
@@ -96,8 +100,7 @@ def test_it_is_the_kubernetes_that_go_mod_says(control_plane):
 
 def test_our_resources_are_served(control_plane):
     served = control_plane.kubectl("api-resources", "--api-group=poolkeeper.dev", "-oname").stdout
-    kinds = ("kafkaclusters", "resourcepools", "topics")
-    assert served.split() == [f"{kind}.poolkeeper.dev" for kind in kinds]
+    assert served.split() == [f"{kind}.poolkeeper.dev" for kind in KINDS]
 
 
 def test_an_account_may_do_what_its_role_says_and_no_more(control_plane, namespace, reader):
@@ -158,6 +161,8 @@ def test_the_api_server_comes_back_with_what_it_had(control_plane, namespace, en
     assert control_plane.port == port
     read = control_plane.request("GET", f"/api/v1/namespaces/{namespace}")
     assert read["metadata"]["name"] == namespace
+    for kind in KINDS:  # at once, without "storage is (re)initializing"
+        control_plane.request("GET", f"/apis/poolkeeper.dev/v1alpha1/{kind}")
     # The controllers have survived, and find it again.
     control_plane.apply(JOB.format(namespace=namespace))
     until(lambda: owned_by(control_plane, namespace) == [("Job", "one")], "a pod", timeout_s=60)
@@ -223,3 +228,51 @@ def test_a_server_that_ends_is_told_with_its_last_words_and_leaves_nothing(tmp_p
     with pytest.raises(errors.Unavailable, match=r"^etcd ended: alas$"):
         ControlPlane.start(tmp_path, tmp_path / "planes")
     assert list((tmp_path / "planes").iterdir()) == []
+
+
+def test_the_shell_of_make_cluster_has_a_node_and_our_resources_and_ends_all_of_it():
+    script = "kubectl get nodes,crds -oname; echo $KUBECONFIG; exit 7"
+    run = subprocess.run(
+        [sys.executable, "-m", "control_plane.clusters"],
+        input=script,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        cwd=TESTS,
+    )
+    *found, kubeconfig = run.stdout.splitlines()
+    definition = "customresourcedefinition.apiextensions.k8s.io"
+    defined = [f"{definition}/{kind}.poolkeeper.dev" for kind in KINDS]
+    assert found == ["node/local", *defined]
+    assert run.returncode == 7
+    assert not Path(kubeconfig).parent.exists()
+
+
+def event(audit_id, verb, end="\n"):
+    body = {
+        "auditID": audit_id,
+        "verb": verb,
+        "requestReceivedTimestamp": "2026-11-21T10:00:00.5Z",
+        "requestURI": "/version?timeout=32s",
+        "user": {"username": "system:serviceaccount:a:b"},
+    }
+    return json.dumps(body) + end
+
+
+def test_an_audit_event_is_read_once_and_when_it_is_written_whole():
+    lines = [event("1", "watch"), event("2", "get"), event("1", "watch"), event("3", "get", end="")]
+    events = audits.parse_events(lines)
+    assert [read.verb for read in events] == ["watch", "get"]
+    assert events[0] == AuditEvent(
+        at=datetime(2026, 11, 21, 10, 0, 0, 500_000, UTC),
+        account="a/b",
+        verb="watch",
+        group="",
+        resource="",
+        subresource="",
+        namespace="",
+        name="",
+        path="/version",
+        status=0,
+    )

@@ -13,20 +13,25 @@ import select
 import signal
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Thread
 
 from poolkeeper import parcels
+from poolkeeper.model.plans import Plan
+from poolkeeper.model.records import Records
+from poolkeeper.model.specs import Desired
+from poolkeeper.model.topology import Cluster
 from poolkeeper.parcels import Question
 from poolkeeper.planning.making import make_plan
 
+Planner = Callable[[Desired, Cluster, Records, frozenset[int]], Plan]
 NICENESS = 5
 OOM_SCORE = 500
 """Of at most 1000, where 0 is usual."""
 
 
-def main() -> None:
+def main(plan: Planner = make_plan) -> None:
     """Answer questions until standard input is closed."""
     questions = sys.stdin.buffer
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
@@ -41,17 +46,17 @@ def main() -> None:
             question = parcels.unpacked_question(parcels.read(questions))
         except EOFError:
             return
-        parcels.write(answers, _answer(question))
+        parcels.write(answers, _answer(question, plan))
         del question
         gc.collect()
 
 
-def _answer(question: Question) -> Iterator[bytes]:
+def _answer(question: Question, plan: Planner) -> Iterator[bytes]:
     try:
-        plan = make_plan(question.desired, question.cluster, question.records, question.gone)
+        made = plan(question.desired, question.cluster, question.records, question.gone)
     except Exception as error:  # noqa: BLE001  it is raised again in the process that asked
         return parcels.packed_error(error, traceback.format_exc())
-    return parcels.packed_plan(plan)
+    return parcels.packed_plan(made)
 
 
 def _yield_to_parent() -> None:

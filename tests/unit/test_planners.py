@@ -251,31 +251,48 @@ def test_asking_a_worker_costs_this_process_a_fraction_of_planning(pool: Pool) -
     assert asked_s - before_s < planned_s / 3
 
 
+ENDLESS = """
+from poolkeeper import workers
+
+def plan(*question):
+    print("planning", flush=True)
+    while True:
+        pass
+
+workers.main(plan)
+"""
 PARENT = """
 import sys, threading
 sys.path.insert(0, sys.argv[1])
 from unit import test_planners as t
-pool = t.Pool(2, threshold_partitions=1_000, warm=True)
-t.plan_of(pool, t.BIG)
+pool = t.Pool(2, 1_000, warm=True, program=(sys.executable, "-c", t.ENDLESS))
 print(*pool.pids, flush=True)
-threading.Thread(target=t.plan_of, args=(pool, t.cluster(300_000)), daemon=True).start()
-threading.Event().wait()
+t.plan_of(pool, t.BIG)
 """
 
 
 def test_workers_end_with_a_parent_that_is_killed() -> None:
     tests = str(Path(__file__).parents[1])
     with subprocess.Popen(
-        [sys.executable, "-c", PARENT, tests], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", PARENT, tests],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as parent:
         assert parent.stdout is not None
+        assert parent.stderr is not None
         try:
             workers = [int(word) for word in parent.stdout.readline().split()]
-            until(lambda: any(_busy(one, 1.5) for one in workers), "it is amid many seconds")
+            assert parent.stderr.readline() == "planning\n", "what a worker prints is no answer"
+            there = [_there(worker) for worker in workers]
         finally:
             parent.kill()
-    assert len(workers) == 2
-    until(lambda: not any(_there(pid) for pid in workers), "both are gone", 2)
+        try:
+            until(lambda: not any(_there(pid) for pid in workers), "no worker is left")
+        finally:
+            for pid in filter(_there, workers):
+                os.kill(pid, signal.SIGKILL)
+    assert there == [True, True], "one waited, one would have planned for ever"
 
 
 def _there(pid: int) -> bool:
@@ -286,12 +303,12 @@ def _there(pid: int) -> bool:
         return False
 
 
-def _busy(pid: int, for_s: float = 0.25) -> bool:
-    """Whether the process used so much processor time since this was first asked."""
+def _busy(pid: int) -> bool:
+    """Whether the process used a quarter of a second of processor time since first asked."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     used_s = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
     first_s = _USED_S.setdefault(pid, used_s)
-    return used_s > first_s + for_s
+    return used_s > first_s + 0.25
 
 
 _USED_S: dict[int, float] = {}

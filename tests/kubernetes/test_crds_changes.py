@@ -148,12 +148,9 @@ def test_what_is_not_said_is_filled_in(api, base):
 
 
 def test_what_is_opened_is_filled_in(api):
-    window = {"cron": "0 22 * * *", "duration": "8h"}
     load = {"source": "Prometheus", "prometheus": {"url": "http://p:9090"}}
-    cluster = merged(CLUSTER, {"spec": {"execution": {"windows": [window]}, "load": load}})
-    spec = api.dry_create(cluster).body["spec"]
-    assert spec["execution"]["windows"] == [{**window, "timeZone": "UTC"}]
-    assert spec["load"]["prometheus"] == {"url": "http://p:9090", "window": "24h"}
+    cluster = api.dry_create(merged(CLUSTER, {"spec": {"load": load}})).body
+    assert cluster["spec"]["load"]["prometheus"] == {"url": "http://p:9090", "window": "24h"}
     pool = api.dry_create(merged(POOL, {"spec": {"headroom": {}}})).body
     assert pool["spec"]["headroom"] == {"domain": "Broker", "failures": 1}
 

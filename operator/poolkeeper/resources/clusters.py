@@ -33,6 +33,7 @@ from poolkeeper.resources.readings import Reading, checked_body, name_of
 from poolkeeper.resources.schedules import cron_problem, time_zone_problem
 
 KIND = "KafkaCluster"
+DEFAULT_TIME_ZONE = "UTC"
 _NOWHERE = Places()
 
 
@@ -171,9 +172,10 @@ def _restart_lock(lock: str | None, path: Path, findings: Findings) -> str | Non
 
 def _window(window: Mapping[str, Any], path: Path, findings: Findings) -> Window:
     findings.add((*path, "cron"), cron_problem(window["cron"]))
-    findings.add((*path, "timeZone"), time_zone_problem(window["timeZone"]))
+    time_zone = window.get("timeZone", DEFAULT_TIME_ZONE)
+    findings.add((*path, "timeZone"), time_zone_problem(time_zone))
     duration = findings.read((*path, "duration"), positive_duration_s, window["duration"], 1)
-    return Window(window["cron"], duration, window["timeZone"])
+    return Window(window["cron"], duration, time_zone)
 
 
 def _heal(found: Mapping[str, Any], findings: Findings) -> Heal:

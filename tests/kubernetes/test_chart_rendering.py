@@ -113,6 +113,16 @@ def test_policies_are_the_project_s_own():
     assert names(render({"policies": {"enabled": True}})) == ALL | ours
 
 
+def test_a_policy_can_be_left_out():
+    values = {"policies": {"enabled": True, "exclude": ["deletions", "topic-prefixes"]}}
+    left_out = names(render({"policies": {"enabled": True}})) - names(render(values))
+    assert {(kind, name) for kind, _, name in left_out} == {
+        (kind, f"poolkeeper-{name}")
+        for kind in ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+        for name in ("deletions", "definitions", "topic-prefixes")
+    }
+
+
 @pytest.mark.parametrize("keep", [True, False])
 def test_definitions_are_the_project_s_own(keep):
     rendered = of_kind(render({"crds": {"keep": keep}}), "CustomResourceDefinition")
@@ -171,6 +181,7 @@ def test_the_container():
                 "name": "POD_NAMESPACE",
                 "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}},
             },
+            {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
             {"name": "TZ", "value": "UTC"},
         ],
         "ports": [{"name": "http", "containerPort": 9090, "protocol": "TCP"}],
@@ -412,7 +423,7 @@ def test_wrong_values_are_refused_with_their_place(values, place, complaint):
 
 
 def test_an_account_that_exists_needs_its_name():
-    with pytest.raises(RefusedValuesError, match="serviceAccount.name is needed"):
+    with pytest.raises(RefusedValuesError, match=r"serviceAccount\.name is needed"):
         render({"serviceAccount": {"create": False}})
 
 

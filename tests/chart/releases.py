@@ -1,0 +1,92 @@
+"""Releases of the chart on a real cluster whose pods are processes of this machine."""
+
+import secrets
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from chart.rendering import ROOT
+from conditions import until
+from control_plane.access import ApiError
+from control_plane.planes import ControlPlane
+
+CRDS = ROOT / "crds"
+PLURALS = ("topics", "resourcepools", "kafkaclusters")
+IMAGE = "poolkeeper/operator:0.1.0"
+# All pods share the machine's network, so each listens on its own address only.
+ON_OWN_ADDRESS = ("--set", "operator.address=$(POD_IP)")
+OPERATOR = Path(sys.executable).with_name("poolkeeper")
+"""What the image's entry point is on this machine."""
+
+
+def standin(folder: Path) -> Path:
+    """Return an entry point that needs no operator; `folder` is not in /tmp, which pods hide."""
+    script = folder / "operator"
+    script.write_text(
+        f'#!/bin/sh\nexec {sys.executable} {Path(__file__).with_name("standin.py")} "$@"\n',
+        encoding="utf-8",
+    )
+    script.chmod(0o755)
+    return script
+
+
+@contextmanager
+def without_definitions(plane: ControlPlane) -> Iterator[None]:
+    """Take our kinds away, so that a release can bring them; put them back afterwards."""
+    remove_definitions(plane)
+    try:
+        yield
+    finally:
+        remove_definitions(plane)
+        plane.apply(CRDS)
+        plane.kubectl("wait", "--for=condition=Established", "-f", str(CRDS), "--timeout=30s")
+
+
+def remove_definitions(plane: ControlPlane) -> None:
+    names = [f"crd/{plural}.poolkeeper.dev" for plural in PLURALS]
+    plane.kubectl("delete", *names, "--ignore-not-found", "--timeout=60s", timeout_s=90)
+
+
+def restricted_namespace(plane: ControlPlane) -> str:
+    """Return a new namespace that admits only pods of the restricted standard."""
+    name = plane.new_namespace()
+    labels = {
+        f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn", "audit")
+    }
+    plane.request("PATCH", f"/api/v1/namespaces/{name}", {"metadata": {"labels": labels}})
+    return name
+
+
+def release_name() -> str:
+    return f"r-{secrets.token_hex(3)}"
+
+
+def pods(plane: ControlPlane, namespace: str) -> list[dict[str, Any]]:
+    items = plane.request("GET", f"/api/v1/namespaces/{namespace}/pods")["items"]
+    return [one for one in items if "deletionTimestamp" not in one["metadata"]]
+
+
+def ready_pods(plane: ControlPlane, namespace: str) -> list[str]:
+    return [
+        one["metadata"]["name"]
+        for one in pods(plane, namespace)
+        if any(c["type"] == "Ready" and c["status"] == "True" for c in one["status"]["conditions"])
+    ]
+
+
+def until_no_pods(plane: ControlPlane, namespace: str) -> None:
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    until(lambda: not plane.request("GET", path)["items"], "all pods are gone", 60)
+
+
+def found(plane: ControlPlane, path: str) -> dict[str, Any] | None:
+    """Return an object, or nothing where there is none."""
+    try:
+        answer: dict[str, Any] = plane.request("GET", path)
+    except ApiError as refused:
+        if refused.status != 404:
+            raise
+        return None
+    return answer

@@ -15,17 +15,16 @@ from poolkeeper.model.plans import (
 )
 from poolkeeper.planning.identities import is_destructive
 
-STEPS = 50
+STEPS = 40
 _SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _LADDER_S = ((90, 10), (600, 60), (3600, 300), (6 * 3600, 1800), (float("inf"), 3600))
 
 
 def coarse(done: int, total: int, steps: int = STEPS) -> int:
-    """`done` rounded down to a step of `total`. 37 of 1000 in 50 steps is 20; 1000 of it 1000."""
-    if done >= total:
-        return total
-    unit = max(1, total // steps)
-    return max(0, done // unit * unit)
+    """`done` rounded down to a step of `total`. 37 of 1000 in 40 steps is 25; 1000 of it 1000."""
+    if done >= total or total <= steps:
+        return max(0, min(done, total))
+    return total * (max(0, done) * steps // total) // steps
 
 
 def coarse_seconds(seconds: float) -> int:

@@ -1,0 +1,95 @@
+"""Custom resources as the API server hands them over, and a small cluster that they are about."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from poolkeeper.model.topology import Broker, Cluster, Controller, Partition, Topic
+from poolkeeper.resources.assemblies import Assembly, assemble
+from poolkeeper.resources.objects import FINALIZER, Object, read_object
+
+GIB = 1024**3
+Body = dict[str, Any]
+
+
+def body(
+    kind: str,
+    name: str,
+    spec: Mapping[str, Any],
+    *,
+    namespace: str = "",
+    deleting: bool = False,
+    guarded: bool = False,
+    generation: int = 1,
+    status: Mapping[str, Any] | None = None,
+) -> Body:
+    metadata: Body = {"name": name, "uid": f"uid-{name}", "generation": generation}
+    if namespace:
+        metadata["namespace"] = namespace
+    if deleting:
+        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    if guarded:
+        metadata["finalizers"] = [FINALIZER]
+    whole = {
+        "apiVersion": "poolkeeper.dev/v1alpha1",
+        "kind": kind,
+        "metadata": metadata,
+        "spec": dict(spec),
+    }
+    return whole if status is None else {**whole, "status": status}
+
+
+def kafka_cluster(name: str = "main", connect: str = "zk:2181/kafka", **fields: Any) -> Object:
+    """`mode`, `approval` and the like go into the spec; what `body` knows does not."""
+    spec, rest = _apart(fields)
+    return read_object(
+        body("KafkaCluster", name, {"zookeeper": {"connect": connect}, **spec}, **rest)
+    )
+
+
+def pool(name: str, *ids: int, cluster: str = "main", **fields: Any) -> Object:
+    spec, rest = _apart(fields)
+    wanted = {"clusterRef": {"name": cluster}, "brokers": {"ids": list(ids)}, **spec}
+    return read_object(body("ResourcePool", name, wanted, **rest))
+
+
+def topic(name: str, in_pool: str, **fields: Any) -> Object:
+    spec, rest = _apart(fields)
+    rest.setdefault("namespace", "shop")
+    return read_object(body("Topic", name, {"poolRef": {"name": in_pool}, **spec}, **rest))
+
+
+def _apart(fields: Mapping[str, Any]) -> tuple[Body, Body]:
+    ours = ("namespace", "deleting", "guarded", "generation", "status")
+    return (
+        {key: value for key, value in fields.items() if key not in ours},
+        {key: value for key, value in fields.items() if key in ours},
+    )
+
+
+def assembly(
+    *objects: Object, labels: Mapping[str, Mapping[str, str]] | None = None, name: str = "main"
+) -> Assembly:
+    return assemble(objects, labels)[name]
+
+
+def kafka_topic(
+    name: str,
+    *lists: tuple[int, ...],
+    config: Mapping[str, str] | None = None,
+    size: int | None = GIB,
+) -> Topic:
+    partitions = tuple(
+        Partition(n, r, leader=r[0], isr=r, size_bytes=size) for n, r in enumerate(lists)
+    )
+    return Topic(name, partitions, topic_id=f"id-{name}", config=dict(config or {}))
+
+
+def kafka(topics: Iterable[Topic] = (), brokers: Iterable[int] = range(1, 7)) -> Cluster:
+    return Cluster(
+        "main",
+        {broker: Broker(broker) for broker in brokers},
+        {each.name: each for each in topics},
+        id="kafka-id",
+        kafka_version="2.8.2",
+        controller=Controller(1, 1, 1),
+    )

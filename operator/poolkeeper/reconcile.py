@@ -143,13 +143,14 @@ def preview(
         plan = planner(desired, sight.cluster, sight.records, sight.gone)
     seen = Seen(sight.cluster, sight.records, sight.gone)
     waits = [*gates.controller(sight.cluster), *gates.foreign(sight.cluster, ())]
-    if journal.read_run(session) is not None:
+    recorded = journal.read_run(session) is not None
+    if recorded:
         waits.append(f"a run is recorded, and {because}")
-    if plan.empty:
-        state = State.WAITING if waits else State.CONVERGED
-        return Outcome(state, waits=tuple(waits), plan=plan, seen=seen)
-    waits.append(because)
-    return Outcome(State.WAITING, waits=tuple(waits), plan=plan, seen=seen)
+    if plan.empty and not waits:
+        return Outcome(State.CONVERGED, plan=plan, seen=seen)
+    if not plan.empty:
+        waits.append(because)
+    return Outcome(State.WAITING, waits=tuple(waits), plan=plan, seen=seen, recorded=recorded)
 
 
 def _look_only(means: Means, desired: Desired) -> Outcome:

@@ -91,7 +91,15 @@ def connection() -> Decorator:
 
 def by_manifests(function: Function) -> Function:
     """Give a command `address` for a cluster that its manifests name."""
+    return _by_manifests(function, required=True)
 
+
+def by_manifests_if_any(function: Function) -> Function:
+    """Give a command `address`, without folders if none are named."""
+    return _by_manifests(function, required=False)
+
+
+def _by_manifests(function: Function, *, required: bool) -> Function:
     @functools.wraps(function)
     def called(
         *,
@@ -104,7 +112,7 @@ def by_manifests(function: Function) -> Function:
         address = Address(folders, cluster, None, (), client_config, timeout_s)
         return function(address=address, **rest)
 
-    return _together(folders(required=True), cluster(), connection())(called)
+    return _together(folders(required=required), cluster(), connection())(called)
 
 
 def addressed(function: Function) -> Function:

@@ -1,153 +1,58 @@
-"""`poolkeeper run -f DIR`: the operator over a folder of manifests, without Kubernetes.
-
-The folder is looked at every few seconds. Manifests that became wrong are reported and ignored: the
-clusters are kept as last declared rightly. One thread keeps one cluster; a cluster that appears in
-the folder gets one, a cluster that disappears from it is let go, and its run with it, to be resumed
-by whoever comes next.
-"""
+"""`poolkeeper run`: the operator, over a folder of manifests or on Kubernetes."""
 
 import signal
-import sys
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from threading import Event, Thread
+from threading import Event
 from types import FrameType
 
 import click
 
-from poolkeeper import loops
-from poolkeeper.accesses import Access
-from poolkeeper.cli import addressing, options, printing, progress, reaching, settings
-from poolkeeper.cli.addressing import Target
+from poolkeeper.cli import operating, options
+from poolkeeper.cli.following import follow
 from poolkeeper.cli.options import Address
-from poolkeeper.errors import PoolkeeperError
-from poolkeeper.model.specs import Desired
-from poolkeeper.resources import folders
 
 INTERRUPTED = 130
 
 
 @click.command()
-@options.by_manifests
+@click.option("--kubernetes", is_flag=True, help="Be the operator of a Kubernetes cluster.")
+@options.by_manifests_if_any
 @options.output()
-def run(address: Address, output: str) -> int:
-    """Follow a folder of manifests, a git checkout for example, and keep its clusters like it.
+@operating.options
+def run(address: Address, output: str, kubernetes: bool, **operator: object) -> int:
+    """Keep clusters as declared: in a folder of manifests, or on Kubernetes.
 
     What may be written follows from each KafkaCluster's `spec.mode` and `spec.approval`: nothing at
     all in `PlanOnly`, the default. Plans that wait for a person are named with their hash; approve
     them in `spec.approval.plans`, or with `poolkeeper apply` beside this command.
 
-    Runs until Ctrl-C or SIGTERM. One line per piece of news; with --output json one object a line.
+    With -f, a folder is followed, a git checkout for example; one line per piece of news, with
+    --output json one object a line. With --kubernetes, resources of the API server are followed, by
+    the pod's service account or by KUBECONFIG; several such processes elect a leader.
+
+    Runs until Ctrl-C or SIGTERM.
     """
-    follower = Follower(address, output)
-    follower.read()  # what is wrong at the start is said by the exit code
-    ended = Event()
-
-    def end(number: int, frame: FrameType | None) -> None:
-        ended.set()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, end)
-    while not ended.wait(settings.FOLLOW_EVERY_S):
-        follower.look()
-    follower.close()
+    if kubernetes and (address.folders or address.cluster or address.client_config):
+        raise click.UsageError("--kubernetes takes manifests from the API server alone")
+    if not kubernetes and not address.folders:
+        raise click.UsageError("nothing to follow: -f DIR, or --kubernetes")
+    ended = Ended()
+    if kubernetes:
+        operating.operate(operator, ended.event)
+        return 0 if ended.signal == signal.SIGTERM else INTERRUPTED
+    operating.refuse_all(operator)
+    follow(address, output, ended.event)
     return INTERRUPTED
 
 
-@dataclass(slots=True)
-class Keeper:
-    """One cluster's thread, and what is declared for it now."""
+class Ended:
+    """The wish that the command ends, by Ctrl-C or SIGTERM; `signal` is which."""
 
-    desired: Desired
-    kept: loops.Kept
-    thread: Thread
+    def __init__(self) -> None:
+        self.event = Event()
+        self.signal: int | None = None
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._end)
 
-
-@dataclass(slots=True)
-class Follower:
-    """The folder as last read, and a keeper per cluster by name."""
-
-    address: Address
-    output: str
-    _stamp: tuple[tuple[str, int, int], ...] = ()
-    _complained: str = ""
-    _keepers: dict[str, Keeper] = field(default_factory=dict)
-
-    def look(self) -> None:
-        """Read the folder again if a file of it changed; wrong manifests change nothing."""
-        try:
-            self.read()
-            self._complained = ""
-        except PoolkeeperError as error:
-            if str(error) != self._complained:
-                self._complained = str(error)
-                printing.report(printing.problems_of(error), as_json=False)
-                printing.warn(["these manifests are ignored until they are right"])
-
-    def read(self) -> None:
-        """Read the folder if it changed, and bring the keepers in line; raises InvalidInput."""
-        stamp = stamp_of(self.address.folders)
-        if stamp == self._stamp:
-            return
-        manifests = folders.load(self.address.folders)
-        names = (
-            (self.address.cluster,)
-            if self.address.cluster
-            else tuple(spec.name for spec in manifests.clusters)
-        )
-        desired = {name: manifests.desired(name) for name in names}
-        self._stamp = stamp
-        for name in set(self._keepers) - set(desired):
-            self._end([self._keepers.pop(name)])
-        for name, declared in desired.items():
-            self._keep(name, declared)
-
-    def close(self) -> None:
-        """End all keepers; the requests in flight go on by themselves."""
-        self._end(self._keepers.values())
-
-    def _keep(self, name: str, desired: Desired) -> None:
-        known = self._keepers.get(name)
-        if known is not None:
-            known.desired = desired
-            known.kept.wake.set()
-            return
-        printer = progress.news_printer(name, sys.stdout, as_json=self.output == printing.JSON)
-        kept = loops.Kept(
-            access=Access(
-                lambda: reaching.opened(self._target(name)),
-                lambda: reaching.brokers(self._target(name)),
-            ),
-            desired=lambda: self._keepers[name].desired,
-            report=printer,
-        )
-        thread = Thread(target=loops.keep, args=(kept,), name=f"keeper of {name}", daemon=True)
-        self._keepers[name] = Keeper(desired, kept, thread)
-        thread.start()
-
-    def _target(self, name: str) -> Target:
-        return addressing.target_of(
-            replace(self.address, cluster=name), self._keepers[name].desired
-        )
-
-    def _end(self, keepers: Iterable[Keeper]) -> None:
-        ending = list(keepers)
-        for keeper in ending:
-            keeper.kept.end()
-        for keeper in ending:
-            keeper.thread.join(settings.END_S)
-
-
-def stamp_of(paths: Iterable[Path]) -> tuple[tuple[str, int, int], ...]:
-    """Return what changes when a file of these folders does: names, times in ns, sizes."""
-    found = []
-    for path in paths:
-        files = sorted(path.rglob("*")) if path.is_dir() else [path]
-        for file in files:
-            try:
-                stat = file.stat()
-            except OSError:
-                continue  # it went while we looked; the next look sees the folder without it
-            found.append((str(file), stat.st_mtime_ns, stat.st_size))
-    return tuple(found)
+    def _end(self, number: int, frame: FrameType | None) -> None:
+        self.signal = number
+        self.event.set()

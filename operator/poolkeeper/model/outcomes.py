@@ -71,6 +71,7 @@ class Outcome:
     the one that waits for approval. `progress` is `None` while no run is recorded. `fresh`: beside
     a run, the plan that would be made now, for its steps and problems. `seen` may be older than
     the pass by half a minute. `error`: what kept the pass from its work.
+    `recorded`: a run is, and nobody may take it further.
     """
 
     state: State
@@ -81,6 +82,7 @@ class Outcome:
     fresh: Plan | None = None
     seen: Seen | None = None
     error: PoolkeeperError | None = None
+    recorded: bool = False
 
     @property
     def problems(self) -> tuple[PlanProblem, ...]:

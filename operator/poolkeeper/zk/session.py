@@ -34,11 +34,16 @@ READ_ATTEMPTS = 3
 
 
 class Session:
-    """See `open`. Every call answers or raises within `deadline_s`; bulk reads per reply."""
+    """See `open`. Every call answers or raises within `deadline_s`; bulk reads per reply.
+
+    `reads` counts nodes asked for, `writes` transactions sent.
+    """
 
     def __init__(self, connection: Connection, address: Address, deadline_s: float) -> None:
         self.address = address
         self.session_id = connection.session_id
+        self.reads = 0
+        self.writes = 0
         self._connection = connection
         self._client = connection.client
         self._deadline_s = deadline_s
@@ -124,6 +129,7 @@ class Session:
         `unreadable` stands for nodes that the ACL hides from us; without it they are an error.
         """
         self._require_alive()
+        self.reads += len(paths)
         doing = f"reading {len(paths)} nodes" + (f" such as {paths[0]}" if paths else "")
         with failures.translated(doing), pauses.collector_paused():
             if self._connection.has_multiread:
@@ -142,6 +148,7 @@ class Session:
         """
         operations.require_bounds(wanted)
         self._require_alive()
+        self.writes += 1
         acls = self._acls.of_new(wanted)
         result = transactions.request(self._client, wanted, acls).commit_async()
         doing = f"writing {', '.join(dict.fromkeys(operation.path for operation in wanted))}"
@@ -180,6 +187,7 @@ class Session:
     def _read(self, doing: str, ask: Callable[[], Any]) -> Any:
         """Return what kazoo's asynchronous call gives; NoNodeError passes."""
         self._require_alive()
+        self.reads += 1
         with failures.translated(doing, passing=NoNodeError):
             for _ in range(READ_ATTEMPTS - 1):
                 try:

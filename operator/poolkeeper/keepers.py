@@ -1,0 +1,226 @@
+"""The clusters of one operator: a loop for each that is declared, as long as this instance leads.
+
+What is declared is put together anew whenever something was heard, at most once in `COALESCE_S`;
+loops are begun, woken and ended by it. They run only with the lease:
+
+| the lease | loops |
+|---|---|
+| held | run |
+| unsure: the API server does not answer | finish their stage in flight, and start nothing |
+| somebody else's, or nobody's | end; what is recorded in ZooKeeper is resumed by whoever leads |
+
+Of resources without a loop (their cluster does not exist, or may not be worked in) only the status
+is written.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from threading import Event, Thread
+
+from poolkeeper import loops
+from poolkeeper.accesses import Access, Door
+from poolkeeper.declared import Declared
+from poolkeeper.kube.leases import Role
+from poolkeeper.means import Planner
+from poolkeeper.model.outcomes import Outcome
+from poolkeeper.model.specs import Desired, KafkaClusterSpec, Mode
+from poolkeeper.reports import Reporter
+from poolkeeper.resources.assemblies import Assembly, assemble
+from poolkeeper.telemetry.health import Health
+from poolkeeper.telemetry.metrics import Metrics
+from poolkeeper.zk.session import Session
+
+COALESCE_S = 1.0
+TICK_S = 5.0
+END_S = 15.0
+
+logger = logging.getLogger(__name__)
+
+DoorOf = Callable[[str], Door]
+"""Returns what opens the systems of the cluster of that name."""
+
+
+class Keeper:
+    """One cluster's loop: what it works towards, and where it stands."""
+
+    def __init__(self, name: str, assembly: Assembly, desired: Desired, of: "Keepers") -> None:
+        self.name = name
+        self.assembly = assembly
+        self.desired = desired
+        self._of = of
+        self._session: Session | None = None
+        self._counted = (0, 0)
+        self._kept = loops.Kept(
+            access=self._access(),
+            desired=lambda: self.desired,
+            report=self._report,
+            paused=lambda: bool(self.assembly.hold) or of.role() is not Role.HELD,
+            leaving=lambda: self.assembly.leaving,
+            planner=of.planner,
+            timed=self._timed,
+            beat=lambda patience_s: of.health.beat(f"loop of {name}", patience_s),
+        )
+        self.thread = Thread(
+            target=loops.keep, args=(self._kept,), name=f"keeper of {name}", daemon=True
+        )
+
+    def wake(self) -> None:
+        """Have the loop pass at once: something is declared differently."""
+        self._kept.wake.set()
+
+    def end(self) -> None:
+        """Ask the loop to end."""
+        self._kept.end()
+
+    def _access(self) -> Access:
+        """Open what is declared, and remember the session that is open, to count what it does."""
+        access = self._of.door_of(self.name).access(self.desired.cluster)
+
+        def session() -> Session:
+            self._counted = (0, 0)
+            self._session = access.session()
+            return self._session
+
+        return Access(session, access.brokers)
+
+    def _report(self, outcome: Outcome) -> None:
+        if not self._of.keeps(self):
+            return  # let go meanwhile: somebody else may be writing statuses already
+        metrics = self._of.metrics
+        with self._timed("report"):
+            if (session := self._session) is not None:
+                reads, writes = session.reads, session.writes
+                before = self._counted
+                metrics.zookeeper(self.name, reads=reads - before[0], writes=writes - before[1])
+                self._counted = (reads, writes)
+            metrics.saw(self.name, outcome)
+            if outcome.error is not None:
+                logger.warning("%s", outcome.error, extra={"cluster": self.name})
+            for did in outcome.did:
+                logger.info("%s", did, extra={"cluster": self.name})
+            self._of.reporter.report(self.assembly, outcome)
+
+    def _timed(self, part: str) -> AbstractContextManager[None]:
+        return self._of.metrics.timed(self.name, part)
+
+
+@dataclass(slots=True)
+class Keepers:
+    """See `work`, which one thread runs. `declared.changed` wakes it; set it for a new role too."""
+
+    declared: Declared
+    door_of: DoorOf
+    reporter: Reporter
+    metrics: Metrics
+    health: Health
+    planner: Planner
+    role: Callable[[], Role]
+    stop: Event = field(default_factory=Event)
+    _keepers: dict[str, Keeper] = field(default_factory=dict)
+    _ending: list[Keeper] = field(default_factory=list)
+
+    def work(self) -> None:
+        """Bring loops in line with what is declared, until `stop` is set; then end them."""
+        while not self.stop.is_set():
+            self.health.beat("keepers", 60 + END_S)
+            self.declared.changed.wait(TICK_S)
+            self.declared.changed.clear()
+            self.look()
+            self.stop.wait(COALESCE_S)
+        self._end_all()
+
+    def end(self) -> None:
+        """Have `work` end everything, and itself."""
+        self.stop.set()
+        self.declared.changed.set()
+
+    def look(self) -> None:
+        """Bring loops in line once."""
+        role = self.role()
+        self.metrics.leads(role is not Role.STANDBY)
+        self._reap()
+        if role is Role.STANDBY:
+            self._end_all()
+            self.reporter.let_go()
+            return
+        assemblies = assemble(*self.declared.known())
+        for name in set(self._keepers) - set(assemblies):
+            self._end(self._keepers[name])
+        for name, assembly in assemblies.items():
+            self._adjust(name, assembly)
+        self.reporter.retain({key for a in assemblies.values() for key in a.objects}, assemblies)
+        self.reporter.report_without_loop(
+            assembly for name, assembly in assemblies.items() if name not in self._keepers
+        )
+        self.metrics.loops(len(self._keepers))
+
+    def keeps(self, keeper: Keeper) -> bool:
+        """Whether that loop is still the one of its cluster."""
+        return self._keepers.get(keeper.name) is keeper
+
+    def _adjust(self, name: str, assembly: Assembly) -> None:
+        """Begin, wake, restart or end the loop of one cluster."""
+        desired = wanted(assembly)
+        keeper = self._keepers.get(name)
+        if keeper is not None and desired is not None and _moved(keeper.desired, desired):
+            self._end(keeper)
+            keeper = None
+        if keeper is None:
+            if desired is not None and not any(other.name == name for other in self._ending):
+                self._begin(name, assembly, desired)
+        elif desired is None and assembly.cluster is None:
+            self._end(keeper)
+        elif keeper.assembly != assembly:
+            # Without anything to work towards it stands still, with what it knew.
+            keeper.assembly, keeper.desired = assembly, desired or keeper.desired
+            keeper.wake()
+
+    def _begin(self, name: str, assembly: Assembly, desired: Desired) -> None:
+        keeper = self._keepers[name] = Keeper(name, assembly, desired, self)
+        logger.info("keeping cluster %s", name, extra={"cluster": name})
+        keeper.thread.start()
+
+    def _end_all(self) -> None:
+        for keeper in list(self._keepers.values()):
+            self._end(keeper)
+        deadline_s = time.monotonic() + END_S
+        for keeper in self._ending:
+            keeper.thread.join(max(0.0, deadline_s - time.monotonic()))
+        self._reap()
+        self.metrics.loops(0)
+
+    def _end(self, keeper: Keeper) -> None:
+        del self._keepers[keeper.name]
+        keeper.end()
+        self._ending.append(keeper)
+        logger.info("letting go of cluster %s", keeper.name, extra={"cluster": keeper.name})
+
+    def _reap(self) -> None:
+        for keeper in list(self._ending):
+            if not keeper.thread.is_alive():
+                self._ending.remove(keeper)
+                self.health.forget(f"loop of {keeper.name}")
+                if keeper.name not in self._keepers:
+                    self.metrics.forget(keeper.name)
+
+
+def wanted(assembly: Assembly) -> Desired | None:
+    """Return what a loop shall work towards; None where there is to be no loop.
+
+    Of a cluster that is being deleted only the run is brought to an end.
+    """
+    if assembly.desired is not None:
+        return assembly.desired
+    spec = assembly.cluster.spec if assembly.cluster is not None else None
+    if assembly.leaving and isinstance(spec, KafkaClusterSpec):
+        return Desired(replace(spec, mode=Mode.PAUSED))
+    return None
+
+
+def _moved(before: Desired, after: Desired) -> bool:
+    """Whether the cluster is reached in another way: then its loop is begun anew."""
+    ways = ((d.cluster.zookeeper, d.cluster.brokers) for d in (before, after))
+    return len(set(map(repr, ways))) > 1

@@ -1,0 +1,183 @@
+"""The operator as one process: everything that runs in it, put together, begun and ended.
+
+    hearing      resources → the index of what is declared
+    elector      the Lease: who leads
+    keepers      a loop per cluster, while this instance leads
+    reporter     statuses, events, finalizers → the API server
+    probes       /healthz, /readyz, /metrics
+
+A standby does the first two and is warm: the index is filled, a worker for plans is up. It asks for
+the Lease only once it hears, so that nobody leads who cannot see what is declared.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+from poolkeeper.accesses import Door
+from poolkeeper.declared import Declared
+from poolkeeper.handlers import KINDS, Hearing
+from poolkeeper.keepers import Keepers
+from poolkeeper.kube import discovery, secrets
+from poolkeeper.kube.clients import Api
+from poolkeeper.kube.electors import Elector
+from poolkeeper.kube.events import Recorder
+from poolkeeper.kube.leases import Role
+from poolkeeper.kube.references import NAMESPACED, collection
+from poolkeeper.kube.statuses import StatusWriter
+from poolkeeper.planners import Pool
+from poolkeeper.reports import Reporter
+from poolkeeper.telemetry import probes
+from poolkeeper.telemetry.health import Health
+from poolkeeper.telemetry.metrics import Metrics
+
+ZOOKEEPER_SESSION_S = 8.0
+DEADLINE_S = 10.0
+LOOK_S = 1.0
+ELECTOR_QUIET_S = 30.0
+WRITE_OUT_S = 5.0
+COMPONENT = "poolkeeper"
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What an operator is told when it starts.
+
+    `namespace` holds its Lease and the Secrets; `watched` are the namespaces of Topics that it
+    works for, all where there are none. `folder` is private, and lost with the process.
+    """
+
+    namespace: str
+    lease: str
+    identity: str
+    listen: str
+    folder: Path
+    watched: tuple[str, ...] = ()
+    planners: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What the API server has, for the index."""
+
+    api: Api
+    watched: tuple[str, ...]
+
+    def missing(self) -> str:
+        """Say which of our kinds are not served."""
+        kinds = discovery.missing(self.api)
+        if not kinds:
+            return ""
+        named = ", ".join(KINDS[kind] for kind in kinds)
+        return f"the API server does not serve {named}: apply the definitions (CRDs)"
+
+    def bodies(self, kind: str) -> Iterable[Mapping[str, Any]]:
+        """List a kind where we work for it."""
+        if kind not in NAMESPACED or not self.watched:
+            yield from self.api.list(collection(kind))
+            return
+        for namespace in self.watched:
+            yield from self.api.list(collection(kind, namespace))
+
+    def namespaces(self) -> Iterable[Mapping[str, Any]]:
+        """List the namespaces."""
+        return self.api.list("/api/v1/namespaces")
+
+
+class Operator:
+    """See `run`."""
+
+    def __init__(self, api: Api, settings: Settings) -> None:
+        self._api = api
+        self._settings = settings
+        self._health = Health()
+        self._metrics = Metrics()
+        self._declared = Declared()
+        self._hearing = Hearing(
+            self._declared,
+            Source(api, settings.watched),
+            settings.watched,
+            beat=lambda patience_s: self._health.beat("hearing", patience_s),
+        )
+        self._elector = Elector(
+            api,
+            settings.namespace,
+            settings.lease,
+            settings.identity,
+            on_change=lambda role, reason: self._declared.changed.set(),
+        )
+
+    def run(self, stop: Event) -> None:
+        """Work until `stop` is set; then end in order, so that a standby takes over at once.
+
+        Raises `Refused` or `Unavailable` only before anything was begun.
+        """
+        with ExitStack() as stack:
+            pages = probes.pages(self._health, self._metrics.page)
+            stack.enter_context(probes.Server.listening(self._settings.listen, pages))
+            planners = stack.enter_context(Pool(self._settings.planners))
+            self._hearing.start()
+            stack.callback(self._hearing.stop)
+            stack.callback(self._elector.release)
+            writer = StatusWriter(self._api)
+            stack.callback(writer.close, WRITE_OUT_S)
+            recorder = Recorder(self._api, COMPONENT, self._settings.identity)
+            stack.callback(recorder.close, WRITE_OUT_S)
+            self._metrics.follow_statuses(lambda: (writer.pending, writer.lag_s))
+            reporter = stack.enter_context(Reporter(self._api, writer, recorder, self._metrics))
+            keepers = self._keepers(planners, reporter)
+            self._await_hearing(stop)
+            if not stop.is_set():
+                self._elector.start()
+                thread = Thread(target=keepers.work, name="keepers", daemon=True)
+                thread.start()
+                stack.callback(thread.join)
+                stack.callback(keepers.end)
+            while not stop.wait(LOOK_S):
+                self._tell()
+            logger.info("ending: the stages in flight go on by themselves")
+
+    def _keepers(self, planners: Pool, reporter: Reporter) -> Keepers:
+        return Keepers(
+            declared=self._declared,
+            door_of=self._door_of,
+            reporter=reporter,
+            metrics=self._metrics,
+            health=self._health,
+            planner=planners.plan,
+            role=lambda: self._elector.role,
+        )
+
+    def _door_of(self, cluster: str) -> Door:
+        return Door(
+            read_secret=lambda name: secrets.read(self._api, self._settings.namespace, name),
+            folder=self._settings.folder / cluster,
+            timeout_s=ZOOKEEPER_SESSION_S,
+            deadline_s=DEADLINE_S,
+        )
+
+    def _await_hearing(self, stop: Event) -> None:
+        while not self._hearing.ready.wait(LOOK_S / 4) and not stop.is_set():
+            self._health.unready(self._hearing.failure or "resources are being listed")
+
+    def _tell(self) -> None:
+        """Say whether this process is ready, and as what; note that the elector goes on."""
+        elector = self._elector
+        if elector.quiet_s < ELECTOR_QUIET_S:
+            self._health.beat("elector", ELECTOR_QUIET_S)
+        if self._hearing.failure:
+            self._health.unready(self._hearing.failure)
+            return
+        match elector.role:
+            case Role.HELD:
+                self._health.ready("leader")
+            case Role.UNSURE:
+                self._health.ready(f"leader, finishing stages in flight: {elector.reason}")
+            case Role.STANDBY:
+                self._health.ready(f"standby: {elector.reason}")

@@ -1,0 +1,207 @@
+"""What is heard of resources, through kopf, from a real API server with all its whims."""
+
+from collections.abc import Callable, Iterator
+
+import kopf
+import pytest
+
+import kubernetes
+from conditions import until
+from control_plane.planes import ControlPlane
+from poolkeeper.declared import Declared
+from poolkeeper.handlers import Hearing
+from poolkeeper.kube.clients import Api
+from poolkeeper.operators import Source
+
+GROUP = "/apis/poolkeeper.dev/v1alpha1"
+POOL = f"{GROUP}/resourcepools"
+
+
+def pool(name: str, *brokers: int) -> dict[str, object]:
+    return {
+        "apiVersion": "poolkeeper.dev/v1alpha1",
+        "kind": "ResourcePool",
+        "metadata": {"name": name},
+        "spec": {"clusterRef": {"name": "main"}, "brokers": {"ids": list(brokers)}},
+    }
+
+
+def topic(name: str, namespace: str) -> dict[str, object]:
+    return {
+        "apiVersion": "poolkeeper.dev/v1alpha1",
+        "kind": "Topic",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"poolRef": {"name": "p"}},
+    }
+
+
+Hear = Callable[..., Hearing]
+
+
+@pytest.fixture
+def hear(clean_cluster: ControlPlane) -> Iterator[Hear]:
+    begun = []
+
+    def begin(*namespaces: str, kubeconfig: str = "") -> Hearing:
+        file = kubeconfig or str(clean_cluster.kubeconfig)
+        api = Api.connect(environ={"KUBECONFIG": file})
+        hearing = Hearing(Declared(), Source(api, namespaces), namespaces, login=_login(file))
+        begun.append(hearing)
+        hearing.start()
+        return hearing
+
+    yield begin
+    for hearing in begun:
+        hearing.stop()
+
+
+def _login(kubeconfig: str) -> Callable[..., kopf.ConnectionInfo | None]:
+    configuration = kubernetes.client.Configuration()
+    kubernetes.config.load_kube_config(kubeconfig, client_configuration=configuration)
+    token = configuration.get_api_key_with_prefix("BearerToken").removeprefix("Bearer ")
+
+    def login(**_: object) -> kopf.ConnectionInfo:
+        return kopf.ConnectionInfo(
+            server=configuration.host, ca_path=configuration.ssl_ca_cert, token=token
+        )
+
+    return login
+
+
+def names(hearing: Hearing) -> list[str]:
+    objects, _ = hearing.declared.known()
+    return sorted(str(each.key) for each in objects)
+
+
+def brokers(hearing: Hearing, name: str) -> tuple[int, ...]:
+    objects, _ = hearing.declared.known()
+    return next(each.spec.brokers for each in objects if each.name == name)  # type: ignore[union-attr]
+
+
+def test_what_exists_is_known_when_it_is_ready_and_changes_follow(
+    clean_cluster: ControlPlane, namespace: str, hear: Hear
+) -> None:
+    plane = clean_cluster
+    plane.request("POST", POOL, pool("p", 1, 2))
+    hearing = hear()
+    until(hearing.ready.is_set, "everything was listed")
+    assert names(hearing) == ["ResourcePool p"]
+    plane.request("POST", f"{GROUP}/namespaces/{namespace}/topics", topic("t", namespace))
+    until(lambda: f"Topic {namespace}/t" in names(hearing), "the new Topic is heard of")
+    plane.request("PATCH", f"{POOL}/p", {"spec": {"brokers": {"ids": [1, 2, 3]}}})
+    until(lambda: brokers(hearing, "p") == (1, 2, 3), "the change is heard of")
+    plane.request("DELETE", f"{GROUP}/namespaces/{namespace}/topics/t")
+    until(lambda: names(hearing) == ["ResourcePool p"], "the deletion is heard of")
+
+
+def test_a_status_wakes_nobody(clean_cluster: ControlPlane, hear: Hear) -> None:
+    plane = clean_cluster
+    plane.request("POST", POOL, pool("p", 1))
+    hearing = hear()
+    until(hearing.ready.is_set, "everything was listed")
+    until(lambda: hearing.failure == "", "the watch is on")
+    plane.request("PATCH", f"{POOL}/p/status", {"status": {"topics": 1}})
+
+    def status() -> object:
+        objects, _ = hearing.declared.known()
+        return objects[0].status
+
+    hearing.declared.changed.clear()
+    plane.request("PATCH", f"{POOL}/p/status", {"status": {"topics": 2}})
+    until(lambda: status() == {"topics": 2}, "the status is known")
+    assert not hearing.declared.changed.is_set()
+
+
+def test_what_is_deleted_and_made_while_the_server_is_away_is_known_after(
+    clean_cluster: ControlPlane, hear: Hear
+) -> None:
+    plane = clean_cluster
+    for name in ("stays", "goes"):
+        plane.request("POST", POOL, pool(name, 1))
+    hearing = hear()
+    until(hearing.ready.is_set, "everything was listed")
+    plane.api_server.kill()
+    plane.api_server.start()
+    plane.request("DELETE", f"{POOL}/goes")
+    plane.request("POST", POOL, pool("new", 2))
+    until(lambda: names(hearing) == ["ResourcePool new", "ResourcePool stays"], "both are known")
+
+
+def test_only_topics_of_watched_namespaces_are_heard_of(
+    clean_cluster: ControlPlane, namespace: str, hear: Hear
+) -> None:
+    plane = clean_cluster
+    other = plane.new_namespace()
+    for each in (namespace, other):
+        plane.request("POST", f"{GROUP}/namespaces/{each}/topics", topic("before", each))
+    plane.request("POST", POOL, pool("p", 1))
+    hearing = hear(namespace)
+    until(hearing.ready.is_set, "everything was listed")
+    for each in (other, namespace):
+        plane.request("POST", f"{GROUP}/namespaces/{each}/topics", topic("after", each))
+    expected = ["ResourcePool p", f"Topic {namespace}/after", f"Topic {namespace}/before"]
+    until(lambda: names(hearing) == expected, "the pool and the Topics of one namespace are known")
+
+
+def test_labels_of_namespaces_are_known(
+    clean_cluster: ControlPlane, namespace: str, hear: Hear
+) -> None:
+    hearing = hear()
+    until(hearing.ready.is_set, "everything was listed")
+
+    def team() -> str | None:
+        _, labels = hearing.declared.known()
+        return labels[namespace].get("team")
+
+    assert team() is None
+    clean_cluster.kubectl("label", "namespace", namespace, "team=shop")
+    until(lambda: team() == "shop", "the label is heard of")
+
+
+def test_missing_definitions_are_named_and_waited_for(
+    clean_cluster: ControlPlane, hear: Hear
+) -> None:
+    plane = clean_cluster
+    plane.request("POST", POOL, pool("p", 1))
+    hearing = hear()
+    until(hearing.ready.is_set, "everything was listed")
+    until(lambda: hearing.failure == "", "the watch is on")
+    saved = plane.kubectl("get", "crd", "resourcepools.poolkeeper.dev", "-o", "yaml").stdout
+    plane.kubectl("delete", "crd", "resourcepools.poolkeeper.dev")
+    missing = "the API server does not serve resourcepools: apply the definitions (CRDs)"
+    until(lambda: hearing.failure == missing, "the missing kind is named")
+    assert names(hearing) == []
+    plane.apply(saved)
+    plane.kubectl("wait", "--for=condition=Established", "crd/resourcepools.poolkeeper.dev")
+    plane.request("POST", POOL, pool("again", 1))
+    until(lambda: names(hearing) == ["ResourcePool again"], "resources are heard of again")
+    assert hearing.failure == ""
+
+
+def test_permissions_that_are_taken_back_are_said_and_waited_for(
+    clean_cluster: ControlPlane, namespace: str, hear: Hear
+) -> None:
+    plane = clean_cluster
+    plane.request("POST", POOL, pool("p", 1))
+    plane.kubectl("create", "serviceaccount", "listener", "-n", namespace)
+    role = f"listener-{namespace}"
+    grant = [
+        *("create", "clusterrole", role, "--verb=get,list,watch"),
+        "--resource=topics.poolkeeper.dev,resourcepools.poolkeeper.dev,"
+        "kafkaclusters.poolkeeper.dev,namespaces",
+    ]
+    plane.kubectl(*grant)
+    plane.kubectl(
+        *("create", "clusterrolebinding", role, f"--clusterrole={role}"),
+        f"--serviceaccount={namespace}:listener",
+    )
+    hearing = hear(kubeconfig=str(plane.account_kubeconfig(namespace, "listener")))
+    until(hearing.ready.is_set, "everything was listed")
+    plane.kubectl("delete", "clusterrole", role)
+    plane.api_server.kill()  # an open watch is judged no more
+    plane.api_server.start()
+    until(lambda: "forbidden" in hearing.failure, "what is forbidden is said")
+    plane.kubectl(*grant)
+    plane.request("POST", POOL, pool("new", 2))
+    until(lambda: names(hearing) == ["ResourcePool new", "ResourcePool p"], "all is known again")
+    until(lambda: hearing.failure == "", "and nothing is wrong any more")

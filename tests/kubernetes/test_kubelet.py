@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -442,6 +443,16 @@ def test_a_restricted_pod_runs_as_its_user_without_powers(pods: Pods, tmp_path: 
     assert pods.outcome("modest") == (
         f"Succeeded: 65532 65533 65533 65534 CapEff: {none} CapBnd: {none} NoNewPrivs: 1\n65534"
     )
+
+
+def test_our_own_program_runs_as_another_user(pods: Pods) -> None:
+    program = Path(sys.executable).with_name("poolkeeper")
+    pods.kubelet.add_image("poolkeeper", program)
+    main = {"name": "main", "image": "poolkeeper", "args": ["--help"], "securityContext": CLOSED}
+    pods.create("ours", main, securityContext=RESTRICTED)
+    assert pods.outcome("ours") == "Succeeded: "
+    here = subprocess.run([program, "--help"], capture_output=True, text=True, check=True)
+    assert pods.kubelet.logs(pods.namespace, "ours") == here.stdout
 
 
 @pytest.mark.parametrize(

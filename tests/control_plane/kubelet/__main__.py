@@ -1,15 +1,17 @@
 """The kubelet's process: `python -m control_plane.kubelet KUBECONFIG NAME DIRECTORY IMAGES READY`.
 
 Mounts for volumes in memory are made in a mount namespace of its own, so none is left behind.
-On SIGTERM it withdraws the Node and ends; its pods end with it, however it ends.
+On SIGTERM it withdraws the Node and ends; its pods end with it, however it ends. On SIGUSR1 it
+writes to its log where each of its threads is.
 """
 
+import faulthandler
 import logging
 import os
 import signal
 import sys
 from pathlib import Path
-from threading import Event, Thread
+from threading import Thread
 
 from control_plane.kubelet import nodes
 from control_plane.kubelet.api import Api
@@ -22,15 +24,18 @@ def main(kubeconfig: str, name: str, directory: str, images: str, ready: str) ->
     """Serve as node `name` until told to end."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("urllib3").setLevel(logging.ERROR)
-    told_to_end = Event()
-    signal.signal(signal.SIGTERM, lambda *_: told_to_end.set())
+    faulthandler.register(signal.SIGUSR1)
+    # Not a blocked signal and sigwait: all pods would inherit that. Not an Event: a handler that
+    # takes a lock may interrupt who has it.
+    told_to_end, end = os.pipe()
+    signal.signal(signal.SIGTERM, lambda *_: os.write(end, b"x"))
     syscalls.unshare(syscalls.CLONE_NEWNS)
     syscalls.make_private()
     server = Api(Path(kubeconfig))
     loop = Loop(server, name, Path(directory), Path(images))
     # A bug in the loop is to end the process, not to leave it deaf.
-    Thread(target=_serve, args=(loop, Path(ready), told_to_end), daemon=True).start()
-    told_to_end.wait()
+    Thread(target=_serve, args=(loop, Path(ready), end), daemon=True).start()
+    os.read(told_to_end, 1)
     loop.stop()
     try:
         nodes.withdraw(server, name)
@@ -39,11 +44,11 @@ def main(kubeconfig: str, name: str, directory: str, images: str, ready: str) ->
     os._exit(0)
 
 
-def _serve(loop: Loop, ready: Path, ended: Event) -> None:
+def _serve(loop: Loop, ready: Path, end: int) -> None:
     try:
         loop.run(ready)
     finally:
-        ended.set()
+        os.write(end, b"x")
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from poolkeeper.sandbox.processes import Child, Nursery
 
 TESTS = Path(__file__).parents[2]
 START_S = 30.0
-STOP_S = 30.0
+STOP_S = 10.0
 POLL_S = 0.02
 
 
@@ -78,10 +78,16 @@ class Kubelet:
         self.process.signal(signal.SIGTERM)
         try:
             self.process.wait(STOP_S)
+        except errors.Unavailable as deaf:
+            self.process.signal(signal.SIGUSR1)
+            time.sleep(POLL_S)  # to write where its threads are
+            raise errors.Unavailable(f"{deaf}: {self.process.last_words()}") from deaf
         finally:
+            self.process.signal(signal.SIGKILL)
+            self.process.wait(STOP_S)
             self._nursery.close()
-        processes.kill(containers)
-        shutil.rmtree(self.folder, ignore_errors=True)
+            processes.kill(containers)
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def __enter__(self) -> Self:
         return self

@@ -13,6 +13,7 @@ All methods may be called from several threads.
 
 import json
 import os
+import ssl
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -81,8 +82,9 @@ class Api:
         return self._server
 
     def close(self) -> None:
-        """Close the connections that are not in use."""
-        self._pool.clear()
+        """Close all connections; those that are in use once their answer is there."""
+        for key in list(self._pool.pools.keys()):
+            self._pool.pools[key].close()
 
     def get(self, path: str, *, deadline_s: float | None = None) -> Body | None:
         """Return the object, or `None` if there is none."""
@@ -238,20 +240,19 @@ class _Broken(Unavailable):
 def _failed(failed: Exception, server: str) -> PoolkeeperError:
     while isinstance(failed, urllib3.exceptions.MaxRetryError) and failed.reason is not None:
         failed = failed.reason
-    if isinstance(failed, urllib3.exceptions.TimeoutError | TimeoutError):
+    # A refused connection is a timeout too, to urllib3.
+    refused = isinstance(failed, urllib3.exceptions.NewConnectionError)
+    if isinstance(failed, urllib3.exceptions.TimeoutError | TimeoutError) and not refused:
         return Unavailable(f"the API server {server} did not answer in time")
-    if isinstance(failed, urllib3.exceptions.SSLError):
-        return Unavailable(f"no TLS with the API server {server}: {failed}")
-    return _Broken(f"the API server {server} cannot be reached: {_cause(failed)}")
-
-
-def _cause(failed: BaseException) -> str:
-    """Return the innermost reason: urllib3 wraps "connection refused" in addresses of objects."""
-    while failed.__cause__ is not None or failed.__context__ is not None:
-        failed = failed.__cause__ or failed.__context__ or failed
-    if isinstance(failed, OSError) and failed.strerror:
-        return failed.strerror
-    return " ".join(str(failed).split()) or type(failed).__name__
+    # What urllib3 says around "connection refused" are addresses of its objects.
+    cause: BaseException = failed
+    while (inner := cause.__cause__ or cause.__context__) is not None:
+        cause = inner
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return Unavailable(f"the API server {server} is not trusted: {cause.verify_message}")
+    text = cause.strerror if isinstance(cause, OSError) else str(cause)
+    said = " ".join(str(text or "").split()) or type(cause).__name__
+    return _Broken(f"the API server {server} cannot be reached: {said}")
 
 
 def _whole(response: urllib3.BaseHTTPResponse, end_s: float) -> bytes:

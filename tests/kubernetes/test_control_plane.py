@@ -72,6 +72,12 @@ sys.stdin.read()
 """
 
 
+@pytest.fixture(scope="session")
+def programs():
+    """Where the programs are. Built here, for a fixture may take longer than a test."""
+    return building.control_plane()
+
+
 @pytest.fixture
 def reader(control_plane, namespace):
     """A kubeconfig of a service account whose role is not bound yet."""
@@ -199,6 +205,7 @@ def test_helm_reaches_the_control_plane(helm, namespace):
     assert helm("list", "--namespace", namespace, "--output=json").stdout.strip() == "[]"
 
 
+@pytest.mark.usefixtures("programs")
 def test_it_dies_with_its_owner_and_the_next_one_removes_what_is_left(tmp_path):
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER, str(tmp_path)],
@@ -220,8 +227,8 @@ def test_it_dies_with_its_owner_and_the_next_one_removes_what_is_left(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_server_that_ends_is_told_with_its_last_words_and_leaves_nothing(tmp_path):
-    real = building.control_plane() / "control-plane"
+def test_a_server_that_ends_is_told_with_its_last_words_and_leaves_nothing(programs, tmp_path):
+    real = programs / "control-plane"
     broken = tmp_path / "control-plane"
     broken.write_text(f'#!/bin/sh\n[ "$1" = etcd ] && echo alas >&2 && exit 3\nexec {real} "$@"\n')
     broken.chmod(0o755)
@@ -230,6 +237,7 @@ def test_a_server_that_ends_is_told_with_its_last_words_and_leaves_nothing(tmp_p
     assert list((tmp_path / "planes").iterdir()) == []
 
 
+@pytest.mark.usefixtures("programs")
 def test_the_shell_of_make_cluster_has_a_node_and_our_resources_and_ends_all_of_it():
     script = "kubectl get nodes,crds -oname; echo $KUBECONFIG; exit 7"
     run = subprocess.run(

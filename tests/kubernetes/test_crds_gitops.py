@@ -18,6 +18,9 @@ EVERY_FIELD = GOLDEN / "manifests" / "every-field.yaml"
 FOLDERS = {
     "every-field": [EVERY_FIELD],
     "manifests": sorted((ROOT / "examples/manifests").glob("*.yaml")),
+    "kubernetes": [
+        ROOT / f"examples/kubernetes/{name}.yaml" for name in ("cluster", "pools", "topics")
+    ],
     "demo": sorted((ROOT / "examples/demo/manifests").glob("*.yaml")),
 }
 

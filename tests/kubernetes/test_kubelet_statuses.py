@@ -1,18 +1,16 @@
 """What the kubelet says of a pod, what it starts next, and how it counts answers. No server."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from control_plane.kubelet import podspecs, probes, statuses, volumes
+from control_plane.kubelet import podspecs, probes, statuses
 from control_plane.kubelet.podspecs import Probe
 from control_plane.kubelet.probes import Tally
 from control_plane.kubelet.runners import back_off_s
 from control_plane.kubelet.statuses import Running, State, Terminated, View, Views, Waiting
-from control_plane.kubelet.volumes import File
 
 EARLY, LATE = "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"
 RUNS = Running(EARLY)
@@ -244,17 +242,3 @@ def test_a_verdict_is_what_the_last_long_enough_row_said(
 
 def test_back_off_doubles_up_to_ten_seconds() -> None:
     assert [back_off_s(crashes) for crashes in range(1, 9)] == [0, 0.5, 1, 2, 4, 8, 10, 10]
-
-
-def test_a_published_volume_changes_at_once_and_only_if_it_must(tmp_path: Path) -> None:
-    files = {"a": File(b"1", 0o600), "sub/b": File(b"2", 0o644), "gone": File(b"", 0o644)}
-    volumes.publish(tmp_path, files, None)
-    first = (tmp_path / "..data").resolve()
-    volumes.publish(tmp_path, files, None)
-    assert (tmp_path / "..data").resolve() == first
-    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o600
-    volumes.publish(tmp_path, {"a": File(b"3", 0o600), "sub/b": File(b"2", 0o644)}, None)
-    assert not first.exists()
-    visible = {path.name for path in tmp_path.iterdir() if not path.name.startswith("..")}
-    assert visible == {"a", "sub"}
-    assert [(tmp_path / name).read_bytes() for name in ("a", "sub/b")] == [b"3", b"2"]

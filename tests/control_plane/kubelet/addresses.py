@@ -36,6 +36,10 @@ class Addresses:
         with self._lock:
             self._free.append(address)
 
+    def close(self) -> None:
+        """Let another kubelet have the block."""
+        self._claim.close()
+
 
 def _claim_block() -> tuple[int, socket.socket]:
     for block in range(256):

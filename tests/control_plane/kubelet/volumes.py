@@ -8,6 +8,7 @@ file itself and therefore does not change, as on a real node.
 A token is renewed when four fifths of its life are over.
 """
 
+import math
 import os
 import shutil
 import time
@@ -42,12 +43,20 @@ class File:
 
 
 class Volumes:
-    """The volumes of one pod, below `directory`."""
+    """The volumes of one pod, below `directory`; `clock` counts seconds."""
 
-    def __init__(self, pod: Json, directory: Path, lookup: Lookup, make_token: MakeToken) -> None:
+    def __init__(
+        self,
+        pod: Json,
+        directory: Path,
+        lookup: Lookup,
+        make_token: MakeToken,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._directory = directory
         self._lookup = lookup
         self._make_token = make_token
+        self._clock = clock
         self._tokens: dict[tuple[str, int], tuple[str, float]] = {}
         self._bodies = {body["name"]: body for body in pod["spec"].get("volumes", ())}
         self._group = pod["spec"].get("securityContext", {}).get("fsGroup")
@@ -124,10 +133,10 @@ class Volumes:
 
     def _token(self, reference: Json) -> str:
         key = reference.get("audience", ""), int(reference.get("expirationSeconds", 3600))
-        token, renewal = self._tokens.get(key, ("", 0.0))
-        if time.monotonic() >= renewal:
+        token, renewal = self._tokens.get(key, ("", -math.inf))
+        if self._clock() >= renewal:
             token = self._make_token(*key)
-            self._tokens[key] = token, time.monotonic() + 0.8 * key[1]
+            self._tokens[key] = token, self._clock() + 0.8 * key[1]
         return token
 
 

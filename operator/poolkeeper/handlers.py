@@ -14,7 +14,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from threading import Event, Thread
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import kopf
 
@@ -132,6 +132,8 @@ class Hearing:
                 clusterwide=not self.namespaces,
                 namespaces=self.namespaces,
                 standalone=True,
+                # Unused, but by itself kopf would ask for the user's name: that of a pod has none.
+                identity=cast(Any, "poolkeeper"),
                 stop_flag=self._round,
                 ready_flag=ready,
             )

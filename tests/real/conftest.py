@@ -1,97 +1,13 @@
-"""Real servers for tests: started once per worker process, shared, ended with it.
+"""Everything here needs real servers; the fixtures are those of `servers`."""
 
-    def test_nodes(chroot): ...                # "127.0.0.1:20001/test-1f…", an empty chroot
-    def test_more(zookeeper): zookeeper.zookeeper, zookeeper.transaction_log()
-    def test_topics(kafka):
-        cluster = kafka()                      # 3 brokers 3.9.2, ids 1 2 3 on racks a b c
-        old = kafka("2.0.1", brokers=4, racks="ab")
-        plain = kafka(racks="")                # no broker.rack
-    def test_loss(fresh_kafka):
-        cluster = fresh_kafka(brokers=3)       # of this test alone: kill what you like
-        cluster.kill(1); cluster.await_gone(1); cluster.start_broker(1)
-
-Both factories return a `poolkeeper.sandbox.Sandbox` (`.connect`, `.bootstrap`, `.log_dirs(1)`, …)
-and take `settings`, pairs for every broker's configuration. `kafka` gives the same cluster for the
-same arguments: name your topics after your test, leave no request, throttle or dead broker behind.
-`fresh_kafka` may be called several times. `topic_name` is a name no other test uses.
-To wait for something: `from conditions import until`.
-
-Every worker process of pytest-xdist has servers of its own. They die with it, however it ends;
-folders that a killed run leaves are removed by the next sandbox.
-"""
-
-import uuid
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from kazoo.client import KazooClient
-
-from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
 
 HERE = Path(__file__).parent
-KafkaFactory = Callable[..., Sandbox]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.real)
-
-
-@pytest.fixture(scope="session")
-def zookeeper() -> Iterator[Sandbox]:
-    with Sandbox.start(SandboxSpec()) as sandbox:
-        yield sandbox
-
-
-@pytest.fixture
-def chroot(zookeeper: Sandbox) -> Iterator[str]:
-    path = f"/test-{uuid.uuid4().hex[:12]}"
-    client = KazooClient(zookeeper.zookeeper)
-    client.start(timeout=30)
-    client.create(path)
-    yield zookeeper.zookeeper + path
-    client.delete(path, recursive=True)
-    client.stop()
-    client.close()
-
-
-@pytest.fixture
-def topic_name() -> str:
-    return f"t-{uuid.uuid4().hex[:12]}"
-
-
-@pytest.fixture(scope="session")
-def kafka() -> Iterator[KafkaFactory]:
-    with ExitStack() as stack:
-        running: dict[SandboxSpec, Sandbox] = {}
-
-        def factory(version: str = "3.9.2", brokers: int = 3, **more: object) -> Sandbox:
-            spec = _spec(version, brokers, **more)
-            if spec not in running:
-                running[spec] = stack.enter_context(Sandbox.start(spec))
-            return running[spec]
-
-        yield factory
-
-
-@pytest.fixture
-def fresh_kafka() -> Iterator[KafkaFactory]:
-    with ExitStack() as stack:
-
-        def factory(version: str = "3.9.2", brokers: int = 3, **more: object) -> Sandbox:
-            return stack.enter_context(Sandbox.start(_spec(version, brokers, **more)))
-
-        yield factory
-
-
-def _spec(
-    version: str,
-    brokers: int,
-    racks: str = "abc",
-    settings: tuple[tuple[str, str], ...] = (),
-    **more: object,
-) -> SandboxSpec:
-    return SandboxSpec(brokers=spread(brokers, racks), kafka=version, settings=settings, **more)

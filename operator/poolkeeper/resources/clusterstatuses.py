@@ -40,7 +40,10 @@ def cluster_status(
     facts = {name: before[name] for name in _FACTS if name in before}
     if survey.seen is not None:
         facts = _facts(survey)
-        plan = None if work is None else _plan(work, outcome, before.get("plan") or {})
+        known = before.get("plan") or {}
+        plan = None if work is None else _plan(work, outcome, known)
+        if outcome.error is not None and outcome.plan is None:
+            plan = known or None
         if plan is not None:
             facts["plan"] = plan
     remark = _remark(survey, work, outcome, each, facts)

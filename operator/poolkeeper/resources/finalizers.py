@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from poolkeeper.model.specs import DeletionPolicy, TopicSpec
 from poolkeeper.resources import clusters, pools
 from poolkeeper.resources.objects import Object, ObjectKey
-from poolkeeper.resources.poolstatuses import named_by
 from poolkeeper.resources.surveys import Survey
 from poolkeeper.resources.topicstatuses import owned
 
@@ -28,7 +27,7 @@ def finalizers_wanted(found: Survey, run_recorded: bool | None) -> Mapping[Objec
         if each.kind == clusters.KIND:
             wanted[key] = each.guarded if run_recorded is None else run_recorded
         elif each.kind == pools.KIND:
-            wanted[key] = bool(named_by(found, each))
+            wanted[key] = each.name in found.users
         else:
             wanted[key] = _topic(found, each)
     return wanted

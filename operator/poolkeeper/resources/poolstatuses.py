@@ -64,7 +64,7 @@ def _remark(
 ) -> Remark:
     verdict = survey.assembly.verdicts.get(each.key)
     if each.deleting:
-        named = named_by(survey, each)
+        named = survey.users.get(each.name)
         waits = (
             f"kept while Topics name it: {few(named)}" if named else "no Topic names it any more"
         )
@@ -81,15 +81,6 @@ def _remark(
         message = f"{name} cannot be looked at; its status says why"
         return Remark(Mood.UNSURE, "Unreachable", message)
     return _progress(survey, work, outcome, each.name, standing)
-
-
-def named_by(survey: Survey, pool: Object) -> list[str]:
-    """The Topics that name the pool, as `namespace/name`."""
-    return sorted(
-        f"{key.namespace}/{key.name}"
-        for key, each in survey.assembly.objects.items()
-        if key.kind == "Topic" and each.refers == pool.name
-    )
 
 
 def _progress(

@@ -11,6 +11,7 @@ from poolkeeper.model.outcomes import Outcome, Seen, State
 from poolkeeper.resources import clusters, pools
 from poolkeeper.resources.assemblies import Assembly
 from poolkeeper.resources.clusterstatuses import cluster_status
+from poolkeeper.resources.conditions import CONDITIONS, conditions_of
 from poolkeeper.resources.objects import Object, ObjectKey
 from poolkeeper.resources.poolstatuses import pool_status
 from poolkeeper.resources.surveys import Survey, survey, work_of
@@ -46,5 +47,25 @@ def statuses(
 def changed(
     assembly: Assembly, found: Mapping[ObjectKey, dict[str, Any]]
 ) -> Mapping[ObjectKey, dict[str, Any]]:
-    """The statuses that differ from the live ones."""
-    return {key: status for key, status in found.items() if assembly.objects[key].status != status}
+    """The statuses that differ from the live ones.
+
+    The API server merges lists and may keep another order, and conditions of others beside ours.
+    """
+    return {
+        key: status
+        for key, status in found.items()
+        if assembly.objects[key].status != status
+        and _ours(assembly.objects[key].status or {}) != _ours(status)
+    }
+
+
+def _ours(status: Mapping[str, Any]) -> dict[str, Any]:
+    """A status in one order of its lists, without the conditions of others."""
+    own = (each for each in conditions_of(status) if each.get("type") in CONDITIONS)
+    return {
+        **status,
+        "conditions": sorted(own, key=lambda each: str(each["type"])),
+        "drained": sorted(status.get("drained", ())),
+        "draining": sorted(status.get("draining", ()), key=lambda each: int(each["broker"])),
+        "foreignConfig": sorted(status.get("foreignConfig", ())),
+    }

@@ -5,7 +5,7 @@ is the outcome of one pass, sorted by topic.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from poolkeeper.model.outcomes import Outcome, Seen
@@ -14,6 +14,7 @@ from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode
 from poolkeeper.planning.identities import is_destructive
 from poolkeeper.planning.scopes import LEFT_OUT, Winners, metric_name, settled, winners
 from poolkeeper.planning.standings import Standings, standings
+from poolkeeper.resources import topics
 from poolkeeper.resources.assemblies import Assembly
 
 BALANCE = 4
@@ -22,29 +23,51 @@ BALANCE = 4
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """An assembly held against an observation; `seen` is None where there is none."""
+    """An assembly held against an observation; `seen` is None where there is none.
+
+    `claimants`: owners of the Topics that name each Kafka topic, rightly or not, except those that
+    are being deleted. `users`: the Topics that name each pool. `namesakes`: the existing topic of
+    each name that it has in Kafka's metrics.
+    """
 
     assembly: Assembly
     desired: Desired | None
     seen: Seen | None
     standings: Standings = field(default_factory=Standings)
     won: Winners = field(default_factory=lambda: Winners({}, frozenset()))
+    claimants: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    users: Mapping[str, Sequence[str]] = field(default_factory=dict)
     namesakes: Mapping[str, str] = field(default_factory=dict)
 
 
 def survey(assembly: Assembly, seen: Seen | None) -> Survey:
     """Hold what is declared against what was seen."""
-    if assembly.desired is None or seen is None:
-        return Survey(assembly, assembly.desired, seen)
-    wanted = settled(assembly.desired, seen.records)
+    users = _grouped(
+        (each.refers, f"{key.namespace}/{key.name}")
+        for key, each in assembly.objects.items()
+        if key.kind == topics.KIND
+    )
+    desired = assembly.desired
+    if desired is None or seen is None:
+        return Survey(assembly, desired, seen, users=users)
+    wanted = settled(desired, seen.records)
     return Survey(
         assembly,
         wanted,
         seen,
         standings(wanted, seen.cluster, seen.records, seen.gone),
-        winners(assembly.desired, seen.records),
+        winners(desired, seen.records),
+        _grouped([*((each.topic, each.owner) for each in desired.topics), *desired.held]),
+        users,
         {metric_name(name): name for name in sorted(seen.cluster.topics)},
     )
+
+
+def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, value in sorted(pairs):
+        found.setdefault(name, []).append(value)
+    return found
 
 
 @dataclass(slots=True)

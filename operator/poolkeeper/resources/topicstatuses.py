@@ -11,12 +11,13 @@ from typing import Any
 
 from poolkeeper.model.outcomes import Outcome
 from poolkeeper.model.plans import AddPartitions, CreateTopic, SetConfig
-from poolkeeper.model.specs import ApprovalPolicy, Claim, DeletionPolicy, Mode, TopicSpec
+from poolkeeper.model.specs import ApprovalPolicy, DeletionPolicy, Mode, TopicSpec
 from poolkeeper.planning.identities import is_destructive
 from poolkeeper.planning.scopes import metric_name
 from poolkeeper.planning.standings import TopicStanding
+from poolkeeper.resources import pools
 from poolkeeper.resources.conditions import Mood, Remark, condition_of, conditions
-from poolkeeper.resources.objects import Object
+from poolkeeper.resources.objects import Object, ObjectKey
 from poolkeeper.resources.sentences import about, coarse, coarse_seconds, count, few, size
 from poolkeeper.resources.surveys import Survey, TopicWork, Work, hindrance
 
@@ -166,28 +167,26 @@ def _deleting(at: Situation) -> Remark | None:
 
 def owned(survey: Survey, spec: TopicSpec) -> bool:
     """Whether the Kafka topic exists, is recorded as this Topic's, and nobody else names it."""
-    if survey.seen is None or survey.assembly.desired is None:
+    if survey.seen is None or survey.desired is None:
         return False
     cluster, record = survey.seen.cluster, survey.seen.records.topics.get(spec.topic)
     exists = any(
         spec.topic in names
         for names in (cluster.topics, cluster.torn, cluster.damaged, cluster.deleting)
     )
-    named = {each.topic for each in survey.assembly.desired.topics} | survey.won.held
-    return exists and record is not None and record.owner == spec.owner and spec.topic not in named
+    named = spec.topic in survey.claimants or spec.topic in survey.won.held
+    return exists and record is not None and record.owner == spec.owner and not named
 
 
 def _conflict(at: Situation) -> Remark | None:
-    topic, assembly = at.spec.topic, at.survey.assembly
-    if not _speaks(at) and assembly.desired is not None:
-        rivals = {each.owner for each in assembly.desired.topics if each.topic == topic}
-        rivals |= {owner for name, owner in assembly.desired.held if name == topic}
-        assert at.survey.seen is not None
-        record = at.survey.seen.records.topics.get(topic)
-        if record is not None and Claim(topic, record.owner) not in assembly.desired.doomed:
-            rivals |= {record.owner}
-        others = few(sorted(rivals - {at.spec.owner}))
-        end = f"{others}, who had it first" if topic in at.survey.won.specs else others
+    topic, found = at.spec.topic, at.survey
+    if not _speaks(at):
+        assert found.seen is not None
+        rivals = {*found.claimants.get(topic, ())} - {at.spec.owner}
+        record = found.seen.records.topics.get(topic)
+        # A recorded owner that cannot be read names nothing, but keeps what is recorded as its own.
+        others = few(sorted(rivals) or [record.owner if record else "another Topic"])
+        end = f"{others}, who had it first" if topic in found.won.specs else others
         message = f"Kafka topic {topic} is declared by {end}, too; delete one of the Topics"
         return Remark(Mood.STALLED, "TopicConflict", message)
     twin = at.survey.namesakes.get(metric_name(topic), topic)
@@ -227,14 +226,7 @@ def _in_place(at: Situation) -> Remark | None:
 
 
 def _frozen(at: Situation) -> Remark | None:
-    verdict = next(
-        (
-            said
-            for key, said in at.survey.assembly.verdicts.items()
-            if key.name == at.spec.pool and key.kind == "ResourcePool"
-        ),
-        None,
-    )
+    verdict = at.survey.assembly.verdicts.get(ObjectKey(pools.KIND, "", at.spec.pool))
     if verdict is None:
         return None
     return Remark(Mood.BUSY, "Waiting", f"ResourcePool {at.spec.pool}: {verdict.message}")

@@ -622,3 +622,17 @@ def test_a_run_is_written_in_steps_and_not_whenever_its_rate_changes() -> None:
     assert 40 <= writes[MAIN] <= 85
     assert 20 <= writes[ORDERS] <= 45
     assert 20 <= writes[FAST] <= 25
+
+
+def test_the_order_of_lists_and_the_conditions_of_others_are_no_change() -> None:
+    objects = (AUTO, *POOLS, WANTED)
+    what = seen(kafka([IN_SLOW]))
+    found = told(objects, what, at_rest(assemble(objects)["main"], what))
+    live = {
+        key: {**status, "conditions": [*reversed(status["conditions"]), {"type": "Audited"}]}
+        for key, status in found.items()
+    }
+    place = assemble(with_statuses(objects, live))["main"]
+    assert changed(place, found) == {}
+    ready = {**found[ORDERS], "partitions": 5}
+    assert changed(place, {**found, ORDERS: ready}) == {ORDERS: ready}

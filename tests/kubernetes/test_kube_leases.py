@@ -1,0 +1,256 @@
+"""Elections of real processes on a real API server: killed, frozen, without rights, idle."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from threading import Thread
+
+import pytest
+
+from conditions import until
+from poolkeeper.kube.clients import Api
+from poolkeeper.kube.electors import Elector
+from poolkeeper.kube.events import Recorder
+from poolkeeper.kube.leases import Role
+from poolkeeper.kube.references import GROUP_VERSION, Reference, collection
+from poolkeeper.kube.statuses import StatusWriter
+
+NAME = "poolkeeper"
+FAILOVER_S = 15
+ROLE = """
+apiVersion: v1
+kind: ServiceAccount
+metadata: {{name: operator, namespace: {0}}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {{name: operator, namespace: {0}}}
+rules:
+- {{apiGroups: [coordination.k8s.io], resources: [leases], verbs: [create]}}
+- {{apiGroups: [coordination.k8s.io], resources: [leases], resourceNames: [poolkeeper],
+    verbs: [get, update]}}
+- {{apiGroups: [poolkeeper.dev], resources: [topics], verbs: [get, create]}}
+- {{apiGroups: [poolkeeper.dev], resources: [topics/status], verbs: [patch]}}
+- {{apiGroups: [events.k8s.io], resources: [events], verbs: [create]}}
+"""
+BINDING = """
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {{name: operator, namespace: {0}}}
+roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: Role, name: operator}}
+subjects:
+- {{kind: ServiceAccount, name: operator, namespace: {0}}}
+"""
+PROGRAM = """
+import json, sys, time
+from poolkeeper.kube.clients import Api
+from poolkeeper.kube.electors import Elector
+
+namespace, identity = sys.argv[1:]
+elector = Elector(Api.connect(), namespace, "poolkeeper", identity)
+elector.start()
+while True:
+    print(json.dumps([time.time(), elector.role, elector.reason]), flush=True)
+    time.sleep(0.05)
+"""
+
+
+@dataclass
+class Candidate:
+    """A process that stands for election, and what it said it was, line by line."""
+
+    process: subprocess.Popen
+    said: list
+
+    @property
+    def role(self):
+        return self.said[-1][1] if self.said else "silent"
+
+    def end(self):
+        self.process.send_signal(signal.SIGCONT)
+        self.process.kill()
+        self.process.wait(10)
+        self.process.stdout.close()
+
+
+@pytest.fixture
+def kubeconfig(control_plane, namespace):
+    control_plane.apply(ROLE.format(namespace))
+    control_plane.apply(BINDING.format(namespace))
+    return control_plane.account_kubeconfig(namespace, "operator")
+
+
+@pytest.fixture
+def candidates(kubeconfig, namespace):
+    """Starts candidates by name; they end with the test."""
+    found = []
+
+    def start(name):
+        process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, namespace, name],
+            env={**os.environ, "KUBECONFIG": str(kubeconfig)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        candidate = Candidate(process, [])
+        Thread(target=_read, args=(candidate,), daemon=True).start()
+        found.append(candidate)
+        return candidate
+
+    yield start
+    for candidate in found:
+        candidate.end()
+
+
+def _read(candidate):
+    for line in candidate.process.stdout:
+        candidate.said.append(json.loads(line))
+
+
+@pytest.fixture
+def api(kubeconfig):
+    api = Api.connect(environ={"KUBECONFIG": str(kubeconfig)})
+    yield api
+    api.close()
+
+
+def pair(candidates):
+    first = candidates("first")
+    until(lambda: first.role == "held", "the first holds the lease")
+    second = candidates("second")
+    until(lambda: second.role == "standby" and len(second.said) > 40, "the second waits")
+    return first, second
+
+
+def seconds_until_held(candidate):
+    begin_s = time.monotonic()
+    until(lambda: candidate.role == "held", "the other took over", FAILOVER_S)
+    return time.monotonic() - begin_s
+
+
+def test_a_killed_holder_is_followed(candidates):
+    first, second = pair(candidates)
+    first.process.kill()
+    taken_s = seconds_until_held(second)
+    print(f"SIGKILL: {taken_s:.1f} s")
+    assert taken_s > 5  # it did not take what might still be held
+
+
+def test_a_frozen_holder_is_followed_and_wakes_up_knowing_it(candidates):
+    first, second = pair(candidates)
+    first.process.send_signal(signal.SIGSTOP)
+    print(f"SIGSTOP: {seconds_until_held(second):.1f} s")
+    until(lambda: second.said[-1][0] - first.said[-1][0] > 9, "the first slept for its duration")
+    before = len(first.said)
+    first.process.send_signal(signal.SIGCONT)
+    until(lambda: first.role == "standby", "the first stepped down")
+    # A line that was being written while the process froze may have been told before.
+    assert "held" not in [role for _, role, _ in first.said[before + 1 :]]
+    assert first.said[-1][2] in ("second took the lease", "second holds the lease")
+    assert second.role == "held"
+
+
+def test_a_holder_that_gives_up_is_followed_at_once(api, candidates, namespace):
+    elector = Elector(api, namespace, NAME, "first")
+    elector.start()
+    until(lambda: elector.role is Role.HELD, "the first holds the lease")
+    second = candidates("second")
+    until(lambda: second.role == "standby" and len(second.said) > 40, "the second waits")
+    assert elector.release()
+    taken_s = seconds_until_held(second)
+    print(f"released: {taken_s:.1f} s")
+    assert taken_s < 5
+
+
+def test_rights_that_are_taken_away_and_given_back(control_plane, api, namespace):
+    elector = Elector(api, namespace, NAME, "only")
+    elector.start()
+    until(lambda: elector.role is Role.HELD, "it holds the lease")
+    control_plane.kubectl("delete", "rolebinding", "operator", "-n", namespace)
+    until(lambda: elector.role is Role.UNSURE, "it is unsure")
+    assert "not allowed" in elector.reason
+    control_plane.apply(BINDING.format(namespace))
+    until(lambda: elector.role is Role.HELD, "it holds the lease again")
+    assert elector.reason == "holds the lease"
+    assert elector.release()
+
+
+def test_a_lease_that_somebody_deletes(control_plane, api, namespace):
+    elector = Elector(api, namespace, NAME, "only")
+    elector.start()
+    until(lambda: elector.role is Role.HELD, "it holds the lease")
+    control_plane.kubectl("delete", "lease", NAME, "-n", namespace)
+
+    def made_again():
+        found = api.get(f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{NAME}")
+        return found is not None and found["spec"]["holderIdentity"] == "only"
+
+    until(made_again, "it made the lease again")
+    assert elector.role is Role.HELD
+    assert elector.release()
+
+
+def test_without_api_server_it_is_unsure_until_it_is_back(control_plane, api, namespace):
+    elector = Elector(api, namespace, NAME, "only")
+    elector.start()
+    until(lambda: elector.role is Role.HELD, "it holds the lease")
+    control_plane.api_server.kill()
+    try:
+        until(lambda: elector.role is Role.UNSURE, "it is unsure")
+        assert "API server" in elector.reason
+    finally:
+        control_plane.api_server.start()
+    until(lambda: elector.role is Role.HELD, "it holds the lease again")
+    assert elector.release()
+
+
+def test_who_is_idle_writes_nothing_but_the_lease(control_plane, api, namespace):
+    """Statuses are put again and again, as a resync does; what is there is not written."""
+    body = {
+        "apiVersion": GROUP_VERSION,
+        "kind": "Topic",
+        "metadata": {"name": "orders"},
+        "spec": {"poolRef": {"name": "fast"}},
+    }
+    topic = Reference.of(api.create(collection("Topic", namespace), body))
+    condition = {"type": "Ready", "status": "True", "reason": "InPlace", "message": "in place"}
+    status = {"observedGeneration": 1, "conditions": [condition | {"observedGeneration": 1}]}
+    writer, recorder = StatusWriter(api), Recorder(api, "poolkeeper", "only")
+    elector = Elector(api, namespace, NAME, "only")
+    writer.put(topic, status, {})
+    recorder.record(topic, "InPlace", "in place")
+    assert writer.flush(10)
+    assert recorder.flush(10)
+    elector.start()
+    until(lambda: elector.role is Role.HELD, "it holds the lease")
+    before = api.requests.copy()
+    until_s = time.monotonic() + 8
+
+    def resynced():
+        writer.put(topic, status, api.get(topic.path)["status"])
+        recorder.record(topic, "InPlace", "in place")
+        return time.monotonic() > until_s
+
+    until(resynced, "some renewals went by", 20)
+    assert elector.release()
+    writer.close(1)
+    recorder.close(1)
+    used = api.requests - before
+    assert set(used) == {"get", "update"}
+    assert 4 <= used["update"] <= 6
+    once = [("create", "topics"), ("create", "events"), ("create", "leases")]
+    expected = sorted([*once, ("patch", "topics/status"), *[("update", "leases")] * used["update"]])
+    until(lambda: len(_writes(control_plane, namespace)) >= len(expected), "all are in the log")
+    assert sorted(_writes(control_plane, namespace)) == expected
+
+
+def _writes(control_plane, namespace):
+    return [
+        (event.verb, "/".join(filter(None, (event.resource, event.subresource))))
+        for event in control_plane.audit()
+        if event.account == f"{namespace}/operator" and event.verb not in ("get", "list", "watch")
+    ]

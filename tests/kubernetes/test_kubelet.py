@@ -557,6 +557,35 @@ def test_nothing_outlives_the_kubelet(
     until(lambda: not any(each and processes.alive(each) for each in alive), "all have ended")
 
 
+STARTS_A_KUBELET = """
+import sys, time
+from pathlib import Path
+from types import SimpleNamespace
+from control_plane.kubelet import Kubelet
+kubelet = Kubelet.start(SimpleNamespace(kubeconfig=Path(sys.argv[1])), {}, name=sys.argv[2])
+print(kubelet.process.pid, flush=True)
+time.sleep(600)
+"""
+
+
+def test_the_kubelet_and_its_pods_end_with_the_process_that_started_it(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    name = f"node-{namespace}"
+    command = [sys.executable, "-c", STARTS_A_KUBELET, str(control_plane.kubeconfig), name]
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        pid = int(owner.stdout.readline())
+        body = pod(namespace, "orphan", bash(FOREVER), nodeName=name)
+        control_plane.request("POST", f"/api/v1/namespaces/{namespace}/pods", body)
+        until(lambda: len(descendants(pid)) >= 3, "keeper, bash and its sleep run")
+        family = [processes.identify(each) for each in (pid, *descendants(pid))]
+        owner.kill()
+    until(lambda: not any(each and processes.alive(each) for each in family), "all have ended")
+    control_plane.request("DELETE", f"/api/v1/nodes/{name}")
+
+
 def test_pods_that_lost_their_kubelet_run_again_under_the_next(
     control_plane: ControlPlane, own_kubelet: Kubelet, namespace: str
 ) -> None:

@@ -25,10 +25,12 @@ def main(kubeconfig: str, name: str, directory: str, images: str, ready: str) ->
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("urllib3").setLevel(logging.ERROR)
     faulthandler.register(signal.SIGUSR1)
-    # Not a blocked signal and sigwait: all pods would inherit that. Not an Event: a handler that
-    # takes a lock may interrupt who has it.
+    # Not a blocked signal and sigwait: all pods would inherit that. Not a handler that sets an
+    # Event: it runs only between two steps of Python, which a wait just begun would put off.
     told_to_end, end = os.pipe()
-    signal.signal(signal.SIGTERM, lambda *_: os.write(end, b"x"))
+    os.set_blocking(end, False)
+    signal.set_wakeup_fd(end)
+    signal.signal(signal.SIGTERM, lambda *_: None)
     syscalls.unshare(syscalls.CLONE_NEWNS)
     syscalls.make_private()
     server = Api(Path(kubeconfig))

@@ -16,8 +16,7 @@ from collections.abc import Mapping
 from poolkeeper.model.specs import DeletionPolicy, TopicSpec
 from poolkeeper.resources import clusters, pools
 from poolkeeper.resources.objects import Object, ObjectKey
-from poolkeeper.resources.surveys import Survey
-from poolkeeper.resources.topicstatuses import owned
+from poolkeeper.resources.surveys import Survey, owned
 
 
 def finalizers_wanted(found: Survey, run_recorded: bool | None) -> Mapping[ObjectKey, bool]:

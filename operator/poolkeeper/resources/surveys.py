@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from poolkeeper.model.outcomes import Outcome, Seen
 from poolkeeper.model.plans import ElectLeaders, Move, Plan, PlanProblem, Step
-from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode
+from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode, TopicSpec
 from poolkeeper.planning.identities import is_destructive
 from poolkeeper.planning.scopes import LEFT_OUT, Winners, metric_name, settled, winners
 from poolkeeper.planning.standings import Standings, standings
@@ -164,3 +164,16 @@ def hindrance(problems: list[PlanProblem]) -> PlanProblem | None:
     """The problem that a person must mend, quotas first; None if there is none."""
     real = [problem for problem in problems if not problem.message.startswith(LEFT_OUT)]
     return min(real, key=lambda problem: (problem.law != "quotas", problem.message), default=None)
+
+
+def owned(survey: Survey, spec: TopicSpec) -> bool:
+    """Whether the Kafka topic exists, is recorded as this Topic's, and nobody else names it."""
+    if survey.seen is None or survey.desired is None:
+        return False
+    cluster, record = survey.seen.cluster, survey.seen.records.topics.get(spec.topic)
+    exists = any(
+        spec.topic in names
+        for names in (cluster.topics, cluster.torn, cluster.damaged, cluster.deleting)
+    )
+    named = spec.topic in survey.claimants or spec.topic in survey.won.held
+    return exists and record is not None and record.owner == spec.owner and not named

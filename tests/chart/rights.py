@@ -13,11 +13,13 @@ from control_plane.audits import AuditEvent
 FORBIDDEN = 403
 
 UNUSED_BUT_GRANTED: Mapping[tuple[str, str, str], str] = {
-    ("get", "poolkeeper.dev", "kafkaclusters"): "read again after a conflict, which is rare",
-    ("get", "poolkeeper.dev", "resourcepools"): "read again after a conflict, which is rare",
-    ("get", "poolkeeper.dev", "topics"): "read again after a conflict, which is rare",
-    ("get", "", "namespaces"): "watches that are renewed may ask for one",
-    ("patch", "events.k8s.io", "events"): "only for events that repeat",
+    ("get", "poolkeeper.dev", "topics"): "only for a Topic with a finalizer, that is, with Delete",
+    (
+        "patch",
+        "poolkeeper.dev",
+        "topics",
+    ): "only for a Topic with a finalizer, that is, with Delete",
+    ("get", "", "secrets"): "only for clusters with credentials",
 }
 """Rights that a run may leave unused, each with the reason why it is granted all the same."""
 

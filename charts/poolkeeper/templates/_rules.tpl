@@ -11,5 +11,5 @@
 {{- define "poolkeeper.eventRules" -}}
 - apiGroups: [events.k8s.io]
   resources: [events]
-  verbs: [create, patch]
+  verbs: [create]
 {{- end }}

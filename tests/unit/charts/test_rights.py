@@ -47,7 +47,11 @@ def binding(name, *, namespace=None, to=ACCOUNT, kind=None):
 
 OBJECTS = (
     {"kind": "Deployment", "metadata": {"name": "a"}},
-    role("a", (["poolkeeper.dev"], ["topics", "topics/status"], ["patch"])),
+    role(
+        "a",
+        (["poolkeeper.dev"], ["topics"], ["watch"]),
+        (["poolkeeper.dev"], ["topics/status"], ["patch"]),
+    ),
     binding("a"),
     role("a", ([""], ["secrets"], ["get"]), namespace="keeper"),
     binding("a", namespace="keeper"),
@@ -55,7 +59,7 @@ OBJECTS = (
     role("other", ([""], ["nodes"], ["get"])),
     binding("other", to="keeper/somebody-else"),
 )
-TOPICS = Right("patch", "poolkeeper.dev", "topics")
+TOPICS = Right("watch", "poolkeeper.dev", "topics")
 STATUSES = Right("patch", "poolkeeper.dev", "topics/status")
 SECRETS = Right("get", "", "secrets")
 

@@ -5,6 +5,7 @@ others. Whatever else it takes is listed with the reason; the list is exact. The
 what the README shows must be taken.
 """
 
+import ast
 import re
 import shlex
 from pathlib import Path
@@ -13,8 +14,10 @@ import pytest
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from admission import NO_TIME, OUT_OF_RANGE
 from apirequests import PLURALS, Api, folder
 from apirequests import YAML as YAML_TYPE
+from poolkeeper.resources import schemas
 
 ROOT = Path(__file__).parents[2]
 CASES = ROOT / "tests" / "golden" / "bad-input"
@@ -126,3 +129,30 @@ def test_the_server_takes_what_the_readme_shows(api):
     for line in lines:
         words = [word for word in shlex.split(line) if ": " in word]
         assert not is_refused(api, "\n".join(words)), line
+
+
+def test_every_rule_is_seen_to_refuse_something():
+    """What a rule says stands in the tests of this folder, word for word."""
+    said = set()
+    for file in Path(__file__).parent.glob("test_crds_*.py"):
+        tree = ast.parse(file.read_text())
+        said |= {str(node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    said |= {NO_TIME, OUT_OF_RANGE}
+    messages = [
+        validation["message"]
+        for plural in PLURALS.values()
+        for schema in _schemas(schemas.definition(plural))
+        for validation in schema.get("x-kubernetes-validations", ())
+    ]
+    assert len(messages) > 40
+    assert [message for message in messages if not any(message in text for text in said)] == []
+
+
+def _schemas(value):
+    if isinstance(value, dict):
+        yield value
+        for inner in value.values():
+            yield from _schemas(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _schemas(inner)

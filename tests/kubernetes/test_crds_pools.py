@@ -3,7 +3,7 @@
 import pytest
 
 from admission import OUT_OF_RANGE, ask_reader, ask_server, at_least, row
-from apirequests import Api
+from apirequests import Api, merged
 from manifests import POOL
 
 
@@ -167,3 +167,13 @@ def test_creations(api, row):
 @pytest.mark.parametrize("row", ROWS)
 def test_our_reader_comes_to_the_same_verdict(row):
     ask_reader(row)
+
+
+@pytest.mark.parametrize("brokers", [100, 2000])
+def test_a_big_pool_is_not_refused_for_its_size(api, brokers):
+    """A rule that costs too much while it runs is refused like one that does not hold."""
+    ids = list(range(brokers))
+    ranges = [{"from": first, "to": first + 9} for first in range(10_000, 11_000, 10)]
+    lists = {"ids": ids, "ranges": ranges}
+    spec = {"brokers": lists, "drain": ids, "demote": ids, "defaults": {"replicationFactor": 3}}
+    assert api.dry_create(merged(POOL, {"spec": spec})).refusals() == []

@@ -3,7 +3,7 @@
 import pytest
 
 from admission import ask_reader, ask_server, at_least, at_most, row
-from apirequests import Api
+from apirequests import Api, merged
 from manifests import TOPIC
 
 
@@ -149,3 +149,28 @@ def test_creations(api, row):
 @pytest.mark.parametrize("row", ROWS)
 def test_our_reader_comes_to_the_same_verdict(row):
     ask_reader(row)
+
+
+@pytest.mark.parametrize(
+    ("length", "spec", "refusals"),
+    [
+        pytest.param(249, {}, [], id="the-longest"),
+        pytest.param(250, {"topicName": "short"}, [], id="a-longer-one-with-a-short-topic"),
+        pytest.param(
+            250,
+            {},
+            ["spec.topicName: a Kafka topic's name has at most 249 characters; set spec.topicName"],
+            id="a-longer-one",
+        ),
+    ],
+)
+def test_names_of_resources_are_names_of_topics(api, length, spec, refusals):
+    body = merged(TOPIC, {"metadata": {"name": "x" * length}, "spec": spec})
+    assert api.dry_create(body).refusals() == refusals
+
+
+@pytest.mark.parametrize("partitions", [10_000, 20_000])
+def test_a_big_assignment_is_not_refused_for_its_size(api, partitions):
+    lists = [[number % 9, number % 9 + 1, number % 9 + 2] for number in range(partitions)]
+    body = merged(TOPIC, {"spec": {**manual(*lists), "partitions": partitions}})
+    assert api.dry_create(body).refusals() == []

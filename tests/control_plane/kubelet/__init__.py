@@ -16,6 +16,7 @@ nodes          the Node and its Lease
 addresses      an IP for each pod
 api            the API server
 podspecs, environments, statuses, probes.counted: pure
+trials         pods as the tests of this kubelet make them
 
 An image is a path: the entry point, a program of this machine. The machine's file system is what
 every image holds (see `inside.roots`); a program that needs more than that from its image cannot

@@ -1,0 +1,224 @@
+"""What a container of the process kubelet sees, may do and is, on a real control plane."""
+
+import subprocess
+import sys
+from base64 import b64encode
+from pathlib import Path
+
+import pytest
+
+from conditions import until
+from control_plane.kubelet import Kubelet
+from control_plane.kubelet.trials import Json, Pods, bash, connects
+from control_plane.planes import ControlPlane
+
+
+@pytest.fixture
+def pods(control_plane: ControlPlane, kubelet: Kubelet, namespace: str) -> Pods:
+    return Pods(control_plane, kubelet, namespace)
+
+
+def test_two_containers_see_one_empty_dir_and_each_its_own_root(pods: Pods) -> None:
+    mounts = [{"name": "share", "mountPath": "/a/new/place"}]
+    writer = bash(
+        "touch /etc/only-of-writer; echo hello > /a/new/place/file.new; "
+        "mv /a/new/place/file.new /a/new/place/file",
+        "writer",
+        volumeMounts=mounts,
+    )
+    reader = bash(
+        "until [ -e /a/new/place/file ]; do sleep 0.1; done; "
+        "{ cat /a/new/place/file; ls /etc/only-of-writer 2>&1; } > /dev/termination-log; true",
+        volumeMounts=[{**mounts[0], "readOnly": True}],
+    )
+    pods.create("two", reader, writer, volumes=[{"name": "share", "emptyDir": {}}])
+    until(lambda: pods.get("two")["status"]["phase"] == "Succeeded", "both end", 60)
+    message = pods.state("two")["terminated"]["message"]
+    assert message.startswith("hello\nls:"), message
+    assert not Path("/a/new/place").exists()
+
+
+def test_secrets_and_config_maps_are_files_and_environment(pods: Pods) -> None:
+    encoded = b64encode(b"hunter2").decode()
+    pods.add("secrets", {"metadata": {"name": "login"}, "data": {"password": encoded}})
+    pods.add("configmaps", {"metadata": {"name": "settings"}, "data": {"A": "1", "B": "2"}})
+    env = [
+        {"name": "PASSWORD", "valueFrom": {"secretKeyRef": {"name": "login", "key": "password"}}},
+        {"name": "BOTH", "value": "$(CFG_A)-$(PASSWORD)-$$(CFG_A)-$(NOT_THERE)"},
+        {"name": "WHO", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['app']"}}},
+    ]
+    main = bash(
+        '{ echo "$0 $BOTH $WHO $(hostname) $(cat /conf/b /login/password /one)"; } '
+        "> /dev/termination-log",
+        args=["$(CFG_B)"],
+        env=env,
+        envFrom=[{"prefix": "CFG_", "configMapRef": {"name": "settings"}}],
+        volumeMounts=[
+            {"name": "conf", "mountPath": "/conf"},
+            {"name": "login", "mountPath": "/login"},
+            {"name": "conf", "mountPath": "/one", "subPath": "b"},
+        ],
+    )
+    volumes = [
+        {"name": "conf", "configMap": {"name": "settings", "items": [{"key": "B", "path": "b"}]}},
+        {"name": "login", "secret": {"secretName": "login", "defaultMode": 0o400}},
+    ]
+    pods.create("reads", main, volumes=volumes)
+    said = "2 1-hunter2-$(CFG_A)-$(NOT_THERE) reads reads 2hunter22"
+    assert pods.outcome("reads") == f"Succeeded: {said}"
+
+
+def test_a_pod_waits_for_the_secret_that_it_needs(pods: Pods) -> None:
+    source = {"secretKeyRef": {"name": "late", "key": "k"}}
+    pods.create("waits", bash("exit $K", env=[{"name": "K", "valueFrom": source}]))
+    waiting = {"reason": "CreateContainerConfigError", "message": 'Secret "late" not found'}
+    until(lambda: pods.state("waits") == {"waiting": waiting}, "it says what it waits for")
+    pods.add("secrets", {"metadata": {"name": "late"}, "stringData": {"k": "0"}})
+    assert pods.outcome("waits") == "Succeeded: "
+
+
+def test_a_changed_config_map_changes_in_running_pods(pods: Pods) -> None:
+    pods.add("configmaps", {"metadata": {"name": "live"}, "data": {"k": "old", "gone": ""}})
+    main = bash(
+        "until [ $(cat /c/k) = new ]; do sleep 0.1; done; ls /c > /dev/termination-log",
+        volumeMounts=[{"name": "c", "mountPath": "/c"}],
+    )
+    pods.create("follows", main, volumes=[{"name": "c", "configMap": {"name": "live"}}])
+    pods.await_running("follows")
+    path = f"/api/v1/namespaces/{pods.namespace}/configmaps/live"
+    pods.plane.request("PATCH", path, {"data": {"k": "new", "gone": None}})
+    assert pods.outcome("follows") == "Succeeded: k"
+
+
+def test_the_token_is_the_service_accounts(pods: Pods) -> None:
+    pods.add("serviceaccounts", {"metadata": {"name": "reader"}})
+    rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list"]}]
+    group = "/apis/rbac.authorization.k8s.io/v1"
+    pods.add("roles", {"metadata": {"name": "reads"}, "rules": rules}, group)
+    subject = {"kind": "ServiceAccount", "name": "reader", "namespace": pods.namespace}
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reads"}
+    binding = {"metadata": {"name": "reads"}, "subjects": [subject], "roleRef": reference}
+    pods.add("rolebindings", binding, group)
+    script = """
+        cd /var/run/secrets/kubernetes.io/serviceaccount
+        for what in configmaps secrets; do
+            curl -s -o /dev/null -w '%{http_code} ' --max-time 20 --cacert ca.crt \
+                -H "Authorization: Bearer $(cat token)" https://$KUBERNETES_SERVICE_HOST:\
+$KUBERNETES_SERVICE_PORT/api/v1/namespaces/$(cat namespace)/$what
+        done > /dev/termination-log"""
+    pods.create("asks", bash(script), serviceAccountName="reader")
+    assert pods.outcome("asks") == "Succeeded: 200 403"
+
+
+def test_a_read_only_root_refuses_writes_but_volumes_take_them(pods: Pods) -> None:
+    script = """
+        for path in /x /etc/x /usr/x /var/run/x /var/tmp/x /conf/x /tmp/x; do
+            touch $path 2>/dev/null && echo -n "$path "
+        done > /dev/termination-log; true"""
+    mounts = [{"name": "tmp", "mountPath": "/tmp"}, {"name": "conf", "mountPath": "/conf"}]
+    main = bash(script, securityContext={"readOnlyRootFilesystem": True}, volumeMounts=mounts)
+    volumes = [
+        {"name": "tmp", "emptyDir": {}},
+        {"name": "conf", "configMap": {"name": "kube-root-ca.crt"}},
+    ]
+    pods.create("closed", main, volumes=volumes)
+    assert pods.outcome("closed") == "Succeeded: /tmp/x"
+
+
+def test_what_a_container_writes_to_its_root_stays_its_own(pods: Pods) -> None:
+    mark = Path("/etc") / f"mark-{pods.namespace}"
+    pods.create("writes", bash(f"touch {mark} && ls {mark} > /dev/termination-log"))
+    assert pods.outcome("writes") == f"Succeeded: {mark}"
+    assert not mark.exists()
+
+
+RESTRICTED = {
+    "runAsNonRoot": True,
+    "runAsUser": 65532,
+    "runAsGroup": 65533,
+    "fsGroup": 65534,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+CLOSED = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "readOnlyRootFilesystem": True,
+}
+
+
+def test_a_restricted_pod_runs_as_its_user_without_powers(pods: Pods, tmp_path: Path) -> None:
+    entry = tmp_path / "entry"  # in a folder that is only root's, like this interpreter
+    entry.write_text("""#!/bin/bash
+        { id -u; id -g; id -G; grep -E 'CapBnd|CapEff|NoNewPrivs' /proc/self/status; } |
+            xargs > /dev/termination-log
+        echo out > /dev/stdout && touch /data/x && stat -c %g /data/x >> /dev/termination-log
+        cat /var/run/secrets/kubernetes.io/serviceaccount/token > /dev/null
+    """)
+    entry.chmod(0o755)
+    pods.kubelet.add_image("restricted", entry)
+    main = {
+        "name": "main",
+        "image": "restricted",
+        "securityContext": CLOSED,
+        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+    }
+    volumes = [{"name": "data", "emptyDir": {}}]
+    pods.create("modest", main, securityContext=RESTRICTED, volumes=volumes)
+    none = "0000000000000000"
+    assert pods.outcome("modest") == (
+        f"Succeeded: 65532 65533 65533 65534 CapEff: {none} CapBnd: {none} NoNewPrivs: 1\n65534"
+    )
+
+
+def test_our_own_program_runs_as_another_user(pods: Pods) -> None:
+    program = Path(sys.executable).with_name("poolkeeper")
+    pods.kubelet.add_image("poolkeeper", program)
+    main = {"name": "main", "image": "poolkeeper", "args": ["--help"], "securityContext": CLOSED}
+    pods.create("ours", main, securityContext=RESTRICTED)
+    assert pods.outcome("ours") == "Succeeded: "
+    here = subprocess.run([program, "--help"], capture_output=True, text=True, check=True)
+    assert pods.kubelet.logs(pods.namespace, "ours") == here.stdout
+
+
+@pytest.mark.parametrize(
+    ("security", "reason", "message"),
+    [
+        pytest.param(
+            {"runAsNonRoot": True},
+            ("waiting", "CreateContainerConfigError"),
+            "container main has runAsNonRoot and its image would run as root: set runAsUser",
+            id="non-root-but-no-user",
+        ),
+        pytest.param(
+            {"runAsUser": 1000},
+            ("terminated", "StartError"),
+            "user 1000 may not read or execute {entry} as it lies on this machine",
+            id="the-user-may-not-execute-the-entry-point",
+        ),
+    ],
+)
+def test_who_cannot_run_says_why(
+    pods: Pods, tmp_path: Path, security: Json, reason: tuple[str, str], message: str
+) -> None:
+    entry = tmp_path / "entry"
+    entry.write_text("#!/bin/bash\n")
+    entry.chmod(0o700)
+    pods.kubelet.add_image(f"private-{pods.namespace}", entry)
+    main = {"name": "main", "image": f"private-{pods.namespace}", "securityContext": security}
+    pods.create("cannot", main)
+    kind, word = reason
+    until(lambda: kind in pods.state("cannot"), f"it is {kind}")
+    state = pods.state("cannot")[kind]
+    assert (state["reason"], state["message"]) == (word, message.format(entry=entry))
+
+
+def test_each_pod_is_reached_at_its_own_address(pods: Pods) -> None:
+    for name in ("left", "right"):
+        pods.create(name, bash(f"exec python3 -m http.server --bind $(hostname -i) 7777 # {name}"))
+    addresses = set()
+    for name in ("left", "right"):
+        pods.await_running(name)
+        address = pods.get(name)["status"]["podIP"]
+        until(lambda address=address: connects(address, 7777), f"{name} listens on {address}")
+        addresses.add(address)
+    assert len(addresses) == 2

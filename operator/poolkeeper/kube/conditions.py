@@ -27,8 +27,8 @@ def with_transitions(new: Status, live: Status | None, now: datetime) -> Status:
 
 
 def _dated(condition: Status, old: Status | None, now: datetime) -> Status:
-    since = ""
-    if old is not None and old.get("status") == condition["status"]:
+    state, since = condition["status"], ""
+    if old is not None and old.get("status") == state:
         since = old.get("lastTransitionTime") or ""
     return {**condition, "lastTransitionTime": since or timestamp(now)}
 

@@ -2,9 +2,10 @@
 
 Whatever is told: Ready is there; it is never True beside another condition; one of Reconciling and
 Stalled at most; every condition names the generation and a CamelCase reason; and what was written
-is written again only when something changed.
+is written again only when something changed. The definitions in `crds/` know every field of it.
 """
 
+import functools
 import re
 import sys
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jsonschema.protocols import Validator
 
 from poolkeeper.errors import HolderActive, OtherCluster, Refused, Unavailable
 from poolkeeper.model.outcomes import Outcome, Seen, State
@@ -25,6 +27,7 @@ from poolkeeper.model.specs import (
     Mode,
 )
 from poolkeeper.model.topology import Cluster
+from poolkeeper.resources import schemas
 from poolkeeper.resources.announcements import announcements
 from poolkeeper.resources.assemblies import Assembly, assemble
 from poolkeeper.resources.finalizers import finalizer_changes
@@ -118,14 +121,22 @@ def test_statuses_are_sound_and_a_fixpoint(
         before = assemble(objects)[name]
         found = statuses(before, what, outcome, NOW_MS)
         assert found.keys() == before.objects.keys()
-        for status in found.values():
+        for key, status in found.items():
             _check(status)
+            assert list(_schema(key.kind).iter_errors(status)) == []
         written = [replace(o, status=found.get(o.key, o.status)) for o in objects]
         after = assemble(written)[name]
         again = statuses(after, what, outcome, LATER_MS)
         assert changed(after, again) == {}
         for key, status in found.items():
             assert announcements(key, status, again[key]) == ()
+
+
+@functools.cache
+def _schema(kind: str) -> Validator:
+    """What the API server would take: closed, as it drops what it does not know."""
+    whole = schemas.definition(f"{kind.lower()}s")["spec"]["versions"][0]["schema"]
+    return schemas.validator_of(schemas.prepared(whole["openAPIV3Schema"]["properties"]["status"]))
 
 
 def _check(status: dict[str, Any]) -> None:

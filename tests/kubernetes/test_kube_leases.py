@@ -194,16 +194,18 @@ def test_a_lease_that_somebody_deletes(control_plane, api, namespace):
     assert elector.release()
 
 
-def test_without_api_server_it_is_unsure_until_it_is_back(control_plane, api, namespace):
+@pytest.mark.parametrize("away", ["dead", "silent"])
+def test_without_api_server_it_is_unsure_until_it_is_back(control_plane, api, namespace, away):
     elector = Elector(api, namespace, NAME, "only")
     elector.start()
     until(lambda: elector.role is Role.HELD, "it holds the lease")
-    control_plane.api_server.kill()
+    server = control_plane.api_server
+    server.kill() if away == "dead" else server.freeze()
     try:
         until(lambda: elector.role is Role.UNSURE, "it is unsure")
-        assert "API server" in elector.reason
+        until(lambda: "API server" in elector.reason, "it says why")
     finally:
-        control_plane.api_server.start()
+        server.start() if away == "dead" else server.thaw()
     until(lambda: elector.role is Role.HELD, "it holds the lease again")
     assert elector.release()
 

@@ -45,7 +45,10 @@ class _Told:
 
 
 class Recorder:
-    """A thread that writes events; `component` names the controller, `identity` this process."""
+    """A thread that writes events; `component` names the controller, `identity` this process.
+
+    `pause_s` is how long it waits where the server was away.
+    """
 
     def __init__(
         self,
@@ -53,6 +56,7 @@ class Recorder:
         component: str,
         identity: str,
         *,
+        pause_s: float = PAUSE_S,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -60,7 +64,7 @@ class Recorder:
         self.dropped = 0
         self._api = api
         self._component, self._identity = component, identity
-        self._clock, self._now = clock, now
+        self._pause_s, self._clock, self._now = pause_s, clock, now
         self._filter = Filter(clock())
         self._queue: deque[_Told] = deque()
         self._busy = False
@@ -122,7 +126,7 @@ class Recorder:
                 self._busy = False
                 if keep and len(self._queue) < QUEUE_MAX:
                     self._queue.appendleft(told)
-                    self._condition.wait_for(lambda: self._ended, PAUSE_S)
+                    self._condition.wait_for(lambda: self._ended, self._pause_s)
                 self._condition.notify_all()
 
     def _next(self) -> _Told | None:

@@ -32,8 +32,11 @@ class _Entry(Generic[Value]):
 class Queue(Generic[Key, Value]):
     """See the module. What is taken counts as there until `done` or `again` is said of it."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, *, pause_s: float = OWN_PAUSE_S
+    ) -> None:
         self._clock = clock
+        self._pause_s = pause_s
         self._waiting: dict[Key, _Entry[Value]] = {}
         self._taken: dict[Key, _Entry[Value]] = {}
         self._ready: list[tuple[float, int, Key]] = []
@@ -102,7 +105,7 @@ class Queue(Generic[Key, Value]):
                 pause_s = paused_s(entry.failures, SHARED_PAUSE_S, SHARED_PAUSE_S_MAX)
             else:
                 self._failures = 0
-                pause_s = paused_s(entry.failures, OWN_PAUSE_S, OWN_PAUSE_S_MAX)
+                pause_s = paused_s(entry.failures, self._pause_s, OWN_PAUSE_S_MAX)
             entry.failures += 1
             newer = self._waiting.get(key)
             if newer is not None:

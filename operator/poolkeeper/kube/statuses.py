@@ -29,7 +29,7 @@ from typing import Any, Protocol
 
 from poolkeeper.errors import Forbidden, PoolkeeperError, Refused, Stale
 from poolkeeper.kube.conditions import Status, canonical, with_transitions
-from poolkeeper.kube.queues import Queue
+from poolkeeper.kube.queues import OWN_PAUSE_S, Queue
 from poolkeeper.kube.references import GROUP_VERSION, Reference
 
 MANAGER = "poolkeeper"
@@ -69,13 +69,17 @@ class _Written:
 
 
 class StatusWriter:
-    """Threads that write statuses; see `put`. `close` it in the end."""
+    """Threads that write statuses; see `put`. `close` it in the end.
+
+    `pause_s` is the first pause of an object that could not be written; later ones double.
+    """
 
     def __init__(
         self,
         api: Objects,
         workers: int = WRITERS,
         *,
+        pause_s: float = OWN_PAUSE_S,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -85,7 +89,7 @@ class StatusWriter:
         self._api = api
         self._clock = clock
         self._now = now
-        self._queue: Queue[Reference, _Wanted] = Queue(clock)
+        self._queue: Queue[Reference, _Wanted] = Queue(clock, pause_s=pause_s)
         self._written: OrderedDict[Reference, _Written] = OrderedDict()
         self._reason = ""
         self._threads = [

@@ -32,7 +32,8 @@ def recording():
     recorders = []
 
     def make(objects, **extra):
-        recorders.append(Recorder(objects, "poolkeeper", "me-0", now=lambda: NOW, **extra))
+        given = {"pause_s": 0.05, "now": lambda: NOW} | extra
+        recorders.append(Recorder(objects, "poolkeeper", "me-0", **given))
         return recorders[-1]
 
     yield make

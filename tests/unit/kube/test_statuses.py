@@ -60,7 +60,7 @@ def writing():
 
     def make(objects, clock=None, workers=2):
         extra = {} if clock is None else {"clock": clock}
-        writers.append(StatusWriter(objects, workers, now=lambda: NOW, **extra))
+        writers.append(StatusWriter(objects, workers, pause_s=0.05, now=lambda: NOW, **extra))
         return writers[-1]
 
     yield make

@@ -16,6 +16,7 @@ from poolkeeper.model.plans import AddPartitions, CreateTopic, Plan, SetConfig, 
 from poolkeeper.model.specs import Desired
 from poolkeeper.planning import audit, documents, gates
 from poolkeeper.planning.progress import MoveState, classify
+from poolkeeper.planning.scopes import settled
 from poolkeeper.sights import Sight, see
 
 LOOK_EVERY_MS = 30_000
@@ -49,17 +50,18 @@ def _look(
     with means.timed("observe"):
         sight = see(means.journal.session, desired, means.now_ms(), means.enrich)
     means.memory.seen = Seen(sight.cluster, sight.records, sight.gone)
+    owned = settled(desired, sight.records)
     with means.timed("plan"):
-        plan = means.plan(desired, sight.cluster, sight.records, sight.gone)
+        plan = means.plan(owned, sight.cluster, sight.records, sight.gone)
     did: list[str] = []
     waits: list[str] = list(gates.controller(sight.cluster))
     if not waits:
         due = _steps_beside(plan, _moving(running, sight))
-        _enforce(due, plan, desired, sight)
+        _enforce(due, plan, owned, sight)
         for step in due:
             lossy = isinstance(step, SetConfig) and bool(step.destructive)
             allowed = destructive or not lossy
-            steps.take(means, desired, step, sight.cluster, allowed, did, waits)
+            steps.take(means, owned, step, sight.cluster, allowed, did, waits)
     return Beside(desired, means.now_ms(), plan, tuple(waits)), tuple(did)
 
 

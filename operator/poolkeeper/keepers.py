@@ -58,7 +58,6 @@ class Keeper:
             desired=lambda: self.desired,
             report=self._report,
             paused=lambda: bool(self.assembly.hold) or of.role() is not Role.HELD,
-            leaving=lambda: self.assembly.leaving,
             planner=of.planner,
             timed=self._timed,
             beat=lambda patience_s: of.health.beat(f"loop of {name}", patience_s),
@@ -210,7 +209,8 @@ class Keepers:
 def wanted(assembly: Assembly) -> Desired | None:
     """Return what a loop shall work towards; None where there is to be no loop.
 
-    Of a cluster that is being deleted only the run is brought to an end.
+    Of a cluster that is being deleted only the run is brought to an end: nothing is declared for it
+    any more, and what the run depends on is thus another.
     """
     if assembly.desired is not None:
         return assembly.desired

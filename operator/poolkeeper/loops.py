@@ -189,8 +189,7 @@ def _now_ms() -> int:
 class Kept:
     """One cluster that a loop keeps: what is declared now, and how to wake and end the loop.
 
-    `paused`: whether the stage in flight is finished and none started, whatever is declared;
-    `leaving`: whether the run is ended after that, as if a person had stopped it.
+    `paused`: whether the stage in flight is finished and none started, whatever is declared.
     `beat` is called whenever the loop goes on; it says for how long it may now be silent.
     """
 
@@ -200,7 +199,6 @@ class Kept:
     wake: Event = field(default_factory=Event)
     stop: Event = field(default_factory=Event)
     paused: Callable[[], bool] = lambda: False
-    leaving: Callable[[], bool] = lambda: False
     planner: Planner = make_plan
     timed: Timed = untimed
     beat: Callable[[float], None] = lambda patience_s: None
@@ -273,8 +271,6 @@ def _keep_held(kept: Kept) -> None:
             if kept.paused():
                 authority = Authority(paused=True)
             try:
-                if kept.leaving():
-                    journal.request_stop(session)
                 outcome = reconcile.reconcile_cluster(means, desired, authority)
             except Stale as stale:
                 outcome = Outcome(State.WAITING, waits=(str(stale),), seen=means.memory.seen)

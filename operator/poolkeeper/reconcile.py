@@ -32,6 +32,7 @@ from poolkeeper.planning import audit, documents, gates, residual
 from poolkeeper.planning.making import make_plan
 from poolkeeper.planning.progress import MoveState, classify
 from poolkeeper.planning.residual import StepState
+from poolkeeper.planning.scopes import settled
 from poolkeeper.sights import Sight, gone_brokers, see
 from poolkeeper.zk import journal
 from poolkeeper.zk.runs import Run
@@ -91,6 +92,7 @@ def _planned(
     means: Means, desired: Desired, authority: Authority, sight: Sight, agreed: Plan | None
 ) -> Outcome:
     """Do one pass without a run."""
+    desired = settled(desired, sight.records)
     waits = (*gates.controller(sight.cluster), *gates.foreign(sight.cluster, ()))
     if waits:
         did, more = _cure(means, desired, authority, sight)
@@ -139,6 +141,7 @@ def preview(
     """Plan, and write nothing at all; a run that is recorded is left as it is."""
     with timed("observe"):
         sight = see(session, desired, now_ms, enrich)
+    desired = settled(desired, sight.records)
     with timed("plan"):
         plan = planner(desired, sight.cluster, sight.records, sight.gone)
     seen = Seen(sight.cluster, sight.records, sight.gone)
@@ -184,7 +187,8 @@ def _wish(means: Means, desired: Desired, authority: Authority, agreed: Plan | N
         if agreed is not None:
             return run.fingerprint == agreed.fingerprint
         records = journal.read_records(means.journal.session)
-        wanted = documents.concern(desired, plan.moves, records.cluster_id, gone())
+        owned = settled(desired, records)
+        wanted = documents.concern(owned, plan.moves, records.cluster_id, gone())
         return run.concern == wanted
 
     return Wish(still, gone, authority.paused)

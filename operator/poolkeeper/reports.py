@@ -35,6 +35,7 @@ from poolkeeper.telemetry.logs import about
 from poolkeeper.telemetry.metrics import Metrics
 
 NOT_YET = Outcome(State.WAITING)
+OUTAGE_S = 60.0
 
 logger = logging.getLogger(__name__)
 
@@ -59,6 +60,7 @@ class Reporter:
         self._metrics = metrics
         self._guards = Guards(api)
         self._told: dict[ObjectKey, _Told] = {}
+        self._seen: dict[str, tuple[Seen, float]] = {}
         self._surveys: dict[str, tuple[Assembly, Seen | None, Survey]] = {}
         self._lock = Lock()
 
@@ -75,8 +77,9 @@ class Reporter:
 
     def report(self, assembly: Assembly, outcome: Outcome) -> None:
         """Have every resource of a cluster say how a pass over it ended."""
-        found = self._surveyed(assembly, outcome.seen)
-        said = statuses(assembly, outcome.seen, outcome, time.time_ns() // 1_000_000, found)
+        seen = self._seen_of(assembly.name, outcome)
+        found = self._surveyed(assembly, seen)
+        said = statuses(assembly, seen, outcome, time.time_ns() // 1_000_000, found)
         for key, status in said.items():
             self._tell(assembly.objects[key], status)
         for key, wanted in finalizer_changes(found, _run_recorded(outcome)).items():
@@ -94,12 +97,22 @@ class Reporter:
             gone = [(key, self._told.pop(key)) for key in set(self._told) - set(keys)]
             for name in set(self._surveys) - set(clusters):
                 del self._surveys[name]
+                self._seen.pop(name, None)
         for key, told in gone:
             self._writer.forget(Reference(key.kind, key.namespace, key.name, told.uid))
 
     def let_go(self) -> None:
         """Write nothing any more of what was reported: somebody else leads."""
         self.retain((), ())
+
+    def _seen_of(self, name: str, outcome: Outcome) -> Seen | None:
+        """Let a short outage show on the KafkaCluster alone, not on thousands of Topics."""
+        now_s = time.monotonic()
+        with self._lock:
+            if outcome.seen is not None:
+                self._seen[name] = (outcome.seen, now_s)
+            last, at_s = self._seen.get(name, (None, 0.0))
+            return last if now_s - at_s < OUTAGE_S else None
 
     def _surveyed(self, assembly: Assembly, seen: Seen | None) -> Survey:
         """Keep the survey while neither changes: it is most of the work."""

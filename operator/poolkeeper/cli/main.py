@@ -28,7 +28,7 @@ COMMANDS = {
     "validate": ("validate:validate", "Check manifests, offline; all problems at once."),
     "plan": ("plan:plan", "Show what would change, why, and how many bytes move."),
     "apply": ("apply:apply", "Carry a plan out, stage by stage, to its end."),
-    "run": ("run:run", "Follow a folder of manifests and keep the cluster like it."),
+    "run": ("run:run", "Keep clusters as declared: in a folder, or on Kubernetes."),
     "status": ("status:status", "Show what is moving, how far it is, what it waits for."),
     "show": ("show:show", "Show the stored plan of the run under way."),
     "stop": ("stop:stop", "Stop the run under way after its current stage."),

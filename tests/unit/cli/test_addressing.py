@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from poolkeeper.cli import addressing, asking, run
+from poolkeeper.cli import addressing, asking, following
 from poolkeeper.cli.options import Address
 from poolkeeper.errors import Refused
 from poolkeeper.model.credentials import BrokerCredentials, ClientConfig
@@ -80,12 +80,12 @@ def test_without_a_terminal_nothing_is_confirmed():
 
 def test_a_folder_is_read_again_when_a_file_comes_changes_or_goes(tmp_path):
     file = tmp_path / "inner" / "a.yaml"
-    stamps = [run.stamp_of([tmp_path])]
+    stamps = [following.stamp_of([tmp_path])]
     file.parent.mkdir()
     for text in ("a: 1", "a: 22"):
         file.write_text(text)
-        stamps.append(run.stamp_of([tmp_path]))
-    assert run.stamp_of([tmp_path]) == stamps[-1]
+        stamps.append(following.stamp_of([tmp_path]))
+    assert following.stamp_of([tmp_path]) == stamps[-1]
     file.unlink()
-    stamps.append(run.stamp_of([tmp_path]))
+    stamps.append(following.stamp_of([tmp_path]))
     assert len(set(stamps)) == 4

@@ -123,7 +123,7 @@ def test_validate_names_all_problems_with_file_line_and_field(run, manifests):
     ]
 
 
-@pytest.mark.parametrize("command", ["validate", "plan", "apply", "run"])
+@pytest.mark.parametrize("command", ["validate", "plan", "apply"])
 def test_manifests_are_required(run, command):
     code, out, err = run(command)
     assert (code, out) == (1, "")
@@ -131,6 +131,27 @@ def test_manifests_are_required(run, command):
         f"poolkeeper {command}: Missing option '-f' / '--filename'. "
         f"(see poolkeeper {command} --help)\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        pytest.param([], "nothing to follow: -f DIR, or --kubernetes", id="nothing"),
+        pytest.param(
+            ["--kubernetes", "-f", "x"],
+            "--kubernetes takes manifests from the API server alone",
+            id="both",
+        ),
+        pytest.param(
+            ["-f", "x", "--watch-namespace", "shop"],
+            "--watch-namespace goes with --kubernetes",
+            id="options of the operator with a folder",
+        ),
+    ],
+)
+def test_run_follows_a_folder_or_the_api_server(run, words, message):
+    expected = f"poolkeeper run: {message} (see poolkeeper run --help)\n"
+    assert run("run", *words) == (1, "", expected)
 
 
 @pytest.mark.parametrize("command", ["status", "stop", "snapshot --out x.json", "import --out x"])

@@ -46,7 +46,9 @@ def move(number, source, target):
 
 
 MOVES = (move(0, (1, 2), (3, 4)), move(1, (1, 2), (3, 4)), move(2, (1, 2), (3, 4)))
-RUN = Run("sha256:ab", "sha256:fp", "sha256:c", Phase.MOVING, "d", 1, started_ms=0, stage=2, rates=(MIB,))
+RUN = Run(
+    "sha256:ab", "sha256:fp", "sha256:c", Phase.MOVING, "d", 1, started_ms=0, stage=2, rates=(MIB,)
+)
 
 
 def journal(holder=True, stopping=False):

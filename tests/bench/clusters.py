@@ -1,8 +1,9 @@
 """Seeded clusters that look like real ones, for benchmarks of the planner.
 
-About 2,000 topics with Zipf partition counts and Pareto sizes, RF 3 with 8 % of RF 2, six racks of
-ten brokers of which the last twelve joined late and hold about half, 1 % of replicas moved by hand,
-3 % of partitions led by another than their preferred replica.
+About 2,000 topics with Zipf partition counts and Pareto sizes (and rates that follow them loosely),
+RF 3 with 8 % of RF 2, racks of ten brokers of which the last twelve joined late and hold about
+half, 1 % of replicas moved by hand, 3 % of partitions led by another than their preferred replica.
+Weights 1 and 2, two pools with strays, more racks and disks on request.
 """
 
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ from poolkeeper.model.specs import (
     GoalKind,
     KafkaClusterSpec,
     ResourcePoolSpec,
+    TopicSpec,
     UnmanagedTopics,
     ZooKeeperSpec,
 )
@@ -24,16 +26,21 @@ from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
 
 RACKS = 6
 LATE = 12
-EVEN = (Goal(GoalKind.REPLICAS, count=1), Goal(GoalKind.LEADERS, count=1))
+COUNTS = (Goal(GoalKind.REPLICAS, count=1), Goal(GoalKind.LEADERS, count=1))
+DISKS = (*COUNTS, Goal(GoalKind.BYTES, percent=18.0))
 
 
-def cluster(partitions: int, brokers: int = 60, joined: int = 0, seed: int = 1) -> Cluster:
+def cluster(
+    partitions: int, brokers: int = 60, joined: int = 0, seed: int = 1, racks: int = RACKS
+) -> Cluster:
     """A cluster of that many partitions; brokers above `brokers` (`joined` of them) are empty."""
     dice = np.random.default_rng(seed)
     counts = _partition_counts(partitions, min(2000, max(1, partitions // 10)))
-    lists = _lists(dice, counts, brokers)
-    sizes = ((dice.pareto(1.2, partitions) + 0.05) * 40 * 1024**2).astype(np.int64).tolist()
+    lists = _lists(dice, counts, brokers, racks)
+    sizes = (dice.pareto(1.2, partitions) + 0.05) * 40 * 1024**2
     strays = dice.random(partitions) < 0.03
+    # Data is kept for between an hour and a day.
+    rates = sizes / (3600 * np.exp(dice.uniform(0, np.log(24), partitions)))
     topics: dict[str, Topic] = {}
     first = 0
     for number, count in enumerate(counts.tolist()):
@@ -46,31 +53,82 @@ def cluster(partitions: int, brokers: int = 60, joined: int = 0, seed: int = 1) 
                     lists[row],
                     leader=lists[row][1 if strays[row] else 0],
                     isr=lists[row],
-                    size_bytes=sizes[row],
+                    size_bytes=int(sizes[row]),
+                    in_bytes_per_s=float(rates[row]),
                 )
                 for partition, row in enumerate(range(first, first + count))
             ),
         )
         first += count
-    live = {b: Broker(b, rack="abcdef"[b % RACKS]) for b in range(1, brokers + joined + 1)}
+    live = {b: Broker(b, rack=f"r{b % racks:02d}") for b in range(1, brokers + joined + 1)}
     return Cluster("bench", live, topics, id="bench")
 
 
-def desired(brokers: int, goals: tuple[Goal, ...] = EVEN, **pool: object) -> Desired:
+def desired(brokers: int, goals: tuple[Goal, ...] = COUNTS, **pool: object) -> Desired:
     """One pool of all brokers, in which every topic lives."""
-    spec = KafkaClusterSpec(
-        "bench",
-        ZooKeeperSpec("zk:2181"),
-        unmanaged_topics=UnmanagedTopics.MANAGE,
-        default_pool="all",
-    )
     whole = ResourcePoolSpec("all", "bench", tuple(range(1, brokers + 1)), goals=goals)
-    return Desired(spec, (replace(whole, **pool),))  # type: ignore[arg-type]
+    return Desired(_spec("all"), (replace(whole, **pool),))  # type: ignore[arg-type]
+
+
+def two_pools(cluster: Cluster, goals: tuple[Goal, ...] = COUNTS) -> Desired:
+    """Brokers 1 to 42 and the others; every fifth topic shall live in the smaller pool.
+
+    `cluster` comes from `settled_in_pools`, but for one replica in a hundred.
+    """
+    brokers = sorted(cluster.brokers)
+    large = ResourcePoolSpec("large", "bench", tuple(b for b in brokers if b <= 42), goals=goals)
+    small = ResourcePoolSpec("small", "bench", tuple(b for b in brokers if b > 42), goals=goals)
+    specs = tuple(
+        TopicSpec(name, "bench", name, "small") for name in sorted(cluster.topics) if _small(name)
+    )
+    return Desired(_spec("large"), (large, small), specs)
+
+
+def settled_in_pools(cluster: Cluster, seed: int = 2) -> Cluster:
+    """The cluster with every topic in its pool of `two_pools`, except for one stray in a hundred.
+
+    A replica in the wrong pool goes to a broker of the right one in the same rack, or stays.
+    """
+    dice = np.random.default_rng(seed)
+    racks = len({broker.rack for broker in cluster.brokers.values()})
+    homes = {
+        (small, rack): [b for b in cluster.brokers if b % racks == rack and (b > 42) == small]
+        for small in (False, True)
+        for rack in range(racks)
+    }
+    topics = {}
+    for name, topic in cluster.topics.items():
+        small = _small(name)
+        stay = dice.random((len(topic.partitions), 8)) < 0.01
+        draw = dice.random((len(topic.partitions), 8))
+        partitions = []
+        for p in topic.partitions:
+            replicas = tuple(
+                b
+                if (b > 42) == small or stay[p.partition, slot]
+                else (homes[small, b % racks])[
+                    int(draw[p.partition, slot] * len(homes[small, b % racks]))
+                ]
+                for slot, b in enumerate(p.replicas)
+            )
+            partitions.append(p._replace(replicas=replicas, leader=replicas[0], isr=replicas))
+        topics[name] = replace(topic, partitions=tuple(partitions))
+    return replace(cluster, topics=topics)
 
 
 def weights(brokers: int) -> Mapping[int, Capacity]:
     """Every third broker counts twice."""
     return {b: Capacity(weight=2.0 if b % 3 == 0 else 1.0) for b in range(1, brokers + 1)}
+
+
+def disks(cluster: Cluster, full: float = 0.9) -> Capacity:
+    """Disks of one size, of which the fullest broker needs more than it has.
+
+    All data together fills that part of all disks together that the fullest broker fills of
+    `1 / full` disks.
+    """
+    most = int(held_bytes(cluster).max())
+    return Capacity(disk_bytes=int(most * full))
 
 
 def fullest(cluster: Cluster) -> int:
@@ -81,6 +139,28 @@ def fullest(cluster: Cluster) -> int:
     return int(held.argmax())
 
 
+def held_bytes(cluster: Cluster) -> np.ndarray:
+    """Bytes by broker id."""
+    held = np.zeros(max(cluster.brokers) + 1, dtype=np.int64)
+    for topic in cluster.topics.values():
+        for p in topic.partitions:
+            held[list(p.replicas)] += p.size_bytes or 0
+    return held
+
+
+def _spec(default_pool: str) -> KafkaClusterSpec:
+    return KafkaClusterSpec(
+        "bench",
+        ZooKeeperSpec("zk:2181"),
+        unmanaged_topics=UnmanagedTopics.MANAGE,
+        default_pool=default_pool,
+    )
+
+
+def _small(name: str) -> bool:
+    return int(name.removeprefix("topic-")) % 5 == 0
+
+
 def _partition_counts(partitions: int, topics: int) -> np.ndarray:
     share = 1 / np.arange(1, topics + 1) ** 0.9
     counts = np.maximum(1, np.floor(share / share.sum() * partitions)).astype(np.int64)
@@ -88,19 +168,21 @@ def _partition_counts(partitions: int, topics: int) -> np.ndarray:
     return counts
 
 
-def _lists(dice: np.random.Generator, counts: np.ndarray, brokers: int) -> list[tuple[int, ...]]:
+def _lists(
+    dice: np.random.Generator, counts: np.ndarray, brokers: int, racks: int
+) -> list[tuple[int, ...]]:
     """Racks at random without repetition, in a rack the brokers by how full they are."""
     partitions = int(counts.sum())
-    racks = np.argsort(dice.random((partitions, RACKS)), axis=1)[:, :3]
-    chosen = np.zeros_like(racks)
-    for rack in range(RACKS):
-        members = np.array([b for b in range(1, brokers + 1) if b % RACKS == rack])
+    drawn = np.argsort(dice.random((partitions, racks)), axis=1)[:, :3]
+    chosen = np.zeros_like(drawn)
+    for rack in range(racks):
+        members = np.array([b for b in range(1, brokers + 1) if b % racks == rack])
         odds = np.where(members > brokers - LATE, 0.5, 1.0)
-        where = racks == rack
+        where = drawn == rack
         chosen[where] = dice.choice(members, size=int(where.sum()), p=odds / odds.sum())
     # Moved by hand: within the rack, to one broker that somebody liked.
     by_hand = dice.random((partitions, 3)) < 0.01
-    chosen = np.where(by_hand, (chosen % RACKS) + RACKS, chosen)
+    chosen = np.where(by_hand, (chosen % racks) + racks, chosen)
     two = np.repeat(dice.random(len(counts)) < 0.08, counts)
     return [
         tuple(row[:2]) if short else tuple(row)

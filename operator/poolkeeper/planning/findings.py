@@ -5,12 +5,15 @@ from collections import Counter
 import numpy as np
 
 from poolkeeper.model.plans import PlanProblem
+from poolkeeper.model.specs import GoalKind
 from poolkeeper.planning.columns import Bools, Ints, any_slot
 from poolkeeper.planning.layouts import Layout
+from poolkeeper.planning.measures import NOUNS
 from poolkeeper.planning.placement import held_by
 from poolkeeper.planning.quotas import lost
 from poolkeeper.planning.seating import held_mib
 from poolkeeper.planning.shares import Band
+from poolkeeper.planning.topic_counts import TopicCounts
 
 _NAMED_MAX = 5
 
@@ -128,15 +131,38 @@ def _demoted(layout: Layout) -> list[PlanProblem]:
 def _goals(layout: Layout) -> list[PlanProblem]:
     if not layout.balance:
         return []
+    if layout.too_little:
+        message = "nothing is evened out: that would remove less imbalance than balancing.minGain"
+        return [_problem(layout, "", message)]
     unit = layout.unit
-    return [
-        *_outside(layout, "replicas", layout.placed.band, held_by(unit, layout.lists)),
-        *_outside(layout, "preferred leaders", layout.led.band, layout.led.held),
-    ]
+    problems: list[PlanProblem] = []
+    if any(g.kind is GoalKind.BYTES_IN for g in unit.pool.goals) and not unit.rate.any():
+        problems.append(_problem(layout, "", "balance.bytesIn is left out: no rate is known"))
+    for aimed in layout.evened.goals:
+        if isinstance(aimed, TopicCounts):
+            problems += _uneven_topics(layout, aimed.recounted(unit, layout.lists))
+        else:
+            held = aimed.measure.held(layout.lists)
+            problems += _outside(layout, aimed.measure.noun, aimed.band, held, unit.eligible)
+    noun = NOUNS[GoalKind.LEADERS]
+    return [*problems, *_outside(layout, noun, layout.led.band, layout.led.held, unit.leads)]
 
 
-def _outside(layout: Layout, noun: str, band: Band, held: Ints) -> list[PlanProblem]:
-    rows = np.flatnonzero((band.outside(held) != 0) & layout.unit.leads)
+def _uneven_topics(layout: Layout, counts: TopicCounts) -> list[PlanProblem]:
+    outside = any_slot((counts.held > counts.high) | (counts.held < counts.low))
+    rows = np.flatnonzero(outside)
+    if not len(rows):
+        return []
+    named = ", ".join(layout.unit.topics[row] for row in rows[:_NAMED_MAX])
+    more = f" and {len(rows) - _NAMED_MAX} topics more" if len(rows) > _NAMED_MAX else ""
+    message = f"replicas of one topic cannot be evened out further: {named}{more}"
+    return [_problem(layout, "", message)]
+
+
+def _outside(
+    layout: Layout, noun: str, band: Band, held: Ints, brokers: Bools
+) -> list[PlanProblem]:
+    rows = np.flatnonzero((band.outside(held) != 0) & brokers)
     shown = [
         f"broker {layout.unit.brokers.ids[row]} stays at {held[row]} (band {band.low[row]} to"
         f" {band.high[row]})"
@@ -151,14 +177,14 @@ def _outside(layout: Layout, noun: str, band: Band, held: Ints) -> list[PlanProb
 def _unsupported(layout: Layout) -> list[PlanProblem]:
     """Declarations that this planner does not act on yet."""
     pool = layout.unit.pool
-    kinds = [goal.kind.value for goal in pool.goals if goal.kind.value not in _SUPPORTED]
-    problems = [_problem(layout, "", f"balance.{kind} is not supported yet") for kind in kinds]
+    problems = [
+        _problem(layout, "", f"balance.{goal.kind.value} is not supported yet")
+        for goal in pool.goals
+        if goal.kind is GoalKind.LOG_DIRS
+    ]
     if pool.drain_log_dirs:
         problems.append(_problem(layout, "", "drainLogDirs is not supported yet"))
     return problems
-
-
-_SUPPORTED = frozenset({"replicas", "leaders"})
 
 
 def _ids(layout: Layout, which: Bools) -> str:

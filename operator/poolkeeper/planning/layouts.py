@@ -9,35 +9,44 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from poolkeeper.model.specs import ClusterLimits, Goal, GoalKind, LimitPolicy, ResourcePoolSpec
+from poolkeeper.model.specs import ClusterLimits, GoalKind, LimitPolicy, ResourcePoolSpec
 from poolkeeper.planning.columns import NONE, Floats, Ints, any_slot, count_slots
+from poolkeeper.planning.evening import EVENED, Evened, even
 from poolkeeper.planning.leaders import Led, lead
+from poolkeeper.planning.measures import replica_measure
 from poolkeeper.planning.opening import Opened, open_slots
 from poolkeeper.planning.placement import Placed, Room, held_by, place
 from poolkeeper.planning.quotas import headroom_mib, headroom_replicas
+from poolkeeper.planning.refining import Bounded
 from poolkeeper.planning.seating import held_mib
 from poolkeeper.planning.shares import Domain, shares
 from poolkeeper.planning.spreading import Usable
-from poolkeeper.planning.units import Unit
+from poolkeeper.planning.units import Unit, reached
 
 _UNLIMITED = np.iinfo(np.int32).max
 _UNLIMITED_MIB = np.iinfo(np.int64).max
+
+
+_ROUNDS_MAX = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
     """The unit as planned for, its slots as the laws opened them, and where all replicas go.
 
-    `ungrown` marks rows whose higher replication factor found no room.
+    `evened` names what was evened out besides; `ungrown` marks rows whose higher replication factor
+    found no room; `too_little` that balancing was left alone for want of gain.
     """
 
     unit: Unit
     opened: Opened
     placed: Placed
+    evened: Evened
     led: Led
     room: Room
     balance: bool
     ungrown: bool = False
+    too_little: bool = False
 
     @property
     def excess(self) -> int:
@@ -50,25 +59,94 @@ class Layout:
         return self.led.lists
 
 
-def lay_out(unit: Unit, usable: Usable, limits: ClusterLimits, *, balance: bool) -> Layout:
-    """The wanted layout of one unit."""
+def lay_out(
+    unit: Unit, usable: Usable, limits: ClusterLimits, *, balance: bool, min_gain: float = 0.0
+) -> Layout:
+    """The wanted layout of one unit; balancing that removes less than `min_gain` % is left out."""
     room = room_of(unit, usable, limits)
-    layout = _lay_out(unit, room, balance=balance)
+    layout = _settle(unit, room, balance=balance, min_gain=min_gain)
     found = count_slots(unit.lists >= 0)
     if layout.excess and (unit.rf > found).any():
-        modest = _lay_out(replace(unit, rf=np.minimum(unit.rf, found)), room, balance=balance)
+        unit = replace(unit, rf=np.minimum(unit.rf, found))
+        modest = _settle(unit, room, balance=balance, min_gain=min_gain)
         if modest.excess < layout.excess:
             return replace(modest, ungrown=True)
     return layout
 
 
+def _settle(unit: Unit, room: Room, *, balance: bool, min_gain: float) -> Layout:
+    """The layout that a plan for its own outcome would leave as it is.
+
+    Where all goals are met that is so at once. Where one is not, the search is taken up again from
+    its outcome, as the next plan would do it, until it finds nothing better.
+    """
+    layout = _better(unit, room, balance=balance, min_gain=min_gain)
+    for _ in range(_ROUNDS_MAX):
+        if not any(_unmet(layout, layout.lists)):
+            break
+        again = _better(reached(unit, layout.lists), room, balance=balance, min_gain=min_gain)
+        if (again.lists == layout.lists).all():
+            break
+        layout = replace(again, unit=unit, opened=layout.opened)
+    return layout
+
+
+def _better(unit: Unit, room: Room, *, balance: bool, min_gain: float) -> Layout:
+    """Balanced, if that is better in the goals' order than what the laws alone demand."""
+    full = _lay_out(unit, room, balance=balance)
+    if not balance or not (min_gain > 0 or any(_unmet(full, full.lists))):
+        return full
+    plain = _lay_out(unit, room, balance=False)
+    was, becomes = (_judged(full, layout) for layout in (plain, full))
+    before, after = (_imbalance(full, layout) for layout in (plain, full))
+    too_little = min_gain > 0 and before - after < before * min_gain / 100
+    if becomes < was and not too_little:
+        return full
+    # What was aimed at stays known, so that it can be said what is not met.
+    return replace(
+        full,
+        placed=replace(full.placed, lists=plain.placed.lists),
+        evened=replace(full.evened, lists=plain.evened.lists),
+        led=replace(full.led, lists=plain.led.lists, held=plain.led.held),
+        too_little=too_little and becomes < was,
+    )
+
+
+def _unmet(layout: Layout, lists: Ints) -> tuple[int, ...]:
+    """How far these lists lie outside disks and bands, in their order, by the layout's goals."""
+    unit = layout.unit
+    return (
+        _excess(unit, lists, layout.room),
+        *(aimed.excess(unit, lists) for aimed in layout.evened.goals),
+    )
+
+
+def _judged(goals: Layout, layout: Layout) -> tuple[int, ...]:
+    leaders = np.abs(goals.led.band.outside(layout.led.held))[goals.unit.leads].sum()
+    return *_unmet(goals, layout.lists), int(leaders)
+
+
+def _imbalance(goals: Layout, layout: Layout) -> float:
+    """The part of all loads that is not where it should be, summed over the goals."""
+    unit = goals.unit
+    parts = [aimed.imbalance(unit, layout.lists) for aimed in goals.evened.goals]
+    share = goals.led.band.share[unit.leads]
+    missed = np.abs(layout.led.held[unit.leads] - share).sum() / max(share.sum(), 1.0)
+    return float(sum(parts) + missed)
+
+
 def _lay_out(unit: Unit, room: Room, *, balance: bool) -> Layout:
     opened = open_slots(unit, held_by(unit, unit.lists))
     share = share_of(unit, opened, room)
-    replicas = _goal(unit.pool, GoalKind.REPLICAS)
-    placed = place(unit, opened, share, replicas, room, balance=balance)
-    led = lead(unit, placed.lists, unit.placed, _goal(unit.pool, GoalKind.LEADERS), balance=balance)
-    return Layout(unit, opened, placed, led, room, balance)
+    goals = [g for g in unit.pool.goals if g.kind in EVENED] if balance else []
+    first = goals[0] if goals and goals[0].kind is GoalKind.REPLICAS else None
+    placed = place(unit, opened, share, first, room, balance=balance)
+    counted = [Bounded(replica_measure(unit, share, first), placed.band)] if first else []
+    caps = room.replicas, room.mib
+    evened = even(unit, opened, placed.lists, caps, goals[len(counted) :], counted)
+    leaders = next((g for g in unit.pool.goals if g.kind is GoalKind.LEADERS), None)
+    led = lead(unit, evened.lists, unit.placed, leaders, balance=balance)
+    return Layout(unit, opened, placed, evened, led, room, balance)
 
 
 def room_of(unit: Unit, usable: Usable, limits: ClusterLimits) -> Room:
@@ -140,7 +218,3 @@ def _excess(unit: Unit, lists: Ints, room: Room) -> int:
     single += np.maximum(mib - room.mib[inside], 0).sum()
     together = max(0, int(held.sum()) - room.pool_replicas) + max(0, int(mib.sum()) - room.pool_mib)
     return int(single) + together
-
-
-def _goal(pool: ResourcePoolSpec, kind: GoalKind) -> Goal | None:
-    return next((goal for goal in pool.goals if goal.kind is kind), None)

@@ -173,7 +173,13 @@ def _of_pool(
     unit = unit_of(pool, situation.homes, lists, role, held, guests)
     spec = situation.desired.cluster
     balance = spec.balancing.enabled and role is Role.PLACED
-    return lay_out(unit, situation.usable[pool.name], spec.limits, balance=balance)
+    return lay_out(
+        unit,
+        situation.usable[pool.name],
+        spec.limits,
+        balance=balance,
+        min_gain=spec.balancing.min_gain_percent,
+    )
 
 
 def _guests(layouts: Sequence[Layout]) -> Guests | None:

@@ -9,7 +9,7 @@ median, else 1 MiB.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -85,17 +85,11 @@ def unit_of(
     and cannot.
     """
     brokers = lists.brokers
-    inside = np.zeros(len(brokers.ids), dtype=bool)
-    inside[brokers.rows(pool.brokers)] = True
-    emptied = brokers.gone.copy()
-    emptied[brokers.rows(pool.drain & set(pool.brokers))] = True
+    inside, emptied = _inside(pool, brokers)
     names = _topics(pool, homes, role, lists, inside & emptied)
     rows = rows_of(names, homes, lists, held)
-    there = rows.lists >= 0
-    outside, out = ~inside[rows.lists], emptied[rows.lists]
-    # Unmanaged topics may be anywhere; they only leave brokers of this pool that are emptied.
-    leaves = there & np.where(rows.placed[:, None], outside | out, ~outside & out)
     eligible = eligible_of(pool, brokers)
+    leaves, pinned = _standing(rows.lists, rows.placed, inside, emptied, eligible)
     demoted = np.zeros(len(brokers.ids), dtype=bool)
     demoted[brokers.rows(pool.demote & set(pool.brokers))] = True
     fixed = fixed_load(pool, names, homes, lists, inside)
@@ -114,7 +108,7 @@ def unit_of(
         leader=rows.leader,
         fresh=rows.fresh,
         leaves=leaves,
-        pinned=there & ~leaves & ~(rows.placed[:, None] & eligible[rows.lists]),
+        pinned=pinned,
         eligible=eligible,
         leads=eligible & ~demoted,
         placed=rows.placed,
@@ -124,6 +118,40 @@ def unit_of(
         fixed_mib=fixed.mib if guests is None else fixed.mib + guests.mib,
         fixed_rate=fixed.rate,
     )
+
+
+def reached(unit: Unit, lists: Ints) -> Unit:
+    """The unit as the next plan will find it, once these lists are what there is."""
+    inside, emptied = _inside(unit.pool, unit.brokers)
+    leaves, pinned = _standing(lists, unit.placed, inside, emptied, unit.eligible)
+    return replace(
+        unit,
+        lists=lists,
+        leaves=leaves,
+        pinned=pinned,
+        leader=lists[:, 0].copy(),
+        fresh=np.zeros(len(unit), dtype=bool),
+    )
+
+
+def _inside(pool: ResourcePoolSpec, brokers: Brokers) -> tuple[Bools, Bools]:
+    """The pool's brokers, and all that are to be empty."""
+    inside = np.zeros(len(brokers.ids), dtype=bool)
+    inside[brokers.rows(pool.brokers)] = True
+    emptied = brokers.gone.copy()
+    emptied[brokers.rows(pool.drain & set(pool.brokers))] = True
+    return inside, emptied
+
+
+def _standing(
+    lists: Ints, placed: Bools, inside: Bools, emptied: Bools, eligible: Bools
+) -> tuple[Bools, Bools]:
+    """Which replicas must leave, and which stay and may not be moved."""
+    there = lists >= 0
+    outside, out = ~inside[lists], emptied[lists]
+    # Unmanaged topics may be anywhere; they only leave brokers of this pool that are emptied.
+    leaves = there & np.where(placed[:, None], outside | out, ~outside & out)
+    return leaves, there & ~leaves & ~(placed[:, None] & eligible[lists])
 
 
 def _topics(

@@ -23,11 +23,21 @@ from poolkeeper.model.specs import (
 )
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
 
+MIB = 1024**2
 GOALS = (
     (Goal(GoalKind.REPLICAS, percent=5.0), Goal(GoalKind.LEADERS, percent=5.0)),
     (Goal(GoalKind.REPLICAS, count=1), Goal(GoalKind.LEADERS, count=1)),
     (Goal(GoalKind.REPLICAS, percent=40.0), Goal(GoalKind.LEADERS, count=3)),
     (Goal(GoalKind.LEADERS, count=1),),
+    (Goal(GoalKind.REPLICAS, percent=20.0), Goal(GoalKind.BYTES, percent=30.0)),
+    (
+        Goal(GoalKind.REPLICAS, count=1),
+        Goal(GoalKind.TOPIC_REPLICAS, count=1),
+        Goal(GoalKind.BYTES_IN, percent=20.0),
+        Goal(GoalKind.LEADERS, percent=5.0),
+    ),
+    (Goal(GoalKind.BYTES, percent=40.0), Goal(GoalKind.REPLICAS, count=2)),
+    (Goal(GoalKind.TOPIC_REPLICAS, count=2), Goal(GoalKind.BYTES, percent=10.0)),
     (),
 )
 
@@ -59,7 +69,10 @@ def instances(
     cluster = KafkaClusterSpec(
         "main",
         ZooKeeperSpec("zk:2181"),
-        balancing=Balancing(enabled=draw(st.integers(0, 5)) > 0),
+        balancing=Balancing(
+            enabled=draw(st.integers(0, 5)) > 0,
+            min_gain_percent=draw(st.sampled_from([0.0, 0.0, 0.0, 30.0])),
+        ),
         execution=Execution(replicas_at_a_time=draw(st.sampled_from(ReplicasAtATime))),
         unmanaged_topics=draw(st.sampled_from(UnmanagedTopics)),
         default_pool=pools[0].name,
@@ -77,6 +90,7 @@ def _pools(draw: st.DrawFn, known: list[int]) -> tuple[ResourcePoolSpec, ...]:
             continue
         weights = {b: draw(st.sampled_from([1.0, 1.0, 1.0, 2.0])) for b in ids}
         cap = draw(st.sampled_from([None, None, None, 6, 12]))
+        disk = draw(st.sampled_from([None, None, 200, 600]))
         pools.append(
             ResourcePoolSpec(
                 name,
@@ -84,7 +98,9 @@ def _pools(draw: st.DrawFn, known: list[int]) -> tuple[ResourcePoolSpec, ...]:
                 tuple(ids),
                 drain=frozenset(draw(st.sets(st.sampled_from(ids), max_size=1))),
                 demote=frozenset(draw(st.sets(st.sampled_from(ids), max_size=1))),
-                capacity_of={b: Capacity(weight=w, replicas=cap) for b, w in weights.items()},
+                capacity_of={
+                    b: Capacity(w, disk * MIB if disk else None, cap) for b, w in weights.items()
+                },
                 goals=draw(st.sampled_from(GOALS)),
                 defaults=TopicDefaults(3, 2),
             )
@@ -105,7 +121,14 @@ def _topic(draw: st.DrawFn, name: str, known: list[int], sick: bool) -> Topic:
             replicas = (replicas[0], *replicas[:-1])
         mib = draw(st.sampled_from([0, 1, 5, 100]))
         partitions.append(
-            Partition(number, replicas, leader=replicas[0], isr=replicas, size_bytes=mib * 1024**2)
+            Partition(
+                number,
+                replicas,
+                leader=replicas[0],
+                isr=replicas,
+                size_bytes=mib * MIB,
+                in_bytes_per_s=draw(st.sampled_from([None, 0.0, 5e3, 1e6])),
+            )
         )
     return Topic(name, tuple(partitions), config={})
 
@@ -142,18 +165,22 @@ def after(plan: Plan, cluster: Cluster) -> Cluster:
         topics[name] = replace(topic, partitions=tuple(map(_led, partitions)))
     for step in plan.steps:
         if isinstance(step, CreateTopic):
-            fresh = [Partition(n, replicas) for n, replicas in enumerate(step.replicas)]
+            fresh = [_empty(n, replicas) for n, replicas in enumerate(step.replicas)]
             topics[step.topic] = Topic(
                 step.topic, tuple(map(_led, fresh)), config=dict(step.config)
             )
         elif isinstance(step, AddPartitions):
-            fresh = [Partition(n, r) for n, r in enumerate(step.replicas, step.first)]
+            fresh = [_empty(n, replicas) for n, replicas in enumerate(step.replicas, step.first)]
             old = topics[step.topic]
             grown = (*old.partitions, *map(_led, fresh))
             topics[step.topic] = replace(old, partitions=grown)
         elif isinstance(step, DeleteTopic):
             del topics[step.topic]
     return replace(cluster, topics=topics)
+
+
+def _empty(number: int, replicas: tuple[int, ...]) -> Partition:
+    return Partition(number, replicas, size_bytes=0, in_bytes_per_s=0.0)
 
 
 def _led(partition: Partition) -> Partition:

@@ -1,0 +1,278 @@
+"""Step by step towards a band: single moves and exchanges between two brokers.
+
+The flow of `placement` knows counts. What weighs differently from partition to partition (bytes,
+rates, a full disk) is brought inside its band from there, by steps that never make a law or an
+earlier goal worse. A step takes a replica from a giver to a taker, alone or in exchange for another
+that goes back. It must bring the measure nearer to its band on one of both, and push neither out.
+
+Of the steps between two brokers the one is taken that costs least per unit of excess that it mends.
+Cost is what the whole plan costs more by it: a replica that came by this plan goes elsewhere for
+nothing, and one that returns to where it was found costs less than nothing. So a step often only
+chooses anew *which* replicas move. The worst broker comes first, and its partners by room. The
+search ends when no broker outside its band finds a step; then there is none for any of them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from poolkeeper.planning.columns import Bools, Floats, Ints, any_slot
+from poolkeeper.planning.measures import Measure
+from poolkeeper.planning.opening import Opened
+from poolkeeper.planning.shares import Band
+from poolkeeper.planning.topic_counts import TopicCounts
+from poolkeeper.planning.units import Unit
+
+REPLICA_MIB = 64
+"""What an added replica costs besides its size."""
+
+_STEPS_PER_BROKER = 200
+_WORTHWHILE = 0.1
+_NEIGHBOURS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """A measure and the band that it is to be brought inside, or must not leave."""
+
+    measure: Measure
+    band: Band
+
+    def excess(self, unit: Unit, lists: Ints) -> int:
+        """How far brokers lie outside the wide band, in all."""
+        held = self.measure.held(lists)
+        return int(np.abs(self.measure.wide.outside(held))[unit.eligible].sum())
+
+    def imbalance(self, unit: Unit, lists: Ints) -> float:
+        """The part of the load that is not where it should be."""
+        share = self.measure.wide.share
+        missed = np.abs(self.measure.held(lists) - share)[unit.eligible].sum()
+        return float(missed / max(share[unit.eligible].sum(), 1.0))
+
+
+def refine(
+    unit: Unit,
+    opened: Opened,
+    lists: Ints,
+    aim: Bounded,
+    guards: Sequence[Bounded],
+    topics: TopicCounts | None = None,
+) -> Ints:
+    """Lists that come nearer to the aim's band; `guards` and `topics` get no worse."""
+    search = _Search(unit, opened, lists.copy(), (aim, *guards), topics)
+    search.run()
+    return search.lists
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidates:
+    """Replicas of one broker that may go to another: rows, slots and what the plan pays."""
+
+    row: Ints
+    slot: Ints
+    cost: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    giver: int
+    taker: int
+    given: tuple[int, int]
+    taken: tuple[int, int] | None
+
+
+class _Search:
+    """Lists and loads that change with every step; lives only within `refine`."""
+
+    def __init__(
+        self,
+        unit: Unit,
+        opened: Opened,
+        lists: Ints,
+        bounded: Sequence[Bounded],
+        topics: TopicCounts | None,
+    ) -> None:
+        self.unit, self.opened, self.lists, self.topics = unit, opened, lists, topics
+        self.value = np.array([b.measure.value for b in bounded])
+        self.load = np.array([b.measure.held(lists) for b in bounded])
+        self.low = np.array([b.band.low for b in bounded])
+        self.high = np.array([b.band.high for b in bounded])
+        self.share = bounded[0].band.share
+        racks = len(unit.brokers.rack_names)
+        shape = len(opened.spreads), racks
+        self.least = np.array([s.low for s in opened.spreads], dtype=np.int64).reshape(shape)
+        self.most = np.array([s.high for s in opened.spreads], dtype=np.int64).reshape(shape)
+        self.rows_on = {b: np.flatnonzero(any_slot(lists == b)) for b in self._brokers()}
+
+    def _brokers(self) -> list[int]:
+        rows: list[int] = np.flatnonzero(self.unit.eligible).tolist()
+        return rows
+
+    def run(self) -> None:
+        left = _STEPS_PER_BROKER * len(self.rows_on)
+        stuck: set[int] = set()
+        moved = False
+        while left:
+            broker = self._worst(stuck)
+            if broker is None:
+                if not (stuck and moved):
+                    return
+                stuck, moved = set(), False
+                continue
+            step = next(self._steps(broker), None)
+            if step is None:
+                stuck.add(broker)
+            else:
+                self._take(step)
+                moved, left = True, left - 1
+
+    def _excess(self, broker: int) -> int:
+        above = int(self.load[0, broker] - self.high[0, broker])
+        below = int(self.low[0, broker] - self.load[0, broker])
+        return above if above > 0 else -max(below, 0)
+
+    def _worst(self, stuck: set[int]) -> int | None:
+        outside = [
+            (-abs(excess), broker)
+            for broker in self.rows_on
+            if broker not in stuck and (excess := self._excess(broker))
+        ]
+        return min(outside)[1] if outside else None
+
+    def _steps(self, broker: int) -> Iterator[_Step]:
+        """The best step with each partner, those with most room first."""
+        gives = self._excess(broker) > 0
+        room = self.load[0] / np.maximum(self.share, 1) if gives else None
+        if room is None:
+            room = -self.load[0] / np.maximum(self.share, 1)
+        for partner in sorted(self.rows_on, key=lambda other: (room[other], other)):
+            if partner != broker:
+                pair = (broker, partner) if gives else (partner, broker)
+                step = self._best(*pair)
+                if step is not None:
+                    yield step
+
+    def _best(self, giver: int, taker: int) -> _Step | None:
+        load, low, high = self.load, self.low, self.high
+        most = int(min(load[0, giver] - low[0, giver], high[0, taker] - load[0, taker]))
+        if most <= 0:
+            return None
+        # What may go over net, measure by measure, so that none gets worse on either side.
+        up = np.minimum(
+            load[:, giver] - np.minimum(low[:, giver], load[:, giver]),
+            np.maximum(high[:, taker], load[:, taker]) - load[:, taker],
+        )
+        down = np.maximum(
+            load[:, giver] - np.maximum(high[:, giver], load[:, giver]),
+            np.minimum(low[:, taker], load[:, taker]) - load[:, taker],
+        )
+        up[0], down[0] = most, 1
+        given = self._candidates(giver, taker)
+        if not len(given.row):
+            return None
+        need = max(self._excess(giver), 0), max(-self._excess(taker), 0)
+        choice = _Choice(self.value, given, up, down, need)
+        choice.alone()
+        taken = self._candidates(taker, giver)
+        for costs in (taken.cost < 0, taken.cost == 0, taken.cost > 0):
+            choice.against(taken, np.flatnonzero(costs))
+        return choice.step(giver, taker, taken)
+
+    def _candidates(self, source: int, target: int) -> _Candidates:
+        rows = self.rows_on[source]
+        lists, rack = self.lists[rows], self.unit.brokers.rack
+        here = lists == source
+        slot = np.argmax(here, axis=1)
+        free = ~self.opened.pinned[rows, slot] & ~any_slot(lists == target)
+        if rack[source] != rack[target]:
+            racks = np.where(lists >= 0, rack[lists], -1)
+            spread = self.opened.spread_of[rows]
+            there = (racks == rack[target]).sum(axis=1)
+            left = (racks == rack[source]).sum(axis=1) - 1
+            free &= there < self.most[spread, rack[target]]
+            free &= left >= self.least[spread, rack[source]]
+        if self.topics is not None:
+            free &= self.topics.may_go(self.unit.topic[rows], source, target)
+        rows, slot = rows[free], slot[free]
+        found = self.unit.lists[rows]
+        price = np.where(self.unit.fresh[rows], 0, self.unit.mib[rows] + REPLICA_MIB)
+        cost = price * (~any_slot(found == target)) - price * (~any_slot(found == source))
+        return _Candidates(rows, slot, cost)
+
+    def _take(self, step: _Step) -> None:
+        self._move(*step.given, step.giver, step.taker)
+        if step.taken is not None:
+            self._move(*step.taken, step.taker, step.giver)
+
+    def _move(self, row: int, slot: int, source: int, target: int) -> None:
+        self.lists[row, slot] = target
+        self.load[:, source] -= self.value[:, row]
+        self.load[:, target] += self.value[:, row]
+        self.rows_on[source] = self.rows_on[source][self.rows_on[source] != row]
+        at = np.searchsorted(self.rows_on[target], row)
+        self.rows_on[target] = np.insert(self.rows_on[target], at, row)
+        if self.topics is not None:
+            self.topics.move(int(self.unit.topic[row]), source, target)
+
+
+class _Choice:
+    """Compares steps between two brokers; lives only within `_Search._best`."""
+
+    def __init__(
+        self, value: Ints, given: _Candidates, up: Ints, down: Ints, need: tuple[int, int]
+    ) -> None:
+        self.value, self.given, self.up, self.down, self.need = value, given, up, down, need
+        self.aim = min(max(need), int(up[0]))
+        self.found: list[tuple[Floats, Floats, Ints, Ints]] = []
+
+    def alone(self) -> None:
+        """Steps that move one replica."""
+        net = self.value[:, self.given.row]
+        self._weigh(net, np.arange(len(self.given.row)), None, self.given.cost)
+
+    def against(self, taken: _Candidates, rows: Ints) -> None:
+        """Steps that exchange one replica for one of these, near to what is still needed."""
+        if not len(rows):
+            return
+        size = self.value[0, taken.row[rows]]
+        order = np.argsort(size, kind="stable")
+        rows, size = rows[order], size[order]
+        at = np.searchsorted(size, self.value[0, self.given.row] - self.aim)
+        for offset in range(-1, _NEIGHBOURS):
+            place = at + offset
+            valid = np.flatnonzero((place >= 0) & (place < len(rows)))
+            other = rows[place[valid]]
+            net = self.value[:, self.given.row[valid]] - self.value[:, taken.row[other]]
+            differ = self.given.row[valid] != taken.row[other]
+            cost = self.given.cost[valid] + taken.cost[other]
+            self._weigh(net[:, differ], valid[differ], other[differ], cost[differ])
+
+    def _weigh(self, net: Ints, given: Ints, taken: Ints | None, cost: Ints) -> None:
+        lawful: Bools = (net[0] >= self.down[0]) & (net[0] <= self.up[0])
+        for number in range(1, len(net)):
+            lawful &= (net[number] >= self.down[number]) & (net[number] <= self.up[number])
+        rows = np.flatnonzero(lawful)
+        if len(rows):
+            gain = np.minimum(net[0, rows], self.need[0]) + np.minimum(net[0, rows], self.need[1])
+            score = (cost[rows] + REPLICA_MIB) / gain
+            other = np.full(len(rows), -1) if taken is None else taken[rows]
+            self.found.append((score, gain.astype(np.float64), given[rows], other))
+
+    def step(self, giver: int, taker: int, taken: _Candidates) -> _Step | None:
+        """The cheapest of the worthwhile steps."""
+        if not self.found:
+            return None
+        score, gain, given, other = (
+            np.concatenate(column) for column in zip(*self.found, strict=True)
+        )
+        goal = min(self.aim, self.need[0]) + min(self.aim, self.need[1])
+        worthwhile = np.flatnonzero(gain >= min(_WORTHWHILE * goal, gain.max()))
+        best = worthwhile[np.argmin(score[worthwhile])]
+        out, back = int(given[best]), int(other[best])
+        return _Step(
+            giver,
+            taker,
+            (int(self.given.row[out]), int(self.given.slot[out])),
+            None if back < 0 else (int(taken.row[back]), int(taken.slot[back])),
+        )

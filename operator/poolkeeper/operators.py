@@ -26,6 +26,7 @@ from poolkeeper.kube import discovery, secrets
 from poolkeeper.kube.clients import Api
 from poolkeeper.kube.electors import Elector
 from poolkeeper.kube.events import Recorder
+from poolkeeper.kube.fences import Fence
 from poolkeeper.kube.leases import Role
 from poolkeeper.kube.references import NAMESPACED, collection
 from poolkeeper.kube.statuses import StatusWriter
@@ -125,12 +126,13 @@ class Operator:
             self._hearing.start()
             stack.callback(self._hearing.stop)
             stack.callback(self._elector.release)
-            writer = StatusWriter(self._api)
+            fenced = Fence(self._api, lambda: self._elector.role is Role.HELD)
+            writer = StatusWriter(fenced)
             stack.callback(writer.close, WRITE_OUT_S)
-            recorder = Recorder(self._api, COMPONENT, self._settings.identity)
+            recorder = Recorder(fenced, COMPONENT, self._settings.identity)
             stack.callback(recorder.close, WRITE_OUT_S)
             self._metrics.follow_statuses(lambda: (writer.pending, writer.lag_s))
-            reporter = stack.enter_context(Reporter(self._api, writer, recorder, self._metrics))
+            reporter = stack.enter_context(Reporter(fenced, writer, recorder, self._metrics))
             keepers = self._keepers(planners, reporter)
             self._await_hearing(stop)
             if not stop.is_set():

@@ -11,19 +11,20 @@ is live where nothing was: a new leader announces nothing again.
 import logging
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from threading import Condition, Lock, Thread
 from types import TracebackType
 from typing import Any, Self
 
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.kube import finalizers
-from poolkeeper.kube.clients import Api
 from poolkeeper.kube.events import Recorder
 from poolkeeper.kube.references import Reference
 from poolkeeper.kube.statuses import StatusWriter
 from poolkeeper.model.outcomes import Outcome, Seen, State
+from poolkeeper.outages import Outages, standing
+from poolkeeper.resources import clusters
 from poolkeeper.resources.announcements import announcements
 from poolkeeper.resources.assemblies import Assembly
 from poolkeeper.resources.conditions import condition_of
@@ -35,7 +36,6 @@ from poolkeeper.telemetry.logs import about
 from poolkeeper.telemetry.metrics import Metrics
 
 NOT_YET = Outcome(State.WAITING)
-OUTAGE_S = 60.0
 
 logger = logging.getLogger(__name__)
 
@@ -53,14 +53,20 @@ class Reporter:
     """Reports of all clusters; a context. `report` may be called from several threads."""
 
     def __init__(
-        self, api: Api, writer: StatusWriter, recorder: Recorder, metrics: Metrics
+        self,
+        api: finalizers.Objects,
+        writer: StatusWriter,
+        recorder: Recorder,
+        metrics: Metrics,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._writer = writer
         self._recorder = recorder
         self._metrics = metrics
         self._guards = Guards(api)
         self._told: dict[ObjectKey, _Told] = {}
-        self._seen: dict[str, tuple[Seen, float]] = {}
+        self._outages = Outages()
+        self._clock = clock
         self._surveys: dict[str, tuple[Assembly, Seen | None, Survey]] = {}
         self._lock = Lock()
 
@@ -77,9 +83,10 @@ class Reporter:
 
     def report(self, assembly: Assembly, outcome: Outcome) -> None:
         """Have every resource of a cluster say how a pass over it ended."""
-        seen = self._seen_of(assembly.name, outcome)
-        found = self._surveyed(assembly, seen)
-        said = statuses(assembly, seen, outcome, time.time_ns() // 1_000_000, found)
+        with self._lock:
+            rest = self._outages.outcome_for_the_rest(assembly.name, outcome, self._clock())
+        found = self._surveyed(assembly, None if rest is None else rest.seen)
+        said = self._said(found, outcome, rest)
         for key, status in said.items():
             self._tell(assembly.objects[key], status)
         for key, wanted in finalizer_changes(found, _run_recorded(outcome)).items():
@@ -97,22 +104,45 @@ class Reporter:
             gone = [(key, self._told.pop(key)) for key in set(self._told) - set(keys)]
             for name in set(self._surveys) - set(clusters):
                 del self._surveys[name]
-                self._seen.pop(name, None)
+            for name in self._outages.names() - set(clusters):
+                self._outages.forget(name)
         for key, told in gone:
             self._writer.forget(Reference(key.kind, key.namespace, key.name, told.uid))
 
     def let_go(self) -> None:
         """Write nothing any more of what was reported: somebody else leads."""
         self.retain((), ())
+        self._recorder.forget()
+        self._guards.forget()
 
-    def _seen_of(self, name: str, outcome: Outcome) -> Seen | None:
-        """Let a short outage show on the KafkaCluster alone, not on thousands of Topics."""
-        now_s = time.monotonic()
+    def _said(
+        self, found: Survey, outcome: Outcome, rest: Outcome | None
+    ) -> Mapping[ObjectKey, Mapping[str, Any]]:
+        """Return the statuses to tell: that of the KafkaCluster by the outcome, others by `rest`.
+
+        Views lag behind writes: what an object said before is what we told of it last.
+        """
+        now_ms = time.time_ns() // 1_000_000
+        assembly = self._as_told(found.assembly)
+        said = dict(statuses(assembly, found.seen, rest or outcome, now_ms, found))
+        if rest is None:
+            for key in standing(assembly):
+                del said[key]
+        if rest is not outcome and assembly.cluster is not None:
+            own = {key: each for key, each in assembly.objects.items() if key.kind == clusters.KIND}
+            alone = replace(assembly, objects=own)
+            said.update(statuses(alone, found.seen, outcome, now_ms, found))
+        return said
+
+    def _as_told(self, assembly: Assembly) -> Assembly:
         with self._lock:
-            if outcome.seen is not None:
-                self._seen[name] = (outcome.seen, now_s)
-            last, at_s = self._seen.get(name, (None, 0.0))
-            return last if now_s - at_s < OUTAGE_S else None
+            objects = {
+                key: replace(each, status=told.status)
+                if (told := self._told.get(key)) is not None and told.uid == each.uid
+                else each
+                for key, each in assembly.objects.items()
+            }
+        return replace(assembly, objects=objects)
 
     def _surveyed(self, assembly: Assembly, seen: Seen | None) -> Survey:
         """Keep the survey while neither changes: it is most of the work."""
@@ -145,8 +175,8 @@ class Reporter:
 
     def _count(self, assembly: Assembly, said: Mapping[ObjectKey, Mapping[str, Any]]) -> None:
         ready: dict[str, Counter[str]] = {}
-        for key, status in said.items():
-            condition = condition_of(status, "Ready")
+        for key, each in assembly.objects.items():
+            condition = condition_of(said.get(key, each.status), "Ready")
             ready.setdefault(key.kind, Counter())[condition.get("status", "Unknown")] += 1
         for kind, counts in ready.items():
             self._metrics.resources(assembly.name, kind, counts)
@@ -155,7 +185,7 @@ class Reporter:
 class Guards:
     """A thread that puts our finalizer on objects and takes it off; the latest wish counts."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: finalizers.Objects) -> None:
         self._api = api
         self._wanted: dict[Reference, bool] = {}
         self._ended = False
@@ -168,6 +198,11 @@ class Guards:
         with self._condition:
             self._wanted[reference] = wanted
             self._condition.notify_all()
+
+    def forget(self) -> None:
+        """Want nothing any more."""
+        with self._condition:
+            self._wanted.clear()
 
     def close(self) -> None:
         """Do no more; what is left is wanted again by the next leader."""

@@ -68,6 +68,7 @@ class Recorder:
         self._filter = Filter(clock())
         self._queue: deque[_Told] = deque()
         self._busy = False
+        self._unwanted = False
         self._ended = False
         self._condition = Condition()
         self._thread = Thread(target=self._run, name="events", daemon=True)
@@ -106,6 +107,13 @@ class Recorder:
             self._condition.notify_all()
             return True
 
+    def forget(self) -> None:
+        """Drop what is not written yet: it is not ours to tell any more."""
+        with self._condition:
+            self._queue.clear()
+            self._unwanted = self._busy
+            self._condition.notify_all()
+
     def flush(self, deadline_s: float) -> bool:
         """Wait until all is written or dropped; return whether it is."""
         with self._condition:
@@ -124,7 +132,7 @@ class Recorder:
             keep = self._write(told)
             with self._condition:
                 self._busy = False
-                if keep and len(self._queue) < QUEUE_MAX:
+                if keep and not self._unwanted and len(self._queue) < QUEUE_MAX:
                     self._queue.appendleft(told)
                     self._condition.wait_for(lambda: self._ended, self._pause_s)
                 self._condition.notify_all()
@@ -134,7 +142,7 @@ class Recorder:
             self._condition.wait_for(lambda: self._queue or self._ended)
             if self._ended:
                 return None
-            self._busy = True
+            self._busy, self._unwanted = True, False
             return self._queue.popleft()
 
     def _write(self, told: _Told) -> bool:

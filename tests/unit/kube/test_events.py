@@ -149,3 +149,16 @@ def test_after_closing_nothing_is_taken(recording):
     recorder = recording(Objects())
     recorder.close()
     assert not recorder.record(TOPIC, "Moving", "moving")
+
+
+def test_what_waits_is_dropped_when_it_is_not_ours_to_tell_any_more(recording):
+    objects = Objects(*[Unavailable("away")] * 3)
+    recorder = recording(objects, pause_s=0.3)
+    assert recorder.record(TOPIC, "Moving", "moving")
+    until(lambda: len(objects.failures) < 3, "it was tried")
+    assert recorder.record(POOL, "Moved", "in place")
+    recorder.forget()
+    assert recorder.flush(5)
+    assert recorder.record(POOL, "Drained", "broker 3 is empty")
+    assert recorder.flush(5)
+    assert [body["reason"] for _, body in objects.created] == ["Drained"]

@@ -13,6 +13,9 @@ each other's. Every worker process of pytest-xdist therefore has its own, the te
 one worker one after the other, and who makes such resources takes `clean_cluster`, which leaves
 none. What has a namespace needs no cleaning: `namespace` is a new one for each test.
 
+`scene` is a Kafka cluster with its resources, and `operated` the operator that works for it, one
+for all tests of a file: `operated_resources` says what can be done with them.
+
 `make test` builds the control plane in the background; the first test here waits for that, and
 fails with the reason where it cannot be built. That wait is none of the test's own time.
 """
@@ -31,6 +34,8 @@ from control_plane import building
 from control_plane.access import ApiError
 from control_plane.kubelet import Kubelet
 from control_plane.planes import ControlPlane
+from operated_resources import Operated, Scene, operated_by
+from poolkeeper.sandbox import Sandbox
 
 HERE = Path(__file__).parent
 CRDS = HERE.parents[1] / "crds"
@@ -68,6 +73,17 @@ def clean_cluster(control_plane: ControlPlane) -> Iterator[ControlPlane]:
     _remove_all(control_plane)
     yield control_plane
     _remove_all(control_plane)
+
+
+@pytest.fixture(scope="module")
+def operated(control_plane: ControlPlane, zookeeper: Sandbox) -> Iterator[Operated]:
+    yield from operated_by(control_plane, zookeeper, "--log-format", "json")
+
+
+@pytest.fixture
+def scene(operated: Operated) -> Iterator[Scene]:
+    with Scene(operated) as found:
+        yield found
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,146 @@
+"""Plans of a running operator, as a person meets them: shown, approved, executed."""
+
+from operated_resources import HASH
+from real.support import REQUEST, of_path, run
+
+OLD, NEW = (1, 2, 3), (4, 5, 6)
+
+
+def migration(scene, **cluster):
+    """A live topic in one pool that is declared to be in another, and one that does not exist."""
+    scene.create_topic("orders", (1, 2), (2, 3), (3, 1))
+    scene.create_topic("other", (1, 2), (2, 3))
+    return (
+        scene.cluster(**cluster),
+        scene.pool("old", *OLD),
+        scene.pool("new", *NEW),
+        scene.topic("orders", "new"),
+        scene.topic("fresh", "old", partitions=2, replicationFactor=2),
+        scene.topic("other", "old", config={"retention.ms": "900000000"}),
+    )
+
+
+def requested(scene):
+    """All (topic, partition) that were ever asked to move."""
+    created = [c for c in of_path(scene.changes(), REQUEST) if c.kind == "CREATE"]
+    return [(e["topic"], e["partition"]) for c in created for e in c.body["partitions"]]
+
+
+def test_the_first_apply_on_a_live_cluster_writes_nothing_and_says_what_it_would_do(scene):
+    bodies = migration(scene)
+    before = scene.changes()
+    scene.apply(*bodies)
+    message = scene.says("cluster", reason="PlanOnly")
+    for topic in ("orders", "fresh", "other"):
+        scene.says("topic", topic, "PlanOnly")
+    scene.says("pool", "new", "PlanOnly")
+    would = "would create 1 topic, configure 1 topic, move 3 partitions (6 MiB)"
+    apply = """kubectl patch kafkacluster main --type=merge -p '{"spec":{"mode":"Apply"}}'"""
+    assert scene.table("cluster", "-o", "wide") == [
+        "NAME | MODE | READY | REASON | MOVES | MOVED | KAFKA | BROKERS | PLAN | MESSAGE",
+        "main | PlanOnly | False | PlanOnly | 3 |  | 2.8 to 3.3 | 9 | sha256:PLAN"
+        f" | {would}; the mode is PlanOnly: {apply}",
+    ]
+    assert scene.table("pool") == [
+        "NAME | CLUSTER | BROKERS | TOPICS | READY | REASON | DRAINING",
+        "new | main | 3 | 1 | False | PlanOnly | ",
+        "old | main | 3 | 1 | True | InPlace | ",
+    ]
+    assert scene.table("topic") == [
+        "NAME | POOL | PARTITIONS | RF | READY | REASON | MOVING | MOVED",
+        "fresh | old |  |  | False | PlanOnly |  | ",
+        "orders | new | 3 | 2 | False | PlanOnly |  | ",
+        "other | old | 2 | 2 | False | PlanOnly |  | ",
+    ]
+    assert [row.rpartition(" | ")[2] for row in scene.table("topic", "-o", "wide")[1:]] == [
+        "KafkaCluster main is in mode PlanOnly; would create topic fresh in pool old with"
+        " 2 partitions; spec.mode: Apply goes on",
+        "KafkaCluster main is in mode PlanOnly; would move 3 partitions into pool new;"
+        " spec.mode: Apply goes on",
+        "KafkaCluster main is in mode PlanOnly; would set config retention.ms;"
+        " spec.mode: Apply goes on",
+    ]
+    assert scene.changes() == before
+    scene.run_printed(message)
+    scene.says("cluster", reason="WaitingForApproval")
+
+
+def test_creations_and_configs_go_at_once_and_moves_wait_for_the_line_that_is_printed(scene):
+    scene.apply(*migration(scene, mode="Apply"))
+    scene.says("topic", "fresh")
+    scene.says("topic", "other")
+    assert scene.config("other") == {"retention.ms": "900000000"}
+    message = scene.says("cluster", reason="WaitingForApproval")
+    plan = scene.status("cluster")["plan"]
+    assert plan == {**plan, "moves": 3, "approval": "Waiting", "hash": HASH.findall(message)[0]}
+    assert scene.text(message) == (
+        "waits to move 3 partitions (6 MiB); approve sha256:PLAN: kubectl patch kafkacluster main"
+        """ --type=merge -p '{"spec":{"approval":{"plans":["sha256:PLAN"]}}}'"""
+    )
+    waits = scene.says("topic", "orders", "WaitingForApproval")
+    assert scene.text(waits) == (
+        "approve plan sha256:PLAN in KafkaCluster main to move 3 partitions into pool new"
+    )
+    waits = scene.says("pool", "new", "WaitingForApproval")
+    assert scene.text(waits) == (
+        "approve plan sha256:PLAN in KafkaCluster main; 3 partitions to move"
+    )
+
+    scene.patch("cluster", approval={"plans": ["sha256:" + "0" * 64]})
+    scene.barrier("old")
+    assert scene.says("cluster", reason="WaitingForApproval") == message
+    assert requested(scene) == []
+
+    scene.run_printed(message)
+    for kind in ("kafkacluster", "resourcepools", "topics"):
+        named = [scene.name] if kind == "kafkacluster" else ["--all", "-n", scene.namespace]
+        scene.kubectl("wait", "--for=condition=Ready", kind, *named, "--timeout=30s")
+    assert sorted(requested(scene)) == [("orders", 0), ("orders", 1), ("orders", 2)]
+    assert scene.holders("orders") == set(NEW)
+    assert scene.holders("other") == set(OLD)
+    assert "plan" not in scene.status("cluster")
+    assert scene.table("cluster")[1] == "main | Apply | True | InPlace |  | "
+    assert scene.table("pool")[1:] == [
+        "new | main | 3 | 1 | True | InPlace | ",
+        "old | main | 3 | 3 | True | InPlace | ",
+    ]
+    assert scene.table("topic")[2:] == [
+        "fresh | old | 2 | 2 | True | InPlace |  | ",
+        "orders | new | 3 | 2 | True | InPlace |  | ",
+        "other | old | 2 | 2 | True | InPlace |  | ",
+    ]
+
+
+def test_an_approval_is_of_what_was_shown_and_of_nothing_else(scene):
+    scene.apply(*migration(scene, mode="Apply"))
+    message = scene.says("cluster", reason="WaitingForApproval")
+    scene.apply(scene.topic("other", "new"))
+    scene.says("cluster", reason="WaitingForApproval", about="move 5 partitions")
+    scene.run_printed(message)
+    scene.barrier("old")
+    later = scene.says("cluster", reason="WaitingForApproval", about="move 5 partitions")
+    assert requested(scene) == []
+    scene.run_printed(later)
+    scene.says("topic", "orders")
+    scene.says("topic", "other")
+    assert scene.holders("orders") == scene.holders("other") == set(NEW)
+
+
+def test_nobody_is_asked_where_approval_is_automatic(scene):
+    scene.apply(*migration(scene, mode="Apply", approval={"policy": "Auto"}))
+    scene.says("topic", "orders")
+    scene.says("cluster")
+    assert scene.holders("orders") == set(NEW)
+    assert "WaitingForApproval" not in [reason for _, reason, _ in scene.events("cluster")]
+
+
+def test_a_plan_is_approved_on_the_command_line_beside_the_operator(scene, tmp_path):
+    bodies = migration(scene, mode="Apply")
+    scene.apply(*bodies)
+    scene.says("cluster", reason="WaitingForApproval")
+    scene.says("topic", "fresh")
+    ran = run("apply", "-f", scene.folder(tmp_path, *bodies), "--yes")
+    assert (ran.code, ran.err) == (0, "")
+    scene.says("topic", "orders")
+    scene.says("cluster")
+    assert scene.holders("orders") == set(NEW)

@@ -1,0 +1,373 @@
+"""Resources that a running operator works for, on a real API server and a real ZooKeeper.
+
+    def test_creation(scene):
+        scene.apply(scene.cluster(mode="Apply"), scene.pool("fast", 1, 2, 3),
+                    scene.topic("orders", "fast", partitions=3))
+        scene.says("topic", "orders", "InPlace")
+        scene.assignment("orders")                 # {0: (1, 2, 3), …}
+        scene.kubectl("get", "topics", "-n", scene.namespace).stdout
+
+`operated` is an operator for all tests of a file. `scene` is one test's own: a namespace, a
+KafkaCluster of a name that no other test has, and a Kafka cluster of simulated brokers 1 to 9 on
+racks a, b, c, in a chroot of its own. They are as fast as ZooKeeper is, but for topics that the
+test makes heavy (`scene.make_heavy`): those move until the test makes them light.
+
+Names of pools and Topics are the test's own: in the API server pools carry the scene's name before
+theirs, as pools have no namespace. `scene.text` takes the scene's name out of what is printed.
+"""
+
+import json
+import re
+import secrets
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any, TypeVar
+
+from kazoo.client import KazooClient
+
+from apirequests import GROUP
+from conditions import until
+from control_plane.access import ApiError
+from control_plane.planes import ControlPlane
+from operation import OperatorProcess
+from poolkeeper.sandbox import Sandbox, spread
+from poolkeeper.sandbox.clocks import RealClock
+from poolkeeper.sandbox.kazooclients import KazooSession
+from poolkeeper.sandbox.simulation import Simulation, SimulationSpec
+from real.support import Change, history, last_zxid, manifest
+
+T = TypeVar("T")
+Body = dict[str, Any]
+
+SAYS_S = 30.0
+KAFKA = "2.8.2"
+SPEED = 20
+SESSION_S = 20.0
+HEAVY_BYTES = 10**15
+PLURALS = {"cluster": "kafkaclusters", "pool": "resourcepools", "topic": "topics"}
+KINDS = {"cluster": "KafkaCluster", "pool": "ResourcePool", "topic": "Topic"}
+HASH = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Operated:
+    """A control plane and a ZooKeeper, and the operator that works between them."""
+
+    plane: ControlPlane
+    zookeeper: Sandbox
+    operator: OperatorProcess
+
+
+class Scene:
+    """One test's resources and Kafka cluster; a context."""
+
+    def __init__(self, operated: Operated, brokers: int = 9, kafka: str = KAFKA) -> None:
+        self.operated = operated
+        self.plane = operated.plane
+        self.operator = operated.operator
+        self.name = f"s{secrets.token_hex(4)}"
+        self.namespace = self.plane.new_namespace()
+        self.chroot = f"/{self.name}"
+        self.connect = operated.zookeeper.zookeeper + self.chroot
+        self._clock = RealClock(SPEED)
+        self._stack = ExitStack()
+        self._began_zxid = 0
+        self.simulation = Simulation(
+            SimulationSpec(spread(brokers), kafka=kafka),
+            lambda: KazooSession(self.connect, self._clock, SESSION_S),
+            self._clock,
+        )
+
+    def __enter__(self) -> "Scene":
+        self._client = KazooClient(self.operated.zookeeper.zookeeper)
+        self._client.start(timeout=30)
+        self._stack.callback(self._client.close)
+        self._stack.callback(self._client.stop)
+        self._client.create(self.chroot)
+        self._client.chroot = self.chroot
+        self._clock.start()
+        self._stack.callback(self._clock.stop)
+        self._clock.call(self.simulation.start)
+        self._stack.callback(lambda: self._clock.call(self.simulation.close))
+        self._stack.callback(self._remove_resources)
+        began = self._clock.run_until(lambda: self.simulation.controller, 30_000)
+        assert began, "the simulated brokers have no controller"
+        self._began_zxid = last_zxid(self.operated.zookeeper)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    # Resources
+
+    def cluster(self, **spec: Any) -> Body:
+        """The KafkaCluster of this scene: nothing is throttled if nothing is said."""
+        execution = {"throttle": {"mode": "None"}, **spec.pop("execution", {})}
+        body = {"zookeeper": {"connect": self.connect}, "execution": execution, **spec}
+        return manifest("KafkaCluster", {"name": self.name}, body)
+
+    def pool(self, name: str, *brokers: int, **spec: Any) -> Body:
+        """A ResourcePool of these brokers."""
+        body = {"clusterRef": {"name": self.name}, "brokers": {"ids": list(brokers)}, **spec}
+        return manifest("ResourcePool", {"name": self.full("pool", name)}, body)
+
+    def topic(self, name: str, pool: str, namespace: str = "", **spec: Any) -> Body:
+        """A Topic; one that does not exist yet needs partitions and a replicationFactor."""
+        body = {"poolRef": {"name": self.full("pool", pool)}, **spec}
+        return manifest("Topic", {"name": name, "namespace": namespace or self.namespace}, body)
+
+    def apply(self, *bodies: Body, **options: Any) -> CompletedProcess[str]:
+        """`kubectl apply` them all at once, as a folder would be."""
+        words = [word for name, value in options.items() for word in (f"--{name}={value}",)]
+        text = "\n---\n".join(json.dumps(body) for body in bodies)
+        return self.kubectl("apply", *words, "-f", "-", input=text)
+
+    def folder(self, path: Path, *bodies: Body) -> Path:
+        """Write them as manifests into a folder."""
+        text = "\n---\n".join(json.dumps(body, indent=1) for body in bodies)
+        (path / "all.yaml").write_text(text + "\n")
+        return path
+
+    def patch(self, kind: str, name: str = "", namespace: str = "", **spec: Any) -> Body:
+        """Merge fields into a spec."""
+        return self._request("PATCH", self.path(kind, name, namespace), {"spec": spec})
+
+    def delete(self, kind: str, name: str = "", namespace: str = "") -> None:
+        """Delete a resource, waiting for nothing."""
+        self._request("DELETE", self.path(kind, name, namespace))
+
+    def kubectl(self, *words: str, **options: Any) -> CompletedProcess[str]:
+        """Run kubectl as administrator."""
+        return self.plane.kubectl(*words, **options)
+
+    def full(self, kind: str, name: str = "") -> str:
+        """The name of a resource in the API server."""
+        return {"cluster": self.name, "pool": f"{self.name}-{name}"}.get(kind, name)
+
+    def path(self, kind: str, name: str = "", namespace: str = "") -> str:
+        """The path of a resource."""
+        scope = f"/namespaces/{namespace or self.namespace}" if kind == "topic" else ""
+        return f"{GROUP}{scope}/{PLURALS[kind]}/{self.full(kind, name)}"
+
+    def get(self, kind: str, name: str = "", namespace: str = "") -> Body:
+        """A resource's body; empty if there is none."""
+        try:
+            return self._request("GET", self.path(kind, name, namespace))
+        except ApiError as refused:
+            if refused.status != 404:
+                raise
+            return {}
+
+    def _request(self, method: str, path: str, body: Body | None = None) -> Body:
+        return dict(self.plane.request(method, path, body))
+
+    # What they say
+
+    def status(self, kind: str, name: str = "", namespace: str = "") -> Body:
+        """A resource's status; empty before there is one."""
+        return self.get(kind, name, namespace).get("status") or {}
+
+    def condition(self, kind: str, name: str = "", namespace: str = "") -> Body:
+        """What `Ready` says of the generation that is declared now; empty if it says nothing."""
+        return ready_of(self.get(kind, name, namespace))
+
+    def says(
+        self,
+        kind: str,
+        name: str = "",
+        reason: str = "InPlace",
+        about: str = "",
+        namespace: str = "",
+        timeout_s: float = SAYS_S,
+    ) -> str:
+        """Wait for a reason, of the latest generation, with these words; return the message."""
+
+        def said() -> str:
+            condition = self.condition(kind, name, namespace)
+            fits = condition.get("reason") == reason and about in condition["message"]
+            return str(condition["message"]) if fits else ""
+
+        what = f"{kind} {name} says {reason} {about}"
+        return self.wait(said, what, timeout_s, lambda: self.get(kind, name, namespace))
+
+    def run_printed(self, message: str) -> CompletedProcess[str]:
+        """Run the kubectl command that a message ends with, as its reader would."""
+        words = shlex.split(message[message.index("kubectl ") :])
+        return self.kubectl(*words[1:])
+
+    def approve(self) -> str:
+        """Wait until a plan waits, run the line that is printed, and return the plan's hash."""
+        message = self.says("cluster", reason="WaitingForApproval")
+        self.run_printed(message)
+        return HASH.findall(message)[0]
+
+    def gone(self, kind: str, name: str = "", namespace: str = "") -> None:
+        """Wait until a resource is gone."""
+        look = lambda: self.get(kind, name, namespace)  # noqa: E731 - asked twice
+        self.wait(lambda: not look(), f"{kind} {name} is gone", SAYS_S, look)
+
+    def wait(
+        self,
+        condition: Callable[[], T],
+        what: str,
+        timeout_s: float = SAYS_S,
+        instead: Callable[[], object] = lambda: "",
+    ) -> T:
+        """Wait as `until` does; a failure tells what is there `instead`."""
+        try:
+            return until(condition, what, timeout_s)
+        except AssertionError as failed:
+            failed.add_note(json.dumps(instead()))
+            failed.add_note(self.operator.log.read_text()[-4000:])
+            raise
+
+    def barrier(self, pool: str) -> None:
+        """Wait until what is declared now has been looked at: a new Topic is told of."""
+        name = f"barrier-{secrets.token_hex(3)}"
+        self.apply(self.topic(name, pool, partitions=1, replicationFactor=1))
+
+        def told() -> bool:
+            condition = self.condition("topic", name)
+            return condition.get("status", "Unknown") != "Unknown"
+
+        self.wait(told, "a new Topic is looked at", SAYS_S, lambda: self.get("topic", name))
+
+    def events(self, kind: str, name: str = "", namespace: str = "") -> list[tuple[str, str, int]]:
+        """Type, reason and count of what was told of a resource, oldest first."""
+        where = (namespace or self.namespace) if kind == "topic" else "default"
+        found = self._request("GET", f"/apis/events.k8s.io/v1/namespaces/{where}/events")["items"]
+        uid = self.get(kind, name, namespace)["metadata"]["uid"]
+        own = [each for each in found if each["regarding"].get("uid") == uid]
+        own.sort(key=lambda each: (each["eventTime"], each["metadata"]["name"]))
+        return [(e["type"], e["reason"], (e.get("series") or {"count": 1})["count"]) for e in own]
+
+    def table(self, kind: str, *words: str) -> list[str]:
+        """What `kubectl get` prints of this scene's resources, cells parted by bars, no ages."""
+        where = ("-n", self.namespace) if kind == "topic" else ()
+        printed = self.kubectl("get", PLURALS[kind], *where, *words).stdout
+        head, *rows = printed.splitlines()
+        starts = [found.start() for found in re.finditer(r"\S+", head)]
+        bounds = list(zip(starts, [*starts[1:], None], strict=True))
+        own = [row for row in rows if kind == "topic" or self.name in row]
+        lines = [[line[a:b].strip() for a, b in bounds] for line in (head, *own)]
+        age = lines[0].index("AGE")
+        kept = [[cell for n, cell in enumerate(line) if n != age] for line in lines]
+        return [self.text(" | ".join(line)) for line in kept]
+
+    def text(self, printed: str) -> str:
+        """What was printed, without what differs from run to run."""
+        plain = printed.replace(f"{self.name}-", "").replace(self.name, "main")
+        plain = plain.replace(self.namespace, "shop")
+        return HASH.sub("sha256:PLAN", plain)
+
+    # The Kafka cluster
+
+    def create_topic(self, topic: str, *replicas: Sequence[int], **config: str) -> None:
+        """Create a Kafka topic as somebody else would, and wait until it has leaders."""
+        said = {"version": 1, "config": {k.replace("_", "."): v for k, v in config.items()}}
+        self._client.create(f"/config/topics/{topic}", json.dumps(said).encode(), makepath=True)
+        partitions = {str(p): list(ids) for p, ids in enumerate(replicas)}
+        body = {"version": 1, "partitions": partitions}
+        self._client.create(f"/brokers/topics/{topic}", json.dumps(body).encode())
+        states = [f"/brokers/topics/{topic}/partitions/{p}/state" for p in partitions]
+        until(lambda: all(map(self._client.exists, states)), f"{topic} has leaders")
+
+    def topics(self) -> list[str]:
+        """Names of the Kafka topics that exist."""
+        return sorted(self._client.get_children("/brokers/topics"))
+
+    def assignment(self, topic: str) -> Mapping[int, tuple[int, ...]]:
+        """Replica lists by partition."""
+        partitions = self.node(f"/brokers/topics/{topic}")["partitions"]
+        return {int(p): tuple(ids) for p, ids in sorted(partitions.items())}
+
+    def holders(self, topic: str) -> set[int]:
+        """All brokers that hold something of a topic."""
+        return {broker for ids in self.assignment(topic).values() for broker in ids}
+
+    def config(self, topic: str) -> Mapping[str, str]:
+        """What is configured of a topic."""
+        return dict(self.node(f"/config/topics/{topic}")["config"])
+
+    def node(self, path: str) -> Body:
+        """A node's JSON."""
+        return dict(json.loads(self._client.get(path)[0]))
+
+    def exists(self, path: str) -> bool:
+        """Whether there is such a node."""
+        return self._client.exists(path) is not None
+
+    def make_heavy(self, topic: str, bytes_: int = HEAVY_BYTES) -> None:
+        """Let each partition of a topic be that big: it moves for longer than the test lasts."""
+        partitions = len(self.assignment(topic))
+
+        def act() -> None:
+            for partition in range(partitions):
+                self.simulation.set_size(topic, partition, bytes_)
+
+        self._clock.call(act)
+
+    def make_light(self, topic: str) -> None:
+        """Let it be tiny: what moves arrives at once."""
+        self.make_heavy(topic, 1)
+
+    @property
+    def request(self) -> Body:
+        """The reassignment in flight; empty if there is none."""
+        path = "/admin/reassign_partitions"
+        return self.node(path) if self.exists(path) else {}
+
+    def changes(self) -> tuple[Change, ...]:
+        """All changes in this cluster by others than its brokers, since the scene began."""
+        everything = history(self.operated.zookeeper, self._began_zxid, self.chroot)
+        return tuple(each for each in everything if each.session not in self._brokers)
+
+    @cached_property
+    def _brokers(self) -> frozenset[int]:
+        alive = (each.client for each in self.simulation.brokers.values())
+        return frozenset(client.session_id for client in alive if client is not None)
+
+    def _remove_resources(self) -> None:
+        """Delete them, Topics first, whatever keeps them."""
+        for kind in ("topic", "pool", "cluster"):
+            for item in self._request("GET", f"{GROUP}/{PLURALS[kind]}")["items"]:
+                if self._home(item).startswith(self.name):
+                    metadata = item["metadata"]
+                    name = metadata["name"].removeprefix(f"{self.name}-")
+                    self._remove(self.path(kind, name, metadata.get("namespace", "")))
+
+    def _remove(self, path: str) -> None:
+        unguarded = {"metadata": {"finalizers": None}}
+        for method, body in (("PATCH", unguarded), ("DELETE", None), ("PATCH", unguarded)):
+            try:
+                self._request(method, path, body)
+            except ApiError as refused:
+                if refused.status != 404:
+                    raise
+
+    def _home(self, item: Body) -> str:
+        """The name of the cluster or pool that a resource is of."""
+        spec = item["spec"]
+        named = spec.get("poolRef") or spec.get("clusterRef") or item["metadata"]
+        return str(named["name"])
+
+
+def ready_of(body: Body) -> Body:
+    """What `Ready` says of the latest generation; empty if it says nothing of it."""
+    for each in (body.get("status") or {}).get("conditions", ()):
+        if each["type"] == "Ready":
+            latest = each["observedGeneration"] == body["metadata"]["generation"]
+            return dict(each) if latest else {}
+    return {}
+
+
+def operated_by(plane: ControlPlane, zookeeper: Sandbox, *arguments: str) -> Iterator[Operated]:
+    """An operator that leads, until the generator goes on."""
+    with OperatorProcess(plane, plane.new_namespace(), "a", arguments) as operator:
+        operator.await_role("leader")
+        yield Operated(plane, zookeeper, operator)

@@ -1,0 +1,176 @@
+"""Two operators, of which one leads: it is killed, frozen or asked to end in mid-stage.
+
+Real brokers move data under a throttle, so that a stage lasts some seconds whatever the machine.
+Each operator has an account of its own: the audit log tells which of them wrote what.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import pytest
+
+from conditions import until
+from control_plane.audits import AuditEvent
+from control_plane.planes import ControlPlane
+from operated import EPOCH, Rights, Site, connected
+from operation import OperatorProcess
+from poolkeeper.sandbox import Sandbox, SandboxSpec, spread, traffic
+
+KIB = 1024
+PARTITIONS = 4
+SIZE = 1024 * KIB
+SLOW = {"maxMoves": 2, "throttle": {"mode": "Fixed", "rate": "128Ki"}}
+STAGES = 2
+BUSY_MACHINE_S = 30.0
+ROUND_S = 8.0
+WRITES = ("create", "update", "patch", "delete")
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    settings = (("replication.quota.window.num", "2"),)
+    with Sandbox.start(SandboxSpec(brokers=spread(4), settings=settings)) as running:
+        yield running
+
+
+@pytest.fixture
+def site(clean_cluster: ControlPlane, namespace: str, sandbox: Sandbox) -> Iterator[Site]:
+    site = Site(clean_cluster, namespace, sandbox)
+    yield site
+    site.close()
+
+
+@pytest.fixture
+def rights(control_plane: ControlPlane, namespace: str) -> Rights:
+    return Rights(control_plane, namespace)
+
+
+@contextmanager
+def two_operators(site: Site, rights: Rights) -> Iterator[tuple[OperatorProcess, OperatorProcess]]:
+    """Start two, and yield them when the first one leads and the second one stands by."""
+    plane, namespace = site.plane, site.namespace
+    first = OperatorProcess(plane, namespace, "first", kubeconfig=rights.account("first"))
+    second = OperatorProcess(plane, namespace, "second", kubeconfig=rights.account("second"))
+    with first:
+        first.await_role("leader")
+        with second:
+            second.await_role("standby: first holds the lease")
+            yield first, second
+
+
+def begin_to_move(site: Site, topic: str) -> dict:
+    """Have a topic with data moved to other brokers, and return the run at its first stage."""
+    site.declare({"old": [1, 2], "new": [3, 4]}, execution=SLOW)
+    spec = {"poolRef": {"name": "old"}, "partitions": PARTITIONS, "replicationFactor": 1}
+    site.create("Topic", topic, {**spec, "config": {"compression.type": "uncompressed"}})
+    site.await_ready(("Topic", topic))
+    traffic.fill(site.sandbox.bootstrap, {topic: PARTITIONS}, SIZE, compression="gzip")
+    site.edit("Topic", topic, {"poolRef": {"name": "new"}})
+    return site.await_stage(1)
+
+
+def assert_moved_once(site: Site, topic: str) -> None:
+    """Every partition was requested once, in the stages of one run, and is where it belongs."""
+    assert site.requested() == Counter({(topic, p): 1 for p in range(PARTITIONS)})
+    requests = [c for c in site.changes("/admin/reassign_partitions") if c.kind == "CREATE"]
+    assert len(requests) == STAGES
+    assert site.assignment(topic) == {3, 4}
+    assert site.throttled() == []
+    assert site.run() == {}
+
+
+def takeovers(site: Site) -> list[tuple[float, int]]:
+    """When the journal was taken over, in s since 1970, and by which session."""
+    return [(c.time_ms / 1000, c.session) for c in site.changes(EPOCH) if c.kind == "SET"]
+
+
+def asked(site: Site, account: str, since_s: float, until_s: float = 1e12) -> list[AuditEvent]:
+    """Return the writes of an account to the API server in a time, in s since 1970."""
+    begin = datetime.fromtimestamp(since_s, UTC)
+    return [
+        event
+        for event in site.plane.audit()
+        if event.account == f"{site.namespace}/{account}"
+        and event.verb in WRITES
+        and begin <= event.at
+        and event.at.timestamp() < until_s
+    ]
+
+
+def await_takeover(site: Site, before: int, since_s: float, how: str) -> float:
+    """Wait for the journal's next holder, and return how long after the fault it came."""
+    until(lambda: len(takeovers(site)) > before, "the standby takes the journal over", 60)
+    took_s = takeovers(site)[before][0] - since_s
+    print(f"{how}: the standby's first write came after {took_s:.1f} s")
+    return took_s
+
+
+def test_a_standby_is_warm_and_goes_on_where_a_killed_leader_was(
+    site: Site, rights: Rights, topic_name: str
+) -> None:
+    with two_operators(site, rights) as (first, second):
+        run = begin_to_move(site, topic_name)
+        epoch, known = site.epoch(), len(takeovers(site))
+        assert connected(first.process.pid, site.sandbox.zookeeper) == 1
+        assert connected(second.process.pid, site.sandbox.zookeeper) == 0
+        assert second.page("/readyz") == (200, "ready: standby: first holds the lease\n")
+        assert second.metric("poolkeeper_leader") == 0
+        killed_s = time.time()
+        first.kill()
+        took_s = await_takeover(site, known, killed_s, "SIGKILL")
+        assert took_s < BUSY_MACHINE_S
+        assert site.epoch() == epoch + 1
+        assert site.run()["plan"] == run["plan"]
+        second.await_role("leader")
+        site.await_ready(("Topic", topic_name), ("KafkaCluster", "main"), timeout_s=90)
+        assert_moved_once(site, topic_name)
+
+
+def test_a_frozen_leader_comes_back_as_a_standby_and_writes_nothing(
+    site: Site, rights: Rights, topic_name: str
+) -> None:
+    with two_operators(site, rights) as (first, second):
+        run = begin_to_move(site, topic_name)
+        epoch, known = site.epoch(), len(takeovers(site))
+        frozen_s = time.time()
+        first.freeze()
+        took_s = await_takeover(site, known, frozen_s, "SIGSTOP")
+        assert took_s < BUSY_MACHINE_S
+        assert (site.epoch(), site.run()["plan"]) == (epoch + 1, run["plan"])
+        thawed_s = time.time()
+        first.thaw()
+        first.await_role("standby: second holds the lease")
+        site.await_ready(("Topic", topic_name), ("KafkaCluster", "main"), timeout_s=90)
+        assert_moved_once(site, topic_name)
+        until(lambda: not connected(first.process.pid, site.sandbox.zookeeper), "its session ends")
+        assert asked(site, "first", thawed_s) == []
+        taken, ours = takeovers(site)[known]
+        others = {c.session for c in site.changes("/poolkeeper/run") if c.time_ms > taken * 1000}
+        assert others == {ours}
+
+        killed_s, known = time.time(), len(takeovers(site))
+        second.kill()
+        assert await_takeover(site, known, killed_s, "SIGKILL, back") < BUSY_MACHINE_S
+        first.await_role("leader")
+        site.edit("Topic", topic_name, {"config": {"retention.ms": "100000000"}})
+        site.await_ready(("Topic", topic_name))
+
+
+def test_a_leader_that_is_asked_to_end_hands_over_at_once(
+    site: Site, rights: Rights, topic_name: str
+) -> None:
+    with two_operators(site, rights) as (first, second):
+        run = begin_to_move(site, topic_name)
+        epoch, known = site.epoch(), len(takeovers(site))
+        asked_s = time.time()
+        assert first.stop() == 0
+        ended_s = time.time()
+        took_s = await_takeover(site, known, asked_s, "SIGTERM")
+        assert took_s < max(ROUND_S, ended_s - asked_s + ROUND_S / 2)
+        assert (site.epoch(), site.run()["plan"]) == (epoch + 1, run["plan"])
+        second.await_role("leader")
+        site.await_ready(("Topic", topic_name), ("KafkaCluster", "main"), timeout_s=90)
+        assert_moved_once(site, topic_name)

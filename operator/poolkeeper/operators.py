@@ -99,6 +99,7 @@ class Operator:
         self._settings = settings
         self._health = Health()
         self._metrics = Metrics()
+        api.on_request = self._metrics.api
         self._declared = Declared()
         self._hearing = Hearing(
             self._declared,
@@ -127,7 +128,7 @@ class Operator:
             stack.callback(self._hearing.stop)
             stack.callback(self._elector.release)
             fenced = Fence(self._api, lambda: self._elector.role is Role.HELD)
-            writer = StatusWriter(fenced)
+            writer = StatusWriter(fenced, on_written=self._metrics.wrote_status)
             stack.callback(writer.close, WRITE_OUT_S)
             recorder = Recorder(fenced, COMPONENT, self._settings.identity)
             stack.callback(recorder.close, WRITE_OUT_S)

@@ -16,7 +16,7 @@ import os
 import ssl
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Event, Lock
 from typing import Any
@@ -41,8 +41,18 @@ JSON_PATCH = "application/json-patch+json"
 PLAIN = "application/json"
 
 
+OnRequest = Callable[[str, int | None, float], None]
+"""Is told of every request: verb, HTTP status or None, seconds."""
+
+
+def _told_nobody(verb: str, status: int | None, seconds: float) -> None:
+    """Tell nobody."""
+
+
 class Api:
     """See `connect`. Calls take `deadline_s`, the default is that of the connection.
+
+    `on_request` may be set to whoever counts requests.
 
     Every call raises `Unavailable` where the server does not answer as it should, `Forbidden`
     where it does not let us, and what its own docstring says.
@@ -53,6 +63,7 @@ class Api:
         rest: Any = RESTClientObject
         self.namespace = namespace
         self.requests: Counter[str] = Counter()
+        self.on_request: OnRequest = _told_nobody
         self.last_success_s: float | None = None
         self._configuration = configuration
         self._server = str(configuration.host).rstrip("/")
@@ -181,7 +192,7 @@ class Api:
         for _ in range(BUSY_ANSWERS_MAX):
             self.requests[verb] += 1
             try:
-                answer = self._once(method, target, data, kind, end_s)
+                answer = self._told(verb, lambda: self._once(method, target, data, kind, end_s))
             except _Broken as broken:
                 if not repeatable or time.monotonic() >= end_s:
                     raise Unavailable(str(broken)) from broken
@@ -191,6 +202,17 @@ class Api:
                 return answer
             Event().wait(answer.retry_after_s)
         return answer
+
+    def _told(self, verb: str, ask: Callable[[], Answer]) -> Answer:
+        """Ask, and tell of it, also where no answer came."""
+        began_s = time.monotonic()
+        status: int | None = None
+        try:
+            answer = ask()
+            status = answer.status
+            return answer
+        finally:
+            self.on_request(verb, status, time.monotonic() - began_s)
 
     def _once(
         self, method: str, target: str, data: bytes | None, kind: str, end_s: float

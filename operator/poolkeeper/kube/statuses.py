@@ -82,7 +82,9 @@ class StatusWriter:
         pause_s: float = OWN_PAUSE_S,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        on_written: Callable[[float], None] = lambda lag_s: None,
     ) -> None:
+        self._on_written = on_written
         self.writes = 0
         self.failures = 0
         self.refused = 0
@@ -178,6 +180,7 @@ class StatusWriter:
             return
         answer = self._api.apply(reference.status_path, _body(reference, sent), MANAGER)
         self.writes += 1
+        self._on_written((self._now() - wanted.at).total_seconds())
         if reference.uid not in ("", answer["metadata"]["uid"]):
             return
         live = _digest(answer.get("status") or {})

@@ -131,7 +131,8 @@ class Reporter:
         if rest is not outcome and assembly.cluster is not None:
             own = {key: each for key, each in assembly.objects.items() if key.kind == clusters.KIND}
             alone = replace(assembly, objects=own)
-            said.update(statuses(alone, found.seen, outcome, now_ms, found))
+            blind = replace(found, seen=None)
+            said.update(statuses(alone, None, outcome, now_ms, blind))
         return said
 
     def _as_told(self, assembly: Assembly) -> Assembly:

@@ -142,3 +142,17 @@ def test_who_leads_no_more_tells_nothing_more(room: Room) -> None:
     assert room.recorder.events
     room.reporter.let_go()
     assert (room.writer.written, room.recorder.events) == ({}, [])
+
+
+def test_a_loop_that_waits_for_another_holder_in_mid_run_says_so_and_ends_no_run(
+    room: Room,
+) -> None:
+    room.report(main(), running(main(), SEEN, 1))
+    room.recorder.events = []
+    holder = "another executor is active on this cluster: `poolkeeper run` on a, process 1"
+    room.reporter.report(main(), Outcome(State.WAITING, waits=(holder,)))
+    status = room.writer.written["main"]
+    assert condition_of(status, "Ready")["message"] == holder
+    assert status["plan"]["stage"] == 2
+    assert room.writer.said() == {"main": ("Unknown", "Waiting")}
+    assert room.recorder.events == []

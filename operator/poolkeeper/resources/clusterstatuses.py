@@ -111,7 +111,8 @@ def _remark(
     if outcome.error is not None:
         return _trouble(outcome.error)
     if work is None:
-        return Remark(Mood.UNSURE, "Waiting", "it has not been looked at yet")
+        waits = few(outcome.waits, 3) if outcome.waits else "it has not been looked at yet"
+        return Remark(Mood.UNSURE, "Waiting", waits)
     if outcome.progress is not None:
         return _running(work, outcome, outcome.progress, facts.get("plan", {}))
     return _at_rest(work, outcome, each.name, facts.get("plan", {}))

@@ -13,12 +13,6 @@ from control_plane.audits import AuditEvent
 FORBIDDEN = 403
 
 UNUSED_BUT_GRANTED: Mapping[tuple[str, str, str], str] = {
-    ("get", "poolkeeper.dev", "topics"): "only for a Topic with a finalizer, that is, with Delete",
-    (
-        "patch",
-        "poolkeeper.dev",
-        "topics",
-    ): "only for a Topic with a finalizer, that is, with Delete",
     ("get", "", "secrets"): "only for clusters with credentials",
 }
 """Rights that a run may leave unused, each with the reason why it is granted all the same."""

@@ -75,6 +75,7 @@ def begin(means: Means, desired: Desired, plan: Plan, sight: Sight) -> Outcome:
     means.memory.documents = {run.digest: document}
     means.memory.bytes_done = {}
     means.memory.arrived = set()
+    means.memory.finished = None
     means.journal.begin(run, chunks)
     return outcome_of(means, run, document, State.PROGRESSED, did=(f"run begun: {run.plan}",))
 
@@ -181,7 +182,7 @@ def _move(means: Means, desired: Desired, run: Run, document: Document, wish: Wi
     progress = classify(plan.moves, cluster)
     for m, p in enumerate(progress):
         means.memory.see(plan, m, p, cluster)
-    did = _verified(run, progress)
+    did = _verified(means, run, progress)
     if any(p.state is MoveState.UNKNOWN for p in progress):
         return outcome_of(means, run, document, State.WAITING, did, ("topics change while read",))
     ending = _ending(means, run, document, wish)
@@ -250,6 +251,7 @@ def _next_stage(
         cluster,
     )
     means.memory.flying = len(stage.entries)
+    means.memory.finished = None
     did = (*did, f"stage {after.stage} requested: {counted(len(stage.entries), 'partition')}")
     return outcome_of(means, after, document, State.PROGRESSED, did)
 
@@ -388,10 +390,14 @@ def _ending(means: Means, run: Run, document: Document, wish: Wish) -> str:
     return "" if wish.still(run, document.plan) else "replaced"
 
 
-def _verified(run: Run, progress: Sequence[MoveProgress]) -> tuple[str, ...]:
+def _verified(means: Means, run: Run, progress: Sequence[MoveProgress]) -> tuple[str, ...]:
+    """Tell how a stage ended, once: many passes may come before the next one begins."""
     if not run.step:
         return ()
     arrived = sum(progress[m].at >= index for m, index in run.step)
+    if means.memory.finished == (run.stage, arrived):
+        return ()
+    means.memory.finished = (run.stage, arrived)
     of = counted(len(run.step), "partition")
     return (f"stage {run.stage} finished: {arrived} of {of} arrived",)
 

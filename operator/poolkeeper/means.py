@@ -32,6 +32,7 @@ class Memory:
     bytes_done: dict[int, int] = field(default_factory=dict)
     arrived: set[int] = field(default_factory=set)
     flying: int = 0
+    finished: tuple[int, int] | None = None
     adapted_ms: int = 0
     begun: bool = False
     stale_since_ms: int | None = None

@@ -166,3 +166,19 @@ def test_what_does_not_concern_the_moves_lets_the_run_finish(
     edit: Callable[[Desired], Desired],
 ) -> None:
     assert did(course(edit).passed_with_the_run())[-1] == "run ended: finished"
+
+
+def test_the_end_of_a_stage_is_told_once_however_long_the_next_one_is_not_to_begin() -> None:
+    cluster = SimulatedCluster(SimulationSpec(spread(4), kafka="2.8.2"))
+    cluster.start()
+    cluster.create_topic("moves", [1, 2], [2, 1])
+    spec = KafkaClusterSpec("c", ZooKeeperSpec("unused"), execution=SLOW)
+    wanted = Desired(spec, (ResourcePoolSpec("p", "c", (3, 4)),), (MOVES,))
+    executor = Executor(cluster, wanted)
+    executor.at_rest = lambda _: cluster.exists(REQUEST)
+    executor.finish()
+    executor.authority = Authority(paused=True)
+    executor.at_rest = lambda _: executor.seen[-5:].count(executor.seen[-1]) == 5
+    executor.finish()
+    told = [said for said in did(executor.seen) if said.startswith("stage 1 finished")]
+    assert told == ["stage 1 finished: 1 of 1 partition arrived"]

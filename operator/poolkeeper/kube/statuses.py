@@ -37,6 +37,7 @@ WRITERS = 4
 VIEW_LAG_S = 10.0
 """A watch shows our own write well within this; until then we know better than the caller."""
 REMEMBERED_MAX = 20_000
+COMPLAIN_EVERY_S = 60.0
 
 logger = logging.getLogger(__name__)
 
@@ -94,6 +95,7 @@ class StatusWriter:
         self._queue: Queue[Reference, _Wanted] = Queue(clock, pause_s=pause_s)
         self._written: OrderedDict[Reference, _Written] = OrderedDict()
         self._reason = ""
+        self._complained_s = float("-inf")
         self._threads = [
             Thread(target=self._work, name=f"status-{number}", daemon=True)
             for number in range(workers)
@@ -154,8 +156,22 @@ class StatusWriter:
             else:
                 self.failures += 1
                 self._reason = str(failed)
-                logger.debug("%s does not say yet what it should: %s", wanted.reference, failed)
+                self._complain(wanted.reference)
                 self._queue.again(name, shared=not isinstance(failed, Forbidden | Stale))
+
+    def _complain(self, reference: Reference) -> None:
+        """Log why a write failed, of whichever object, now and then."""
+        now_s = self._clock()
+        due = now_s - self._complained_s >= COMPLAIN_EVERY_S
+        if due:
+            self._complained_s = now_s
+        logger.log(
+            logging.WARNING if due else logging.DEBUG,
+            "%s does not say yet what it should: %s (%d wait)",
+            reference,
+            self._reason,
+            self.pending,
+        )
 
     def _attempt(self, wanted: _Wanted) -> PoolkeeperError | None:
         """Write a status if it says anything new; return why it is to be tried again, if it is."""

@@ -246,3 +246,20 @@ def test_closing_writes_what_is_left_and_says_if_it_could_not(writing):
     stuck = writing(Objects(*[Unavailable("away")] * 99))
     stuck.put(TOPIC, said(), {})
     assert not stuck.close(0.05)
+
+
+def test_why_statuses_do_not_get_through_is_logged_once_a_minute(writing, caplog):
+    clock, failure = Clock(), Forbidden("applying /x is not allowed")
+    objects = Objects()
+    writer = writing(objects, clock, workers=1)
+    for number, at_s in enumerate((0.0, 59.0, 60.0)):
+        clock.now_s = at_s
+        objects.failures.append(failure)
+        writer.put(TOPIC, said(number=number))
+        until(lambda: not objects.failures, "a write failed")
+        clock.now_s += 0.5
+        writer.put(OTHER, said(number=number))  # has the queue look at the clock
+        until(lambda: writer.pending == 0, "it is written then")
+    reasons = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+    complaint = "Topic shop/orders does not say yet what it should"
+    assert reasons == [f"{complaint}: applying /x is not allowed (1 wait)"] * 2

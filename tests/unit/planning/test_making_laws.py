@@ -17,7 +17,7 @@ WAITING = ("stays at", "gets no new partitions")
 Instance = tuple[Desired, Cluster, frozenset[int]]
 
 
-@settings(max_examples=80)
+@settings(max_examples=30)
 @given(instances())
 def test_every_plan_passes_the_independent_audit(instance: Instance) -> None:
     desired, cluster, gone = instance
@@ -25,7 +25,7 @@ def test_every_plan_passes_the_independent_audit(instance: Instance) -> None:
     assert check_plan(plan, desired, cluster, Records(), gone) == ()
 
 
-@settings(max_examples=80)
+@settings(max_examples=30)
 @given(instances())
 def test_a_plan_for_the_outcome_of_a_plan_has_no_moves(instance: Instance) -> None:
     desired, cluster, gone = instance
@@ -36,7 +36,7 @@ def test_a_plan_for_the_outcome_of_a_plan_has_no_moves(instance: Instance) -> No
     assert make_plan(desired, reached, gone=gone).moves == ()
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(instances(), st.randoms(use_true_random=False))
 def test_the_order_of_the_input_does_not_matter(instance: Instance, dice: random.Random) -> None:
     desired, cluster, gone = instance
@@ -55,7 +55,7 @@ def test_the_order_of_the_input_does_not_matter(instance: Instance, dice: random
     assert make_plan(other, mixed, gone=gone) == make_plan(desired, cluster, gone=gone)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(instances())
 def test_a_plan_never_moves_less_than_its_lower_bound(instance: Instance) -> None:
     desired, cluster, gone = instance

@@ -146,7 +146,7 @@ def check_disks(stage, moves, cluster, wanted) -> None:
         assert disk is None or used[broker] * MIB <= disk
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(st.data())
 def test_every_state_on_the_way_is_lawful_and_within_limits(data) -> None:
     cluster, wanted = data.draw(clusters()), data.draw(declared())
@@ -198,7 +198,7 @@ def check_stuck(moves, at, cluster, wanted) -> None:
         assert excesses(together, wanted, cluster) > excesses(state, wanted, cluster)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.data())
 def test_the_change_of_a_step_is_that_of_the_laws(data) -> None:
     cluster, wanted = data.draw(clusters()), data.draw(declared())
@@ -217,7 +217,7 @@ def test_the_change_of_a_step_is_that_of_the_laws(data) -> None:
         state = after
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.data())
 def test_the_quick_answer_is_the_slow_one(data) -> None:
     cluster = data.draw(clusters())
@@ -238,7 +238,7 @@ def test_the_quick_answer_is_the_slow_one(data) -> None:
             assert after == before
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.data())
 def test_a_prediction_is_what_next_stage_says_stage_by_stage(data) -> None:
     cluster, wanted = data.draw(clusters()), data.draw(declared())

@@ -141,13 +141,13 @@ def test_clusters_survive_their_manifest(spec):
 
 
 @given(pools())
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_pools_survive_their_manifest(spec):
     assert read_back(writing.pool_body(spec), parse_pool) == spec
 
 
 @given(topics())
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_topics_survive_their_manifest(spec):
     assert read_back(writing.topic_body(spec), parse_topic) == spec
 

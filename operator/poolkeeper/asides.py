@@ -22,16 +22,19 @@ from poolkeeper.sights import Sight, see
 LOOK_EVERY_MS = 30_000
 
 
-def beside(means: Means, desired: Desired, outcome: Outcome, *, destructive: bool) -> Outcome:
+def beside(
+    means: Means, desired: Desired, outcome: Outcome, *, steps: bool, destructive: bool
+) -> Outcome:
     """Do what may be done beside the run that this outcome is of; return the outcome with it.
 
-    `destructive`: whether configs that lose data or safety may be set, too.
+    `steps`: whether anything may be done, or only looked at. `destructive`: whether configs that
+    lose data or safety may be set, too.
     """
     if outcome.state is not State.WAITING or outcome.plan is None:
         return outcome
     known = means.memory.beside
     if known is None or known.desired is not desired or _is_old(means, known):
-        known, did = _look(means, desired, outcome.plan, destructive=destructive)
+        known, did = _look(means, desired, outcome.plan, taking=steps, destructive=destructive)
         means.memory.beside = known
         if did:
             state = State.PROGRESSED
@@ -45,7 +48,7 @@ def _is_old(means: Means, known: Beside) -> bool:
 
 
 def _look(
-    means: Means, desired: Desired, running: Plan, *, destructive: bool
+    means: Means, desired: Desired, running: Plan, *, taking: bool, destructive: bool
 ) -> tuple[Beside, tuple[str, ...]]:
     with means.timed("observe"):
         sight = see(means.journal.session, desired, means.now_ms(), means.enrich)
@@ -55,7 +58,7 @@ def _look(
         plan = means.plan(owned, sight.cluster, sight.records, sight.gone)
     did: list[str] = []
     waits: list[str] = list(gates.controller(sight.cluster))
-    if not waits:
+    if taking and not waits:
         due = _steps_beside(plan, _moving(running, sight))
         _enforce(due, plan, owned, sight)
         for step in due:

@@ -179,6 +179,7 @@ def _move(means: Means, desired: Desired, run: Run, document: Document, wish: Wi
     cluster = observe.cluster(
         session, desired.cluster.name, restart_lock=desired.cluster.execution.restart_lock
     ).cluster
+    means.memory.look_again(cluster)
     progress = classify(plan.moves, cluster)
     for m, p in enumerate(progress):
         means.memory.see(plan, m, p, cluster)

@@ -6,7 +6,7 @@ brokers again, but it does the same.
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from poolkeeper.brokers.protocol import Brokers
 from poolkeeper.model.outcomes import Outcome, Progress, Seen, State
@@ -38,6 +38,13 @@ class Memory:
     stale_since_ms: int | None = None
     seen: Seen | None = None
     beside: "Beside | None" = None
+
+    def look_again(self, cluster: Cluster) -> None:
+        """Have what was seen be as it is now; what only brokers tell stays as they told it."""
+        if self.seen is not None:
+            now = replace(cluster, kafka_version=self.seen.cluster.kafka_version)
+            if now != self.seen.cluster:
+                self.seen = replace(self.seen, cluster=now)
 
     def see(self, plan: Plan, m: int, progress: MoveProgress, cluster: Cluster) -> None:
         """Note how far one move of the run is."""
@@ -115,7 +122,14 @@ def progress_of(means: Means, run: Run, document: Document) -> Progress:
         bytes_total=sum(move.bytes for move in plan.moves),
         throttle_bytes_per_s=run.rates[0] if run.rates else None,
         arrived=frozenset(means.memory.arrived),
+        bytes_in_flight=_bytes_in_flight(means.memory, plan, run),
     )
+
+
+def _bytes_in_flight(memory: Memory, plan: Plan, run: Run) -> int:
+    """Return what the moves of the request have still to copy; later steps of theirs included."""
+    moves = {m for m, _ in run.step} - memory.arrived
+    return sum(plan.moves[m].bytes - memory.bytes_done.get(m, 0) for m in moves)
 
 
 def outcome_of(

@@ -75,9 +75,10 @@ def reconcile_cluster(
     if run is not None:
         wish = _wish(means, desired, authority, agreed)
         outcome = execution.advance(means, desired, run, wish)
-        if agreed is not None or not authority.steps:
+        if agreed is not None:
             return outcome
-        return asides.beside(means, desired, outcome, destructive=authority.plans is None)
+        steps_, all_ = authority.steps, authority.plans is None
+        return asides.beside(means, desired, outcome, steps=steps_, destructive=all_)
     if authority.paused:
         return _look_only(means, desired)
     means.memory.beside = None

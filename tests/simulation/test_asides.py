@@ -168,7 +168,8 @@ def test_what_does_not_concern_the_moves_lets_the_run_finish(
     assert did(course(edit).passed_with_the_run())[-1] == "run ended: finished"
 
 
-def test_the_end_of_a_stage_is_told_once_however_long_the_next_one_is_not_to_begin() -> None:
+def paused_in_mid_run() -> Executor:
+    """One of two partitions arrives after the pause; the process then passes for a while."""
     cluster = SimulatedCluster(SimulationSpec(spread(4), kafka="2.8.2"))
     cluster.start()
     cluster.create_topic("moves", [1, 2], [2, 1])
@@ -180,5 +181,17 @@ def test_the_end_of_a_stage_is_told_once_however_long_the_next_one_is_not_to_beg
     executor.authority = Authority(paused=True)
     executor.at_rest = lambda _: executor.seen[-5:].count(executor.seen[-1]) == 5
     executor.finish()
-    told = [said for said in did(executor.seen) if said.startswith("stage 1 finished")]
+    return executor
+
+
+def test_the_end_of_a_stage_is_told_once_however_long_the_next_one_is_not_to_begin() -> None:
+    told = [said for said in did(paused_in_mid_run().seen) if said.startswith("stage 1 finished")]
     assert told == ["stage 1 finished: 1 of 1 partition arrived"]
+
+
+def test_what_arrived_since_the_pause_is_seen() -> None:
+    last = paused_in_mid_run().seen[-1].seen
+    assert last is not None
+    replicas = {p.replicas for p in last.cluster.topics["moves"].partitions}
+    assert len(replicas) == 2
+    assert {frozenset(each) for each in replicas} == {frozenset((3, 4)), frozenset((1, 2))}

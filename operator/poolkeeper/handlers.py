@@ -5,13 +5,17 @@ definitions are gone, the permission was taken back), and does not tell of what 
 could not watch. So a `Hearing` runs it again and again, with pauses, and compares the index with a
 fresh list of names after every start and every few minutes.
 
+It also keeps asking, for minutes and without a word, where it is not allowed to watch. So whenever
+a request of its failed, a comparison is made at once, to learn and say why. A server that is away
+is no reason to be unready once everything is known: nobody could do more than wait for it.
+
 Only low-level handlers are used, and no patches: kopf then writes nothing at all to the API server,
 neither annotations nor finalizers.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from threading import Event, Thread
 from typing import Any, Protocol, cast
@@ -19,7 +23,7 @@ from typing import Any, Protocol, cast
 import kopf
 
 from poolkeeper.declared import Declared
-from poolkeeper.errors import PoolkeeperError
+from poolkeeper.errors import Forbidden, PoolkeeperError
 from poolkeeper.resources.objects import ObjectKey
 
 GROUP_VERSION = ("poolkeeper.dev", "v1alpha1")
@@ -128,7 +132,7 @@ class Hearing:
         try:
             await kopf.operator(
                 registry=registry_of(self.declared, self._relisted, self.login),
-                settings=settings(),
+                settings=settings(self._relisted.set),
                 clusterwide=not self.namespaces,
                 namespaces=self.namespaces,
                 standalone=True,
@@ -149,9 +153,10 @@ class Hearing:
                 self._comparing = ""
                 self.ready.set()
             except PoolkeeperError as error:
-                if str(error) != self._comparing:
-                    logger.warning("comparing with what the API server has: %s", error)
-                self._comparing = str(error)
+                if isinstance(error, Forbidden) or not self.ready.is_set():
+                    if str(error) != self._comparing:
+                        logger.warning("comparing with what the API server has: %s", error)
+                    self._comparing = str(error)
                 self._stop.wait(COMPARE_SOON_S)
                 continue
             if self._relisted.wait(COMPARE_EVERY_S):
@@ -195,12 +200,28 @@ def registry_of(declared: Declared, relisted: Event, login: Login) -> kopf.Opera
     return registry
 
 
-def settings() -> kopf.OperatorSettings:
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """The pauses between attempts of a request; `failed` is called when one has failed.
+
+    kopf takes the next pause before each attempt: all but the first follow upon a failure.
+    """
+
+    failed: Callable[[], None]
+
+    def __iter__(self) -> Iterator[float]:
+        for attempt, pause_s in enumerate(BACKOFFS_S):
+            if attempt:
+                self.failed()
+            yield pause_s
+
+
+def settings(failed: Callable[[], None] = lambda: None) -> kopf.OperatorSettings:
     """Return kopf's settings: no events, no scanning of definitions, patience with the server."""
     chosen = kopf.OperatorSettings()
     chosen.posting.enabled = False
     chosen.scanning.disabled = True
-    chosen.networking.error_backoffs = BACKOFFS_S
+    chosen.networking.error_backoffs = Patience(failed)
     chosen.networking.request_timeout = 30
     chosen.networking.connect_timeout = 5
     chosen.queueing.idle_timeout = 1

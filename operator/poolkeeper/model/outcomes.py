@@ -24,7 +24,8 @@ class Progress:
     """How far a run is; `bytes_done` counts replicas in sync and measured parts of the others.
 
     `rate_bytes_per_s` and `seconds_left` are `None` until they can be told. `arrived` are the
-    positions, in the plan, of the moves that are done.
+    positions, in the plan, of the moves that are done; `bytes_in_flight` what the request that is
+    out has still to copy.
     """
 
     plan: str
@@ -39,6 +40,7 @@ class Progress:
     rate_bytes_per_s: float | None = None
     seconds_left: float | None = None
     arrived: frozenset[int] = frozenset()
+    bytes_in_flight: int = 0
 
 
 class State(StrEnum):

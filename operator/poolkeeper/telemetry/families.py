@@ -79,6 +79,9 @@ MOVES = _gauge("plan_moves", "Moves of the plan under way or waiting.", "cluster
 MOVES_MOVING = _gauge("plan_moves_moving", "Moves whose step is in flight.", "cluster")
 MOVES_DONE = _gauge("plan_moves_done", "Moves of the plan that arrived.", "cluster")
 BYTES = _gauge("plan_bytes", "Bytes to be copied by the plan under way or waiting.", "cluster")
+BYTES_MOVING = _gauge(
+    "plan_moving_bytes", "Bytes that the request which is out has still to copy.", "cluster"
+)
 BYTES_DONE = _gauge("plan_done_bytes", "Bytes of the plan that are copied.", "cluster")
 MOVING_RATE = _gauge(
     "moving_bytes_per_second", "Rate of the moves as seen in the last minute.", "cluster"
@@ -150,6 +153,7 @@ FAMILIES = (
     MOVES_MOVING,
     MOVES_DONE,
     BYTES,
+    BYTES_MOVING,
     BYTES_DONE,
     MOVING_RATE,
     REMAINING,

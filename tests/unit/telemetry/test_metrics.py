@@ -34,6 +34,7 @@ PROGRESS = Progress(
     throttle_bytes_per_s=50,
     rate_bytes_per_s=25.5,
     seconds_left=12.0,
+    bytes_in_flight=300,
 )
 SEEN = Seen(
     Cluster(
@@ -104,6 +105,7 @@ plan_moves{cluster="main"} 2.0
 plan_moves_moving{cluster="main"} 1.0
 plan_moves_done{cluster="main"} 1.0
 plan_bytes{cluster="main"} 1000.0
+plan_moving_bytes{cluster="main"} 300.0
 plan_done_bytes{cluster="main"} 700.0
 moving_bytes_per_second{cluster="main"} 25.5
 plan_remaining_seconds{cluster="main"} 12.0
@@ -232,6 +234,7 @@ def test_a_plan_that_has_not_begun_is_told_from_its_moves() -> None:
         'plan_moves_moving{cluster="main"}': 0,
         'plan_moves_done{cluster="main"}': 0,
         'plan_bytes{cluster="main"}': 1000,
+        'plan_moving_bytes{cluster="main"}': 0,
         'plan_done_bytes{cluster="main"}': 0,
         'plan_waits_for_approval{cluster="main"}': 0,
         'moving_bytes_per_second{cluster="main"}': 0,

@@ -7,9 +7,10 @@ FROM ${BASE} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 WORKDIR /source
 COPY requirements/core.txt requirements/
-# Wheels only: what needs a compiler has no place here. The lock pins the build tools as well.
+# Wheels only: what needs a compiler has no place here. pure-sasl publishes none and needs none.
 RUN python -m venv --copies /opt/poolkeeper \
- && /opt/poolkeeper/bin/pip install --require-hashes --only-binary :all: -r requirements/core.txt
+ && /opt/poolkeeper/bin/pip install --require-hashes --only-binary :all: --no-binary pure-sasl \
+    -r requirements/core.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY crds crds
 COPY operator operator

@@ -46,7 +46,7 @@ def without_definitions(plane: ControlPlane) -> Iterator[None]:
 
 def remove_definitions(plane: ControlPlane) -> None:
     names = [f"crd/{plural}.poolkeeper.dev" for plural in PLURALS]
-    plane.kubectl("delete", *names, "--ignore-not-found", "--timeout=60s", timeout_s=90)
+    plane.kubectl("delete", *names, "--ignore-not-found", "--timeout=180s", timeout_s=200)
 
 
 def restricted_namespace(plane: ControlPlane) -> str:

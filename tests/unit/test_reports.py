@@ -156,3 +156,17 @@ def test_a_loop_that_waits_for_another_holder_in_mid_run_says_so_and_ends_no_run
     assert status["plan"]["stage"] == 2
     assert room.writer.said() == {"main": ("Unknown", "Waiting")}
     assert room.recorder.events == []
+
+
+def test_a_cluster_that_is_deleted_in_mid_run_tells_of_the_run_until_its_end(room: Room) -> None:
+    room.report(main(), running(main(), SEEN, 1))
+    room.recorder.events = []
+    leaving = kafka_cluster(mode="Apply", approval={"policy": "Auto"}, deleting=True, guarded=True)
+    left = main((leaving, *OBJECTS[1:]))
+    room.reporter.report(left, running(main(), SEEN, 1))
+    assert room.writer.written["main"]["plan"]["stage"] == 2
+    assert room.writer.said()["main"] == ("False", "Deleting")
+    assert ("main", "RunEnded") not in room.recorder.events
+    room.reporter.report(left, Outcome(State.PROGRESSED, seen=SEEN))
+    assert "plan" not in room.writer.written["main"]
+    assert ("main", "RunEnded") in room.recorder.events

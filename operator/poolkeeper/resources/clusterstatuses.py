@@ -41,7 +41,7 @@ def cluster_status(
     if survey.seen is not None:
         facts = _facts(survey)
         known = before.get("plan") or {}
-        plan = None if work is None else _plan(work, outcome, known)
+        plan = _plan(work, outcome, known)
         if outcome.error is not None and outcome.plan is None:
             plan = known or None
         if plan is not None:
@@ -67,11 +67,14 @@ def _facts(survey: Survey) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _plan(work: Work, outcome: Outcome, before: dict[str, Any]) -> dict[str, Any] | None:
-    plan, progress = work.plan, outcome.progress
+def _plan(work: Work | None, outcome: Outcome, before: dict[str, Any]) -> dict[str, Any] | None:
+    progress = outcome.progress
     if progress is not None:
-        return _run(progress, work.approval, before)
-    if plan is None or _idle(plan):
+        # Nothing is worked towards while the cluster is being deleted: only the run is.
+        approval = before.get("approval", "NotNeeded") if work is None else work.approval
+        return _run(progress, approval, before)
+    plan = None if work is None else work.plan
+    if work is None or plan is None or _idle(plan):
         return None
     same = before.get("hash") == plan.hash and "stage" not in before
     told = before.get("bytes") if same else None

@@ -36,6 +36,8 @@ from poolkeeper.zk.session import Session
 COALESCE_S = 1.0
 TICK_S = 5.0
 END_S = 15.0
+SETTLE_S = 5.0
+"""Resources arrive one by one: before the last Topic is there, its Kafka topic looks unmanaged."""
 
 logger = logging.getLogger(__name__)
 
@@ -51,6 +53,7 @@ class Keeper:
         self.assembly = assembly
         self.desired = desired
         self._of = of
+        self._declared_s = time.monotonic()
         self._session: Session | None = None
         self._counted = (0, 0)
         self._kept = loops.Kept(
@@ -58,6 +61,7 @@ class Keeper:
             desired=lambda: self.desired,
             report=self._report,
             paused=lambda: bool(self.assembly.hold) or of.role() is not Role.HELD,
+            settling=lambda: time.monotonic() - self._declared_s < SETTLE_S,
             planner=of.planner,
             timed=self._timed,
             beat=lambda patience_s: of.health.beat(f"loop of {name}", patience_s),
@@ -66,8 +70,12 @@ class Keeper:
             target=loops.keep, args=(self._kept,), name=f"keeper of {name}", daemon=True
         )
 
-    def wake(self) -> None:
-        """Have the loop pass at once: something is declared differently."""
+    def take(self, assembly: Assembly, desired: Desired | None) -> None:
+        """Work towards this, at once; towards what was known so far if it is None."""
+        if desired is not None and desired != self.desired:
+            self._declared_s = time.monotonic()
+            self.desired = desired
+        self.assembly = assembly
         self._kept.wake.set()
 
     def end(self) -> None:
@@ -173,9 +181,7 @@ class Keepers:
         elif desired is None and assembly.cluster is None:
             self._end(keeper)
         elif keeper.assembly != assembly:
-            # Without anything to work towards it stands still, with what it knew.
-            keeper.assembly, keeper.desired = assembly, desired or keeper.desired
-            keeper.wake()
+            keeper.take(assembly, desired)
 
     def _begin(self, name: str, assembly: Assembly, desired: Desired) -> None:
         keeper = self._keepers[name] = Keeper(name, assembly, desired, self)

@@ -190,6 +190,7 @@ class Kept:
     """One cluster that a loop keeps: what is declared now, and how to wake and end the loop.
 
     `paused`: whether the stage in flight is finished and none started, whatever is declared.
+    `settling`: whether what is declared may still be arriving, piece by piece.
     `beat` is called whenever the loop goes on; it says for how long it may now be silent.
     """
 
@@ -199,6 +200,7 @@ class Kept:
     wake: Event = field(default_factory=Event)
     stop: Event = field(default_factory=Event)
     paused: Callable[[], bool] = lambda: False
+    settling: Callable[[], bool] = lambda: False
     planner: Planner = make_plan
     timed: Timed = untimed
     beat: Callable[[float], None] = lambda patience_s: None
@@ -268,6 +270,7 @@ def _keep_held(kept: Kept) -> None:
             kept.wake.clear()
             desired = kept.desired()
             authority = authority_of(desired, journal.read_approvals(session))
+            authority = replace(authority, settling=kept.settling())
             if kept.paused():
                 authority = Authority(paused=True)
             try:

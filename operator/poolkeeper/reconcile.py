@@ -45,12 +45,14 @@ class Authority:
 
     `steps`: creations, added partitions, harmless configs, elections. `plans`: hashes of approved
     plans, whose moves and destructive steps may be done; `None` approves every plan. `paused`: a
-    run in progress finishes its stage in flight; nothing else starts.
+    run in progress finishes its stage in flight; nothing else starts. `settling`: what is declared
+    is still arriving, piece by piece, so that no run is begun that nobody approved.
     """
 
     steps: bool = False
     plans: frozenset[str] | None = frozenset()
     paused: bool = False
+    settling: bool = False
 
     def covers(self, plan: Plan) -> bool:
         """Whether the moves and destructive steps of this plan may be done."""
@@ -279,6 +281,9 @@ def _start(
 ) -> Outcome:
     if not authority.covers(plan):
         wait = f"waits for approval of {plan.hash}"
+        return Outcome(State.WAITING, waits=(*waits, wait), plan=plan)
+    if authority.settling and authority.plans is None:
+        wait = "what is declared changed a moment ago: moves wait until it has settled"
         return Outcome(State.WAITING, waits=(*waits, wait), plan=plan)
     closed = closed_now(desired, sight.cluster, means.now_ms())
     if closed:

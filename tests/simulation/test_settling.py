@@ -1,0 +1,67 @@
+"""What is declared arrives piece by piece: nothing moves because of what is not there yet."""
+
+from dataclasses import replace
+
+import pytest
+
+from poolkeeper.model.outcomes import Outcome
+from poolkeeper.model.specs import (
+    Desired,
+    KafkaClusterSpec,
+    ResourcePoolSpec,
+    TopicSpec,
+    UnmanagedTopics,
+    ZooKeeperSpec,
+)
+from poolkeeper.reconcile import Authority
+from poolkeeper.sandbox.simulation import SimulationSpec, spread
+from simulation.clusters import REQUEST, SimulatedCluster
+from simulation.executors import Executor
+
+SETTLING = Authority(steps=True, plans=None, settling=True)
+CLUSTER = KafkaClusterSpec(
+    "c",
+    ZooKeeperSpec("unused"),
+    unmanaged_topics=UnmanagedTopics.MANAGE,
+    default_pool="general",
+)
+POOLS = (ResourcePoolSpec("fast", "c", (1, 2)), ResourcePoolSpec("general", "c", (3, 4)))
+OLD = TopicSpec("old", "shop", "old", "fast")
+NEW = TopicSpec("new", "shop", "new", "general", partitions=1, replication_factor=2)
+
+
+@pytest.fixture
+def cluster() -> SimulatedCluster:
+    found = SimulatedCluster(SimulationSpec(spread(4), kafka="2.8.2"))
+    found.start()
+    found.create_topic("old", [1, 2], [2, 1])
+    return found
+
+
+def waiting(outcome: Outcome) -> bool:
+    return any("until it has settled" in wait for wait in outcome.waits)
+
+
+def test_a_topic_whose_resource_is_not_there_yet_stays_where_it_is(
+    cluster: SimulatedCluster,
+) -> None:
+    early = Desired(CLUSTER, POOLS, (NEW,))
+    executor = Executor(cluster, early, SETTLING, at_rest=waiting)
+    executor.finish()
+    assert cluster.exists("/brokers/topics/new")
+    assert not cluster.exists("/poolkeeper/run")
+    whole = replace(early, topics=(NEW, OLD))
+    Executor(cluster, whole, replace(SETTLING, settling=False)).finish()
+    assert cluster.replicas("old") == {"0": [1, 2], "1": [2, 1]}
+
+
+def test_a_plan_that_a_person_approved_does_not_wait(cluster: SimulatedCluster) -> None:
+    desired = Desired(CLUSTER, POOLS)
+    looking = Executor(cluster, desired, SETTLING, at_rest=waiting)
+    looking.finish()
+    plan = looking.seen[-1].plan
+    assert plan is not None
+    approved = Authority(steps=True, plans=frozenset((plan.hash,)), settling=True)
+    Executor(cluster, desired, approved).finish()
+    assert not cluster.exists(REQUEST)
+    assert {id_ for ids in cluster.replicas("old").values() for id_ in ids} == {3, 4}

@@ -44,7 +44,7 @@ from real.support import Change, history, last_zxid, manifest
 T = TypeVar("T")
 Body = dict[str, Any]
 
-SAYS_S = 30.0
+SAYS_S = 20.0
 KAFKA = "2.8.2"
 SPEED = 20
 SESSION_S = 20.0
@@ -193,7 +193,7 @@ class Scene:
             return str(condition["message"]) if fits else ""
 
         what = f"{kind} {name} says {reason} {about}"
-        return self.wait(said, what, timeout_s, lambda: self.get(kind, name, namespace))
+        return self.wait(said, what, timeout_s, lambda: self.status(kind, name, namespace))
 
     def run_printed(self, message: str) -> CompletedProcess[str]:
         """Run the kubectl command that a message ends with, as its reader would."""
@@ -235,7 +235,7 @@ class Scene:
             condition = self.condition("topic", name)
             return condition.get("status", "Unknown") != "Unknown"
 
-        self.wait(told, "a new Topic is looked at", SAYS_S, lambda: self.get("topic", name))
+        self.wait(told, "a new Topic is looked at", SAYS_S, lambda: self.status("topic", name))
 
     def events(self, kind: str, name: str = "", namespace: str = "") -> list[tuple[str, str, int]]:
         """Type, reason and count of what was told of a resource, oldest first."""

@@ -20,7 +20,10 @@ which of them stay is the plan's choice. New partitions are in neither.
 
 The bound is the largest of the three. Bytes: forced additions cost their partitions' size; in 2 the
 replicas that leave cost at least as much as the smallest ones on their brokers, less the U largest
-of these. The larger of 1 and 2 is the bound. Both bounds hold each by itself, not together.
+of these. Where bytes are a goal, 2 and 3 hold with bytes for replicas, too: what leaves a broker is
+replaced, at its size, in a slot that 1 does not count; U, D and N are bytes then, and bands and
+loads are those of the goal. The largest of these is the bound. The bounds for replicas and for
+bytes hold each by itself, not together.
 """
 
 from collections.abc import Sequence
@@ -33,6 +36,7 @@ from poolkeeper.planning.columns import NONE, Ints, count_slots
 from poolkeeper.planning.layouts import Layout
 from poolkeeper.planning.moves import added_by, changed_rows
 from poolkeeper.planning.placement import held_by
+from poolkeeper.planning.refining import Bounded
 from poolkeeper.planning.units import Unit
 
 _WITNESSES = 5
@@ -66,7 +70,7 @@ def certificate(layout: Layout) -> PoolCertificate:
         replica_moves=added,
         replica_moves_lower_bound=bound,
         bytes=int((gained * unit.size[rows]).sum()),
-        bytes_lower_bound=_bytes_bound(layout, over, left_over),
+        bytes_lower_bound=max(_bytes_bound(layout, over, left_over), _bytes_bound_of_goal(layout)),
         gap_percent=_gap(added, bound),
         witness=_witness(layout, surely, possibly, over, under),
     )
@@ -116,6 +120,34 @@ def _bytes_bound(layout: Layout, over: Ints, left_over: int) -> int:
     smallest = order[rank < over[broker[order]]]
     leaving = np.sort(unit.size[by_size[at[smallest]]])
     return max(forced, forced - for_racks + int(leaving[: max(0, len(leaving) - left_over)].sum()))
+
+
+def _bytes_bound_of_goal(layout: Layout) -> int:
+    """By 2 and 3, counted in bytes, where bytes are a goal; else 0."""
+    unit, opened = layout.unit, layout.opened
+    goal = next(
+        (
+            aimed
+            for aimed in layout.evened.goals
+            if isinstance(aimed, Bounded) and aimed.measure.value is unit.size
+        ),
+        None,
+    )
+    if goal is None:
+        return 0
+    measure, band, eligible = goal.measure, goal.band, unit.eligible
+    stays = (unit.lists >= 0) & ~unit.leaves & ~unit.fresh[:, None]
+    shrinking = count_slots(unit.lists >= 0) > count_slots(opened.lists != NONE)
+    possibly = measure.held(np.where(stays, unit.lists, NONE))
+    surely = measure.held(np.where(stays & ~shrinking[:, None], unit.lists, NONE))
+    ends = measure.held(layout.lists)
+    over = int(np.maximum(surely - band.high, 0)[eligible].sum())
+    under = int(np.maximum(band.low - possibly, 0)[eligible].sum())
+    left_over = int(np.maximum(ends - band.high, 0)[eligible].sum())
+    left_under = int(np.maximum(band.low - ends, 0)[eligible].sum())
+    forced = int(((opened.forced - opened.crowded) * unit.size).sum())
+    new = int(((layout.lists >= 0) * unit.size[:, None])[unit.fresh].sum())
+    return max(forced + over - left_over, under - left_under - new, 0)
 
 
 def _witness(layout: Layout, surely: Ints, possibly: Ints, over: Ints, under: Ints) -> str:

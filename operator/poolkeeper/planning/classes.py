@@ -67,8 +67,11 @@ class Wants:
     kept: Ints
 
 
-def cells_of(unit: Unit) -> Cells:
-    """Single brokers while that keeps the network small, else racks."""
+def cells_of(unit: Unit, *, merge: bool = False) -> Cells:
+    """Single brokers while that keeps the network small, else racks; `merge` asks for few classes.
+
+    A flow through few classes leaves open which members of a broker go, and is what `aims` needs.
+    """
     eligible = np.flatnonzero(unit.eligible)
     brokers, slots = len(eligible), unit.lists.shape[1]
     by_rows = len(unit) * slots * brokers
@@ -82,7 +85,7 @@ def cells_of(unit: Unit) -> Cells:
     racks = range(len(unit.brokers.rack_names))
     members = tuple(eligible[unit.brokers.rack[eligible] == rack] for rack in racks)
     arcs = brokers * math.comb(len(members), slots - 1) * len(members)
-    merged = arcs > _ARCS_MAX and len(members) <= _RACKS_MAX
+    merged = (merge or arcs > _ARCS_MAX) and len(members) <= _RACKS_MAX
     return Cells(unit.brokers.rack, members, np.arange(len(members)), False, merged)
 
 

@@ -27,6 +27,9 @@ from poolkeeper.planning.units import Unit
 EVENED = frozenset({GoalKind.REPLICAS, GoalKind.TOPIC_REPLICAS, GoalKind.BYTES, GoalKind.BYTES_IN})
 """Goals that replicas move for."""
 
+WEIGHED = frozenset({GoalKind.BYTES, GoalKind.BYTES_IN})
+"""Those for which partitions differ."""
+
 
 @dataclass(frozen=True, slots=True)
 class Evened:

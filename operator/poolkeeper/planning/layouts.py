@@ -11,9 +11,9 @@ import numpy as np
 
 from poolkeeper.model.specs import ClusterLimits, GoalKind, LimitPolicy, ResourcePoolSpec
 from poolkeeper.planning.columns import NONE, Floats, Ints, any_slot, count_slots
-from poolkeeper.planning.evening import EVENED, Evened, even
+from poolkeeper.planning.evening import EVENED, WEIGHED, Evened, even
 from poolkeeper.planning.leaders import Led, lead
-from poolkeeper.planning.measures import replica_measure
+from poolkeeper.planning.measures import measure_of, replica_measure
 from poolkeeper.planning.opening import Opened, open_slots
 from poolkeeper.planning.placement import Placed, Room, held_by, place
 from poolkeeper.planning.quotas import headroom_mib, headroom_replicas
@@ -140,7 +140,9 @@ def _lay_out(unit: Unit, room: Room, *, balance: bool) -> Layout:
     share = share_of(unit, opened, room)
     goals = [g for g in unit.pool.goals if g.kind in EVENED] if balance else []
     first = goals[0] if goals and goals[0].kind is GoalKind.REPLICAS else None
-    placed = place(unit, opened, share, first, room, balance=balance)
+    heavy = next((g for g in goals if g.kind in WEIGHED), None)
+    weighed = measure_of(unit, opened, heavy) if heavy else None
+    placed = place(unit, opened, share, first, room, balance=balance, weighed=weighed)
     counted = [Bounded(replica_measure(unit, share, first), placed.band)] if first else []
     caps = room.replicas, room.mib
     evened = even(unit, opened, placed.lists, caps, goals[len(counted) :], counted)

@@ -14,7 +14,8 @@ fuller the broker, less than one move. So the flow meets caps first, then bands,
 moves, and where there is a choice it evens out. Bounds of racks are capacities of (want, rack), and
 offers only reach racks that keep the spread even.
 
-A round realises the flow by taking the smallest replicas of each class, one of a partition at most.
+A round realises the flow by taking the smallest replicas of each class (or those that `aims` says),
+one of a partition at most.
 What that leaves undone the next round does, until the flow has nothing to move. The outcome depends
 on the layout alone, not on how it came about, so a layout that was reached is never left again.
 """
@@ -24,6 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from poolkeeper.model.specs import Goal
+from poolkeeper.planning.aims import aim_of, mixed
 from poolkeeper.planning.classes import (
     Cells,
     Offers,
@@ -36,6 +38,7 @@ from poolkeeper.planning.classes import (
 )
 from poolkeeper.planning.columns import Floats, Ints
 from poolkeeper.planning.flows import Network
+from poolkeeper.planning.measures import Measure
 from poolkeeper.planning.opening import OPEN, Opened
 from poolkeeper.planning.seating import Demand, seat
 from poolkeeper.planning.shares import Band, band
@@ -76,24 +79,35 @@ def held_by(unit: Unit, lists: Ints) -> Ints:
 
 
 def place(
-    unit: Unit, opened: Opened, share: Floats, goal: Goal | None, room: Room, *, balance: bool
+    unit: Unit,
+    opened: Opened,
+    share: Floats,
+    goal: Goal | None,
+    room: Room,
+    *,
+    balance: bool,
+    weighed: Measure | None = None,
 ) -> Placed:
-    """Fill all open slots, then even out as the goal asks; `balance` off leaves the rest alone."""
-    by_size = np.argsort(unit.mib, kind="stable")
+    """Fill all open slots, then even out as the goal asks; `balance` off leaves the rest alone.
+
+    `weighed`: what should come out even besides the number of replicas, if anything.
+    """
+    sizes = unit.mib if weighed is None else weighed.value
+    setting = _Setting(unit, opened, np.argsort(sizes, kind="stable"), room, weighed)
     wide = band(share, goal if balance else None)
     narrow = band(share, goal if balance else None, half=True)
     lists = opened.lists
     if (lists == OPEN).any() or (unit.fresh.any() and not _settled(unit, lists, wide, room)):
-        first = _round(unit, opened, lists, by_size, wide, room)
+        first = _round(setting, lists, wide)
         if first.offered:
-            first = _round(unit, opened, lists, by_size, narrow, room)
+            first = _round(setting, lists, narrow)
         lists = first.lists
     if _settled(unit, lists, wide, room):
         return Placed(lists, wide, False)
     for _ in range(_ROUNDS_MAX):
         if _settled(unit, lists, narrow, room):
             break
-        step = _round(unit, opened, lists, by_size, narrow, room)
+        step = _round(setting, lists, narrow)
         if not step.moved:
             break
         lists = step.lists
@@ -115,14 +129,30 @@ class _Step:
     moved: int
 
 
-def _round(
-    unit: Unit, opened: Opened, lists: Ints, by_size: Ints, target: Band, room: Room
-) -> _Step:
-    cells = cells_of(unit)
-    offers = offers_of(unit, opened, lists, cells, by_size)
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """What is the same in every round; `by_size` has all rows, the smallest first."""
+
+    unit: Unit
+    opened: Opened
+    by_size: Ints
+    room: Room
+    weighed: Measure | None
+
+
+def _round(setting: _Setting, lists: Ints, target: Band) -> _Step:
+    unit, opened, room = setting.unit, setting.opened, setting.room
+    strict = all(spread.strict for spread in opened.spreads)
+    cells = cells_of(unit, merge=setting.weighed is not None and strict)
+    offers = offers_of(unit, opened, lists, cells, setting.by_size)
     wants = wants_of(unit, opened, lists, cells)
     flow = _solve(unit, opened, cells, offers, wants, held_by(unit, lists), target, room)
-    demand = Demand(cells, offers, wants, flow.offer_to_cell, flow.want_to_cell, flow.quota)
+    aim, chosen = None, flow.offer_to_cell
+    if setting.weighed is not None:
+        aim = aim_of(setting.weighed, lists, unit.eligible)
+        if chosen.any() and cells.merged:
+            chosen = mixed(chosen, offers.sites)
+    demand = Demand(cells, offers, wants, chosen, flow.want_to_cell, flow.quota, aim)
     seated = seat(unit, lists, demand, room.mib)
     return _Step(seated.lists, int(flow.offer_to_cell[~offers.fresh].sum()), seated.moved)
 

@@ -14,6 +14,7 @@ search ends when no broker outside its band finds a step; then there is none for
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -28,8 +29,10 @@ REPLICA_MIB = 64
 """What an added replica costs besides its size."""
 
 _STEPS_PER_BROKER = 200
-_WORTHWHILE = 0.1
+_WORTHWHILE = 0.3
 _NEIGHBOURS = 3
+_COMPARED = 2
+_ADDED = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +70,12 @@ def refine(
 
 @dataclass(frozen=True, slots=True)
 class _Candidates:
-    """Replicas of one broker that may go to another: rows, slots and what the plan pays."""
+    """Replicas of one broker that may go to another: rows, slots, what the plan pays, and adds."""
 
     row: Ints
     slot: Ints
     cost: Ints
+    added: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,7 @@ class _Step:
     taker: int
     given: tuple[int, int]
     taken: tuple[int, int] | None
+    score: float
 
 
 class _Search:
@@ -99,6 +104,8 @@ class _Search:
         self.low = np.array([b.band.low for b in bounded])
         self.high = np.array([b.band.high for b in bounded])
         self.share = bounded[0].band.share
+        # MiB that come with a unit of the measure, all in all.
+        self.scale = float(unit.mib.sum()) / max(float(self.value[0].sum()), 1.0)
         racks = len(unit.brokers.rack_names)
         shape = len(opened.spreads), racks
         self.least = np.array([s.low for s in opened.spreads], dtype=np.int64).reshape(shape)
@@ -120,7 +127,8 @@ class _Search:
                     return
                 stuck, moved = set(), False
                 continue
-            step = next(self._steps(broker), None)
+            found = islice(self._steps(broker), _COMPARED)
+            step = min(found, key=lambda step: step.score, default=None)
             if step is None:
                 stuck.add(broker)
             else:
@@ -141,7 +149,7 @@ class _Search:
         return min(outside)[1] if outside else None
 
     def _steps(self, broker: int) -> Iterator[_Step]:
-        """The best step with each partner, those with most room first."""
+        """The best step with each partner that has one, those with most room first."""
         gives = self._excess(broker) > 0
         room = self.load[0] / np.maximum(self.share, 1) if gives else None
         if room is None:
@@ -172,7 +180,7 @@ class _Search:
         if not len(given.row):
             return None
         need = max(self._excess(giver), 0), max(-self._excess(taker), 0)
-        choice = _Choice(self.value, given, up, down, need)
+        choice = _Choice(self.value, given, up, down, need, self.scale)
         choice.alone()
         taken = self._candidates(taker, giver)
         for costs in (taken.cost < 0, taken.cost == 0, taken.cost > 0):
@@ -196,9 +204,9 @@ class _Search:
             free &= self.topics.may_go(self.unit.topic[rows], source, target)
         rows, slot = rows[free], slot[free]
         found = self.unit.lists[rows]
-        price = np.where(self.unit.fresh[rows], 0, self.unit.mib[rows] + REPLICA_MIB)
-        cost = price * (~any_slot(found == target)) - price * (~any_slot(found == source))
-        return _Candidates(rows, slot, cost)
+        new, old = ~any_slot(found == target), ~any_slot(found == source)
+        added = (new.astype(np.int64) - old) * ~self.unit.fresh[rows]
+        return _Candidates(rows, slot, added * (self.unit.mib[rows] + REPLICA_MIB), added)
 
     def _take(self, step: _Step) -> None:
         self._move(*step.given, step.giver, step.taker)
@@ -220,16 +228,24 @@ class _Choice:
     """Compares steps between two brokers; lives only within `_Search._best`."""
 
     def __init__(
-        self, value: Ints, given: _Candidates, up: Ints, down: Ints, need: tuple[int, int]
+        self,
+        value: Ints,
+        given: _Candidates,
+        up: Ints,
+        down: Ints,
+        need: tuple[int, int],
+        scale: float,
     ) -> None:
         self.value, self.given, self.up, self.down, self.need = value, given, up, down, need
         self.aim = min(max(need), int(up[0]))
+        # Besides its bytes, an added replica costs as much as a part of what is still to do.
+        self.per_replica = _ADDED * (min(self.aim, need[0]) + min(self.aim, need[1])) * scale
         self.found: list[tuple[Floats, Floats, Ints, Ints]] = []
 
     def alone(self) -> None:
         """Steps that move one replica."""
         net = self.value[:, self.given.row]
-        self._weigh(net, np.arange(len(self.given.row)), None, self.given.cost)
+        self._weigh(net, np.arange(len(self.given.row)), None, self.given.cost, self.given.added)
 
     def against(self, taken: _Candidates, rows: Ints) -> None:
         """Steps that exchange one replica for one of these, near to what is still needed."""
@@ -246,16 +262,17 @@ class _Choice:
             net = self.value[:, self.given.row[valid]] - self.value[:, taken.row[other]]
             differ = self.given.row[valid] != taken.row[other]
             cost = self.given.cost[valid] + taken.cost[other]
-            self._weigh(net[:, differ], valid[differ], other[differ], cost[differ])
+            added = self.given.added[valid] + taken.added[other]
+            self._weigh(net[:, differ], valid[differ], other[differ], cost[differ], added[differ])
 
-    def _weigh(self, net: Ints, given: Ints, taken: Ints | None, cost: Ints) -> None:
+    def _weigh(self, net: Ints, given: Ints, taken: Ints | None, cost: Ints, added: Ints) -> None:
         lawful: Bools = (net[0] >= self.down[0]) & (net[0] <= self.up[0])
         for number in range(1, len(net)):
             lawful &= (net[number] >= self.down[number]) & (net[number] <= self.up[number])
         rows = np.flatnonzero(lawful)
         if len(rows):
             gain = np.minimum(net[0, rows], self.need[0]) + np.minimum(net[0, rows], self.need[1])
-            score = (cost[rows] + REPLICA_MIB) / gain
+            score = (cost[rows] + REPLICA_MIB + self.per_replica * added[rows]) / gain
             other = np.full(len(rows), -1) if taken is None else taken[rows]
             self.found.append((score, gain.astype(np.float64), given[rows], other))
 
@@ -275,4 +292,5 @@ class _Choice:
             taker,
             (int(self.given.row[out]), int(self.given.slot[out])),
             None if back < 0 else (int(taken.row[back]), int(taken.slot[back])),
+            float(score[best]),
         )

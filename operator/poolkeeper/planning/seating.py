@@ -17,17 +17,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from poolkeeper.planning.aims import Aim, turns_by_value
 from poolkeeper.planning.classes import Cells, Offers, Wants
 from poolkeeper.planning.columns import Ints, any_slot
 from poolkeeper.planning.opening import OPEN
 from poolkeeper.planning.units import Unit
 
 _PASSES = 8
+_PARTS = (6, 3, 2, 1)
+_TRIED = 8
+_ENOUGH = 0.95
+_EXCHANGES_MAX = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """A flow: replicas by (offer, cell), by (want, cell), and newcomers by broker."""
+    """A flow: replicas by (offer, cell), by (want, cell), and newcomers by broker.
+
+    `aim`: what the brokers of a cell should get besides a number of replicas.
+    """
 
     cells: Cells
     offers: Offers
@@ -35,6 +43,7 @@ class Demand:
     offer_to_cell: Ints
     want_to_cell: Ints
     quota: Ints
+    aim: Aim | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +71,7 @@ def seat(unit: Unit, lists: Ints, demand: Demand, room_mib: Ints) -> Seated:
     for number, members in enumerate(demand.cells.members):
         part = slice(bounds[number], bounds[number + 1])
         if part.start < part.stop:
-            moved += _fill(lists, row[part], slot[part], members, demand.quota, disk)
+            moved += _fill(lists, row[part], slot[part], members, demand, disk)
     return Seated(lists, moved)
 
 
@@ -132,20 +141,128 @@ def _dealt(chosen: Ints) -> Ints:
 
 
 def _pick_merged(rows: int, demand: Demand, barred: Ints) -> tuple[Ints, Ints]:
-    """(member, cell) where members of a class differ: the cells with least choice pick first."""
-    offers = demand.offers
+    """(member, cell) where members of a class differ, class after class."""
+    offers, aim = demand.offers, demand.aim
     used = np.zeros(rows, dtype=bool)
     picked, cells = [], []
-    for number in np.flatnonzero(demand.offer_to_cell.sum(axis=1)):
-        chosen = demand.offer_to_cell[number]
+    shares = None if aim is None else _Shares(demand, aim)
+    for number in np.flatnonzero(demand.offer_to_cell.sum(axis=1)).tolist():
         members = np.arange(*offers.start[number : number + 2])
-        for cell in sorted(np.flatnonzero(chosen), key=lambda at: offers.sites[number, at]):
-            free = ~used[offers.row[members]]
-            free &= (barred[members] >> demand.cells.rack[cell] & 1) == 0
-            taken = members[free][: chosen[cell]]
-            used[offers.row[taken]] = True
-            picked.append(taken)
-            cells.append(np.full(len(taken), cell))
+        members = members[~used[offers.row[members]]]
+        wanted = None if aim is None else float(aim.give[offers.broker[number]])
+        taken, where = _from_the_best_place(demand, number, members, barred[members], wanted)
+        if shares is not None:
+            where = shares.deal(taken, where, barred[taken])
+        used[offers.row[taken]] = True
+        picked.append(taken)
+        cells.append(where)
+    return _joined(picked), _joined(cells)
+
+
+class _Shares:
+    """What cells still want, by size; lives only within `_pick_merged`."""
+
+    def __init__(self, demand: Demand, aim: Aim) -> None:
+        self.demand, self.aim = demand, aim
+        self.want = [float(aim.get[members].sum()) for members in demand.cells.members]
+        self.left = demand.offer_to_cell.sum(axis=0).tolist()
+        self.rack = demand.cells.rack.tolist()
+
+    def deal(self, taken: Ints, cells: Ints, barred: Ints) -> Ints:
+        """The cells exchanged: the largest go where most is wanted per newcomer still to come.
+
+        A member that should go elsewhere changes places with one of the smallest there.
+        """
+        value = self.aim.value[self.demand.offers.row[taken]]
+        order = np.argsort(-value, kind="stable").tolist()
+        sizes, bars, dealt = value.tolist(), barred.tolist(), cells.tolist()
+        waiting: dict[int, list[int]] = {cell: [] for cell in dealt}
+        for at in order:
+            waiting[dealt[at]].append(at)
+        for at in order:
+            here = dealt[at]
+            waiting[here].remove(at)
+            for cell in sorted(waiting, key=lambda c: (-self.want[c] / max(self.left[c], 1), c)):
+                if cell == here:
+                    break
+                if bars[at] >> self.rack[cell] & 1:
+                    continue
+                tail = waiting[cell][-_TRIED:]
+                other = next((o for o in tail[::-1] if not bars[o] >> self.rack[here] & 1), None)
+                if other is not None:
+                    waiting[cell].remove(other)
+                    waiting[here].append(other)
+                    dealt[at], dealt[other] = cell, here
+                    break
+            self.want[dealt[at]] -= sizes[at]
+            self.left[dealt[at]] -= 1
+        return np.array(dealt, dtype=np.int64)
+
+
+def _from_the_best_place(
+    demand: Demand, number: int, members: Ints, barred: Ints, wanted: float | None
+) -> tuple[Ints, Ints]:
+    """Members of a class, and their cells: the smallest, or those that sum up to what is wanted."""
+    aim = demand.aim
+    count = min(int(demand.offer_to_cell[number].sum()), len(members))
+    taken, cells = _from_place(demand, number, members, barred, count, count)
+    if aim is None or wanted is None:
+        return taken, cells
+    best = float(aim.value[demand.offers.row[taken]].sum())
+    for part in _PARTS:
+        small = count - max(count // part, 1)
+        low, high = small, len(members) - (count - small)
+        while low < high and best < _ENOUGH * wanted:
+            place = (low + high + 1) // 2
+            found = _from_place(demand, number, members, barred, small, place)
+            value = float(aim.value[demand.offers.row[found[0]]].sum())
+            if value > wanted:
+                high = place - 1
+                continue
+            low = place
+            if value > best:
+                best, (taken, cells) = value, found
+    return _topped_up(demand, members, barred, taken, cells, wanted - best)
+
+
+def _topped_up(
+    demand: Demand, members: Ints, barred: Ints, taken: Ints, cells: Ints, lacking: float
+) -> tuple[Ints, Ints]:
+    """The smallest of those that go exchanged for larger ones, as large as is lacking."""
+    assert demand.aim is not None
+    size = demand.aim.value[demand.offers.row]
+    taken = taken.copy()
+    stay = np.ones(len(members), dtype=bool)
+    stay[np.searchsorted(members, taken)] = False
+    for at in np.argsort(size[taken], kind="stable")[:_EXCHANGES_MAX].tolist():
+        free = np.flatnonzero(stay & ((barred >> demand.cells.rack[cells[at]] & 1) == 0))
+        place = np.searchsorted(size[members[free]], size[taken[at]] + lacking, side="right") - 1
+        if place < 0 or size[members[free[place]]] <= size[taken[at]]:
+            continue
+        new = free[place]
+        lacking -= float(size[members[new]] - size[taken[at]])
+        stay[new] = False
+        taken[at] = members[new]
+    return taken, cells
+
+
+def _from_place(
+    demand: Demand, number: int, members: Ints, barred: Ints, small: int, place: int
+) -> tuple[Ints, Ints]:
+    """The first `small` members, and then those from that place on.
+
+    The cells with least choice pick first.
+    """
+    chosen, sites = demand.offer_to_cell[number], demand.offers.sites[number]
+    every = np.arange(len(members))
+    order = np.concatenate([every[:small], every[place:], every[small:place][::-1]])
+    picked, cells = [], []
+    for cell in sorted(np.flatnonzero(chosen).tolist(), key=lambda at: int(sites[at])):
+        free = (barred[order] >> demand.cells.rack[cell] & 1) == 0
+        taken = np.flatnonzero(free)[: chosen[cell]]
+        picked.append(members[order[taken]])
+        cells.append(np.full(len(taken), cell))
+        order = np.delete(order, taken)
     return _joined(picked), _joined(cells)
 
 
@@ -195,10 +312,13 @@ def held_mib(unit: Unit, lists: Ints) -> Ints:
     return mib
 
 
-def _fill(lists: Ints, row: Ints, slot: Ints, members: Ints, quota: Ints, disk: _Disk) -> int:
+def _fill(lists: Ints, row: Ints, slot: Ints, members: Ints, demand: Demand, disk: _Disk) -> int:
     """Seat the newcomers of one cell in place; the number of offers that moved."""
+    quota, aim = demand.quota, demand.aim
     turns = _in_turn(members, quota)[: len(row)]
     if len(turns) == len(row) and np.bincount(row).max() == 1:
+        if aim is not None and len(members) > 1:
+            turns = turns_by_value(row, members, quota, aim)
         turns = _without_clashes(lists, row, turns)
         if len(turns) and disk.admits_all(row, lists[row, slot], turns):
             moved = int((lists[row, slot] >= 0).sum())

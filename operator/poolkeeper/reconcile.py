@@ -33,7 +33,7 @@ from poolkeeper.planning.making import make_plan
 from poolkeeper.planning.progress import MoveState, classify
 from poolkeeper.planning.residual import StepState
 from poolkeeper.planning.scopes import settled
-from poolkeeper.sights import Sight, gone_brokers, see
+from poolkeeper.sights import Sight, gone_brokers, see, shown
 from poolkeeper.zk import journal
 from poolkeeper.zk.runs import Run
 from poolkeeper.zk.session import Session
@@ -86,7 +86,7 @@ def reconcile_cluster(
     means.memory.beside = None
     with means.timed("observe"):
         sight = see(means.journal.session, desired, means.now_ms(), means.enrich)
-    means.memory.seen = Seen(sight.cluster, sight.records, sight.gone)
+    means.memory.seen = shown(sight, means.memory.seen)
     outcome = _planned(means, desired, authority, sight, agreed)
     return replace(outcome, seen=means.memory.seen)
 
@@ -245,7 +245,9 @@ def _execute(
             journal.read_stopped(means.journal.session) == plan.fingerprint
         )
         if stopped:
-            waits.append("stopped by a person: `poolkeeper apply` or edited manifests go on")
+            waits.append(
+                "stopped by a person; `poolkeeper apply` goes on, or an edit that changes the plan"
+            )
             return Outcome(State.WAITING, waits=tuple(waits), plan=plan)
         return _start(means, desired, authority, plan, sight, tuple(waits))
     for step in plan.steps:

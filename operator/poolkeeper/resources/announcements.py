@@ -59,15 +59,15 @@ def _condition(
         if stalled or (was.get("reason") == "Unreachable" and kind == "KafkaCluster"):
             yield Announcement("Normal", "Recovered", note)
         elif was.get("status") == "False":
-            yield Announcement("Normal", _done(was["reason"], before or {}), note)
+            yield Announcement("Normal", _done(kind, was["reason"], before or {}), note)
     elif reason in _BEGUN[kind] and was.get("reason") != reason:
         yield Announcement("Warning" if reason == "Unreachable" else "Normal", reason, note)
     elif stalled:
         yield Announcement("Normal", "Recovered", note)
 
 
-def _done(reason: str, before: Mapping[str, Any]) -> str:
-    if reason == "Creating" and "partitions" in before:
+def _done(kind: str, reason: str, before: Mapping[str, Any]) -> str:
+    if kind == "Topic" and reason == "Creating" and "partitions" in before:
         return "PartitionsAdded"
     return _PAST.get(reason, "InPlace")
 

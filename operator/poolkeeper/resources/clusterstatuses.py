@@ -28,7 +28,9 @@ from poolkeeper.resources.sentences import (
 from poolkeeper.resources.surveys import Survey, Work
 
 _FACTS = ("clusterId", "kafkaVersion", "brokers", "topics", "partitions", "plan")
-_CHATTER = re.compile(r"stage \d+: |the brokers take up|topics change while|waits for approval")
+_CHATTER = re.compile(
+    r"stage \d+: |the brokers take up|topics change while|waits for approval|the cluster is paused"
+)
 """Waits that other words of the status say already, or that pass in a second."""
 
 
@@ -117,7 +119,7 @@ def _remark(
         waits = few(outcome.waits, 3) if outcome.waits else "it has not been looked at yet"
         return Remark(Mood.UNSURE, "Waiting", waits)
     if outcome.progress is not None:
-        return _running(work, outcome, outcome.progress, facts.get("plan", {}))
+        return _running(work, outcome, outcome.progress, each.name, facts.get("plan", {}))
     return _at_rest(work, outcome, each.name, facts.get("plan", {}))
 
 
@@ -135,24 +137,29 @@ def _trouble(error: Exception) -> Remark:
             return Remark(Mood.UNSURE, "Waiting", str(error))
 
 
-def _running(work: Work, outcome: Outcome, progress: Progress, plan: dict[str, Any]) -> Remark:
+def _running(
+    work: Work, outcome: Outcome, progress: Progress, name: str, plan: dict[str, Any]
+) -> Remark:
+    paused = work.mode in (Mode.PAUSED, Mode.ROLL_BACK)
     if progress.phase is Phase.MOVING:
         parts = [
             f"stage {plan['stage']}: {plan['movesDone']} of {count(plan['moves'], 'move')} done"
         ]
         left = plan["bytes"] - plan["bytesDone"]
         parts += [f"{size(left)} left"] if left else []
-        parts += [about(plan["secondsLeft"])] if "secondsLeft" in plan else []
+        parts += [about(plan["secondsLeft"])] if "secondsLeft" in plan and not paused else []
         message = ", ".join(parts)
+    elif progress.phase in (Phase.STORING, Phase.THROTTLING):
+        what = f"{count(plan['moves'], 'partition')} ({size(plan['bytes'])})"
+        message = f"about to move {what}: {progress.phase.value}"
     else:
         message = progress.phase.value
     waits = _waits(outcome)
     if waits:
         message += f"; waits: {few(waits, 3)}"
-    if work.mode in (Mode.PAUSED, Mode.ROLL_BACK):
-        return Remark(
-            Mood.BUSY, "Paused", f"the stage in flight is finished, none starts; {message}"
-        )
+    if paused:
+        message = f"the stage in flight is brought to its end, the next one waits; {message}"
+        return Remark(Mood.BUSY, "Paused", f"{message}{_mode_step(work, name)}")
     return Remark(Mood.BUSY, "Moving", message)
 
 
@@ -169,7 +176,7 @@ def _at_rest(work: Work, outcome: Outcome, name: str, facts: dict[str, Any]) -> 
     if work.mode is Mode.PLAN_ONLY:
         return Remark(Mood.BUSY, "PlanOnly", f"would {what}{next_step}")
     if work.mode is not Mode.APPLY:
-        return Remark(Mood.BUSY, "Paused", f"paused; left to do: {what}")
+        return Remark(Mood.BUSY, "Paused", f"paused; left to do: {what}{next_step}")
     if work.waiting:
         return Remark(Mood.BUSY, "WaitingForApproval", f"waits to {what}{next_step}")
     if waits:
@@ -193,11 +200,15 @@ def _standstill(work: Work) -> str:
 
 def _next_step(work: Work, plan: Plan, name: str) -> str:
     """The command that lets it go on, if it waits for one."""
-    if work.mode is Mode.PLAN_ONLY:
-        return f"; the mode is PlanOnly: {mode_line(name)}"
+    if work.mode is not Mode.APPLY:
+        return _mode_step(work, name)
     if work.waiting:
         return f"; approve {plan.hash}: {approval_line(name, plan.hash)}"
     return ""
+
+
+def _mode_step(work: Work, name: str) -> str:
+    return f"; the mode is {work.mode}: {mode_line(name)}"
 
 
 def _busy(plan: Plan) -> str:

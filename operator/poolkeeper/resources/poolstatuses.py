@@ -12,6 +12,7 @@ from poolkeeper.resources.sentences import coarse, count, few
 from poolkeeper.resources.surveys import Survey, TopicWork, Work
 
 STEPS = 20
+_APPLY = "spec.mode: Apply goes on"
 _FACTS = ("brokers", "topics", "partitions", "replicas", "drained", "draining", "quota")
 
 
@@ -99,11 +100,11 @@ def _progress(
     if not emptying and not planned.needed:
         return Remark(Mood.DONE, "InPlace", "; ".join(["in place", *_remarks(outcome, pool)]))
     if work.mode in (Mode.PAUSED, Mode.ROLL_BACK):
-        return Remark(Mood.BUSY, "Paused", f"{cluster} is in mode {work.mode}; {what}")
+        return Remark(Mood.BUSY, "Paused", f"{cluster} is in mode {work.mode}; {what}; {_APPLY}")
     if emptying and not (leaving or planned.needed) and work.plan is not None:
         return Remark(Mood.STALLED, "Impossible", _stuck(outcome, pool, standing))
     if work.mode is Mode.PLAN_ONLY:
-        message = f"{cluster} is in mode PlanOnly; {what}; spec.mode: Apply goes on"
+        message = f"{cluster} is in mode PlanOnly; {what}; {_APPLY}"
         return Remark(Mood.BUSY, "PlanOnly", message)
     if work.waiting and work.plan is not None:
         message = f"approve plan {work.plan.hash} in {cluster}; {what}"

@@ -25,6 +25,7 @@ STEPS = 20
 """In how many steps the progress of one topic is told."""
 
 _NOTHING = TopicWork()
+_APPLY = "spec.mode: Apply goes on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,8 @@ def _deleting(at: Situation) -> Remark | None:
         keep = "spec.deletionPolicy: Retain lets this Topic go and keeps the data"
         if at.work.mode is not Mode.APPLY:
             message = f"{at.cluster} is in mode {at.work.mode}: nothing is deleted; {keep}"
+        elif at.outcome.progress is not None:
+            message = f"waits for the run under way to end; {keep}"
         elif at.work.waiting and at.work.plan:
             message = f"{_approve(at)} to delete Kafka topic {at.spec.topic}; {keep}"
         elif at.planned.problems:
@@ -141,7 +144,9 @@ def _paused(at: Situation) -> Remark | None:
         message = f"paused, and not as declared: {_differences(at)}; spec.paused: false goes on"
         return Remark(Mood.BUSY, "Paused", message)
     if at.work.mode in (Mode.PAUSED, Mode.ROLL_BACK):
-        message = f"{at.cluster} is in mode {at.work.mode}; left to do: {_differences(at)}"
+        message = (
+            f"{at.cluster} is in mode {at.work.mode}; left to do: {_differences(at)}; {_APPLY}"
+        )
         return Remark(Mood.BUSY, "Paused", message)
     return None
 
@@ -173,9 +178,7 @@ def _hindered(at: Situation) -> Remark | None:
 def _only_planned(at: Situation) -> Remark | None:
     if at.work.mode is not Mode.PLAN_ONLY:
         return None
-    message = (
-        f"{at.cluster} is in mode PlanOnly; would {_differences(at)}; spec.mode: Apply goes on"
-    )
+    message = f"{at.cluster} is in mode PlanOnly; would {_differences(at)}; {_APPLY}"
     return Remark(Mood.BUSY, "PlanOnly", message)
 
 

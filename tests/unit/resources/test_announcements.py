@@ -41,6 +41,13 @@ WAITS = {"hash": "sha256:aa", "approval": "Waiting"}
             [("Normal", "PartitionsAdded")],
             id="grown",
         ),
+        pytest.param(
+            CLUSTER,
+            status("Busy", "Creating", partitions=3),
+            IN_PLACE,
+            [("Normal", "Created")],
+            id="a-topic-created",
+        ),
         pytest.param(TOPIC, status("Busy", "Moving"), IN_PLACE, [("Normal", "Moved")], id="moved"),
         pytest.param(
             TOPIC,

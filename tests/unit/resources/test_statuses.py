@@ -89,7 +89,12 @@ MOVE = "move 4 partitions into pool fast"
         ),
         pytest.param(
             kafka_cluster(mode="Paused"),
-            ("Busy", "Paused", f"KafkaCluster main is in mode Paused; left to do: {MOVE}"),
+            (
+                "Busy",
+                "Paused",
+                f"KafkaCluster main is in mode Paused; left to do: {MOVE};"
+                " spec.mode: Apply goes on",
+            ),
             id="paused",
         ),
         pytest.param(AUTO, ("Busy", "Queued", f"about to {MOVE}"), id="auto"),

@@ -1,8 +1,8 @@
 """What goes on beside a run: creations, added partitions and harmless configs never wait for moves.
 
 A run may take hours. While its request is in flight, or it waits, a pass looks at the whole cluster
-as soon as something else is declared, and every half minute otherwise; it plans anew, and of that
-plan takes the steps that have nothing to do with the run. Moves of the new plan, its elections and
+as soon as something else is declared, soon after it did something or could not read everything, and
+every half minute otherwise; it plans anew, and of that plan takes the steps that have nothing to do with the run. Moves of the new plan, its elections and
 deletions wait until the run has ended; partitions are not added to a topic that the run moves, as
 the controller could swallow the addition.
 """
@@ -11,15 +11,16 @@ from dataclasses import replace
 
 from poolkeeper import steps
 from poolkeeper.means import Beside, Means
-from poolkeeper.model.outcomes import Outcome, Seen, State
+from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.plans import AddPartitions, CreateTopic, Plan, SetConfig, Step
 from poolkeeper.model.specs import Desired
 from poolkeeper.planning import audit, documents, gates
 from poolkeeper.planning.progress import MoveState, classify
 from poolkeeper.planning.scopes import settled
-from poolkeeper.sights import Sight, see
+from poolkeeper.sights import Sight, see, shown
 
 LOOK_EVERY_MS = 30_000
+LOOK_AGAIN_MS = 2_000
 
 
 def beside(
@@ -44,7 +45,7 @@ def beside(
 
 
 def _is_old(means: Means, known: Beside) -> bool:
-    return means.now_ms() - known.at_ms >= LOOK_EVERY_MS
+    return means.now_ms() >= known.until_ms
 
 
 def _look(
@@ -52,7 +53,7 @@ def _look(
 ) -> tuple[Beside, tuple[str, ...]]:
     with means.timed("observe"):
         sight = see(means.journal.session, desired, means.now_ms(), means.enrich)
-    means.memory.seen = Seen(sight.cluster, sight.records, sight.gone)
+    means.memory.seen = shown(sight, means.memory.seen)
     owned = settled(desired, sight.records)
     with means.timed("plan"):
         plan = means.plan(owned, sight.cluster, sight.records, sight.gone)
@@ -65,7 +66,8 @@ def _look(
             lossy = isinstance(step, SetConfig) and bool(step.destructive)
             allowed = destructive or not lossy
             steps.take(means, owned, step, sight.cluster, allowed, did, waits)
-    return Beside(desired, means.now_ms(), plan, tuple(waits)), tuple(did)
+    pause_ms = LOOK_AGAIN_MS if did or sight.cluster.torn else LOOK_EVERY_MS
+    return Beside(desired, means.now_ms() + pause_ms, plan, tuple(waits)), tuple(did)
 
 
 def _moving(running: Plan, sight: Sight) -> set[str]:

@@ -55,10 +55,10 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What was found when a pass last looked beside the run: for which declaration, and when."""
+    """What was found beside the run, for which declaration, and until when it counts."""
 
     desired: Desired
-    at_ms: int
+    until_ms: int
     plan: Plan
     waits: tuple[str, ...] = ()
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from poolkeeper.errors import OtherCluster
 from poolkeeper.means import Enrich
+from poolkeeper.model.outcomes import Seen
 from poolkeeper.model.records import BrokerRecord, Records
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
@@ -41,6 +42,20 @@ def see(session: Session, desired: Desired, now_ms: int, enrich: Enrich) -> Sigh
         cluster = replace(cluster, kafka_version=spec.kafka_version)
     records = remembered(records, cluster, desired, now_ms)
     return Sight(observation, cluster, records, gone_brokers(records, desired, now_ms))
+
+
+def shown(sight: Sight, before: Seen | None) -> Seen:
+    """Return what is to be shown: topics that changed while they were read, as they were before."""
+    cluster = sight.cluster
+    kept = {
+        name: before.cluster.topics[name]
+        for name in cluster.torn
+        if before is not None and name in before.cluster.topics
+    }
+    if kept:
+        topics = dict(sorted({**cluster.topics, **kept}.items()))
+        cluster = replace(cluster, topics=topics, torn=cluster.torn - kept.keys())
+    return Seen(cluster, sight.records, sight.gone)
 
 
 def remembered(records: Records, cluster: Cluster, desired: Desired, now_ms: int) -> Records:

@@ -98,6 +98,13 @@ def test_a_topic_declared_while_a_request_is_in_flight_is_created_at_once() -> N
     assert len({o.plan.hash for o in found.executor.seen if o.progress and o.plan}) == 1
 
 
+def test_what_was_done_beside_a_run_is_seen_within_seconds() -> None:
+    during = course(with_topics(MOVES, NEW, STAYS)).passed_with_the_run()
+    shown = ["new" in outcome.seen.cluster.topics if outcome.seen else False for outcome in during]
+    assert shown.index(True) <= 4, "a pass a second: it is looked at again soon"
+    assert all(shown[shown.index(True) :])
+
+
 def test_a_harmless_config_of_a_topic_that_moves_is_set_at_once_and_stays() -> None:
     moves = replace(MOVES, config={"max.message.bytes": "2000000"})
     found = course(with_topics(moves, STAYS))

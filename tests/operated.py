@@ -6,7 +6,7 @@
     site.await_ready(("Topic", "orders"))
     site.edit("Topic", "orders", {"poolRef": {"name": "new"}})
     site.await_stage(1)                        # its request is in flight
-    site.done("orders")                        # every request since the site was made, once
+    site.requested()                           # every request since the site was made
 
     rights = Rights(control_plane, namespace)  # what the chart grants, in parts to take away
     kubeconfig = rights.account("operator-a")
@@ -15,7 +15,6 @@
 All of it by the API server and the brokers' own words, never by the operator's.
 """
 
-import json
 import socket
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,11 +23,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from kafka import KafkaProducer
 from kazoo.client import KazooClient
 
 from conditions import until
 from control_plane.planes import ControlPlane
-from poolkeeper.sandbox import Sandbox
+from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
 from real.support import Change, body, history, kazoo, last_zxid, of_path
 
 GROUP_VERSION = "poolkeeper.dev/v1alpha1"
@@ -38,6 +38,20 @@ REQUEST = "/admin/reassign_partitions"
 RUN = "/poolkeeper/run"
 EPOCH = "/poolkeeper/epoch"
 READY_S = 60.0
+POOLS = {"old": [1, 2], "new": [3, 4]}
+PARTITIONS = 4
+BATCH_BYTES = 64 * 1024
+SLOW = {"maxMoves": 2, "throttle": {"mode": "Fixed", "rate": "128Ki"}}
+"""Two stages for `PARTITIONS`, each on its way for about a second a batch."""
+
+FOUR_BROKERS = SandboxSpec(
+    brokers=spread(4),
+    settings=(
+        # A throttle of Kafka's lets ten seconds' worth of bytes pass at once, otherwise.
+        ("replication.quota.window.num", "2"),
+        ("replica.fetch.max.bytes", str(BATCH_BYTES)),
+    ),
+)
 
 Body = dict[str, Any]
 
@@ -93,6 +107,16 @@ class Site:
         """Return a manifest."""
         metadata = {"name": name} | ({"namespace": self.namespace} if kind == "Topic" else {})
         return {"apiVersion": GROUP_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
+
+    def begin_to_move(self, topic: str, batches: int) -> Body:
+        """Have a topic with data moved to other brokers; return the run at its first stage."""
+        self.declare(POOLS, execution=SLOW)
+        spec = {"poolRef": {"name": "old"}, "partitions": PARTITIONS, "replicationFactor": 1}
+        self.create("Topic", topic, {**spec, "config": {"compression.type": "uncompressed"}})
+        self.await_ready(("Topic", topic))
+        fill(self.sandbox.bootstrap, topic, batches)
+        self.edit("Topic", topic, {"poolRef": {"name": "new"}})
+        return self.await_stage(1)
 
     # What is said
 
@@ -173,8 +197,12 @@ class Site:
 
     def assignment(self, topic: str) -> set[int]:
         """Return the brokers that a topic's partitions are on."""
+        return {broker for replicas in self.replicas(topic).values() for broker in replicas}
+
+    def replicas(self, topic: str) -> dict[int, list[int]]:
+        """Return a topic's replicas by partition."""
         lists = body(self.zookeeper, f"/brokers/topics/{topic}").get("partitions", {})
-        return {broker for replicas in lists.values() for broker in replicas}
+        return {int(partition): replicas for partition, replicas in lists.items()}
 
     def changes(self, path: str = "") -> tuple[Change, ...]:
         """Return all changes since the site was made, of one node or of all."""
@@ -207,6 +235,21 @@ class Site:
     def _path(self, kind: str, name: str = "") -> str:
         scope = f"namespaces/{self.namespace}/" if kind == "Topic" else ""
         return f"/apis/{GROUP_VERSION}/{scope}{KINDS[kind]}" + (f"/{name}" if name else "")
+
+
+def fill(bootstrap: str, topic: str, batches: int) -> None:
+    """Put so many batches of `BATCH_BYTES` into every partition.
+
+    They are sent compressed, as checksums in Python are slow, and written out by the brokers.
+    """
+    producer = KafkaProducer(
+        bootstrap_servers=bootstrap.split(","), acks="all", compression_type="gzip"
+    )
+    for _ in range(batches):
+        for partition in range(PARTITIONS):
+            producer.send(topic, value=b"x" * (BATCH_BYTES - 512), partition=partition)
+        producer.flush(timeout=60)
+    producer.close(timeout=10)
 
 
 OURS = ",".join(f"{plural}.poolkeeper.dev" for plural in KINDS.values())
@@ -276,6 +319,8 @@ def log_lines(log: Path, *words: str) -> list[str]:
     return [line for line in log.read_text().splitlines() if all(word in line for word in words)]
 
 
-def as_json(manifests: Sequence[Body]) -> str:
-    """Return manifests as one document for kubectl."""
-    return json.dumps({"apiVersion": "v1", "kind": "List", "items": list(manifests)})
+def mend(plane: ControlPlane) -> None:
+    """Have the API server serve, whatever was done to it."""
+    if plane.api_server.pid is None:
+        plane.api_server.start()
+    plane.api_server.thaw()

@@ -15,14 +15,11 @@ import pytest
 from conditions import until
 from control_plane.audits import AuditEvent
 from control_plane.planes import ControlPlane
-from operated import EPOCH, Rights, Site, connected
+from operated import EPOCH, FOUR_BROKERS, PARTITIONS, Rights, Site, connected
 from operation import OperatorProcess
-from poolkeeper.sandbox import Sandbox, SandboxSpec, spread, traffic
+from poolkeeper.sandbox import Sandbox
 
-KIB = 1024
-PARTITIONS = 4
-SIZE = 1024 * KIB
-SLOW = {"maxMoves": 2, "throttle": {"mode": "Fixed", "rate": "128Ki"}}
+BATCHES = 8
 STAGES = 2
 BUSY_MACHINE_S = 30.0
 ROUND_S = 8.0
@@ -31,8 +28,7 @@ WRITES = ("create", "update", "patch", "delete")
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[Sandbox]:
-    settings = (("replication.quota.window.num", "2"),)
-    with Sandbox.start(SandboxSpec(brokers=spread(4), settings=settings)) as running:
+    with Sandbox.start(FOUR_BROKERS) as running:
         yield running
 
 
@@ -59,17 +55,6 @@ def two_operators(site: Site, rights: Rights) -> Iterator[tuple[OperatorProcess,
         with second:
             second.await_role("standby: first holds the lease")
             yield first, second
-
-
-def begin_to_move(site: Site, topic: str) -> dict:
-    """Have a topic with data moved to other brokers, and return the run at its first stage."""
-    site.declare({"old": [1, 2], "new": [3, 4]}, execution=SLOW)
-    spec = {"poolRef": {"name": "old"}, "partitions": PARTITIONS, "replicationFactor": 1}
-    site.create("Topic", topic, {**spec, "config": {"compression.type": "uncompressed"}})
-    site.await_ready(("Topic", topic))
-    traffic.fill(site.sandbox.bootstrap, {topic: PARTITIONS}, SIZE, compression="gzip")
-    site.edit("Topic", topic, {"poolRef": {"name": "new"}})
-    return site.await_stage(1)
 
 
 def assert_moved_once(site: Site, topic: str) -> None:
@@ -112,7 +97,7 @@ def test_a_standby_is_warm_and_goes_on_where_a_killed_leader_was(
     site: Site, rights: Rights, topic_name: str
 ) -> None:
     with two_operators(site, rights) as (first, second):
-        run = begin_to_move(site, topic_name)
+        run = site.begin_to_move(topic_name, BATCHES)
         epoch, known = site.epoch(), len(takeovers(site))
         assert connected(first.process.pid, site.sandbox.zookeeper) == 1
         assert connected(second.process.pid, site.sandbox.zookeeper) == 0
@@ -133,7 +118,7 @@ def test_a_frozen_leader_comes_back_as_a_standby_and_writes_nothing(
     site: Site, rights: Rights, topic_name: str
 ) -> None:
     with two_operators(site, rights) as (first, second):
-        run = begin_to_move(site, topic_name)
+        run = site.begin_to_move(topic_name, BATCHES)
         epoch, known = site.epoch(), len(takeovers(site))
         frozen_s = time.time()
         first.freeze()
@@ -163,7 +148,7 @@ def test_a_leader_that_is_asked_to_end_hands_over_at_once(
     site: Site, rights: Rights, topic_name: str
 ) -> None:
     with two_operators(site, rights) as (first, second):
-        run = begin_to_move(site, topic_name)
+        run = site.begin_to_move(topic_name, BATCHES)
         epoch, known = site.epoch(), len(takeovers(site))
         asked_s = time.time()
         assert first.stop() == 0

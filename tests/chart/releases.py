@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from chart.rendering import ROOT
@@ -14,6 +15,7 @@ from control_plane.planes import ControlPlane
 
 CRDS = ROOT / "crds"
 PLURALS = ("topics", "resourcepools", "kafkaclusters")
+REMIND_EVERY_S = 0.3
 IMAGE = "poolkeeper/operator:0.1.0"
 # All pods share the machine's network, so each listens on its own address only.
 ON_OWN_ADDRESS = ("--set", "operator.address=$(POD_IP)")
@@ -45,8 +47,33 @@ def without_definitions(plane: ControlPlane) -> Iterator[None]:
 
 
 def remove_definitions(plane: ControlPlane) -> None:
-    names = [f"crd/{plural}.poolkeeper.dev" for plural in PLURALS]
-    plane.kubectl("delete", *names, "--ignore-not-found", "--timeout=180s", timeout_s=200)
+    """Delete our definitions, and with them all that is of our kinds.
+
+    The API server forgets for minutes to go on with the deletion of a definition whose storage was
+    not yet ready when it began ("storage is (re)initializing"). Any change of it reminds it.
+    """
+    for path in map(definition_path, PLURALS):
+        if found(plane, path):
+            plane.request("DELETE", path)
+    until(lambda: not any([_remind(plane, one) for one in PLURALS]), "no definition is left", 120)
+
+
+def definition_path(plural: str) -> str:
+    return f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{plural}.poolkeeper.dev"
+
+
+def _remind(plane: ControlPlane, plural: str) -> bool:
+    """Change a definition that is being deleted; tell whether it is still there."""
+    if not found(plane, definition_path(plural)):
+        return False
+    note = {"metadata": {"annotations": {"test/reminder": secrets.token_hex(4)}}}
+    try:
+        plane.request("PATCH", definition_path(plural), note)
+    except ApiError as refused:
+        if refused.status not in (404, 409):
+            raise
+    Event().wait(REMIND_EVERY_S)
+    return True
 
 
 def restricted_namespace(plane: ControlPlane) -> str:

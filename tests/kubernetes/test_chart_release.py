@@ -14,6 +14,7 @@ from chart.releases import (
     IMAGE,
     ON_OWN_ADDRESS,
     PLURALS,
+    definition_path,
     found,
     pods,
     ready_pods,
@@ -27,7 +28,6 @@ from chart.releases import (
 from chart.rendering import CHART, EVERYTHING, ROOT, render
 from conditions import until
 
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 CLUSTER = "/apis/poolkeeper.dev/v1alpha1/kafkaclusters"
 EXAMPLE = ROOT / "examples" / "kubernetes"
 
@@ -55,7 +55,7 @@ def release(control_plane, helm, space):
 
 
 def definition(plane, plural):
-    return found(plane, f"{DEFINITIONS}/{plural}.poolkeeper.dev")
+    return found(plane, definition_path(plural))
 
 
 def older_chart(folder: Path) -> Path:

@@ -2,9 +2,10 @@
 
 A run may take hours. While its request is in flight, or it waits, a pass looks at the whole cluster
 as soon as something else is declared, soon after it did something or could not read everything, and
-every half minute otherwise; it plans anew, and of that plan takes the steps that have nothing to do with the run. Moves of the new plan, its elections and
-deletions wait until the run has ended; partitions are not added to a topic that the run moves, as
-the controller could swallow the addition.
+every half minute otherwise; it plans anew, and of that plan takes the steps that have nothing to do
+with the run. Moves of the new plan, its elections and deletions wait until the run has ended;
+partitions are not added to a topic that the run moves, as the controller could swallow the
+addition.
 """
 
 from dataclasses import replace

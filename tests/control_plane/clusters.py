@@ -1,7 +1,8 @@
 """A shell inside a Kubernetes of one's own: `make cluster`.
 
-A control plane with our CRDs and one node, `KUBECONFIG` set and a matching `kubectl` on the path;
-`exit` ends all of it. With commands on the standard input it runs those and gives their exit code:
+A control plane with our CRDs and one node that runs the operator's image as a process, `KUBECONFIG`
+set, and `kubectl`, `helm` and `poolkeeper` on the path; `exit` ends all of it. With commands on the
+standard input it runs those and gives their exit code:
 
     echo 'kubectl get nodes' | make cluster
 """
@@ -12,6 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from chart.releases import IMAGE, OPERATOR
 from control_plane import building
 from control_plane.building import BuildError
 from control_plane.kubelet import Kubelet
@@ -24,7 +26,10 @@ WELCOME = """
 A Kubernetes of your own: {server}
   kubectl get nodes
   kubectl get kafkaclusters,resourcepools,topics -A
-Pods run as processes of this machine; logs of the servers are in {folder}.
+  poolkeeper sandbox up --brokers 9
+  helm install poolkeeper charts/poolkeeper -n poolkeeper --create-namespace --wait \\
+    --set crds.install=false --set operator.address='$(POD_IP)'
+Pods run as processes of this machine, and share its network; logs of the servers are in {folder}.
 `exit` ends all of it.
 """
 
@@ -34,7 +39,7 @@ def main() -> int:
     try:
         with ControlPlane.start() as plane:
             plane.apply_crds(CRDS)
-            with Kubelet.start(plane, {}):
+            with Kubelet.start(plane, {IMAGE: OPERATOR}):
                 return _shell(plane)
     except (BuildError, errors.Unavailable) as reason:
         print(reason, file=sys.stderr)
@@ -48,7 +53,10 @@ def _shell(plane: ControlPlane) -> int:
     shell = os.environ.get("SHELL", "/bin/bash") if interactive else "/bin/bash"
     # Ctrl-C is for what runs in the shell. A handler, unlike "ignore", is not inherited by it.
     signal.signal(signal.SIGINT, lambda *_: None)
-    return subprocess.run([shell], env=plane.environment(), check=False).returncode
+    environment = plane.environment()
+    folders = (str(OPERATOR.parent), str(building.helm().parent), environment["PATH"])
+    environment["PATH"] = os.pathsep.join(folders)
+    return subprocess.run([shell], env=environment, check=False).returncode
 
 
 def _short(folder: Path) -> Path:

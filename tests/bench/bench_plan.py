@@ -1,9 +1,11 @@
 """What plans cost and how close they come to their bounds; sizes may be given as arguments.
 
-One row per case: replicas added, their lower bound, bytes, leaders changed, what is left uneven,
-CPU seconds of `make_plan` (reading input not included), peak memory of the process. Then the same
-expansion as a user runs it: `poolkeeper plan --snapshot` as a process of its own, with reading,
-the independent audit, the prediction of stages and the printing.
+One row per case: replicas added and their lower bound, bytes and theirs, leaders changed, how even
+replicas and bytes end (the most that a broker is off its share, by weight), CPU seconds of making
+columns (reading input) and of `make_plan` with them, and peak memory of the process so far. Beside
+the expansion stand an exact flow with a node per partition, at sizes where it is affordable, and
+Kafka's own generator. Then the same expansion as a user runs it: `poolkeeper plan --snapshot` as a
+process of its own, with reading, the independent audit, the prediction of stages and the printing.
 """
 
 import resource
@@ -11,50 +13,171 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import clusters
+import numpy as np
+from ortools.graph.python import min_cost_flow
 
+from poolkeeper.algorithms.assignments import assign_replicas
 from poolkeeper.model import snapshots
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.making import make_plan
+from poolkeeper.planning.tables import table_of
 from poolkeeper.resources import writing
 
-SIZES = (3_000, 30_000, 200_000)
+SIZES = (3_000, 30_000, 200_000, 1_000_000)
+EXACT_MAX = 30_000
+COMMAND_MAX = 200_000
+_FULL = 1_000
+ROW = "{:<30}{:>9}{:>9}{:>8}{:>10}{:>10}{:>9}{:>7}{:>8}{:>8}{:>8}{:>7}"
+HEADS = ("case", "moves", "bound", "gap %", "GiB", "bound", "reorders", "off", "off %")
 
 
 def main(sizes: tuple[int, ...]) -> None:
-    """Print one table."""
-    row = "{:<28}{:>9}{:>9}{:>8}{:>11}{:>10}{:>10}{:>9}{:>8}"
-    heads = ("case", "moves", "bound", "gap %", "GiB", "reorders", "replicas", "cpu s", "MiB")
-    print(row.format(*heads))
+    """Print one table, and then the times of the command."""
+    print(ROW.format(*HEADS, "read s", "cpu s", "MiB"))
     for size in sizes:
         for name, desired, cluster in _cases(size):
-            begin = time.process_time()
-            plan = make_plan(desired, cluster)
-            spent = time.process_time() - begin
-            proof = plan.certificates[0]
-            reorders = sum(set(move.source) == set(move.target) for move in plan.moves)
-            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-            numbers = (
-                proof.replica_moves,
-                proof.replica_moves_lower_bound,
-                f"{proof.gap_percent:.2f}",
-                f"{proof.bytes / 1024**3:.1f}",
-                reorders,
-                _range(plan, desired, cluster),
-                f"{spent:.2f}",
-                memory,
-            )
-            print(row.format(f"{name} {size}", *numbers), flush=True)
-            for problem in plan.problems:
-                print("   !", problem.message)
-    print("\n{:<28}{:>9}{:>9}".format("plan --snapshot", "seconds", "cpu s"))
+            _report(f"{name} {size}", desired, cluster)
+        _peers(size)
+    print("\n{:<30}{:>9}{:>9}".format("plan --snapshot", "seconds", "cpu s"))
     for size in sizes:
-        wall_s, cpu_s = _as_a_command(size)
-        print(f"{f'expand 60 → 64 {size}':<28}{wall_s:>9.1f}{cpu_s:>9.1f}", flush=True)
+        if size <= COMMAND_MAX:
+            wall_s, cpu_s = _as_a_command(size)
+            print(f"{f'expand 60 → 64 {size}':<30}{wall_s:>9.1f}{cpu_s:>9.1f}", flush=True)
+
+
+def _cases(size: int) -> Iterator[tuple[str, Desired, Cluster]]:
+    if size >= 1_000_000:
+        yield "expand 290 → 300", clusters.desired(300), clusters.cluster(size, 290, 10, racks=30)
+        return
+    settled = clusters.cluster(size)
+    grown = clusters.cluster(size, joined=4)
+    fullest = frozenset({clusters.fullest(settled)})
+    pools = clusters.settled_in_pools(settled)
+    yield "expand 60 → 64", clusters.desired(64), grown
+    yield "… with bytes", clusters.desired(64, clusters.DISKS), grown
+    yield "drain and even", clusters.desired(60, drain=fullest), settled
+    yield "drain alone", clusters.desired(60, goals=(), drain=fullest), settled
+    yield "weights", clusters.desired(60, capacity_of=clusters.weights(60)), settled
+    yield "two pools, strays", clusters.two_pools(pools), pools
+    full = clusters.disks(settled)
+    yield "over-full disks", clusters.desired(60, goals=(), capacity=full), settled
+    yield "nothing to do", clusters.desired(60, goals=()), settled
+
+
+def _report(name: str, desired: Desired, cluster: Cluster) -> None:
+    begin = time.process_time()
+    table = table_of(cluster)
+    read_s = time.process_time() - begin
+    begin = time.process_time()
+    plan = make_plan(desired, cluster, table=table)
+    spent_s = time.process_time() - begin
+    proofs = plan.certificates
+    moves = sum(p.replica_moves for p in proofs)
+    bound = sum(p.replica_moves_lower_bound for p in proofs)
+    off, off_percent = _off(plan, desired, cluster)
+    numbers = (
+        moves,
+        bound,
+        f"{100 * (moves - bound) / max(bound, 1):.2f}",
+        f"{sum(p.bytes for p in proofs) / 1024**3:.1f}",
+        f"{sum(p.bytes_lower_bound for p in proofs) / 1024**3:.1f}",
+        sum(set(move.source) == set(move.target) for move in plan.moves),
+        f"{off:.1f}",
+        f"{off_percent:.1f}",
+        f"{read_s:.2f}",
+        f"{spent_s:.2f}",
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+    )
+    print(ROW.format(name, *numbers), flush=True)
+    for problem in plan.problems:
+        if "limit" not in problem.message:
+            print("   !", problem.message[:160])
+
+
+def _off(plan: Plan, desired: Desired, cluster: Cluster) -> tuple[float, float]:
+    """The most that a broker of the first pool is off: replicas, and bytes in percent."""
+    targets = {(move.topic, move.partition): move.target for move in plan.moves}
+    pool = desired.pools[0]
+    replicas, size = np.zeros((2, max(cluster.brokers) + 1))
+    for topic in cluster.topics.values():
+        for p in topic.partitions:
+            lists = list(targets.get((topic.name, p.partition), p.replicas))
+            replicas[lists] += 1
+            size[lists] += p.size_bytes or 0
+    used = np.array(sorted(set(pool.brokers) - pool.drain))
+    weight = np.array([pool.capacity_for(int(b)).weight for b in used])
+    shares = [held[used].sum() * weight / weight.sum() for held in (replicas, size)]
+    return (
+        float(np.abs(replicas[used] - shares[0]).max()),
+        float((np.abs(size[used] - shares[1]) / shares[1]).max() * 100),
+    )
+
+
+def _peers(size: int) -> None:
+    """The exact flow and Kafka's own generator, for the expansion."""
+    if size >= 1_000_000:
+        return
+    cluster = clusters.cluster(size, joined=4)
+    if size <= EXACT_MAX:
+        begin = time.process_time()
+        moves = exact_moves(cluster)
+        _peer(f"exact flow {size}", moves, time.process_time() - begin)
+    begin = time.process_time()
+    brokers = [(broker.id, broker.rack) for broker in cluster.brokers.values()]
+    moves = 0
+    for number, topic in enumerate(cluster.topics.values()):
+        factor = len(topic.partitions[0].replicas)
+        count = len(topic.partitions)
+        made = assign_replicas(brokers, count, factor, start=number % 64, shift=number % 64)
+        moves += sum(len(set(made[p.partition]) - set(p.replicas)) for p in topic.partitions)
+    _peer(f"Kafka's generator {size}", moves, time.process_time() - begin)
+
+
+def _peer(name: str, moves: int, spent_s: float) -> None:
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    print(ROW.format(name, moves, *[""] * 8, f"{spent_s:.2f}", memory), flush=True)
+
+
+def exact_moves(cluster: Cluster) -> int:
+    """Fewest moves to floor and ceiling under strict racks: a node per partition and rack.
+
+    What fills a broker up to the floor earns more than any move costs.
+    """
+    brokers = sorted(cluster.brokers)
+    racks = sorted({broker.rack or "" for broker in cluster.brokers.values()})
+    rack_of = {b: racks.index(cluster.brokers[b].rack or "") for b in brokers}
+    lists = [p.replicas for topic in cluster.topics.values() for p in topic.partitions]
+    total = sum(map(len, lists))
+    place = {broker: len(lists) * (1 + len(racks)) + i for i, broker in enumerate(brokers)}
+    sink = len(lists) * (1 + len(racks)) + len(brokers)
+    arcs: list[tuple[int, int, int, int]] = []
+    for row, replicas in enumerate(lists):
+        for rack in range(len(racks)):
+            arcs.append((row, len(lists) + row * len(racks) + rack, 1, 0))
+        for broker in brokers:
+            node = len(lists) + row * len(racks) + rack_of[broker]
+            arcs.append((node, place[broker], 1, 0 if broker in replicas else 1))
+    floor = total // len(brokers)
+    arcs += [(place[b], sink, floor, -_FULL) for b in brokers]
+    arcs += [(place[b], sink, 1, 0) for b in brokers] if total % len(brokers) else []
+    solver = min_cost_flow.SimpleMinCostFlow()
+    columns = np.array(arcs, dtype=np.int64).T
+    solver.add_arcs_with_capacity_and_unit_cost(
+        columns[0].astype(np.int32), columns[1].astype(np.int32), columns[2], columns[3]
+    )
+    supply = np.zeros(sink + 1, dtype=np.int64)
+    supply[: len(lists)] = [len(replicas) for replicas in lists]
+    supply[sink] = -total
+    solver.set_nodes_supplies(np.arange(sink + 1, dtype=np.int32), supply)
+    if solver.solve() != solver.OPTIMAL:
+        raise SystemExit("the exact flow has no solution")
+    return int(solver.optimal_cost()) + _FULL * floor * len(brokers)
 
 
 def _as_a_command(size: int) -> tuple[float, float]:
@@ -80,31 +203,6 @@ def _as_a_command(size: int) -> tuple[float, float]:
         raise SystemExit(f"the plan of {size} partitions ended with {ran.returncode}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return wall_s, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
-def _cases(size: int) -> list[tuple[str, Desired, Cluster]]:
-    settled = clusters.cluster(size)
-    grown = clusters.cluster(size, joined=4)
-    fullest = frozenset({clusters.fullest(settled)})
-    return [
-        ("expand 60 → 64", clusters.desired(64), grown),
-        ("drain and even", clusters.desired(60, drain=fullest), settled),
-        ("drain alone", clusters.desired(60, goals=(), drain=fullest), settled),
-        ("weights", clusters.desired(60, capacity_of=clusters.weights(60)), settled),
-        ("nothing to do", clusters.desired(60, goals=()), settled),
-    ]
-
-
-def _range(plan: Plan, desired: Desired, cluster: Cluster) -> str:
-    """Fewest and most replicas on a broker that is not drained, after the plan."""
-    targets = {(move.topic, move.partition): move.target for move in plan.moves}
-    pool = desired.pools[0]
-    held = dict.fromkeys(set(pool.brokers) - pool.drain, 0)
-    for topic in cluster.topics.values():
-        for p in topic.partitions:
-            for broker in targets.get((topic.name, p.partition), p.replicas):
-                held[broker] = held.get(broker, 0) + 1
-    return f"{min(held.values())}-{max(held.values())}"
 
 
 if __name__ == "__main__":

@@ -22,8 +22,8 @@ The bound is the largest of the three. Bytes: forced additions cost their partit
 replicas that leave cost at least as much as the smallest ones on their brokers, less the U largest
 of these. Where bytes are a goal, 2 and 3 hold with bytes for replicas, too: what leaves a broker is
 replaced, at its size, in a slot that 1 does not count; U, D and N are bytes then, and bands and
-loads are those of the goal. The largest of these is the bound. The bounds for replicas and for
-bytes hold each by itself, not together.
+loads are those of the goal. A disk is such a band as well. The largest of these is the bound. The
+bounds for replicas and for bytes hold each by itself, not together.
 """
 
 from collections.abc import Sequence
@@ -32,11 +32,12 @@ import numpy as np
 
 from poolkeeper.model.plans import PoolCertificate
 from poolkeeper.planning.classes import stable_order
-from poolkeeper.planning.columns import NONE, Ints, count_slots
+from poolkeeper.planning.columns import MIB, NONE, Ints, count_slots
 from poolkeeper.planning.layouts import Layout
 from poolkeeper.planning.moves import added_by, changed_rows
 from poolkeeper.planning.placement import held_by
 from poolkeeper.planning.refining import Bounded
+from poolkeeper.planning.unit_rows import sums
 from poolkeeper.planning.units import Unit
 
 _WITNESSES = 5
@@ -123,31 +124,38 @@ def _bytes_bound(layout: Layout, over: Ints, left_over: int) -> int:
 
 
 def _bytes_bound_of_goal(layout: Layout) -> int:
-    """By 2 and 3, counted in bytes, where bytes are a goal; else 0."""
-    unit, opened = layout.unit, layout.opened
-    goal = next(
-        (
-            aimed
-            for aimed in layout.evened.goals
-            if isinstance(aimed, Bounded) and aimed.measure.value is unit.size
-        ),
-        None,
-    )
-    if goal is None:
-        return 0
-    measure, band, eligible = goal.measure, goal.band, unit.eligible
+    """By 2 and 3 counted in bytes: for disks, and for bytes where they are a goal."""
+    unit = layout.unit
+    nothing = np.zeros(len(unit.fixed), dtype=np.int64)
+    # A disk bounds the sizes rounded up, so the sizes themselves as well.
+    disks = np.minimum(layout.room.mib, 2**62 // MIB) - unit.fixed_mib
+    bounds = [_weighed_bound(layout, nothing, nothing, disks * MIB)]
+    for aimed in layout.evened.goals:
+        if isinstance(aimed, Bounded) and aimed.measure.value is unit.size:
+            fixed = aimed.measure.fixed
+            bounds.append(_weighed_bound(layout, fixed, aimed.band.low, aimed.band.high))
+    return max(*bounds, 0)
+
+
+def _weighed_bound(layout: Layout, fixed: Ints, low: Ints, high: Ints) -> int:
+    unit, opened, eligible = layout.unit, layout.opened, layout.unit.eligible
+
+    def held(lists: Ints) -> Ints:
+        row, slot = np.nonzero(lists >= 0)
+        return fixed + sums(lists[row, slot], unit.size[row], len(fixed))
+
     stays = (unit.lists >= 0) & ~unit.leaves & ~unit.fresh[:, None]
     shrinking = count_slots(unit.lists >= 0) > count_slots(opened.lists != NONE)
-    possibly = measure.held(np.where(stays, unit.lists, NONE))
-    surely = measure.held(np.where(stays & ~shrinking[:, None], unit.lists, NONE))
-    ends = measure.held(layout.lists)
-    over = int(np.maximum(surely - band.high, 0)[eligible].sum())
-    under = int(np.maximum(band.low - possibly, 0)[eligible].sum())
-    left_over = int(np.maximum(ends - band.high, 0)[eligible].sum())
-    left_under = int(np.maximum(band.low - ends, 0)[eligible].sum())
+    possibly = held(np.where(stays, unit.lists, NONE))
+    surely = held(np.where(stays & ~shrinking[:, None], unit.lists, NONE))
+    ends = held(layout.lists)
+    over = int(np.maximum(surely - high, 0)[eligible].sum())
+    under = int(np.maximum(low - possibly, 0)[eligible].sum())
+    left_over = int(np.maximum(ends - high, 0)[eligible].sum())
+    left_under = int(np.maximum(low - ends, 0)[eligible].sum())
     forced = int(((opened.forced - opened.crowded) * unit.size).sum())
     new = int(((layout.lists >= 0) * unit.size[:, None])[unit.fresh].sum())
-    return max(forced + over - left_over, under - left_under - new, 0)
+    return max(forced + over - left_over, under - left_under - new)
 
 
 def _witness(layout: Layout, surely: Ints, possibly: Ints, over: Ints, under: Ints) -> str:

@@ -67,7 +67,7 @@ def even(
             lists, topics = _even_topics(unit, opened, lists, guards, goal)
             aimed.append(topics)
             continue
-        measure = measure_of(unit, opened, goal)
+        measure = measure_of(unit, opened, lists, goal)
         aim = Bounded(measure, _band(measure, lists, unit))
         if aim.band is measure.narrow:
             lists = refine(unit, opened, lists, aim, guards, topics)
@@ -86,11 +86,11 @@ def _even_topics(
 ) -> tuple[Ints, TopicCounts]:
     """Spread the topics freely and repair the goals before, or else within what these allow."""
     ones = np.ones(len(unit), dtype=np.int64)
-    share = share_of_value(unit, opened, ones, np.zeros(len(unit.fixed), dtype=np.int64))
+    share = share_of_value(unit, opened, lists, ones, np.zeros(len(unit.fixed), dtype=np.int64))
     wide, narrow = topic_bands(unit, lists, share, goal)
     if not wide.outside():
         return lists, wide
-    by_count = measure_of(unit, opened, Goal(GoalKind.REPLICAS, count=1))
+    by_count = measure_of(unit, opened, lists, Goal(GoalKind.REPLICAS, count=1))
     even = Bounded(by_count, by_count.wide)
     before = _outside(unit, lists, guards)
     free = narrow.copy()

@@ -141,7 +141,7 @@ def _lay_out(unit: Unit, room: Room, *, balance: bool) -> Layout:
     goals = [g for g in unit.pool.goals if g.kind in EVENED] if balance else []
     first = goals[0] if goals and goals[0].kind is GoalKind.REPLICAS else None
     heavy = next((g for g in goals if g.kind in WEIGHED), None)
-    weighed = measure_of(unit, opened, heavy) if heavy else None
+    weighed = measure_of(unit, opened, opened.lists, heavy) if heavy else None
     placed = place(unit, opened, share, first, room, balance=balance, weighed=weighed)
     counted = [Bounded(replica_measure(unit, share, first), placed.band)] if first else []
     caps = room.replicas, room.mib

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from poolkeeper.model.specs import Goal, GoalKind
-from poolkeeper.planning.columns import NONE, Bools, Floats, Ints
+from poolkeeper.planning.columns import NONE, Bools, Floats, Ints, count_slots
 from poolkeeper.planning.opening import Opened
 from poolkeeper.planning.shares import Band, Domain, band, shares
 from poolkeeper.planning.units import Unit
+
+_HEAVIER_MAX = 8
 
 NOUNS = {
     GoalKind.REPLICAS: "replicas",
@@ -50,10 +52,10 @@ class Measure:
         return bool((self.wide.outside(held) != 0)[eligible].any())
 
 
-def measure_of(unit: Unit, opened: Opened, goal: Goal) -> Measure:
-    """The measure of a goal for replicas, bytes or bytes per second."""
+def measure_of(unit: Unit, opened: Opened, lists: Ints, goal: Goal) -> Measure:
+    """The measure of a goal for replicas, bytes or bytes per second; `lists` are those reached."""
     value, fixed = _values(unit, goal.kind)
-    share = share_of_value(unit, opened, value, fixed)
+    share = share_of_value(unit, opened, lists, value, fixed)
     return Measure(NOUNS[goal.kind], value, fixed, band(share, goal), band(share, goal, half=True))
 
 
@@ -83,30 +85,45 @@ def _values(unit: Unit, kind: GoalKind) -> tuple[Ints, Ints]:
     return np.ones(len(unit), dtype=np.int64), unit.fixed
 
 
-def share_of_value(unit: Unit, opened: Opened, value: Ints, fixed: Ints) -> Floats:
-    """Each eligible broker's fair share of the value of all replicas and the fixed load."""
+def share_of_value(unit: Unit, opened: Opened, lists: Ints, value: Ints, fixed: Ints) -> Floats:
+    """Each eligible broker's fair share of the value of all replicas and the fixed load.
+
+    A partition that is larger than a fair share is nobody's fault: where it is, the share is so
+    much, and the others divide the rest.
+    """
+    eligible = unit.eligible
+    heavy = np.zeros(len(value), dtype=bool)
+    share = _filled(unit, opened, lists, value, fixed, heavy)
+    for _ in range(_HEAVIER_MAX):
+        light = share[eligible].min(initial=np.inf)
+        heavier = (value > max(light, 1.0)) & ~unit.fresh
+        if (heavier == heavy).all():
+            break
+        heavy = heavier
+        share = _filled(unit, opened, lists, value, fixed, heavy)
+    return share
+
+
+def _filled(
+    unit: Unit, opened: Opened, lists: Ints, value: Ints, fixed: Ints, heavy: Bools
+) -> Floats:
+    """Shares by filling, with pinned replicas and those of heavy rows where they are."""
     eligible, rack = unit.eligible, unit.brokers.rack
-    racks, size = len(unit.brokers.rack_names), len(fixed)
-    spreads = len(opened.spreads)
-    weight: Floats = np.bincount(
-        opened.spread_of, weights=value.astype(float), minlength=spreads
-    ).astype(float)
+    racks, size, spreads = len(unit.brokers.rack_names), len(fixed), len(opened.spreads)
+    weight = np.bincount(opened.spread_of, weights=value, minlength=spreads).astype(float)
     low = _by_rack(weight, [spread.low for spread in opened.spreads], racks)
     high = _by_rack(weight, [spread.high for spread in opened.spreads], racks)
-    row, slot = np.nonzero(opened.pinned)
-    values = value[row].astype(float)
-    pinned: Floats = np.bincount(opened.lists[row, slot], weights=values, minlength=size).astype(
-        float
-    )
-    floor: Floats = fixed.astype(float) + pinned
-    elsewhere = np.bincount(rack[~eligible], weights=pinned[~eligible], minlength=racks)
+    row, slot = np.nonzero((opened.pinned | heavy[:, None]) & (lists >= 0))
+    stays = np.bincount(lists[row, slot], weights=value[row], minlength=size).astype(float)
+    floor: Floats = fixed.astype(float) + stays
+    elsewhere = np.bincount(rack[~eligible], weights=stays[~eligible], minlength=racks)
     domains = []
     for number in np.unique(rack[eligible]):
         members = np.flatnonzero(eligible & (rack == number))
         own = fixed[members].sum() - elsewhere[number]
         domains.append(Domain(members, float(low[number] + own), float(high[number] + own)))
-    per_row = (opened.lists != NONE).sum(axis=1)
-    total = float((per_row * value).sum() + fixed[eligible].sum() - pinned[~eligible].sum())
+    per_row = count_slots(opened.lists != NONE)
+    total = float((per_row * value).sum() + fixed[eligible].sum() - stays[~eligible].sum())
     ceiling = floor + float((per_row * value).sum())
     return shares(total, unit.weight, floor, ceiling, tuple(domains))
 

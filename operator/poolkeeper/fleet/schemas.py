@@ -7,7 +7,8 @@ Versions: a reader takes any file whose table has its own version. Columns may b
 at the end, without a new version: older files read as null there, older readers do not look. A
 column that changes its meaning or type, or goes, makes a new version, and files of other versions
 are refused by number. The version is in every file's metadata (`poolkeeper.table`,
-`poolkeeper.version`); `tests/fleet/schemas.json` holds all tables as they were released.
+`poolkeeper.version`; `poolkeeper.input` is `stores`'); `tests/fleet/schemas.json` holds all tables
+as they were released.
 """
 
 from collections.abc import Iterator
@@ -64,8 +65,8 @@ CLUSTERS = Table(
     1,
     "Snapshots: one row per cluster and day, read or not.",
     (
-        Column("status", TEXT, "`ok`, or `failed`: then only `reason` says more."),
-        _nullable("reason", TEXT, "Why it could not be read."),
+        Column("status", TEXT, "`ok`, or `failed`: then there is only a reason."),
+        _nullable("reason", TEXT, "Why it could not be read; or what of it could not be learnt."),
         _nullable("id", TEXT, "Kafka's cluster id."),
         _nullable("kafka_version", TEXT, "As declared, asked or inferred."),
         _nullable("controller", INT, "The controller's broker id."),
@@ -80,7 +81,6 @@ CLUSTERS = Table(
         _nullable("topics", INT, "How many there are."),
         _nullable("partitions", LONG, "How many there are."),
         Column("read_ms", LONG, "When it was read, in milliseconds since 1970."),
-        Column("input", TEXT, "Digest of what was to be read; `stores` says more."),
     ),
 )
 
@@ -209,7 +209,6 @@ PLANS = Table(
         _nullable("steps", LONG, "Rows of `steps`."),
         _nullable("problems", LONG, "Rows of `problems`."),
         _nullable("bytes", LONG, "Bytes of all moves."),
-        Column("input", TEXT, "Digest of what it was made from; `stores` says more."),
     ),
 )
 

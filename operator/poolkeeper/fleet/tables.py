@@ -21,7 +21,7 @@ from poolkeeper.fleet import schemas
 from poolkeeper.fleet.schemas import Column, Table
 
 GROUP_ROWS = 256 * 1024
-_NAME, _VERSION = b"poolkeeper.table", b"poolkeeper.version"
+_NAME, _VERSION, _INPUT = b"poolkeeper.table", b"poolkeeper.version", b"poolkeeper.input"
 
 _TYPES: Mapping[str, Callable[[], pa.DataType]] = {
     schemas.TEXT: pa.string,
@@ -77,8 +77,14 @@ def from_rows(table: Table, rows: Iterable[Sequence[Any]]) -> pa.Table:
     return table_of(table, dict(zip(names, columns, strict=True)))
 
 
-def write(file: Path, content: pa.Table) -> None:
-    """Write a table over what was there; raises `Refused` where that cannot be."""
+def write(file: Path, content: pa.Table, digest: str = "") -> None:
+    """Write a table over what was there; raises `Refused` where that cannot be.
+
+    `digest`, of what it was made from, is kept for `input_of`.
+    """
+    if digest:
+        known = content.schema.metadata or {}
+        content = content.replace_schema_metadata({**known, _INPUT: digest.encode()})
     part = file.with_name(f".{file.name}.{os.getpid()}.part")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -106,6 +112,16 @@ def read(file: Path, table: Table, columns: Iterable[str] | None = None) -> pa.T
     except (OSError, pa.ArrowException) as failed:
         raise Refused(f"{file}: cannot be read: {failed}") from failed
     return _completed(content, table, names, str(file))
+
+
+def input_of(file: Path) -> str | None:
+    """The digest that the file was written with; None where it has none, or is no such file."""
+    try:
+        metadata = pq.read_schema(file).metadata or {}
+    except (OSError, pa.ArrowException):
+        return None
+    found = metadata.get(_INPUT)
+    return None if found is None else found.decode()
 
 
 def _check(table: Table, metadata: Mapping[bytes, bytes], file: str) -> None:

@@ -1,0 +1,172 @@
+"""The snapshot of one cluster, from its ZooKeeper or from a file, to tables. No Spark in it.
+
+A cluster that cannot be read is a row with its reason: the job goes on, and what was there of the
+same day before is gone, so that no plan is made from what may be wrong by now. A snapshot of a day
+that was made is not made again: one of ZooKeeper for the same address and declaration, one of a
+file for the same content. One that failed is always tried again.
+"""
+
+import os
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Event, Timer
+from typing import Any
+
+import pyarrow as pa
+
+from poolkeeper import sights
+from poolkeeper.brokers import enrich
+from poolkeeper.errors import PoolkeeperError, Unavailable
+from poolkeeper.fleet import clusterrows, codecs, files, schemas, tables
+from poolkeeper.fleet.plans import desired_of
+from poolkeeper.fleet.stores import FAILED, OK, Store, input_digest
+from poolkeeper.model.credentials import ClientConfig
+from poolkeeper.model.records import Records
+from poolkeeper.model.specs import Desired
+from poolkeeper.model.topology import Cluster
+from poolkeeper.resources import clientconfig
+from poolkeeper.zk.session import Session
+
+CLIENT_CONFIG = "POOLKEEPER_CLIENT_CONFIG"
+"""Environment variable with the client configuration's path where executors see it elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A cluster to be read: its file, or without one its ZooKeeper as declared.
+
+    `timeout_s` is to connect and for each answer, `deadline_s` for the whole cluster.
+    """
+
+    root: str
+    day: str
+    cluster: str
+    now_ms: int
+    file: str = ""
+    client_config: str = ""
+    timeout_s: float = 10.0
+    deadline_s: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What became of a task; `seconds` of wall time."""
+
+    cluster: str
+    status: str
+    reason: str
+    partitions: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    cluster: Cluster
+    records: Records | None = None
+    gone: frozenset[int] = frozenset()
+    remarks: tuple[str, ...] = ()
+
+
+def perform(task: Task) -> Done:
+    """Do one task; what is wrong with the cluster is its status and never raised."""
+    begin = time.monotonic()
+    store = Store(Path(task.root))
+    try:
+        found = _of_file(task) if task.file else _of_zookeeper(store, task)
+        rows = clusterrows.rows_of_cluster(found.cluster)
+        head, bodies, digest = _head(task, found, dict(rows.head)), rows.bodies, input_of(store, task)
+        status, reason = OK, "; ".join(found.remarks)
+        size = rows.head["partitions"]
+    except PoolkeeperError as wrong:
+        status, reason, size, digest = FAILED, str(wrong), 0, ""
+        head = {"status": FAILED, "reason": reason, "read_ms": task.now_ms}
+        bodies = {table.name: tables.from_rows(table, ()) for table in clusterrows.BODIES}
+    row = tables.table_of(schemas.CLUSTERS, {name: [value] for name, value in head.items()})
+    content: dict[str, pa.Table] = {**bodies, schemas.CLUSTERS.name: row}
+    store.step(schemas.CLUSTERS, task.day, task.cluster, content, digest)
+    return Done(task.cluster, status, reason, size, time.monotonic() - begin)
+
+
+def is_made(store: Store, task: Task) -> bool:
+    """Whether the task was done, from the same input; raises `Refused` for an unreadable file."""
+    return store.is_made(schemas.CLUSTERS, task.day, task.cluster, input_of(store, task))
+
+
+def input_of(store: Store, task: Task) -> str:
+    """The digest of what is to be read."""
+    if task.file:
+        return input_digest("snapshot", "file", files=(Path(task.file),))
+    manifest = store.file(schemas.MANIFESTS, "", task.cluster)
+    return input_digest("snapshot", "zookeeper", task.day, files=(manifest,))
+
+
+def _head(task: Task, found: _Read, head: dict[str, Any]) -> dict[str, Any]:
+    return {
+        **head,
+        "damaged": list(head["damaged"].items()),
+        "status": OK,
+        "reason": "; ".join(found.remarks) or None,
+        "gone": sorted(found.gone),
+        "records": None if found.records is None else codecs.to_text(found.records),
+        "read_ms": task.now_ms,
+    }
+
+
+def _of_file(task: Task) -> _Read:
+    return _Read(replace(files.read(Path(task.file)), name=task.cluster))
+
+
+def _of_zookeeper(store: Store, task: Task) -> _Read:
+    desired = desired_of(store, task.cluster)
+    client = _client(task)
+    late = Event()
+    session = Session.open(
+        desired.cluster.zookeeper.connect,
+        credentials=client.zookeeper,
+        tls=client.zookeeper_tls or desired.cluster.zookeeper.tls,
+        deadline_s=task.timeout_s,
+    )
+    watchdog = Timer(task.deadline_s, _give_up, (session, late))
+    watchdog.daemon = True
+    with session:
+        watchdog.start()
+        try:
+            return _seen(session, desired, client, task)
+        except PoolkeeperError as failed:
+            if late.is_set():
+                raise Unavailable(f"not read within {task.deadline_s:g} s") from failed
+            raise
+        finally:
+            watchdog.cancel()
+
+
+def _give_up(session: Session, late: Event) -> None:
+    late.set()
+    session.close()
+
+
+def _seen(session: Session, desired: Desired, client: ClientConfig, task: Task) -> _Read:
+    remarks: list[str] = []
+
+    def enriched(cluster: Cluster) -> Cluster:
+        spec = desired.cluster.brokers
+        if spec is None:
+            return cluster
+        found = enrich.if_reachable(
+            cluster,
+            spec.bootstrap_servers,
+            client.brokers,
+            client.brokers_tls or spec.tls,
+            task.timeout_s,
+        )
+        remarks.extend(found.warnings)
+        return found.cluster
+
+    sight = sights.see(session, desired, task.now_ms, enriched)
+    return _Read(sight.cluster, sight.records, sight.gone, tuple(remarks))
+
+
+def _client(task: Task) -> ClientConfig:
+    path = os.environ.get(CLIENT_CONFIG, task.client_config)
+    return clientconfig.load(Path(path)) if path else ClientConfig()

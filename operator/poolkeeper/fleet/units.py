@@ -1,0 +1,216 @@
+"""A cluster's plan in parts: pools that have nothing to do with each other, planned apart.
+
+The plan of a cluster is made at once, by `make_plan`; that takes a second for 200,000 partitions.
+Only a cluster that would keep one executor busy while all others are done is worth taking apart. A
+*part* is a set of pools with all topics that concern them, such that what `make_plan` makes of all
+parts, put together by `merged`, is exactly what it makes of the whole.
+
+Two pools are in one part if they share a broker; or a topic that lives in one of them, or shall,
+has a replica in the other; or unmanaged topics that evacuate brokers, or topics that both claim,
+have replicas in both. Unmanaged topics that stay where they are, are load in every part.
+
+`parts` gives one part for all where something else counts across pools: topics to be created (names
+must not collide with any other, room is given in turn), an enforced limit of the whole cluster,
+topics that several resources declare, or that are declared in a pool that is not there.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
+
+import numpy as np
+
+from poolkeeper.model.plans import AddPartitions, ElectLeaders, Plan, PlanProblem, SetConfig
+from poolkeeper.model.records import Records
+from poolkeeper.model.specs import Desired, LimitPolicy, UnmanagedTopics
+from poolkeeper.model.topology import Cluster
+from poolkeeper.planning import identities
+from poolkeeper.planning.making import make_plan
+from poolkeeper.planning.quotas import Tally, standing_problems
+from poolkeeper.planning.scopes import Scope, scope
+from poolkeeper.planning.tables import Table, flat_ids
+
+_KINDS = (AddPartitions, SetConfig, ElectLeaders)
+"""Steps that the plan of a part may have, in their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Pools and the topics that concern them, by name, sorted."""
+
+    pools: tuple[str, ...]
+    topics: tuple[str, ...]
+
+
+def parts(desired: Desired, cluster: Cluster, records: Records, table: Table) -> tuple[Part, ...]:
+    """The cluster's parts, by the first of their pools; one if it cannot be taken apart."""
+    whole = (Part(tuple(sorted(p.name for p in desired.pools)), tuple(sorted(cluster.topics))),)
+    if len(desired.pools) < 2 or not _separable(desired, cluster):
+        return whole
+    reach = scope(desired, cluster, records, prune=False)
+    names = {pool.name for pool in desired.pools}
+    if any(home.pool and home.pool not in names for home in reach.homes.values()):
+        return whole
+    touched = _touched(desired, table)
+    groups = _Groups(names)
+    for holders in _holders(desired).values():
+        groups.join(holders)
+    concerned = {name: _binding(desired, reach, name, touched) for name in reach.homes}
+    for pools in concerned.values():
+        groups.join(pools)
+    return tuple(_sorted_out(groups, concerned, touched))
+
+
+def plan_of_part(
+    part: Part, desired: Desired, cluster: Cluster, records: Records, gone: frozenset[int]
+) -> Plan:
+    """The part's plan; its hash and fingerprint are its own."""
+    pools, topics = set(part.pools), set(part.topics)
+    return make_plan(
+        replace(
+            desired,
+            pools=tuple(pool for pool in desired.pools if pool.name in pools),
+            topics=tuple(spec for spec in desired.topics if spec.topic in topics),
+        ),
+        replace(cluster, topics={name: cluster.topics[name] for name in part.topics}),
+        records,
+        gone,
+    )
+
+
+def merged(
+    plans: Iterable[Plan],
+    desired: Desired,
+    cluster: Cluster,
+    gone: frozenset[int],
+    held: Mapping[int, int],
+) -> Plan:
+    """One plan of the plans of all parts; `held`: replicas by broker, after all of them."""
+    made = list(plans)
+    moves = tuple(
+        sorted(
+            (move for plan in made for move in plan.moves),
+            key=attrgetter("urgency", "topic", "partition"),
+        )
+    )
+    steps = _steps(made)
+    added = sum(len(step.replicas) for step in steps if isinstance(step, AddPartitions))
+    size = sum(len(topic.partitions) for topic in cluster.topics.values())
+    tally = Tally(replace(desired, pools=()), {}, in_cluster=size + added)
+    problems = {p for plan in made for p in plan.problems if not _of_whole_cluster(p)}
+    problems.update(standing_problems(tally, held))
+    return Plan(
+        cluster=desired.cluster.name,
+        hash=identities.plan_hash(moves, steps),
+        fingerprint=identities.fingerprint(desired, cluster.id, gone),
+        steps=steps,
+        moves=moves,
+        certificates=tuple(
+            sorted((c for plan in made for c in plan.certificates), key=attrgetter("pool"))
+        ),
+        problems=tuple(sorted(problems, key=lambda p: (p.pool, p.topic, p.law, p.message))),
+    )
+
+
+def _separable(desired: Desired, cluster: Cluster) -> bool:
+    declared = [spec.topic for spec in desired.topics]
+    return (
+        desired.cluster.limits.policy is not LimitPolicy.ENFORCE
+        and not desired.held
+        and not desired.doomed
+        and len(set(declared)) == len(declared)
+        and all(name in cluster.topics for name in declared)
+    )
+
+
+class _Groups:
+    """Names that belong together."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._first = {name: name for name in names}
+
+    def of(self, name: str) -> str:
+        """The first name of its group."""
+        while self._first[name] != name:
+            name = self._first[name]
+        return name
+
+    def join(self, names: Iterable[str]) -> None:
+        firsts = sorted(map(self.of, names))
+        for first in firsts[1:]:
+            self._first[first] = firsts[0]
+
+    def members(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for name in sorted(self._first):
+            found.setdefault(self.of(name), []).append(name)
+        return found
+
+
+def _holders(desired: Desired) -> dict[int, list[str]]:
+    """Pools by broker."""
+    holders: dict[int, list[str]] = {}
+    for pool in desired.pools:
+        for broker in pool.brokers:
+            holders.setdefault(broker, []).append(pool.name)
+    return holders
+
+
+def _touched(desired: Desired, table: Table) -> dict[str, set[str]]:
+    """By topic, the pools that it has a replica in."""
+    holders = _holders(desired)
+    counts = np.fromiter(map(len, table.replicas), dtype=np.int64, count=len(table.replicas))
+    ids = np.fromiter(flat_ids(table.replicas), dtype=np.int64, count=int(counts.sum()))
+    topic = np.repeat(np.repeat(np.arange(len(table.names)), np.diff(table.start)), counts)
+    pairs = np.unique(np.stack([topic, ids]), axis=1) if len(ids) else np.empty((2, 0), np.int64)
+    found: dict[str, set[str]] = {name: set() for name in table.names}
+    for at, broker in zip(*pairs.tolist(), strict=True):
+        found[table.names[at]].update(holders.get(broker, ()))
+    return found
+
+
+def _binding(
+    desired: Desired, reach: Scope, name: str, touched: Mapping[str, set[str]]
+) -> set[str]:
+    """The pools that this topic ties together; none where it is merely load."""
+    home = reach.homes[name]
+    if home.pool:
+        return {home.pool} | touched[name]
+    claiming = {p.name for p in desired.pools if any(re.fullmatch(c, name) for c in p.claims)}
+    if claiming or desired.cluster.unmanaged_topics is UnmanagedTopics.EVACUATE_ONLY:
+        return claiming | touched[name]
+    return set()
+
+
+def _sorted_out(
+    groups: _Groups, concerned: Mapping[str, set[str]], touched: Mapping[str, set[str]]
+) -> Iterable[Part]:
+    members = groups.members()
+    topics: dict[str, set[str]] = {first: set() for first in members}
+    rest = next(iter(members))
+    for name, pools in concerned.items():
+        for pool in pools or touched[name] or {rest}:
+            topics[groups.of(pool)].add(name)
+    for first, pools_of in members.items():
+        yield Part(tuple(pools_of), tuple(sorted(topics[first])))
+
+
+def _steps(plans: Sequence[Plan]) -> tuple[AddPartitions | SetConfig | ElectLeaders, ...]:
+    found: list[AddPartitions | SetConfig | ElectLeaders] = []
+    for plan in plans:
+        for step in plan.steps:
+            assert isinstance(step, _KINDS), f"a part has a step {step}"
+            found.append(step)
+    elections = [step for step in found if isinstance(step, ElectLeaders)]
+    others = [step for step in found if not isinstance(step, ElectLeaders)]
+    others.sort(key=lambda step: (_KINDS.index(type(step)), step.topic))
+    if not elections:
+        return tuple(others)
+    pairs = sorted(pair for step in elections for pair in step.partitions)
+    return (*others, ElectLeaders(tuple(pairs), elections[0].reason))
+
+
+def _of_whole_cluster(problem: PlanProblem) -> bool:
+    """Whether it is one of those that count over all pools (`standing_problems`)."""
+    return not problem.pool and not problem.topic and problem.law == "quotas"

@@ -1,0 +1,61 @@
+"""Load figures into an observed cluster, so that it is planned for what it usually has to bear.
+
+A rate is the 95th percentile of its history: the mean hides the evening, the maximum is one restart
+of a consumer. A size that was observed stays; where none was, the latest figure stands in. What is
+known of a topic as a whole is shared evenly by its partitions that have no figure of their own.
+Without any figure a partition stays as it was observed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from poolkeeper.model.topology import Cluster, Partition, Topic
+
+WHOLE_TOPIC = -1
+"""The number of a partition that stands for its whole topic."""
+
+Figure = Mapping[tuple[str, int], float]
+"""By topic and partition, or `WHOLE_TOPIC`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loads:
+    """Bytes of one replica, and bytes per second that are written."""
+
+    bytes: Figure
+    rate_bytes_per_s: Figure
+
+
+def loaded(cluster: Cluster, loads: Loads) -> Cluster:
+    """The cluster with these figures."""
+    if not loads.bytes and not loads.rate_bytes_per_s:
+        return cluster
+    topics = {name: _topic(topic, loads) for name, topic in cluster.topics.items()}
+    return replace(cluster, topics=topics)
+
+
+def _topic(topic: Topic, loads: Loads) -> Topic:
+    size, rate = (
+        _shared(topic, figure) for figure in (loads.bytes, loads.rate_bytes_per_s)
+    )
+    return replace(topic, partitions=tuple(_partition(p, size, rate) for p in topic.partitions))
+
+
+def _partition(p: Partition, size: Mapping[int, float], rate: Mapping[int, float]) -> Partition:
+    held = size.get(p.partition) if p.size_bytes is None else None
+    return p._replace(
+        size_bytes=p.size_bytes if held is None else int(held),
+        in_bytes_per_s=rate.get(p.partition, p.in_bytes_per_s),
+    )
+
+
+def _shared(topic: Topic, figure: Figure) -> dict[int, float]:
+    """By partition: its own figure, else its part of what the topic has beside those."""
+    numbers = [p.partition for p in topic.partitions]
+    own = {n: figure[topic.name, n] for n in numbers if (topic.name, n) in figure}
+    whole = figure.get((topic.name, WHOLE_TOPIC))
+    others = [n for n in numbers if n not in own]
+    if whole is None or not others:
+        return own
+    part = max(0.0, whole - sum(own.values())) / len(others)
+    return own | dict.fromkeys(others, part)

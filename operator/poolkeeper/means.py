@@ -4,6 +4,7 @@ The memory is a convenience: a process that starts anew knows less of the progre
 brokers again, but it does the same.
 """
 
+from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -34,6 +35,7 @@ class Memory:
     flying: int = 0
     finished: tuple[int, int] | None = None
     adapted_ms: int = 0
+    deletions_ms: deque[int] = field(default_factory=lambda: deque(maxlen=100))
     begun: bool = False
     stale_since_ms: int | None = None
     seen: Seen | None = None

@@ -38,13 +38,19 @@ from poolkeeper.zk import journal
 from poolkeeper.zk.runs import Run
 from poolkeeper.zk.session import Session
 
+DELETIONS_MAX = 10
+"""Topics that are deleted within a while, where no person approves: a slip of the hand, no more."""
+DELETIONS_WITHIN_MS = 600_000
+
 
 @dataclass(frozen=True, slots=True)
 class Authority:
     """What a pass may do.
 
     `steps`: creations, added partitions, harmless configs, elections. `plans`: hashes of approved
-    plans, whose moves and destructive steps may be done; `None` approves every plan. `paused`: a
+    plans, whose moves and destructive steps may be done; `None` approves every plan, except that
+    many deletions at once wait for a person also then: `named` are hashes approved one by one.
+    `paused`: a
     run in progress finishes its stage in flight; nothing else starts. `settling`: what is declared
     is still arriving, piece by piece, so that no run is begun that nobody approved.
     """
@@ -53,6 +59,7 @@ class Authority:
     plans: frozenset[str] | None = frozenset()
     paused: bool = False
     settling: bool = False
+    named: frozenset[str] = frozenset()
 
     def covers(self, plan: Plan) -> bool:
         """Whether the moves and destructive steps of this plan may be done."""
@@ -64,9 +71,10 @@ def authority_of(desired: Desired, handed_over: tuple[str, ...] = ()) -> Authori
     spec = desired.cluster
     if spec.mode is not Mode.APPLY:
         return Authority(paused=spec.mode is not Mode.PLAN_ONLY)
+    approved = frozenset(spec.approval.plans) | frozenset(handed_over)
     if spec.approval.policy is ApprovalPolicy.AUTO:
-        return Authority(steps=True, plans=None)
-    return Authority(steps=True, plans=frozenset(spec.approval.plans) | frozenset(handed_over))
+        return Authority(steps=True, plans=None, named=approved)
+    return Authority(steps=True, plans=approved)
 
 
 def reconcile_cluster(
@@ -250,17 +258,31 @@ def _execute(
             )
             return Outcome(State.WAITING, waits=tuple(waits), plan=plan)
         return _start(means, desired, authority, plan, sight, tuple(waits))
+    deleting = covered and not _is_storm(means, authority, plan)
     for step in plan.steps:
         late = isinstance(step, ElectLeaders | DeleteTopic) or (
             isinstance(step, AddPartitions) and step.topic in moving
         )
         if late:
-            allowed = covered if isinstance(step, DeleteTopic) else authority.steps
+            allowed = deleting if isinstance(step, DeleteTopic) else authority.steps
+            done = len(did)
             steps.take(means, desired, step, cluster, allowed, did, waits)
+            if isinstance(step, DeleteTopic) and len(did) > done:
+                means.memory.deletions_ms.append(means.now_ms())
     if did:
         return Outcome(State.PROGRESSED, tuple(did), tuple(waits), plan)
     state = State.WAITING if waits else State.CONVERGED
     return Outcome(state, _left_alone(plan, cluster), tuple(waits), plan)
+
+
+def _is_storm(means: Means, authority: Authority, plan: Plan) -> bool:
+    """Whether more topics would be deleted in a while than may be without a person's word."""
+    due = sum(isinstance(step, DeleteTopic) for step in plan.steps)
+    if authority.plans is not None or plan.hash in authority.named:
+        return False
+    now_ms, lately = means.now_ms(), means.memory.deletions_ms
+    recent = sum(now_ms - at_ms < DELETIONS_WITHIN_MS for at_ms in lately)
+    return recent + due > DELETIONS_MAX
 
 
 def _left_alone(plan: Plan, cluster: Cluster) -> tuple[str, ...]:

@@ -203,7 +203,8 @@ def _next_step(work: Work, plan: Plan, name: str) -> str:
     if work.mode is not Mode.APPLY:
         return _mode_step(work, name)
     if work.waiting:
-        return f"; approve {plan.hash}: {approval_line(name, plan.hash)}"
+        why = "so many deletions wait for a person: " if work.auto else ""
+        return f"; {why}approve {plan.hash}: {approval_line(name, plan.hash)}"
     return ""
 
 

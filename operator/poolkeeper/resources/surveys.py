@@ -17,6 +17,9 @@ from poolkeeper.planning.standings import Standings, standings
 from poolkeeper.resources import topics
 from poolkeeper.resources.assemblies import Assembly
 
+APPROVAL_WAIT = "waits for approval"
+"""How a wait begins that ends with a person's word; many deletions wait for it even under Auto."""
+
 BALANCE = 4
 """Urgency of moves without which everything is as declared."""
 
@@ -88,7 +91,8 @@ class Work:
     """What is done (`run`, of the run under way) and what would be done (`plan`), by topic.
 
     `leaving`: partitions that are still to leave each broker. `waiting`: the plan needs a person's
-    approval and has it not. `needed`: something of it is more than balance and elections.
+    approval and has it not; under `auto` only many deletions at once do. `needed`: something of it
+    is more than balance and elections.
     """
 
     mode: Mode
@@ -97,6 +101,7 @@ class Work:
     planned: dict[str, TopicWork] = field(default_factory=dict)
     plan: Plan | None = None
     approval: str = "NotNeeded"
+    auto: bool = False
     needed: bool = False
 
     @property
@@ -110,8 +115,9 @@ def work_of(desired: Desired, outcome: Outcome) -> Work:
     running = outcome.progress is not None
     latest = outcome.fresh if running else outcome.plan
     work = Work(desired.cluster.mode, plan=outcome.plan)
+    work.auto = desired.cluster.approval.policy is ApprovalPolicy.AUTO
     if outcome.plan is not None:
-        work.approval = _approval(desired, outcome.plan, running=running)
+        work.approval = _approval(desired, outcome, outcome.plan, running=running)
     if running and outcome.plan is not None and outcome.progress is not None:
         arrived = outcome.progress.arrived
         for index, move in enumerate(outcome.plan.moves):
@@ -151,11 +157,13 @@ def _count(work: TopicWork, move: Move, *, done: bool) -> None:
         work.bytes_arrived += move.bytes
 
 
-def _approval(desired: Desired, plan: Plan, *, running: bool) -> str:
+def _approval(desired: Desired, outcome: Outcome, plan: Plan, *, running: bool) -> str:
     """Waiting, Approved or NotNeeded."""
     approval = desired.cluster.approval
     asks = bool(plan.moves) or any(map(is_destructive, plan.steps))
-    if approval.policy is ApprovalPolicy.AUTO or not asks:
+    if approval.policy is ApprovalPolicy.AUTO:
+        asks = any(wait.startswith(APPROVAL_WAIT) for wait in outcome.waits)
+    if not asks:
         return "NotNeeded"
     return "Approved" if running or plan.hash in approval.plans else "Waiting"
 

@@ -40,7 +40,8 @@ from poolkeeper.planning.columns import Floats, Ints
 from poolkeeper.planning.flows import Network
 from poolkeeper.planning.measures import Measure
 from poolkeeper.planning.opening import OPEN, Opened
-from poolkeeper.planning.seating import Demand, seat
+from poolkeeper.planning.picking import Demand
+from poolkeeper.planning.seating import seat
 from poolkeeper.planning.shares import Band, band
 from poolkeeper.planning.units import Unit
 

@@ -18,21 +18,16 @@ from itertools import islice
 
 import numpy as np
 
-from poolkeeper.planning.columns import Bools, Floats, Ints, any_slot
+from poolkeeper.planning.choices import REPLICA_MIB, Candidates, Choice, Step
+from poolkeeper.planning.columns import Ints, any_slot
 from poolkeeper.planning.measures import Measure
 from poolkeeper.planning.opening import Opened
 from poolkeeper.planning.shares import Band
 from poolkeeper.planning.topic_counts import TopicCounts
 from poolkeeper.planning.units import Unit
 
-REPLICA_MIB = 64
-"""What an added replica costs besides its size."""
-
 _STEPS_PER_BROKER = 200
-_WORTHWHILE = 0.3
-_NEIGHBOURS = 3
 _COMPARED = 2
-_ADDED = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,25 +61,6 @@ def refine(
     search = _Search(unit, opened, lists.copy(), (aim, *guards), topics)
     search.run()
     return search.lists
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidates:
-    """Replicas of one broker that may go to another: rows, slots, what the plan pays, and adds."""
-
-    row: Ints
-    slot: Ints
-    cost: Ints
-    added: Ints
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    giver: int
-    taker: int
-    given: tuple[int, int]
-    taken: tuple[int, int] | None
-    score: float
 
 
 class _Search:
@@ -148,7 +124,7 @@ class _Search:
         ]
         return min(outside)[1] if outside else None
 
-    def _steps(self, broker: int) -> Iterator[_Step]:
+    def _steps(self, broker: int) -> Iterator[Step]:
         """The best step with each partner that has one, those with most room first."""
         gives = self._excess(broker) > 0
         room = self.load[0] / np.maximum(self.share, 1) if gives else None
@@ -161,7 +137,7 @@ class _Search:
                 if step is not None:
                     yield step
 
-    def _best(self, giver: int, taker: int) -> _Step | None:
+    def _best(self, giver: int, taker: int) -> Step | None:
         load, low, high = self.load, self.low, self.high
         most = int(min(load[0, giver] - low[0, giver], high[0, taker] - load[0, taker]))
         if most <= 0:
@@ -180,14 +156,14 @@ class _Search:
         if not len(given.row):
             return None
         need = max(self._excess(giver), 0), max(-self._excess(taker), 0)
-        choice = _Choice(self.value, given, up, down, need, self.scale)
+        choice = Choice(self.value, given, up, down, need, self.scale)
         choice.alone()
         taken = self._candidates(taker, giver)
         for costs in (taken.cost < 0, taken.cost == 0, taken.cost > 0):
             choice.against(taken, np.flatnonzero(costs))
         return choice.step(giver, taker, taken)
 
-    def _candidates(self, source: int, target: int) -> _Candidates:
+    def _candidates(self, source: int, target: int) -> Candidates:
         rows = self.rows_on[source]
         lists, rack = self.lists[rows], self.unit.brokers.rack
         here = lists == source
@@ -206,9 +182,9 @@ class _Search:
         found = self.unit.lists[rows]
         new, old = ~any_slot(found == target), ~any_slot(found == source)
         added = (new.astype(np.int64) - old) * ~self.unit.fresh[rows]
-        return _Candidates(rows, slot, added * (self.unit.mib[rows] + REPLICA_MIB), added)
+        return Candidates(rows, slot, added * (self.unit.mib[rows] + REPLICA_MIB), added)
 
-    def _take(self, step: _Step) -> None:
+    def _take(self, step: Step) -> None:
         self._move(*step.given, step.giver, step.taker)
         if step.taken is not None:
             self._move(*step.taken, step.taker, step.giver)
@@ -222,75 +198,3 @@ class _Search:
         self.rows_on[target] = np.insert(self.rows_on[target], at, row)
         if self.topics is not None:
             self.topics.move(int(self.unit.topic[row]), source, target)
-
-
-class _Choice:
-    """Compares steps between two brokers; lives only within `_Search._best`."""
-
-    def __init__(
-        self,
-        value: Ints,
-        given: _Candidates,
-        up: Ints,
-        down: Ints,
-        need: tuple[int, int],
-        scale: float,
-    ) -> None:
-        self.value, self.given, self.up, self.down, self.need = value, given, up, down, need
-        self.aim = min(max(need), int(up[0]))
-        # Besides its bytes, an added replica costs as much as a part of what is still to do.
-        self.per_replica = _ADDED * (min(self.aim, need[0]) + min(self.aim, need[1])) * scale
-        self.found: list[tuple[Floats, Floats, Ints, Ints]] = []
-
-    def alone(self) -> None:
-        """Steps that move one replica."""
-        net = self.value[:, self.given.row]
-        self._weigh(net, np.arange(len(self.given.row)), None, self.given.cost, self.given.added)
-
-    def against(self, taken: _Candidates, rows: Ints) -> None:
-        """Steps that exchange one replica for one of these, near to what is still needed."""
-        if not len(rows):
-            return
-        size = self.value[0, taken.row[rows]]
-        order = np.argsort(size, kind="stable")
-        rows, size = rows[order], size[order]
-        at = np.searchsorted(size, self.value[0, self.given.row] - self.aim)
-        for offset in range(-1, _NEIGHBOURS):
-            place = at + offset
-            valid = np.flatnonzero((place >= 0) & (place < len(rows)))
-            other = rows[place[valid]]
-            net = self.value[:, self.given.row[valid]] - self.value[:, taken.row[other]]
-            differ = self.given.row[valid] != taken.row[other]
-            cost = self.given.cost[valid] + taken.cost[other]
-            added = self.given.added[valid] + taken.added[other]
-            self._weigh(net[:, differ], valid[differ], other[differ], cost[differ], added[differ])
-
-    def _weigh(self, net: Ints, given: Ints, taken: Ints | None, cost: Ints, added: Ints) -> None:
-        lawful: Bools = (net[0] >= self.down[0]) & (net[0] <= self.up[0])
-        for number in range(1, len(net)):
-            lawful &= (net[number] >= self.down[number]) & (net[number] <= self.up[number])
-        rows = np.flatnonzero(lawful)
-        if len(rows):
-            gain = np.minimum(net[0, rows], self.need[0]) + np.minimum(net[0, rows], self.need[1])
-            score = (cost[rows] + REPLICA_MIB + self.per_replica * added[rows]) / gain
-            other = np.full(len(rows), -1) if taken is None else taken[rows]
-            self.found.append((score, gain.astype(np.float64), given[rows], other))
-
-    def step(self, giver: int, taker: int, taken: _Candidates) -> _Step | None:
-        """The cheapest of the worthwhile steps."""
-        if not self.found:
-            return None
-        score, gain, given, other = (
-            np.concatenate(column) for column in zip(*self.found, strict=True)
-        )
-        goal = min(self.aim, self.need[0]) + min(self.aim, self.need[1])
-        worthwhile = np.flatnonzero(gain >= min(_WORTHWHILE * goal, gain.max()))
-        best = worthwhile[np.argmin(score[worthwhile])]
-        out, back = int(given[best]), int(other[best])
-        return _Step(
-            giver,
-            taker,
-            (int(self.given.row[out]), int(self.given.slot[out])),
-            None if back < 0 else (int(taken.row[back]), int(taken.slot[back])),
-            float(score[best]),
-        )

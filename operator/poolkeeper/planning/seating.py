@@ -6,7 +6,7 @@ A cell that was chosen at most m·N times reaches each partition at most m times
 the rack bounds hold for every single partition, not only in sum. The partitions lie in an order
 that interleaves topics, so each run of equal cells takes from every topic in proportion.
 
-**Offers** give their first members, the smallest; a partition gives at most one replica a round.
+**Offers** give the members that `picking` chooses.
 
 Then each cell seats its newcomers on its brokers by the flow's quota, in turn; where a broker holds
 the partition already, the next fullest quota is taken.
@@ -17,33 +17,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poolkeeper.planning.aims import Aim, turns_by_value
-from poolkeeper.planning.classes import Cells, Offers, Wants
+from poolkeeper.planning.aims import turns_by_value
 from poolkeeper.planning.columns import Ints, any_slot
 from poolkeeper.planning.opening import OPEN
+from poolkeeper.planning.picking import Demand, joined, pick
 from poolkeeper.planning.units import Unit
-
-_PASSES = 8
-_PARTS = (6, 3, 2, 1)
-_TRIED = 8
-_ENOUGH = 0.95
-_EXCHANGES_MAX = 40
-
-
-@dataclass(frozen=True, slots=True)
-class Demand:
-    """A flow: replicas by (offer, cell), by (want, cell), and newcomers by broker.
-
-    `aim`: what the brokers of a cell should get besides a number of replicas.
-    """
-
-    cells: Cells
-    offers: Offers
-    wants: Wants
-    offer_to_cell: Ints
-    want_to_cell: Ints
-    quota: Ints
-    aim: Aim | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +36,7 @@ def seat(unit: Unit, lists: Ints, demand: Demand, room_mib: Ints) -> Seated:
     """Realise the flow. Open slots are always filled, offers as far as brokers and disks allow."""
     lists = lists.copy()
     want_row, want_slot, want_cell = _deal(lists, demand)
-    offer_row, offer_slot, offer_cell = _pick(len(lists), demand)
+    offer_row, offer_slot, offer_cell = pick(len(lists), demand)
     row = np.concatenate([want_row, offer_row])
     slot = np.concatenate([want_slot, offer_slot])
     cell = np.concatenate([want_cell, offer_cell])
@@ -87,187 +65,7 @@ def _deal(lists: Ints, demand: Demand) -> tuple[Ints, Ints, Ints]:
         rows.append(np.repeat(members, dealt.shape[1]))
         slots.append(open_slots)
         cells.append(dealt.ravel())
-    return _joined(rows), _joined(slots), _joined(cells)
-
-
-def _pick(rows: int, demand: Demand) -> tuple[Ints, Ints, Ints]:
-    """(row, slot, cell) of every replica that is to move."""
-    if demand.offers.barred is None:
-        taken, cells = _pick_alike(rows, demand)
-    else:
-        taken, cells = _pick_merged(rows, demand, demand.offers.barred)
-    return demand.offers.row[taken], demand.offers.slot[taken], cells
-
-
-def _pick_alike(rows: int, demand: Demand) -> tuple[Ints, Ints]:
-    """(member, cell): the first members of each class whose partition is not taken by another.
-
-    All classes pick at once; where two want the same partition, the first class has it, and the
-    others look further in the next pass.
-    """
-    offers, chosen = demand.offers, demand.offer_to_cell
-    size = np.diff(offers.start)
-    left = chosen.sum(axis=1)
-    of = np.repeat(np.arange(len(size)), size)
-    used = np.zeros(rows, dtype=bool)
-    picked = []
-    for _ in range(_PASSES):
-        if not left.any():
-            break
-        members = np.flatnonzero((left > 0)[of])
-        members = members[~used[offers.row[members]]]
-        begin = np.searchsorted(of[members], np.arange(len(size)))
-        members = members[np.arange(len(members)) - begin[of[members]] < left[of[members]]]
-        _, first = np.unique(offers.row[members], return_index=True)
-        members = members[np.sort(first)]
-        used[offers.row[members]] = True
-        left -= np.bincount(of[members], minlength=len(left))
-        picked.append(members)
-    taken = np.sort(_joined(picked))
-    begin = np.searchsorted(of[taken], np.arange(len(size)))
-    rank = np.arange(len(taken)) - begin[of[taken]]
-    offset = np.concatenate([[0], np.cumsum(chosen.sum(axis=1))])
-    return taken, _dealt(chosen)[offset[of[taken]] + rank]
-
-
-def _dealt(chosen: Ints) -> Ints:
-    """The cells of each class in turn, each as often as chosen, as evenly mixed as can be."""
-    of, cell = np.nonzero(chosen)
-    amount = chosen[of, cell]
-    whole = np.repeat(amount, amount)
-    within = np.arange(len(whole)) - np.repeat(np.cumsum(amount) - amount, amount)
-    of, cell = np.repeat(of, amount), np.repeat(cell, amount)
-    return cell[np.lexsort((cell, (within + 0.5) / np.maximum(whole, 1), of))]
-
-
-def _pick_merged(rows: int, demand: Demand, barred: Ints) -> tuple[Ints, Ints]:
-    """(member, cell) where members of a class differ, class after class."""
-    offers, aim = demand.offers, demand.aim
-    used = np.zeros(rows, dtype=bool)
-    picked, cells = [], []
-    shares = None if aim is None else _Shares(demand, aim)
-    for number in np.flatnonzero(demand.offer_to_cell.sum(axis=1)).tolist():
-        members = np.arange(*offers.start[number : number + 2])
-        members = members[~used[offers.row[members]]]
-        wanted = None if aim is None else float(aim.give[offers.broker[number]])
-        taken, where = _from_the_best_place(demand, number, members, barred[members], wanted)
-        if shares is not None:
-            where = shares.deal(taken, where, barred[taken])
-        used[offers.row[taken]] = True
-        picked.append(taken)
-        cells.append(where)
-    return _joined(picked), _joined(cells)
-
-
-class _Shares:
-    """What cells still want, by size; lives only within `_pick_merged`."""
-
-    def __init__(self, demand: Demand, aim: Aim) -> None:
-        self.demand, self.aim = demand, aim
-        self.want = [float(aim.get[members].sum()) for members in demand.cells.members]
-        self.left = demand.offer_to_cell.sum(axis=0).tolist()
-        self.rack = demand.cells.rack.tolist()
-
-    def deal(self, taken: Ints, cells: Ints, barred: Ints) -> Ints:
-        """The cells exchanged: the largest go where most is wanted per newcomer still to come.
-
-        A member that should go elsewhere changes places with one of the smallest there.
-        """
-        value = self.aim.value[self.demand.offers.row[taken]]
-        order = np.argsort(-value, kind="stable").tolist()
-        sizes, bars, dealt = value.tolist(), barred.tolist(), cells.tolist()
-        waiting: dict[int, list[int]] = {cell: [] for cell in dealt}
-        for at in order:
-            waiting[dealt[at]].append(at)
-        for at in order:
-            here = dealt[at]
-            waiting[here].remove(at)
-            for cell in sorted(waiting, key=lambda c: (-self.want[c] / max(self.left[c], 1), c)):
-                if cell == here:
-                    break
-                if bars[at] >> self.rack[cell] & 1:
-                    continue
-                tail = waiting[cell][-_TRIED:]
-                other = next((o for o in tail[::-1] if not bars[o] >> self.rack[here] & 1), None)
-                if other is not None:
-                    waiting[cell].remove(other)
-                    waiting[here].append(other)
-                    dealt[at], dealt[other] = cell, here
-                    break
-            self.want[dealt[at]] -= sizes[at]
-            self.left[dealt[at]] -= 1
-        return np.array(dealt, dtype=np.int64)
-
-
-def _from_the_best_place(
-    demand: Demand, number: int, members: Ints, barred: Ints, wanted: float | None
-) -> tuple[Ints, Ints]:
-    """Members of a class, and their cells: the smallest, or those that sum up to what is wanted."""
-    aim = demand.aim
-    count = min(int(demand.offer_to_cell[number].sum()), len(members))
-    taken, cells = _from_place(demand, number, members, barred, count, count)
-    if aim is None or wanted is None:
-        return taken, cells
-    best = float(aim.value[demand.offers.row[taken]].sum())
-    for part in _PARTS:
-        small = count - max(count // part, 1)
-        low, high = small, len(members) - (count - small)
-        while low < high and best < _ENOUGH * wanted:
-            place = (low + high + 1) // 2
-            found = _from_place(demand, number, members, barred, small, place)
-            value = float(aim.value[demand.offers.row[found[0]]].sum())
-            if value > wanted:
-                high = place - 1
-                continue
-            low = place
-            if value > best:
-                best, (taken, cells) = value, found
-    return _topped_up(demand, members, barred, taken, cells, wanted - best)
-
-
-def _topped_up(
-    demand: Demand, members: Ints, barred: Ints, taken: Ints, cells: Ints, lacking: float
-) -> tuple[Ints, Ints]:
-    """The smallest of those that go exchanged for larger ones, as large as is lacking."""
-    assert demand.aim is not None
-    size = demand.aim.value[demand.offers.row]
-    taken = taken.copy()
-    stay = np.ones(len(members), dtype=bool)
-    stay[np.searchsorted(members, taken)] = False
-    for at in np.argsort(size[taken], kind="stable")[:_EXCHANGES_MAX].tolist():
-        free = np.flatnonzero(stay & ((barred >> demand.cells.rack[cells[at]] & 1) == 0))
-        place = np.searchsorted(size[members[free]], size[taken[at]] + lacking, side="right") - 1
-        if place < 0 or size[members[free[place]]] <= size[taken[at]]:
-            continue
-        new = free[place]
-        lacking -= float(size[members[new]] - size[taken[at]])
-        stay[new] = False
-        taken[at] = members[new]
-    return taken, cells
-
-
-def _from_place(
-    demand: Demand, number: int, members: Ints, barred: Ints, small: int, place: int
-) -> tuple[Ints, Ints]:
-    """The first `small` members, and then those from that place on.
-
-    The cells with least choice pick first.
-    """
-    chosen, sites = demand.offer_to_cell[number], demand.offers.sites[number]
-    every = np.arange(len(members))
-    order = np.concatenate([every[:small], every[place:], every[small:place][::-1]])
-    picked, cells = [], []
-    for cell in sorted(np.flatnonzero(chosen).tolist(), key=lambda at: int(sites[at])):
-        free = (barred[order] >> demand.cells.rack[cell] & 1) == 0
-        taken = np.flatnonzero(free)[: chosen[cell]]
-        picked.append(members[order[taken]])
-        cells.append(np.full(len(taken), cell))
-        order = np.delete(order, taken)
-    return _joined(picked), _joined(cells)
-
-
-def _joined(parts: list[Ints]) -> Ints:
-    return np.concatenate([np.zeros(0, dtype=np.int64), *parts])
+    return joined(rows), joined(slots), joined(cells)
 
 
 class _Disk:

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from poolkeeper.planning.choices import REPLICA_MIB
 from poolkeeper.planning.columns import Bools, Ints, any_slot
 from poolkeeper.planning.opening import Opened
-from poolkeeper.planning.refining import REPLICA_MIB, Bounded
+from poolkeeper.planning.refining import Bounded
 from poolkeeper.planning.topic_counts import TopicCounts
 from poolkeeper.planning.units import Unit
 

@@ -178,9 +178,12 @@ class Controller:
     # Brokers
 
     def announce(self, tp: Tp, brokers: Iterable[int] | None = None) -> None:
-        """Tell the replicas, or only those on these brokers, who leads and who is in sync."""
+        """Tell the replicas, or only those on these brokers, who leads and who is in sync.
+
+        Those of a topic that is being deleted are told nothing any more but to delete their logs.
+        """
         assignment, state = self.assignment(tp), self.states.get(tp)
-        if assignment is None or state is None:
+        if assignment is None or state is None or tp.topic in self.deleting:
             return
         chosen = assignment.replicas if brokers is None else tuple(brokers)
         topic_id = self.topics[tp.topic].topic_id

@@ -7,6 +7,7 @@ PoolkeeperError
 │   ├── HolderActive    … because another executor works on the cluster
 │   └── OtherCluster    … because the cluster at that address is not the one that is declared
 ├── Stale           us, at once: a versioned write lost against somebody; observe again
+├── Internal        us, by mending a defect: what no other error is for
 ├── Fenced          us, never again: another instance took the journal over; stop writing
 └── Unavailable     us, later: a system could not be reached (exit code 3)
     └── Forbidden       … as it will be until a person changes credentials or ACLs
@@ -79,6 +80,10 @@ class Stale(PoolkeeperError):
 
 class Fenced(PoolkeeperError):
     """The journal epoch moved on: another instance took over. Nothing was written; stop."""
+
+
+class Internal(PoolkeeperError):
+    """A defect of ours ended a pass; the message names what was raised."""
 
 
 class Unavailable(PoolkeeperError):

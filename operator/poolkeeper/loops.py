@@ -20,7 +20,7 @@ from poolkeeper import reconcile
 from poolkeeper.accesses import Access
 from poolkeeper.brokers.enrich import enriched
 from poolkeeper.brokers.protocol import Brokers
-from poolkeeper.errors import Forbidden, HolderActive, PoolkeeperError, Stale, Unavailable
+from poolkeeper.errors import Forbidden, HolderActive, Internal, PoolkeeperError, Stale, Unavailable
 from poolkeeper.means import Enrich, Means, Planner, Timed, untimed
 from poolkeeper.model.outcomes import Outcome, Phase, Progress, State
 from poolkeeper.model.plans import Plan
@@ -235,7 +235,7 @@ def keep(kept: Kept) -> None:
         except Exception as error:
             # A defect of ours in one pass must end neither this loop nor the others.
             logger.exception("pass of cluster %s failed", kept.desired().cluster.name)
-            internal = PoolkeeperError(f"internal error: {error!r}")
+            internal = Internal(f"internal error: {error!r}")
             kept.report(Outcome(State.WAITING, waits=(str(internal),), error=internal))
             failures = min(failures + 1, 6)
             _pause(kept, min(2 ** (failures - 1), 30))

@@ -24,6 +24,9 @@ MASK = "***"
 QUIET = ("kopf", "kazoo", "kubernetes", "urllib3", "asyncio", "aiohttp", "kafka")
 """Libraries that log every event, request or heartbeat: only their warnings are news."""
 
+SILENT = ("kopf._core.reactor.running",)
+"""It warns at each start that it does not run in the main thread: that is as we want it."""
+
 _OF_EVERY_RECORD = frozenset(vars(logging.makeLogRecord({}))) | {
     "asctime",
     "message",
@@ -140,6 +143,8 @@ def set_up(
     root.setLevel(level)
     for name in QUIET:
         logging.getLogger(name).setLevel(max(level, logging.WARNING))
+    for name in SILENT:
+        logging.getLogger(name).setLevel(logging.ERROR)
     return handler
 
 

@@ -146,17 +146,19 @@ class Hearing:
 
     def _compare(self) -> None:
         """Take in what we did not hear of."""
+        said = ""
         while not self._stop.is_set():
             self.beat(COMPARE_EVERY_S + START_S)
             try:
                 self._compare_all()
-                self._comparing = ""
+                self._comparing = said = ""
                 self.ready.set()
             except PoolkeeperError as error:
+                if str(error) != said:
+                    logger.warning("comparing with what the API server has: %s", error)
+                said = str(error)
                 if isinstance(error, Forbidden) or not self.ready.is_set():
-                    if str(error) != self._comparing:
-                        logger.warning("comparing with what the API server has: %s", error)
-                    self._comparing = str(error)
+                    self._comparing = said
                 self._stop.wait(COMPARE_SOON_S)
                 continue
             if self._relisted.wait(COMPARE_EVERY_S):

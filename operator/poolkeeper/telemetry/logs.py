@@ -24,8 +24,13 @@ MASK = "***"
 QUIET = ("kopf", "kazoo", "kubernetes", "urllib3", "asyncio", "aiohttp", "kafka")
 """Libraries that log every event, request or heartbeat: only their warnings are news."""
 
-SILENT = ("kopf._core.reactor.running",)
-"""It warns at each start that it does not run in the main thread: that is as we want it."""
+LEAST = {
+    "kopf._core.reactor.running": logging.ERROR,
+    "kopf._cogs.clients.watching": logging.CRITICAL,
+}
+"""What these say below that is not for us. The one warns at each start that it does not run in the
+main thread, as we want it. The other tells every attempt of every watch as an error, hundreds an
+hour where a server is away: `handlers` finds out why, and says so once."""
 
 _OF_EVERY_RECORD = frozenset(vars(logging.makeLogRecord({}))) | {
     "asctime",
@@ -143,8 +148,8 @@ def set_up(
     root.setLevel(level)
     for name in QUIET:
         logging.getLogger(name).setLevel(max(level, logging.WARNING))
-    for name in SILENT:
-        logging.getLogger(name).setLevel(logging.ERROR)
+    for name, least in LEAST.items():
+        logging.getLogger(name).setLevel(least)
     return handler
 
 

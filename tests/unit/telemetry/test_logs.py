@@ -159,7 +159,7 @@ def root() -> Iterator[logging.Logger]:
     """The root logger, put back as it was."""
     logger = logging.getLogger()
     handlers, level = list(logger.handlers), logger.level
-    quiet = {name: logging.getLogger(name).level for name in logs.QUIET}
+    quiet = {name: logging.getLogger(name).level for name in (*logs.QUIET, *logs.LEAST)}
     yield logger
     logger.handlers[:] = handlers
     logger.setLevel(level)
@@ -173,6 +173,7 @@ def test_set_up_writes_one_object_a_line_and_keeps_libraries_quiet(root: logging
     logs.set_up(stream, as_json=True, level=logging.DEBUG)
     logging.getLogger("poolkeeper.loops").debug("ours", extra=logs.about("Topic", "orders", "shop"))
     logging.getLogger("kopf.objects").info("Handler 'on_topic' succeeded.")
+    logging.getLogger("kopf._cogs.clients.watching").error("Request attempt #7 failed")
     logging.getLogger("kazoo.client").info("Zookeeper session established")
     logging.getLogger("kazoo.client").warning("Connection dropped")
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]

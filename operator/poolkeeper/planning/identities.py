@@ -36,6 +36,7 @@ import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping
 from enum import Enum
+from operator import attrgetter
 
 from poolkeeper.model.plans import DeleteTopic, Move, MoveLogDir, SetConfig, Step
 from poolkeeper.model.specs import Desired, KafkaClusterSpec, LimitPolicy, TopicSpec
@@ -60,10 +61,8 @@ _PLACE_FIELDS = ("topic", "pool", "replication_factor", "strategy", "assignment"
 
 def plan_hash(moves: Iterable[Move], steps: Iterable[Step]) -> str:
     """`sha256:` and the hexadecimal digest of the moves and of the steps that need approval."""
-    ways = sorted(
-        ([move.topic, move.topic_id, move.partition, move.path] for move in moves),
-        key=lambda way: (way[0], way[2], way[1] or "", way[3]),
-    )
+    ordered = sorted(moves, key=attrgetter("topic", "partition", "path"))
+    ways = [(move.topic, move.topic_id, move.partition, move.path) for move in ordered]
     needing_approval = sorted(
         (named for step in steps if (named := _approved(step)) is not None), key=_canonical
     )

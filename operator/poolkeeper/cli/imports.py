@@ -6,9 +6,8 @@ from typing import Any
 
 import click
 
-from poolkeeper.cli import addressing, options, printing, quantities, reaching
+from poolkeeper.cli import addressing, options, printing, quantities, reaching, snapshotfiles
 from poolkeeper.errors import InvalidInput, Problem, Refused
-from poolkeeper.model import snapshots
 from poolkeeper.resources import importing
 
 
@@ -37,7 +36,7 @@ def import_(where: str | None, snapshot: Path | None, out: Path, output: str, **
     if snapshot is not None:
         if where or any(given[key] for key in ("folders", "zookeeper", "cluster")):
             raise click.UsageError("--snapshot stands instead of a cluster: give one of both")
-        files = importing.manifests_of(snapshots.read(snapshot))
+        files = importing.manifests_of(snapshotfiles.read(snapshot))
     else:
         target = addressing.target(options.address_of(where, **given))
         with reaching.session(target) as session:

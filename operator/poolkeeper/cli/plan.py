@@ -9,11 +9,10 @@ from pathlib import Path
 import click
 
 from poolkeeper import sights
-from poolkeeper.cli import addressing, options, plantext, printing, reaching, writing
+from poolkeeper.cli import addressing, options, plantext, printing, reaching, snapshotfiles, writing
 from poolkeeper.cli.addressing import Target
 from poolkeeper.cli.options import Address
 from poolkeeper.errors import InvalidInput, Refused
-from poolkeeper.model import snapshots
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired
@@ -146,7 +145,7 @@ def _of_cluster(target: Target, desired: Desired) -> tuple[sights.Sight, tuple[s
 
 
 def _of_snapshot(file: Path, desired: Desired) -> tuple[sights.Sight, tuple[str, ...]]:
-    cluster = replace(snapshots.read(file), name=desired.cluster.name)
+    cluster = replace(snapshotfiles.read(file), name=desired.cluster.name)
     pinned = desired.cluster.cluster_id
     if pinned is not None and cluster.id not in (None, pinned):
         raise Refused(f"{file} is of another cluster: its id is {cluster.id}, not {pinned}")

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import click
 
-from poolkeeper.cli import addressing, options, printing, quantities, reaching
+from poolkeeper.cli import addressing, options, printing, quantities, reaching, snapshotfiles
 from poolkeeper.cli.options import Address
-from poolkeeper.model import snapshots
 
 
 @click.command()
@@ -16,7 +15,7 @@ from poolkeeper.model import snapshots
     metavar="FILE",
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Where to write it: .json or .json.gz.",
+    help="Where to write it: .json, .json.gz, or .parquet with the fleet extra.",
 )
 @options.output()
 def snapshot(address: Address, out: Path, output: str) -> None:
@@ -25,10 +24,11 @@ def snapshot(address: Address, out: Path, output: str) -> None:
     Sizes are in it if the brokers can be asked: by spec.brokers in the manifests, or --bootstrap.
     Changes nothing. CLUSTER as for `status`.
     """
+    write = snapshotfiles.writer(out)
     target = addressing.target(address)
     with reaching.session(target) as session:
         observed = reaching.observed(session, target)
-    snapshots.write(out, observed.cluster)
+    write(out, observed.cluster)
     partitions = sum(len(topic.partitions) for topic in observed.cluster.topics.values())
     printing.warn(observed.warnings)
     if output == printing.JSON:

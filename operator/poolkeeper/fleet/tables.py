@@ -96,17 +96,25 @@ def write(file: Path, content: pa.Table, digest: str = "") -> None:
         raise Refused(f"{file}: cannot be written: {failed.strerror or failed}") from failed
 
 
-def read(file: Path, table: Table, columns: Iterable[str] | None = None) -> pa.Table:
+def plain(table: Table) -> pa.Schema:
+    """The same without name and version: what the rows of several files have together."""
+    return arrow(table).remove_metadata()
+
+
+def read(
+    file: Path, table: Table, columns: Iterable[str] | None = None, *, foreign: bool = False
+) -> pa.Table:
     """Read a file, only these columns; nullable ones that it lacks are null.
 
-    Raises `Refused` for a file that cannot be read, or is not of this table and version.
+    `foreign`: the file may be somebody else's, without our name and version in it. Raises `Refused` for a file that cannot be read, or is not of this table and version.
     """
     names = [each.name for each in table.columns] if columns is None else list(columns)
     try:
         with pq.ParquetFile(file, memory_map=False) as opened:
             found = opened.schema_arrow
             metadata = found.metadata or {}
-            _check(table, metadata, str(file))
+            if not (foreign and _VERSION not in metadata):
+                _check(table, metadata, str(file))
             there = [name for name in names if name in found.names]
             content = opened.read(there)
     except (OSError, pa.ArrowException) as failed:
@@ -140,12 +148,24 @@ def _completed(content: pa.Table, table: Table, names: Sequence[str], file: str)
         field = schema.field(name)
         if name in content.column_names:
             column = content.column(name)
-            arrays.append(column if column.type == field.type else column.cast(field.type))
+            arrays.append(_cast(column, field, file))
         elif by_name[name].nullable:
             arrays.append(pa.chunked_array([pa.nulls(content.num_rows, field.type)]))
         else:
             raise Refused(f"{file}: table {table.name} lacks its column {name}")
-    return pa.Table.from_arrays(arrays, names=list(names))
+    fields = [schema.field(name) for name in names]
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def _cast(column: pa.ChunkedArray, field: pa.Field, file: str) -> pa.ChunkedArray:
+    if column.null_count and not field.nullable:
+        raise Refused(f"{file}: column {field.name} has nulls (expected none)")
+    try:
+        return column if column.type == field.type else column.cast(field.type)
+    except pa.ArrowException as wrong:
+        raise Refused(
+            f"{file}: column {field.name} is {column.type} (expected {field.type})"
+        ) from wrong
 
 
 def rows_of(content: pa.Table) -> Iterator[dict[str, Any]]:

@@ -31,6 +31,7 @@ def announcements(
         *_condition(key.kind, before, after),
         *(_cluster(before or {}, after) if key.kind == "KafkaCluster" else ()),
         *(_pool(before or {}, after) if key.kind == "ResourcePool" else ()),
+        *(_topic(before or {}, after) if key.kind == "Topic" else ()),
     ]
     return tuple(Announcement(each.type, each.reason, each.note[:NOTE_MAX]) for each in found)
 
@@ -58,18 +59,12 @@ def _condition(
     elif now["status"] == "True":
         if stalled or (was.get("reason") == "Unreachable" and kind == "KafkaCluster"):
             yield Announcement("Normal", "Recovered", note)
-        elif was.get("status") == "False":
-            yield Announcement("Normal", _done(kind, was["reason"], before or {}), note)
+        elif was.get("status") == "False" and (kind, was["reason"]) != ("Topic", "Creating"):
+            yield Announcement("Normal", _PAST.get(was["reason"], "InPlace"), note)
     elif reason in _BEGUN[kind] and was.get("reason") != reason:
         yield Announcement("Warning" if reason == "Unreachable" else "Normal", reason, note)
     elif stalled:
         yield Announcement("Normal", "Recovered", note)
-
-
-def _done(kind: str, reason: str, before: Mapping[str, Any]) -> str:
-    if kind == "Topic" and reason == "Creating" and "partitions" in before:
-        return "PartitionsAdded"
-    return _PAST.get(reason, "InPlace")
 
 
 def _cluster(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Announcement]:
@@ -89,3 +84,10 @@ def _pool(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Annou
     for broker in after.get("drained", ()):
         if broker in emptying:
             yield Announcement("Normal", "Drained", f"broker {broker} is empty")
+
+
+def _topic(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Announcement]:
+    was, now = before.get("partitions", 0), after.get("partitions", 0)
+    if now > was and condition_of(before, "Ready").get("reason") == "Creating":
+        note = condition_of(after, "Ready")["message"]
+        yield Announcement("Normal", "PartitionsAdded" if was else "Created", note)

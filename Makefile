@@ -70,7 +70,7 @@ ahead:
 	  nohup $$python tests/control_plane/building.py all </dev/null >$(AHEAD_LOG) 2>&1 &
 
 # One run of pytest, so that its summary is the last line; a file's tests share a worker's servers.
-test: ahead lint
+test: ahead .venv/.fleet lint
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile
 
 unit: .venv/.dev
@@ -79,7 +79,7 @@ unit: .venv/.dev
 soak: .venv/.dev
 	@$(BIN)/python -m pytest -q -m soak
 
-bench: .venv/.dev
+bench: .venv/.fleet
 	@$(BIN)/python tests/bench/run.py
 
 check: lint unit

@@ -7,9 +7,9 @@ or bytes per second. `spec.load.prometheus.queries` replaces `QUERIES` by name:
     bytes_in_per_s    what is written, by topic: brokers do not tell it by partition
 
 A range query has at most 11,000 points a series at the server, and 100,000 series of a day are too
-much for one answer. So a window is asked for in pieces of `PIECE_POINTS` steps, each answer bounded,
-all of them within one deadline. Samples are what a query gives at every step; Prometheus has dropped
-those that came twice, and looks back five minutes for those that are missing.
+much for one answer. So a window is asked for in pieces of `PIECE_POINTS` steps, each answer
+bounded, all of them within one deadline. Samples are what a query gives at every step; Prometheus
+has dropped those that came twice, and looks back five minutes for those that are missing.
 """
 
 import json

@@ -219,7 +219,9 @@ def _snapshot(
     names = [desired.cluster.name for desired in declared]
     files = steps.snapshot_files(snapshots) if snapshots else {}
     if undeclared := sorted(set(files) - set(names)):
-        printing.warn(f"{files[name]}: nothing is declared for cluster {name}" for name in undeclared)
+        printing.warn(
+            f"{files[name]}: nothing is declared for cluster {name}" for name in undeclared
+        )
     tasks = [
         observing.Task(
             str(work.out.absolute()),

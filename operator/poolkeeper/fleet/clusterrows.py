@@ -9,7 +9,7 @@ become tuples by way of numpy, never value by value.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import pairwise, repeat
 from typing import Any
 
 import numpy as np
@@ -62,13 +62,13 @@ def rows_of_cluster(cluster: Cluster) -> Rows:
         ),
         schemas.TOPICS.name: from_rows(
             schemas.TOPICS,
-            (
-                (t.name, t.topic_id, _pairs(t.config), len(t.partitions))
-                for t in topics
-            ),
+            ((t.name, t.topic_id, _pairs(t.config), len(t.partitions)) for t in topics),
         ),
         schemas.PARTITIONS.name: _partitions(topics),
-        schemas.REQUESTS.name: from_rows(schemas.REQUESTS, sorted(cluster.reassignment or ())),
+        schemas.REQUESTS.name: from_rows(
+            schemas.REQUESTS,
+            sorted((r.topic, r.partition, r.replicas) for r in cluster.reassignment or ()),
+        ),
     }
     return Rows(head, bodies)
 
@@ -82,9 +82,7 @@ def cluster_of_rows(name: str, rows: Rows) -> Cluster:
     )
     return Cluster(
         name=name,
-        brokers={
-            row["broker"]: _broker(row) for row in rows_of(bodies[schemas.BROKERS.name])
-        },
+        brokers={row["broker"]: _broker(row) for row in rows_of(bodies[schemas.BROKERS.name])},
         topics=topics_of(bodies[schemas.TOPICS.name], bodies[schemas.PARTITIONS.name]),
         id=head["id"],
         kafka_version=head["kafka_version"],
@@ -157,9 +155,7 @@ def lists(column: pa.ChunkedArray) -> list[Any]:
             continue
         values = chunk.values.to_numpy(zero_copy_only=False).tolist()
         ends = offsets.tolist()
-        made: list[Any] = [
-            tuple(values[begin:end]) for begin, end in zip(ends, ends[1:], strict=False)
-        ]
+        made: list[Any] = [tuple(values[begin:end]) for begin, end in pairwise(ends)]
         if chunk.null_count:
             for row in np.flatnonzero(chunk.is_null().to_numpy(zero_copy_only=False)).tolist():
                 made[row] = None
@@ -240,5 +236,3 @@ def _broker(row: Mapping[str, Any]) -> Broker:
 
 def _pairs(config: Mapping[str, str] | None) -> list[tuple[str, str]] | None:
     return None if config is None else sorted(config.items())
-
-

@@ -14,10 +14,10 @@ import hashlib
 import json
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from enum import Enum
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from poolkeeper.errors import Refused
 from poolkeeper.model.specs import Source
@@ -39,7 +39,7 @@ def from_text(kind: type[T], text: str) -> T:
     if data.get("version") != VERSION:
         raise Refused(f"specs have version {data.get('version')} (expected {VERSION})")
     try:
-        value = _reader(kind)(data["value"])
+        value = _reader(cast(Any, kind))(data["value"])
     except (KeyError, TypeError, ValueError) as wrong:
         raise Refused(f"specs of a fleet cannot be read: {wrong!r}") from wrong
     assert isinstance(value, kind)
@@ -86,7 +86,7 @@ def _canonical(value: object) -> str:
 
 
 @cache
-def _reader(kind: Any) -> Read:
+def _reader(kind: Hashable) -> Read:
     """The function that reads a value of this type, as annotated."""
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if origin is types.UnionType or origin is typing.Union:

@@ -27,7 +27,9 @@ def of_samples(samples: pa.Table, window: Window) -> pa.Table:
     """The rows of `features`, by topic, partition and metric. Other metrics are left alone."""
     parts = [_of_metric(samples, metric, window) for metric in METRICS]
     found = pa.concat_tables(parts)
-    return found.sort_by([("topic", "ascending"), ("partition", "ascending"), ("metric", "ascending")])
+    return found.sort_by(
+        [("topic", "ascending"), ("partition", "ascending"), ("metric", "ascending")]
+    )
 
 
 def _of_metric(samples: pa.Table, metric: str, window: Window) -> pa.Table:
@@ -141,4 +143,3 @@ def sizes_of_snapshot(partitions: pa.Table, at_ms: int) -> pa.Table:
             "value": known.column("bytes"),
         },
     )
-

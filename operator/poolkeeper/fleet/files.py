@@ -41,7 +41,9 @@ def read(path: Path) -> Cluster:
         return snapshots.read(path)
     content = tables.read(path, schemas.PARTITIONS)
     bare = snapshots.from_json(_rest(path), str(path))
-    counts = {row["values"]: row["counts"] for row in content.column("topic").value_counts().to_pylist()}
+    counts = {
+        row["values"]: row["counts"] for row in content.column("topic").value_counts().to_pylist()
+    }
     topics = tables.from_rows(
         schemas.TOPICS,
         (

@@ -117,9 +117,7 @@ def _perform(store: Store, task: Task) -> tuple[int, int]:
     ]
     samples = pa.concat_tables(part.cast(tables.plain(schemas.SAMPLES)) for part in parts)
     rows = features.of_samples(samples, window)
-    bodies = {
-        table.name: store.read(table, task.day, task.cluster) for table in clusterrows.BODIES
-    }
+    bodies = {table.name: store.read(table, task.day, task.cluster) for table in clusterrows.BODIES}
     cluster = clusterrows.cluster_of_rows(task.cluster, Rows(head, bodies))
     content = {
         schemas.SAMPLES.name: asked,

@@ -75,7 +75,11 @@ def perform(task: Task) -> Done:
     try:
         found = _of_file(task) if task.file else _of_zookeeper(store, task)
         rows = clusterrows.rows_of_cluster(found.cluster)
-        head, bodies, digest = _head(task, found, dict(rows.head)), rows.bodies, input_of(store, task)
+        head, bodies, digest = (
+            _head(task, found, dict(rows.head)),
+            rows.bodies,
+            input_of(store, task),
+        )
         status, reason = OK, "; ".join(found.remarks)
         size = rows.head["partitions"]
     except PoolkeeperError as wrong:

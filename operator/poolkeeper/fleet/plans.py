@@ -21,7 +21,7 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning import impossible
+from poolkeeper.planning import impossible, loads
 from poolkeeper.planning.making import make_plan
 from poolkeeper.planning.tables import table_of
 from poolkeeper.zk.pauses import collector_paused
@@ -101,10 +101,7 @@ def _perform(store: Store, task: Task) -> tuple[Plan, int]:
     table = table_of(seen.cluster)
     if task.pool:
         return _part(store, task, seen), 0
-    if task.merge:
-        plan = _merged(store, task, seen)
-    else:
-        plan = planned(seen)
+    plan = _merged(store, task, seen) if task.merge else planned(seen)
     rows = planrows.rows_of_plan(plan, seen.desired, seen.cluster, seen.records, table)
     _write(store, task, rows)
     return plan, len(table.replicas)
@@ -125,9 +122,7 @@ def seen_of(store: Store, day: str, cluster: str) -> Seen:
         raise Refused(f"it could not be read: {head['reason']}")
     desired = desired_of(store, cluster)
     bodies = {
-        table.name: store.read(
-            table, day, cluster, NEEDED if table is schemas.PARTITIONS else None
-        )
+        table.name: store.read(table, day, cluster, NEEDED if table is schemas.PARTITIONS else None)
         for table in clusterrows.BODIES
     }
     found = clusterrows.cluster_of_rows(cluster, Rows(head, bodies))
@@ -136,7 +131,7 @@ def seen_of(store: Store, day: str, cluster: str) -> Seen:
         raise Refused(f"it is another cluster: its id is {found.id}, not {pinned}")
     if store.file(schemas.FEATURES, day, cluster).exists():
         rows = store.read(schemas.FEATURES, day, cluster)
-        found = features.loaded(found, features.loads_of(rows))
+        found = loads.loaded(found, features.loads_of(rows))
     text = head["records"]
     records = Records() if text is None else codecs.from_text(Records, text)
     return Seen(

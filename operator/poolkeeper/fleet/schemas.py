@@ -316,6 +316,10 @@ def description() -> dict[str, object]:
 def _described(table: Table) -> Iterator[tuple[str, object]]:
     yield "version", table.version
     yield "by", list(table.by)
-    yield "columns", [
-        {"name": each.name, "type": each.type, "nullable": each.nullable} for each in table.columns
-    ]
+    yield (
+        "columns",
+        [
+            {"name": each.name, "type": each.type, "nullable": each.nullable}
+            for each in table.columns
+        ],
+    )

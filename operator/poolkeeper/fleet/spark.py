@@ -2,15 +2,14 @@
 
 **A row is a task, not a partition.** A task names a cluster; the executor reads that cluster's
 Parquet itself, with Arrow, and writes what it made. Ten million rows thus never go through the JVM,
-which would turn each into its own row format, sort them by group, and back into Arrow: several
-times what planning them takes (`docs/scaling.md` has the figures). What comes back is a row per task.
+which would turn each into its own row format, sort them by group, and back into Arrow
+(`docs/scaling.md` has the figures). What comes back is a row per task.
 
-**No straggler.** Which task goes where is not left to a hash of its name: `spread` numbers them, the
-heaviest first, `repartitionById` gives every number (or every run of light ones) a partition of its
-own, and Spark starts partitions in the order of their numbers. That is longest-first scheduling: a
-giant begins at once and the small ones fill up what is left; the last executor ends at most one
-task later than an even share. A single task that is longer than that share is taken apart
-(`plans.tasks_of`).
+**No straggler.** Which task goes where is not left to a hash of its name: `scheduling.runs` numbers
+them, the heaviest first, `repartitionById` gives every number (a heavy task, or several light ones)
+a partition of its own, and Spark starts partitions in the order of their numbers. That is
+longest-first scheduling: a giant begins at once and the small ones fill up what is left. A single
+task that is longer than an even share is taken apart (`plans.tasks_of`).
 
 A task that is lost with its executor is done again on another one; tasks write whole files under
 their final names, so that doing one twice is harmless.
@@ -111,8 +110,8 @@ def _values(value: Any) -> dict[str, Any]:
     return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
 
 
-def _types(kind: type[Any], first: Mapping[str, type]) -> dict[str, type]:
-    return {**first, **{field.name: field.type for field in dataclasses.fields(kind)}}  # type: ignore[dict-item]
+def _types(kind: type[Any], first: Mapping[str, type]) -> dict[str, Any]:
+    return {**first, **{field.name: field.type for field in dataclasses.fields(kind)}}
 
 
 def _ddl(kind: type[Any], first: Mapping[str, type]) -> str:

@@ -139,8 +139,7 @@ def plan(
     kept = [
         name
         for name in clusters
-        if not again
-        and store.is_made(schemas.PLANS, day, name, plans.input_of(store, day, name))
+        if not again and store.is_made(schemas.PLANS, day, name, plans.input_of(store, day, name))
     ]
     todo = [name for name in clusters if name not in set(kept)]
     tasks, merges = plans.tasks_of(store, day, todo, engine.slots, split_from)
@@ -190,5 +189,3 @@ def _outcome(step: str, tasks: Sequence[Any], lines: Iterable[Line]) -> Outcome:
     day = tasks[0].day if tasks else ""
     ordered = tuple(sorted(lines, key=lambda line: line.cluster))
     return Outcome(step, day, ordered)
-
-

@@ -106,7 +106,8 @@ def read(
 ) -> pa.Table:
     """Read a file, only these columns; nullable ones that it lacks are null.
 
-    `foreign`: the file may be somebody else's, without our name and version in it. Raises `Refused` for a file that cannot be read, or is not of this table and version.
+    `foreign`: the file may be somebody else's, without our name and version in it. Raises
+    `Refused` for a file that cannot be read, or is not of this table and version.
     """
     names = [each.name for each in table.columns] if columns is None else list(columns)
     try:

@@ -35,9 +35,7 @@ def loaded(cluster: Cluster, loads: Loads) -> Cluster:
 
 
 def _topic(topic: Topic, loads: Loads) -> Topic:
-    size, rate = (
-        _shared(topic, figure) for figure in (loads.bytes, loads.rate_bytes_per_s)
-    )
+    size, rate = (_shared(topic, figure) for figure in (loads.bytes, loads.rate_bytes_per_s))
     return replace(topic, partitions=tuple(_partition(p, size, rate) for p in topic.partitions))
 
 

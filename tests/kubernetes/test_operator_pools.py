@@ -1,0 +1,120 @@
+"""Pools as a person edits them: drain, demote, quotas; and what is told meanwhile."""
+
+AUTO = {"mode": "Apply", "approval": {"policy": "Auto"}}
+NINE = [f"t-{n}" for n in range(9)]
+
+
+def leaders(scene, topic):
+    partitions = scene.assignment(topic)
+    states = (f"/brokers/topics/{topic}/partitions/{p}/state" for p in partitions)
+    return {scene.node(path)["leader"] for path in states}
+
+
+def test_a_broker_is_drained_by_one_line_and_an_approval(scene):
+    scene.apply(
+        scene.cluster(mode="Apply"),
+        scene.pool("p", 1, 2, 3),
+        *(scene.topic(name, "p", partitions=3, replicationFactor=2) for name in NINE),
+    )
+    for name in NINE:
+        scene.says("topic", name)
+    scene.says("cluster")
+    created = {name: scene.events("topic", name) for name in NINE}
+    assert set(map(str, created.values())) == {str([("Normal", "Created", 1)])}
+    scene.patch("pool", "p", drain=[3])
+    said = scene.says("pool", "p", "WaitingForApproval")
+    assert scene.text(said) == (
+        "approve plan sha256:PLAN in KafkaCluster main; broker 3 holds 18 replicas"
+    )
+    assert scene.table("pool")[1:] == [
+        """p | main | 3 | 9 | False | WaitingForApproval | [{"broker":3,"replicas":18}]"""
+    ]
+    scene.says("topic", "t-0", "WaitingForApproval", about="off drained brokers")
+    scene.approve()
+    scene.says("pool", "p")
+    for name in NINE:
+        scene.says("topic", name)
+        assert scene.holders(name) == {1, 2}
+    scene.says("cluster")
+    status = scene.status("pool", "p")
+    assert (status["drained"], "draining" in status) == ([3], False)
+    for name in NINE:
+        told = [reason for _, reason, _ in scene.events("topic", name)]
+        assert told == ["Created", "Moved"]
+    assert scene.events("pool", "p") == [("Normal", "Moved", 1), ("Normal", "Drained", 1)]
+    told = [reason for _, reason, _ in scene.events("cluster")]
+    assert told == ["Created", "WaitingForApproval", "Moving", "Moved", "RunEnded"]
+    described = scene.kubectl("describe", "resourcepool", scene.full("pool", "p")).stdout
+    assert described.rstrip().endswith("poolkeeper  broker 3 is empty")
+
+
+def test_what_cannot_leave_a_drained_broker_is_named(scene):
+    scene.apply(
+        scene.cluster(**AUTO),
+        scene.pool("p", 1, 2, 3),
+        scene.topic("wide", "p", partitions=1, replicationFactor=3),
+    )
+    scene.says("topic", "wide")
+    scene.patch("pool", "p", drain=[3])
+    why = "1 replica cannot leave broker 3: 3 replicas need 3 brokers; usable: 1, 2"
+    said = scene.says("pool", "p", "Impossible")
+    assert said == f"broker 3 keeps 1 replica (wide): wide: {why}"
+    assert scene.says("topic", "wide", "Impossible") == why
+    scene.patch("pool", "p", brokers={"ids": [1, 2, 3, 6]})
+    scene.says("pool", "p")
+    assert scene.holders("wide") == {1, 2, 6}
+
+
+def test_a_demoted_broker_keeps_its_replicas_and_leads_nothing(scene):
+    scene.apply(
+        scene.cluster(**AUTO),
+        scene.pool("p", 1, 2, 3),
+        scene.topic("orders", "p", partitions=6, replicationFactor=3),
+    )
+    scene.says("topic", "orders")
+    assert leaders(scene, "orders") == {1, 2, 3}
+    scene.patch("pool", "p", demote=[2])
+    scene.wait(lambda: leaders(scene, "orders") == {1, 3}, "broker 2 leads nothing")
+    assert scene.holders("orders") == {1, 2, 3}
+    scene.says("pool", "p")
+    scene.says("cluster")
+
+
+def test_quotas_are_counted_and_the_later_topic_is_the_one_too_many(scene):
+    scene.apply(
+        scene.cluster(**AUTO),
+        scene.pool("p", 1, 2, 3, quotas={"topics": 2, "partitions": 5}),
+        scene.topic("a", "p", partitions=2, replicationFactor=1),
+        scene.topic("b", "p", partitions=2, replicationFactor=1),
+    )
+    scene.says("topic", "a")
+    scene.says("topic", "b")
+    scene.wait(
+        lambda: (
+            scene.status("pool", "p").get("quota")
+            == {"topics": 2, "partitions": 4, "topicsMax": 2, "partitionsMax": 5}
+        ),
+        "the quota is counted",
+        instead=lambda: scene.status("pool", "p"),
+    )
+    scene.apply(scene.topic("0-later", "p", partitions=1, replicationFactor=1))
+    said = scene.says("topic", "0-later", "QuotaExceeded")
+    assert scene.text(said) == "not created: pool p has 2 of 2 topics and would get 1 more"
+    scene.says("topic", "a")
+    scene.says("topic", "b")
+    assert scene.topics() == ["a", "b"]
+
+
+def test_a_quota_is_free_again_when_a_topic_is_deleted(scene):
+    scene.apply(
+        scene.cluster(**AUTO),
+        scene.pool("p", 1, 2, 3, quotas={"topics": 1}),
+        scene.topic("a", "p", partitions=2, replicationFactor=1, deletionPolicy="Delete"),
+    )
+    scene.says("topic", "a")
+    scene.apply(scene.topic("b", "p", partitions=1, replicationFactor=1))
+    scene.says("topic", "b", "QuotaExceeded")
+    scene.delete("topic", "a")
+    scene.gone("topic", "a")
+    scene.says("topic", "b")
+    assert scene.topics() == ["b"]

@@ -19,7 +19,7 @@ from operated import EPOCH, FOUR_BROKERS, PARTITIONS, Rights, Site, connected
 from operation import OperatorProcess
 from poolkeeper.sandbox import Sandbox
 
-BATCHES = 8
+BATCHES = 6
 STAGES = 2
 BUSY_MACHINE_S = 30.0
 ROUND_S = 8.0

@@ -88,7 +88,8 @@ def test_creations_and_configs_go_at_once_and_moves_wait_for_the_line_that_is_pr
 
     scene.patch("cluster", approval={"plans": ["sha256:" + "0" * 64]})
     scene.barrier("old")
-    assert scene.says("cluster", reason="WaitingForApproval") == message
+    waits = scene.says("cluster", reason="WaitingForApproval", about="waits to move 3 partitions")
+    assert waits == message
     assert requested(scene) == []
 
     scene.run_printed(message)

@@ -1,0 +1,1 @@
+"""What people read: plans and fleets as HTML and Markdown. Values in, text out; no I/O."""

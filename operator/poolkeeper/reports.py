@@ -23,6 +23,7 @@ from poolkeeper.kube.events import Recorder
 from poolkeeper.kube.references import Reference
 from poolkeeper.kube.statuses import StatusWriter
 from poolkeeper.model.outcomes import Outcome, Seen, State
+from poolkeeper.model.specs import Mode
 from poolkeeper.outages import Outages, standing
 from poolkeeper.resources import clusters
 from poolkeeper.resources.announcements import announcements
@@ -89,7 +90,7 @@ class Reporter:
         said = self._said(found, outcome, rest)
         for key, status in said.items():
             self._tell(assembly.objects[key], status)
-        for key, wanted in finalizer_changes(found, _run_recorded(outcome)).items():
+        for key, wanted in finalizer_changes(found, run_looms(assembly, outcome)).items():
             self._guards.put(_reference(assembly.objects[key]), wanted)
         self._count(assembly, said)
 
@@ -230,10 +231,18 @@ class Guards:
             return self._wanted.popitem()
 
 
-def _run_recorded(outcome: Outcome) -> bool | None:
+def run_looms(assembly: Assembly, outcome: Outcome) -> bool | None:
+    """Whether a run is recorded, or may be by the next pass; None where that is not known.
+
+    The finalizer must be there before the run is, or a KafkaCluster could go in between, and leave
+    run and throttles behind.
+    """
     if outcome.progress is not None or outcome.recorded:
         return True
-    return None if outcome.seen is None else False
+    if outcome.seen is None:
+        return None
+    may_begin = assembly.desired is not None and assembly.desired.cluster.mode is Mode.APPLY
+    return may_begin and outcome.plan is not None and bool(outcome.plan.moves)
 
 
 def _reference(each: Object) -> Reference:

@@ -15,7 +15,7 @@ def test_two_topics_for_one_kafka_topic(scene):
     scene.apply(second)
     said = scene.says("topic", "second", "TopicConflict")
     assert scene.text(said) == (
-        "Kafka topic orders is declared by shop/first, who had it first, too;"
+        "Kafka topic orders belongs to shop/first, which declared it first;"
         " delete one of the Topics"
     )
     scene.says("topic", "first")

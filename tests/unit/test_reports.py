@@ -1,6 +1,7 @@
 """What reaches the writers of statuses and events when clusters come and go, and leaders do."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from poolkeeper.errors import Unavailable
 from poolkeeper.kube.references import Reference
 from poolkeeper.model.outcomes import Outcome, State
-from poolkeeper.reports import Reporter
+from poolkeeper.reports import Reporter, run_looms
 from poolkeeper.resources.assemblies import Assembly, assemble
 from poolkeeper.resources.conditions import condition_of
 from poolkeeper.resources.objects import Object
@@ -170,3 +171,24 @@ def test_a_cluster_that_is_deleted_in_mid_run_tells_of_the_run_until_its_end(roo
     room.reporter.report(left, Outcome(State.PROGRESSED, seen=SEEN))
     assert "plan" not in room.writer.written["main"]
     assert ("main", "RunEnded") in room.recorder.events
+
+
+@pytest.mark.parametrize(
+    ("outcome", "expected"),
+    [
+        pytest.param(running(main(), SEEN, 1), True, id="a run is recorded"),
+        pytest.param(Outcome(State.WAITING, seen=SEEN, recorded=True), True, id="it stands still"),
+        pytest.param(
+            replace(running(main(), SEEN, 1), progress=None), True, id="moves wait for a run"
+        ),
+        pytest.param(Outcome(State.CONVERGED, seen=SEEN), False, id="nothing is to be done"),
+        pytest.param(OUTAGE, None, id="nobody knows"),
+    ],
+)
+def test_a_run_that_is_near_keeps_its_cluster(outcome: Outcome, expected: bool | None) -> None:
+    assert run_looms(main(), outcome) is expected
+
+
+def test_where_nothing_may_be_written_moves_keep_nothing() -> None:
+    looking = main((kafka_cluster(mode="PlanOnly"), *OBJECTS[1:]))
+    assert run_looms(looking, replace(running(main(), SEEN, 1), progress=None)) is False

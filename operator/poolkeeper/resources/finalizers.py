@@ -4,7 +4,7 @@
 |---|---|---|
 | Topic | with deletionPolicy Delete | its Kafka topic is gone, or is not its own |
 | ResourcePool | while it is being deleted | no Topic names it |
-| KafkaCluster | while a run is recorded | the run has ended |
+| KafkaCluster | while a run is recorded or may begin | the run has ended, nothing is to move |
 
 A Topic that nothing can be done for (its pool or its cluster is gone, it is invalid, its cluster is
 being deleted) is let go, and its Kafka topic kept: what is lost cannot be had back. Where a cluster
@@ -19,12 +19,12 @@ from poolkeeper.resources.objects import Object, ObjectKey
 from poolkeeper.resources.surveys import Survey, owned
 
 
-def finalizers_wanted(found: Survey, run_recorded: bool | None) -> Mapping[ObjectKey, bool]:
-    """Whether each resource shall have our finalizer; `run_recorded` is None where not known."""
+def finalizers_wanted(found: Survey, run_looms: bool | None) -> Mapping[ObjectKey, bool]:
+    """Whether each resource shall have our finalizer; `run_looms` is None where not known."""
     wanted = {}
     for key, each in found.assembly.objects.items():
         if each.kind == clusters.KIND:
-            wanted[key] = each.guarded if run_recorded is None else run_recorded
+            wanted[key] = each.guarded if run_looms is None else run_looms
         elif each.kind == pools.KIND:
             wanted[key] = each.name in found.users
         else:
@@ -32,11 +32,11 @@ def finalizers_wanted(found: Survey, run_recorded: bool | None) -> Mapping[Objec
     return wanted
 
 
-def finalizer_changes(found: Survey, run_recorded: bool | None) -> Mapping[ObjectKey, bool]:
+def finalizer_changes(found: Survey, run_looms: bool | None) -> Mapping[ObjectKey, bool]:
     """Those to be added (True) or taken off (False). None is added to what is being deleted."""
     return {
         key: wanted
-        for key, wanted in finalizers_wanted(found, run_recorded).items()
+        for key, wanted in finalizers_wanted(found, run_looms).items()
         if wanted != found.assembly.objects[key].guarded
         and not (wanted and found.assembly.objects[key].deleting)
     }

@@ -93,8 +93,9 @@ def _conflict(at: Situation) -> Remark | None:
         record = found.seen.records.topics.get(topic)
         # A recorded owner that cannot be read names nothing, but keeps what is recorded as its own.
         others = few(sorted(rivals) or [record.owner if record else "another Topic"])
-        end = f"{others}, who had it first" if topic in found.won.specs else others
-        message = f"Kafka topic {topic} is declared by {end}, too; delete one of the Topics"
+        won = topic in found.won.specs
+        holds = f"belongs to {others}, which declared it first" if won else f"is {others}'s, too"
+        message = f"Kafka topic {topic} {holds}; delete one of the Topics"
         return Remark(Mood.STALLED, "TopicConflict", message)
     twin = at.survey.namesakes.get(metric_name(topic), topic)
     if not at.standing.exists and twin != topic:

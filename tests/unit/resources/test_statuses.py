@@ -235,7 +235,7 @@ def test_the_loser_of_a_conflict_is_stalled_and_the_owner_is_not() -> None:
     assert of(loser.key, objects, IN_FAST, orders="shop/orders") == topic_status(
         "Stalled",
         "TopicConflict",
-        "Kafka topic orders is declared by shop/orders, who had it first, too; delete one of the"
+        "Kafka topic orders belongs to shop/orders, which declared it first; delete one of the"
         " Topics",
         topicName="orders",
     )

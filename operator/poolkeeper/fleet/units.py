@@ -10,8 +10,9 @@ has a replica in the other; or unmanaged topics that evacuate brokers, or topics
 have replicas in both. Unmanaged topics that stay where they are, are load in every part.
 
 `parts` gives one part for all where something else counts across pools: topics to be created (names
-must not collide with any other, room is given in turn), an enforced limit of the whole cluster,
-topics that several resources declare, or that are declared in a pool that is not there.
+must not collide with any other, room is given in turn), a limit of the whole cluster that is
+enforced, or exceeded by partitions to be added, topics that several resources declare, or that are
+declared in a pool that is not there.
 """
 
 import re
@@ -23,7 +24,13 @@ import numpy as np
 
 from poolkeeper.model.plans import AddPartitions, ElectLeaders, Plan, PlanProblem, SetConfig
 from poolkeeper.model.records import Records
-from poolkeeper.model.specs import Desired, LimitPolicy, UnmanagedTopics
+from poolkeeper.model.specs import (
+    Desired,
+    LimitPolicy,
+    ResourcePoolSpec,
+    TopicSpec,
+    UnmanagedTopics,
+)
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning import identities
 from poolkeeper.planning.making import make_plan
@@ -33,6 +40,10 @@ from poolkeeper.planning.tables import Table, flat_ids
 
 _KINDS = (AddPartitions, SetConfig, ElectLeaders)
 """Steps that the plan of a part may have, in their order."""
+
+
+_REST = "~others"
+"""No name that a ResourcePool can have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +76,36 @@ def parts(desired: Desired, cluster: Cluster, records: Records, table: Table) ->
 def plan_of_part(
     part: Part, desired: Desired, cluster: Cluster, records: Records, gone: frozenset[int]
 ) -> Plan:
-    """The part's plan; its hash and fingerprint are its own."""
+    """The part's plan; its hash and fingerprint are its own.
+
+    Which of several equally good plans is made may depend on how many brokers there are. So the
+    part is planned with all of the cluster's: those that nothing of it names are in a pool of no
+    topics, `_REST`, and nothing is said of that.
+    """
     pools, topics = set(part.pools), set(part.topics)
-    return make_plan(
-        replace(
-            desired,
-            pools=tuple(pool for pool in desired.pools if pool.name in pools),
-            topics=tuple(spec for spec in desired.topics if spec.topic in topics),
-        ),
-        replace(cluster, topics={name: cluster.topics[name] for name in part.topics}),
-        records,
-        gone,
+    own = tuple(pool for pool in desired.pools if pool.name in pools)
+    some = replace(cluster, topics={name: cluster.topics[name] for name in part.topics})
+    rest = _brokers(desired.pools, cluster) - _brokers(own, some)
+    racks = {b: rack for pool in desired.pools for b, rack in pool.racks.items() if b in rest}
+    others = ResourcePoolSpec(_REST, desired.cluster.name, tuple(sorted(rest)), racks, goals=())
+    specs = tuple(spec for spec in desired.topics if spec.topic in topics)
+    alone = replace(desired, pools=(*own, others) if rest else own, topics=specs)
+    plan = make_plan(alone, some, records, gone)
+    return replace(
+        plan,
+        certificates=tuple(each for each in plan.certificates if each.pool != _REST),
+        problems=tuple(each for each in plan.problems if each.pool != _REST),
     )
+
+
+def _brokers(pools: Iterable[ResourcePoolSpec], cluster: Cluster) -> set[int]:
+    """Every broker that is live, in one of the pools or in a replica list."""
+    found = set(cluster.brokers)
+    for pool in pools:
+        found.update(pool.brokers)
+    for topic in cluster.topics.values():
+        found.update(*(p.replicas for p in topic.partitions))
+    return found
 
 
 def merged(
@@ -121,7 +150,25 @@ def _separable(desired: Desired, cluster: Cluster) -> bool:
         and not desired.doomed
         and len(set(declared)) == len(declared)
         and all(name in cluster.topics for name in declared)
+        and not _beyond_limit_by_additions(desired, cluster)
     )
+
+
+def _beyond_limit_by_additions(desired: Desired, cluster: Cluster) -> bool:
+    """Whether partitions are to be added, and the cluster's limit is in sight with them.
+
+    What exceeds the limit is told with a number, which only a plan of the whole can count.
+    """
+    topics = cluster.topics
+    size = sum(len(topic.partitions) for topic in topics.values())
+    added = sum(
+        max(0, _wanted(spec) - len(topics[spec.topic].partitions)) for spec in desired.topics
+    )
+    return bool(added) and size + added > desired.cluster.limits.partitions
+
+
+def _wanted(spec: TopicSpec) -> int:
+    return max(spec.partitions or 0, len(spec.assignment or ()))
 
 
 class _Groups:

@@ -1,0 +1,176 @@
+"""Clusters to plan: seeded ones that look real, each with what is declared for it."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from bench import clusters
+from poolkeeper.fleet import clusterrows, plans, schemas, steps, tables
+from poolkeeper.fleet.plans import Seen
+from poolkeeper.fleet.stores import Store
+from poolkeeper.model.records import Records
+from poolkeeper.model.specs import (
+    Desired,
+    Goal,
+    GoalKind,
+    ResourcePoolSpec,
+    TopicSpec,
+    UnmanagedTopics,
+)
+from poolkeeper.model.topology import Broker, Cluster, Partition, Requested, Topic
+from poolkeeper.planning.making import make_plan
+
+DAY = "2026-03-01"
+NOW_MS = 1_772_366_400_000
+"""Noon of that day."""
+
+Case = tuple[Desired, Cluster]
+
+
+def golden() -> Mapping[str, Case]:
+    """By name; `tests/golden/fleet/hashes.json` holds the hashes of their plans."""
+    settled = clusters.cluster(3000)
+    pools = clusters.settled_in_pools(settled)
+    odd = oddities(clusters.cluster(600, brokers=24))
+    return {
+        "balanced": (clusters.desired(60, goals=()), settled),
+        "disks": (clusters.desired(60, clusters.DISKS, capacity=clusters.disks(settled)), settled),
+        "drained": (
+            clusters.desired(60, drain=frozenset({clusters.fullest(settled)})),
+            settled,
+        ),
+        "expanded": (clusters.desired(64), clusters.cluster(3000, joined=4)),
+        "oddities": (clusters.desired(24), odd),
+        "pools": (clusters.two_pools(pools), pools),
+        "rates": (clusters.desired(60, (Goal(GoalKind.BYTES_IN, percent=10.0),)), settled),
+        "weights": (clusters.desired(60, capacity_of=clusters.weights(60)), settled),
+        "created": _created(),
+        "separate": separate(40, 3),
+    }
+
+
+def _created() -> Case:
+    """Topics to be created, grown and configured."""
+    desired, cluster = clusters.desired(24, goals=()), clusters.cluster(300, brokers=24)
+    names = sorted(cluster.topics)[:3]
+    topics = {
+        name: replace(topic, config={"retention.ms": "1"}) for name, topic in cluster.topics.items()
+    }
+    grown = [
+        TopicSpec(
+            name,
+            "shop",
+            name,
+            "all",
+            partitions=len(cluster.topics[name].partitions) + 2,
+            config={"retention.ms": "1000"},
+        )
+        for name in names
+    ]
+    new = TopicSpec("new", "shop", "new", "all", partitions=6, replication_factor=3)
+    return replace(desired, topics=(*grown, new)), replace(cluster, topics=topics)
+
+
+def separate(topics: int, pools: int, brokers: int = 5) -> Case:
+    """Pools that share nothing but one unmanaged topic; every topic is claimed by its pool."""
+    ids = range(1, pools * brokers + 1)
+    live = {b: Broker(b, rack="abc"[b % 3]) for b in ids}
+    specs, found = [], {}
+    for pool in range(pools):
+        own = tuple(ids)[pool * brokers : (pool + 1) * brokers]
+        name = f"pool-{pool}"
+        specs.append(ResourcePoolSpec(name, "bench", own, claims=(rf"{name}\..*",)))
+        for number in range(topics):
+            replicas = (own[0], own[1 + number % 2], own[3])
+            partition = Partition(
+                0, replicas, (), (), replicas[number % 2], replicas, None, 1 << 20
+            )
+            found[f"{name}.{number:03d}"] = Topic(f"{name}.{number:03d}", (partition,))
+    across = Partition(0, (1, brokers + 1), leader=1, isr=(1,), size_bytes=1 << 30)
+    found["across"] = Topic("across", (across,))
+    base = clusters.desired(1)
+    spec = replace(base.cluster, unmanaged_topics=UnmanagedTopics.IGNORE, default_pool=None)
+    return Desired(spec, tuple(specs)), Cluster("bench", live, dict(sorted(found.items())), "bench")
+
+
+def oddities(cluster: Cluster) -> Cluster:
+    """Everything that a snapshot can say, and everything that it can leave open."""
+    first, second, third, *_ = sorted(cluster.topics)
+    topics = dict(cluster.topics)
+    moving = (
+        topics[first]
+        .partitions[0]
+        ._replace(
+            replicas=(1, 2, 3, 4), adding=(4,), removing=(1,), isr=(), log_dirs={1: "/a", 2: "/b"}
+        )
+    )
+    topics[first] = replace(
+        topics[first],
+        partitions=(moving, *topics[first].partitions[1:]),
+        topic_id="AAAAAAAAAAAAAAAAAAAAAA",
+        config={"b": "2", "a": "1"},
+    )
+    unknown = tuple(
+        p._replace(leader=None, isr=None, size_bytes=None, in_bytes_per_s=None)
+        for p in topics[second].partitions
+    )
+    topics[second] = replace(topics[second], partitions=unknown, config={})
+    leaderless = tuple(p._replace(leader=-1, isr=()) for p in topics[third].partitions)
+    topics[third] = replace(topics[third], partitions=leaderless)
+    return replace(
+        cluster,
+        topics=topics,
+        reassignment=(Requested(first, 0, (2, 3, 4)),),
+        electing=True,
+        deleting=frozenset({"gone"}),
+        torn=frozenset({"torn"}),
+        damaged={"broken": "is not JSON"},
+        kafka_version="3.9",
+    )
+
+
+def named(case: Case, name: str) -> Case:
+    """The same cluster under another name."""
+    desired, cluster = case
+    spec = replace(desired.cluster, name=name)
+    pools = tuple(replace(pool, cluster=name) for pool in desired.pools)
+    return replace(desired, cluster=spec, pools=pools), replace(cluster, name=name)
+
+
+def put(store: Store, case: Case, day: str = DAY, read_ms: int = NOW_MS) -> None:
+    """Put a snapshot and what is declared for it into the store."""
+    desired, cluster = case
+    rows = clusterrows.rows_of_cluster(cluster)
+    head = {**rows.head, "status": "ok", "read_ms": read_ms}
+    head["damaged"] = list(head["damaged"].items())
+    row = tables.table_of(schemas.CLUSTERS, {key: [value] for key, value in head.items()})
+    content = {**rows.bodies, schemas.CLUSTERS.name: row}
+    store.step(schemas.CLUSTERS, day, cluster.name, content, "put by a test")
+    steps.declare(store, [desired])
+
+
+def planned(case: Case) -> plans.Plan:
+    """The plan of the local engine, from the objects themselves."""
+    desired, cluster = case
+    return make_plan(desired, cluster, Records())
+
+
+def kept(store: Store, cluster: str, day: str = DAY) -> plans.Plan:
+    """The plan that is in the store."""
+    tables_of_plan = (schemas.PLANS, *plans.planrows.BODIES)
+    rows = {table.name: store.read(table, day, cluster) for table in tables_of_plan}
+    return plans.planrows.plan_of_rows(cluster, rows)
+
+
+def seen(case: Case) -> Seen:
+    desired, cluster = case
+    return Seen(desired, cluster, Records(), frozenset())
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder, by its path there."""
+    return {
+        str(file.relative_to(folder)): file.read_bytes()
+        for file in sorted(folder.rglob("*"))
+        if file.is_file()
+    }

@@ -1,0 +1,37 @@
+"""Everything here needs the fleet extra: Arrow, and for `spark` Java as well.
+
+One Spark session for all tests of a worker process; it takes about ten seconds to start, so that
+all tests that take it are in one file.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from poolkeeper.fleet import engines
+from poolkeeper.fleet.engines import Engine
+from poolkeeper.fleet.stores import Store
+
+HERE = Path(__file__).parent
+SMALL = {
+    "spark.driver.memory": "512m",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.fleet)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "tables")
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Engine]:
+    with engines.opened("local[2]", conf=SMALL) as engine:
+        yield engine

@@ -12,9 +12,8 @@ come from elsewhere.
 import pickle
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import islice
-from operator import attrgetter
 from typing import IO
 
 from poolkeeper import __version__, errors
@@ -29,7 +28,6 @@ PIECE_BYTES_MAX = 256 * 1024**2
 GREETING = f"poolkeeper {__version__}".encode()
 _LENGTH = struct.Struct(">I")
 _PLAN, _REFUSAL = b"plan", b"error"
-_MOVE_FIELDS = attrgetter(*(field.name for field in fields(Move)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +73,7 @@ def packed_plan(plan: Plan) -> Iterator[bytes]:
     yield _packed(replace(plan, moves=()))
     moves = iter(plan.moves)
     while batch := tuple(islice(moves, PIECE)):
-        yield _packed(tuple(zip(*map(_MOVE_FIELDS, batch), strict=True)))
+        yield _packed(tuple(zip(*batch, strict=True)))
 
 
 def packed_error(error: Exception, trace: str) -> Iterator[bytes]:

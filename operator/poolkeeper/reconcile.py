@@ -209,7 +209,7 @@ def _rest_of(plan: Plan, cluster: Cluster) -> Plan:
     """Return the plan without what is done already: that is what the laws are asked about."""
     states = classify(plan.moves, cluster)
     moves = tuple(
-        replace(move, path=move.path[p.at :])
+        move._replace(path=move.path[p.at :])
         for move, p in zip(plan.moves, states, strict=True)
         if p.state in (MoveState.PENDING, MoveState.IN_FLIGHT)
     )

@@ -168,7 +168,7 @@ def unlawful(bare: Bare) -> Path:
 
     def edit(body: dict) -> None:
         plan = documents.from_json(body, "plan.json")
-        moves = tuple(replace(m, path=(m.source, m.source[:1])) for m in plan.moves)
+        moves = tuple(m._replace(path=(m.source, m.source[:1])) for m in plan.moves)
         changed = replace(plan, moves=moves, hash=documents.plan_hash(moves, plan.steps))
         body.update(documents.to_json(changed))
 

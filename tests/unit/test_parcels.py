@@ -92,7 +92,7 @@ def test_a_plan_of_many_pieces_arrives_as_it_was() -> None:
     plan = make_plan(desired, cluster)
     move = parcels.Move("orders", "id", 0, ((1, 2), (1, 3)), 700, "balance")
     many = replace(
-        plan, moves=tuple(replace(move, partition=p) for p in range(2 * parcels.PIECE + 1))
+        plan, moves=tuple(move._replace(partition=p) for p in range(2 * parcels.PIECE + 1))
     )
     pieces = list(parcels.packed_plan(many))
     assert len(pieces) == 2 + 3

@@ -11,12 +11,12 @@ concerned, the cluster id and which brokers count as gone.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from poolkeeper.model.topology import Replicas
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(NamedTuple):
     """One partition's way; `bytes` = size of the partition × replicas added along the path.
 
     `urgency` orders moves: 0 heal, 1 drain, 2 pool migration, 3 replication factor, 4 balance.

@@ -111,30 +111,35 @@ def _bytes_bound(layout: Layout, over: Ints, left_over: int) -> int:
     unit, opened = layout.unit, layout.opened
     forced = int((opened.forced * unit.size).sum())
     for_racks = int((opened.crowded * unit.size).sum())
-    by_size = np.argsort(unit.size, kind="stable")
-    lists = np.where(unit.fresh[:, None], NONE, unit.lists)[by_size]
-    at, slot = np.nonzero((lists >= 0) & (over > 0)[lists])
-    broker = lists[at, slot]
+    row, slot = np.nonzero((unit.lists >= 0) & (over > 0)[unit.lists] & ~unit.fresh[:, None])
+    broker = unit.lists[row, slot]
     order = stable_order(broker, len(over))
-    begin = np.searchsorted(broker[order], np.arange(len(over)))
-    rank = np.arange(len(order)) - begin[broker[order]]
-    smallest = order[rank < over[broker[order]]]
-    leaving = np.sort(unit.size[by_size[at[smallest]]])
-    return max(forced, forced - for_racks + int(leaving[: max(0, len(leaving) - left_over)].sum()))
+    ends = np.cumsum(np.bincount(broker, minlength=len(over)))
+    smallest = [np.zeros(0, dtype=np.int64)]
+    for giver in np.flatnonzero(over).tolist():
+        count = int(over[giver])
+        own = unit.size[row[order[ends[giver - 1] if giver else 0 : ends[giver]]]]
+        smallest.append(np.partition(own, count - 1)[:count] if count < len(own) else own)
+    leaving = np.concatenate(smallest)
+    if left_over:
+        leaving = np.sort(leaving)[: max(0, len(leaving) - left_over)]
+    return max(forced, forced - for_racks + int(leaving.sum()))
 
 
 def _bytes_bound_of_goal(layout: Layout) -> int:
     """By 2 and 3 counted in bytes: for disks, and for bytes where they are a goal."""
     unit = layout.unit
     nothing = np.zeros(len(unit.fixed), dtype=np.int64)
-    # A disk bounds the sizes rounded up, so the sizes themselves as well.
-    disks = np.minimum(layout.room.mib, 2**62 // MIB) - unit.fixed_mib
-    bounds = [_weighed_bound(layout, nothing, nothing, disks * MIB)]
+    bounds = []
+    if (layout.room.mib < 2**62 // MIB).any():
+        # A disk bounds the sizes rounded up, so the sizes themselves as well.
+        disks = np.minimum(layout.room.mib, 2**62 // MIB) - unit.fixed_mib
+        bounds.append(_weighed_bound(layout, nothing, nothing, disks * MIB))
     for aimed in layout.evened.goals:
         if isinstance(aimed, Bounded) and aimed.measure.value is unit.size:
             fixed = aimed.measure.fixed
             bounds.append(_weighed_bound(layout, fixed, aimed.band.low, aimed.band.high))
-    return max(*bounds, 0)
+    return max([0, *bounds])
 
 
 def _weighed_bound(layout: Layout, fixed: Ints, low: Ints, high: Ints) -> int:

@@ -41,18 +41,29 @@ class Cells:
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """Replicas by class; class c has members `row/slot[start[c]:start[c + 1]]`, smallest first.
+    """Replicas (`row`, `slot`) that may move, each of the class `number`; `size` by class.
 
-    `sites[c]` says by cell how many of them may go there. In merged classes members differ in that,
-    and `barred` has the racks that each may not go to, as bits.
+    `sites[c]` says by cell how many of a class may go there. In merged classes members differ in
+    that, and `barred` has the racks that each replica may not go to, as bits.
     """
 
     row: Ints
     slot: Ints
-    start: Ints
+    number: Ints
+    size: Ints
     broker: Ints
     fresh: Bools
     sites: Ints
+    barred: Ints | None
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """Class c has `row/slot[start[c]:start[c + 1]]`, the smallest first; `barred` as above."""
+
+    row: Ints
+    slot: Ints
+    start: Ints
     barred: Ints | None
 
 
@@ -89,35 +100,48 @@ def cells_of(unit: Unit, *, merge: bool = False) -> Cells:
     return Cells(unit.brokers.rack, members, np.arange(len(members)), False, merged)
 
 
-def offers_of(unit: Unit, opened: Opened, lists: Ints, cells: Cells, by_size: Ints) -> Offers:
-    """All replicas that may move, of partitions that have no open slot.
-
-    `by_size`: all rows, the smallest first.
-    """
+def offers_of(unit: Unit, opened: Opened, lists: Ints, cells: Cells) -> Offers:
+    """All replicas that may move, of partitions that have no open slot."""
     settled = ~any_slot(lists == OPEN)
-    movable = (lists >= 0) & ~opened.pinned & unit.eligible[lists] & settled[:, None]
-    at, slot = np.nonzero(movable[by_size])
-    row = by_size[at]
+    movable = (lists >= 0) & unit.eligible[lists] & settled[:, None]
+    movable &= ~opened.pinned
+    row, slot = np.nonzero(movable)
     broker = lists[row, slot]
-    keys = [broker, unit.fresh[row].astype(np.int64)]
+    keys = [broker, unit.fresh[row].astype(np.int64)] if unit.fresh.any() else [broker]
     if not cells.merged:
-        keys += [opened.spread_of[row], *_others(lists, row, slot, cells)]
+        keys += [opened.spread_of[row]] if len(opened.spreads) > 1 else []
+        keys += _others(lists, row, slot, cells)
     number, first = numbered(keys)
-    order = stable_order(number, len(first))
-    start = np.searchsorted(number[order], np.arange(len(first) + 1))
-    row, slot, first_row, first_slot = row[order], slot[order], row[first], slot[first]
-    merged = cells.merged and len(row) > 0
-    barred = _barred(unit, opened, lists, row, slot) if merged else None
+    size = np.bincount(number, minlength=len(first))
+    first_row, first_slot = row[first], slot[first]
+    barred = _barred(unit, opened, lists, row, slot) if cells.merged and len(row) else None
     if barred is None:
         others = lists[first_row]
         others[np.arange(len(first)), first_slot] = OPEN
         sites = _sites(opened, cells, broker[first], opened.spread_of[first_row], others)
-        sites = sites * np.diff(start)[:, None]
+        sites = sites * size[:, None]
     else:
-        free = [np.add.reduceat((barred >> rack & 1) == 0, start[:-1]) for rack in cells.rack]
+        free = [
+            np.bincount(number[(barred >> rack & 1) == 0], minlength=len(first))
+            for rack in cells.rack
+        ]
         sites = np.array(free, dtype=np.int64).reshape(len(cells.rack), -1).T
         sites *= np.array([len(members) > 0 for members in cells.members])
-    return Offers(row, slot, start, broker[first], unit.fresh[first_row], sites, barred)
+    return Offers(row, slot, number, size, broker[first], unit.fresh[first_row], sites, barred)
+
+
+def members_of(offers: Offers, chosen: Bools, by_size: Ints) -> Members:
+    """The replicas of the chosen classes; `by_size`: all rows, the smallest first."""
+    rank = np.empty(len(by_size), dtype=np.int64)
+    rank[by_size] = np.arange(len(by_size))
+    at = np.flatnonzero(chosen[offers.number])
+    at = at[stable_order(rank[offers.row[at]], len(by_size))]
+    number = offers.number[at]
+    order = stable_order(number, len(chosen))
+    at = at[order]
+    start = np.searchsorted(number[order], np.arange(len(chosen) + 1))
+    barred = None if offers.barred is None else offers.barred[at]
+    return Members(offers.row[at], offers.slot[at], start, barred)
 
 
 def _others(lists: Ints, row: Ints, slot: Ints, cells: Cells) -> list[Ints]:

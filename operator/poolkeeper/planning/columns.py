@@ -4,16 +4,15 @@ Brokers appear by index into `Brokers.ids` (ascending), so that every count by b
 vector. A replica slot holds a broker's index or `NONE`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired, ResourcePoolSpec
-from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.model.topology import Cluster
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -47,10 +46,10 @@ def brokers_of(
     desired: Desired,
     records: Records,
     gone: frozenset[int],
-    replicas: Sequence[Replicas],
+    named: Ints,
 ) -> Brokers:
-    """Columns of all brokers that are live, in a pool or in one of the replica lists."""
-    ids = set(cluster.brokers).union(chain.from_iterable(replicas))
+    """Columns of all brokers that are live, in a pool or among those that replica lists name."""
+    ids = {*cluster.brokers, *np.unique(named).tolist()}
     for pool in desired.pools:
         ids.update(pool.brokers)
     order = tuple(sorted(ids))

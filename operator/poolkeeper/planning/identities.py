@@ -34,9 +34,10 @@ configs that change, have nothing to do with it.
 import dataclasses
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import Enum
-from operator import attrgetter
+from itertools import groupby
+from operator import attrgetter, itemgetter
 
 from poolkeeper.model.plans import DeleteTopic, Move, MoveLogDir, SetConfig, Step
 from poolkeeper.model.specs import Desired, KafkaClusterSpec, LimitPolicy, TopicSpec
@@ -56,17 +57,33 @@ _UNCOUNTED_CLUSTER_FIELDS = frozenset(
     }
 )
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 _PLACE_FIELDS = ("topic", "pool", "replication_factor", "strategy", "assignment", "paused")
 
 
 def plan_hash(moves: Iterable[Move], steps: Iterable[Step]) -> str:
     """`sha256:` and the hexadecimal digest of the moves and of the steps that need approval."""
     ordered = sorted(moves, key=attrgetter("topic", "partition", "path"))
-    ways = [(move.topic, move.topic_id, move.partition, move.path) for move in ordered]
     needing_approval = sorted(
-        (named for step in steps if (named := _approved(step)) is not None), key=_canonical
+        _canonical(named) for step in steps if (named := _approved(step)) is not None
     )
-    return _digest({"moves": ways, "steps": needing_approval})
+    # The canonical form, put together from pieces: that takes half as long as an encoder.
+    text = f'{{"moves":[{",".join(_ways(ordered))}],"steps":[{",".join(needing_approval)}]}}'
+    return _named(text)
+
+
+def _ways(moves: Iterable[Move]) -> Iterator[str]:
+    """The canonical form of (topic, topic id, partition, path) of each move."""
+    for (topic, topic_id), group in groupby(moves, key=itemgetter(0, 1)):
+        head = f"[{_canonical(topic)},{_canonical(topic_id)}"
+        for move in group:
+            match move.path:
+                case ((a, b, c), (x, y, z)):
+                    yield f"{head},{move.partition},[[{a},{b},{c}],[{x},{y},{z}]]]"
+                case ((a, b), (x, y)):
+                    yield f"{head},{move.partition},[[{a},{b}],[{x},{y}]]]"
+                case path:
+                    yield f"{head},{move.partition},{_canonical(path)}]"
 
 
 def is_destructive(step: Step) -> bool:
@@ -170,8 +187,12 @@ def _plain(value: object) -> object:
 
 
 def _canonical(value: object) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return _ENCODER.encode(value)
 
 
 def _digest(value: object) -> str:
-    return "sha256:" + hashlib.sha256(_canonical(value).encode()).hexdigest()
+    return _named(_canonical(value))
+
+
+def _named(text: str) -> str:
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()

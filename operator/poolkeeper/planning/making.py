@@ -13,6 +13,7 @@ moves.
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 from operator import attrgetter
 
 from poolkeeper.model.plans import (
@@ -57,8 +58,8 @@ def make_plan(
     the caller keeps them.
     """
     table = table or table_of(cluster)
-    reach = scope(desired, cluster, records, prune=prune)
-    brokers = brokers_of(cluster, desired, records, gone, table.replicas)
+    reach = scope(desired, cluster, records, prune=prune, odd=table.odd)
+    brokers = brokers_of(cluster, desired, records, gone, table.ids)
     usable = {name: _usable(pool, brokers, desired) for name, pool in sorted(reach.pools.items())}
     pinned, unpinned = pinned_changes(reach, cluster, usable)
     lists = _with_pinned(lists_of(table, brokers), pinned)
@@ -125,11 +126,15 @@ def _moves(
         earlier = latest[key].causes if key in latest else ()
         causes = tuple(sorted((*earlier, *change.causes), key=lambda cause: cause[0]))
         latest[key] = Change(*key, change.target, causes, change.badness)
-    moves = [move_of(change, cluster, table, one_at_a_time=one) for change in latest.values()]
+    parts = [[move_of(change, cluster, table, one_at_a_time=one) for change in latest.values()]]
     for layout in layouts:
         if layout.unit.role is Role.PLACED:
-            moves += moves_of(layout, cluster, table, one_at_a_time=one)
-    return tuple(sorted(moves, key=attrgetter("urgency", "topic", "partition")))
+            parts.append(moves_of(layout, cluster, table, one_at_a_time=one))
+    parts = [part for part in parts if part]
+    if len(parts) == 1:
+        return tuple(parts[0])
+    order = attrgetter("urgency", "topic", "partition")
+    return tuple(sorted(chain.from_iterable(parts), key=order))
 
 
 def _certificates(layouts: Iterable[Layout]) -> tuple[PoolCertificate, ...]:

@@ -4,7 +4,7 @@ The reason of a move is its most urgent cause, in the order heal, drain, pool, r
 and racks, balance; further causes follow after a semicolon.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,7 @@ from poolkeeper.planning.columns import NONE, Ints, any_slot, count_slots
 from poolkeeper.planning.laws import rack_capacity, rack_counts, spread
 from poolkeeper.planning.layouts import Layout
 from poolkeeper.planning.leaders import leaders_by
-from poolkeeper.planning.paths import path
+from poolkeeper.planning.paths import Badness, path
 from poolkeeper.planning.placement import held_by
 from poolkeeper.planning.tables import Table
 from poolkeeper.planning.units import Unit
@@ -36,7 +36,7 @@ class Change:
     partition: int
     target: Replicas
     causes: Causes
-    badness: Callable[[Iterable[int]], int]
+    badness: Badness
 
 
 def changed_rows(layout: Layout) -> Ints:
@@ -48,13 +48,12 @@ def changed_rows(layout: Layout) -> Ints:
 def targets_of(layout: Layout, rows: Ints) -> list[Replicas]:
     """The wanted lists of these rows."""
     ids = np.array([*layout.unit.brokers.ids, NONE], dtype=np.int64)
-    wanted = layout.lists[rows]
-    full: list[bool] = (~any_slot(wanted < 0)).tolist()
-    named = ids[np.maximum(wanted, NONE)].tolist()
-    return [
-        tuple(found) if whole else tuple(broker for broker in found if broker != NONE)
-        for found, whole in zip(named, full, strict=True)
-    ]
+    wanted = np.maximum(layout.lists[rows], NONE)
+    found: list[Replicas] = list(zip(*ids[wanted].T.tolist(), strict=True))
+    held = count_slots(wanted != NONE)
+    for at in np.flatnonzero(held < wanted.shape[1]).tolist():
+        found[at] = found[at][: held[at]]
+    return found
 
 
 def added_by(layout: Layout, rows: Ints) -> Ints:
@@ -97,27 +96,28 @@ def moves_of(layout: Layout, cluster: Cluster, table: Table, *, one_at_a_time: b
     reasons = [_reason(found) for found in causes]
     known = (cluster.topics.get(name) for name in unit.topics)
     ids = [topic.topic_id if topic else None for topic in known]
-    begin = np.array([table.start[table.rank.get(n, 0)] for n in unit.topics], dtype=np.int64)
     badness = rack_badness(unit)
-    moves = []
-    for topic, number, row, target, size, of, urgent in zip(
-        unit.topic[rows].tolist(),
-        unit.number[rows].tolist(),
-        (begin[unit.topic[rows]] + unit.number[rows]).tolist(),
-        targets_of(layout, rows),
-        (unit.size[rows] * added_by(layout, rows)).tolist(),
-        kind.tolist(),
-        urgency[order].tolist(),
-        strict=True,
-    ):
-        source = table.replicas[row]
-        way = (
-            (source, target)
-            if len(source) == len(target) and not one_at_a_time
-            else path(source, target, badness, one_at_a_time=one_at_a_time)
+    begin = np.array([table.start[table.rank.get(n, 0)] for n in unit.topics], dtype=np.int64)
+    found_at = begin[unit.topic[rows]] + unit.number[rows]
+    sources = [table.replicas[row] for row in found_at.tolist()]
+    targets = targets_of(layout, rows)
+    ways: list[tuple[Replicas, ...]] = list(zip(sources, targets, strict=True))
+    resized = count_slots(layout.lists[rows] >= 0) != table.held[found_at]
+    for at in np.flatnonzero(resized | one_at_a_time).tolist():
+        ways[at] = path(sources[at], targets[at], badness, one_at_a_time=one_at_a_time)
+    topics = unit.topic[rows].tolist()
+    return list(
+        map(
+            Move,
+            [unit.topics[topic] for topic in topics],
+            [ids[topic] for topic in topics],
+            unit.number[rows].tolist(),
+            ways,
+            (unit.size[rows] * added_by(layout, rows)).tolist(),
+            [reasons[of] for of in kind.tolist()],
+            urgency[order].tolist(),
         )
-        moves.append(Move(unit.topics[topic], ids[topic], number, way, size, reasons[of], urgent))
-    return moves
+    )
 
 
 def move_of(change: Change, cluster: Cluster, table: Table, *, one_at_a_time: bool) -> Move:
@@ -139,7 +139,7 @@ def move_of(change: Change, cluster: Cluster, table: Table, *, one_at_a_time: bo
     )
 
 
-def rack_badness(unit: Unit) -> Callable[[Iterable[int]], int]:
+def rack_badness(unit: Unit) -> Badness:
     """How uneven a set of broker ids is over the unit's racks."""
     capacity = rack_capacity(unit)
     nothing = (0,) * len(capacity)

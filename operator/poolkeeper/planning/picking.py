@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from poolkeeper.planning.aims import Aim
-from poolkeeper.planning.classes import Cells, Offers, Wants
+from poolkeeper.planning.classes import Cells, Members, Offers, Wants
 from poolkeeper.planning.columns import Ints
 
 _PASSES = 8
@@ -30,6 +30,7 @@ class Demand:
 
     cells: Cells
     offers: Offers
+    members: Members
     wants: Wants
     offer_to_cell: Ints
     want_to_cell: Ints
@@ -39,11 +40,12 @@ class Demand:
 
 def pick(rows: int, demand: Demand) -> tuple[Ints, Ints, Ints]:
     """(row, slot, cell) of every replica that is to move."""
-    if demand.offers.barred is None:
+    members = demand.members
+    if members.barred is None:
         taken, cells = _pick_alike(rows, demand)
     else:
-        taken, cells = _pick_merged(rows, demand, demand.offers.barred)
-    return demand.offers.row[taken], demand.offers.slot[taken], cells
+        taken, cells = _pick_merged(rows, demand, members.barred)
+    return members.row[taken], members.slot[taken], cells
 
 
 def _pick_alike(rows: int, demand: Demand) -> tuple[Ints, Ints]:
@@ -52,8 +54,8 @@ def _pick_alike(rows: int, demand: Demand) -> tuple[Ints, Ints]:
     All classes pick at once; where two want the same partition, the first class has it, and the
     others look further in the next pass.
     """
-    offers, chosen = demand.offers, demand.offer_to_cell
-    size = np.diff(offers.start)
+    found, chosen = demand.members, demand.offer_to_cell
+    size = np.diff(found.start)
     left = chosen.sum(axis=1)
     of = np.repeat(np.arange(len(size)), size)
     used = np.zeros(rows, dtype=bool)
@@ -62,12 +64,12 @@ def _pick_alike(rows: int, demand: Demand) -> tuple[Ints, Ints]:
         if not left.any():
             break
         members = np.flatnonzero((left > 0)[of])
-        members = members[~used[offers.row[members]]]
+        members = members[~used[found.row[members]]]
         begin = np.searchsorted(of[members], np.arange(len(size)))
         members = members[np.arange(len(members)) - begin[of[members]] < left[of[members]]]
-        _, first = np.unique(offers.row[members], return_index=True)
+        _, first = np.unique(found.row[members], return_index=True)
         members = members[np.sort(first)]
-        used[offers.row[members]] = True
+        used[found.row[members]] = True
         left -= np.bincount(of[members], minlength=len(left))
         picked.append(members)
     taken = np.sort(joined(picked))
@@ -89,18 +91,18 @@ def _dealt(chosen: Ints) -> Ints:
 
 def _pick_merged(rows: int, demand: Demand, barred: Ints) -> tuple[Ints, Ints]:
     """(member, cell) where members of a class differ, class after class."""
-    offers, aim = demand.offers, demand.aim
+    found, aim = demand.members, demand.aim
     used = np.zeros(rows, dtype=bool)
     picked, cells = [], []
     shares = None if aim is None else _Shares(demand, aim)
     for number in np.flatnonzero(demand.offer_to_cell.sum(axis=1)).tolist():
-        members = np.arange(*offers.start[number : number + 2])
-        members = members[~used[offers.row[members]]]
-        wanted = None if aim is None else float(aim.give[offers.broker[number]])
+        members = np.arange(*found.start[number : number + 2])
+        members = members[~used[found.row[members]]]
+        wanted = None if aim is None else float(aim.give[demand.offers.broker[number]])
         taken, where = _from_the_best_place(demand, number, members, barred[members], wanted)
         if shares is not None:
             where = shares.deal(taken, where, barred[taken])
-        used[offers.row[taken]] = True
+        used[found.row[taken]] = True
         picked.append(taken)
         cells.append(where)
     return joined(picked), joined(cells)
@@ -120,7 +122,7 @@ class _Shares:
 
         A member that should go elsewhere changes places with one of the smallest there.
         """
-        value = self.aim.value[self.demand.offers.row[taken]]
+        value = self.aim.value[self.demand.members.row[taken]]
         order = np.argsort(-value, kind="stable").tolist()
         sizes, bars, dealt = value.tolist(), barred.tolist(), cells.tolist()
         waiting: dict[int, list[int]] = {cell: [] for cell in dealt}
@@ -155,14 +157,14 @@ def _from_the_best_place(
     taken, cells = _from_place(demand, number, members, barred, count, count)
     if aim is None or wanted is None:
         return taken, cells
-    best = float(aim.value[demand.offers.row[taken]].sum())
+    best = float(aim.value[demand.members.row[taken]].sum())
     for part in _PARTS:
         small = count - max(count // part, 1)
         low, high = small, len(members) - (count - small)
         while low < high and best < _ENOUGH * wanted:
             place = (low + high + 1) // 2
             found = _from_place(demand, number, members, barred, small, place)
-            value = float(aim.value[demand.offers.row[found[0]]].sum())
+            value = float(aim.value[demand.members.row[found[0]]].sum())
             if value > wanted:
                 high = place - 1
                 continue
@@ -177,7 +179,7 @@ def _topped_up(
 ) -> tuple[Ints, Ints]:
     """The smallest of those that go exchanged for larger ones, as large as is lacking."""
     assert demand.aim is not None
-    size = demand.aim.value[demand.offers.row]
+    size = demand.aim.value[demand.members.row]
     taken = taken.copy()
     stay = np.ones(len(members), dtype=bool)
     stay[np.searchsorted(members, taken)] = False

@@ -33,10 +33,11 @@ from poolkeeper.planning.classes import (
     bounds_of,
     by_rack,
     cells_of,
+    members_of,
     offers_of,
     wants_of,
 )
-from poolkeeper.planning.columns import Floats, Ints
+from poolkeeper.planning.columns import Floats, Ints, any_slot
 from poolkeeper.planning.flows import Network
 from poolkeeper.planning.measures import Measure
 from poolkeeper.planning.opening import OPEN, Opened
@@ -145,7 +146,7 @@ def _round(setting: _Setting, lists: Ints, target: Band) -> _Step:
     unit, opened, room = setting.unit, setting.opened, setting.room
     strict = all(spread.strict for spread in opened.spreads)
     cells = cells_of(unit, merge=setting.weighed is not None and strict)
-    offers = offers_of(unit, opened, lists, cells, setting.by_size)
+    offers = offers_of(unit, opened, lists, cells)
     wants = wants_of(unit, opened, lists, cells)
     flow = _solve(unit, opened, cells, offers, wants, held_by(unit, lists), target, room)
     aim, chosen = None, flow.offer_to_cell
@@ -153,7 +154,8 @@ def _round(setting: _Setting, lists: Ints, target: Band) -> _Step:
         aim = aim_of(setting.weighed, lists, unit.eligible)
         if chosen.any() and cells.merged:
             chosen = mixed(chosen, offers.sites)
-    demand = Demand(cells, offers, wants, chosen, flow.want_to_cell, flow.quota, aim)
+    members = members_of(offers, any_slot(chosen > 0), setting.by_size)
+    demand = Demand(cells, offers, members, wants, chosen, flow.want_to_cell, flow.quota, aim)
     seated = seat(unit, lists, demand, room.mib)
     return _Step(seated.lists, int(flow.offer_to_cell[~offers.fresh].sum()), seated.moved)
 
@@ -183,7 +185,7 @@ def _solve(
     sink = network.add_nodes(1)
     prices = _Prices.of(int(unit.eligible.sum()))
 
-    offer_size = np.diff(offers.start)
+    offer_size = offers.size
     offer = network.add_nodes(len(offer_size))
     cost = np.where(offers.fresh, _PROPOSAL, _MOVE)
     network.add_arcs(broker[offers.broker], offer, offer_size, cost)

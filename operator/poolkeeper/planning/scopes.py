@@ -72,13 +72,23 @@ class Scope:
     problems: tuple[PlanProblem, ...]
 
 
-def scope(desired: Desired, cluster: Cluster, records: Records, *, prune: bool) -> Scope:
-    """Find every topic's home; what has none, or may not be touched, is said in `problems`."""
+def scope(
+    desired: Desired,
+    cluster: Cluster,
+    records: Records,
+    *,
+    prune: bool,
+    odd: Iterable[str] | None = None,
+) -> Scope:
+    """Find every topic's home; what has none, or may not be touched, is said in `problems`.
+
+    `odd`: the topics whose partitions are not as they should be, if the caller knows them.
+    """
     pools, problems = _working_pools(desired)
     won = winners(desired, records)
     specs = won.specs
     problems += _conflicts(desired.topics, won)
-    untouchable = _untouchable(cluster)
+    untouchable = _untouchable(cluster, cluster.topics if odd is None else odd)
     doomed = _doomed(desired, cluster, records, won, prune=prune)
     homes: dict[str, Home] = {}
     for name in sorted(cluster.topics):
@@ -183,13 +193,13 @@ def _conflicts(topics: Iterable[TopicSpec], won: Winners) -> list[PlanProblem]:
     return problems
 
 
-def _untouchable(cluster: Cluster) -> dict[str, str]:
+def _untouchable(cluster: Cluster, odd: Iterable[str]) -> dict[str, str]:
     """Topics whose state must not be built on, with the reason."""
     why: dict[str, str] = {}
     for request in cluster.reassignment or ():
         why.setdefault(request.topic, "a reassignment request names it")
-    for name, topic in cluster.topics.items():
-        if reason := _unsound(topic):
+    for name in odd:
+        if reason := _unsound(cluster.topics[name]):
             why[name] = reason
     why |= {name: "it changed while it was being read" for name in cluster.torn}
     why |= {name: f"its node is damaged: {reason}" for name, reason in cluster.damaged.items()}

@@ -14,7 +14,7 @@ from statistics import median_low
 
 import numpy as np
 
-from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.model.topology import Cluster, Partition, Replicas
 from poolkeeper.planning.columns import MIB, NONE, Brokers, Ints
 
 UNKNOWN = -2
@@ -25,15 +25,19 @@ _KIB = 1024
 class Table:
     """All partitions, topics by name; topic t has the rows `start[t]` to `start[t + 1]`.
 
-    `replicas` are the lists as found. `size` is in bytes, an unknown one at the topic's median,
-    else 1 MiB; `rate` in KiB/s, likewise, else 0; `rated`: whether any rate is known. `leader` is
-    an id, -1 where there is none, or `UNKNOWN`.
+    `replicas` are the lists as found, `ids` the same in a row and `held` the length of each. `odd`
+    are topics with partitions that move, are out of their place or have no replicas. `size` is in
+    bytes, an unknown one at the topic's median, else 1 MiB; `rate` in KiB/s, likewise, else 0;
+    `rated`: whether any is known. `leader` is an id, -1 where there is none, or `UNKNOWN`.
     """
 
     names: tuple[str, ...]
     rank: Mapping[str, int]
     start: Ints
     replicas: Sequence[Replicas]
+    held: Ints
+    ids: Ints
+    odd: tuple[str, ...]
     leader: Ints
     size: Ints
     rate: Ints
@@ -46,6 +50,8 @@ def table_of(cluster: Cluster) -> Table:
     parts = [cluster.topics[name].partitions for name in names]
     start = np.zeros(len(names) + 1, dtype=np.int64)
     np.cumsum([len(part) for part in parts], out=start[1:])
+    replicas = [p.replicas for part in parts for p in part]
+    held = np.fromiter(map(len, replicas), dtype=np.int64, count=len(replicas))
     leader = [p.leader for part in parts for p in part]
     size = [p.size_bytes for part in parts for p in part]
     rate = [p.in_bytes_per_s for part in parts for p in part]
@@ -53,12 +59,20 @@ def table_of(cluster: Cluster) -> Table:
         names=names,
         rank={name: number for number, name in enumerate(names)},
         start=start,
-        replicas=[p.replicas for part in parts for p in part],
+        replicas=replicas,
+        held=held,
+        ids=np.fromiter(flat_ids(replicas), dtype=np.int64, count=int(held.sum())),
+        odd=tuple(name for name, part in zip(names, parts, strict=True) if _odd(part)),
         leader=np.array([UNKNOWN if x is None else x for x in leader], dtype=np.int64),
         size=_known(size, start, MIB),
         rate=_known([None if x is None else -(-int(x) // _KIB) for x in rate], start, 0),
         rated=any(x is not None for x in rate),
     )
+
+
+def _odd(part: Sequence[Partition]) -> bool:
+    number, replicas, adding, removing, *_ = zip(*part, strict=True) if part else [()] * 4
+    return number != tuple(range(len(part))) or not all(replicas) or any(adding + removing)
 
 
 def _known(values: Sequence[int | None], start: Ints, otherwise: int) -> Ints:
@@ -129,7 +143,7 @@ class Lists:
 
 def lists_of(table: Table, brokers: Brokers) -> Lists:
     """All lists as found."""
-    return Lists(table, brokers, _wide(table.replicas, brokers), {})
+    return Lists(table, brokers, _wide(table, brokers), {})
 
 
 def flat_ids(replicas: Sequence[Replicas]) -> Iterator[int]:
@@ -137,13 +151,12 @@ def flat_ids(replicas: Sequence[Replicas]) -> Iterator[int]:
     return chain.from_iterable(replicas)
 
 
-def _wide(replicas: Sequence[Replicas], brokers: Brokers) -> Ints:
-    held = np.fromiter(map(len, replicas), dtype=np.int64, count=len(replicas))
-    flat = np.fromiter(flat_ids(replicas), dtype=np.int64, count=int(held.sum()))
-    wide = np.full((len(replicas), int(held.max(initial=1))), NONE, dtype=np.int64)
-    wide[np.arange(wide.shape[1]) < held[:, None]] = index_of(flat, brokers)
+def _wide(table: Table, brokers: Brokers) -> Ints:
+    held = table.held
+    wide = np.full((len(held), int(held.max(initial=1))), NONE, dtype=np.int64)
+    wide[np.arange(wide.shape[1]) < held[:, None]] = index_of(table.ids, brokers)
     for row in np.flatnonzero(_repeats(wide)).tolist():
-        once = brokers.rows(dict.fromkeys(replicas[row]))
+        once = brokers.rows(dict.fromkeys(table.replicas[row]))
         wide[row] = NONE
         wide[row, : len(once)] = once
     return wide

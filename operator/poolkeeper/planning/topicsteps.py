@@ -152,7 +152,8 @@ def elections(
 
 def _led_by_others(table: Table) -> Iterator[tuple[str, int]]:
     """Topics and positions of partitions whose leader is known not to be the first replica."""
-    first = np.array([r[0] if r else UNKNOWN for r in table.replicas], dtype=np.int64)
+    begin = np.cumsum(table.held) - table.held
+    first = np.append(table.ids, UNKNOWN)[np.where(table.held > 0, begin, -1)]
     rows = np.flatnonzero((table.leader != first) & (table.leader != UNKNOWN))
     topics = np.searchsorted(table.start, rows, side="right") - 1
     for row, topic in zip(rows.tolist(), topics.tolist(), strict=True):

@@ -211,7 +211,7 @@ def test_a_lawful_plan_passes(one, desired) -> None:
             id="another-order-at-the-start",
         ),
         pytest.param(
-            plan(replace(SWAP[0], topic_id="other")),
+            plan(SWAP[0]._replace(topic_id="other")),
             ["untouched: orders-0: its topic id is orders-id, the plan was made for other"],
             id="another-topic-of-that-name",
         ),

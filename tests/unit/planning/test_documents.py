@@ -147,10 +147,10 @@ def test_the_document_is_that_of_the_format() -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        pytest.param(plan_of(dataclasses.replace(MOVE, topic="v")), id="another-topic"),
-        pytest.param(plan_of(dataclasses.replace(MOVE, topic_id="x")), id="another-topic-id"),
-        pytest.param(plan_of(dataclasses.replace(MOVE, partition=1)), id="another-partition"),
-        pytest.param(plan_of(dataclasses.replace(MOVE, path=((1, 2), (2, 3)))), id="another-path"),
+        pytest.param(plan_of(MOVE._replace(topic="v")), id="another-topic"),
+        pytest.param(plan_of(MOVE._replace(topic_id="x")), id="another-topic-id"),
+        pytest.param(plan_of(MOVE._replace(partition=1)), id="another-partition"),
+        pytest.param(plan_of(MOVE._replace(path=((1, 2), (2, 3)))), id="another-path"),
         pytest.param(plan_of(MOVE, MOVE), id="one-more-move"),
         pytest.param(plan_of(MOVE, steps=(DELETION,)), id="a-deletion"),
         pytest.param(plan_of(MOVE, steps=(CONFIG,)), id="a-destructive-config"),
@@ -168,7 +168,7 @@ def test_the_hash_covers_what_needs_approval(other: plans.Plan) -> None:
     "other",
     [
         pytest.param(
-            plan_of(dataclasses.replace(MOVE, bytes=6, reason="why not", urgency=0)),
+            plan_of(MOVE._replace(bytes=6, reason="why not", urgency=0)),
             id="sizes-reasons-urgency",
         ),
         pytest.param(

@@ -13,7 +13,7 @@ as nothing.
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import median_low
 from typing import NamedTuple
@@ -45,7 +45,7 @@ class Rules:
     desired: Desired
     cluster: Cluster
     gone: frozenset[int]
-    records: Records = Records()
+    records: Records = field(default_factory=Records)
 
     @cached_property
     def pools(self) -> Mapping[str, ResourcePoolSpec]:

@@ -1,11 +1,9 @@
 """The steps that may go next, in the order in which stages should take them.
 
-Stages of the ZooKeeper path are barriers: the slowest broker of each decides. So that the busiest
-broker never waits for others, every broker should be loaded in proportion to what it has left.
-
-Each entry waits in the queue of its *bottleneck*: the broker and direction (in where it adds, out
-of its leader) that has most bytes to go of all that it touches. Queues hold their entries largest
-first and are read from both ends: large ones lead, small ones fill up what is left.
+Each entry waits in the queue of its *bottleneck*: of all broker and direction that it touches (in
+where it adds, out of its leader) the one with most to go, in bytes or in replicas, whichever is
+more of what the busiest has. Queues hold their entries largest first and are read from both ends:
+large ones lead, small ones fill up what is left.
 """
 
 import bisect
@@ -14,6 +12,9 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from poolkeeper.planning.stage_limits import Entry
+
+HEAL = 0
+"""The urgency that nothing else may hold up."""
 
 
 class Side(NamedTuple):
@@ -65,8 +66,8 @@ class Queue:
 class Cursor:
     """A way through a queue for one stage: from the large end, then from the small end.
 
-    At most `look_ahead` entries are offered from either end, as what does not fit early in a stage
-    will not fit later.
+    At most `look_ahead` entries are offered in vain from either end, as what does not fit early in
+    a stage will not fit later.
     """
 
     def __init__(self, queue: Queue, look_ahead: int) -> None:
@@ -75,12 +76,21 @@ class Cursor:
         self._high = len(queue.entries)
         self._offers_low = self._offers_high = look_ahead
 
+    @property
+    def head(self) -> int:
+        """The size of the next entry from the large end, or of the last that there was."""
+        keys = self._queue.keys
+        return -keys[min(self._low, len(keys) - 1)][0]
+
     def next(self, bytes_max: int) -> int | None:
         """The next place: the largest entry of at most that size, else the smallest at all."""
-        entries = self._queue.entries
-        largest = bisect.bisect_left(self._queue.keys, (-bytes_max, -1, -1))
-        self._low = max(self._low, largest)
-        while self._low < self._high and self._offers_low:
+        entries, keys = self._queue.entries, self._queue.keys
+        fitting = self._low
+        if fitting < self._high and -keys[fitting][0] > bytes_max:
+            fitting = bisect.bisect_left(keys, (-bytes_max, -1, -1), fitting)
+        some = fitting < self._high
+        self._low = fitting if some else self._low
+        while some and self._low < self._high and self._offers_low:
             self._low += 1
             if entries[self._low - 1] is not None:
                 self._offers_low -= 1
@@ -92,9 +102,45 @@ class Cursor:
                 return self._high
         return None
 
-    def taken(self) -> None:
-        """The last offer was taken, so it does not count."""
-        self._offers_low += 1
+    def taken(self, place: int) -> None:
+        """The offer was taken, so it does not count."""
+        if place < self._high:
+            self._offers_low += 1
+        else:
+            self._offers_high += 1
+
+
+class Loads:
+    """Bytes and replicas to go, by side and in all."""
+
+    def __init__(self) -> None:
+        self.bytes_of: Counter[Side] = Counter()
+        self.replicas_of: Counter[Side] = Counter()
+        self.bytes = 0
+        self.replicas = 0
+
+    def count(self, entry: Entry, sign: int) -> None:
+        """Count the entry in, or out again."""
+        added = len(entry.added)
+        self.bytes += sign * entry.bytes
+        self.replicas += sign * (added or 1)
+        for broker in entry.added:
+            side = Side(broker, False)
+            self.bytes_of[side] += sign * entry.size
+            self.replicas_of[side] += sign
+        side = Side(entry.leader, True)
+        self.bytes_of[side] += sign * entry.bytes
+        self.replicas_of[side] += sign * added
+
+    @property
+    def busiest_bytes(self) -> int:
+        """What the busiest broker has left, in or out."""
+        return max(self.bytes_of.values(), default=0)
+
+    @property
+    def busiest_replicas(self) -> int:
+        """How many replicas a broker has left at most, in or out."""
+        return max(self.replicas_of.values(), default=0)
 
 
 class Backlog:
@@ -102,14 +148,12 @@ class Backlog:
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         waiting = sorted(entries, key=_key)
-        self.bytes_in: Counter[int] = Counter()
-        self.bytes_out: Counter[int] = Counter()
-        self.replicas_in: Counter[int] = Counter()
-        self.replicas_out: Counter[int] = Counter()
-        self.bytes = 0
-        self.replicas = 0
+        self.all = Loads()
+        self.healing = Loads()
         for entry in waiting:
             self._count(entry, 1)
+        self._bytes_unit = self.all.busiest_bytes or 1
+        self._replicas_unit = self.all.busiest_replicas or 1
         self.queues: dict[int, dict[Side, Queue]] = defaultdict(dict)
         for entry in waiting:
             self._queue_of(entry).append(entry)
@@ -126,26 +170,6 @@ class Backlog:
         queue.take(place)
         self._count(entry, -1)
         return entry
-
-    @property
-    def busiest_bytes(self) -> int:
-        """What the busiest broker has left, in or out."""
-        return max(0, *self.bytes_in.values(), *self.bytes_out.values(), 0)
-
-    @property
-    def busiest_replicas(self) -> int:
-        """How many replicas a broker has left at most, in or out."""
-        return max(0, *self.replicas_in.values(), *self.replicas_out.values(), 0)
-
-    @property
-    def largest_bytes(self) -> int:
-        """The largest entry that waits."""
-        heads = (q.entries[0] for queues in self.queues.values() for q in queues.values())
-        return max((head.bytes for head in heads if head is not None), default=0)
-
-    def bytes_left(self, side: Side) -> int:
-        """What that side has left."""
-        return (self.bytes_out if side.out else self.bytes_in)[side.broker]
 
     def everything(self) -> Iterator[tuple[Queue, int, Entry]]:
         """All that waits, most urgent first, with its place."""
@@ -166,20 +190,25 @@ class Backlog:
                 del self.queues[urgency]
 
     def _queue_of(self, entry: Entry) -> Queue:
-        side, most = Side(entry.leader, True), self.bytes_out[entry.leader]
+        side = Side(entry.leader, True)
+        most = self._part(side)
         for broker in entry.added:
-            if self.bytes_in[broker] > most:
-                side, most = Side(broker, False), self.bytes_in[broker]
+            part = self._part(Side(broker, False))
+            if part > most:
+                side, most = Side(broker, False), part
         return self.queues[entry.urgency].setdefault(side, Queue())
 
+    def _part(self, side: Side) -> float:
+        """What the side has left, of what the busiest had at first."""
+        return max(
+            self.all.bytes_of[side] / self._bytes_unit,
+            self.all.replicas_of[side] / self._replicas_unit,
+        )
+
     def _count(self, entry: Entry, sign: int) -> None:
-        self.bytes += sign * entry.bytes
-        self.replicas += sign * (len(entry.added) or 1)
-        for broker in entry.added:
-            self.bytes_in[broker] += sign * entry.size
-            self.replicas_in[broker] += sign
-        self.bytes_out[entry.leader] += sign * entry.bytes
-        self.replicas_out[entry.leader] += sign * len(entry.added)
+        self.all.count(entry, sign)
+        if entry.urgency == HEAL:
+            self.healing.count(entry, sign)
 
 
 def _key(entry: Entry) -> tuple[int, int, int]:

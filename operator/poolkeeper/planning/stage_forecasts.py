@@ -2,21 +2,23 @@
 
 Every stage is packed as it will be when its time comes, then counts as done: lists, leaders, loads
 and disks move on. A leader that stays keeps leading; where it goes, the first replica of the target
-takes over. A stage lasts as long as its busiest broker needs at the throttle's rate, in or out;
-the bound is the busiest broker's bytes over the whole plan at that rate, as if it never waited.
-Without a throttle a rate is assumed, and named in the makespan.
+takes over. A stage lasts as long as its busiest broker needs at the throttle's rate, in or out. The
+bound is that of `stage_bounds`: the busiest broker's bytes over the whole plan, as if it never
+waited, or more where the limits make it wait. Without a throttle a rate is assumed, and named in
+the makespan.
 """
 
-from collections import Counter
-from collections.abc import Collection
+from collections import defaultdict
+from collections.abc import Collection, Iterable
 
 from poolkeeper.model.plans import Makespan, Plan, PlannedStage
-from poolkeeper.model.specs import Desired, ThrottleMode
+from poolkeeper.model.specs import Desired, Execution, ThrottleMode
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit_rules import Rules
 from poolkeeper.planning.stage_backlog import Backlog
+from poolkeeper.planning.stage_bounds import Load, shortest_bytes
 from poolkeeper.planning.stage_entries import entry_for, packer_for
-from poolkeeper.planning.stage_limits import DEFAULT_BOUNDS, Bounds
+from poolkeeper.planning.stage_limits import DEFAULT_BOUNDS, Bounds, Entry
 
 ASSUMED_RATE_BYTES_PER_S = 100 * 1024**2
 
@@ -45,8 +47,8 @@ def predict(
     )
     stages: list[PlannedStage] = []
     span_bytes = 0
-    load_in: Counter[int] = Counter()
-    load_out: Counter[int] = Counter()
+    carried: list[Entry] = []
+    within = True
     while backlog.queues:
         entries, room, _ = packer.pack(backlog)
         if not entries:
@@ -54,8 +56,8 @@ def predict(
         steps = tuple(sorted((entry.move, entry.step) for entry in entries))
         stages.append(PlannedStage(steps, room.bytes, room.span_used_bytes / rate))
         span_bytes += room.span_used_bytes
-        load_in.update(room.bytes_in)
-        load_out.update(room.bytes_out)
+        carried += entries
+        within = within and room.within_limits
         for entry in entries:
             packer.disks.release(entry)
             move = plan.moves[entry.move]
@@ -65,5 +67,25 @@ def predict(
                 backlog.add(entry_for(cluster.topics, cluster.brokers, *following))
     if not stages:
         return (), None
-    busiest = max(0, *load_in.values(), *load_out.values(), 0)
-    return tuple(stages), Makespan(span_bytes / rate, busiest / rate, rate)
+    shortest = _shortest_bytes(carried, desired.cluster.execution, within=within)
+    return tuple(stages), Makespan(span_bytes / rate, shortest / rate, rate)
+
+
+def _shortest_bytes(entries: Iterable[Entry], execution: Execution, *, within: bool) -> int:
+    """The bound; `within`: whether every stage is, so that the limits say something at all."""
+    loads: dict[tuple[int, bool], tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+    replicas_max, bytes_max = execution.max_moves_per_broker, execution.max_bytes
+    for entry in entries:
+        for broker in entry.added:
+            for sizes in loads[broker, False]:
+                sizes.append(entry.size)
+            loads[entry.leader, True][1].append(entry.size)
+        loads[entry.leader, True][0].append(entry.bytes)
+        replicas_max = max(replicas_max, len(entry.added))
+        bytes_max = max(bytes_max, entry.bytes)
+    sides = {
+        side: Load(*(sorted(sizes, reverse=True) for sizes in both)) for side, both in loads.items()
+    }
+    if not within:
+        return max((sum(load.replicas) for load in sides.values()), default=0)
+    return shortest_bytes(sides, replicas_max=replicas_max, bytes_max=bytes_max)

@@ -134,6 +134,15 @@ class Room:
         """How many replicas that broker takes in, or gives out."""
         return (self._out if out else self._in)[broker]
 
+    @property
+    def in_flight(self) -> int:
+        """Replicas that the stage takes, reorderings included."""
+        return self._replicas
+
+    def held_bytes(self, broker: int, *, out: bool) -> int:
+        """Bytes that the broker takes in, or gives out."""
+        return (self.bytes_out if out else self.bytes_in)[broker]
+
     def fits(self, entry: Entry) -> bool:
         """Whether the entry may join; into an empty stage anything may."""
         if not self._topics:
@@ -183,6 +192,16 @@ class Room:
         self._request_bytes += _line_bytes(entry)
         self._transaction_bytes += _around(entry, self._topics[entry.topic])
         self._topics[entry.topic] += 1
+
+    @property
+    def within_limits(self) -> bool:
+        """Whether counts and bytes are, as they are but for a group that must go together."""
+        busiest = max(0, *self._in.values(), *self._out.values(), 0)
+        alone = self._topics.total() == 1
+        return alone or (
+            busiest <= self._execution.max_moves_per_broker
+            and self.bytes <= self._execution.max_bytes
+        )
 
     @property
     def span_used_bytes(self) -> int:

@@ -1,15 +1,11 @@
-"""Packing one stage: the largest lawful slice of the backlog that fits, urgent entries first.
+"""Packing one stage: the largest lawful slice of the backlog that fits.
 
-1. *Pace*: let K be the fewest stages that counts and bytes allow for what is left. The span of this
-   stage is the busiest broker's bytes left, divided by K, and one replica of usual size, so that
-   counts decide where sizes are alike; or the largest single entry if that is more. No broker
-   exceeds it, so that none is waited for much longer than the busiest.
-2. Per urgency, the queue whose broker is furthest behind its part of the span goes next. It gives
-   its largest entry; then, as bytes and replicas should last equally long, the largest up to twice
-   the bytes per replica that are left for this stage; else its smallest.
-3. An entry that by itself would make a law worse is put aside, and joins at the end if what has
+`stage_filling` takes entries out of the queues as limits and pace allow. Here is what the laws and
+disks say to each of them, and what becomes of those that may not go by themselves:
+
+1. An entry that by itself would make a law worse is put aside, and joins at the end if what has
    joined meanwhile makes up for it (a broker's cap has room again, say).
-4. If nothing joined, every single entry is tried, looking for one that may go alone; then what was
+2. If nothing joined, every single entry is tried, looking for one that may go alone; then what was
    put aside goes together, as little of it as makes the whole lawful: two replicas that change
    places between two full brokers. As the whole plan is lawful, so is at least the group of all
    that is left of it. A group goes even if it is above a limit of counts.
@@ -18,18 +14,15 @@ So an empty stage means that disks, in-sync replicas or what is missing of the p
 way of every entry, and the first such reason is told.
 """
 
-import heapq
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from poolkeeper.model.specs import Execution
 from poolkeeper.planning.audit_laws import LAWS, Excesses
-from poolkeeper.planning.stage_backlog import Backlog, Cursor, Queue, Side
+from poolkeeper.planning.stage_backlog import HEAL, Backlog, Queue
+from poolkeeper.planning.stage_filling import Filling, pace_of
 from poolkeeper.planning.stage_laws import LAWFUL, Disks, Ledger
 from poolkeeper.planning.stage_limits import Bounds, Entry, Room, TopicCaps
-
-_LOOK_AHEAD = 8
-"""Entries tried at either end of a queue per stage."""
 
 _PRUNE_MAX = 200
 """A lawful group up to this size is made as small as possible."""
@@ -55,26 +48,22 @@ class Packer:
 
     def pack(self, backlog: Backlog) -> tuple[list[Entry], Room, str]:
         """Take a stage out of the backlog; if it is empty, the text says why."""
-        stages = self._stages_left(backlog)
-        usual = backlog.busiest_bytes // max(1, backlog.busiest_replicas)
-        span = max(backlog.largest_bytes, -(-backlog.busiest_bytes // stages) + usual)
-        room = Room(self.execution, self.bounds, self.caps, span)
-        stage = _Stage(self, backlog, room, -(-backlog.busiest_replicas // stages))
-        for urgency in sorted(backlog.queues):
-            stage.fill(backlog.queues[urgency])
+        healing = {HEAL: backlog.queues[HEAL]} if HEAL in backlog.queues else {}
+        rest = {urgency: q for urgency, q in backlog.queues.items() if urgency != HEAL}
+        paces = [
+            (pace_of(loads, queues, self.execution), queues)
+            for loads, queues in ((backlog.healing, healing), (backlog.all, rest))
+            if queues
+        ]
+        # What heals sets the span; the rest goes along as far as it does not last longer.
+        room = Room(self.execution, self.bounds, self.caps, paces[0][0].span_bytes)
+        stage = _Stage(self, backlog, room)
+        for pace, queues in paces:
+            Filling(queues, room, pace, self.execution, stage.try_to_join).run()
         stage.make_up()
         reason = "" if stage.entries else stage.rescue()
         backlog.compact()
         return stage.entries, room, reason
-
-    def _stages_left(self, backlog: Backlog) -> int:
-        """The fewest stages that the limits allow for the backlog."""
-        return max(
-            -(-backlog.busiest_replicas // self.execution.max_moves_per_broker),
-            -(-backlog.replicas // self.execution.max_moves),
-            -(-backlog.bytes // self.execution.max_bytes),
-            1,
-        )
 
     def hard_problem(self, entry: Entry) -> str:
         """Why the entry cannot go now, whatever else is in the stage, or an empty text."""
@@ -112,52 +101,18 @@ class Packer:
 
 
 class _Stage:
-    """One stage while it is packed; `replicas` is the busiest broker's part of them."""
+    """One stage while it is packed."""
 
-    def __init__(self, packer: Packer, backlog: Backlog, room: Room, replicas: int) -> None:
+    def __init__(self, packer: Packer, backlog: Backlog, room: Room) -> None:
         self.entries: list[Entry] = []
         self._packer = packer
         self._backlog = backlog
         self._room = room
         self._aside: list[Item] = []
         self._change = LAWFUL
-        self._replicas = replicas
-        self._pace = room.span_bytes / (backlog.busiest_bytes or 1)
 
-    def fill(self, queues: Mapping[Side, Queue]) -> None:
-        """Take what fits out of the queues, from the one furthest behind on."""
-        cursors = {side: Cursor(queue, _LOOK_AHEAD) for side, queue in queues.items()}
-        waiting = [(self._behind(side), side) for side in queues]
-        heapq.heapify(waiting)
-        limit = self._packer.execution.max_moves_per_broker
-        while waiting and not self._room.full:
-            _, side = heapq.heappop(waiting)
-            if self._room.replicas(side.broker, out=side.out) >= limit:
-                continue
-            cursor = cursors[side]
-            while (place := cursor.next(self._wanted_bytes(side))) is not None:
-                if self._try(queues[side], place):
-                    cursor.taken()
-                    heapq.heappush(waiting, (self._behind(side), side))
-                    break
-
-    def _wanted_bytes(self, side: Side) -> int:
-        """How large the side's next entry may be."""
-        left = self._room.span_bytes - self._held(side)
-        used = self._room.replicas(side.broker, out=side.out)
-        if not used or used >= self._replicas:
-            return left
-        return 2 * left // (self._replicas - used)
-
-    def _held(self, side: Side) -> int:
-        return (self._room.bytes_out if side.out else self._room.bytes_in)[side.broker]
-
-    def _behind(self, side: Side) -> float:
-        """What the side holds, less its part of the span: the lowest is furthest behind."""
-        held = self._held(side)
-        return held - self._pace * (self._backlog.bytes_left(side) + held)
-
-    def _try(self, queue: Queue, place: int) -> bool:
+    def try_to_join(self, queue: Queue, place: int) -> bool:
+        """Let the entry join if it may; put it aside if only laws are against it."""
         entry = queue.entries[place]
         assert entry is not None
         if not self._room.fits(entry) or not self._packer.possible(entry):

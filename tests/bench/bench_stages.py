@@ -1,0 +1,106 @@
+"""How long the stages of a plan last against the shortest they could; sizes as arguments.
+
+One row per case: moves, stages, predicted seconds, the bound of `planning.stage_bounds`, the
+busiest broker's bytes at the same rate, the makespan over each of the two, CPU seconds of the whole
+prediction. Growth is asserted: twice the moves may take at most 2.2 times the time.
+"""
+
+import sys
+import time
+from collections import Counter
+
+import clusters
+
+from poolkeeper.model.plans import Plan
+from poolkeeper.model.topology import Cluster
+from poolkeeper.planning import stages
+from poolkeeper.planning.making import make_plan
+
+SIZES = (3_000, 30_000, 200_000)
+GROWTH_MAX = 2.2
+ROW = "{:<24}{:>9}{:>8}{:>10}{:>10}{:>10}{:>8}{:>10}{:>8}"
+
+
+def main(sizes: tuple[int, ...]) -> None:
+    """Print one table, then what twice the size costs."""
+    heads = (
+        "case",
+        "moves",
+        "stages",
+        "seconds",
+        "bound",
+        "busiest",
+        "/bound",
+        "/busiest",
+        "cpu s",
+    )
+    print(ROW.format(*heads))
+    for size in sizes:
+        for name, desired, cluster in _cases(size):
+            plan = make_plan(desired, cluster)
+            begin = time.process_time()
+            predicted, makespan = stages.predict(plan, cluster, desired)
+            spent = time.process_time() - begin
+            if makespan is None:
+                raise SystemExit(f"{name} {size}: the stages come to a halt")
+            busiest = _busiest(plan, cluster) / makespan.bytes_per_second_per_broker
+            numbers = (
+                len(plan.moves),
+                len(predicted),
+                f"{makespan.seconds:.0f}",
+                f"{makespan.lower_bound_seconds:.0f}",
+                f"{busiest:.0f}",
+                f"{makespan.seconds / makespan.lower_bound_seconds:.3f}",
+                f"{makespan.seconds / busiest:.3f}",
+                f"{spent:.2f}",
+            )
+            print(ROW.format(f"{name} {size}", *numbers), flush=True)
+    _growth(max(sizes) // 2)
+
+
+def _cases(size: int):  # type: ignore[no-untyped-def]
+    settled = clusters.cluster(size)
+    fullest = frozenset({clusters.fullest(settled)})
+    return [
+        ("expand 60 → 64", clusters.desired(64), clusters.cluster(size, joined=4)),
+        ("drain and even", clusters.desired(60, drain=fullest), settled),
+        ("drain alone", clusters.desired(60, goals=(), drain=fullest), settled),
+        ("weights", clusters.desired(60, capacity_of=clusters.weights(60)), settled),
+    ]
+
+
+def _busiest(plan: Plan, cluster: Cluster) -> int:
+    """Bytes of the broker with most to take in, or to give out as the leader of today."""
+    loads: Counter[tuple[int, bool]] = Counter()
+    for move in plan.moves:
+        partition = cluster.topics[move.topic].partitions[move.partition]
+        added = set(move.target) - set(move.source)
+        for broker in added:
+            loads[broker, False] += move.bytes // len(added)
+        loads[partition.leader or move.source[0], True] += move.bytes
+    return max(loads.values())
+
+
+def _growth(size: int) -> None:
+    """Stage plans of size and twice the size, the best of three each."""
+    spent = {}
+    for partitions in (size, 2 * size):
+        desired, cluster = clusters.desired(64), clusters.cluster(partitions, joined=4)
+        plan = make_plan(desired, cluster)
+        times = []
+        for _ in range(3):
+            begin = time.process_time()
+            stages.predict(plan, cluster, desired)
+            times.append(time.process_time() - begin)
+        spent[len(plan.moves)] = min(times)
+    (few, first), (many, second) = spent.items()
+    ratio = (second / first) / (many / few) * 2
+    print(
+        f"\n{few} moves {first:.2f} s, {many} moves {second:.2f} s: twice the moves, {ratio:.2f} times"
+    )
+    if ratio > GROWTH_MAX:
+        raise SystemExit(f"twice the moves cost {ratio:.2f} times the time (at most {GROWTH_MAX})")
+
+
+if __name__ == "__main__":
+    main(tuple(map(int, sys.argv[1:])) or SIZES)

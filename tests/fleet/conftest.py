@@ -15,6 +15,7 @@ from poolkeeper.fleet.stores import Store
 
 HERE = Path(__file__).parent
 SMALL = {
+    "spark.executorEnv.PYTHONPATH": str(HERE.parent),  # tasks of these tests
     "spark.driver.memory": "512m",
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
 }

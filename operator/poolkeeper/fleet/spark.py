@@ -17,14 +17,18 @@ their final names, so that doing one twice is harmless.
 
 import dataclasses
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from poolkeeper.errors import Unavailable
 from poolkeeper.fleet.scheduling import runs
 
 Task = TypeVar("Task")
@@ -32,14 +36,16 @@ Done = TypeVar("Done")
 
 APP = "poolkeeper-fleet"
 TASKS_PER_SLOT = 16
+ATTEMPTS = 4
 CONF: Mapping[str, str] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.adaptive.enabled": "false",  # it would join the partitions that `spread` made
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     "spark.python.worker.reuse": "true",
-    "spark.task.maxFailures": "4",
+    "spark.task.maxFailures": str(ATTEMPTS),
 }
+_CAUSE_MAX = 500
 _DDL = {str: "string", int: "bigint", float: "double", bool: "boolean"}
 
 
@@ -50,11 +56,16 @@ def session(master: str, conf: Mapping[str, str] | None = None) -> Iterator[Spar
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYTHONHASHSEED", "0")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # On one machine Spark tries a task once, whatever is configured, unless the master says more.
+    master = re.sub(r"^local\[([^,\]]+)\]$", rf"local[\1,{ATTEMPTS}]", master)
     builder = SparkSession.builder.master(master).appName(APP)
     local = {"spark.driver.host": "127.0.0.1"} if master.startswith("local") else {}
     for name, value in {**CONF, **local, **(conf or {})}.items():
         builder = builder.config(name, value)
-    found = builder.getOrCreate()
+    try:
+        found = builder.getOrCreate()
+    except (PySparkException, Py4JError, OSError) as failed:
+        raise Unavailable(f"Spark does not start at {master}: {_cause(failed)}") from failed
     found.sparkContext.setLogLevel("ERROR")
     try:
         yield found
@@ -77,6 +88,7 @@ def spread(
     """Do all tasks, heaviest first; return what became of each, in the order of `tasks`.
 
     `Task` and `Done` are dataclasses of texts and numbers; `perform` is a function of a module.
+    Raises `Unavailable` if a task failed as often as it may.
     """
     if not tasks:
         return []
@@ -96,9 +108,19 @@ def spread(
                 values = {"task": row["task"], **_values(answer)}
                 yield pa.RecordBatch.from_pylist([values], schema=answer_schema)
 
-    answers = placed.mapInArrow(work, _ddl(done, {"task": int})).toArrow()
+    try:
+        answers = placed.mapInArrow(work, _ddl(done, {"task": int})).toArrow()
+    except (PySparkException, Py4JError) as failed:
+        raise Unavailable(f"Spark gave up: {_cause(failed)}") from failed
     found = {row.pop("task"): row for row in answers.to_pylist()}
     return [done(**found[task]) for task in range(len(tasks))]
+
+
+def _cause(failed: Exception) -> str:
+    """The last line that says something, which of Python's is the error itself."""
+    lines = [line.strip() for line in str(failed).splitlines() if line.strip()]
+    told = [line for line in lines if not line.startswith(("at ", "SQLSTATE", "..."))]
+    return (told or [type(failed).__name__])[-1][:_CAUSE_MAX]
 
 
 def _columns(tasks: Sequence[Any], kind: type[Any]) -> dict[str, list[Any]]:

@@ -14,6 +14,14 @@ from poolkeeper.planning.quotas import lost
 from poolkeeper.planning.seating import held_mib
 from poolkeeper.planning.shares import Band
 from poolkeeper.planning.topic_counts import TopicCounts
+from poolkeeper.planning.witnesses import (
+    DOWN,
+    DRAINED,
+    GONE,
+    Member,
+    brokers_lacking,
+    racks_lacking,
+)
 
 _NAMED_MAX = 5
 
@@ -37,13 +45,12 @@ def _short(layout: Layout) -> list[PlanProblem]:
     """Replicas that were asked for and have no broker."""
     unit, opened = layout.unit, layout.opened
     problems = []
-    usable = _ids(layout, unit.eligible)
     for topic in np.unique(unit.topic[opened.short > 0]):
         rows = np.flatnonzero((unit.topic == topic) & (opened.short > 0))
         asked = int(unit.rf[rows].max())
         message = (
-            f"{len(rows)} partitions stay at fewer than {asked} replicas: {asked} distinct brokers"
-            f" are needed; usable: {usable}"
+            f"{_plural(len(rows), 'partition')} stay at fewer than {asked} replicas: {asked}"
+            f" distinct brokers are needed; usable: {_usable(layout, asked)}"
         )
         problems.append(_problem(layout, "distinct", message, unit.topics[topic]))
     if layout.ungrown:
@@ -67,7 +74,7 @@ def _stuck(layout: Layout) -> list[PlanProblem]:
         message = (
             f"{_plural(count, 'replica')} cannot leave broker"
             f" {', '.join(str(unit.brokers.ids[b]) for b in brokers)}: {asked} replicas need"
-            f" {asked} brokers; usable: {_ids(layout, unit.eligible)}"
+            f" {asked} brokers; usable: {_usable(layout, asked)}"
         )
         problems.append(_problem(layout, law, message, unit.topics[topic]))
     return problems
@@ -76,23 +83,48 @@ def _stuck(layout: Layout) -> list[PlanProblem]:
 def _racks(layout: Layout) -> list[PlanProblem]:
     """Replication factors that need more racks than have usable brokers."""
     unit = layout.unit
-    racks = [unit.brokers.rack_names[r] for r in np.unique(unit.brokers.rack[unit.eligible])]
-    if len(racks) < 2:
+    members = _members(layout)
+    if len({member.rack for member in members if not member.obstacle}) < 2:
         return []
     factors = np.zeros(len(unit.topics), dtype=np.int64)
     np.maximum.at(factors, unit.topic, unit.rf)
     counts = Counter(factors.tolist())
-    named = ", ".join(name or "(none)" for name in racks)
-    return [
-        _problem(
-            layout,
-            "racks",
-            f"{_plural(count, 'topic')} of replication factor {factor} would need {factor} racks;"
-            f" {named} have usable brokers, so some hold two replicas of a partition",
+    problems = []
+    for factor, count in sorted(counts.items()):
+        witness = racks_lacking(factor, members)
+        if witness is None:
+            continue
+        needs = "needs" if count == 1 else "need"
+        racks = ", ".join(witness.usable)
+        why = "".join(f"; {obstacle}" for obstacle in witness.obstacles.values())
+        message = (
+            f"{_plural(count, 'topic')} of replication factor {factor} {needs} {factor} racks;"
+            f" racks {racks} have usable brokers{why}, so some hold two replicas of a partition"
         )
-        for factor, count in sorted(counts.items())
-        if factor > len(racks)
-    ]
+        problems.append(_problem(layout, "racks", message))
+    return problems
+
+
+def _members(layout: Layout) -> list[Member]:
+    """The pool's brokers, and what keeps each from being used."""
+    brokers, pool = layout.unit.brokers, layout.unit.pool
+    members = []
+    for row in brokers.rows(pool.brokers):
+        name, obstacle = brokers.ids[row], ""
+        if name in pool.drain:
+            obstacle = DRAINED
+        elif brokers.gone[row]:
+            obstacle = GONE
+        elif not layout.unit.eligible[row]:
+            obstacle = DOWN
+        members.append(Member(name, brokers.rack_names[brokers.rack[row]], obstacle))
+    return members
+
+
+def _usable(layout: Layout, factor: int) -> str:
+    """The usable brokers, and what makes them too few."""
+    witness = brokers_lacking(factor, _members(layout))
+    return _ids(layout, layout.unit.eligible) if witness is None else witness.text
 
 
 def _capacity(layout: Layout) -> list[PlanProblem]:

@@ -254,7 +254,8 @@ def test_moves(
         pytest.param(
             desired([pool("p", 1, 2, 3, drain=frozenset({1}))], spec("t", "p")),
             cluster(flat(1, 2, 3), topic("t", (1, 2, 3))),
-            "t: 1 replica cannot leave broker 1: 3 replicas need 3 brokers; usable: 2, 3",
+            "t: 1 replica cannot leave broker 1: 3 replicas need 3 brokers; usable: 2, 3;"
+            " 1 is drained",
             id="a drain that leaves too few brokers",
         ),
         pytest.param(
@@ -344,7 +345,7 @@ def test_moves(
         pytest.param(
             desired([pool("p", *RACKS)], spec("t", "p")),
             cluster(RACKS, topic("t", (1, 2, 3, 4))),
-            ": 1 topic of replication factor 4 would need 4 racks; a, b, c have usable brokers,"
+            ": 1 topic of replication factor 4 needs 4 racks; racks a, b, c have usable brokers,"
             " so some hold two replicas of a partition",
             id="more replicas than racks",
         ),

@@ -1,0 +1,144 @@
+"""What a plan does, in words: in one sentence, and topic by topic."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from poolkeeper.model.plans import (
+    AddPartitions,
+    CreateTopic,
+    DeleteTopic,
+    ElectLeaders,
+    Move,
+    MoveLogDir,
+    Plan,
+    SetConfig,
+    Step,
+)
+from poolkeeper.model.topology import Cluster
+from poolkeeper.report import figures
+from poolkeeper.report.documents import Cell, Row, number
+
+
+def summary(plan: Plan) -> str:
+    """All that would be done, in one sentence."""
+    if plan.empty:
+        undone = figures.count(len(plan.problems), "thing")
+        return (
+            f"No changes. {undone} left undone."
+            if plan.problems
+            else ("No changes. The cluster is as declared.")
+        )
+    parts = [*_step_counts(plan.steps), *_move_counts(plan.moves)]
+    deleted = sum(isinstance(step, DeleteTopic) for step in plan.steps)
+    parts.append(f"{figures.count(deleted, 'topic')} to delete" if deleted else "nothing to delete")
+    return f"{', '.join(parts)}."
+
+
+def _step_counts(steps: Sequence[Step]) -> Iterator[str]:
+    counted = (
+        (sum(isinstance(s, CreateTopic) for s in steps), "topic", "to create"),
+        (
+            sum(len(s.replicas) for s in steps if isinstance(s, AddPartitions)),
+            "partition",
+            "to add",
+        ),
+        (
+            sum(len(s.set) + len(s.unset) for s in steps if isinstance(s, SetConfig)),
+            "config",
+            "to change",
+        ),
+        (
+            sum(isinstance(s, MoveLogDir) for s in steps),
+            "replica",
+            "to move between log directories",
+        ),
+        (
+            sum(len(s.partitions) for s in steps if isinstance(s, ElectLeaders)),
+            "leader",
+            "to elect",
+        ),
+    )
+    return (f"{figures.count(n, noun)} {verb}" for n, noun, verb in counted if n)
+
+
+def _move_counts(moves: Sequence[Move]) -> Iterator[str]:
+    if not moves:
+        return
+    added = sum(len(_added(move)) for move in moves)
+    size = figures.size(sum(move.bytes for move in moves))
+    if added:
+        carried = sum(1 for move in moves if _added(move))
+        what = f"{figures.count(added, 'replica')} of {figures.count(carried, 'partition')}"
+        yield f"{what} to move ({size})"
+    shrunk = sum(len(move.target) < len(move.source) for move in moves)
+    if shrunk:
+        yield f"{figures.count(shrunk, 'partition')} to lose replicas"
+    reordered = sum(set(move.target) == set(move.source) for move in moves)
+    if reordered:
+        yield f"{figures.count(reordered, 'partition')} to reorder"
+
+
+def _added(move: Move) -> set[int]:
+    return set(move.target) - set(move.source)
+
+
+def topic_rows(plan: Plan, cluster: Cluster) -> Iterator[tuple[str, Row]]:
+    """What is done to each topic, one row per topic."""
+    of_topic: dict[str, tuple[list[Step], list[Move]]] = defaultdict(lambda: ([], []))
+    for step in plan.steps:
+        if not isinstance(step, ElectLeaders):
+            of_topic[step.topic][0].append(step)
+    for move in plan.moves:
+        of_topic[move.topic][1].append(move)
+    for topic, (steps, moves) in of_topic.items():
+        what = [*_step_words(steps, cluster), *_move_words(moves)]
+        why = dict.fromkeys(
+            said for each in (*steps, *moves) for said in [getattr(each, "reason", "")] if said
+        )
+        size = sum(move.bytes for move in moves)
+        size += sum(step.bytes for step in steps if isinstance(step, MoveLogDir))
+        reasons = "; ".join([*why][:3]) + ("; …" if len(why) > 3 else "")
+        cells = Cell("; ".join(what)), Cell(reasons), number(figures.size(size) if size else "")
+        yield topic, cells
+
+
+def _step_words(steps: Sequence[Step], cluster: Cluster) -> Iterator[str]:
+    log_dirs = sum(isinstance(step, MoveLogDir) for step in steps)
+    for step in steps:
+        match step:
+            case CreateTopic():
+                factors = "/".join(map(str, sorted({len(r) for r in step.replicas})))
+                partitions = figures.count(len(step.replicas), "partition")
+                yield f"created: {partitions} × {factors} replicas"
+            case AddPartitions():
+                yield f"{figures.count(len(step.replicas), 'partition')} more"
+            case SetConfig():
+                yield from _config_words(step, cluster)
+            case DeleteTopic():
+                yield "deleted with all of its data"
+            case _:
+                pass
+    if log_dirs:
+        yield f"{figures.count(log_dirs, 'replica')} between log directories"
+
+
+def _config_words(step: SetConfig, cluster: Cluster) -> Iterator[str]:
+    topic = cluster.topics.get(step.topic)
+    old: Mapping[str, str] = (topic.config or {}) if topic else {}
+    for key in sorted({*step.set, *step.unset}):
+        yield f"{key}: {old.get(key, '(default)')} → {step.set.get(key, '(default)')}"
+
+
+def _move_words(moves: Sequence[Move]) -> Iterator[str]:
+    if not moves:
+        return
+    added = sum(len(_added(move)) for move in moves)
+    removed = sum(len(set(move.source) - set(move.target)) for move in moves)
+    partitions = figures.count(len(moves), "partition")
+    if added:
+        verb = "move" if removed else "are new"
+        yield f"{figures.count(added, 'replica')} of {partitions} {verb}"
+    elif removed:
+        yield f"{figures.count(removed, 'replica')} fewer of {partitions}"
+    else:
+        yield f"another order of replicas in {partitions}"

@@ -1,0 +1,82 @@
+"""What brokers of one cluster hold before a plan and after it.
+
+Leaders are first replicas: where partitions lead once elections are done. Partitions of unknown
+size count no bytes, as do those that are only created.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan
+from poolkeeper.model.records import Records
+from poolkeeper.model.specs import Desired
+from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.planning.columns import rack_name
+from poolkeeper.report.values import Holding
+
+_Placed = tuple[Replicas, int]
+_NOTHING_RECORDED = Records()
+
+
+@dataclass
+class _Tally:
+    replicas: Counter[int] = field(default_factory=Counter)
+    leaders: Counter[int] = field(default_factory=Counter)
+    bytes: Counter[int] = field(default_factory=Counter)
+
+
+def holdings(plan: Plan, desired: Desired, cluster: Cluster) -> tuple[Holding, ...]:
+    """All brokers that are live, in a pool or in a replica list, by id."""
+    before, after = _tally(_now(cluster)), _tally(_then(plan, cluster))
+    pool_of = {broker: pool for pool in desired.pools for broker in pool.brokers}
+    known = cluster.brokers.keys() | pool_of.keys() | before.replicas.keys() | after.replicas.keys()
+    found = []
+    for broker in sorted(known):
+        pool, live = pool_of.get(broker), broker in cluster.brokers
+        usable = pool is not None and live and broker not in pool.drain
+        found.append(
+            Holding(
+                pool.name if pool else "",
+                broker,
+                rack_name(broker, desired, cluster, _NOTHING_RECORDED),
+                live,
+                float(pool.capacity_for(broker).weight) if pool and usable else 0.0,
+                before.replicas[broker],
+                after.replicas[broker],
+                before.leaders[broker],
+                after.leaders[broker],
+                before.bytes[broker],
+                after.bytes[broker],
+            )
+        )
+    return tuple(found)
+
+
+def _tally(placed: Iterable[_Placed]) -> _Tally:
+    tally = _Tally()
+    for replicas, size in placed:
+        tally.replicas.update(replicas)
+        tally.leaders.update(replicas[:1])
+        for broker in replicas:
+            tally.bytes[broker] += size
+    return tally
+
+
+def _now(cluster: Cluster) -> Iterator[_Placed]:
+    for topic in cluster.topics.values():
+        for partition in topic.partitions:
+            yield partition.replicas, partition.size_bytes or 0
+
+
+def _then(plan: Plan, cluster: Cluster) -> Iterator[_Placed]:
+    targets = {(move.topic, move.partition): move.target for move in plan.moves}
+    deleted = {step.topic for step in plan.steps if isinstance(step, DeleteTopic)}
+    for topic in cluster.topics.values():
+        for partition in topic.partitions if topic.name not in deleted else ():
+            replicas = targets.get((topic.name, partition.partition), partition.replicas)
+            yield replicas, partition.size_bytes or 0
+    for step in plan.steps:
+        if isinstance(step, CreateTopic | AddPartitions):
+            for replicas in step.replicas:
+                yield replicas, 0

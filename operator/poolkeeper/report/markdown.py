@@ -1,0 +1,80 @@
+"""A document as Markdown that GitHub and its kin read: tables, lists, folded details.
+
+Fit for a comment on a pull request, so it is bounded: whoever renders a document tries smaller ones
+until it is short enough. Names of people's making are code: plainly if that is safe, else with each
+sign as a character reference, which no Markdown reads as structure (and no forge as a mention).
+"""
+
+import re
+
+from poolkeeper.report.documents import Cell, Document, Kind, Row, Section, Table
+from poolkeeper.report.markup import clean
+
+_PLAIN = re.compile(r"[A-Za-z0-9._/ :,=-]*[A-Za-z0-9._/=-]")
+_SIGNS = re.compile(r"[!-/:-@\[-`{-~]")
+_ACTIVE = re.compile(r"[\\`*_\[\]<>|~#&@$]|(?<=:)//|(?<=www)\.|^[-+=]+|^\d+(?=[.)](?:\s|$))")
+
+
+def render(document: Document) -> str:
+    """The whole document, ending in a line feed."""
+    parts = [f"# {prose(document.title)}", prose(document.lead)]
+    if document.tiles:
+        tiles = (f"**{prose(tile.value)}** {prose(tile.label)}" for tile in document.tiles)
+        parts.append(" · ".join(tiles))
+    parts += [part for section in document.sections for part in _section(section)]
+    if document.foot:
+        parts.append(prose(document.foot))
+    return "\n\n".join(parts) + "\n"
+
+
+def prose(raw: str) -> str:
+    """Text in which nothing is Markdown."""
+    return _ACTIVE.sub(_references, clean(raw)).strip()
+
+
+def code(raw: str) -> str:
+    """A name; `-` for an empty one."""
+    shown = clean(raw)
+    if not shown.strip():
+        return "-"
+    if _PLAIN.fullmatch(shown) and not shown.startswith(" "):
+        return f"`{shown}`"
+    return f"<code>{_SIGNS.sub(_references, shown)}</code>"
+
+
+def _references(match: re.Match[str]) -> str:
+    return "".join(f"&#{ord(sign)};" for sign in match.group())
+
+
+def _section(section: Section) -> list[str]:
+    parts = [f"## {prose(section.title)}", *map(prose, section.notes)]
+    parts += [f"{prose(each.title)} {prose(each.tells)}" for each in section.pictures]
+    if section.items:
+        parts.append("\n".join(f"- {' '.join(map(_inline, row))}" for row in section.items))
+    if section.more:
+        parts.append(f"… {section.more}")
+    tables = [part for table in section.tables for part in _table(table)]
+    if section.folded and tables:
+        summary = f"<details><summary>{prose(section.folded)}</summary>"
+        tables = [summary, *tables, "</details>"]
+    return [part for part in parts if part] + tables
+
+
+def _table(table: Table) -> list[str]:
+    numeric = [cell.kind is Kind.NUMBER for cell in table.rows[0]]
+    rule = "|".join("--:" if is_number else ":--" for is_number in numeric)
+    lines = [
+        f"| {' | '.join(map(prose, table.columns))} |",
+        f"|{rule}|",
+        *(_line(row) for row in table.rows),
+    ]
+    cut = [f"… {table.more}"] if table.more else []
+    return [f"**{prose(table.caption)}**", "\n".join(lines), *cut]
+
+
+def _line(row: Row) -> str:
+    return f"| {' | '.join(map(_inline, row))} |"
+
+
+def _inline(cell: Cell) -> str:
+    return code(cell.text) if cell.kind is Kind.NAME else prose(cell.text)

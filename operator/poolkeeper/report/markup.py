@@ -1,0 +1,54 @@
+"""Escaping, and elements that cannot come out of balance.
+
+Names of topics, pools, racks and clusters may hold anything (Kafka's rules did not always hold, and
+snapshots are files). What would not be shown, or would turn the text around it, becomes U+FFFD, and
+long texts are cut: a page stays readable and bounded whatever it is fed.
+"""
+
+import html
+import unicodedata
+
+_BIDI = {*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C}
+_HIDDEN = {"Cc", "Cs", "Cn", "Co", "Zl", "Zp"}
+TEXT_MAX = 400
+
+
+def clean(text: str, length_max: int = TEXT_MAX) -> str:
+    """The text on one line without characters that hide or reorder; at most so many."""
+    cut = text if len(text) <= length_max else f"{text[: length_max - 1]}…"
+    if cut.isascii() and cut.isprintable():
+        return cut
+    return "".join(map(_visible, cut))
+
+
+def _visible(character: str) -> str:
+    if character in "\t\n\r":
+        return " "
+    hidden = ord(character) in _BIDI or unicodedata.category(character) in _HIDDEN
+    return "\ufffd" if hidden else character
+
+
+def text(raw: str) -> str:
+    """The text for HTML, as content or in an attribute."""
+    return html.escape(clean(raw), quote=True)
+
+
+def element(tag: str, *content: str, **attributes: str | float) -> str:
+    """An element around content that is markup already; attributes are raw.
+
+    A trailing underscore is dropped from names, other ones become hyphens: `class_`, `aria_label`.
+    """
+    said = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{_attribute(value)}"'
+        for key, value in attributes.items()
+    )
+    return f"<{tag}{said}>{''.join(content)}</{tag}>"
+
+
+def _attribute(value: str | float) -> str:
+    return html.escape(value, quote=True) if isinstance(value, str) else coordinate(value)
+
+
+def coordinate(value: float) -> str:
+    """A length of a picture: a tenth is fine enough."""
+    return f"{round(value, 1) + 0:g}"

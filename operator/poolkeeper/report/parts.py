@@ -1,0 +1,97 @@
+"""Sections that reports of one cluster and of many have in common."""
+
+from collections.abc import Iterable, Sequence
+
+from poolkeeper.model.plans import PlanProblem, PoolCertificate
+from poolkeeper.report import figures
+from poolkeeper.report.balances import MEASURES, PoolBalance, heat
+from poolkeeper.report.documents import Cell, Row, Table, name, number, table
+from poolkeeper.report.values import Holding
+
+
+def certificates_table(
+    proofs: Iterable[tuple[str, PoolCertificate]], rows_max: int, *, clusters: bool
+) -> tuple[Table, ...]:
+    """Moves and bytes of (cluster, certificate) beside the fewest possible."""
+    rows = []
+    for cluster, proof in proofs:
+        cells: Row = (
+            name(proof.pool),
+            number(proof.replica_moves),
+            number(proof.replica_moves_lower_bound),
+            number(figures.size(proof.bytes)),
+            number(figures.size(proof.bytes_lower_bound)),
+            number(figures.percent(proof.gap_percent), _gap_heat(proof.gap_percent)),
+            Cell(_clauses(proof.witness)),
+        )
+        rows.append((name(cluster), *cells) if clusters else cells)
+    heads = ("Pool", "Replicas", "At least", "Bytes", "At least", "Gap", "Why so many")
+    columns = ("Cluster", *heads) if clusters else heads
+    return table(
+        "Replicas and bytes to copy, and what no plan can beat", columns, rows, rows_max, "pool"
+    )
+
+
+def _gap_heat(gap_percent: float) -> int:
+    return heat(gap_percent / 100) if gap_percent else 0
+
+
+def _clauses(witness: str, shown_max: int = 3) -> str:
+    parts = witness.split("; ") if witness else []
+    return "; ".join(parts[:shown_max]) + ("; …" if len(parts) > shown_max else "")
+
+
+def problem_item(cluster: str, problem: PlanProblem) -> Row:
+    """One thing that a plan leaves undone, its place first; `cluster` may be empty."""
+    places = (("cluster", cluster), ("pool", problem.pool), ("topic", problem.topic))
+    place = [part for what, named in places if named for part in (Cell(what), name(named))]
+    law = f" [{problem.law}]" if problem.law else ""
+    told = f"{'— ' if place else ''}{problem.message}{law}"
+    return (*place, Cell(told))
+
+
+def balances_table(
+    pools: Sequence[PoolBalance], rows_max: int, *, clusters: bool
+) -> tuple[Table, ...]:
+    """The imbalance of pools before and after, as numbers on their colour."""
+    rows = []
+    for pool in pools:
+        cells = [
+            number(figures.percent(100 * value), heat(value))
+            for pair in pool.imbalances
+            for value in pair
+        ]
+        whose = (name(pool.cluster),) if clusters else ()
+        rows.append((*whose, name(pool.pool), number(len(pool.brokers)), *cells))
+    heads = [head for measure in MEASURES for head in (measure.name, "then")]
+    columns = (*(("Cluster",) if clusters else ()), "Pool", "Brokers", *heads)
+    caption = "What is off the brokers' shares, before and then after"
+    return table(caption, columns, rows, rows_max, "pool")
+
+
+def brokers_table(brokers: Iterable[Holding], rows_max: int) -> tuple[Table, ...]:
+    """Every broker in figures."""
+    rows = [
+        (
+            name(each.pool),
+            number(str(each.broker)),
+            name(each.rack or ""),
+            Cell(_state(each)),
+            number(each.replicas_before),
+            number(each.replicas_after),
+            number(each.leaders_before),
+            number(each.leaders_after),
+            number(figures.size(each.bytes_before)),
+            number(figures.size(each.bytes_after)),
+        )
+        for each in brokers
+    ]
+    heads = ("Replicas", "then", "Leaders", "then", "Bytes", "then")
+    columns = ("Pool", "Broker", "Rack", "State", *heads)
+    return table("Brokers before and after", columns, rows, rows_max, "broker")
+
+
+def _state(each: Holding) -> str:
+    if not each.live:
+        return "not live"
+    return "drained" if each.pool and not each.weight else ""

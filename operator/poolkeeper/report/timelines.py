@@ -1,0 +1,88 @@
+"""Pictures of time: turns of clusters in lanes, stages of one plan.
+
+Bars too narrow to be seen apart are drawn as one, so that a picture of 100,000 turns is no larger
+than its pixels.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from poolkeeper.report import figures
+from poolkeeper.report.documents import Picture
+from poolkeeper.report.markup import clean, coordinate, element, text
+from poolkeeper.report.pictures import WIDTH, box, svg, words
+from poolkeeper.report.values import URGENCIES, Bar
+
+LANES_MAX = 40
+_LEFT, _TOP, _LANE, _LETTER_PX = 30, 22, 16, 6.4
+_STEPS_S = (
+    *(1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 10_800, 21_600, 43_200),
+    *(86_400 * days for days in (1, 2, 7, 14, 30, 90, 365)),
+)
+
+
+def timeline_picture(bars: Sequence[Bar], span_s: float, title: str, tells: str) -> Picture:
+    """Bars in their lanes, coloured by urgency, over the time from the begin."""
+    lanes = min(LANES_MAX, 1 + max((bar.lane for bar in bars), default=0))
+    pixels_per_s = (WIDTH - _LEFT - 12) / max(span_s, 1e-9)
+    height = _TOP + lanes * _LANE
+    drawn = [*_axis(span_s, pixels_per_s, height)]
+    for lane in range(lanes):
+        mine = sorted((bar for bar in bars if bar.lane == lane), key=lambda bar: bar.begin_s)
+        top = _TOP + lane * _LANE
+        drawn.append(words(_LEFT - 6, top + 11, str(lane + 1), "end"))
+        drawn += (_drawn(group, pixels_per_s, top) for group in _groups(mine, pixels_per_s))
+    used = sorted({bar.urgency for bar in bars})
+    legend = tuple((f"u{_class(urgency)}", URGENCIES[_class(urgency)]) for urgency in used)
+    return Picture(svg(height + 20, title, tells, *drawn), title, tells, legend)
+
+
+def _class(urgency: int) -> int:
+    return min(max(urgency, 0), len(URGENCIES) - 1)
+
+
+def _axis(span_s: float, pixels_per_s: float, height: float) -> Iterator[str]:
+    step = next((step for step in _STEPS_S if step * pixels_per_s >= 64), span_s or 1)
+    ticks = min(int(span_s // step), 40)
+    for tick in range(ticks + 1):
+        x = _LEFT + tick * step * pixels_per_s
+        yield element("path", d=f"M{coordinate(x)} {_TOP - 4}V{coordinate(height)}", class_="grid")
+        label = figures.duration(tick * step) if tick else "0"
+        yield words(x, _TOP - 9, label, "middle" if tick else "start")
+
+
+def _groups(bars: Iterable[Bar], pixels_per_s: float) -> Iterator[list[Bar]]:
+    """Bars of a lane; neighbours of one class that are narrow and close together share one."""
+    group: list[Bar] = []
+    for bar in bars:
+        if group:
+            narrow = (bar.end_s - group[0].begin_s) * pixels_per_s < 3
+            close = (bar.begin_s - group[-1].end_s) * pixels_per_s < 0.5
+            tiny = (bar.end_s - bar.begin_s) * pixels_per_s < 1.5
+            if not (bar.urgency == group[0].urgency and close and (narrow or tiny)):
+                yield group
+                group = []
+        group.append(bar)
+    if group:
+        yield group
+
+
+def _drawn(group: Sequence[Bar], pixels_per_s: float, top: float) -> str:
+    begin, end = group[0].begin_s, max(bar.end_s for bar in group)
+    x, width = _LEFT + begin * pixels_per_s, max((end - begin) * pixels_per_s, 0.6)
+    copied = figures.size(sum(bar.bytes for bar in group))
+    when = f"{figures.duration(begin)} to {figures.duration(end)}"
+    who = clean(group[0].cluster, 80) if len(group) == 1 else f"{len(group):,} turns"
+    stages = figures.count(sum(bar.stages for bar in group), "stage")
+    told = f"{who}, {URGENCIES[_class(group[0].urgency)]}: {stages}, {copied}, {when}"
+    shape = element(
+        "path",
+        element("title", text(told)),
+        d=box(x, top + 1, max(width - 0.6, 0.5), _LANE - 3),
+        class_=f"u{_class(group[0].urgency)}",
+    )
+    room = int((width - 6) / _LETTER_PX)
+    label = clean(group[0].cluster)
+    if len(group) > 1 or room < 4:
+        return shape
+    label = label if len(label) <= room else f"{label[: room - 1]}…"
+    return shape + words(x + 3, top + 11.5, label, class_="in")

@@ -106,7 +106,7 @@ def _apply(command: Command) -> int:
         if command.file is not None and command.yes:  # it was reviewed in the file
             printing.emit(f"{plan.hash}\n{plantext.summary(plan)}\n")
         else:
-            planning_command.show(plan, command.desired, seen.cluster, command.output)
+            planning_command.show(plan, command.desired, seen, command.output)
             printing.emit("")
     again = "Type yes to go on with this plan" if resumed else "Type yes to apply this plan"
     asking.confirm(again, yes=command.yes)
@@ -168,7 +168,7 @@ def _nothing(command: Command, seen: sights.Sight, plan: Plan, holder: Holder | 
     if command.output == printing.JSON:
         _result(plan, Outcome(State.CONVERGED))
     else:
-        planning_command.show(plan, command.desired, seen.cluster, command.output)
+        planning_command.show(plan, command.desired, seen, command.output)
     return 0
 
 

@@ -62,7 +62,7 @@ def brokers_table(cluster: Cluster, desired: Desired, plan: Plan | None = None) 
         if len(brokers) > 1:
             rows.append((pool, "all", *_row(before, after, brokers)))
         rows.append(())
-    return "\n".join(_aligned(rows[:-1]))
+    return "\n".join(aligned(rows[:-1]))
 
 
 def _heading(compares: bool) -> tuple[str, ...]:
@@ -134,8 +134,8 @@ def _then(cluster: Cluster, plan: Plan) -> _Held:
     return held
 
 
-def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Names to the left, numbers to the right; an arrow between now and then."""
+def aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Lines of rows: two columns of names to the left, numbers to the right."""
     widths = [max(len(row[i]) for row in rows if row) for i in range(len(rows[0]))]
     lines = []
     for row in rows:

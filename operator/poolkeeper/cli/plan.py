@@ -9,15 +9,24 @@ from pathlib import Path
 import click
 
 from poolkeeper import sights
-from poolkeeper.cli import addressing, options, plantext, printing, reaching, snapshotfiles, writing
+from poolkeeper.cli import (
+    addressing,
+    options,
+    plantext,
+    printing,
+    reaching,
+    roomtable,
+    snapshotfiles,
+    writing,
+)
 from poolkeeper.cli.addressing import Target
 from poolkeeper.cli.options import Address
 from poolkeeper.errors import InvalidInput, Refused
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired
-from poolkeeper.model.topology import Broker, Cluster
-from poolkeeper.planning import audit, documents, impossible, stages
+from poolkeeper.model.topology import Broker
+from poolkeeper.planning import audit, documents, impossible, rooms, stages
 from poolkeeper.planning.making import make_plan
 from poolkeeper.zk import journal
 from poolkeeper.zk.readings import Observation
@@ -88,8 +97,8 @@ def plan(
     made = lawful(desired, seen, prune=prune)
     printing.warn(warnings)
     if out is not None:
-        writing.text(out, json.dumps(documents.to_json(made), indent=1) + "\n")
-    show(made, desired, seen.cluster, output)
+        writing.text(out, json.dumps(document(made, desired, seen), indent=1) + "\n")
+    show(made, desired, seen, output)
     return 0 if made.empty else CHANGES
 
 
@@ -107,16 +116,24 @@ def lawful(desired: Desired, seen: sights.Sight, *, prune: bool) -> Plan:
     return replace(made, stages=predicted, makespan=makespan)
 
 
-def show(made: Plan, desired: Desired, cluster: Cluster, output: str) -> None:
-    """Write a plan to standard output."""
+def document(made: Plan, desired: Desired, seen: sights.Sight) -> dict[str, object]:
+    """The plan as JSON values, with what the pools have room for after it."""
+    left = rooms.rooms(made, desired, seen.cluster, seen.gone)
+    return {**documents.to_json(made), "room": [roomtable.as_data(room) for room in left]}
+
+
+def show(made: Plan, desired: Desired, seen: sights.Sight, output: str) -> None:
+    """Write a plan to standard output, with what the pools have room for after it."""
     if output == printing.JSON:
-        printing.emit_json(documents.to_json(made))
+        printing.emit_json(document(made, desired, seen))
     elif output == REASSIGN_JSON:
         for file in documents.reassign_json(made):
             printing.emit(json.dumps(file, separators=(",", ":")))
     else:
         colour, width = printing.colourful(), printing.width()
-        printing.emit(plantext.render(made, desired, cluster, width=width, colour=colour))
+        left = rooms.rooms(made, desired, seen.cluster, seen.gone)
+        text = plantext.render(made, desired, seen.cluster, left, width=width, colour=colour)
+        printing.emit(text)
 
 
 def supposed(seen: sights.Sight, what: WhatIf) -> sights.Sight:

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from poolkeeper.cli.brokerstable import brokers_table as brokers_table
 from poolkeeper.cli.planlines import Ink, folded, topic_lines
 from poolkeeper.cli.quantities import count, duration, size
+from poolkeeper.cli.roomtable import room_table
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,
@@ -35,19 +36,30 @@ from poolkeeper.model.plans import (
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit_rules import Rules
+from poolkeeper.planning.rooms import Room
 
 _TOPICS_MAX = 40
 _PROBLEMS_MAX = 20
 _NAMED_MAX = 8
+_TOPICS_NAMED_MAX = 4
 _CLAUSES_MAX = 3
 _TABLE_BROKERS_MAX = 40
 _UNOWNED = "Topics that no pool owns"
 
 
-def render(plan: Plan, desired: Desired, cluster: Cluster, *, width: int, colour: bool) -> str:
+def render(
+    plan: Plan,
+    desired: Desired,
+    cluster: Cluster,
+    rooms: Sequence[Room] = (),
+    *,
+    width: int,
+    colour: bool,
+) -> str:
     """The whole plan as text, without a final line feed.
 
     `cluster` is the one that the plan was made from: it gives the old values of what changes.
+    `rooms` is what fits into the pools after it.
     """
     ink = Ink(width, colour)
     parts = [
@@ -56,6 +68,7 @@ def render(plan: Plan, desired: Desired, cluster: Cluster, *, width: int, colour
         _elections(plan, ink),
         _not_done(plan.problems, ink),
         *_figures(plan, desired, cluster, ink),
+        _room(rooms, ink),
         [ink.bold(line) for line in folded(summary(plan), ink.width)],
     ]
     return "\n\n".join("\n".join(part) for part in parts if part)
@@ -145,18 +158,29 @@ def _elections(plan: Plan, ink: Ink) -> list[str]:
 
 
 def _not_done(problems: Sequence[PlanProblem], ink: Ink) -> list[str]:
-    """What the plan leaves undone, and why, pool by pool."""
+    """What the plan leaves undone, and why, pool by pool; topics of one reason together."""
     if not problems:
         return []
+    alike: dict[tuple[str, str, str], list[str]] = {}
+    for problem in problems:
+        topics = alike.setdefault((problem.pool, problem.message, problem.law), [])
+        topics += [problem.topic] if problem.topic else []
     lines = [ink.bold("Not done, and why")]
-    for problem in problems[:_PROBLEMS_MAX]:
-        topic = f"topic {problem.topic}" if problem.topic else ""
-        pool = f"pool {problem.pool}" if problem.pool else ""
-        place = ", ".join(name for name in (topic, pool) if name)
-        law = f" [{problem.law}]" if problem.law else ""
-        told = f"{place}: {problem.message}{law}" if place else f"{problem.message}{law}"
+    for (pool, message, law), topics in list(alike.items())[:_PROBLEMS_MAX]:
+        names = (_topics(topics), f"pool {pool}" if pool else "")
+        place = ", ".join(name for name in names if name)
+        told = f"{place}: {message}" if place else message
+        told += f" [{law}]" if law else ""
         lines += [ink.yellow(line) for line in folded(f"  • {told}", ink.width, 4)]
-    return lines + _more(len(problems) - _PROBLEMS_MAX, "problem")
+    return lines + _more(len(alike) - _PROBLEMS_MAX, "problem")
+
+
+def _topics(names: Sequence[str]) -> str:
+    """`topic a`, or `12 topics (a, b, c, d, … )` with the first few."""
+    if len(names) < 2:
+        return "".join(f"topic {name}" for name in names)
+    more = ", …" if len(names) > _TOPICS_NAMED_MAX else ""
+    return f"{count(len(names), 'topic')} ({', '.join(names[:_TOPICS_NAMED_MAX])}{more})"
 
 
 def _figures(plan: Plan, desired: Desired, cluster: Cluster, ink: Ink) -> Iterator[list[str]]:
@@ -166,6 +190,11 @@ def _figures(plan: Plan, desired: Desired, cluster: Cluster, ink: Ink) -> Iterat
     yield _proof(plan.certificates, ink)
     told = [] if plan.empty else [f"Hash    {plan.hash}"]
     yield [*_duration(plan, ink), *told]
+
+
+def _room(rooms: Sequence[Room], ink: Ink) -> list[str]:
+    lines = room_table(rooms)
+    return [ink.bold("Room after this plan"), *lines] if lines else []
 
 
 def _proof(certificates: Iterable[PoolCertificate], ink: Ink) -> list[str]:
@@ -211,7 +240,7 @@ def _duration(plan: Plan, ink: Ink) -> list[str]:
 def _time(makespan: Makespan) -> str:
     rate = f"{size(makespan.bytes_per_second_per_broker)}/s per broker"
     least = duration(makespan.lower_bound_seconds)
-    return f"about {duration(makespan.seconds)} at {rate} (the busiest broker alone needs {least})"
+    return f"about {duration(makespan.seconds)} at {rate} (at least {least}, however it is staged)"
 
 
 def _more(number: int, noun: str) -> list[str]:

@@ -27,7 +27,7 @@ from poolkeeper.model.plans import (
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired, ReplicasAtATime, ResourcePoolSpec
 from poolkeeper.model.topology import Cluster, Replicas
-from poolkeeper.planning import findings, identities, topicsteps
+from poolkeeper.planning import findings, identities, losses, topicsteps
 from poolkeeper.planning.certificates import certificate, together
 from poolkeeper.planning.columns import Brokers, brokers_of, eligible_of
 from poolkeeper.planning.layouts import Layout, replicas_cap
@@ -86,6 +86,7 @@ def make_plan(
         *not_added,
         *topicsteps.postponed(situation.homes, cluster, laid.crowded_out, laid.deferred),
         *not_deleted,
+        *losses.problems(cluster, situation.homes, gone),
         *(problem for layout in laid.layouts for problem in findings.of(layout)),
         *standing_problems(ground.tally, dict(zip(brokers.ids, laid.held().tolist(), strict=True))),
     }

@@ -1,0 +1,88 @@
+"""What fits into each pool after a plan, as a table: free now, and spare with brokers lost."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from poolkeeper.cli.brokerstable import aligned
+from poolkeeper.cli.quantities import size
+from poolkeeper.model.specs import Domain, Headroom
+from poolkeeper.planning.rooms import Amount, Room
+
+_HEADING = ("POOL", "WHAT", "HELD", "MAY HOLD", "FREE", "SPARE")
+
+
+def room_table(rooms: Iterable[Room]) -> list[str]:
+    """Lines without a heading, for the pools that bound anything; nothing if none does."""
+    lines: list[str] = []
+    shown = [room for room in rooms if room.declared]
+    rows: list[tuple[str, ...]] = [_HEADING]
+    for room in shown:
+        rows += _rows(room)
+        rows.append(())
+    if not shown:
+        return []
+    lines += aligned(rows[:-1])
+    failures = sorted({_lost(room.failures) for room in shown})
+    lines.append(f"  SPARE: with {' or '.join(failures)} lost, as each pool's headroom says")
+    for room in shown:
+        if room.unknown and room.bytes.most is not None:
+            partitions = f"{room.unknown:,} partition{'' if room.unknown == 1 else 's'}"
+            lines.append(
+                f"  pool {room.pool}: the size of {partitions} is unknown, so bytes are more"
+            )
+    return lines
+
+
+def as_data(room: Room) -> dict[str, object]:
+    """The room of one pool as JSON values."""
+    amounts = {
+        "replicas": room.replicas,
+        "bytes": room.bytes,
+        "topics": room.topics,
+        "partitions": room.partitions,
+    }
+    told = {
+        name: {"held": amount.held, "most": amount.most, "free": amount.free, "spare": amount.spare}
+        for name, amount in amounts.items()
+    }
+    failures = {"domain": room.failures.domain.value, "failures": room.failures.failures}
+    return {
+        "pool": room.pool,
+        "failures": failures,
+        **told,
+        "partitionsOfUnknownSize": room.unknown,
+    }
+
+
+def _rows(room: Room) -> Sequence[tuple[str, ...]]:
+    kinds: tuple[tuple[str, Amount, Callable[[float], str]], ...] = (
+        ("replicas", room.replicas, _number),
+        ("bytes", room.bytes, _size),
+        ("topics", room.topics, _number),
+        ("partitions", room.partitions, _number),
+    )
+    return [
+        (room.pool, noun, *_cells(amount, written))
+        for noun, amount, written in kinds
+        if amount.most is not None
+    ]
+
+
+def _cells(amount: Amount, written: Callable[[float], str]) -> tuple[str, ...]:
+    numbers = (amount.held, amount.most, amount.free, amount.spare)
+    return tuple("" if number is None else written(number) for number in numbers)
+
+
+def _number(number: float) -> str:
+    return f"{number:,.0f}"
+
+
+def _size(number: float) -> str:
+    return f"-{size(-number)}" if number < 0 else size(number)
+
+
+def _lost(failures: Headroom) -> str:
+    noun = "rack" if failures.domain is Domain.RACK else "broker"
+    if not failures.failures:
+        return "nothing"
+    many = failures.failures != 1
+    return f"the {failures.failures} largest {noun}s" if many else f"the largest {noun}"

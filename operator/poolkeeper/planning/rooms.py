@@ -1,0 +1,137 @@
+"""What each pool has room for once a plan is done: would this fit, and would it with brokers lost.
+
+Room is told only where it is declared: replicas and bytes where every usable broker has a capacity
+(of replicas also by an enforced limit of the cluster), topics and partitions where there are
+quotas. `spare` is what is left when the largest brokers or racks are lost, as the pool's headroom
+says, or one broker where it says nothing; what was on the lost ones then lives on the others. It
+counts totals: that no single broker overflows, and that racks allow it, is what a plan with
+`--without` shows.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan
+from poolkeeper.model.specs import Desired, Domain, Headroom, LimitPolicy, Quotas, ResourcePoolSpec
+from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.planning.audit_rules import Rules
+
+_ONE_BROKER = Headroom(Domain.BROKER, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """Of one kind: what the pool holds, what it may, and what is spare with failures.
+
+    `most` is `None` where nothing is declared; `spare` is negative where it would not fit.
+    """
+
+    held: int
+    most: int | None = None
+    spare: int | None = None
+
+    @property
+    def free(self) -> int | None:
+        """How much more fits; negative above the bound."""
+        return None if self.most is None else self.most - self.held
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """One pool; `unknown` partitions of it have no known size and count nothing in `bytes`."""
+
+    pool: str
+    failures: Headroom
+    replicas: Amount
+    bytes: Amount
+    topics: Amount
+    partitions: Amount
+    unknown: int
+
+    @property
+    def declared(self) -> bool:
+        """Whether anything is bounded here."""
+        amounts = (self.replicas, self.bytes, self.topics, self.partitions)
+        return any(amount.most is not None for amount in amounts)
+
+
+def rooms(
+    plan: Plan, desired: Desired, cluster: Cluster, gone: frozenset[int] = frozenset()
+) -> tuple[Room, ...]:
+    """The room of every pool after the plan, pools by name."""
+    rules = Rules(desired, cluster, gone)
+    replicas: Counter[int] = Counter()
+    stored: Counter[int] = Counter()
+    topics: Counter[str] = Counter()
+    partitions: Counter[str] = Counter()
+    unknown: Counter[str] = Counter()
+    for topic, found in _after(plan, cluster):
+        pool = rules.home(topic).pool or ""
+        topics[pool] += 1
+        partitions[pool] += len(found)
+        for held, size in found:
+            unknown[pool] += size is None
+            for broker in held:
+                replicas[broker] += 1
+                stored[broker] += size or 0
+    return tuple(
+        Room(
+            pool=pool.name,
+            failures=pool.headroom or _ONE_BROKER,
+            replicas=_amount(pool, rules, replicas, _caps(pool, desired)),
+            bytes=_amount(pool, rules, stored, _disks(pool)),
+            topics=Amount(topics[pool.name], (pool.quotas or Quotas()).topics),
+            partitions=Amount(partitions[pool.name], (pool.quotas or Quotas()).partitions),
+            unknown=unknown[pool.name],
+        )
+        for pool in sorted(desired.pools, key=lambda pool: pool.name)
+    )
+
+
+def _after(plan: Plan, cluster: Cluster) -> Iterator[tuple[str, list[tuple[Replicas, int | None]]]]:
+    """Topics with the lists and sizes of their partitions once the plan is done."""
+    targets = {(move.topic, move.partition): move.target for move in plan.moves}
+    deleted = {step.topic for step in plan.steps if isinstance(step, DeleteTopic)}
+    added = {step.topic: step.replicas for step in plan.steps if isinstance(step, AddPartitions)}
+    for name, topic in cluster.topics.items():
+        if name in deleted:
+            continue
+        found: list[tuple[Replicas, int | None]] = [
+            (targets.get((name, p.partition), p.replicas), p.size_bytes) for p in topic.partitions
+        ]
+        yield name, found + [(replicas, 0) for replicas in added.get(name, ())]
+    for step in plan.steps:
+        if isinstance(step, CreateTopic):
+            yield step.topic, [(replicas, 0) for replicas in step.replicas]
+
+
+def _caps(pool: ResourcePoolSpec, desired: Desired) -> dict[int, int | None]:
+    limits = desired.cluster.limits
+    limit = limits.replicas_per_broker if limits.policy is LimitPolicy.ENFORCE else None
+    caps = {broker: pool.capacity_for(broker).replicas for broker in pool.brokers}
+    if limit is None:
+        return caps
+    return {broker: limit if cap is None else min(cap, limit) for broker, cap in caps.items()}
+
+
+def _disks(pool: ResourcePoolSpec) -> dict[int, int | None]:
+    return {broker: pool.capacity_for(broker).disk_bytes for broker in pool.brokers}
+
+
+def _amount(
+    pool: ResourcePoolSpec, rules: Rules, load: Mapping[int, int], bounds: Mapping[int, int | None]
+) -> Amount:
+    held = sum(load.get(broker, 0) for broker in pool.brokers)
+    domains: Counter[str] = Counter()
+    failing = pool.headroom or _ONE_BROKER
+    for broker in pool.brokers:
+        if broker not in rules.cluster.brokers or broker in rules.shunned:
+            continue
+        bound = bounds[broker]
+        if bound is None:
+            return Amount(held)
+        by_rack = failing.domain is Domain.RACK
+        domains[rules.racks[broker] if by_rack else str(broker)] += bound
+    left = sorted(domains.values(), reverse=True)[failing.failures :]
+    return replace(Amount(held, sum(domains.values())), spare=sum(left) - held)

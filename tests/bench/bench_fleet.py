@@ -69,7 +69,7 @@ def _run(folder: Path, count: int, partitions: int, slots: int) -> None:
     print(ROW.format("", "seconds", "cpu s", "partitions/s", "MiB", "of local"))
     # Processes that are new for every step are a part of it, with us and with Spark's first tasks.
     local = Local(slots)
-    beside, hashes = _planned("local", local, store, names, total)
+    (beside, _), hashes = _planned("local", local, store, names, total)
     begin = time.perf_counter()
     with spark.session(f"local[{slots}]") as session:
         engine = Spark(session)
@@ -77,14 +77,16 @@ def _run(folder: Path, count: int, partitions: int, slots: int) -> None:
         steps.plan(engine, tiny, cases.DAY, small[: 4 * slots])
         warm = time.perf_counter() - begin
         print(f"Spark has started after {started:.1f} s, its workers after {warm:.1f} s")
-        half, _ = _planned("spark, half of them", engine, store, names[: count // 2], total // 2)
-        whole, found = _planned("spark", engine, store, names, total, beside)
+        (_, half), _ = _planned(
+            "spark, half of them", engine, store, names[: count // 2], total // 2
+        )
+        (seconds, whole), found = _planned("spark", engine, store, names, total, beside)
         if found != hashes:
             sys.exit("the plans of Spark are not those of the local engine")
         _per_task(engine, Local(1), tiny, small)
-        _through_jvm(session, store, total, whole)
+        _through_jvm(session, store, total, seconds)
     growth = whole / half * 2 * (count // 2) / count
-    print(f"growth with twice the clusters: {growth:.2f} (at most {GROWTH_MAX})")
+    print(f"growth with twice the clusters, in CPU seconds: {growth:.2f} (at most {GROWTH_MAX})")
     rate = total / beside
     even = (warm * rate * slots) / (slots - 1) if slots > 1 else float("inf")
     print(
@@ -117,16 +119,18 @@ def _planned(
     names: Sequence[str],
     total: int,
     beside: float | None = None,
-) -> tuple[float, dict[str, object]]:
+) -> tuple[tuple[float, float], dict[str, object]]:
+    """Wall and CPU seconds, and the hashes by cluster."""
     with _memory() as peak:
-        begin = time.perf_counter()
+        begin, before = time.perf_counter(), _of_family(_cpu_s)
         outcome = steps.plan(engine, store, cases.DAY, names, again=True)
-        seconds = time.perf_counter() - begin
+        seconds, cpu_s = time.perf_counter() - begin, _of_family(_cpu_s) - before
     assert not outcome.failed, outcome.failed
     ratio = "" if beside is None else f"{seconds / beside:.2f}"
-    print(ROW.format(label, f"{seconds:.1f}", "", f"{total / seconds:,.0f}", peak(), ratio))
+    rate = f"{total / seconds:,.0f}"
+    print(ROW.format(label, f"{seconds:.1f}", f"{cpu_s:.1f}", rate, peak(), ratio))
     sys.stdout.flush()
-    return seconds, {line.cluster: line.figures["hash"] for line in outcome.lines}
+    return (seconds, cpu_s), {line.cluster: line.figures["hash"] for line in outcome.lines}
 
 
 def _per_task(engine: Engine, local: Engine, store: Store, names: Sequence[str]) -> None:
@@ -176,7 +180,7 @@ def _memory() -> Iterator[Callable[[], str]]:
 
     def look() -> None:
         while not ended.wait(0.2):
-            most[0] = max(most[0], _resident())
+            most[0] = max(most[0], int(_of_family(_resident_kib)))
 
     thread = Thread(target=look, daemon=True)
     thread.start()
@@ -187,25 +191,34 @@ def _memory() -> Iterator[Callable[[], str]]:
         thread.join()
 
 
-def _resident() -> int:
-    """KiB of this process and all below it."""
-    parents, sizes = {}, {}
+def _of_family(figure: Callable[[list[str]], float]) -> float:
+    """The sum of a figure of this process and of all below it; `figure` takes /proc's `stat`."""
+    parents, figures = {}, {}
     for folder in Path("/proc").iterdir():
         if not folder.name.isdecimal():
             continue
         try:
             stat = (folder / "stat").read_text().rpartition(")")[2].split()
-            sizes[int(folder.name)] = int(stat[21]) * os.sysconf("SC_PAGESIZE") // 1024
+            figures[int(folder.name)] = figure(stat)
             parents[int(folder.name)] = int(stat[1])
         except (OSError, IndexError, ValueError):  # it has ended meanwhile
             continue
-    ours, total = os.getpid(), 0
-    for process, size in sizes.items():
+    ours, total = os.getpid(), 0.0
+    for process, found in figures.items():
         at = process
         while at in parents and at != ours:
             at = parents[at]
-        total += size if at == ours else 0
+        total += found if at == ours else 0
     return total
+
+
+def _resident_kib(stat: list[str]) -> float:
+    return int(stat[21]) * os.sysconf("SC_PAGESIZE") / 1024
+
+
+def _cpu_s(stat: list[str]) -> float:
+    """Of the process, and of its children that have ended."""
+    return sum(map(int, stat[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":

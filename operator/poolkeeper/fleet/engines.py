@@ -114,7 +114,7 @@ def opened(
         from poolkeeper.fleet import spark
     except ImportError as missing:
         raise Refused(
-            f"Spark is not installed ({missing.name}): pip install 'poolkeeper[fleet]'"
+            f"{missing.name} is not installed (expected pip install 'poolkeeper[fleet]')"
         ) from missing
     with spark.session(master, conf) as session:
         yield Spark(session)

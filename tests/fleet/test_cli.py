@@ -1,0 +1,184 @@
+"""`poolkeeper fleet`, and Parquet where other commands take snapshots."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bench import clusters
+from fleet import cases
+from poolkeeper.cli import main
+from poolkeeper.fleet import files
+from poolkeeper.model import snapshots
+from poolkeeper.resources import writing
+
+DAY = ("--day", cases.DAY)
+NAMES = ("east", "west")
+
+
+@pytest.fixture
+def run(capsys):
+    def call(*words: object) -> tuple[int, str, str]:
+        code = main.main([str(word) for word in words])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Path:
+    """Manifests of two clusters, and their snapshots."""
+    bodies = []
+    (tmp_path / "snapshots").mkdir()
+    for seed, name in enumerate(NAMES):
+        cluster = replace(clusters.cluster(200, brokers=24, joined=2, seed=seed), name=name)
+        snapshots.write(tmp_path / "snapshots" / f"{name}.json", cluster)
+        desired = clusters.desired(26)
+        connect = replace(desired.cluster.zookeeper, connect=f"127.0.0.1:1/{name}")
+        spec = replace(desired.cluster, name=name, zookeeper=connect, default_pool=f"{name}-all")
+        bodies.append(writing.cluster_body(spec))
+        bodies.append(
+            writing.pool_body(replace(desired.pools[0], name=f"{name}-all", cluster=name))
+        )
+    (tmp_path / "manifests").mkdir()
+    (tmp_path / "manifests" / "all.yaml").write_text(writing.text_of(bodies))
+    return tmp_path
+
+
+def where(fleet: Path) -> tuple[object, ...]:
+    return ("-f", fleet / "manifests", "--snapshots", fleet / "snapshots", "--out", fleet / "out")
+
+
+def test_all_steps_and_again(fleet: Path, run) -> None:
+    words = ("fleet", "run", *where(fleet), *DAY, "--processes", 1)
+    code, out, err = run(*words)
+    assert (code, err) == (0, "")
+    read, loaded, planned = out.splitlines()
+    assert read == "snapshot 2026-03-01: 2 of 2 clusters, 400 partitions"
+    assert loaded.startswith("features 2026-03-01: 2 of 2 clusters")
+    assert planned.startswith("plan 2026-03-01: 2 of 2 clusters, 400 partitions, ")
+    code, out, err = run(*words)
+    assert (code, err) == (0, "")
+    assert [line.rpartition(", ")[2] for line in out.splitlines()] == ["2 as they were"] * 3
+
+
+def test_plans_are_those_of_the_command_plan(fleet: Path, run) -> None:
+    assert run("fleet", "run", *where(fleet), *DAY, "--processes", 1)[0] == 0
+    code, out, _ = run("fleet", "plan", "--out", fleet / "out", "-o", "json")
+    assert code == 0
+    told = {line["cluster"]: line["hash"] for line in json.loads(out)["steps"][0]["clusters"]}
+    for name in NAMES:
+        snapshot = fleet / "snapshots" / f"{name}.json"
+        words = ("-f", fleet / "manifests", "--cluster", name, "--snapshot", snapshot)
+        _, out, _ = run("plan", *words, "-o", "json")
+        assert json.loads(out)["hash"] == told[name]
+
+
+def test_steps_one_by_one_take_the_latest_day(fleet: Path, run) -> None:
+    assert run("fleet", "snapshot", *where(fleet), *DAY, "--processes", 1)[0] == 0
+    options = ("--out", fleet / "out", "--processes", 1)
+    assert run("fleet", "features", *options, "--window", "48h")[1].startswith(
+        "features 2026-03-01"
+    )
+    declared = (fleet / "manifests" / "all.yaml").read_text()
+    first = run("fleet", "plan", *options, "-o", "json")[1]
+    (fleet / "manifests" / "all.yaml").write_text(declared.replace("- 26\n", ""))
+    again = run("fleet", "plan", *options, "-f", fleet / "manifests", "-o", "json")[1]
+    assert {line["made"] for line in json.loads(first)["steps"][0]["clusters"]} == {True}
+    assert json.loads(again)["steps"][0]["day"] == cases.DAY
+
+
+def test_one_bad_snapshot_is_a_warning(fleet: Path, run) -> None:
+    (fleet / "snapshots" / "west.json").write_text("{")
+    (fleet / "snapshots" / "north.json").write_text("{}")
+    code, out, err = run("fleet", "run", *where(fleet), *DAY, "--processes", 1)
+    assert code == 0
+    assert out.splitlines()[0] == "snapshot 2026-03-01: 1 of 2 clusters, 200 partitions"
+    assert [line.partition(": ")[0] for line in err.splitlines()] == ["warning"] * 3
+    assert "north.json: nothing is declared for cluster north" in err
+    assert "plan west: it could not be read" in err
+
+
+def test_when_nothing_can_be_read(fleet: Path, run) -> None:
+    words = ("-f", fleet / "manifests", "--out", fleet / "out", "--timeout", 1, "--processes", 1)
+    code, out, err = run("fleet", "snapshot", *words, *DAY)
+    assert (code, out) == (3, "snapshot 2026-03-01: 0 of 2 clusters\n")
+    assert err.splitlines()[-1] == "snapshot failed for every cluster"
+    assert "warning: snapshot east: no ZooKeeper answers at 127.0.0.1:1" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        pytest.param(["plan", "--out", "nowhere"], "holds no snapshots (", id="no-store"),
+        pytest.param(
+            ["plan", "--out", ".", "--day", "2020-01-01"], "no snapshots of 2020-01-01", id="no-day"
+        ),
+        pytest.param(
+            ["snapshot", "-f", "manifests", "--out", "o", "--day", "today"],
+            "day 'today' cannot be a folder",
+            id="no-date",
+        ),
+        pytest.param(
+            ["snapshot", "-f", "manifests", "--out", "o", "--snapshots", "manifests"],
+            "manifests: holds no snapshots (expected .json, .json.gz, .parquet)",
+            id="no-snapshots",
+        ),
+        pytest.param(
+            ["features", "--out", "o", "--conf", "x"], "'x' (expected KEY=VALUE)", id="conf"
+        ),
+    ],
+)
+def test_wrong_requests(words, message, fleet: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "poolkeeper", "fleet", *words, "--processes", "1"],
+        cwd=fleet,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert message in ran.stderr
+    assert len(ran.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("missing", "words"),
+    [
+        pytest.param("pyarrow", ["fleet", "plan", "--out", "o"], id="fleet"),
+        pytest.param("pyspark", ["fleet", "plan", "--out", "o", "--master", "local"], id="spark"),
+        pytest.param(
+            "pyarrow",
+            ["snapshot", "--zookeeper", "127.0.0.1:1", "--out", "s.parquet"],
+            id="parquet",
+        ),
+    ],
+)
+def test_without_the_extra_it_says_what_to_install(missing, words, tmp_path: Path) -> None:
+    program = (
+        f"import sys; sys.modules[{missing!r}] = None\n"
+        "from poolkeeper.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program, *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr.startswith(missing)
+    assert "pip install 'poolkeeper[fleet]'" in ran.stderr
+
+
+def test_other_commands_read_parquet(fleet: Path, run) -> None:
+    east = snapshots.read(fleet / "snapshots" / "east.json")
+    files.write(fleet / "east.parquet", east)
+    words = ("plan", "-f", fleet / "manifests", "--cluster", "east", "-o", "json", "--snapshot")
+    of_parquet = run(*words, fleet / "east.parquet")
+    assert of_parquet == run(*words, fleet / "snapshots" / "east.json")
+    assert of_parquet[0] == 2

@@ -1,0 +1,264 @@
+"""Features of clusters: from files of samples, from earlier snapshots, from a real Prometheus."""
+
+import socket
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from conditions import until
+from control_plane import building
+from fleet import cases
+from poolkeeper.fleet import features, loading, plans, schemas, steps, tables
+from poolkeeper.fleet.engines import Local
+from poolkeeper.fleet.stores import Store
+from poolkeeper.model.specs import (
+    Capacity,
+    Desired,
+    KafkaClusterSpec,
+    Load,
+    ResourcePoolSpec,
+    ZooKeeperSpec,
+)
+from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
+
+ALONE = Local(1)
+HOUR_MS = 3_600_000
+GIB = 1024**3
+NO_LOAD = Load()
+
+
+def case(load: Load = NO_LOAD, size: int | None = GIB) -> cases.Case:
+    """Two brokers, of 100 GiB each; topic `t` with two partitions."""
+    pool = ResourcePoolSpec("p", "main", (1, 2), capacity=Capacity(disk_bytes=100 * GIB))
+    spec = KafkaClusterSpec("main", ZooKeeperSpec("zk"), load=load)
+    partitions = tuple(Partition(n, (1, 2)[: 2 - n], size_bytes=size) for n in (0, 1))
+    live = {1: Broker(1), 2: Broker(2)}
+    return Desired(spec, (pool,)), Cluster("main", live, {"t": Topic("t", partitions)})
+
+
+def task(store: Store, **more: object) -> loading.Task:
+    return loading.Task(str(store.root), cases.DAY, "main", window_s=10 * 3600, **more)
+
+
+def sample(hour: float, value: float | None, partition: int = 0, metric: str = "bytes") -> tuple:
+    """A sample so many hours before the snapshot."""
+    return ("t", partition, metric, cases.NOW_MS - int(hour * HOUR_MS), value)
+
+
+def put_samples(folder: Path, *rows: tuple, name: str = "a") -> None:
+    file = folder / "day=2026-03-01" / "cluster=main" / f"{name}.parquet"
+    tables.write(file, tables.from_rows(schemas.SAMPLES, rows))
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Path:
+    return tmp_path / "history"
+
+
+def rows_of(store: Store, table: schemas.Table = schemas.FEATURES) -> list[dict]:
+    return store.read(table, cases.DAY, "main").to_pylist()
+
+
+def made(store: Store, **more: object) -> list[dict]:
+    (line,) = steps.features(ALONE, store, [task(store, **more)]).lines
+    assert (line.status, line.reason) == ("ok", "")
+    return rows_of(store)
+
+
+RISING = [sample(hour, (10 - hour) * GIB) for hour in range(1, 10)]
+
+
+def test_features_of_files(store: Store, history: Path) -> None:
+    cases.put(store, case(size=None))
+    rates = [sample(hour, 100.0 * hour, -1, "bytes_in_per_s") for hour in range(1, 10)]
+    put_samples(history, *RISING, *rates, sample(1, 5.0, metric="of somebody else"))
+    size, rate = sorted(made(store, samples=str(history)), key=lambda row: row["metric"])
+    assert size == {
+        "topic": "t",
+        "partition": 0,
+        "metric": "bytes",
+        "window_s": 36_000,
+        "buckets": 9,
+        "coverage": 0.9,
+        "p50": 5.0 * GIB,
+        "p95": 9.0 * GIB,
+        "max": 9.0 * GIB,
+        "last": 9.0 * GIB,
+        "growth_per_day": 24.0 * GIB,
+    }
+    assert (rate["partition"], rate["p95"], rate["growth_per_day"]) == (-1, 900.0, -2400.0)
+    first, second = rows_of(store, schemas.BROKER_FEATURES)
+    assert first == {
+        "broker": 1,
+        "bytes": 9 * GIB,
+        "capacity_bytes": 100 * GIB,
+        "growth_bytes_per_day": 24.0 * GIB,
+        "days_to_full": 91 / 24,
+    }
+    assert (second["broker"], second["bytes"]) == (2, 9 * GIB)
+
+
+def test_what_is_planned_has_the_features(store: Store, history: Path) -> None:
+    cases.put(store, case(size=None))
+    before = plans.seen_of(store, cases.DAY, "main").cluster.topics["t"].partitions
+    put_samples(history, *RISING, *(sample(h, 7.0, 1, "bytes_in_per_s") for h in range(1, 10)))
+    made(store, samples=str(history))
+    after = plans.seen_of(store, cases.DAY, "main").cluster.topics["t"].partitions
+    assert [(p.size_bytes, p.in_bytes_per_s) for p in before] == [(None, None)] * 2
+    assert [(p.size_bytes, p.in_bytes_per_s) for p in after] == [(9 * GIB, None), (None, 7.0)]
+
+
+def test_late_samples_make_new_features_and_the_same_ones_make_none(
+    store: Store, history: Path
+) -> None:
+    cases.put(store, case())
+    put_samples(history, *RISING)
+    made(store, samples=str(history))
+    again = steps.features(ALONE, store, [task(store, samples=str(history))])
+    assert again.made == ()
+    late = (sample(0.5, 20.0 * GIB), sample(0.5, 20.0 * GIB), sample(0.25, None))
+    put_samples(history, *late, *RISING, name="b")
+    (found,) = (row for row in made(store, samples=str(history)) if row["partition"] == 0)
+    # The snapshot's own size is the latest of that hour.
+    assert (found["buckets"], found["max"], found["last"]) == (10, 9.0 * GIB, 1.0 * GIB)
+
+
+def test_sizes_in_snapshots_are_a_history_of_their_own(store: Store) -> None:
+    for hour, day in enumerate(("2026-02-26", "2026-02-27", "2026-02-28")):
+        grown = case(size=(hour + 1) * GIB)
+        cases.put(store, grown, day, cases.NOW_MS - (3 - hour) * 24 * HOUR_MS)
+    cases.put(store, case(size=4 * GIB))
+    days = replace(task(store), window_s=5 * 86_400, step_s=86_400)
+    assert steps.features(ALONE, store, [days]).failed == ()
+    first, second = rows_of(store)
+    assert (first["buckets"], first["p50"], first["growth_per_day"]) == (4, 2.0 * GIB, 1.0 * GIB)
+    assert second["partition"] == 1
+
+
+def test_samples_of_somebody_else_with_other_types(store: Store, history: Path) -> None:
+    cases.put(store, case(size=None))
+    file = history / "cluster=main" / "x.parquet"
+    file.parent.mkdir(parents=True)
+    columns = zip(*RISING, strict=True)
+    content = pa.table(dict(zip([c.name for c in schemas.SAMPLES.columns], columns, strict=True)))
+    pq.write_table(content, file)  # numbers of 64 bits, no version
+    (found,) = made(store, samples=str(history))
+    assert found["last"] == 9.0 * GIB
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        pytest.param(pa.table({"topic": ["t"]}), "lacks its column partition", id="a-column-less"),
+        pytest.param(
+            pa.table({"topic": ["t"], "partition": ["x"], "metric": ["bytes"], "at_ms": [1]}),
+            "column partition is string (expected int32)",
+            id="another-type",
+        ),
+    ],
+)
+def test_samples_that_are_none_are_the_status_of_the_cluster(
+    content: pa.Table, reason: str, store: Store, history: Path
+) -> None:
+    cases.put(store, case())
+    file = history / "cluster=main" / "x.parquet"
+    file.parent.mkdir(parents=True)
+    pq.write_table(content, file)
+    (line,) = steps.features(ALONE, store, [task(store, samples=str(history))]).failed
+    assert reason in line.reason
+    assert not store.file(schemas.FEATURES, cases.DAY, "main").exists()
+
+
+def test_no_sample_at_all(store: Store) -> None:
+    cases.put(store, case(size=None))
+    assert made(store) == []
+    assert features.loads_of(store.read(schemas.FEATURES, cases.DAY, "main")).bytes == {}
+
+
+class TestPrometheus:
+    def test_a_real_server_that_scraped_yesterday(self, store: Store, tmp_path: Path) -> None:
+        with prometheus(tmp_path, exposition()) as url:
+            load = Load("Prometheus", {"url": url, "window": "10h"})
+            cases.put(store, case(load, size=None))
+            found = made(store)
+            samples = rows_of(store, schemas.SAMPLES)
+        by = {(row["partition"], row["metric"]): row for row in found}
+        assert sorted(by) == [(-1, "bytes_in_per_s"), (0, "bytes"), (1, "bytes")]
+        size = by[0, "bytes"]
+        assert (size["buckets"], size["last"], size["max"]) == (10, 9.0 * GIB, 9.0 * GIB)
+        assert size["growth_per_day"] == pytest.approx(24.0 * GIB, rel=0.02)
+        # Partition 1 was measured for three hours only.
+        assert (by[1, "bytes"]["p95"], by[1, "bytes"]["buckets"]) == (None, 3)
+        assert by[-1, "bytes_in_per_s"]["p50"] == pytest.approx(1000.0, rel=0.01)
+        assert {row["metric"] for row in samples} == {"bytes", "bytes_in_per_s"}
+        partitions = plans.seen_of(store, cases.DAY, "main").cluster.topics["t"].partitions
+        assert [p.size_bytes for p in partitions] == [9 * GIB, 7 * GIB]
+        assert [p.in_bytes_per_s for p in partitions] == pytest.approx([500.0, 500.0], rel=0.01)
+
+    def test_a_server_that_is_away_is_the_status_of_the_cluster(self, store: Store) -> None:
+        cases.put(store, case(Load("Prometheus", {"url": "http://127.0.0.1:1"})))
+        (line,) = steps.features(ALONE, store, [task(store)]).failed
+        assert line.reason == "http://127.0.0.1:1: [Errno 111] Connection refused"
+
+
+def exposition() -> str:
+    """Ten hours of brokers' metrics, every five minutes, to the moment of the snapshot."""
+    begin_s, lines = cases.NOW_MS // 1000 - 36_000 - 900, []
+    lines += ["# TYPE kafka_log_log_size gauge"]
+    times = range(begin_s, cases.NOW_MS // 1000, 300)
+    for partition, until_s in ((0, 36_000), (1, 900 + 3 * 3600 - 300)):
+        for broker in (1, 2):
+            for at_s in times:
+                if at_s <= begin_s + until_s + 900:
+                    size = 7 * GIB if partition else (at_s - begin_s - 900) // 3600 * GIB
+                    labels = f'topic="t",partition="{partition}",instance="b{broker}"'
+                    lines.append(f"kafka_log_log_size{{{labels}}} {max(size, 0)} {at_s}")
+    lines += ["# TYPE kafka_server_brokertopicmetrics_bytesin counter"]
+    lines += [
+        f'kafka_server_brokertopicmetrics_bytesin_total{{topic="t",instance="b{broker}"}}'
+        f" {500 * (at_s - begin_s)} {at_s}"
+        for broker in (1, 2)
+        for at_s in times
+    ]
+    return "\n".join([*lines, "# EOF", ""])
+
+
+@contextmanager
+def prometheus(folder: Path, text: str) -> Iterator[str]:
+    """A server of its own over these metrics."""
+    source, data, settings = folder / "metrics", folder / "data", folder / "prometheus.yml"
+    source.write_text(text)
+    settings.write_text("{}\n")
+    subprocess.run(
+        [building.promtool(), "tsdb", "create-blocks-from", "openmetrics", source, data],
+        check=True,
+        capture_output=True,
+    )
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    words = [f"--config.file={settings}", f"--storage.tsdb.path={data}"]
+    words += [f"--web.listen-address={address}", "--storage.tsdb.retention.time=100y"]
+    with (folder / "log").open("wb") as log:
+        server = subprocess.Popen([building.prometheus(), *words], stdout=log, stderr=log)
+        try:
+            until(lambda: _ready(address), "Prometheus serves", 60)
+            yield f"http://{address}"
+        finally:
+            server.kill()
+            server.wait(30)
+
+
+def _ready(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://{address}/-/ready", timeout=5) as answer:
+            return answer.status == 200
+    except (OSError, urllib.error.URLError):
+        return False

@@ -57,13 +57,37 @@ def test_all_steps_and_again(fleet: Path, run) -> None:
     words = ("fleet", "run", *where(fleet), *DAY, "--processes", 1)
     code, out, err = run(*words)
     assert (code, err) == (0, "")
-    read, loaded, planned = out.splitlines()
+    read, loaded, planned, budgeted, reported = out.splitlines()
     assert read == "snapshot 2026-03-01: 2 of 2 clusters, 400 partitions"
     assert loaded.startswith("features 2026-03-01: 2 of 2 clusters")
     assert planned.startswith("plan 2026-03-01: 2 of 2 clusters, 400 partitions, ")
+    assert budgeted.startswith("budget 2026-03-01: 1 wave, ")
+    page, text = (fleet / "out" / f"report-{cases.DAY}{suffix}" for suffix in (".html", ".md"))
+    assert reported == f"report 2026-03-01: {page}, {text}"
+    assert page.read_text().startswith("<!DOCTYPE html>")
+    assert "east" in text.read_text()
     code, out, err = run(*words)
     assert (code, err) == (0, "")
-    assert [line.rpartition(", ")[2] for line in out.splitlines()] == ["2 as they were"] * 3
+    steps = out.splitlines()[:3]
+    assert [line.rpartition(", ")[2] for line in steps] == ["2 as they were"] * 3
+
+
+def test_a_budget_of_sites_and_windows(fleet: Path, run) -> None:
+    assert run("fleet", "run", *where(fleet), *DAY, "--processes", 1)[0] == 0
+    before = cases.files(fleet / "out" / "turns")
+    limits = ("--rate", "100Mi", "--site", "a=east", "--site", "b=west", "--site-rate", "a=1Mi")
+    words = ("fleet", "budget", "--out", fleet / "out", *limits, "--window", "0 22 * * * 8h")
+    code, out, err = run(*words, "-o", "json")
+    assert (code, err) == (0, "")
+    (told,) = json.loads(out)["steps"]
+    assert told["makespanSeconds"] >= told["lowerBoundSeconds"] > 0
+    made = cases.files(fleet / "out" / "turns")
+    assert made != before
+    assert run(*words, "-o", "json")[1] == out
+    assert cases.files(fleet / "out" / "turns") == made
+    code, out, err = run("fleet", "report", "--out", fleet / "out", *limits[2:6])
+    assert (code, err) == (0, "")
+    assert "1 MiB/s at site a" in (fleet / "out" / f"report-{cases.DAY}.md").read_text()
 
 
 def test_plans_are_those_of_the_command_plan(fleet: Path, run) -> None:

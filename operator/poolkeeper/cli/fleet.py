@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from poolkeeper.cli import options, printing, quantities, settings, snapshotfiles
+from poolkeeper.cli import (
+    fleetwaves,
+    options,
+    printing,
+    quantities,
+    settings,
+    snapshotfiles,
+)
 from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.model.specs import Desired
 from poolkeeper.resources import folders
@@ -194,12 +201,38 @@ def run(
     coverage: float,
     **reading: Any,
 ) -> None:
-    """Do all steps: snapshot, features, plan."""
+    """Do all steps: snapshot, features, plan, budget without limits, report."""
     with work.engine() as engine:
         read = _snapshot(work, engine, folders, **reading)
         loaded = _features(work, engine, read.day, samples, window, step, coverage)
         planned = _plan(work, engine, read.day)
-    _tell(work, [read, loaded, planned])
+    wanted = fleetwaves.Wanted()
+    more = [
+        fleetwaves.budget(work.out, read.day, wanted),
+        fleetwaves.report(work.out, read.day, wanted.sites),
+    ]
+    _tell(work, [read, loaded, planned], more)
+
+
+_OF_TABLES = (_OPTIONS[0], _OPTIONS[1], _OPTIONS[-1])
+
+
+@fleet.command()
+@_with(fleetwaves.BUDGET)
+@_with(_OF_TABLES)
+def budget(out: Path, day: str | None, output: str, **wanted: Any) -> None:
+    """Order all plans into waves under a budget that the clusters share."""
+    work = _Work(out, day, None, 1, (), False, output)
+    _tell(work, [], [fleetwaves.budget(out, work.latest(), fleetwaves.Wanted(**wanted))])
+
+
+@fleet.command()
+@_with(fleetwaves.BUDGET[2:3])
+@_with(_OF_TABLES)
+def report(out: Path, day: str | None, output: str, sites: Sequence[str]) -> None:
+    """Write one page about the day: totals, worst pools, certificates, waves."""
+    work = _Work(out, day, None, 1, (), False, output)
+    _tell(work, [], [fleetwaves.report(out, work.latest(), sites)])
 
 
 def _snapshot(
@@ -304,13 +337,18 @@ def _settings(words: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _tell(work: _Work, outcomes: Sequence["Outcome"]) -> None:
+def _tell(
+    work: _Work,
+    outcomes: Sequence["Outcome"],
+    more: Sequence[tuple[str, Mapping[str, Any]]] = (),
+) -> None:
     """Write what became of every cluster; raises where a step failed for all of them."""
     if work.output == printing.JSON:
-        printing.emit_json({"steps": [_as_data(outcome) for outcome in outcomes]})
+        data = [*map(_as_data, outcomes), *(told for _, told in more)]
+        printing.emit_json({"steps": data})
     else:
-        for outcome in outcomes:
-            printing.emit(_sentence(outcome))
+        for line in (*map(_sentence, outcomes), *(sentence for sentence, _ in more)):
+            printing.emit(line)
     for outcome in outcomes:
         printing.warn(f"{outcome.step} {line.cluster}: {line.reason}" for line in outcome.failed)
     for outcome in outcomes:

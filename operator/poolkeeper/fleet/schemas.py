@@ -288,11 +288,59 @@ BALANCES = Table(
     ),
 )
 
+BUDGETS = Table(
+    "budgets",
+    1,
+    "One row per day: what the schedule of all clusters comes to.",
+    (
+        Column("begin_ms", LONG, "When it begins, in milliseconds since 1970."),
+        Column("makespan_ms", LONG, "How long it takes."),
+        Column("bound_ms", LONG, "No schedule is shorter."),
+        Column("bound_cause", TEXT, "What the bound comes from."),
+        Column("budget", TEXT, "What all clusters together may use, in words."),
+    ),
+    by=("day",),
+)
+
+TURNS = Table(
+    "turns",
+    1,
+    "Who moves when: stages of a cluster without a pause, in the order of their begin.",
+    (
+        Column("cluster", TEXT, "The cluster's name."),
+        Column("site", TEXT, "Where it is; empty: not said."),
+        Column("urgency", INT, "As in `moves`."),
+        Column("first_stage", INT, "Place of its first stage in the cluster's work, from 0."),
+        Column("stages", INT, "How many."),
+        Column("bytes", LONG, "What they copy."),
+        Column("begin_ms", LONG, "From the schedule's begin."),
+        Column("end_ms", LONG, "From the schedule's begin."),
+        Column("lane", INT, "The lowest number that no other turn has at that time, from 0."),
+        Column("wave", INT, "How many turns its lane had until then, itself included."),
+    ),
+    by=("day",),
+)
+
+LEFT_OUT = Table(
+    "left_out",
+    1,
+    "Stages that no time was found for.",
+    (
+        Column("cluster", TEXT, "The cluster's name."),
+        Column("first_stage", INT, "From this stage to its last."),
+        Column("stages", INT, "How many."),
+        Column("bytes", LONG, "What they would copy."),
+        Column("reason", TEXT, "Why."),
+    ),
+    by=("day",),
+)
+
 TABLES = {
     table.name: table
     for table in (
         CLUSTERS, BROKERS, TOPICS, PARTITIONS, REQUESTS, MANIFESTS, SAMPLES, FEATURES,
         BROKER_FEATURES, PLANS, MOVES, STEPS, CERTIFICATES, PROBLEMS, BALANCES,
+        BUDGETS, TURNS, LEFT_OUT,
     )
 }  # fmt: skip
 """All tables of this room by name."""

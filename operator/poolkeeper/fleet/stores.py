@@ -30,8 +30,8 @@ from poolkeeper.fleet.schemas import Table
 
 FILE = "rows.parquet"
 OK, FAILED = "ok", "failed"
-HEADS = (schemas.CLUSTERS, schemas.FEATURES, schemas.PLANS)
-"""The tables that are written last, one for each of snapshot, features and plan."""
+HEADS = (schemas.CLUSTERS, schemas.FEATURES, schemas.PLANS, schemas.BUDGETS)
+"""The tables that are written last, one for each of snapshot, features, plan and budget."""
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")

@@ -53,11 +53,19 @@ def _section(section: Section) -> list[str]:
         parts.append("\n".join(f"- {' '.join(map(_inline, row))}" for row in section.items))
     if section.more:
         parts.append(f"… {section.more}")
-    tables = [part for table in section.tables for part in _table(table)]
-    if section.folded and tables:
-        summary = f"<details><summary>{prose(section.folded)}</summary>"
-        tables = [summary, *tables, "</details>"]
-    return [part for part in parts if part] + tables
+    for table in section.tables:
+        parts += _folded(table) if section.folded else _captioned(table)
+    return [part for part in parts if part]
+
+
+def _captioned(table: Table) -> list[str]:
+    return [f"**{prose(table.caption)}**", *_table(table)]
+
+
+def _folded(table: Table) -> list[str]:
+    """A table that is closed; the empty lines around it let Markdown be read inside."""
+    summary = f"<details><summary>{prose(table.caption)}</summary>"
+    return [summary, *_table(table), "</details>"]
 
 
 def _table(table: Table) -> list[str]:
@@ -69,7 +77,7 @@ def _table(table: Table) -> list[str]:
         *(_line(row) for row in table.rows),
     ]
     cut = [f"… {table.more}"] if table.more else []
-    return [f"**{prose(table.caption)}**", "\n".join(lines), *cut]
+    return ["\n".join(lines), *cut]
 
 
 def _line(row: Row) -> str:

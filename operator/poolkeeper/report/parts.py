@@ -45,7 +45,7 @@ def problem_item(cluster: str, problem: PlanProblem) -> Row:
     """One thing that a plan leaves undone, its place first; `cluster` may be empty."""
     places = (("cluster", cluster), ("pool", problem.pool), ("topic", problem.topic))
     place = [part for what, named in places if named for part in (Cell(what), name(named))]
-    law = f" [{problem.law}]" if problem.law else ""
+    law = f" (law: {problem.law})" if problem.law else ""
     told = f"{'— ' if place else ''}{problem.message}{law}"
     return (*place, Cell(told))
 

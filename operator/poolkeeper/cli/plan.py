@@ -28,11 +28,13 @@ from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Broker
 from poolkeeper.planning import audit, documents, impossible, rooms, stages
 from poolkeeper.planning.making import make_plan
+from poolkeeper.report import plans
 from poolkeeper.zk import journal
 from poolkeeper.zk.readings import Observation
 
 CHANGES = 2
 REASSIGN_JSON = "reassign-json"
+PAGES = {"html": plans.plan_page, "markdown": plans.plan_markdown}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ class WhatIf:
     help="Also write the plan there, for `apply --plan`.",
 )
 @click.option("--prune", is_flag=True, help="Plan deletions of topics that are declared no more.")
-@options.output(REASSIGN_JSON)
+@options.output(REASSIGN_JSON, *PAGES)
 def plan(
     address: Address,
     snapshot: Path | None,
@@ -87,7 +89,8 @@ def plan(
     Exit code 0: the cluster is as declared. 2: there are changes.
 
     `--output json` is the plan as `--out` writes it; `--output reassign-json` is Kafka's own
-    reassignment file, one per stage, a line each.
+    reassignment file, one per stage, a line each; `html` is a page with pictures that opens
+    without a network, `markdown` fits a comment on a pull request.
     """
     target = addressing.target(address)
     desired = target.desired
@@ -129,6 +132,8 @@ def show(made: Plan, desired: Desired, seen: sights.Sight, output: str) -> None:
     elif output == REASSIGN_JSON:
         for file in documents.reassign_json(made):
             printing.emit(json.dumps(file, separators=(",", ":")))
+    elif output in PAGES:
+        printing.emit(PAGES[output](made, desired, seen.cluster))
     else:
         colour, width = printing.colourful(), printing.width()
         left = rooms.rooms(made, desired, seen.cluster, seen.gone)

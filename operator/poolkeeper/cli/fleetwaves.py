@@ -39,7 +39,7 @@ BUDGET = (
         help="When the fleet may move: '0 22 * * * 8h', in UTC. Repeatable.",
     ),
     click.option(
-        "--clusters-at-once", "clusters_max", type=click.IntRange(min=1), metavar="N", help="How many."
+        "--clusters-at-once", "clusters_max", type=click.IntRange(min=1), metavar="N"
     ),
     click.option(
         "--begin", metavar="TIME", help="ISO 8601; default: the end of the day of the plans, UTC."

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -112,7 +113,7 @@ def _moves(plan: Plan, desired: Desired) -> pa.Table:
         schemas.MOVES,
         {
             "index": range(len(moves)),
-            "pool": [_pool(move, pool_of) for move in moves],
+            "pool": [pool_of.get(move.path[-1][0]) or _pool(move, pool_of) for move in moves],
             "topic": [move.topic for move in moves],
             "topic_id": [move.topic_id for move in moves],
             "partition": [move.partition for move in moves],
@@ -129,7 +130,7 @@ def _pool(move: Move, pool_of: Mapping[int, str]) -> str:
 
 
 def _steps(plan: Plan) -> pa.Table:
-    bodies = documents.to_json(plan)["steps"]
+    bodies = documents.to_json(replace(plan, moves=()))["steps"]
     assert isinstance(bodies, list)
     return from_rows(
         schemas.STEPS,

@@ -23,7 +23,7 @@ from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning import impossible, loads
 from poolkeeper.planning.making import make_plan
-from poolkeeper.planning.tables import table_of
+from poolkeeper.planning.tables import Table, table_of
 from poolkeeper.zk.pauses import collector_paused
 
 NEEDED = (
@@ -101,16 +101,19 @@ def _perform(store: Store, task: Task) -> tuple[Plan, int]:
     table = table_of(seen.cluster)
     if task.pool:
         return _part(store, task, seen), 0
-    plan = _merged(store, task, seen) if task.merge else planned(seen)
+    plan = _merged(store, task, seen) if task.merge else planned(seen, table)
     rows = planrows.rows_of_plan(plan, seen.desired, seen.cluster, seen.records, table)
     _write(store, task, rows)
     return plan, len(table.replicas)
 
 
-def planned(seen: Seen) -> Plan:
-    """The plan; raises `InvalidInput` for what no plan can ever meet."""
+def planned(seen: Seen, table: Table | None = None) -> Plan:
+    """The plan; raises `InvalidInput` for what no plan can ever meet.
+
+    `table`: the cluster's columns, if the caller has them.
+    """
     _require_possible(seen)
-    return make_plan(seen.desired, seen.cluster, seen.records, seen.gone)
+    return make_plan(seen.desired, seen.cluster, seen.records, seen.gone, table=table)
 
 
 def seen_of(store: Store, day: str, cluster: str) -> Seen:

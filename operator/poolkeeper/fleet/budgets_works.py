@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from poolkeeper.fleet.budgets_values import Stage, Work
 from poolkeeper.model.plans import Move, Plan
-from poolkeeper.model.specs import Window
+from poolkeeper.model.specs import Execution, ThrottleMode, Window
 from poolkeeper.report.values import Holding
 
 Entries = Sequence[tuple[int, int]]
@@ -33,6 +33,13 @@ class Cut:
 
 
 DEFAULT_CUT = Cut()
+
+
+def cut_of(execution: Execution) -> Cut:
+    """The cut that a cluster's own bounds and throttle make."""
+    throttled = execution.throttle.mode is not ThrottleMode.NONE
+    rate = execution.throttle.rate_bytes_per_s if throttled else DEFAULT_CUT.bytes_per_s_per_broker
+    return Cut(execution.max_bytes, execution.max_moves, rate)
 
 
 def work_of(

@@ -12,7 +12,7 @@ from poolkeeper.fleet import planrows, schemas
 from poolkeeper.fleet.budgets import schedule
 from poolkeeper.fleet.budgets_timelines import timeline_of, told
 from poolkeeper.fleet.budgets_values import Bound, Budget, LeftOut, Schedule, Turn, Work
-from poolkeeper.fleet.budgets_works import work_of
+from poolkeeper.fleet.budgets_works import cut_of, work_of
 from poolkeeper.fleet.plans import desired_of
 from poolkeeper.fleet.stores import OK, Store, input_digest
 from poolkeeper.fleet.tables import from_rows, rows_of, table_of
@@ -80,8 +80,9 @@ def _plan(store: Store, day: str, name: str) -> Plan:
 
 
 def _work(store: Store, day: str, name: str, site: str) -> Work:
-    windows = desired_of(store, name).cluster.execution.windows
-    return work_of(_plan(store, day, name), _holdings(store, day, name), site, windows)
+    execution = desired_of(store, name).cluster.execution
+    plan, brokers = _plan(store, day, name), _holdings(store, day, name)
+    return work_of(plan, brokers, site, execution.windows, cut_of(execution))
 
 
 def _holdings(store: Store, day: str, name: str) -> tuple[Holding, ...]:

@@ -76,7 +76,7 @@ i.key { display: inline-block; width: .8em; height: .8em; border-radius: 2px;
 summary { cursor: pointer; color: var(--soft); padding: .3rem 0; }
 footer { margin-top: 2.5rem; padding-top: .8rem; border-top: 1px solid var(--line);
   color: var(--soft); font-size: .88rem; }
-@media print { body { max-width: none; padding: 0; font-size: 11px; }
+@media print { html { font-size: 11px; } body { max-width: none; padding: 0; font-size: 1rem; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   figure, tr, .tile { break-inside: avoid; } h2 { break-after: avoid; }
   .scroll { overflow: visible; } svg { min-width: 0; }

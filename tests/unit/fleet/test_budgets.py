@@ -27,7 +27,7 @@ from poolkeeper.fleet.budgets_values import (
     Work,
 )
 from poolkeeper.model.plans import Move, Plan, PlannedStage
-from poolkeeper.model.specs import Window
+from poolkeeper.model.specs import Execution, Throttle, ThrottleMode, Window
 from poolkeeper.planning import windows
 from poolkeeper.report.values import Holding
 
@@ -246,6 +246,37 @@ def test_little_gain_goes_first_where_much_gain_waits_behind_it():
 def test_a_stage_is_as_urgent_as_what_waits_behind_it():
     stages = [Stage(10), Stage(10, urgency=HEAL), Stage(10)]
     assert [rank.urgency for rank in budgets_orders.ranks(stages)] == [0, 0, 4]
+
+
+def gain_waited(stages: list[Stage]) -> float:
+    """The sum of gain times the bytes until it came."""
+    ends = itertools.accumulate(stage.bytes for stage in stages)
+    return sum(stage.gain * end for stage, end in zip(stages, ends, strict=True))
+
+
+def interleavings(chains: list[list[Stage]]) -> list[list[Stage]]:
+    """All orders in which stages of a chain keep theirs."""
+    if not any(chains):
+        return [[]]
+    return [
+        [chain[0], *rest]
+        for place, chain in enumerate(chains)
+        if chain
+        for rest in interleavings([*chains[:place], chain[1:], *chains[place + 1 :]])
+    ]
+
+
+GAINFUL = st.builds(Stage, st.integers(1, 9), st.just(0), st.just(4), st.integers(0, 20))
+
+
+@settings(max_examples=40)
+@given(st.lists(st.lists(GAINFUL, min_size=1, max_size=3), min_size=1, max_size=3))
+def test_no_order_brings_gain_with_fewer_bytes(chains):
+    works = [Work(str(n), tuple(chain)) for n, chain in enumerate(chains)]
+    one_at_a_time = Budget(1000, clusters_max=1, least_bytes_per_s=1)
+    found = budgets.schedule(works, one_at_a_time, BEGIN)
+    taken = [chains[int(piece.cluster)][piece.stage] for piece in found.slices]
+    assert gain_waited(taken) == min(map(gain_waited, interleavings(chains)))
 
 
 def test_budgets_do_not_need_spark():
@@ -510,6 +541,12 @@ def test_stages_that_a_plan_predicts_are_taken():
         (800, 2500, DRAIN),
         (800, 4000, DRAIN),
     ]
+
+
+def test_a_cluster_s_own_bounds_make_the_cut():
+    unthrottled = Throttle(ThrottleMode.NONE, 7)
+    assert budgets_works.cut_of(Execution(max_moves=3, max_bytes=5)) == budgets_works.Cut(5, 3)
+    assert budgets_works.cut_of(Execution(throttle=unthrottled)) == budgets_works.DEFAULT_CUT
 
 
 @settings(max_examples=20)

@@ -24,35 +24,37 @@ class Rank(NamedTuple):
     loss_per_byte: float
 
 
-class _Block(NamedTuple):
-    urgency: int
-    gain: float
-    bytes: int
-    stages: int
-
-    @property
-    def ratio(self) -> float:
-        return self.gain / self.bytes if self.bytes else float("inf")
-
-
 def ranks(stages: Sequence[Stage]) -> list[Rank]:
     """The rank of every stage: that of its block.
 
     Gains 1, 9, 2 of 10 bytes each: the first two are a block of 10 per 20 bytes, the third is one.
     """
-    blocks: list[_Block] = []
+    # Four stacks instead of one of values: there may be a million stages.
+    classes: list[int] = []
+    gains: list[float] = []
+    sizes: list[int] = []
+    counts: list[int] = []
     for stage, urgency in zip(stages, _urgencies(stages), strict=True):
-        block = _Block(urgency, stage.gain, stage.bytes, 1)
-        while blocks and blocks[-1].urgency == urgency and blocks[-1].ratio <= block.ratio:
-            before = blocks.pop()
-            block = _Block(
-                urgency,
-                before.gain + block.gain,
-                before.bytes + block.bytes,
-                before.stages + block.stages,
-            )
-        blocks.append(block)
-    return [Rank(b.urgency, -b.ratio) for b in blocks for _ in range(b.stages)]
+        gain, size, count = stage.gain, stage.bytes, 1
+        while classes and classes[-1] == urgency and _beats(gain, size, gains[-1], sizes[-1]):
+            classes.pop()
+            gain, size, count = gain + gains.pop(), size + sizes.pop(), count + counts.pop()
+        classes.append(urgency)
+        gains.append(gain)
+        sizes.append(size)
+        counts.append(count)
+    return [
+        rank
+        for urgency, gain, size, count in zip(classes, gains, sizes, counts, strict=True)
+        for rank in [Rank(urgency, -gain / size if size else -float("inf"))] * count
+    ]
+
+
+def _beats(gain: float, size: int, before_gain: float, before_size: int) -> bool:
+    """Whether a block has at least the gain per byte of the one before it; of no bytes always."""
+    if not size:
+        return True
+    return before_size > 0 and gain * before_size >= before_gain * size
 
 
 def _urgencies(stages: Sequence[Stage]) -> list[int]:

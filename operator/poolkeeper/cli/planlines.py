@@ -22,6 +22,8 @@ from poolkeeper.model.topology import Cluster, Replicas
 
 _LISTED_MAX = 4
 _MOVES_MAX = 5
+_REASONS_MAX = 12
+_EXAMPLES_MAX = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +172,30 @@ def _moved(topic: str, moves: Sequence[Move], ink: Ink) -> list[str]:
         if len(group) > _MOVES_MAX:
             lines.append(f"      … and {len(group) - _MOVES_MAX:,} more; --output json shows all")
     return lines
+
+
+def reason_lines(moves: Sequence[Move], ink: Ink) -> list[str]:
+    """Many moves: one group for each of their main reasons, urgent and large groups first."""
+    groups: dict[tuple[int, str], list[Move]] = defaultdict(list)
+    for move in moves:
+        groups[move.urgency, move.reason.split("; ")[0]].append(move)
+    ordered = sorted(groups.items(), key=lambda item: (item[0][0], -len(item[1]), item[0][1]))
+    lines: list[str] = []
+    for (_, reason), group in ordered[:_REASONS_MAX]:
+        topics = count(len({move.topic for move in group}), "topic")
+        shrinks = any(len(move.target) < len(move.source) for move in group)
+        lines += _head("!" if shrinks else "→", f"{_amount(group)}, in {topics}", reason, ink)
+        for move in group[:_EXAMPLES_MAX]:
+            path = " → ".join(map(_ids, move.path))
+            line = f"      {move.topic}-{move.partition}: {path}{_difference(move)}"
+            lines += folded(line, ink.width, 8)
+        if len(group) > _EXAMPLES_MAX:
+            lines.append(f"      … and {len(group) - _EXAMPLES_MAX:,} more")
+    rest = [move for _, group in ordered[_REASONS_MAX:] for move in group]
+    if rest:
+        reasons = count(len(ordered) - _REASONS_MAX, "more reason")
+        lines += folded(f"  … and {_amount(rest)}, for {reasons}", ink.width, 4)
+    return [*lines, "  --output json shows every move with its reason"]
 
 
 def _amount(moves: Sequence[Move]) -> str:

@@ -9,6 +9,7 @@
       - topic old                                          - is deleted with its data
       ! in front of a line marks what a person must agree to, as it loses data or safety
 
+Where more than a few topics of a pool move, their moves are grouped by reason instead of by topic.
 Long lists are cut, and what is cut is counted; `--output json` has everything. Lines fold at the
 given width; without colours the signs alone say what the colours do.
 """
@@ -16,7 +17,7 @@ given width; without colours the signs alone say what the colours do.
 from collections.abc import Iterable, Iterator, Sequence
 
 from poolkeeper.cli.brokerstable import brokers_table as brokers_table
-from poolkeeper.cli.planlines import Ink, folded, topic_lines
+from poolkeeper.cli.planlines import Ink, folded, reason_lines, topic_lines
 from poolkeeper.cli.quantities import count, duration, size
 from poolkeeper.cli.roomtable import room_table
 from poolkeeper.model.plans import (
@@ -39,6 +40,7 @@ from poolkeeper.planning.audit_rules import Rules
 from poolkeeper.planning.rooms import Room
 
 _TOPICS_MAX = 40
+_MOVING_TOPICS_MAX = 10
 _PROBLEMS_MAX = 20
 _NAMED_MAX = 8
 _TOPICS_NAMED_MAX = 4
@@ -136,9 +138,14 @@ def _pools(plan: Plan, desired: Desired, cluster: Cluster, ink: Ink) -> Iterator
         place(move.topic)[1].append(move)
     for pool, topics in sorted(by_pool.items(), key=lambda item: (not item[0], item[0])):
         lines = [ink.bold(f"Pool {pool}" if pool else _UNOWNED)]
-        for topic in sorted(topics)[:_TOPICS_MAX]:
-            lines += topic_lines(topic, *topics[topic], cluster, ink)
-        yield lines + _more(len(topics) - _TOPICS_MAX, "topic")
+        moves = [move for _, of_topic in topics.values() for move in of_topic]
+        many = sum(1 for _, of_topic in topics.values() if of_topic) > _MOVING_TOPICS_MAX
+        shown = sorted(name for name, (steps, _) in topics.items() if steps or not many)
+        for topic in shown[:_TOPICS_MAX]:
+            steps, own = topics[topic]
+            lines += topic_lines(topic, steps, () if many else own, cluster, ink)
+        lines += _more(len(shown) - _TOPICS_MAX, "topic")
+        yield lines + (reason_lines(moves, ink) if many else [])
 
 
 def _elections(plan: Plan, ink: Ink) -> list[str]:

@@ -22,7 +22,7 @@ def room_table(rooms: Iterable[Room]) -> list[str]:
         return []
     lines += aligned(rows[:-1])
     failures = sorted({_lost(room.failures) for room in shown})
-    lines.append(f"  SPARE: with {' or '.join(failures)} lost, as each pool's headroom says")
+    lines.append(f"  SPARE: what is left with {' or '.join(failures)} lost")
     for room in shown:
         if room.unknown and room.bytes.most is not None:
             partitions = f"{room.unknown:,} partition{'' if room.unknown == 1 else 's'}"

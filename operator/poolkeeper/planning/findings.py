@@ -33,6 +33,7 @@ def of(layout: Layout) -> tuple[PlanProblem, ...]:
     return (
         *_short(layout),
         *_stuck(layout),
+        *_mixed(layout),
         *_racks(layout),
         *_capacity(layout),
         *_demoted(layout),
@@ -78,6 +79,21 @@ def _stuck(layout: Layout) -> list[PlanProblem]:
         )
         problems.append(_problem(layout, law, message, unit.topics[topic]))
     return problems
+
+
+def _mixed(layout: Layout) -> list[PlanProblem]:
+    """Brokers without a rack beside brokers with one."""
+    usable = [member for member in _members(layout) if not member.obstacle]
+    racks = sorted({member.rack for member in usable if member.rack})
+    without = [str(member.id) for member in usable if not member.rack]
+    if not racks or not without:
+        return []
+    verb = "has" if len(without) == 1 else "have"
+    message = (
+        f"broker{'' if len(without) == 1 else 's'} {', '.join(without)} {verb} no rack and count as"
+        f" one more beside {', '.join(racks)}; spec.racks of the pool can name theirs"
+    )
+    return [_problem(layout, "", message)]
 
 
 def _racks(layout: Layout) -> list[PlanProblem]:

@@ -244,3 +244,39 @@ def test_the_table_of_brokers_alone() -> None:
         "\n"
         "  -     9 (not live)         1        1  ≥ 0 B"
     )
+
+
+def many_moves(topics: int, reasons: int) -> plans.Plan:
+    """A plan of ten moves a topic, for so many reasons."""
+    moves = tuple(
+        plans.Move(f"t{n // 10:05}", None, n % 10, ((1, 2), (3, 2)), MIB, f"reason {n % reasons}")
+        for n in range(topics * 10)
+    )
+    return replace(PLAN, steps=(), moves=moves, problems=())
+
+
+@pytest.mark.parametrize(
+    ("topics", "reasons", "lines_max"),
+    [
+        pytest.param(1, 1, 40, id="10-moves"),
+        pytest.param(100, 30, 90, id="1000-moves"),
+        pytest.param(8_000, 300, 90, id="80000-moves"),
+    ],
+)
+def test_a_plan_of_any_size_can_be_read(topics, reasons, lines_max) -> None:
+    shown = rendered(many_moves(topics, reasons)).splitlines()
+    assert len(shown) <= lines_max
+    assert max(map(len, shown)) <= 92
+
+
+def test_many_moves_are_grouped_by_their_main_reason() -> None:
+    shown = rendered(many_moves(20, 40))
+    assert "  → 5 replicas of 5 partitions, 5 MiB, in 5 topics  # reason 0\n" in shown
+    assert "      t00000-0: [1,2] → [3,2]   -1 +3\n" in shown
+    assert "  … and 140 replicas of 140 partitions, 140 MiB, for 28 more reasons\n" in shown
+
+
+def test_topics_that_suffer_alike_stand_together() -> None:
+    told = tuple(plans.PlanProblem("fast", "racks", "too few racks", f"t{n}") for n in range(6))
+    shown = rendered(replace(PLAN, problems=told))
+    assert "  • 6 topics (t0, t1, t2, t3, …), pool fast: too few racks [racks]\n" in shown

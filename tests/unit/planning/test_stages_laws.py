@@ -255,3 +255,60 @@ def test_a_prediction_is_what_next_stage_says_stage_by_stage(data) -> None:
     if makespan is not None:
         assert len(steps) == sum(len(move.path) - 1 for move in moves)
         assert makespan.seconds >= makespan.lower_bound_seconds
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_disks_hold_in_whatever_order_a_stage_completes(data) -> None:
+    """Both copies of what is under way count, and whatever has finished is gone from its source."""
+    cluster, wanted = data.draw(clusters()), data.draw(declared())
+    moves = data.draw(moves_of(cluster))
+    stage = stages.next_stage(moves, [0] * len(moves), cluster, wanted)
+    if not isinstance(stage, stages.Stage):
+        return
+    finished = {pair for pair in stage.entries if data.draw(st.booleans())}
+    half = live_state(cluster)
+    for i, step in finished:
+        half[moves[i].topic, moves[i].partition] = moves[i].path[step]
+    used = used_mib(advanced(cluster, half))
+    for i, step in stage.entries:
+        size = cluster.topics[moves[i].topic].partitions[moves[i].partition].size_bytes
+        for broker in added(moves[i], step) if (i, step) not in finished else ():
+            used[broker] += size // MIB
+    for broker in {b for i, step in stage.entries if moves[i].bytes for b in added(moves[i], step)}:
+        pool = next(pool for pool in wanted.pools if broker in pool.brokers)
+        disk = pool.capacity_for(broker).disk_bytes
+        assert disk is None or used[broker] * MIB <= disk
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_laws_of_single_lists_hold_in_whatever_order_a_stage_completes(data) -> None:
+    """Without capacities to share, every subset of a stage is lawful: no step leans on another."""
+    cluster, wanted = data.draw(clusters()), data.draw(declared())
+    free = tuple(replace(p, capacity=specs.Capacity(), headroom=None) for p in wanted.pools)
+    kafka = replace(wanted.cluster, limits=specs.ClusterLimits())
+    wanted = replace(wanted, cluster=kafka, pools=free)
+    moves = data.draw(moves_of(cluster))
+    stage = stages.next_stage(moves, [0] * len(moves), cluster, wanted)
+    if not isinstance(stage, stages.Stage):
+        return
+    before = live_state(cluster)
+    half = dict(before)
+    for i, step in stage.entries:
+        if data.draw(st.booleans()):
+            half[moves[i].topic, moves[i].partition] = moves[i].path[step]
+    stages.assert_lawful(before, half, wanted, cluster)
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_stages_do_not_depend_on_the_order_of_moves(data) -> None:
+    cluster, wanted = data.draw(clusters()), data.draw(declared())
+    moves = data.draw(moves_of(cluster))
+    assert stages.next_stage(moves, [0] * len(moves), cluster, wanted) == stages.next_stage(
+        list(moves),
+        [0] * len(moves),
+        replace(cluster, topics=dict(reversed(cluster.topics.items()))),
+        wanted,
+    )

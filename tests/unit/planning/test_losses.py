@@ -1,0 +1,42 @@
+import pytest
+
+from poolkeeper.model.plans import PlanProblem
+from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
+from poolkeeper.planning.losses import problems
+from poolkeeper.planning.scopes import Home, Role
+
+
+def lost(*partitions: Partition, gone: tuple[int, ...] = (3,), live: tuple[int, ...] = (1, 2)):
+    cluster = Cluster("main", {b: Broker(b) for b in live}, {"t": Topic("t", partitions)})
+    return tuple(problems(cluster, {"t": Home(Role.PLACED, "p")}, gone))
+
+
+@pytest.mark.parametrize(
+    "partition",
+    [
+        pytest.param(Partition(0, (1, 3), isr=(1, 3)), id="another-is-in-sync"),
+        pytest.param(Partition(0, (1, 3)), id="another-holds-it-and-nobody-told-who-is-in-sync"),
+        pytest.param(Partition(0, (9,), isr=(9,)), id="on-a-broker-that-may-come-back"),
+    ],
+)
+def test_nothing_is_lost(partition) -> None:
+    gone = (3,) if 9 not in partition.replicas else ()
+    assert lost(partition, gone=gone) == ()
+
+
+def test_what_only_a_gone_broker_had_in_sync_is_named() -> None:
+    partitions = (Partition(0, (1, 3), isr=(3,)), Partition(1, (1, 3), isr=(1,)))
+    assert lost(*partitions) == (
+        PlanProblem(
+            "p", "", "data is lost: broker 3 held the only replica in sync of 1 partition: t-0"
+        ),
+    )
+
+
+def test_many_are_counted() -> None:
+    partitions = tuple(Partition(n, (3, 4)) for n in range(1_200))
+    (problem,) = lost(*partitions, gone=(3, 4))
+    assert problem.message == (
+        "data is lost: brokers 3, 4 held the only replica known to be in sync of 1,200 partitions:"
+        " t-0, t-1, t-2, t-3, t-4 and 1,195 more"
+    )

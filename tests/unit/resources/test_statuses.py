@@ -501,7 +501,8 @@ def test_a_pool_that_is_drained_tells_what_is_left() -> None:
     [
         pytest.param(
             topic("orders", "fast"),
-            "orders: 3 replicas cannot leave broker 1: 3 replicas need 3 brokers; usable: 2, 3; 1 is drained",
+            "orders: 3 replicas cannot leave broker 1: 3 replicas need 3 brokers; usable: 2, 3;"
+            " 1 is drained",
             id="too-few-brokers-are-left",
         ),
         pytest.param(

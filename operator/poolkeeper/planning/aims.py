@@ -28,10 +28,11 @@ _EVERYTHING = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """A value by row; how much of it each broker should give and get."""
+    """A value by row; how much of it each broker should give (and may, at most) and get."""
 
     value: Ints
     give: Floats
+    most: Floats
     get: Floats
 
 
@@ -52,7 +53,8 @@ def aim_of(measure: Measure, lists: Ints, eligible: Bools) -> Aim:
 
     amount = max(gives(_EVERYTHING).sum(), gets(0.0).sum())
     give = gives(_least(lambda level: -gives(level).sum(), -amount))
-    return Aim(measure.value, give, gets(_least(lambda level: gets(level).sum(), amount)))
+    most = np.maximum(np.where(give > 0, held - low, 0.0), give)
+    return Aim(measure.value, give, most, gets(_least(lambda level: gets(level).sum(), amount)))
 
 
 def _least(rising: Callable[[float], float], wanted: float) -> float:
@@ -85,16 +87,20 @@ def mixed(chosen: Ints, sites: Ints) -> Ints:
 
 
 def turns_by_value(rows: Ints, members: Ints, quota: Ints, aim: Aim) -> Ints:
-    """A broker for each newcomer: the largest goes where most is wanted per newcomer to come."""
+    """A broker for each newcomer: the largest goes where most is wanted per newcomer to come.
+
+    What none wants whole goes where most is wanted at all.
+    """
     brokers: list[int] = [int(b) for b in members if quota[b] > 0]
     left = {broker: int(quota[broker]) for broker in brokers}
     want = {broker: float(aim.get[broker]) for broker in brokers}
     turns = np.zeros(len(rows), dtype=np.int64)
     value = aim.value[rows]
     for at in np.argsort(-value, kind="stable").tolist():
-        broker = max(brokers, key=lambda b: (want[b] / left[b], -b))
+        size = float(value[at])
+        broker = max(brokers, key=lambda b: (min(want[b], size), want[b] / left[b], -b))
         turns[at] = broker
-        want[broker] -= float(value[at])
+        want[broker] -= size
         left[broker] -= 1
         if not left[broker]:
             brokers.remove(broker)

@@ -13,6 +13,9 @@ from poolkeeper.planning.columns import Bools, Floats, Ints
 REPLICA_MIB = 64
 """What an added replica costs besides its size."""
 
+STEPS_MAX = 200
+"""As many steps of its size should bring a broker into its band, or a step is not worth it."""
+
 _WORTHWHILE = 0.3
 _NEIGHBOURS = 3
 _ADDED = 2.0
@@ -50,8 +53,10 @@ class Choice:
         down: Ints,
         need: tuple[int, int],
         scale: float,
+        least: float = 0.0,
     ) -> None:
         self.value, self.given, self.up, self.down, self.need = value, given, up, down, need
+        self.least = least
         self.aim = min(max(need), int(up[0]))
         # Besides its bytes, an added replica costs as much as a part of what is still to do.
         self.per_replica = _ADDED * (min(self.aim, need[0]) + min(self.aim, need[1])) * scale
@@ -98,6 +103,8 @@ class Choice:
         score, gain, given, other = (
             np.concatenate(column) for column in zip(*self.found, strict=True)
         )
+        if gain.max() < self.least:
+            return None
         goal = min(self.aim, self.need[0]) + min(self.aim, self.need[1])
         worthwhile = np.flatnonzero(gain >= min(_WORTHWHILE * goal, gain.max()))
         best = worthwhile[np.argmin(score[worthwhile])]

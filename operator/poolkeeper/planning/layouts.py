@@ -35,7 +35,8 @@ class Layout:
     """The unit as planned for, its slots as the laws opened them, and where all replicas go.
 
     `evened` names what was evened out besides; `ungrown` marks rows whose higher replication factor
-    found no room; `too_little` that balancing was left alone for want of gain.
+    found no room; `too_little` that balancing was left alone for want of gain; `unfinished` that
+    the next plan will move more, as this one has to keep some partitions still.
     """
 
     unit: Unit
@@ -47,6 +48,7 @@ class Layout:
     balance: bool
     ungrown: bool = False
     too_little: bool = False
+    unfinished: bool = False
 
     @property
     def excess(self) -> int:
@@ -63,6 +65,17 @@ def lay_out(
     unit: Unit, usable: Usable, limits: ClusterLimits, *, balance: bool, min_gain: float = 0.0
 ) -> Layout:
     """The wanted layout of one unit; balancing that removes less than `min_gain` % is left out."""
+    layout = _laid_out(unit, usable, limits, balance=balance, min_gain=min_gain)
+    if not unit.still.any():
+        return layout
+    found = replace(reached(unit, layout.lists), still=np.zeros(len(unit), dtype=bool))
+    after = _laid_out(found, usable, limits, balance=balance, min_gain=min_gain)
+    return replace(layout, unfinished=bool((after.lists != layout.lists).any()))
+
+
+def _laid_out(
+    unit: Unit, usable: Usable, limits: ClusterLimits, *, balance: bool, min_gain: float
+) -> Layout:
     room = room_of(unit, usable, limits)
     layout = _settle(unit, room, balance=balance, min_gain=min_gain)
     found = count_slots(unit.lists >= 0)
@@ -139,6 +152,8 @@ def _lay_out(unit: Unit, room: Room, *, balance: bool) -> Layout:
     opened = open_slots(unit, held_by(unit, unit.lists))
     share = share_of(unit, opened, room)
     goals = [g for g in unit.pool.goals if g.kind in EVENED] if balance else []
+    # Sizes that are all unknown say nothing about what is even.
+    goals = [g for g in goals if unit.sized or g.kind is not GoalKind.BYTES]
     first = goals[0] if goals and goals[0].kind is GoalKind.REPLICAS else None
     heavy = next((g for g in goals if g.kind in WEIGHED), None)
     weighed = measure_of(unit, opened, opened.lists, heavy) if heavy else None
@@ -147,7 +162,7 @@ def _lay_out(unit: Unit, room: Room, *, balance: bool) -> Layout:
     caps = room.replicas, room.mib
     evened = even(unit, opened, placed.lists, caps, goals[len(counted) :], counted)
     leaders = next((g for g in unit.pool.goals if g.kind is GoalKind.LEADERS), None)
-    led = lead(unit, evened.lists, unit.placed, leaders, balance=balance)
+    led = lead(unit, evened.lists, leaders, balance=balance)
     return Layout(unit, opened, placed, evened, led, room, balance)
 
 
@@ -183,14 +198,14 @@ def share_of(unit: Unit, opened: Opened, room: Room) -> Floats:
     spreads = len(opened.spreads)
     count = np.bincount(opened.spread_of, minlength=spreads)
     low, high = count @ lows, count @ highs
-    pinned = np.bincount(opened.lists[opened.pinned], minlength=size)
+    pinned = np.bincount(opened.lists[opened.fixed], minlength=size)
     base = unit.fixed + pinned
     # Rows that need all brokers of a rack, or all but a few, leave these brokers no choice.
-    plain = np.bincount(opened.spread_of[~any_slot(opened.pinned)], minlength=spreads)
+    plain = np.bincount(opened.spread_of[~any_slot(opened.fixed)], minlength=spreads)
     members = np.bincount(rack[eligible], minlength=racks)
     needed = plain @ np.maximum(lows - np.maximum(members - 1, 0), 0)
     floor = base + needed[rack] * eligible
-    movable = int(any_slot((opened.lists != NONE) & ~opened.pinned).sum())
+    movable = int(any_slot((opened.lists != NONE) & ~opened.fixed).sum())
     ceiling = np.maximum(np.minimum(base + movable, room.replicas), floor)
     elsewhere = np.bincount(rack[~eligible], weights=pinned[~eligible], minlength=racks)
     domains = []

@@ -38,12 +38,13 @@ class Led:
     triggered: bool
 
 
-def lead(unit: Unit, lists: Ints, free: Bools, goal: Goal | None, *, balance: bool) -> Led:
-    """Reorder lists. `free` marks replicas' rows that may be reordered at all."""
+def lead(unit: Unit, lists: Ints, goal: Goal | None, *, balance: bool) -> Led:
+    """Reorder lists, those of placed partitions that are not kept still."""
     lists = lists.copy()
-    candidates = _candidates(unit, lists, free)
+    candidates = _candidates(unit, lists)
     held = leaders_by(unit, lists)
     share = _share(unit, lists, candidates)
+    candidates &= ~unit.still[:, None]
     wide = band(share, goal if balance else None)
     narrow = band(share, goal if balance else None, half=True)
     forced = ~unit.leads[lists[:, 0]] & any_slot(candidates)
@@ -68,10 +69,10 @@ def leaders_by(unit: Unit, lists: Ints) -> Ints:
     return unit.fixed_leaders + counts
 
 
-def _candidates(unit: Unit, lists: Ints, free: Bools) -> Bools:
+def _candidates(unit: Unit, lists: Ints) -> Bools:
     """By (row, slot), whether that replica may be put first; none in rows that stay as they are."""
     able = (lists >= 0) & unit.leads[lists]
-    movable = free & (lists[:, 0] >= 0) & unit.brokers.live[lists[:, 0]]
+    movable = unit.placed & (lists[:, 0] >= 0) & unit.brokers.live[lists[:, 0]]
     return able & movable[:, None]
 
 

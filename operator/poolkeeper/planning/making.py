@@ -84,7 +84,9 @@ def make_plan(
         *unpinned,
         *refused,
         *not_added,
-        *topicsteps.postponed(situation.homes, cluster, laid.crowded_out, laid.deferred),
+        *topicsteps.postponed(
+            situation.homes, cluster, laid.crowded_out, laid.deferred, laid.unfinished
+        ),
         *not_deleted,
         *losses.problems(cluster, situation.homes, gone),
         *(problem for layout in laid.layouts for problem in findings.of(layout)),

@@ -39,6 +39,11 @@ class Measure:
     wide: Band
     narrow: Band
 
+    @property
+    def is_law(self) -> bool:
+        """Whether there is nothing to aim at but the bounds themselves."""
+        return self.narrow is self.wide
+
     def held(self, lists: Ints) -> Ints:
         """The load by broker."""
         row, slot = np.nonzero(lists >= 0)
@@ -113,7 +118,7 @@ def _filled(
     weight = np.bincount(opened.spread_of, weights=value, minlength=spreads).astype(float)
     low = _by_rack(weight, [spread.low for spread in opened.spreads], racks)
     high = _by_rack(weight, [spread.high for spread in opened.spreads], racks)
-    row, slot = np.nonzero((opened.pinned | heavy[:, None]) & (lists >= 0))
+    row, slot = np.nonzero((opened.fixed | heavy[:, None]) & (lists >= 0))
     stays = np.bincount(lists[row, slot], weights=value[row], minlength=size).astype(float)
     floor: Floats = fixed.astype(float) + stays
     elsewhere = np.bincount(rack[~eligible], weights=stays[~eligible], minlength=racks)

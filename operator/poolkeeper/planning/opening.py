@@ -27,13 +27,16 @@ OPEN = -2
 class Opened:
     """The unit's lists with open slots; `spreads[spread_of[row]]` bounds the racks of a row.
 
-    `stuck` marks replicas that should leave and cannot; `short` counts per row the replicas that
-    were asked for and have no broker. `forced` counts per row the replicas that every lawful
-    layout must add; `crowded` how many of them only for the sake of racks.
+    `pinned` replicas stay where they are, `fixed` ones among them for good: the others belong to
+    partitions that are only kept still by this plan. `stuck` marks replicas that should leave and
+    cannot; `short` counts per row the replicas that were asked for and have no broker. `forced`
+    counts per row the replicas that every lawful layout must add; `crowded` how many of them only
+    for the sake of racks.
     """
 
     lists: Ints
     pinned: Bools
+    fixed: Bools
     spreads: tuple[Spread, ...]
     spread_of: Ints
     stuck: Bools
@@ -73,7 +76,13 @@ def open_slots(unit: Unit, load: Ints) -> Opened:
         spread_of[row] = spreads.setdefault(settled.spread, len(spreads))
         short[row], forced[row] = settled.short, settled.forced
         for_racks[row] = settled.for_racks
-    return Opened(lists, pinned, tuple(spreads), spread_of, stuck, short, forced, for_racks)
+    fixed = pinned
+    if unit.still.any():
+        held = unit.still[:, None]
+        lists = np.where(held, unit.lists, lists)
+        pinned = np.where(held, unit.lists >= 0, pinned)
+        forced[unit.still] = for_racks[unit.still] = 0
+    return Opened(lists, pinned, fixed, tuple(spreads), spread_of, stuck, short, forced, for_racks)
 
 
 def _needs_work(unit: Unit, spreads: tuple[Spread, ...], spread_of: Ints) -> Bools:

@@ -98,7 +98,8 @@ def _pick_merged(rows: int, demand: Demand, barred: Ints) -> tuple[Ints, Ints]:
     for number in np.flatnonzero(demand.offer_to_cell.sum(axis=1)).tolist():
         members = np.arange(*found.start[number : number + 2])
         members = members[~used[found.row[members]]]
-        wanted = None if aim is None else float(aim.give[demand.offers.broker[number]])
+        giver = demand.offers.broker[number]
+        wanted = None if aim is None else (float(aim.give[giver]), float(aim.most[giver]))
         taken, where = _from_the_best_place(demand, number, members, barred[members], wanted)
         if shares is not None:
             where = shares.deal(taken, where, barred[taken])
@@ -149,17 +150,22 @@ class _Shares:
 
 
 def _from_the_best_place(
-    demand: Demand, number: int, members: Ints, barred: Ints, wanted: float | None
+    demand: Demand, number: int, members: Ints, barred: Ints, bounds: tuple[float, float] | None
 ) -> tuple[Ints, Ints]:
-    """Members of a class, and their cells: the smallest, or those that sum up to what is wanted."""
+    """Members of a class, and their cells: the smallest, or those that sum up to what is wanted.
+
+    `bounds`: what is wanted, and the most that is accepted where it cannot be met from below.
+    """
     aim = demand.aim
     count = min(int(demand.offer_to_cell[number].sum()), len(members))
     taken, cells = _from_place(demand, number, members, barred, count, count)
-    if aim is None or wanted is None:
+    if aim is None or bounds is None:
         return taken, cells
+    wanted, most = bounds
+    above = np.inf
     best = float(aim.value[demand.members.row[taken]].sum())
-    for part in _PARTS:
-        small = count - max(count // part, 1)
+    for large in (*(max(count // part, 1) for part in _PARTS), 1):
+        small = count - large
         low, high = small, len(members) - (count - small)
         while low < high and best < _ENOUGH * wanted:
             place = (low + high + 1) // 2
@@ -167,10 +173,14 @@ def _from_the_best_place(
             value = float(aim.value[demand.members.row[found[0]]].sum())
             if value > wanted:
                 high = place - 1
+                if value <= most and value < above:
+                    above, larger = value, found
                 continue
             low = place
             if value > best:
                 best, (taken, cells) = value, found
+    if best < _ENOUGH * wanted and above < np.inf:
+        return larger
     return _topped_up(demand, members, barred, taken, cells, wanted - best)
 
 

@@ -51,6 +51,11 @@ class PoolLayouts:
     crowded_out: tuple[str, ...] = ()
     deferred: tuple[str, ...] = ()
 
+    @property
+    def unfinished(self) -> tuple[str, ...]:
+        """Pools that the next plan will even out further, once all new partitions exist."""
+        return tuple(layout.unit.pool.name for layout in self.layouts if layout.unfinished)
+
     def held(self) -> Ints:
         """Replicas by broker once everything is where it shall be."""
         counts, _ = self.lists.counts()

@@ -8,7 +8,8 @@ that goes back. It must bring the measure nearer to its band on one of both, and
 Of the steps between two brokers the one is taken that costs least per unit of excess that it mends.
 Cost is what the whole plan costs more by it: a replica that came by this plan goes elsewhere for
 nothing, and one that returns to where it was found costs less than nothing. So a step often only
-chooses anew *which* replicas move. The worst broker comes first, and its partners by room. The
+chooses anew *which* replicas move. A goal that would take hundreds of steps from one broker is not
+chased; a law is. The worst broker comes first, and its partners by room. The
 search ends when no broker outside its band finds a step; then there is none for any of them.
 """
 
@@ -18,7 +19,7 @@ from itertools import islice
 
 import numpy as np
 
-from poolkeeper.planning.choices import REPLICA_MIB, Candidates, Choice, Step
+from poolkeeper.planning.choices import REPLICA_MIB, STEPS_MAX, Candidates, Choice, Step
 from poolkeeper.planning.columns import Ints, any_slot
 from poolkeeper.planning.measures import Measure
 from poolkeeper.planning.opening import Opened
@@ -26,7 +27,6 @@ from poolkeeper.planning.shares import Band
 from poolkeeper.planning.topic_counts import TopicCounts
 from poolkeeper.planning.units import Unit
 
-_STEPS_PER_BROKER = 200
 _COMPARED = 2
 
 
@@ -80,6 +80,7 @@ class _Search:
         self.low = np.array([b.band.low for b in bounded])
         self.high = np.array([b.band.high for b in bounded])
         self.share = bounded[0].band.share
+        self.is_law = bounded[0].measure.is_law
         # MiB that come with a unit of the measure, all in all.
         self.scale = float(unit.mib.sum()) / max(float(self.value[0].sum()), 1.0)
         racks = len(unit.brokers.rack_names)
@@ -93,7 +94,7 @@ class _Search:
         return rows
 
     def run(self) -> None:
-        left = _STEPS_PER_BROKER * len(self.rows_on)
+        left = STEPS_MAX * len(self.rows_on)
         stuck: set[int] = set()
         moved = False
         while left:
@@ -156,7 +157,8 @@ class _Search:
         if not len(given.row):
             return None
         need = max(self._excess(giver), 0), max(-self._excess(taker), 0)
-        choice = Choice(self.value, given, up, down, need, self.scale)
+        least = 0.0 if self.is_law else max(need) / STEPS_MAX
+        choice = Choice(self.value, given, up, down, need, self.scale, least)
         choice.alone()
         taken = self._candidates(taker, giver)
         for costs in (taken.cost < 0, taken.cost == 0, taken.cost > 0):

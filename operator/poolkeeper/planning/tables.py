@@ -27,8 +27,9 @@ class Table:
 
     `replicas` are the lists as found, `ids` the same in a row and `held` the length of each. `odd`
     are topics with partitions that move, are out of their place or have no replicas. `size` is in
-    bytes, an unknown one at the topic's median, else 1 MiB; `rate` in KiB/s, likewise, else 0;
-    `rated`: whether any is known. `leader` is an id, -1 where there is none, or `UNKNOWN`.
+    bytes, an unknown one at the topic's median, else 1 MiB; `rate` in KiB/s, likewise, else 0.
+    `unsized` and `unrated` say by topic what unknown ones count there, 0 where all are known;
+    `sized`: whether any size is known. `leader` is an id, -1 where there is none, or `UNKNOWN`.
     """
 
     names: tuple[str, ...]
@@ -41,7 +42,9 @@ class Table:
     leader: Ints
     size: Ints
     rate: Ints
-    rated: bool
+    unsized: Ints
+    unrated: Ints
+    sized: bool
 
 
 def table_of(cluster: Cluster) -> Table:
@@ -55,6 +58,9 @@ def table_of(cluster: Cluster) -> Table:
     leader = [p.leader for part in parts for p in part]
     size = [p.size_bytes for part in parts for p in part]
     rate = [p.in_bytes_per_s for part in parts for p in part]
+    known_size, unsized = _known(size, start, MIB)
+    rate_kib_per_s = [None if x is None else -(-int(x) // _KIB) for x in rate]
+    known_rate, unrated = _known(rate_kib_per_s, start, 0)
     return Table(
         names=names,
         rank={name: number for number, name in enumerate(names)},
@@ -64,9 +70,11 @@ def table_of(cluster: Cluster) -> Table:
         ids=np.fromiter(flat_ids(replicas), dtype=np.int64, count=int(held.sum())),
         odd=tuple(name for name, part in zip(names, parts, strict=True) if _odd(part)),
         leader=np.array([UNKNOWN if x is None else x for x in leader], dtype=np.int64),
-        size=_known(size, start, MIB),
-        rate=_known([None if x is None else -(-int(x) // _KIB) for x in rate], start, 0),
-        rated=any(x is not None for x in rate),
+        size=known_size,
+        rate=known_rate,
+        unsized=unsized,
+        unrated=unrated,
+        sized=any(x is not None for x in size),
     )
 
 
@@ -75,15 +83,20 @@ def _odd(part: Sequence[Partition]) -> bool:
     return number != tuple(range(len(part))) or not all(replicas) or any(adding + removing)
 
 
-def _known(values: Sequence[int | None], start: Ints, otherwise: int) -> Ints:
-    """Unknown values at the topic's median, the lower one of two; without any, `otherwise`."""
+def _known(values: Sequence[int | None], start: Ints, otherwise: int) -> tuple[Ints, Ints]:
+    """Unknown values at the topic's median, the lower one of two; without any, `otherwise`.
+
+    And by topic what its unknown values are taken for.
+    """
+    taken = np.zeros(len(start) - 1, dtype=np.int64)
     column = np.array([NONE if x is None else x for x in values], dtype=np.int64)
     unknown = np.flatnonzero(column == NONE)
     for topic in np.unique(np.searchsorted(start, unknown, side="right") - 1).tolist():
         own = column[start[topic] : start[topic + 1]]
         known = own[own != NONE].tolist()
-        own[own == NONE] = median_low(known) if known else otherwise
-    return column
+        taken[topic] = median_low(known) if known else otherwise
+        own[own == NONE] = taken[topic]
+    return column, taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +128,13 @@ class Lists:
         """How many partitions the topic has; 0 if it does not exist."""
         rows = self.rows(topic)
         return int(rows.stop - rows.start)
+
+    def fresh(self, topic: str) -> tuple[int, int]:
+        """Bytes and KiB/s that a new partition counts: nothing, unless that would be unknown."""
+        rank = self.table.rank.get(topic)
+        if rank is None:
+            return 0 if self.table.sized else MIB, 0
+        return int(self.table.unsized[rank]), int(self.table.unrated[rank])
 
     def with_changed(self, changed: Mapping[str, tuple[Replicas, ...]]) -> "Lists":
         """The same with these topics' lists."""

@@ -91,8 +91,15 @@ def postponed(
     cluster: Cluster,
     crowded_out: Iterable[str],
     deferred: Iterable[str],
+    unfinished: Iterable[str],
 ) -> Iterator[PlanProblem]:
-    """Say of new partitions that could be placed why they are not part of the plan."""
+    """Say of new partitions that could be placed why they are not part of the plan.
+
+    And of pools (`unfinished`) that they are evened out further once the new partitions exist.
+    """
+    for pool in unfinished:
+        message = "is evened out further once new partitions exist, as their topics cannot move now"
+        yield PlanProblem(pool, "", message)
     for name in crowded_out:
         message = "gets no new partitions: the pool has no room for them and for its other replicas"
         yield PlanProblem(homes[name].pool, "capacity", message, name)

@@ -28,6 +28,7 @@ class Rows:
     leader: Ints
     placed: Bools
     fresh: Bools
+    still: Bools
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ def rows_of(
         leader=both("leader"),
         placed=both("placed").astype(bool),
         fresh=both("fresh").astype(bool),
+        still=both("still").astype(bool),
     )
 
 
@@ -121,9 +123,10 @@ def _add_changed(
         first = _rows_in_unit(home, lists.found(name), len(assigned))
     known = lists.rows(name)
     for number, replicas in enumerate(assigned[first:], first):
-        exists = number < known.stop - known.start
-        size = int(lists.table.size[known.start + number]) if exists else 0
-        rate = int(lists.table.rate[known.start + number]) if exists else 0
+        size, rate = lists.fresh(name)
+        if number < known.stop - known.start:
+            size = int(lists.table.size[known.start + number])
+            rate = int(lists.table.rate[known.start + number])
         for slot, broker in enumerate(lists.brokers.rows(dict.fromkeys(replicas))):
             if inside[broker]:
                 load.replicas[broker] += 1
@@ -150,14 +153,15 @@ def _plain(
     table = lists.table
     rows = lists.plain(names)
     place = np.full(len(table.names), NONE, dtype=np.int64)
-    declared, settled = np.zeros((2, len(table.names)), dtype=np.int64)
+    declared, settled, kept = np.zeros((3, len(table.names)), dtype=np.int64)
     for number, name in enumerate(names):
         rank = table.rank.get(name)
         if rank is not None:
             spec = homes[name].spec
             place[rank] = number
             declared[rank] = (spec.replication_factor if spec else None) or 0
-            settled[rank] = name in still or homes[name].role is not Role.PLACED
+            settled[rank] = homes[name].role is not Role.PLACED
+            kept[rank] = name in still
     topic_of = np.repeat(np.arange(len(table.names)), np.diff(table.start))[rows]
     wide = lists.wide[rows]
     held = count_slots(wide >= 0)
@@ -175,6 +179,7 @@ def _plain(
         leader=index_of(table.leader[rows], lists.brokers),
         placed=settled[topic_of] == 0,
         fresh=np.zeros(len(rows), dtype=bool),
+        still=kept[topic_of] == 1,
     )
 
 
@@ -188,15 +193,14 @@ def _changed(
             for replicas, row in _rows_of_changed(place, name, homes[name], lists, name in still):
                 flat += replicas
                 rows.append(row)
-    columns = np.array(rows, dtype=np.int64).reshape(-1, 9).T
-    topic, number, held, rf, size, rate, leader, placed, fresh = columns
+    columns = np.array(rows, dtype=np.int64).reshape(-1, 10).T
+    topic, number, held, rf, size, rate, leader, *marks = columns
+    placed, fresh, stays = (mark.astype(bool) for mark in marks)
     slots = int(max(held.max(initial=1), rf.max(initial=1)))
     wide = np.full((len(rows), slots), NONE, dtype=np.int64)
     wide[np.arange(slots) < held[:, None]] = flat
     leader = index_of(leader, lists.brokers)
-    return Rows(
-        topic, number, wide, rf, size, rate, leader, placed.astype(bool), fresh.astype(bool)
-    )
+    return Rows(topic, number, wide, rf, size, rate, leader, placed, fresh, stays)
 
 
 def _rows_of_changed(
@@ -211,10 +215,11 @@ def _rows_of_changed(
         held, fresh = len(brokers), number >= found
         at = known.start + number
         size, rate, leader = (
-            (0, 0, NONE)
+            (*lists.fresh(name), NONE)
             if fresh
             else (int(table.size[at]), int(table.rate[at]), int(table.leader[at]))
         )
-        placed = home.role is Role.PLACED and (fresh or not still)
+        placed, stays = home.role is Role.PLACED, still and not fresh
         wanted = held if fresh else declared or held
-        yield brokers, (place, number, held, wanted, size, rate, leader, int(placed), int(fresh))
+        marks = int(placed), int(fresh), int(stays)
+        yield brokers, (place, number, held, wanted, size, rate, leader, *marks)

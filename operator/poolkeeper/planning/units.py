@@ -28,9 +28,10 @@ class Unit:
     marks replicas that may not stay where they are, `pinned` those that stay and may not be moved.
     `fresh` marks partitions that do not exist yet: their lists are a proposal, free to change.
     `placed` marks partitions that live here (the others are unmanaged, and only evacuated).
+    `still` marks those that must stay as they are this time, and may move again by the next plan.
     `eligible`: brokers that may be given replicas; `leads`: those of them that may lead.
     `fixed`, `fixed_leaders`, `fixed_mib` and `fixed_rate` are the load of other topics, by broker.
-    `size` is in bytes, `rate` in KiB/s.
+    `size` is in bytes, `rate` in KiB/s; `sized`: whether any size is known.
     """
 
     pool: ResourcePoolSpec
@@ -51,6 +52,8 @@ class Unit:
     eligible: Bools
     leads: Bools
     placed: Bools
+    still: Bools
+    sized: bool
     weight: Floats
     fixed: Ints
     fixed_leaders: Ints
@@ -112,6 +115,8 @@ def unit_of(
         eligible=eligible,
         leads=eligible & ~demoted,
         placed=rows.placed,
+        still=rows.still,
+        sized=lists.table.sized,
         weight=np.array([pool.capacity_for(b).weight for b in brokers.ids], dtype=np.float64),
         fixed=fixed.replicas if guests is None else fixed.replicas + guests.replicas,
         fixed_leaders=fixed.leaders,

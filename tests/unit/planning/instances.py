@@ -24,6 +24,7 @@ from poolkeeper.model.specs import (
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
 
 MIB = 1024**2
+_SIZES = (0, 1, 5, 100)
 GOALS = (
     (Goal(GoalKind.REPLICAS, percent=5.0), Goal(GoalKind.LEADERS, percent=5.0)),
     (Goal(GoalKind.REPLICAS, count=1), Goal(GoalKind.LEADERS, count=1)),
@@ -58,8 +59,9 @@ def instances(
     pools = draw(_pools(known))
     gone = frozenset(b for b in known if b not in live and draw(st.booleans()))
     topics = {}
+    sizes = draw(st.sampled_from([_SIZES, _SIZES, (*_SIZES, None), (None,)]))
     for number in range(draw(st.integers(1, 5))):
-        topic = draw(_topic(f"t{number}", known, sick))
+        topic = draw(_topic(f"t{number}", known, sick, sizes))
         topics[topic.name] = topic
     specs = tuple(
         draw(_spec(name, pools, strategies))
@@ -109,7 +111,9 @@ def _pools(draw: st.DrawFn, known: list[int]) -> tuple[ResourcePoolSpec, ...]:
 
 
 @st.composite
-def _topic(draw: st.DrawFn, name: str, known: list[int], sick: bool) -> Topic:
+def _topic(
+    draw: st.DrawFn, name: str, known: list[int], sick: bool, sizes: tuple[int | None, ...]
+) -> Topic:
     usual = draw(st.integers(1, min(4, len(known))))
     partitions = []
     for number in range(draw(st.integers(1, 8))):
@@ -119,14 +123,14 @@ def _topic(draw: st.DrawFn, name: str, known: list[int], sick: bool) -> Topic:
         replicas = tuple(draw(st.permutations(known))[:size])
         if sick and size > 1 and draw(st.integers(0, 30)) == 0:
             replicas = (replicas[0], *replicas[:-1])
-        mib = draw(st.sampled_from([0, 1, 5, 100]))
+        mib = draw(st.sampled_from(sizes))
         partitions.append(
             Partition(
                 number,
                 replicas,
                 leader=replicas[0],
                 isr=replicas,
-                size_bytes=mib * MIB,
+                size_bytes=None if mib is None else mib * MIB,
                 in_bytes_per_s=draw(st.sampled_from([None, 0.0, 5e3, 1e6])),
             )
         )
@@ -154,7 +158,12 @@ def _spec(
 
 
 def after(plan: Plan, cluster: Cluster) -> Cluster:
-    """The cluster once the whole plan is executed: preferred leaders lead, all is in sync."""
+    """The cluster once the whole plan is executed: preferred leaders lead, all is in sync.
+
+    New partitions are empty, and known to be if that is known of those beside them.
+    """
+    everything = (p for topic in cluster.topics.values() for p in topic.partitions)
+    sized = any(p.size_bytes is not None for p in everything)
     targets = {(move.topic, move.partition): move.target for move in plan.moves}
     topics = {}
     for name, topic in cluster.topics.items():
@@ -165,13 +174,17 @@ def after(plan: Plan, cluster: Cluster) -> Cluster:
         topics[name] = replace(topic, partitions=tuple(map(_led, partitions)))
     for step in plan.steps:
         if isinstance(step, CreateTopic):
-            fresh = [_empty(n, replicas) for n, replicas in enumerate(step.replicas)]
+            made = enumerate(step.replicas)
+            fresh = [_new(n, replicas, sized=sized, rated=True) for n, replicas in made]
             topics[step.topic] = Topic(
                 step.topic, tuple(map(_led, fresh)), config=dict(step.config)
             )
         elif isinstance(step, AddPartitions):
-            fresh = [_empty(n, replicas) for n, replicas in enumerate(step.replicas, step.first)]
             old = topics[step.topic]
+            made = enumerate(step.replicas, step.first)
+            known = all(p.size_bytes is not None for p in old.partitions)
+            rated = all(p.in_bytes_per_s is not None for p in old.partitions)
+            fresh = [_new(n, replicas, sized=known, rated=rated) for n, replicas in made]
             grown = (*old.partitions, *map(_led, fresh))
             topics[step.topic] = replace(old, partitions=grown)
         elif isinstance(step, DeleteTopic):
@@ -179,8 +192,9 @@ def after(plan: Plan, cluster: Cluster) -> Cluster:
     return replace(cluster, topics=topics)
 
 
-def _empty(number: int, replicas: tuple[int, ...]) -> Partition:
-    return Partition(number, replicas, size_bytes=0, in_bytes_per_s=0.0)
+def _new(number: int, replicas: tuple[int, ...], *, sized: bool, rated: bool) -> Partition:
+    size, rate = 0 if sized else None, 0.0 if rated else None
+    return Partition(number, replicas, size_bytes=size, in_bytes_per_s=rate)
 
 
 def _led(partition: Partition) -> Partition:

@@ -13,7 +13,7 @@ from poolkeeper.planning.audit import check_plan
 from poolkeeper.planning.making import make_plan
 from unit.planning.instances import after, instances
 
-WAITING = ("stays at", "gets no new partitions")
+WAITING = ("stays at", "gets no new partitions", "is evened out further once")
 Instance = tuple[Desired, Cluster, frozenset[int]]
 
 

@@ -2,8 +2,11 @@
 
 import pytest
 
-from poolkeeper.model.topology import Cluster, Partition, Topic
-from poolkeeper.planning.tables import table_of
+from poolkeeper.model.records import Records
+from poolkeeper.model.specs import Desired, KafkaClusterSpec, ZooKeeperSpec
+from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
+from poolkeeper.planning.columns import brokers_of
+from poolkeeper.planning.tables import lists_of, table_of
 
 SOUND = (Partition(0, (1, 2)), Partition(1, (2, 3, 1)))
 
@@ -31,3 +34,19 @@ def test_lists_are_there_in_a_row() -> None:
     table = table_of(cluster(*SOUND))
     assert table.held.tolist() == [2, 3, 2, 3]
     assert table.ids.tolist() == [1, 2, 2, 3, 1] * 2
+
+
+def test_new_partitions_count_nothing_unless_that_would_be_unknown() -> None:
+    known = Topic("known", (Partition(0, (1,), size_bytes=7, in_bytes_per_s=2048.0),))
+    partly = Topic("partly", (Partition(0, (1,), size_bytes=5), Partition(1, (1,))))
+    empty = Desired(KafkaClusterSpec("main", ZooKeeperSpec("zk:2181")), ())
+    seen = Cluster("main", {1: Broker(1)}, {"known": known, "partly": partly}, id="c1")
+    dark = Cluster("main", {1: Broker(1)}, {"dark": Topic("dark", SOUND)}, id="c1")
+
+    def fresh(cluster: Cluster, *topics: str) -> list[tuple[int, int]]:
+        table = table_of(cluster)
+        lists = lists_of(table, brokers_of(cluster, empty, Records(), frozenset(), table.ids))
+        return [lists.fresh(topic) for topic in topics]
+
+    assert fresh(seen, "known", "partly", "new") == [(0, 0), (5, 0), (0, 0)]
+    assert fresh(dark, "dark", "new") == [(1024**2, 0), (1024**2, 0)]

@@ -32,6 +32,7 @@ from poolkeeper.resources import writing
 SIZES = (3_000, 30_000, 200_000, 1_000_000)
 EXACT_MAX = 30_000
 COMMAND_MAX = 200_000
+GROWTH, GROWTH_MAX, RUNS = 100_000, 2.2, 5
 _FULL = 1_000
 ROW = "{:<30}{:>9}{:>9}{:>8}{:>10}{:>10}{:>9}{:>7}{:>8}{:>8}{:>8}{:>7}"
 HEADS = ("case", "moves", "bound", "gap %", "GiB", "bound", "reorders", "off", "off %")
@@ -49,6 +50,26 @@ def main(sizes: tuple[int, ...]) -> None:
         if size <= COMMAND_MAX:
             wall_s, cpu_s = _as_a_command(size)
             print(f"{f'expand 60 → 64 {size}':<30}{wall_s:>9.1f}{cpu_s:>9.1f}", flush=True)
+    _compare_growth()
+
+
+def _compare_growth() -> None:
+    """Twice the partitions take at most 2.2 times the time: the least of a few runs of each."""
+    once_s, twice_s = (_least_s(size) for size in (GROWTH, 2 * GROWTH))
+    print(f"\n{2 * GROWTH} partitions take {twice_s / once_s:.2f} times as long as {GROWTH}")
+    if twice_s > GROWTH_MAX * once_s:
+        raise SystemExit(f"that is more than {GROWTH_MAX}")
+
+
+def _least_s(size: int) -> float:
+    desired, cluster = clusters.desired(64), clusters.cluster(size, joined=4)
+    table = table_of(cluster)
+    spent_s = []
+    for _ in range(RUNS):
+        begin = time.process_time()
+        make_plan(desired, cluster, table=table)
+        spent_s.append(time.process_time() - begin)
+    return min(spent_s)
 
 
 def _cases(size: int) -> Iterator[tuple[str, Desired, Cluster]]:

@@ -44,10 +44,10 @@ from real.support import Change, history, last_zxid, manifest
 T = TypeVar("T")
 Body = dict[str, Any]
 
-SAYS_S = 20.0
+SAYS_S = 90.0
 KAFKA = "2.8.2"
 SPEED = 20
-SESSION_S = 20.0
+SESSION_S = 60.0
 HEAVY_BYTES = 10**15
 PLURALS = {"cluster": "kafkaclusters", "pool": "resourcepools", "topic": "topics"}
 KINDS = {"cluster": "KafkaCluster", "pool": "ResourcePool", "topic": "Topic"}

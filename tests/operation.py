@@ -25,7 +25,7 @@ from typing import Self
 from conditions import until
 from control_plane.planes import ControlPlane
 
-START_S = 30.0
+START_S = 120.0
 ANSWER_S = 3.0
 
 

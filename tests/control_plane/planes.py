@@ -41,7 +41,7 @@ from poolkeeper import errors
 from poolkeeper.sandbox.processes import Nursery
 
 COMMAND_S = 60.0
-NAMESPACE_S = 30.0
+NAMESPACE_S = 90.0
 USERS = {
     "admin": '"system:masters"',
     "system:kube-controller-manager": "",

@@ -83,7 +83,7 @@ class Release:
     @property
     def options(self):
         watched = [one for name in self.watched for one in ("--set", f"watchNamespaces={{{name}}}")]
-        return ("-n", self.namespace, "--wait", "--timeout=120s", *ON_OWN_ADDRESS, *watched)
+        return ("-n", self.namespace, "--wait", "--timeout=240s", *ON_OWN_ADDRESS, *watched)
 
     def holder(self, plane):
         path = f"/apis/coordination.k8s.io/v1/namespaces/{self.namespace}/leases/{self.full}"

@@ -81,7 +81,7 @@ def columns(plane):
 
 def test_from_install_to_uninstall(control_plane, kubelet, helm, space, release, tmp_path):
     deployment = f"/apis/apps/v1/namespaces/{space}/deployments/{release}-poolkeeper"
-    in_space = (release, "-n", space, "--wait", "--timeout=60s")
+    in_space = (release, "-n", space, "--wait", "--timeout=180s")
 
     installed = helm(
         "install", release, older_chart(tmp_path), *in_space[1:], *ON_OWN_ADDRESS
@@ -97,7 +97,7 @@ def test_from_install_to_uninstall(control_plane, kubelet, helm, space, release,
     assert columns(control_plane) == before + 1
     until(lambda: len(pods(control_plane, space)) == 1, "one pod is left", 60)
 
-    helm("rollback", release, "1", "-n", space, "--wait", "--timeout=60s")
+    helm("rollback", release, "1", "-n", space, "--wait", "--timeout=180s")
     assert columns(control_plane) == before
     until(lambda: len(ready_pods(control_plane, space)) == 2, "two pods are ready again", 60)
 

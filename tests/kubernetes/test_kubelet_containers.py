@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from conditions import until
+from control_plane.building import CHECKOUT
 from control_plane.kubelet import Kubelet
 from control_plane.kubelet.trials import Json, Pods, bash, connects
 from control_plane.planes import ControlPlane
@@ -170,11 +171,20 @@ def test_a_restricted_pod_runs_as_its_user_without_powers(pods: Pods, tmp_path: 
     )
 
 
-def test_our_own_program_runs_as_another_user(pods: Pods) -> None:
+@pytest.mark.parametrize(
+    "over",
+    [
+        pytest.param((), id="as it is"),
+        pytest.param((str(CHECKOUT.parent),), id="below a volume that would hide the image"),
+    ],
+)
+def test_our_own_program_runs_as_another_user(pods: Pods, over: tuple[str, ...]) -> None:
     program = Path(sys.executable).with_name("poolkeeper")
     pods.kubelet.add_image("poolkeeper", program)
     main = {"name": "main", "image": "poolkeeper", "args": ["--help"], "securityContext": CLOSED}
-    pods.create("ours", main, securityContext=RESTRICTED)
+    main["volumeMounts"] = [{"name": "over", "mountPath": path} for path in over]
+    volumes = [{"name": "over", "emptyDir": {}}]
+    pods.create("ours", main, securityContext=RESTRICTED, volumes=volumes)
     assert pods.outcome("ours") == "Succeeded: "
     here = subprocess.run([program, "--help"], capture_output=True, text=True, check=True)
     assert pods.kubelet.logs(pods.namespace, "ours") == here.stdout

@@ -123,7 +123,7 @@ def test_without_an_api_server_the_stage_in_flight_is_the_last_until_it_is_back(
     plane.api_server.start()
     site.delete("Topic", "goes")
     site.edit("ResourcePool", "old", {"brokers": {"ids": [1]}})
-    site.await_ready(("Topic", topic_name), THE_CLUSTER, timeout_s=90)
+    site.await_ready(("Topic", topic_name), THE_CLUSTER, timeout_s=200)
     assert site.requested() == requested_once(topic_name)
     assert site.assignment(topic_name) == {3, 4}
     assert site.names("Topic") == [topic_name]
@@ -235,7 +235,7 @@ def test_a_zookeeper_that_is_away_in_mid_stage_is_said_and_waited_for(
     assert site.said("Topic", topic_name).reason == "Moving"
     assert alive_and_ready(operator, "leader")
     site.sandbox.start_zookeeper()
-    site.await_ready(("Topic", topic_name), THE_CLUSTER, timeout_s=90)
+    site.await_ready(("Topic", topic_name), THE_CLUSTER, timeout_s=200)
     assert site.assignment(topic_name) == {3, 4}
     assert site.requested() == requested_once(topic_name)
     assert site.throttled() == []

@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from control_plane.building import CHECKOUT
 from control_plane.kubelet.inside import capabilities
 from control_plane.kubelet.podspecs import Identity
 from poolkeeper import errors
@@ -161,7 +162,18 @@ def _described(launch: Launch) -> dict[str, Any]:
         "read_only_root": launch.read_only_root,
         "searchable": searchable(launch.command[0]),
         "mounts": mounts,
+        "image": covered([mount.path for mount in launch.mounts]),
     }
+
+
+def covered(paths: Sequence[str]) -> list[str]:
+    """Return what the image is made of and a mount of the pod would hide.
+
+    A real image is not of this machine: whoever keeps the checkout below /tmp would otherwise find
+    nothing to run in a pod that mounts something there.
+    """
+    parts = dict.fromkeys((str(CHECKOUT), sys.prefix))
+    return [part for part in parts if any(f"{part}/".startswith(f"{path}/") for path in paths)]
 
 
 def _keep_output(keeper: subprocess.Popen[bytes], log: Path) -> None:

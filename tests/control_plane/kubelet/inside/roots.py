@@ -51,6 +51,8 @@ def enter(launch: Mapping[str, Any]) -> None:
     syscalls.mount("tmpfs", launch["hidden"], "tmpfs", syscalls.MS_RDONLY)
     for mount in launch["mounts"]:
         _bind(OLD + mount["source"], mount["path"], read_only=mount["read_only"])
+    for path in launch["image"]:
+        _bind(OLD + path, path, read_only=read_only)
     syscalls.detach(OLD)
     os.rmdir(OLD)
     if read_only:

@@ -95,9 +95,7 @@ def _growth(size: int) -> None:
         spent[len(plan.moves)] = min(times)
     (few, first), (many, second) = spent.items()
     ratio = (second / first) / (many / few) * 2
-    print(
-        f"\n{few} moves {first:.2f} s, {many} moves {second:.2f} s: {ratio:.2f} times for twice"
-    )
+    print(f"\n{few} moves {first:.2f} s, {many} moves {second:.2f} s: {ratio:.2f} times for twice")
     if ratio > GROWTH_MAX:
         raise SystemExit(f"twice the moves cost {ratio:.2f} times the time (at most {GROWTH_MAX})")
 

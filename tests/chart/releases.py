@@ -42,8 +42,7 @@ def without_definitions(plane: ControlPlane) -> Iterator[None]:
         yield
     finally:
         remove_definitions(plane)
-        plane.apply(CRDS)
-        plane.kubectl("wait", "--for=condition=Established", "-f", str(CRDS), "--timeout=30s")
+        plane.apply_crds(CRDS)
 
 
 def remove_definitions(plane: ControlPlane) -> None:

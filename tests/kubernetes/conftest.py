@@ -120,6 +120,7 @@ def helm(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) 
 
 def _remove_all(plane: ControlPlane) -> None:
     """Delete all of our resources, whoever would still have to act on their finalizers."""
+    plane.api_server.await_ready()
     for kind in KINDS:
         until(partial(_nothing_to_remove, plane, kind), f"no {kind} are left")
 

@@ -101,7 +101,7 @@ def helm(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) 
     environment = {**control_plane.environment(), **homes}
 
     def run(
-        *arguments: str | os.PathLike[str], check: bool = True, timeout_s: float = 180
+        *arguments: str | os.PathLike[str], check: bool = True, timeout_s: float = 300
     ) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
             [program, *arguments],

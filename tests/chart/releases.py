@@ -38,11 +38,21 @@ def standin(folder: Path) -> Path:
 def without_definitions(plane: ControlPlane) -> Iterator[None]:
     """Take our kinds away, so that a release can bring them; put them back afterwards."""
     remove_definitions(plane)
+    until(lambda: not _is_served(plane), "our kinds are no longer served")
     try:
         yield
     finally:
         remove_definitions(plane)
         plane.apply_crds(CRDS)
+
+
+def _is_served(plane: ControlPlane) -> bool:
+    """Whether the API server still knows our group: it forgets a little after the definitions."""
+    try:
+        plane.request("GET", "/apis/poolkeeper.dev/v1alpha1")
+    except ApiError as refused:
+        return refused.status != 404
+    return True
 
 
 def remove_definitions(plane: ControlPlane) -> None:

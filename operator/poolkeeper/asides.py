@@ -25,18 +25,18 @@ LOOK_AGAIN_MS = 2_000
 
 
 def beside(
-    means: Means, desired: Desired, outcome: Outcome, *, steps: bool, destructive: bool
+    means: Means, desired: Desired, outcome: Outcome, *, acting: bool, destructive: bool
 ) -> Outcome:
     """Do what may be done beside the run that this outcome is of; return the outcome with it.
 
-    `steps`: whether anything may be done, or only looked at. `destructive`: whether configs that
+    `acting`: whether anything may be done, or only looked at. `destructive`: whether configs that
     lose data or safety may be set, too.
     """
     if outcome.state is not State.WAITING or outcome.plan is None:
         return outcome
     known = means.memory.beside
     if known is None or known.desired is not desired or _is_old(means, known):
-        known, did = _look(means, desired, outcome.plan, taking=steps, destructive=destructive)
+        known, did = _look(means, desired, outcome.plan, acting=acting, destructive=destructive)
         means.memory.beside = known
         if did:
             state = State.PROGRESSED
@@ -50,7 +50,7 @@ def _is_old(means: Means, known: Beside) -> bool:
 
 
 def _look(
-    means: Means, desired: Desired, running: Plan, *, taking: bool, destructive: bool
+    means: Means, desired: Desired, running: Plan, *, acting: bool, destructive: bool
 ) -> tuple[Beside, tuple[str, ...]]:
     with means.timed("observe"):
         sight = see(means.journal.session, desired, means.now_ms(), means.enrich)
@@ -60,7 +60,7 @@ def _look(
         plan = means.plan(owned, sight.cluster, sight.records, sight.gone)
     did: list[str] = []
     waits: list[str] = list(gates.controller(sight.cluster))
-    if taking and not waits:
+    if acting and not waits:
         due = _steps_beside(plan, _moving(running, sight))
         _enforce(due, plan, owned, sight)
         for step in due:

@@ -24,10 +24,12 @@ import kopf
 
 from poolkeeper.declared import Declared
 from poolkeeper.errors import Forbidden, PoolkeeperError
+from poolkeeper.kube import discovery
+from poolkeeper.kube.references import PLURALS
+from poolkeeper.model.names import GROUP, VERSION
 from poolkeeper.resources.objects import ObjectKey
 
-GROUP_VERSION = ("poolkeeper.dev", "v1alpha1")
-KINDS = {"KafkaCluster": "kafkaclusters", "ResourcePool": "resourcepools", "Topic": "topics"}
+KINDS = {kind: PLURALS[kind] for kind in discovery.NEEDED}
 COMPARE_EVERY_S = 300.0
 COMPARE_SOON_S = 2.0
 PAUSES_S = (0.5, 1, 2, 4, 8)
@@ -198,7 +200,7 @@ def registry_of(declared: Declared, relisted: Event, login: Login) -> kopf.Opera
     kopf.on.login(registry=registry)(login)
     kopf.on.event("", "v1", "namespaces", registry=registry)(hear_of_namespace)
     for plural in KINDS.values():
-        kopf.on.event(*GROUP_VERSION, plural, registry=registry)(hear)
+        kopf.on.event(GROUP, VERSION, plural, registry=registry)(hear)
     return registry
 
 
@@ -218,7 +220,7 @@ class Patience:
             yield pause_s
 
 
-def settings(failed: Callable[[], None] = lambda: None) -> kopf.OperatorSettings:
+def settings(failed: Callable[[], None]) -> kopf.OperatorSettings:
     """Return kopf's settings: no events, no scanning of definitions, patience with the server."""
     chosen = kopf.OperatorSettings()
     chosen.posting.enabled = False

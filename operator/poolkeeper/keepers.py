@@ -11,6 +11,11 @@ loops are begun, woken and ended by it. They run only with the lease:
 
 Of resources without a loop (their cluster does not exist, or may not be worked in) only the status
 is written.
+
+Who removes our CRDs deletes all resources, and may not mean to delete a single Kafka topic. While a
+definition is being removed, or gone, loops stand still as if the lease were unsure, and nothing is
+deleted for a resource that goes with it. As this is learnt a moment later than of the first
+resource, deletions wait, like moves, until what is declared has settled.
 """
 
 import logging
@@ -23,6 +28,7 @@ from threading import Event, Thread
 from poolkeeper import loops
 from poolkeeper.accesses import Access, Door
 from poolkeeper.declared import Declared
+from poolkeeper.errors import PoolkeeperError
 from poolkeeper.kube.leases import Role
 from poolkeeper.means import Planner
 from poolkeeper.model.outcomes import Outcome
@@ -60,8 +66,8 @@ class Keeper:
             access=self._access(),
             desired=lambda: self.desired,
             report=self._report,
-            paused=lambda: bool(self.assembly.hold) or of.role() is not Role.HELD,
-            settling=lambda: time.monotonic() - self._declared_s < SETTLE_S,
+            paused=lambda: self.standing_still or of.role() is not Role.HELD,
+            settling=lambda: self.settling,
             planner=of.planner,
             timed=self._timed,
             beat=lambda patience_s: of.health.beat(f"loop of {name}", patience_s),
@@ -69,6 +75,16 @@ class Keeper:
         self.thread = Thread(
             target=loops.keep, args=(self._kept,), name=f"keeper of {name}", daemon=True
         )
+
+    @property
+    def standing_still(self) -> bool:
+        """Whether nothing may be begun, by what is declared."""
+        return bool(self.assembly.hold) or self.assembly.abandoned
+
+    @property
+    def settling(self) -> bool:
+        """Whether what is declared changed a moment ago."""
+        return time.monotonic() - self._declared_s < SETTLE_S
 
     def take(self, assembly: Assembly, desired: Desired | None) -> None:
         """Work towards this, at once; towards what was known so far if it is None."""
@@ -120,6 +136,7 @@ class Keepers:
 
     declared: Declared
     door_of: DoorOf
+    going: Callable[[], str]
     reporter: Reporter
     metrics: Metrics
     health: Health
@@ -127,13 +144,15 @@ class Keepers:
     role: Callable[[], Role]
     stop: Event = field(default_factory=Event)
     _keepers: dict[str, Keeper] = field(default_factory=dict)
+    _gone: str = ""
     _ending: list[Keeper] = field(default_factory=list)
 
     def work(self) -> None:
         """Bring loops in line with what is declared, until `stop` is set; then end them."""
         while not self.stop.is_set():
             self.health.beat("keepers", 60 + END_S)
-            self.declared.changed.wait(TICK_S)
+            settling = any(keeper.settling for keeper in self._keepers.values())
+            self.declared.changed.wait(COALESCE_S if settling else TICK_S)
             self.declared.changed.clear()
             self.look()
             self.stop.wait(COALESCE_S)
@@ -153,7 +172,7 @@ class Keepers:
             self._end_all()
             self.reporter.let_go()
             return
-        assemblies = assemble(*self.declared.known())
+        assemblies = assemble(*self.declared.known(), abandoned=self._is_going())
         for name in set(self._keepers) - set(assemblies):
             self._end(self._keepers[name])
         for name, assembly in assemblies.items():
@@ -163,6 +182,17 @@ class Keepers:
             assembly for name, assembly in assemblies.items() if name not in self._keepers
         )
         self.metrics.loops(len(self._keepers))
+
+    def _is_going(self) -> bool:
+        """Whether a definition of ours is; what was known stands while nobody can tell."""
+        try:
+            gone = self.going()
+        except PoolkeeperError:
+            return bool(self._gone)
+        if gone and gone != self._gone:
+            logger.warning("%s: nothing is begun, and nothing deleted for what goes", gone)
+        self._gone = gone
+        return bool(gone)
 
     def keeps(self, keeper: Keeper) -> bool:
         """Whether that loop is still the one of its cluster."""

@@ -26,7 +26,11 @@ FLYING = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
 
 @dataclass(slots=True)
 class Memory:
-    """What one process keeps between passes; losing it costs time, never correctness."""
+    """What one process keeps between passes.
+
+    Losing it costs time, and the count of recent deletions: a process that starts anew may delete
+    as many again before it asks a person.
+    """
 
     documents: dict[str, Document] = field(default_factory=dict)
     elections: set[TopicPartition] = field(default_factory=set)

@@ -6,8 +6,8 @@
     reporter     statuses, events, finalizers → the API server
     probes       /healthz, /readyz, /metrics
 
-A standby does the first two and is warm: the index is filled, a worker for plans is up. It asks for
-the Lease only once it hears, so that nobody leads who cannot see what is declared.
+A standby does the first two and is warm: the index is filled. It asks for the Lease only once it
+hears, so that nobody leads who cannot see what is declared.
 """
 
 import logging
@@ -78,6 +78,11 @@ class Source:
         named = ", ".join(KINDS[kind] for kind in kinds)
         return f"the API server does not serve {named}: apply the definitions (CRDs)"
 
+    def going(self) -> str:
+        """Say which of our kinds are being removed."""
+        named = ", ".join(KINDS[kind] for kind in discovery.going(self.api))
+        return f"the definitions of {named} are being removed" if named else ""
+
     def bodies(self, kind: str) -> Iterable[Mapping[str, Any]]:
         """List a kind where we work for it."""
         if kind not in NAMESPACED or not self.watched:
@@ -101,9 +106,10 @@ class Operator:
         self._metrics = Metrics()
         api.on_request = self._metrics.api
         self._declared = Declared()
+        self._source = Source(api, settings.watched)
         self._hearing = Hearing(
             self._declared,
-            Source(api, settings.watched),
+            self._source,
             settings.watched,
             beat=lambda patience_s: self._health.beat("hearing", patience_s),
         )
@@ -150,6 +156,7 @@ class Operator:
         return Keepers(
             declared=self._declared,
             door_of=self._door_of,
+            going=self._source.going,
             reporter=reporter,
             metrics=self._metrics,
             health=self._health,

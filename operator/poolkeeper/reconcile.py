@@ -41,6 +41,7 @@ from poolkeeper.zk.session import Session
 DELETIONS_MAX = 10
 """Topics that are deleted within a while, where no person approves: a slip of the hand, no more."""
 DELETIONS_WITHIN_MS = 600_000
+SETTLING = "what is declared changed a moment ago: moves and deletions wait until it has settled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +51,9 @@ class Authority:
     `steps`: creations, added partitions, harmless configs, elections. `plans`: hashes of approved
     plans, whose moves and destructive steps may be done; `None` approves every plan, except that
     many deletions at once wait for a person also then: `named` are hashes approved one by one.
-    `paused`: a
-    run in progress finishes its stage in flight; nothing else starts. `settling`: what is declared
-    is still arriving, piece by piece, so that no run is begun that nobody approved.
+    `paused`: a run in progress finishes its stage in flight; nothing else starts. `settling`: what
+    is declared is still arriving, or going, piece by piece, so that no run is begun and no topic
+    deleted that nobody approved.
     """
 
     steps: bool = False
@@ -60,6 +61,11 @@ class Authority:
     paused: bool = False
     settling: bool = False
     named: frozenset[str] = frozenset()
+
+    @property
+    def early(self) -> bool:
+        """Whether moves and deletions wait until what is declared has settled."""
+        return self.settling and self.plans is None
 
     def covers(self, plan: Plan) -> bool:
         """Whether the moves and destructive steps of this plan may be done."""
@@ -87,8 +93,10 @@ def reconcile_cluster(
         outcome = execution.advance(means, desired, run, wish)
         if agreed is not None:
             return outcome
-        steps_, all_ = authority.steps, authority.plans is None
-        return asides.beside(means, desired, outcome, steps=steps_, destructive=all_)
+        everything = authority.plans is None
+        return asides.beside(
+            means, desired, outcome, acting=authority.steps, destructive=everything
+        )
     if authority.paused:
         return _look_only(means, desired)
     means.memory.beside = None
@@ -263,12 +271,15 @@ def _execute(
         late = isinstance(step, ElectLeaders | DeleteTopic) or (
             isinstance(step, AddPartitions) and step.topic in moving
         )
-        if late:
+        if late and authority.early and isinstance(step, DeleteTopic):
+            waits.append(SETTLING)
+        elif late:
             allowed = deleting if isinstance(step, DeleteTopic) else authority.steps
             done = len(did)
             steps.take(means, desired, step, cluster, allowed, did, waits)
             if isinstance(step, DeleteTopic) and len(did) > done:
                 means.memory.deletions_ms.append(means.now_ms())
+    waits = list(dict.fromkeys(waits))
     if did:
         return Outcome(State.PROGRESSED, tuple(did), tuple(waits), plan)
     state = State.WAITING if waits else State.CONVERGED
@@ -306,9 +317,8 @@ def _start(
     if not authority.covers(plan):
         wait = f"waits for approval of {plan.hash}"
         return Outcome(State.WAITING, waits=(*waits, wait), plan=plan)
-    if authority.settling and authority.plans is None:
-        wait = "what is declared changed a moment ago: moves wait until it has settled"
-        return Outcome(State.WAITING, waits=(*waits, wait), plan=plan)
+    if authority.early:
+        return Outcome(State.WAITING, waits=(*waits, SETTLING), plan=plan)
     closed = closed_now(desired, sight.cluster, means.now_ms())
     if closed:
         return Outcome(State.WAITING, waits=(*waits, *closed), plan=plan)

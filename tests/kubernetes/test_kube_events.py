@@ -4,7 +4,8 @@ import pytest
 
 from poolkeeper.kube.clients import Api
 from poolkeeper.kube.events import Recorder
-from poolkeeper.kube.references import GROUP_VERSION, Reference, collection
+from poolkeeper.kube.references import Reference, collection
+from poolkeeper.model.names import API_VERSION
 
 POOL = {"clusterRef": {"name": "main"}, "brokers": {"ids": [1]}}
 TOPIC = {"poolRef": {"name": "fast"}}
@@ -26,7 +27,7 @@ def recorder(api):
 
 def made(api, kind, namespace, name, spec):
     body = {
-        "apiVersion": GROUP_VERSION,
+        "apiVersion": API_VERSION,
         "kind": kind,
         "metadata": {"name": name},
         "spec": spec,

@@ -16,8 +16,9 @@ from poolkeeper.kube.clients import Api
 from poolkeeper.kube.electors import Elector
 from poolkeeper.kube.events import Recorder
 from poolkeeper.kube.leases import Role
-from poolkeeper.kube.references import GROUP_VERSION, Reference, collection
+from poolkeeper.kube.references import Reference, collection
 from poolkeeper.kube.statuses import StatusWriter
+from poolkeeper.model.names import API_VERSION
 
 NAME = "poolkeeper"
 FAILOVER_S = 15
@@ -213,7 +214,7 @@ def test_without_api_server_it_is_unsure_until_it_is_back(control_plane, api, na
 def test_who_is_idle_writes_nothing_but_the_lease(control_plane, api, namespace):
     """Statuses are put again and again, as a resync does; what is there is not written."""
     body = {
-        "apiVersion": GROUP_VERSION,
+        "apiVersion": API_VERSION,
         "kind": "Topic",
         "metadata": {"name": "orders"},
         "spec": {"poolRef": {"name": "fast"}},

@@ -9,8 +9,9 @@ import pytest
 from conditions import until
 from poolkeeper.errors import Forbidden
 from poolkeeper.kube.clients import Api
-from poolkeeper.kube.references import GROUP_VERSION, Reference, collection
+from poolkeeper.kube.references import Reference, collection
 from poolkeeper.kube.statuses import StatusWriter
+from poolkeeper.model.names import API_VERSION
 
 ROLE = """
 apiVersion: v1
@@ -73,7 +74,7 @@ def api_server(control_plane):
 def topics(api, namespace, number):
     def make(number):
         body = {
-            "apiVersion": GROUP_VERSION,
+            "apiVersion": API_VERSION,
             "kind": "Topic",
             "metadata": {"name": f"t{number}"},
             "spec": {"poolRef": {"name": "fast"}},

@@ -26,6 +26,8 @@ BATCHES = 5
 LONG_BATCHES = 11
 OUTAGE_S = 30.0
 IDLE_S = 15.0
+GRACE_S = 10.0
+"""What would be begun after what is declared has settled, has begun by then."""
 IDLE_TOPICS = 20
 PULSES = 6
 WRITES = ("create", "update", "patch", "delete", "deletecollection")
@@ -180,6 +182,28 @@ def test_definitions_that_are_gone_are_said_and_waited_for(site: Site, run: Run)
         if c.kind == "DELETE" and c.path.startswith("/brokers/topics")
     ]
     assert deleted == []
+
+
+def test_who_removes_the_definitions_removes_no_topic_and_moves_none(
+    site: Site, run: Run, topic_name: str
+) -> None:
+    """Kubernetes then deletes every resource, as if somebody had asked for each of them."""
+    operator, plane = run(), site.plane
+    topics = [f"{topic_name}-{number}" for number in range(5)]
+    everything = {"unmanagedTopics": "Manage", "defaultPool": "general"}
+    site.declare({"p": [1, 2, 3], "general": [4, 5, 6]}, **everything)
+    for topic in topics:
+        site.create("Topic", topic, in_pool("p", deletionPolicy="Delete"))
+    site.await_ready(*(("Topic", topic) for topic in topics), THE_CLUSTER)
+    homes = {topic: site.replicas(topic) for topic in topics}
+    plane.kubectl("delete", "-f", str(CRDS / "topics.yaml"), "--timeout=60s")
+    until(lambda: log_lines(operator.log, "WARNING", "are being removed"), "the log says so")
+    time.sleep(GRACE_S)
+    plane.kubectl("delete", "-f", str(CRDS), "--timeout=60s", "--ignore-not-found")
+    until(lambda: "apply the definitions" in operator.page("/readyz")[1], "it waits for them")
+    assert {topic: site.replicas(topic) for topic in topics} == homes
+    assert not site.zookeeper.get_children("/admin/delete_topics")
+    assert not {topic for topic, _ in site.requested()} & set(topics)
 
 
 def test_rights_that_are_taken_back_are_said_and_waited_for(

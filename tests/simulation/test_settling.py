@@ -6,6 +6,8 @@ import pytest
 
 from poolkeeper.model.outcomes import Outcome
 from poolkeeper.model.specs import (
+    Claim,
+    DeletionPolicy,
     Desired,
     KafkaClusterSpec,
     ResourcePoolSpec,
@@ -53,6 +55,20 @@ def test_a_topic_whose_resource_is_not_there_yet_stays_where_it_is(
     whole = replace(early, topics=(NEW, OLD))
     Executor(cluster, whole, replace(SETTLING, settling=False)).finish()
     assert cluster.replicas("old") == {"0": [1, 2], "1": [2, 1]}
+
+
+def test_a_topic_whose_resource_went_a_moment_ago_is_not_deleted_yet(
+    cluster: SimulatedCluster,
+) -> None:
+    mine = replace(OLD, deletion_policy=DeletionPolicy.DELETE)
+    Executor(cluster, Desired(CLUSTER, POOLS, (mine,))).finish()
+    gone = Desired(CLUSTER, POOLS, (), doomed=frozenset({Claim("old", "shop/old")}))
+    Executor(cluster, gone, SETTLING, at_rest=waiting).finish()
+    assert cluster.exists("/brokers/topics/old")
+    assert not cluster.exists("/admin/delete_topics/old")
+    Executor(cluster, gone, replace(SETTLING, settling=False)).finish()
+    cluster.settle()
+    assert not cluster.exists("/brokers/topics/old")
 
 
 def test_a_plan_that_a_person_approved_does_not_wait(cluster: SimulatedCluster) -> None:

@@ -15,5 +15,5 @@ def test_every_attempt_that_failed_is_told_and_the_first_attempt_is_none() -> No
 
 
 def test_each_request_has_all_of_the_pauses() -> None:
-    patience = settings().networking.error_backoffs
+    patience = settings(lambda: None).networking.error_backoffs
     assert [*patience] == [*patience] == [*BACKOFFS_S]

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -73,7 +72,7 @@ def cluster(partitions: int) -> Cluster:
     )
 
 
-SMALL, BIG, LARGE, HUGE = cluster(100), cluster(1_000), cluster(10_000), cluster(50_000)
+SMALL, BIG, HUGE = cluster(100), cluster(1_000), cluster(50_000)
 
 
 @pytest.fixture(scope="module")
@@ -239,16 +238,6 @@ def test_a_worker_yields_to_its_parent(pool: Pool) -> None:
         19, os.getpriority(os.PRIO_PROCESS, 0) + 5
     )
     assert Path(f"/proc/{worker}/oom_score_adj").read_text().strip() == "500"
-
-
-def test_asking_a_worker_costs_this_process_a_fraction_of_planning(pool: Pool) -> None:
-    plan_of(pool, BIG)
-    before_s = time.thread_time()
-    plan_of(pool, LARGE)
-    asked_s = time.thread_time()
-    inline(DESIRED, LARGE, RECORDS)
-    planned_s = time.thread_time() - asked_s
-    assert asked_s - before_s < planned_s / 3
 
 
 ENDLESS = """

@@ -1,4 +1,8 @@
-"""Whether the API server serves our kinds now: their CRDs come and go at any time."""
+"""Whether the API server serves our kinds now: their CRDs come and go at any time.
+
+A CRD that is being deleted takes its objects along, each of them as if somebody had deleted it. It
+is told from what may be done with its kind: nothing can be created any more.
+"""
 
 from typing import Any, Protocol
 
@@ -14,13 +18,20 @@ class Objects(Protocol):
         """Return an object."""
 
 
-def missing(api: Objects, kinds: tuple[str, ...] = NEEDED) -> tuple[str, ...]:
+def missing(api: Objects) -> tuple[str, ...]:
     """Return those of our kinds that the API server does not serve, with their status."""
-    found = api.get(GROUP_PATH)
-    served = {resource["name"] for resource in (found or {}).get("resources") or ()}
-    return tuple(kind for kind in kinds if not {PLURALS[kind], f"{PLURALS[kind]}/status"} <= served)
+    served = _verbs(api)
+    return tuple(
+        kind for kind in NEEDED if not {PLURALS[kind], f"{PLURALS[kind]}/status"} <= served.keys()
+    )
 
 
-def served(api: Objects) -> bool:
-    """Return whether all kinds that we need are there."""
-    return not missing(api)
+def going(api: Objects) -> tuple[str, ...]:
+    """Return those of our kinds that are being removed, or are gone."""
+    served = _verbs(api)
+    return tuple(kind for kind in NEEDED if "create" not in served.get(PLURALS[kind], ()))
+
+
+def _verbs(api: Objects) -> dict[str, list[str]]:
+    found = api.get(GROUP_PATH) or {}
+    return {each["name"]: each.get("verbs", []) for each in found.get("resources") or ()}

@@ -17,7 +17,8 @@ from typing import Any, Protocol
 from poolkeeper.errors import Forbidden, PoolkeeperError, Refused, Stale
 from poolkeeper.kube.budgets import Filter
 from poolkeeper.kube.leases import microtime
-from poolkeeper.kube.references import GROUP_VERSION, Reference
+from poolkeeper.kube.references import Reference
+from poolkeeper.model.names import API_VERSION
 
 NOTE_BYTES_MAX = 1024
 FIELD_CHARS_MAX = 128
@@ -179,7 +180,7 @@ def event(
     namespace = reference.namespace or CLUSTER_NAMESPACE
     suffix = f".{int(now.timestamp() * 1e6):x}{hash((reason, note)) & 0xFFFF:04x}"
     regarding = {
-        "apiVersion": GROUP_VERSION,
+        "apiVersion": API_VERSION,
         "kind": reference.kind,
         "namespace": reference.namespace,
         "name": reference.name,

@@ -7,9 +7,9 @@ for (uid and list): one that lost against another write is made again from a fre
 from typing import Any, Protocol
 
 from poolkeeper.errors import Stale
-from poolkeeper.kube.references import GROUP, Reference
+from poolkeeper.kube.references import Reference
+from poolkeeper.model.names import FINALIZER
 
-FINALIZER = f"{GROUP}/finalizer"
 ATTEMPTS = 5
 
 Operations = list[dict[str, Any]]

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-GROUP = "poolkeeper.dev"
-VERSION = "v1alpha1"
-GROUP_VERSION = f"{GROUP}/{VERSION}"
-GROUP_PATH = f"/apis/{GROUP}/{VERSION}"
+from poolkeeper.model.names import API_VERSION
+
+GROUP_PATH = f"/apis/{API_VERSION}"
 
 PLURALS = {
     "KafkaCluster": "kafkaclusters",

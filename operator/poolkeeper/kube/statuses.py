@@ -30,7 +30,8 @@ from typing import Any, Protocol
 from poolkeeper.errors import Forbidden, PoolkeeperError, Refused, Stale
 from poolkeeper.kube.conditions import Status, canonical, with_transitions
 from poolkeeper.kube.queues import OWN_PAUSE_S, Queue
-from poolkeeper.kube.references import GROUP_VERSION, Reference
+from poolkeeper.kube.references import Reference
+from poolkeeper.model.names import API_VERSION
 
 MANAGER = "poolkeeper"
 WRITERS = 4
@@ -233,7 +234,7 @@ def _body(reference: Reference, sent: bytes) -> dict[str, Any]:
     if reference.namespace:
         meta["namespace"] = reference.namespace
     return {
-        "apiVersion": GROUP_VERSION,
+        "apiVersion": API_VERSION,
         "kind": reference.kind,
         "metadata": meta,
         "status": json.loads(sent),

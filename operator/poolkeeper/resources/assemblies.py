@@ -22,7 +22,7 @@ name; "" is that of Topics whose pool does not exist.
 
 import functools
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from poolkeeper.model.specs import (
     Claim,
@@ -56,6 +56,7 @@ class Assembly:
     `desired` is None where nothing may be worked towards; `hold` then says why, as a sentence, and
     `leaving` whether it is because the KafkaCluster is being deleted: then a run is to be ended.
     `verdicts` are of single resources. `objects` are all of them, the deleted ones included.
+    `abandoned`: definitions of ours are being removed, and resources go that nobody deleted.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Assembly:
     desired: Desired | None = None
     hold: str = ""
     leaving: bool = False
+    abandoned: bool = False
     objects: Mapping[ObjectKey, Object] = field(default_factory=dict)
     verdicts: Mapping[ObjectKey, Verdict] = field(default_factory=dict)
 
@@ -78,9 +80,15 @@ class _Parts:
 
 
 def assemble(
-    objects: Iterable[Object], namespaces: Mapping[str, Labels] | None = None
+    objects: Iterable[Object],
+    namespaces: Mapping[str, Labels] | None = None,
+    *,
+    abandoned: bool = False,
 ) -> Mapping[str, Assembly]:
-    """The resources by cluster; `namespaces` are the labels of each, as far as they are known."""
+    """The resources by cluster; `namespaces` are the labels of each, as far as they are known.
+
+    `abandoned`: our definitions are being removed, so that nothing is doomed.
+    """
     parts: dict[str, _Parts] = {}
     cluster_of: dict[str, str] = {}
     named_later = []
@@ -101,10 +109,16 @@ def assemble(
             part.verdicts[each.key] = _elsewhere(each, lived, home)
     astray = _astray(parts)
     twins = _twins(parts)
-    return {
-        name: _assembly(name, part, namespaces or {}, astray, twins.get(name, ""))
+    found = (
+        _assembly(name, part, namespaces or {}, astray, twins.get(name, ""))
         for name, part in sorted(parts.items())
-    }
+    )
+    return {each.name: _abandoned(each) if abandoned else each for each in found}
+
+
+def _abandoned(assembly: Assembly) -> Assembly:
+    desired = assembly.desired and replace(assembly.desired, doomed=frozenset())
+    return replace(assembly, desired=desired, abandoned=True)
 
 
 def _assembly(

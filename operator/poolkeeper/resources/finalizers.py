@@ -3,12 +3,12 @@
 | kind | is kept | until |
 |---|---|---|
 | Topic | with deletionPolicy Delete | its Kafka topic is gone, or is not its own |
-| ResourcePool | while it is being deleted | no Topic names it |
+| ResourcePool | while a Topic names it | no Topic does |
 | KafkaCluster | while a run is recorded or may begin | the run has ended, nothing is to move |
 
 A Topic that nothing can be done for (its pool or its cluster is gone, it is invalid, its cluster is
-being deleted) is let go, and its Kafka topic kept: what is lost cannot be had back. Where a cluster
-cannot be looked at, or is held, things stay as they are.
+being deleted, or the definition of its kind is) is let go, and its Kafka topic kept: what is lost
+cannot be had back. Where a cluster cannot be looked at, or is held, things stay as they are.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,8 @@ def finalizers_wanted(found: Survey, run_looms: bool | None) -> Mapping[ObjectKe
         if each.kind == clusters.KIND:
             wanted[key] = each.guarded if run_looms is None else run_looms
         elif each.kind == pools.KIND:
-            wanted[key] = each.name in found.users
+            going = each.deleting and found.assembly.abandoned
+            wanted[key] = each.name in found.users and not going
         else:
             wanted[key] = _topic(found, each)
     return wanted
@@ -50,7 +51,7 @@ def _topic(found: Survey, each: Object) -> bool:
         return False
     if not each.deleting:
         return True
-    if found.assembly.cluster is None or found.assembly.leaving:
+    if found.assembly.cluster is None or found.assembly.leaving or found.assembly.abandoned:
         return False
     if found.seen is None or found.desired is None:
         return each.guarded

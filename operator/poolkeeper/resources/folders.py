@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from poolkeeper.errors import InvalidInput, Problem, Refused
+from poolkeeper.model.names import API_VERSION, GROUP
 from poolkeeper.model.specs import Desired, KafkaClusterSpec, ResourcePoolSpec, TopicSpec
 from poolkeeper.resources import conflicts, crosschecks, documents, files, schemas
 from poolkeeper.resources.clusters import read_cluster
@@ -148,7 +149,7 @@ def _specs(readings: Iterable[Reading[Any]]) -> Iterator[Any]:
 
 
 def _is_ours(version: Any) -> bool:
-    return isinstance(version, str) and version.partition("/")[0] == schemas.GROUP
+    return isinstance(version, str) and version.partition("/")[0] == GROUP
 
 
 def _is_list(kind: Any, version: Any) -> bool:
@@ -160,16 +161,16 @@ def _unknown_kind(body: Mapping[str, Any], places: Places) -> Problem | None:
     """What is wrong with `apiVersion` and `kind`; None for ours, and for those of others."""
     kind, version = body.get("kind"), body.get("apiVersion")
     if not isinstance(version, str):
-        return places.problem(("apiVersion",), f"is missing (expected {schemas.API_VERSION})")
+        return places.problem(("apiVersion",), f"is missing (expected {API_VERSION})")
     if not isinstance(kind, str):
         return places.problem(("kind",), "is missing (expected the kind of resource)")
     group = version.partition("/")[0]
-    if group != schemas.GROUP:
-        near = difflib.SequenceMatcher(None, group, schemas.GROUP).ratio() >= _NEAR
-        hint = f"{version!r} is unknown (did you mean {schemas.API_VERSION!r}?)"
+    if group != GROUP:
+        near = difflib.SequenceMatcher(None, group, GROUP).ratio() >= _NEAR
+        hint = f"{version!r} is unknown (did you mean {API_VERSION!r}?)"
         return places.problem(("apiVersion",), hint) if near else None
-    if version != schemas.API_VERSION:
-        message = f"{version!r} is unknown (expected {schemas.API_VERSION})"
+    if version != API_VERSION:
+        message = f"{version!r} is unknown (expected {API_VERSION})"
         return places.problem(("apiVersion",), message)
     if kind not in schemas.kinds():
         return places.problem(("kind",), f"{kind!r} is unknown {suggestion(kind, schemas.kinds())}")

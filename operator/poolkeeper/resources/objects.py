@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from poolkeeper.errors import Problem
+from poolkeeper.model.names import FINALIZER
 from poolkeeper.model.specs import KafkaClusterSpec, ResourcePoolSpec, TopicSpec
 from poolkeeper.resources import clusters, pools, topics
 from poolkeeper.resources.readings import Reading
-
-FINALIZER = "poolkeeper.dev/finalizer"
 
 Status = Mapping[str, Any]
 """A status as the API server holds it; JSON values."""

@@ -24,10 +24,6 @@ from poolkeeper.resources import complaints
 from poolkeeper.resources.places import Findings, Path
 from poolkeeper.resources.quantities import DURATION_PATTERN
 
-GROUP = "poolkeeper.dev"
-VERSION = "v1alpha1"
-API_VERSION = f"{GROUP}/{VERSION}"
-
 TOPIC_PATTERN = "^[a-zA-Z0-9._-]+$"
 
 _JUDGED_ELSEWHERE = (DURATION_PATTERN, TOPIC_PATTERN)

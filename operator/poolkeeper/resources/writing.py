@@ -12,6 +12,7 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.representer import SafeRepresenter
 
+from poolkeeper.model.names import API_VERSION
 from poolkeeper.model.specs import (
     DEFAULT_GOALS,
     Capacity,
@@ -171,7 +172,7 @@ def topic_body(spec: TopicSpec) -> Body:
 
 def _body(kind: str, metadata: Body, spec: Body) -> Body:
     schema = schemas.kinds()[kind].schema["properties"]["spec"]
-    body = {"apiVersion": schemas.API_VERSION, "kind": kind, "metadata": metadata}
+    body = {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata}
     return {**body, "spec": _without_defaults(schema, _said(spec))}
 
 

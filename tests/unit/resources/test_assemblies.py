@@ -192,6 +192,14 @@ def test_a_topic_that_is_being_deleted_is_no_longer_declared(
     assert found.desired.doomed == doomed
 
 
+def test_nothing_is_doomed_by_the_removal_of_our_definitions() -> None:
+    going = topic("orders", "fast", deleting=True, deletionPolicy="Delete")
+    found = assemble((MAIN, FAST, ORDERS, going), abandoned=True)["main"]
+    assert found.abandoned
+    assert found.desired is not None
+    assert found.desired.doomed == frozenset()
+
+
 def test_a_wrong_topic_that_is_being_deleted_dooms_nothing() -> None:
     going = topic(
         "orders", "fast", deleting=True, deletionPolicy="Delete", config={"no.such.key": "1"}

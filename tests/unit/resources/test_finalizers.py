@@ -86,6 +86,33 @@ def test_a_resource_is_kept(
 
 
 @pytest.mark.parametrize(
+    ("each", "others", "expected"),
+    [
+        pytest.param(GOING, (MAIN, FAST), False, id="a-topic-that-goes-with-its-definition"),
+        pytest.param(
+            topic("orders", "fast", deletionPolicy="Delete"),
+            (MAIN, FAST),
+            True,
+            id="a-topic-that-stays",
+        ),
+        pytest.param(
+            pool("fast", 1, 2, deleting=True, guarded=True),
+            (MAIN, GOING),
+            False,
+            id="a-pool-that-goes",
+        ),
+        pytest.param(FAST, (MAIN, GOING), True, id="a-pool-that-stays"),
+    ],
+)
+def test_nothing_is_kept_that_goes_with_its_definition(
+    each: Object, others: tuple[Object, ...], expected: bool
+) -> None:
+    places = assemble((*others, each), abandoned=True).values()
+    place = next(a for a in places if each.key in a.objects)
+    assert finalizers_wanted(survey(place, OURS), None)[each.key] is expected
+
+
+@pytest.mark.parametrize(
     ("guarded", "recorded", "expected"),
     [
         (False, True, True),

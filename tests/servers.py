@@ -12,7 +12,8 @@
 
 Both factories return a `poolkeeper.sandbox.Sandbox` (`.connect`, `.bootstrap`, `.log_dirs(1)`, …)
 and take `settings`, pairs for every broker's configuration. `kafka` gives the same cluster for the
-same arguments: name your topics after your test, leave no request, throttle or dead broker behind.
+same arguments, within a file at least: name your topics after your test, leave no request, throttle
+or dead broker behind.
 `fresh_kafka` may be called several times. `topic_name` is a name no other test uses.
 To wait for something: `from conditions import until`.
 
@@ -28,6 +29,8 @@ import pytest
 from kazoo.client import KazooClient
 
 from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
+
+IDLE_BROKERS = 8
 
 KafkaFactory = Callable[..., Sandbox]
 
@@ -55,18 +58,54 @@ def topic_name() -> str:
     return f"t-{uuid.uuid4().hex[:12]}"
 
 
-@pytest.fixture(scope="session")
-def kafka() -> Iterator[KafkaFactory]:
-    with ExitStack() as stack:
-        running: dict[SandboxSpec, Sandbox] = {}
+class Kept:
+    """The clusters of one worker, by what was asked for, the one asked for last at the end.
 
-        def factory(version: str = "3.9.2", brokers: int = 3, **more: object) -> Sandbox:
-            spec = _spec(version, brokers, **more)
-            if spec not in running:
-                running[spec] = stack.enter_context(Sandbox.start(spec))
-            return running[spec]
+    Idle brokers cost memory and time: to make room for another cluster, those go that were not
+    asked for in the file at hand.
+    """
 
-        yield factory
+    def __init__(self) -> None:
+        self._running: dict[SandboxSpec, Sandbox] = {}
+        self._in_use: set[SandboxSpec] = set()
+
+    def begin_file(self) -> None:
+        self._in_use.clear()
+
+    def get(self, spec: SandboxSpec) -> Sandbox:
+        sandbox = self._running.pop(spec, None)
+        if sandbox is None:
+            self._make_room(len(spec.brokers))
+            sandbox = Sandbox.start(spec)
+        self._running[spec] = sandbox
+        self._in_use.add(spec)
+        return sandbox
+
+    def end(self) -> None:
+        self.begin_file()
+        self._make_room(IDLE_BROKERS)
+
+    def _make_room(self, brokers: int) -> None:
+        for spec in [spec for spec in self._running if spec not in self._in_use]:
+            if sum(len(each.brokers) for each in self._running) + brokers > IDLE_BROKERS:
+                self._running.pop(spec).close()
+
+
+@pytest.fixture(scope="package")
+def kept_kafka() -> Iterator[Kept]:
+    kept = Kept()
+    yield kept
+    kept.end()
+
+
+@pytest.fixture(scope="module")
+def kafka(kept_kafka: Kept) -> KafkaFactory:
+    kept_kafka.begin_file()
+
+    def factory(version: str = "3.9.2", brokers: int = 3, **more: object) -> Sandbox:
+        return kept_kafka.get(_spec(version, brokers, **more))
+
+    return factory
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "tables")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def spark() -> Iterator[Engine]:
     with engines.opened("local[2]", conf=SMALL) as engine:
         yield engine

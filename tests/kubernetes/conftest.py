@@ -55,7 +55,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.timeout(TEST_S, func_only=True))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def control_plane() -> Iterator[ControlPlane]:
     with ControlPlane.start() as plane:
         plane.apply_crds(CRDS)
@@ -86,13 +86,13 @@ def scene(operated: Operated) -> Iterator[Scene]:
         yield found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def kubelet(control_plane: ControlPlane) -> Iterator[Kubelet]:
     with Kubelet.start(control_plane, IMAGES) as running:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def helm(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Helm:
     """Runs helm as administrator, with a home of its own: `helm("list", "-A").stdout`."""
     program = building.helm()

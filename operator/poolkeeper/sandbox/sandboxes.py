@@ -30,7 +30,8 @@ from poolkeeper.sandbox.settings import BrokerSpec, SandboxSpec
 
 RELEASE = re.compile(r"[0-9]+(\.[0-9]+)+")
 NAME = re.compile("[a-z0-9][a-z0-9-]{0,62}")
-READY_S = 30.0
+READY_S = 120.0
+"""Twenty times what a start takes; what cannot start is told much earlier."""
 STOP_S = 30.0
 
 

@@ -165,7 +165,7 @@ def test_the_rights_granted_are_the_rights_used(control_plane, release, zookeepe
     assert moved["status"]["pool"] == "new"
     if release.watched:
         other = control_plane.request("GET", f"{GROUP}/namespaces/{elsewhere}/topics/clicks")
-        assert "status" not in other
+        assert other["status"] == {"observedGeneration": -1}
         assert "finalizers" not in other["metadata"]
     for kind in ("topics", "resourcepools", "kafkaclusters"):
         control_plane.kubectl("delete", kind, "--all", "-A", "--timeout=60s", timeout_s=90)

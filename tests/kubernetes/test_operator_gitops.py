@@ -112,6 +112,51 @@ def test_a_new_generation_is_never_shown_as_ready_before_it_is(scene):
         assert status["partitions"] == len(scene.assignment("orders")) == count
 
 
+@pytest.fixture
+def release(scene, helm, tmp_path):
+    """Installs resources as a chart of their owner; helm waits as its kstatus says."""
+
+    def install(*resources, timeout_s):
+        (tmp_path / "templates").mkdir()
+        (tmp_path / "Chart.yaml").write_text("{apiVersion: v2, name: topics, version: 1.0.0}")
+        for number, resource in enumerate(resources):
+            (tmp_path / "templates" / f"{number}.yaml").write_text(json.dumps(resource))
+        where = ("-n", scene.namespace, "--wait", f"--timeout={timeout_s}s")
+        return helm("install", "topics", tmp_path, *where, check=False)
+
+    return install
+
+
+def test_helm_waits_until_all_is_in_place(scene, release):
+    installed = release(*folder(scene), timeout_s=120)
+    assert (installed.returncode, installed.stderr) == (0, "")
+    for kind, name in RESOURCES:
+        assert scene.condition(kind, name)["status"] == "True"
+    assert (len(scene.assignment("orders")), len(scene.assignment("logs"))) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "topic", "kinds"),
+    [
+        pytest.param(AUTO, {"replicationFactor": 4}, {"Topic"}, id="what-cannot-be"),
+        pytest.param(
+            {"mode": "PlanOnly"}, {}, {"KafkaCluster", "Topic"}, id="what-nobody-approves"
+        ),
+    ],
+)
+def test_helm_names_what_does_not_come(scene, release, cluster, topic, kinds):
+    resources = (
+        scene.cluster(**cluster),
+        scene.pool("p", 1, 2, 3),
+        scene.topic("orders", "p", **{"partitions": 1, "replicationFactor": 1, **topic}),
+    )
+    installed = release(*resources, timeout_s=20)
+    assert installed.returncode != 0
+    names = {"KafkaCluster": scene.full("cluster"), "Topic": "orders"}
+    for kind in kinds:
+        assert names[kind] in installed.stderr
+
+
 def test_the_log_is_json_and_names_what_it_is_about(scene):
     scene.apply(*folder(scene))
     converge(scene)

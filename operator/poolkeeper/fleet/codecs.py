@@ -35,10 +35,10 @@ def to_text(value: object) -> str:
 
 def from_text(kind: type[T], text: str) -> T:
     """Return the value; raises `Refused` for another version, or what is no such value."""
-    data = json.loads(text)
-    if data.get("version") != VERSION:
-        raise Refused(f"specs have version {data.get('version')} (expected {VERSION})")
     try:
+        data = json.loads(text)
+        if data["version"] != VERSION:
+            raise Refused(f"specs have version {data['version']} (expected {VERSION})")
         value = _reader(cast(Any, kind))(data["value"])
     except (KeyError, TypeError, ValueError) as wrong:
         raise Refused(f"specs of a fleet cannot be read: {wrong!r}") from wrong

@@ -1,0 +1,133 @@
+"""What planners answer: a plan for each cluster, or why there is none; waves, if asked for.
+
+As canonical text, whoever made it: what the operator plans itself and what executors of a Job plan
+can be compared byte by byte.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from poolkeeper.errors import Refused
+from poolkeeper.fleet.budgets import schedule
+from poolkeeper.fleet.budgets_values import Bound, LeftOut, Schedule, Turn, Work
+from poolkeeper.model.plans import Plan
+from poolkeeper.planning import documents
+from poolkeeper.rebalances.questions import Question
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What became of one cluster: its plan, or `problem`, why there is none."""
+
+    cluster: str
+    plan: Plan | None = None
+    problem: str = ""
+    partitions: int = 0
+
+    @property
+    def moves(self) -> int:
+        """How many partitions move."""
+        return 0 if self.plan is None else len(self.plan.moves)
+
+    @property
+    def bytes(self) -> int:
+        """What the moves copy."""
+        return 0 if self.plan is None else sum(move.bytes for move in self.plan.moves)
+
+    @property
+    def bytes_lower_bound(self) -> int:
+        """What any plan for these pools copies at least."""
+        pools = () if self.plan is None else self.plan.certificates
+        return sum(pool.bytes_lower_bound for pool in pools)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of all clusters, by name; `question`: the digest of what was asked.
+
+    `waves` has no slices: turns, what was left out and the bound are what people and loops need.
+    """
+
+    question: str
+    clusters: tuple[Planned, ...]
+    waves: Schedule | None = None
+
+    def to_json(self) -> str:
+        """The canonical text."""
+        data: dict[str, Any] = {
+            "version": VERSION,
+            "question": self.question,
+            "clusters": [_planned(each) for each in self.clusters],
+        }
+        if self.waves is not None:
+            data["waves"] = _waves(self.waves)
+        return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Answer":
+        """Return the answer; raises `Refused` for what is none, or says what is not so."""
+        try:
+            data = json.loads(text)
+            if data["version"] != VERSION:
+                raise Refused(f"the answer has version {data['version']} (expected {VERSION})")
+            clusters = tuple(map(_planned_of, data["clusters"]))
+            waves = _waves_of(data["waves"]) if "waves" in data else None
+            return cls(data["question"], clusters, waves)
+        except (KeyError, TypeError, ValueError) as wrong:
+            raise Refused(f"an answer of planners cannot be read: {wrong!r}") from wrong
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One cluster of an answer, and its work for the budget."""
+
+    planned: Planned
+    work: Work | None = None
+
+
+def assembled(question: Question, parts: Iterable[Part]) -> Answer:
+    """The answer of all its parts, in whatever order they came; with waves, if asked for."""
+    found = sorted(parts, key=lambda part: part.planned.cluster)
+    waves = None
+    if question.budget is not None:
+        begin = datetime.fromtimestamp(question.now_ms / 1000, UTC)
+        works = (part.work for part in found if part.work is not None)
+        made = schedule(works, question.budget, begin)
+        waves = Schedule(made.begin, made.turns, (), made.left_out, made.bound)
+    return Answer(question.digest, tuple(part.planned for part in found), waves)
+
+
+def _planned(planned: Planned) -> dict[str, Any]:
+    outcome: dict[str, Any] = {"problem": planned.problem}
+    if planned.plan is not None:
+        outcome = {"plan": documents.to_json(planned.plan)}
+    return {"cluster": planned.cluster, "partitions": planned.partitions, **outcome}
+
+
+def _planned_of(data: Mapping[str, Any]) -> Planned:
+    plan = documents.from_json(data["plan"]) if "plan" in data else None
+    return Planned(data["cluster"], plan, data.get("problem", ""), data["partitions"])
+
+
+def _waves(made: Schedule) -> dict[str, Any]:
+    return {
+        "beginMs": round(made.begin.timestamp() * 1000),
+        "turns": [turn._asdict() for turn in made.turns],
+        "leftOut": [each._asdict() for each in made.left_out],
+        "bound": {"ms": made.bound.ms, "cause": made.bound.cause},
+    }
+
+
+def _waves_of(data: Mapping[str, Any]) -> Schedule:
+    return Schedule(
+        datetime.fromtimestamp(data["beginMs"] / 1000, UTC),
+        tuple(Turn(**turn) for turn in data["turns"]),
+        (),
+        tuple(LeftOut(**each) for each in data["leftOut"]),
+        Bound(**data["bound"]),
+    )

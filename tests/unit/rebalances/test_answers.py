@@ -1,0 +1,142 @@
+import json
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from poolkeeper.errors import Refused, Unavailable
+from poolkeeper.fleet.budgets_values import Bound, Budget, Schedule, Turn
+from poolkeeper.model.records import Records
+from poolkeeper.model.specs import Desired, KafkaClusterSpec, ResourcePoolSpec, ZooKeeperSpec
+from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
+from poolkeeper.planning import documents
+from poolkeeper.planning.making import make_plan
+from poolkeeper.rebalances.answers import Answer, Planned, assembled
+from poolkeeper.rebalances.making import Seen, part_of, problem_of
+from poolkeeper.rebalances.questions import Asked, Question
+from unit.planning.instances import instances
+
+MIB = 1024**2
+
+
+def declared(name="main", *pools):
+    pools = pools or (ResourcePoolSpec("all", name, (1, 2, 3), claims=(".*",)),)
+    return Desired(KafkaClusterSpec(name, ZooKeeperSpec("zk:2181")), pools)
+
+
+def crowded(name="main", brokers=(1, 2, 3)):
+    """A cluster whose first broker has everything."""
+    partitions = tuple(Partition(n, (brokers[0],), size_bytes=MIB) for n in range(6))
+    found = {id_: Broker(id_) for id_ in brokers}
+    return Cluster(name, found, {"t": Topic("t", partitions)})
+
+
+def seen(cluster):
+    return Seen(cluster, Records(), frozenset())
+
+
+ASKED = Asked(declared())
+
+
+def test_a_part_is_the_plan_of_the_loop():
+    question = Question((ASKED,), 0)
+    part = part_of(ASKED, seen(crowded()), question)
+    plan = make_plan(ASKED.desired, crowded(), Records(), frozenset())
+    assert part.planned == Planned("main", plan, partitions=6)
+    assert part.work is None
+    assert (part.planned.moves, part.planned.bytes) == (4, 4 * MIB)
+
+
+def test_what_is_impossible_is_a_problem_without_a_place():
+    desired = declared("main", ResourcePoolSpec("all", "main", (1, 9)))
+    part = part_of(Asked(desired), seen(crowded()), Question((), 0))
+    assert part.planned == Planned(
+        "main",
+        problem="spec.brokers: broker 9 is not live and holds nothing (expected one of 1, 2, 3)",
+    )
+
+
+def test_problems_are_one_line():
+    assert problem_of(ASKED, Unavailable("not\nthere")).planned == Planned(
+        "main", problem="not; there"
+    )
+
+
+def test_pools_in_scope_keep_their_moves_alone():
+    desired = declared(
+        "main",
+        ResourcePoolSpec("a", "main", (1, 2), claims=("x",)),
+        ResourcePoolSpec("b", "main", (3, 4), claims=("y",)),
+    )
+    topics = {
+        name: Topic(name, tuple(Partition(n, (first,)) for n in range(6)))
+        for name, first in (("x", 1), ("y", 3))
+    }
+    cluster = Cluster("main", {id_: Broker(id_) for id_ in (1, 2, 3, 4)}, topics)
+    whole = make_plan(desired, cluster, Records(), frozenset())
+    assert {move.topic for move in whole.moves} == {"x", "y"}
+    part = part_of(Asked(desired, ("b",)), seen(cluster), Question((), 0))
+    plan = part.planned.plan
+    assert plan.moves == tuple(move for move in whole.moves if move.topic == "y")
+    assert plan.hash != whole.hash
+    assert [each.pool for each in plan.certificates] == ["b"]
+    assert documents.from_json(documents.to_json(plan)) == plan
+
+
+@settings(max_examples=50)
+@given(instances(), st.booleans(), st.randoms(use_true_random=False))
+def test_answers_survive_as_text_in_any_order_of_their_parts(instance, budgeted, random):
+    desired, cluster, gone = instance
+    asked = (Asked(desired), Asked(declared("other")))
+    question = Question(asked, 1_700_000_000_000, Budget(MIB) if budgeted else None)
+    parts = [
+        part_of(asked[0], Seen(cluster, Records(), gone), question),
+        part_of(asked[1], seen(crowded("other")), question),
+        problem_of(Asked(declared("lost")), Unavailable("no answer")),
+    ]
+    answer = assembled(question, parts)
+    random.shuffle(parts)
+    assert assembled(question, parts) == answer
+    assert [each.cluster for each in answer.clusters] == ["lost", "main", "other"]
+    assert Answer.from_json(answer.to_json()) == answer
+    assert (answer.waves is not None) == budgeted
+
+
+def test_waves_share_the_budget():
+    """Two clusters with 4 MiB to copy each, one at a time, at a MiB per second."""
+    asked = (Asked(declared("main")), Asked(declared("other")))
+    question = Question(asked, 0, Budget(MIB, clusters_max=1), {"main": "north"})
+    parts = [part_of(each, seen(crowded(each.cluster)), question) for each in asked]
+    assert assembled(question, parts).waves == Schedule(
+        datetime.fromtimestamp(0, UTC),
+        (
+            Turn("main", "north", 4, 0, 1, 4 * MIB, 0, 4000, 0, 1),
+            Turn("other", "", 4, 0, 1, 4 * MIB, 4000, 8000, 0, 2),
+        ),
+        (),
+        (),
+        Bound(8000, "the fleet's rate"),
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"version": 2}, id="another-version"),
+        pytest.param({"clusters": [{"cluster": "x"}]}, id="a-field-is-missing"),
+        pytest.param({"waves": 3}, id="waves-of-another-shape"),
+    ],
+)
+def test_what_is_refused(change):
+    data = json.loads(Answer("sha256:0", ()).to_json())
+    with pytest.raises(Refused):
+        Answer.from_json(json.dumps({**data, **change}))
+
+
+def test_a_plan_that_was_edited_is_refused():
+    answer = assembled(Question((), 0), [part_of(ASKED, seen(crowded()), Question((), 0))])
+    data = json.loads(answer.to_json())
+    data["clusters"][0]["plan"]["moves"].pop()
+    with pytest.raises(Refused):
+        Answer.from_json(json.dumps(data))

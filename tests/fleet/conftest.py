@@ -12,6 +12,9 @@ import pytest
 from poolkeeper.fleet import engines
 from poolkeeper.fleet.engines import Engine
 from poolkeeper.fleet.stores import Store
+from servers import chroot
+
+__all__ = ["chroot"]
 
 HERE = Path(__file__).parent
 SMALL = {

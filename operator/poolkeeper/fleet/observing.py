@@ -10,15 +10,14 @@ import os
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Event, Timer
 from typing import Any
 
 import pyarrow as pa
 
 from poolkeeper import sights
 from poolkeeper.brokers import enrich
-from poolkeeper.errors import PoolkeeperError, Unavailable
-from poolkeeper.fleet import clusterrows, codecs, files, schemas, tables
+from poolkeeper.errors import PoolkeeperError
+from poolkeeper.fleet import clusterrows, codecs, deadlines, files, schemas, tables
 from poolkeeper.fleet.plans import desired_of
 from poolkeeper.fleet.stores import FAILED, OK, Store, input_digest
 from poolkeeper.model.credentials import ClientConfig
@@ -124,30 +123,14 @@ def _of_file(task: Task) -> _Read:
 def _of_zookeeper(store: Store, task: Task) -> _Read:
     desired = desired_of(store, task.cluster)
     client = _client(task)
-    late = Event()
     session = Session.open(
         desired.cluster.zookeeper.connect,
         credentials=client.zookeeper,
         tls=client.zookeeper_tls or desired.cluster.zookeeper.tls,
         deadline_s=task.timeout_s,
     )
-    watchdog = Timer(task.deadline_s, _give_up, (session, late))
-    watchdog.daemon = True
-    with session:
-        watchdog.start()
-        try:
-            return _seen(session, desired, client, task)
-        except PoolkeeperError as failed:
-            if late.is_set():
-                raise Unavailable(f"not read within {task.deadline_s:g} s") from failed
-            raise
-        finally:
-            watchdog.cancel()
-
-
-def _give_up(session: Session, late: Event) -> None:
-    late.set()
-    session.close()
+    with session, deadlines.bounded(session, task.deadline_s):
+        return _seen(session, desired, client, task)
 
 
 def _seen(session: Session, desired: Desired, client: ClientConfig, task: Task) -> _Read:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from poolkeeper.errors import Refused
+from poolkeeper.fleet import codecs
 from poolkeeper.fleet.budgets import schedule
 from poolkeeper.fleet.budgets_values import Bound, LeftOut, Schedule, Turn, Work
 from poolkeeper.model.plans import Plan
@@ -66,7 +67,7 @@ class Answer:
         }
         if self.waves is not None:
             data["waves"] = _waves(self.waves)
-        return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return _canonical(data)
 
     @classmethod
     def from_json(cls, text: str) -> "Answer":
@@ -89,6 +90,18 @@ class Part:
     planned: Planned
     work: Work | None = None
 
+    def to_json(self) -> str:
+        """The canonical text."""
+        work = None if self.work is None else codecs.to_text(self.work)
+        return _canonical({**_planned(self.planned), "work": work})
+
+    @classmethod
+    def from_json(cls, text: str) -> "Part":
+        """Return the part, as `to_json` wrote it."""
+        data = json.loads(text)
+        work = None if data["work"] is None else codecs.from_text(Work, data["work"])
+        return cls(_planned_of(data), work)
+
 
 def assembled(question: Question, parts: Iterable[Part]) -> Answer:
     """The answer of all its parts, in whatever order they came; with waves, if asked for."""
@@ -100,6 +113,10 @@ def assembled(question: Question, parts: Iterable[Part]) -> Answer:
         made = schedule(works, question.budget, begin)
         waves = Schedule(made.begin, made.turns, (), made.left_out, made.bound)
     return Answer(question.digest, tuple(part.planned for part in found), waves)
+
+
+def _canonical(data: Mapping[str, Any]) -> str:
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def _planned(planned: Planned) -> dict[str, Any]:

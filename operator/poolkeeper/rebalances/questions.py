@@ -5,11 +5,12 @@ answers it. So it holds the moment that it is about: asked again tomorrow, it is
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from poolkeeper.fleet import codecs
 from poolkeeper.fleet.budgets_values import Budget
 from poolkeeper.model.specs import Desired
+from poolkeeper.rebalances.chunks import digest_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,13 @@ class Question:
     @property
     def digest(self) -> str:
         """`sha256:` and what names this question among all."""
-        return codecs.digest(self.to_json())
+        return digest_of(self.to_json())
+
+    def about(self, asked: Asked) -> "Question":
+        """The same question about one of its clusters alone."""
+        site = self.sites.get(asked.cluster)
+        sites = {} if site is None else {asked.cluster: site}
+        return replace(self, asked=(asked,), sites=sites)
 
     def to_json(self) -> str:
         """The canonical text. Places in somebody's files are left out."""

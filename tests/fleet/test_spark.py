@@ -1,16 +1,18 @@
 """Spark does what the local engine does, task by task. Needs Java."""
 
 import os
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from fleet import cases
+from fleet import asking, cases
 from poolkeeper.fleet import loading, observing, steps
 from poolkeeper.fleet.engines import Engine, Local
 from poolkeeper.fleet.stores import Store
 from poolkeeper.model import snapshots
+from poolkeeper.rebalances import answering
 
 GOLDEN = cases.golden()
 NAMES = sorted(GOLDEN)
@@ -71,6 +73,16 @@ def test_golden_clusters_have_the_plans_of_the_local_engine(
     assert [line.cluster for line in ours.failed] == ["lost"]
     parts = {name: body for name, body in cases.files(store.root).items() if "parts/" not in name}
     assert parts == cases.files(other.root)
+
+
+def test_a_question_has_the_answer_of_the_local_engine(
+    spark: Engine, zookeeper, tmp_path: Path
+) -> None:
+    with ExitStack() as stack:
+        question = asking.question(stack, zookeeper, tmp_path)
+        theirs = answering.answer(question, Local(1))
+        assert answering.answer(question, spark).to_json() == theirs.to_json()
+    assert [each.cluster for each in theirs.clusters if each.plan] == ["one", "two"]
 
 
 @pytest.mark.parametrize("again", [False, True])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poolkeeper.cli import (
+    fleetanswer,
     fleetwaves,
     options,
     printing,
@@ -63,7 +64,7 @@ class _Work:
 
     def engine(self) -> Any:
         engines = snapshotfiles.fleet("engines")
-        return engines.opened(self.master, self.processes, _settings(self.conf))
+        return engines.opened(self.master, self.processes, fleetanswer.settings(self.conf))
 
     def latest(self) -> str:
         """The day that was asked for, else the last that there is a snapshot of."""
@@ -327,16 +328,6 @@ def _declare(work: _Work, declared: Iterable[Desired]) -> None:
     snapshotfiles.fleet("steps").declare(work.store, declared)
 
 
-def _settings(words: Sequence[str]) -> dict[str, str]:
-    found = {}
-    for word in words:
-        key, separator, value = word.partition("=")
-        if not separator:
-            raise click.BadParameter(f"{word!r} (expected KEY=VALUE)", param_hint="--conf")
-        found[key] = value
-    return found
-
-
 def _tell(
     work: _Work,
     outcomes: Sequence["Outcome"],
@@ -384,3 +375,6 @@ def _sentence(outcome: "Outcome") -> str:
     if kept:
         parts.append(f"{kept} as they were")
     return f"{outcome.step} {outcome.day}: {', '.join(parts)}"
+
+
+fleet.add_command(fleetanswer.answer)

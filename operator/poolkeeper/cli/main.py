@@ -40,6 +40,8 @@ COMMANDS = {
     "version": ("version:version", "Show the version."),
 }
 """Module below `poolkeeper.cli`, object in it, and the line in the list of commands."""
+HIDDEN = {"executor": ("executor:executor", "")}
+"""The same of what no person calls."""
 
 
 class LazyGroup(click.Group):
@@ -51,9 +53,10 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the command."""
-        if cmd_name not in COMMANDS:
+        known = COMMANDS | HIDDEN
+        if cmd_name not in known:
             return None
-        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        module, _, name = known[cmd_name][0].partition(":")
         found = getattr(importlib.import_module(f"poolkeeper.cli.{module}"), name)
         assert isinstance(found, click.Command)
         return found

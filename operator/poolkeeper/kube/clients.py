@@ -106,15 +106,17 @@ class Api:
         return self._content(answer, f"reading {path}", path)
 
     def list(
-        self, path: str, chunk: int = 500, *, deadline_s: float | None = None
+        self, path: str, chunk: int = 500, *, labels: str = "", deadline_s: float | None = None
     ) -> Iterator[Body]:
         """Yield all objects of a collection, `chunk` a request, each with its own deadline.
 
+        `labels` selects some of them: `app=planner`.
         Raises `Stale` if the collection's past is forgotten before its end is reached: start again.
         """
         token = ""
+        chosen = {"labelSelector": labels} if labels else {}
         while True:
-            query = urlencode({"limit": chunk} | ({"continue": token} if token else {}))
+            query = urlencode({"limit": chunk} | chosen | ({"continue": token} if token else {}))
             answer = self._answer("list", "GET", f"{path}?{query}", deadline_s=deadline_s)
             found = self._content(answer, f"listing {path}", path)
             yield from found.get("items") or ()
@@ -158,9 +160,21 @@ class Api:
         tests = any(operation["op"] == "test" for operation in operations)
         return self._content(answer, f"patching {path}", path, tests=tests)
 
-    def delete(self, path: str, uid: str | None = None, *, deadline_s: float | None = None) -> bool:
-        """Delete an object; false if it is gone. `Stale` if it is not the one with that uid."""
+    def delete(
+        self,
+        path: str,
+        uid: str | None = None,
+        *,
+        propagation: str = "",
+        deadline_s: float | None = None,
+    ) -> bool:
+        """Delete an object; false if it is gone. `Stale` if it is not the one with that uid.
+
+        `propagation`: what becomes of what it owns, where its kind's default will not do.
+        """
         options: Body = {"kind": "DeleteOptions", "apiVersion": "v1"}
+        if propagation:
+            options["propagationPolicy"] = propagation
         if uid is not None:
             options["preconditions"] = {"uid": uid}
         answer = self._answer("delete", "DELETE", path, options, PLAIN, deadline_s)

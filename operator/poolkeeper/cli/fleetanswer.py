@@ -1,0 +1,150 @@
+"""`poolkeeper fleet answer`: what a planning Job runs; a question in, plans out."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from poolkeeper.cli import printing, quantities, snapshotfiles, writing
+from poolkeeper.errors import PoolkeeperError, Refused
+
+if TYPE_CHECKING:
+    from poolkeeper.rebalances.answers import Answer
+    from poolkeeper.rebalances.questions import Question
+
+DEADLINE_S = 60.0
+MESSAGE_CHARS_MAX = 2000
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.option(
+    "--question",
+    "source",
+    metavar="FILE|DIR",
+    required=True,
+    type=click.Path(exists=True, path_type=Path),
+    help="The question, or a folder with its pieces.",
+)
+@click.option("--digest", metavar="SHA256", help="The question's, where it is in pieces.")
+@click.option("--out", metavar="FILE", type=_FILE, help="Write the answer to this file.")
+@click.option(
+    "--job", metavar="NAMESPACE/NAME", help="Write the answer to ConfigMaps of this Job's."
+)
+@click.option("--job-uid", metavar="UID", help="The Job's, which owns the ConfigMaps.")
+@click.option("--message", metavar="FILE", type=_FILE, help="Say here how it ended, in one line.")
+@click.option(
+    "--secrets",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Secrets with credentials, a folder each; at the same path for all executors.",
+)
+@click.option("--master", metavar="URL", help="Do it with Spark, at this master.")
+@click.option(
+    "--processes", metavar="N", type=click.IntRange(min=1), help="Without --master: how many."
+)
+@click.option("--conf", metavar="KEY=VALUE", multiple=True, help="For Spark. Repeatable.")
+def answer(
+    source: Path,
+    digest: str | None,
+    out: Path | None,
+    job: str | None,
+    job_uid: str | None,
+    message: Path | None,
+    secrets: Path | None,
+    master: str | None,
+    processes: int | None,
+    conf: tuple[str, ...],
+) -> None:
+    """Answer the question of a Rebalance: read every cluster it names, and plan it.
+
+    A cluster that cannot be read or planned has its reason in the answer; the others go on.
+    """
+    if (job is None) != (job_uid is None) or (job is None) == (out is None):
+        raise click.UsageError("expected --out, or --job and --job-uid")
+    given = settings(conf)
+    try:
+        question = _question(source, digest)
+        made = _answered(question, secrets, master, processes, given)
+        text = made.to_json()
+        if out is not None:
+            writing.text(out, text)
+            told: dict[str, object] = {"clusters": len(made.clusters)}
+        else:
+            told = _kept(str(job), str(job_uid), text)
+    except PoolkeeperError as failed:
+        _say(message, printing.one_line(str(failed))[:MESSAGE_CHARS_MAX])
+        raise
+    _say(message, json.dumps(told, sort_keys=True))
+    printing.warn(f"{each.cluster}: {each.problem}" for each in made.clusters if not each.plan)
+    well = sum(each.plan is not None for each in made.clusters)
+    moves = quantities.count(sum(each.moves for each in made.clusters), "move")
+    clusters = quantities.count(len(made.clusters), "cluster")
+    printing.emit(f"{well} of {clusters} planned, {moves}")
+
+
+def settings(words: tuple[str, ...]) -> dict[str, str]:
+    """Settings of Spark by key."""
+    found = {}
+    for word in words:
+        key, separator, value = word.partition("=")
+        if not separator:
+            raise click.BadParameter(f"{word!r} (expected KEY=VALUE)", param_hint="--conf")
+        found[key] = value
+    return found
+
+
+def _question(source: Path, digest: str | None) -> "Question":
+    from poolkeeper.rebalances import chunks
+    from poolkeeper.rebalances.questions import Question
+
+    try:
+        if not source.is_dir():
+            return Question.from_json(source.read_text(encoding="utf-8"))
+        pieces = [each.read_bytes() for each in sorted(source.glob("chunk-*"))]
+    except (OSError, UnicodeDecodeError) as failed:
+        raise Refused(f"{source}: cannot be read: {failed}") from failed
+    if digest is None:
+        raise click.UsageError("--digest goes with a question in pieces")
+    return Question.from_json(chunks.joined(pieces, digest))
+
+
+def _answered(
+    question: "Question",
+    secrets: Path | None,
+    master: str | None,
+    processes: int | None,
+    conf: dict[str, str],
+) -> "Answer":
+    from poolkeeper.rebalances import answering
+
+    engines = snapshotfiles.fleet("engines")
+    with engines.opened(master, processes, conf) as engine:
+        return answering.answer(question, engine, str(secrets.absolute()) if secrets else "")
+
+
+def _kept(job: str, uid: str, text: str) -> dict[str, object]:
+    from poolkeeper.kube import jobs, pieces
+    from poolkeeper.kube.clients import Api
+    from poolkeeper.rebalances import chunks
+
+    namespace, separator, name = job.partition("/")
+    if not separator:
+        raise click.BadParameter(f"{job!r} (expected NAMESPACE/NAME)", param_hint="--job")
+    kept = pieces.Text(chunks.chunked(text), chunks.digest_of(text))
+    api = Api.connect(deadline_s=DEADLINE_S)
+    pieces.write(
+        api, namespace, jobs.answer_name(name), jobs.owner(name, uid), kept, jobs.labels(name)
+    )
+    api.close()
+    return {"digest": kept.digest, "chunks": len(kept.chunks)}
+
+
+def _say(file: Path | None, line: str) -> None:
+    if file is not None:
+        try:
+            file.write_text(line, encoding="utf-8")
+        except OSError as failed:
+            printing.warn([f"{file}: cannot be written: {failed.strerror}"])

@@ -1,0 +1,159 @@
+"""Jobs whose name says what they are for: created, adopted, looked at, deleted.
+
+Two who want the same make the same Job: the second finds it there, and takes it as its own
+(`Stale` of a creation is no failure). A Job begins suspended, so that what its pods mount can be
+made as its property first; `resume` lets it go. Whoever dies between the two leaves a Job that the
+next one finds suspended, and goes on with.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+from poolkeeper.errors import Stale
+from poolkeeper.kube import podfailures
+from poolkeeper.model.names import GROUP
+
+Body = dict[str, Any]
+
+JOB_NAME = "batch.kubernetes.io/job-name"
+BACKGROUND = "Background"
+"""What a Job owns goes with it. Without saying so its pods would stay."""
+
+
+class Objects(Protocol):
+    """The part of `clients.Api` that is needed here."""
+
+    def get(self, path: str) -> Body | None:
+        """Return an object."""
+
+    def create(self, path: str, body: Body) -> Body:
+        """Create an object."""
+
+    def patch_json(self, path: str, operations: Sequence[Body]) -> Body:
+        """Do all operations or none."""
+
+    def delete(self, path: str, uid: str | None = None, *, propagation: str = "") -> bool:
+        """Delete an object."""
+
+    def list(self, path: str, chunk: int = 500, *, labels: str = "") -> Iterator[Body]:
+        """Yield some objects of a collection."""
+
+
+class Phase(StrEnum):
+    """How far a Job is."""
+
+    SUSPENDED = "suspended"
+    RUNNING = "running"
+    COMPLETE = "complete"
+    FAILED = "failed"
+    ENDING = "ending"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A Job as it is; `said`: why it failed, or what it waits for, in a sentence."""
+
+    name: str
+    uid: str
+    phase: Phase
+    annotations: Mapping[str, str]
+    said: str = ""
+
+
+def answer_name(job: str) -> str:
+    """What the ConfigMaps are called that the Job's answer is in."""
+    return f"{job}-answer"
+
+
+def question_name(job: str) -> str:
+    """What the ConfigMaps are called that the Job's question is in."""
+    return f"{job}-question"
+
+
+def labels(job: str) -> dict[str, str]:
+    """Labels of what belongs to the Job."""
+    return {"app.kubernetes.io/part-of": "poolkeeper", f"{GROUP}/job": job}
+
+
+def owner(job: str, uid: str) -> Body:
+    """The reference by which something belongs to the Job."""
+    return {"apiVersion": "batch/v1", "kind": "Job", "name": job, "uid": uid}
+
+
+def create(api: Objects, namespace: str, body: Body) -> Look:
+    """Create the Job, or adopt the one of this name; raises `Stale` if that vanished meanwhile."""
+    try:
+        return _look(api.create(_collection(namespace), body), [])
+    except Stale:
+        found = look(api, namespace, body["metadata"]["name"])
+        if found is None:
+            raise
+        return found
+
+
+def look(api: Objects, namespace: str, name: str) -> Look | None:
+    """The Job as it is; None where there is none."""
+    body = api.get(_path(namespace, name))
+    if body is None:
+        return None
+    pods = _pods(api, namespace, name) if _phase(body) in (Phase.RUNNING, Phase.FAILED) else []
+    return _look(body, pods)
+
+
+def resume(api: Objects, namespace: str, job: Look) -> None:
+    """Let a suspended Job go; raises `Stale` if it is not that Job any more."""
+    api.patch_json(
+        _path(namespace, job.name),
+        [
+            {"op": "test", "path": "/metadata/uid", "value": job.uid},
+            {"op": "replace", "path": "/spec/suspend", "value": False},
+        ],
+    )
+
+
+def delete(api: Objects, namespace: str, name: str, uid: str | None = None) -> bool:
+    """Delete the Job with its pods and all that it owns; false if it is gone."""
+    return api.delete(_path(namespace, name), uid, propagation=BACKGROUND)
+
+
+def names(api: Objects, namespace: str, selector: str) -> list[str]:
+    """The Jobs that have these labels."""
+    found = api.list(_collection(namespace), labels=selector)
+    return sorted(body["metadata"]["name"] for body in found)
+
+
+def _look(body: Body, pods: list[Body]) -> Look:
+    phase, meta = _phase(body), body["metadata"]
+    said = ""
+    if phase is Phase.FAILED:
+        said = podfailures.failure(body, pods)
+    elif phase is Phase.RUNNING:
+        said = podfailures.standing(pods)
+    return Look(meta["name"], meta["uid"], phase, meta.get("annotations") or {}, said)
+
+
+def _phase(body: Body) -> Phase:
+    if body["metadata"].get("deletionTimestamp"):
+        return Phase.ENDING
+    true = {
+        c["type"] for c in body.get("status", {}).get("conditions") or () if c["status"] == "True"
+    }
+    if "Complete" in true:
+        return Phase.COMPLETE
+    if "Failed" in true:
+        return Phase.FAILED
+    return Phase.SUSPENDED if body["spec"].get("suspend") else Phase.RUNNING
+
+
+def _pods(api: Objects, namespace: str, name: str) -> list[Body]:
+    return list(api.list(f"/api/v1/namespaces/{namespace}/pods", labels=f"{JOB_NAME}={name}"))
+
+
+def _collection(namespace: str) -> str:
+    return f"/apis/batch/v1/namespaces/{namespace}/jobs"
+
+
+def _path(namespace: str, name: str) -> str:
+    return f"{_collection(namespace)}/{name}"

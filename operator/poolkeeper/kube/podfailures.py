@@ -1,0 +1,104 @@
+"""What became of a Job and its pods, in sentences that a person can act on: pure.
+
+| Kubernetes says | it means |
+|---|---|
+| waiting: ImagePullBackOff, ErrImagePull, InvalidImageName | it cannot be had |
+| waiting: CreateContainerConfigError, CreateContainerError | what the pod refers to is not there |
+| condition PodScheduled=False, Unschedulable | no node has room, or none is allowed |
+| terminated: OOMKilled; exit code 137 | more memory than its limit |
+| pod reason Evicted, Preempting, NodeLost, Shutdown; DisruptionTarget | the node wanted it gone |
+| Job condition Failed: DeadlineExceeded, BackoffLimitExceeded | too long; too often |
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+Body = Mapping[str, Any]
+
+KILLED = 137
+SAID_CHARS_MAX = 500
+_WORKS = ("ContainerCreating", "PodInitializing")
+
+
+def failure(job: Body, pods: Sequence[Body]) -> str:
+    """Why the Job failed; its latest pod tells more than the Job itself."""
+    condition = next((c for c in _conditions(job) if c["type"] == "Failed"), {})
+    match condition.get("reason"):
+        case "DeadlineExceeded":
+            deadline_s = job["spec"].get("activeDeadlineSeconds")
+            return f"planning was not done within {deadline_s} s"
+        case "BackoffLimitExceeded":
+            times = int(job["spec"].get("backoffLimit", 0)) + 1
+            often = "failed" if times == 1 else f"failed {times} times"
+            return f"planning {often}: {_latest(pods) or 'its pods are gone'}"
+        case reason:
+            said = str(condition.get("message") or reason or "no reason given")
+            return f"planning failed: {_latest(pods) or said}"
+
+
+def standing(pods: Iterable[Body]) -> str:
+    """What a Job that is not done yet waits for; empty where its pods work."""
+    for pod in sorted(pods, key=_made, reverse=True):
+        if said := _waiting(pod):
+            return said
+        if pod.get("status", {}).get("phase") in ("Pending", "Running"):
+            return ""
+    return ""
+
+
+def pod_failure(pod: Body) -> str:
+    """Why this pod ended badly; empty where it did not."""
+    status = pod.get("status", {})
+    if any(c["type"] == "DisruptionTarget" and c["status"] == "True" for c in _conditions(pod)):
+        return "its node wanted the pod gone (evicted, drained or preempted)"
+    for container in status.get("containerStatuses") or ():
+        ended = (container.get("state") or {}).get("terminated")
+        if ended and ended.get("exitCode"):
+            return _ended(ended, _memory_limit(pod, container["name"]))
+    if status.get("phase") == "Failed":
+        return str(status.get("message") or status.get("reason") or "its pod failed")
+    return ""
+
+
+def _latest(pods: Sequence[Body]) -> str:
+    said = (pod_failure(pod) for pod in sorted(pods, key=_made, reverse=True))
+    return next(filter(None, said), "")
+
+
+def _ended(ended: Body, limit: str) -> str:
+    code = ended["exitCode"]
+    if ended.get("reason") == "OOMKilled" or code == KILLED:
+        return f"killed, as a rule for using more memory than its limit{limit}"
+    words = str(ended.get("message") or "").strip()
+    last = words.splitlines()[-1][:SAID_CHARS_MAX] if words else ""
+    return last or f"exit code {code} without a word"
+
+
+def _waiting(pod: Body) -> str:
+    for condition in _conditions(pod):
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            return f"its pod finds no node: {condition.get('message') or condition.get('reason')}"
+    for container in pod.get("status", {}).get("containerStatuses") or ():
+        waiting = (container.get("state") or {}).get("waiting")
+        if waiting and waiting.get("reason") not in (None, *_WORKS):
+            said = waiting.get("message")
+            image = f" (image {container.get('image')})" if "Image" in waiting["reason"] else ""
+            return f"its pod waits: {waiting['reason']}{image}" + (f": {said}" if said else "")
+    return ""
+
+
+def _memory_limit(pod: Body, name: str) -> str:
+    for container in pod.get("spec", {}).get("containers") or ():
+        limit = container.get("resources", {}).get("limits", {}).get("memory")
+        if container["name"] == name and limit:
+            return f" ({limit})"
+    return ""
+
+
+def _conditions(body: Body) -> Sequence[Body]:
+    return body.get("status", {}).get("conditions") or ()
+
+
+def _made(pod: Body) -> tuple[str, str]:
+    metadata = pod["metadata"]
+    return metadata.get("creationTimestamp") or "", metadata["name"]

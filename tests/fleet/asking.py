@@ -1,0 +1,46 @@
+"""A question about real ZooKeepers, for tests of everything that answers one."""
+
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+from fleet import cases
+from poolkeeper.fleet.budgets_values import Budget
+from poolkeeper.model.specs import Desired, KafkaClusterSpec, ResourcePoolSpec, ZooKeeperSpec
+from poolkeeper.rebalances.questions import Asked, Patience, Question
+from poolkeeper.sandbox import Sandbox
+from real.bare import bare_cluster, put_topic
+from real.support import kazoo
+
+
+def declared(name: str, connect: str) -> Desired:
+    """Everything is one pool, and managed."""
+    pool = ResourcePoolSpec(f"{name}-pool", name, (1, 2, 3), claims=(".*",))
+    return Desired(KafkaClusterSpec(name, ZooKeeperSpec(connect)), (pool,))
+
+
+def question(stack: ExitStack, zookeeper: Sandbox, folder: Path) -> Question:
+    """About two clusters that have a crowded broker, and two that cannot be read."""
+    connect = zookeeper.zookeeper
+    for name in ("one", "two"):
+        with kazoo(connect) as client:
+            client.create(f"/asked-{name}")
+            stack.callback(_remove, connect, f"/asked-{name}")
+        bare = stack.enter_context(
+            bare_cluster(zookeeper, f"{connect}/asked-{name}", folder / name)
+        )
+        put_topic(bare, "crowded", [[1]] * 6)
+    locked = declared("locked", f"{connect}/asked-one")
+    way = replace(locked.cluster.zookeeper, credentials_secret="zk")
+    asked = (
+        Asked(declared("closed", "127.0.0.1:1")),
+        Asked(replace(locked, cluster=replace(locked.cluster, zookeeper=way))),
+        Asked(declared("one", f"{connect}/asked-one")),
+        Asked(declared("two", f"{connect}/asked-two"), ("two-pool",)),
+    )
+    return Question(asked, cases.NOW_MS, Budget(clusters_max=1), patience=Patience(3.0, 30.0))
+
+
+def _remove(connect: str, path: str) -> None:
+    with kazoo(connect) as client:
+        client.delete(path, recursive=True)

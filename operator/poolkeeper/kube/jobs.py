@@ -18,6 +18,7 @@ from poolkeeper.model.names import GROUP
 Body = dict[str, Any]
 
 JOB_NAME = "batch.kubernetes.io/job-name"
+CONTROLLER_UID = "batch.kubernetes.io/controller-uid"
 BACKGROUND = "Background"
 """What a Job owns goes with it. Without saying so its pods would stay."""
 

@@ -1,0 +1,174 @@
+"""Questions answered by Jobs: one for each question, named after it, owned by its Rebalance.
+
+    no Job                 make it, suspended
+    suspended              write its question as its property, let it go
+    running                ask again later
+    complete               read the answer, and look whether it is one to this question
+    failed                 say why; the next call makes another one
+    of another question    delete it: only one of a name is worked on
+
+Each call looks and does what is next, so that an operator that starts anew goes on where the last
+one was. The name is made of the question's digest: asking twice makes one Job. The answer stays
+readable until the Job is forgotten, or for its time to live; then it would be planned again.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from poolkeeper.errors import Refused, Unavailable
+from poolkeeper.kube import jobs, pieces, plannerpods
+from poolkeeper.kube.clients import Api
+from poolkeeper.kube.jobs import Look, Phase
+from poolkeeper.kube.plannerpods import Order, Settings
+from poolkeeper.kube.references import Reference
+from poolkeeper.model.names import API_VERSION, GROUP
+from poolkeeper.model.specs import Desired
+from poolkeeper.rebalances import chunks
+from poolkeeper.rebalances.answers import Answer
+from poolkeeper.rebalances.questions import Question
+
+NAME_CHARS_MAX = 40
+"""Of a Rebalance's name in those of its Jobs: pods of executors append to it, and have 63."""
+HASH_CHARS = 8
+REBALANCE = f"{GROUP}/rebalance"
+"""The label of a Job that says whose it is, as a digest: names may be longer than labels."""
+
+OwnerOf = Callable[[str], dict[str, Any]]
+"""Returns the ownerReference of a Rebalance by name; `Unavailable` where it does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobEngine:
+    """Answers by Jobs in one namespace; see `rebalances.engines`. No call waits for a Job."""
+
+    api: Api
+    namespace: str
+    settings: Settings
+    owner_of: OwnerOf
+
+    def ask(self, name: str, question: Question) -> Answer | None:
+        """Return the answer, or None while it is under way.
+
+        Raises `Unavailable` with a sentence where the Job failed, which is deleted: the next call
+        makes another one.
+        """
+        job = job_name(name, question)
+        look = jobs.look(self.api, self.namespace, job)
+        if look is None:
+            self._begin(name, question)
+            return None
+        if look.annotations.get(plannerpods.DIGEST) != question.digest:
+            jobs.delete(self.api, self.namespace, job, look.uid)
+            return None
+        match look.phase:
+            case Phase.SUSPENDED:
+                self._let_go(name, question, look)
+            case Phase.COMPLETE:
+                return self._answer(question, look)
+            case Phase.FAILED:
+                jobs.delete(self.api, self.namespace, job, look.uid)
+                raise Unavailable(look.said)
+        return None
+
+    def standing(self, name: str, question: Question) -> str:
+        """What the Job waits for, in a sentence; empty where it works, or is not there."""
+        look = jobs.look(self.api, self.namespace, job_name(name, question))
+        return "" if look is None or look.phase is not Phase.RUNNING else look.said
+
+    def forget(self, name: str) -> None:
+        """Delete all Jobs of that Rebalance, and with them their pods, questions and answers."""
+        self._forget(name, but="")
+
+    def _forget(self, name: str, but: str) -> None:
+        for job in jobs.names(self.api, self.namespace, f"{REBALANCE}={label(name)}"):
+            if job != but:
+                jobs.delete(self.api, self.namespace, job)
+
+    def _begin(self, name: str, question: Question) -> None:
+        self._forget(name, but=job_name(name, question))
+        body = plannerpods.job(self._order(name, question), self.settings)
+        self._let_go(name, question, jobs.create(self.api, self.namespace, body))
+
+    def _let_go(self, name: str, question: Question, look: Look) -> None:
+        if look.phase is not Phase.SUSPENDED:
+            return
+        order = self._order(name, question)
+        template = plannerpods.text(plannerpods.executor(order, self.settings))
+        text = pieces.Text(
+            chunks.chunked(question.to_json()), question.digest, {plannerpods.TEMPLATE: template}
+        )
+        pieces.write(
+            self.api,
+            self.namespace,
+            jobs.question_name(look.name),
+            jobs.owner(look.name, look.uid),
+            text,
+            jobs.labels(look.name),
+        )
+        jobs.resume(self.api, self.namespace, look)
+
+    def _order(self, name: str, question: Question) -> Order:
+        return Order(
+            name=job_name(name, question),
+            namespace=self.namespace,
+            owner=self.owner_of(name),
+            digest=question.digest,
+            pieces=len(chunks.chunked(question.to_json())),
+            labels={REBALANCE: label(name)},
+            secrets=tuple(sorted(set(secrets_of(question)))),
+        )
+
+    def _answer(self, question: Question, look: Look) -> Answer | None:
+        kept = pieces.read(self.api, self.namespace, jobs.answer_name(look.name))
+        try:
+            if kept is None:
+                raise Refused("its ConfigMaps are not all there")
+            answer = Answer.from_json(chunks.joined(kept.chunks, kept.digest))
+            if answer.question != question.digest:
+                raise Refused("it is one to another question")
+        except Refused as wrong:
+            jobs.delete(self.api, self.namespace, look.name, look.uid)
+            raise Unavailable(f"the answer of Job {look.name} is no use: {wrong}") from wrong
+        return answer
+
+
+def job_name(name: str, question: Question) -> str:
+    """`daily-plan-1a2b3c4d`: the same for the same question of the same Rebalance."""
+    short = re.sub(r"[^a-z0-9]+", "-", name)[:NAME_CHARS_MAX].strip("-")
+    digest = hashlib.sha256(f"{name}\n{question.digest}".encode()).hexdigest()
+    return f"{short}-plan-{digest[:HASH_CHARS]}"
+
+
+def label(name: str) -> str:
+    """What stands for a Rebalance's name in labels."""
+    return hashlib.sha256(name.encode()).hexdigest()[:32]
+
+
+def secrets_of(question: Question) -> Iterator[str]:
+    """The Secrets that the clusters in question name."""
+    for asked in question.asked:
+        yield from _secrets(asked.desired)
+
+
+def _secrets(desired: Desired) -> Iterator[str]:
+    for way in (desired.cluster.zookeeper, desired.cluster.brokers):
+        if way is not None and way.credentials_secret:
+            yield way.credentials_secret
+        if way is not None and way.tls is not None and way.tls.secret:
+            yield way.tls.secret
+
+
+def rebalances(api: Api) -> OwnerOf:
+    """Owners as the API server has them."""
+
+    def owner(name: str) -> dict[str, Any]:
+        found = api.get(Reference("Rebalance", "", name).path)
+        if found is None:
+            raise Unavailable(f"there is no Rebalance {name}")
+        uid = found["metadata"]["uid"]
+        return {"apiVersion": API_VERSION, "kind": "Rebalance", "name": name, "uid": uid}
+
+    return owner

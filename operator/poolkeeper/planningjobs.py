@@ -30,8 +30,8 @@ from poolkeeper.rebalances import chunks
 from poolkeeper.rebalances.answers import Answer
 from poolkeeper.rebalances.questions import Question
 
-NAME_CHARS_MAX = 40
-"""Of a Rebalance's name in those of its Jobs: pods of executors append to it, and have 63."""
+NAME_CHARS_MAX = 27
+"""Of a Rebalance's name in those of its Jobs: Spark allows 47 for a driver's, `NAME-plan-…-x7k2p`."""
 HASH_CHARS = 8
 REBALANCE = f"{GROUP}/rebalance"
 """The label of a Job that says whose it is, as a digest: names may be longer than labels."""

@@ -247,7 +247,8 @@ def _executor_conf(order: Order, settings: Settings) -> dict[str, str]:
         f"{prefix}.container.image.pullPolicy": settings.pull_policy,
         # Else executors would outlive a driver that is killed.
         f"{prefix}.driver.pod.name": "$(POD_NAME)",
-        f"{prefix}.executor.podNamePrefix": order.name,
+        # Not the Job's: what a driver that was killed left may still be there.
+        f"{prefix}.executor.podNamePrefix": "$(POD_NAME)",
         f"{prefix}.executor.podTemplateFile": f"{QUESTION}/{TEMPLATE}",
         f"{prefix}.executor.podTemplateContainerName": "executor",
     }

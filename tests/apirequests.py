@@ -13,7 +13,12 @@ YAML = "application/yaml"
 MERGE = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 GROUP = "/apis/poolkeeper.dev/v1alpha1"
-PLURALS = {"KafkaCluster": "kafkaclusters", "ResourcePool": "resourcepools", "Topic": "topics"}
+PLURALS = {
+    "KafkaCluster": "kafkaclusters",
+    "ResourcePool": "resourcepools",
+    "Topic": "topics",
+    "Rebalance": "rebalances",
+}
 TIMEOUT_S = 30
 
 

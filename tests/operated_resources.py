@@ -49,7 +49,12 @@ KAFKA = "2.8.2"
 SPEED = 20
 SESSION_S = 20.0
 HEAVY_BYTES = 10**15
-PLURALS = {"cluster": "kafkaclusters", "pool": "resourcepools", "topic": "topics"}
+PLURALS = {
+    "cluster": "kafkaclusters",
+    "pool": "resourcepools",
+    "topic": "topics",
+    "rebalance": "rebalances",
+}
 KINDS = {"cluster": "KafkaCluster", "pool": "ResourcePool", "topic": "Topic"}
 HASH = re.compile(r"sha256:[0-9a-f]{64}")
 

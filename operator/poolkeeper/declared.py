@@ -25,7 +25,7 @@ class Declared:
     _lock: Lock = field(default_factory=Lock)
 
     def put(self, body: Mapping[str, Any]) -> None:
-        """Take in a KafkaCluster, ResourcePool or Topic, new or changed.
+        """Take in a resource, new or changed.
 
         A change of its status alone wakes nobody: we wrote it.
         """
@@ -103,4 +103,5 @@ class Declared:
 
 def _declares(each: Object) -> tuple[object, ...]:
     """Return what of a resource is not our own writing."""
-    return each.uid, each.generation, each.deleting, each.finalizers, each.spec, each.problems
+    same = (each.uid, each.generation, each.deleting, each.finalizers, each.spec, each.problems)
+    return (*same, each.labels)

@@ -20,7 +20,7 @@ resource, deletions wait, like moves, until what is declared has settled.
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from threading import Event, Thread
@@ -28,6 +28,7 @@ from threading import Event, Thread
 from poolkeeper import loops
 from poolkeeper.accesses import Access, Door
 from poolkeeper.declared import Declared
+from poolkeeper.errands import Offer
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.kube.leases import Role
 from poolkeeper.means import Planner
@@ -62,15 +63,17 @@ class Keeper:
         self._declared_s = time.monotonic()
         self._session: Session | None = None
         self._counted = (0, 0)
+        self.outcome: Outcome | None = None
         self._kept = loops.Kept(
             access=self._access(),
             desired=lambda: self.desired,
             report=self._report,
-            paused=lambda: self.standing_still or of.role() is not Role.HELD,
+            paused=lambda: self.standing_still or of.role() is not Role.HELD or of.unoffered,
             settling=lambda: self.settling,
             planner=of.planner,
             timed=self._timed,
             beat=lambda patience_s: of.health.beat(f"loop of {name}", patience_s),
+            offer=lambda: of.offers.get(name),
         )
         self.thread = Thread(
             target=loops.keep, args=(self._kept,), name=f"keeper of {name}", daemon=True
@@ -94,6 +97,10 @@ class Keeper:
         self.assembly = assembly
         self._kept.wake.set()
 
+    def wake(self) -> None:
+        """Have the loop do a pass at once."""
+        self._kept.wake.set()
+
     def end(self) -> None:
         """Ask the loop to end."""
         self._kept.end()
@@ -112,6 +119,7 @@ class Keeper:
     def _report(self, outcome: Outcome) -> None:
         if not self._of.keeps(self):
             return  # let go meanwhile: somebody else may be writing statuses already
+        self.outcome = outcome
         metrics = self._of.metrics
         with self._timed("report"):
             if (session := self._session) is not None:
@@ -132,7 +140,12 @@ class Keeper:
 
 @dataclass(slots=True)
 class Keepers:
-    """See `work`, which one thread runs. `declared.changed` wakes it; set it for a new role too."""
+    """See `work`, which one thread runs. `declared.changed` wakes it; set it for a new role too.
+
+    `assemblies` are what it last worked from; `offers` are plans of others by cluster. While it is
+    `unoffered`, nobody has told yet which there are: loops then start no stage, as it may be one of
+    a plan that is held.
+    """
 
     declared: Declared
     door_of: DoorOf
@@ -143,6 +156,9 @@ class Keepers:
     planner: Planner
     role: Callable[[], Role]
     stop: Event = field(default_factory=Event)
+    unoffered: bool = False
+    offers: Mapping[str, Offer] = field(default_factory=dict)
+    assemblies: Mapping[str, Assembly] | None = None
     _keepers: dict[str, Keeper] = field(default_factory=dict)
     _gone: str = ""
     _ending: list[Keeper] = field(default_factory=list)
@@ -171,6 +187,7 @@ class Keepers:
         if role is Role.STANDBY:
             self._end_all()
             self.reporter.let_go()
+            self.assemblies = None
             return
         assemblies = assemble(*self.declared.known(), abandoned=self._is_going())
         for name in set(self._keepers) - set(assemblies):
@@ -182,6 +199,31 @@ class Keepers:
             assembly for name, assembly in assemblies.items() if name not in self._keepers
         )
         self.metrics.loops(len(self._keepers))
+        self.assemblies = assemblies
+
+    def offer(self, offers: Mapping[str, Offer]) -> None:
+        """Have these plans of others, by cluster, carried out, and no others any more."""
+        before, self.offers, self.unoffered = self.offers, offers, False
+        for name, keeper in list(self._keepers.items()):
+            if before.get(name) != offers.get(name):
+                keeper.wake()
+
+    def let_go_of_offers(self) -> None:
+        """Know of no offers any more: somebody else leads."""
+        self.offers, self.unoffered = {}, True
+
+    def names(self) -> Collection[str]:
+        """Return the clusters that have a loop."""
+        return frozenset(self._keepers)
+
+    def settling(self) -> Collection[str]:
+        """Return the clusters whose declaration changed a moment ago."""
+        return frozenset(name for name, each in list(self._keepers.items()) if each.settling)
+
+    def outcome(self, name: str) -> Outcome | None:
+        """What the last pass over that cluster ended with; None without a loop, or a pass."""
+        keeper = self._keepers.get(name)
+        return None if keeper is None else keeper.outcome
 
     def _is_going(self) -> bool:
         """Whether a definition of ours is; what was known stands while nobody can tell."""

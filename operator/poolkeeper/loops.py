@@ -20,9 +20,10 @@ from poolkeeper import reconcile
 from poolkeeper.accesses import Access
 from poolkeeper.brokers.enrich import enriched
 from poolkeeper.brokers.protocol import Brokers
+from poolkeeper.errands import Offer
 from poolkeeper.errors import Forbidden, HolderActive, Internal, PoolkeeperError, Stale, Unavailable
 from poolkeeper.means import Enrich, Means, Planner, Timed, untimed
-from poolkeeper.model.outcomes import Outcome, Phase, Progress, State
+from poolkeeper.model.outcomes import ErrandState, Outcome, Phase, Progress, State
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired, Mode
 from poolkeeper.model.topology import Cluster
@@ -192,6 +193,7 @@ class Kept:
     `paused`: whether the stage in flight is finished and none started, whatever is declared.
     `settling`: whether what is declared may still be arriving, piece by piece.
     `beat` is called whenever the loop goes on; it says for how long it may now be silent.
+    `offer`: a plan that somebody else made, to be carried out when it is its turn.
     """
 
     access: Access
@@ -204,6 +206,7 @@ class Kept:
     planner: Planner = make_plan
     timed: Timed = untimed
     beat: Callable[[float], None] = lambda patience_s: None
+    offer: Callable[[], Offer | None] = lambda: None
 
     def end(self) -> None:
         """Ask the loop to end; what is recorded is resumed by the next one."""
@@ -274,15 +277,20 @@ def _keep_held(kept: Kept) -> None:
             if kept.paused():
                 authority = Authority(paused=True)
             try:
-                outcome = reconcile.reconcile_cluster(means, desired, authority)
+                outcome = reconcile.reconcile_cluster(means, desired, authority, offer=kept.offer())
             except Stale as stale:
                 outcome = Outcome(State.WAITING, waits=(str(stale),), seen=means.memory.seen)
             kept.report(pace.paced(outcome, time.monotonic()))
             if outcome.state is not State.PROGRESSED:
-                busy = outcome.progress is not None or bool(outcome.waits)
+                busy = outcome.progress is not None or bool(outcome.waits) or _awaited(outcome)
                 paths: Sequence[str] = (*WATCHED, znodes.APPROVALS)
                 kept.beat(RESYNC_S + PASS_S)
                 session.wait(paths, POLL_S if busy else RESYNC_S, kept.wake)
+
+
+def _awaited(outcome: Outcome) -> bool:
+    """Whether an offered plan waits for its turn."""
+    return outcome.errand is not None and outcome.errand.state is ErrandState.WAITING
 
 
 def _holding_for_run(kept: Kept) -> Holding:

@@ -3,6 +3,7 @@
     hearing      resources → the index of what is declared
     elector      the Lease: who leads
     keepers      a loop per cluster, while this instance leads
+    rebalancers  what many clusters do together: their loops do it
     reporter     statuses, events, finalizers → the API server
     probes       /healthz, /readyz, /metrics
 
@@ -31,7 +32,12 @@ from poolkeeper.kube.leases import Role
 from poolkeeper.kube.references import NAMESPACED, collection
 from poolkeeper.kube.statuses import StatusWriter
 from poolkeeper.planners import Pool
-from poolkeeper.reports import Reporter
+from poolkeeper.rebalancerecords import RecordStore
+from poolkeeper.rebalancereports import RebalanceReporter
+from poolkeeper.rebalancers import Rebalancers
+from poolkeeper.rebalances.engines import LOCAL, Engine
+from poolkeeper.rebalances.localengines import LocalEngine
+from poolkeeper.reports import Guards, Reporter
 from poolkeeper.telemetry import probes
 from poolkeeper.telemetry.health import Health
 from poolkeeper.telemetry.metrics import Metrics
@@ -141,13 +147,24 @@ class Operator:
             self._metrics.follow_statuses(lambda: (writer.pending, writer.lag_s))
             reporter = stack.enter_context(Reporter(fenced, writer, recorder, self._metrics))
             keepers = self._keepers(planners, reporter)
+            guards = Guards(fenced)
+            stack.callback(guards.close)
+            rebalancers = Rebalancers(
+                declared=self._declared,
+                keepers=keepers,
+                engines=self._engines(planners),
+                records=RecordStore(fenced, self._settings.namespace),
+                reporter=RebalanceReporter(writer, recorder, guards),
+                role=lambda: self._elector.role,
+            )
             self._await_hearing(stop)
             if not stop.is_set():
                 self._elector.start()
-                thread = Thread(target=keepers.work, name="keepers", daemon=True)
-                thread.start()
-                stack.callback(thread.join)
-                stack.callback(keepers.end)
+                for name, part in (("keepers", keepers), ("rebalancers", rebalancers)):
+                    thread = Thread(target=part.work, name=name, daemon=True)
+                    thread.start()
+                    stack.callback(thread.join)
+                    stack.callback(part.end)
             while not stop.wait(LOOK_S):
                 self._tell()
             logger.info("ending: the stages in flight go on by themselves")
@@ -162,7 +179,14 @@ class Operator:
             health=self._health,
             planner=planners.plan,
             role=lambda: self._elector.role,
+            unoffered=True,
         )
+
+    def _engines(self, planners: Pool) -> Mapping[str, Engine]:
+        """Who can plan Rebalances: this process; others only where their image is configured."""
+        return {
+            LOCAL: LocalEngine(lambda spec: self._door_of(spec.name).access(spec), planners.plan)
+        }
 
     def _door_of(self, cluster: str) -> Door:
         return Door(

@@ -14,11 +14,12 @@ KRaft, or to a cluster whose id is not the one that is pinned.
 
 from dataclasses import dataclass, replace
 
-from poolkeeper import asides, execution, remedies, steps
-from poolkeeper.errors import StalePlan
+from poolkeeper import asides, errands, execution, remedies, steps
+from poolkeeper.errands import Offer
+from poolkeeper.errors import Refused, StalePlan
 from poolkeeper.execution import STALL_MS, Wish, closed_now
 from poolkeeper.means import Enrich, Means, Planner, Timed, untimed
-from poolkeeper.model.outcomes import Outcome, Seen, State
+from poolkeeper.model.outcomes import Errand, ErrandState, Outcome, Seen, State
 from poolkeeper.model.plans import (
     AddPartitions,
     DeleteTopic,
@@ -84,27 +85,75 @@ def authority_of(desired: Desired, handed_over: tuple[str, ...] = ()) -> Authori
 
 
 def reconcile_cluster(
-    means: Means, desired: Desired, authority: Authority, agreed: Plan | None = None
+    means: Means,
+    desired: Desired,
+    authority: Authority,
+    agreed: Plan | None = None,
+    offer: Offer | None = None,
 ) -> Outcome:
-    """Do one pass. `agreed` is the plan that a person confirmed: it is executed as it is."""
+    """Do one pass. `agreed` is the plan that a person confirmed: it is executed as it is.
+
+    `offer` is a plan that is executed as it is, too, when it is its turn (`errands`).
+    """
     run = journal.read_run(means.journal.session)
     if run is not None:
-        wish = _wish(means, desired, authority, agreed)
+        wish = errands.wish_of(_wish(means, desired, authority, agreed), run, offer)
         outcome = execution.advance(means, desired, run, wish)
         if agreed is not None:
             return outcome
         everything = authority.plans is None
-        return asides.beside(
+        outcome = asides.beside(
             means, desired, outcome, acting=authority.steps, destructive=everything
         )
+        return errands.beside_a_run(outcome, run, offer)
     if authority.paused:
         return _look_only(means, desired)
     means.memory.beside = None
     with means.timed("observe"):
         sight = see(means.journal.session, desired, means.now_ms(), means.enrich)
     means.memory.seen = shown(sight, means.memory.seen)
-    outcome = _planned(means, desired, authority, sight, agreed)
+    if offer is not None and agreed is None:
+        outcome = _offered(means, desired, authority, sight, offer)
+    else:
+        outcome = _planned(means, desired, authority, sight, agreed)
     return replace(outcome, seen=means.memory.seen)
+
+
+def _offered(
+    means: Means, desired: Desired, authority: Authority, sight: Sight, offer: Offer
+) -> Outcome:
+    """Do one pass without a run: what goes before the offered plan, or begin that."""
+    errand = errands.readiness(offer, desired, sight.cluster)
+    if errand is None and authority.settling:
+        errand = Errand(offer.hash, ErrandState.WAITING, (SETTLING,))
+    if errand is not None:
+        return replace(_planned(means, desired, authority, sight, None), errand=errand)
+    assert offer.plan is not None
+    held_back = replace(authority, plans=frozenset())
+    outcome = _planned(means, desired, held_back, sight, None)
+    waiting = Errand(offer.hash, ErrandState.WAITING, outcome.waits)
+    own = outcome.plan
+    if outcome.state is State.PROGRESSED or own is None:
+        return replace(outcome, errand=waiting)
+    if errands.has_urgent(own) and authority.covers(own):
+        urgent = ("the cluster's own plan heals or drains: it goes first",)
+        outcome = _planned(means, desired, authority, sight, None)
+        return replace(outcome, errand=replace(waiting, why=urgent))
+    try:
+        rest = _rest_of(offer.plan, sight.cluster)
+        audit.enforce(
+            rest, settled(desired, sight.records), sight.cluster, sight.records, sight.gone
+        )
+        agreed = replace(authority, plans=frozenset((offer.hash,)))
+        begun = _execute(means, desired, agreed, offer.plan, sight, by_person=False)
+    except Refused as refused:
+        errand = Errand(offer.hash, ErrandState.REFUSED, (str(refused),))
+        return replace(_planned(means, desired, authority, sight, None), errand=errand)
+    if begun.state is State.PROGRESSED:
+        return replace(begun, errand=replace(waiting, state=ErrandState.MOVING, why=begun.waits))
+    waits = tuple(wait for wait in outcome.waits if not wait.startswith("waits for approval"))
+    kept = outcome.waits if authority.plans is not None else waits
+    return replace(outcome, waits=kept, errand=replace(waiting, why=begun.waits))
 
 
 def _planned(

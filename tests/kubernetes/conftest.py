@@ -40,7 +40,7 @@ from poolkeeper.sandbox import Sandbox
 HERE = Path(__file__).parent
 CRDS = HERE.parents[1] / "crds"
 API = "/apis/poolkeeper.dev/v1alpha1"
-KINDS = ("topics", "resourcepools", "kafkaclusters")
+KINDS = ("rebalances", "topics", "resourcepools", "kafkaclusters")
 IMAGES: dict[str, Path] = {}
 TEST_S = 600
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from poolkeeper.kube.references import GROUP_PATH, PLURALS
 
-NEEDED = ("KafkaCluster", "ResourcePool", "Topic")
+NEEDED = ("KafkaCluster", "ResourcePool", "Topic", "Rebalance")
 
 
 class Objects(Protocol):

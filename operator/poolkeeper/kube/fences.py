@@ -29,6 +29,9 @@ class Objects(Protocol):
     def patch_json(self, path: str, operations: list[Body]) -> Body:
         """Do all operations or none."""
 
+    def delete(self, path: str, uid: str | None = None) -> bool:
+        """Delete an object."""
+
 
 class Fence:
     """The API server, as long as `leads` says so."""
@@ -55,6 +58,11 @@ class Fence:
         """Do all operations or none."""
         self._require_lead()
         return self._api.patch_json(path, operations)
+
+    def delete(self, path: str, uid: str | None = None) -> bool:
+        """Delete an object; false if it is gone."""
+        self._require_lead()
+        return self._api.delete(path, uid)
 
     def _require_lead(self) -> None:
         if not self._leads():

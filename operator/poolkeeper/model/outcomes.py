@@ -52,6 +52,27 @@ class State(StrEnum):
     STOPPED = "stopped"
 
 
+class ErrandState(StrEnum):
+    """How a plan that somebody else offered to a cluster's loop stands."""
+
+    WAITING = "waiting"
+    MOVING = "moving"
+    DONE = "done"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """What became of an offered plan, by its hash, in one pass; `why`: sentences.
+
+    DONE also where no run of it is left after it was withdrawn.
+    """
+
+    plan: str
+    state: ErrandState
+    why: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """The whole cluster as it was last observed, for status; nothing is decided by it.
@@ -73,7 +94,7 @@ class Outcome:
     the one that waits for approval. `progress` is `None` while no run is recorded. `fresh`: beside
     a run, the plan that would be made now, for its steps and problems. `seen` may be older than
     the pass by half a minute. `error`: what kept the pass from its work.
-    `recorded`: a run is, and nobody may take it further.
+    `recorded`: a run is, and nobody may take it further. `errand`: of the plan that was offered.
     """
 
     state: State
@@ -85,6 +106,7 @@ class Outcome:
     seen: Seen | None = None
     error: PoolkeeperError | None = None
     recorded: bool = False
+    errand: Errand | None = None
 
     @property
     def problems(self) -> tuple[PlanProblem, ...]:

@@ -32,7 +32,7 @@ from poolkeeper.model.specs import (
     ResourcePoolSpec,
     TopicSpec,
 )
-from poolkeeper.resources import clusters, pools, selectors
+from poolkeeper.resources import clusters, pools, selectors, topics
 from poolkeeper.resources.addresses import ensemble
 from poolkeeper.resources.crosschecks import config_problems
 from poolkeeper.resources.objects import Object, ObjectKey
@@ -98,7 +98,7 @@ def assemble(
         elif each.kind == pools.KIND:
             cluster_of[each.name] = each.refers
             parts.setdefault(each.refers, _Parts()).pools.append(each)
-        else:
+        elif each.kind == topics.KIND:
             named_later.append(each)
     for each in named_later:
         home = cluster_of.get(each.refers, "")

@@ -22,6 +22,7 @@ from poolkeeper.resources.documents import Document
 from poolkeeper.resources.places import Places
 from poolkeeper.resources.pools import read_pool
 from poolkeeper.resources.readings import Reading
+from poolkeeper.resources.rebalances import read_rebalance
 from poolkeeper.resources.topics import read_topic
 
 _NEAR = 0.85
@@ -139,6 +140,9 @@ class _Sorted:
             self.clusters.append(read_cluster(body, places))
         elif kind == "ResourcePool":
             self.pools.append(read_pool(body, places))
+        elif kind == "Rebalance":
+            # An undertaking of the operator: a folder only says whether it is written rightly.
+            self.problems += read_rebalance(body, places).problems
         else:
             self.topics.append(read_topic(body, places))
         self.problems += document.problems

@@ -6,24 +6,26 @@ what a new one is compared with, and what stands where nothing new is known.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from poolkeeper.errors import Problem
 from poolkeeper.model.names import FINALIZER
+from poolkeeper.model.rebalances import RebalanceSpec
 from poolkeeper.model.specs import KafkaClusterSpec, ResourcePoolSpec, TopicSpec
-from poolkeeper.resources import clusters, pools, topics
+from poolkeeper.resources import clusters, pools, rebalances, topics
 from poolkeeper.resources.readings import Reading
 
 Status = Mapping[str, Any]
 """A status as the API server holds it; JSON values."""
 
-Spec = KafkaClusterSpec | ResourcePoolSpec | TopicSpec
+Spec = KafkaClusterSpec | ResourcePoolSpec | TopicSpec | RebalanceSpec
 
 _READERS: Mapping[str, Callable[[Mapping[str, Any]], Reading[Any]]] = {
     clusters.KIND: clusters.read_cluster,
     pools.KIND: pools.read_pool,
     topics.KIND: topics.read_topic,
+    rebalances.KIND: rebalances.read_rebalance,
 }
 
 _REFERENCES = {pools.KIND: "clusterRef", topics.KIND: "poolRef"}
@@ -47,7 +49,8 @@ class Object:
 
     `refers` is the name that its clusterRef or poolRef gives. `spec` is None where too little is
     left of the body; where there are `problems`, it is what was readable. `deleting`: somebody
-    deleted it, and finalizers keep it. `status` is None before the first one is written.
+    deleted it, and finalizers keep it. `status` is None before the first one is written. `labels`
+    are kept of what Rebalances select by them, which Topics are not.
     """
 
     kind: str
@@ -61,6 +64,7 @@ class Object:
     refers: str = ""
     problems: tuple[Problem, ...] = ()
     status: Status | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def key(self) -> ObjectKey:
@@ -79,7 +83,7 @@ class Object:
 
 
 def read_object(body: Mapping[str, Any]) -> Object:
-    """The body of a KafkaCluster, ResourcePool or Topic, as the API server hands it over.
+    """The body of a resource of ours, as the API server hands it over.
 
     Raises KeyError for other kinds.
     """
@@ -99,6 +103,7 @@ def read_object(body: Mapping[str, Any]) -> Object:
         refers=_reference(body.get("spec"), _REFERENCES.get(kind, "")),
         problems=reading.problems,
         status=dict(status) if status else None,
+        labels={} if kind == topics.KIND else dict(metadata.get("labels") or {}),
     )
 
 

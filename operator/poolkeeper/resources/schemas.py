@@ -27,7 +27,7 @@ from poolkeeper.resources.quantities import DURATION_PATTERN
 TOPIC_PATTERN = "^[a-zA-Z0-9._-]+$"
 
 _JUDGED_ELSEWHERE = (DURATION_PATTERN, TOPIC_PATTERN)
-_FILES = ("kafkaclusters", "resourcepools", "topics")
+_FILES = ("kafkaclusters", "resourcepools", "topics", "rebalances")
 _SERVER_FIELDS = (
     "labels", "annotations", "creationTimestamp", "deletionGracePeriodSeconds",
     "deletionTimestamp", "finalizers", "generateName", "generation", "managedFields",

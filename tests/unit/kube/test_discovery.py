@@ -4,7 +4,7 @@ import pytest
 
 from poolkeeper.kube import discovery
 
-KINDS = ("kafkaclusters", "resourcepools", "topics")
+KINDS = ("kafkaclusters", "resourcepools", "topics", "rebalances")
 ALL = {name: ["create", "delete", "get", "list", "watch"] for name in KINDS}
 STATUSES = {f"{name}/status": ["get", "patch"] for name in KINDS}
 LEFT = ["delete", "get", "list", "watch"]

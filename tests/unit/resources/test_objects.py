@@ -65,4 +65,4 @@ def test_what_is_wrong_is_kept_with_what_can_be_read(
 
 def test_other_kinds_are_an_error_of_the_caller() -> None:
     with pytest.raises(KeyError):
-        read_object(body("Rebalance", "all", {}))
+        read_object(body("Secret", "all", {}))

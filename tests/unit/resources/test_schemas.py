@@ -14,7 +14,7 @@ from poolkeeper.resources.clusters import parse_cluster
 from poolkeeper.resources.pools import parse_pool
 from poolkeeper.resources.topics import parse_topic
 
-PLURALS = ("kafkaclusters", "resourcepools", "topics")
+PLURALS = ("kafkaclusters", "resourcepools", "topics", "rebalances")
 API = {"apiVersion": "poolkeeper.dev/v1alpha1"}
 
 

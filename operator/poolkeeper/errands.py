@@ -1,0 +1,116 @@
+"""Plans that are offered to a cluster's loop: made and approved elsewhere, carried out by it.
+
+A loop carries out one plan at a time, its own or an offered one. An offered plan goes through the
+same journal, stages and gates as its own, and gives way to what is more urgent:
+
+    a run that is recorded, whosever it is
+    heal and drain of the cluster's own plan, where they may go
+    the offered plan
+    everything else of the own plan: migrations, replication factors, balance
+
+Creations, configs and the like are never held up by it. Once a run of it is recorded, the journal
+has the plan: it is resumed like any other, also where nobody offers it any more.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from poolkeeper.execution import Wish
+from poolkeeper.model.outcomes import Errand, ErrandState, Outcome
+from poolkeeper.model.plans import Plan
+from poolkeeper.model.specs import Desired
+from poolkeeper.model.topology import Cluster
+from poolkeeper.planning import documents, residual
+from poolkeeper.planning.progress import MoveState, classify
+from poolkeeper.zk.runs import Run
+
+DRAIN = 1
+SHOWN_MAX = 5
+ENDED = (MoveState.DONE, MoveState.GONE, MoveState.DIVERGED)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A plan for one cluster; `None` while it cannot be read.
+
+    `declared`: `declaration` of what it was planned for. `begun`: parts of it may be done, so that
+    the cluster looks otherwise than it was planned for. `held`: why no stage of it may start now;
+    empty if it may. `withdrawn`: nobody wants it any more; a run of it ends after its stage in
+    flight.
+    """
+
+    hash: str
+    plan: Plan | None = None
+    declared: str = ""
+    begun: bool = False
+    held: str = ""
+    withdrawn: bool = False
+
+
+def declaration(desired: Desired, plan: Plan) -> str:
+    """The digest of what is declared of a cluster as far as the plan depends on it."""
+    return documents.concern(desired, plan.moves, None, ())
+
+
+def wish_of(wish: Wish, run: Run, offer: Offer | None) -> Wish:
+    """What a recorded run is wanted for, if it is one of the offered plan."""
+    if offer is None or run.plan != offer.hash:
+        return wish
+    if offer.withdrawn:
+        return replace(wish, still=lambda run, plan: False)
+    return replace(wish, paused=wish.paused or bool(offer.held))
+
+
+def beside_a_run(outcome: Outcome, run: Run, offer: Offer | None) -> Outcome:
+    """The outcome of a pass over a recorded run, with what it means for the offer."""
+    if offer is None:
+        return outcome
+    why = outcome.waits
+    if run.plan != offer.hash:
+        state, why = ErrandState.WAITING, ("a plan of the cluster's own is under way",)
+    elif run.ending in ("replaced", "stopped"):
+        state, why = ErrandState.WAITING, (f"its run ends: {run.ending}",)
+    else:
+        state, why = ErrandState.MOVING, (*((offer.held,) if offer.held else ()), *why)
+    return replace(outcome, errand=Errand(offer.hash, state, why))
+
+
+def readiness(offer: Offer, desired: Desired, cluster: Cluster) -> Errand | None:
+    """Why the offered plan is not begun now; None if it may be. There is no run."""
+
+    def errand(state: ErrandState, *why: str) -> Errand:
+        return Errand(offer.hash, state, why)
+
+    if offer.withdrawn:
+        return errand(ErrandState.DONE, "withdrawn")
+    if offer.plan is None:
+        return errand(ErrandState.WAITING, "the plan is being read")
+    states = [each.state for each in classify(offer.plan.moves, cluster)]
+    stale = () if offer.begun else residual.staleness(offer.plan, cluster)
+    if not stale and all(state in ENDED for state in states):
+        return errand(ErrandState.DONE, *_left_alone(offer.plan, states))
+    if declaration(desired, offer.plan) != offer.declared:
+        stale = ("the cluster, its pools or the topics to move are declared otherwise by now",)
+    if stale:
+        said = "the plan is of another time: " + "; ".join(stale[:SHOWN_MAX])
+        return errand(ErrandState.REFUSED, said)
+    if offer.held:
+        return errand(ErrandState.WAITING, offer.held)
+    return None
+
+
+def has_urgent(plan: Plan) -> bool:
+    """Whether a plan heals or drains."""
+    return any(move.urgency <= DRAIN for move in plan.moves)
+
+
+def _left_alone(plan: Plan, states: Sequence[MoveState]) -> tuple[str, ...]:
+    named = [
+        f"{move.topic}-{move.partition}"
+        for move, state in zip(plan.moves, states, strict=True)
+        if state in (MoveState.GONE, MoveState.DIVERGED)
+    ]
+    if not named:
+        return ()
+    more = f" and {len(named) - SHOWN_MAX} more" if len(named) > SHOWN_MAX else ""
+    return (f"left alone, as others moved or deleted them: {', '.join(named[:SHOWN_MAX])}{more}",)

@@ -1,0 +1,301 @@
+"""Rebalances, each from its planning to its end, as long as this instance leads.
+
+    scope → question → engine → answer → record (ConfigMaps) → approval → offers to loops → end
+
+Every look does the same from what is known: the course of each Rebalance (what was last said of
+it, or what its status says where nothing was), what is declared, what loops told last. Nothing here
+waits, or writes to a cluster: loops carry out what is offered to them (`errands`), and their
+journals remember what runs. So this process may be lost at any point:
+
+| lost after | then |
+|---|---|
+| a question was asked | its moment is in the status: the next leader asks the same |
+| the record was written | it is found under its name, or made again |
+| an approval was seen | it is in the spec |
+| a plan was offered | its run is in the cluster's journal, and told by that hash |
+
+A Rebalance that executes has our finalizer: deleted, it is gone once what runs for it has ended.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from threading import Event
+from typing import Protocol
+
+from poolkeeper.declared import Declared
+from poolkeeper.errands import Offer
+from poolkeeper.errors import PoolkeeperError
+from poolkeeper.keepers import Keepers
+from poolkeeper.kube.leases import Role
+from poolkeeper.model.outcomes import ErrandState
+from poolkeeper.model.rebalances import Course, Part, RebalanceSpec, Step
+from poolkeeper.planning import windows
+from poolkeeper.rebalancereports import RebalanceReporter
+from poolkeeper.rebalances import courses
+from poolkeeper.rebalances.courses import View
+from poolkeeper.rebalances.engines import Engine
+from poolkeeper.rebalances.inquiries import Inquiry
+from poolkeeper.rebalances.records import Record
+from poolkeeper.resources import rebalances
+from poolkeeper.resources.assemblies import Assembly
+from poolkeeper.resources.conditions import Mood, Remark
+from poolkeeper.resources.objects import Object
+from poolkeeper.resources.rebalancestatuses import Saying, course_of, remark_of
+from poolkeeper.resources.sentences import few
+
+LOOK_S = 1.0
+
+logger = logging.getLogger(__name__)
+
+
+class Records(Protocol):
+    """Where plans are kept. Each raises `PoolkeeperError` where that cannot be done now."""
+
+    def write(self, each: Object, record: Record) -> str:
+        """Keep the record; return its digest."""
+
+    def read(self, each: Object, digest: str) -> Record | None:
+        """Return the record; None if it is not there any more, or not whole."""
+
+    def remove(self, each: Object, digest: str) -> None:
+        """Remove a record that nobody needs."""
+
+
+@dataclass(slots=True)
+class _Kept:
+    """One Rebalance as this process knows it."""
+
+    uid: str
+    course: Course
+    inquiry: Inquiry
+    record: Record | None = None
+
+
+@dataclass(slots=True)
+class Rebalancers:
+    """See `work`, which one thread runs."""
+
+    declared: Declared
+    keepers: Keepers
+    engines: Mapping[str, Engine]
+    records: Records
+    reporter: RebalanceReporter
+    role: Callable[[], Role]
+    stop: Event = field(default_factory=Event)
+    wake: Event = field(default_factory=Event)
+    now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+    _kept: dict[str, _Kept] = field(default_factory=dict)
+
+    def work(self) -> None:
+        """Look again and again, until `stop` is set."""
+        while not self.stop.is_set():
+            try:
+                self.look()
+            except Exception:
+                # A defect of ours in one look must not end this thread: nobody would be told.
+                logger.exception("a look at the rebalances failed")
+            self.wake.wait(LOOK_S)
+            self.wake.clear()
+
+    def end(self) -> None:
+        """Have `work` end; what is under way is resumed by the next leader."""
+        self.stop.set()
+        self.wake.set()
+
+    def look(self) -> None:
+        """Take every Rebalance one step further."""
+        role, assemblies = self.role(), self.keepers.assemblies
+        if role is Role.STANDBY:
+            self._let_go()
+        if role is not Role.HELD or assemblies is None:
+            return
+        found = sorted(self._found(), key=lambda each: (not self._executes(each), each.name))
+        offers: dict[str, Offer] = {}
+        takers: dict[str, str] = {}
+        for each in found:
+            offers = {**self._looked(each, assemblies, takers), **offers}
+        self.keepers.offer(offers)
+        uids = {each.uid for each in found}
+        for uid in set(self._kept) - uids:
+            self._kept.pop(uid).inquiry.end()
+        self.reporter.retain(uids)
+
+    def _found(self) -> list[Object]:
+        return [each for each in self.declared.known()[0] if each.kind == rebalances.KIND]
+
+    def _executes(self, each: Object) -> bool:
+        return self._kept_of(each).course.step is Step.EXECUTING
+
+    def _kept_of(self, each: Object) -> _Kept:
+        kept = self._kept.get(each.uid)
+        if kept is None:
+            course = course_of(each.status)
+            kept = _Kept(each.uid, course, Inquiry(each.name, self.engines))
+            self._kept[each.uid] = kept
+        return kept
+
+    def _let_go(self) -> None:
+        """Forget everything: somebody else leads."""
+        for kept in self._kept.values():
+            kept.inquiry.end()
+        self._kept.clear()
+        self.reporter.retain(())
+        self.keepers.let_go_of_offers()
+
+    def _looked(
+        self, each: Object, assemblies: Mapping[str, Assembly], takers: dict[str, str]
+    ) -> Mapping[str, Offer]:
+        """Take one Rebalance a step further; return what is to be offered for it."""
+        kept, spec = self._kept_of(each), each.spec
+        offers: Mapping[str, Offer] = {}
+        if each.deleting:
+            offers, remark = self._withdrawn(kept)
+        elif not isinstance(spec, RebalanceSpec) or not each.sound:
+            remark = _invalid(each)
+        else:
+            try:
+                offers, remark = self._step(kept, each, spec, assemblies, takers)
+            except PoolkeeperError as failed:
+                remark = Remark(Mood.UNSURE, "Waiting", str(failed))
+        takers.update(dict.fromkeys(offers, each.name))
+        guard = bool(offers) if each.deleting else kept.course.step is Step.EXECUTING
+        declared = spec if isinstance(spec, RebalanceSpec) else None
+        self.reporter.tell(each, Saying(kept.course, remark), declared, guard=guard)
+        return offers
+
+    def _step(
+        self,
+        kept: _Kept,
+        each: Object,
+        spec: RebalanceSpec,
+        assemblies: Mapping[str, Assembly],
+        takers: Mapping[str, str],
+    ) -> tuple[Mapping[str, Offer], Remark]:
+        if kept.course.step is Step.WAITING_FOR_APPROVAL:
+            self._await_approval(kept, each, spec, assemblies)
+        if kept.course.step is Step.PLANNING:
+            if spec.paused:
+                return {}, Remark(Mood.BUSY, "Paused", "nothing is planned; spec.paused is true")
+            return {}, self._plan(kept, each, spec, assemblies)
+        offers: Mapping[str, Offer] = {}
+        if kept.course.step is Step.EXECUTING:
+            views = self._views(kept.course, assemblies, takers)
+            offers = self._execute(kept, each, spec, views)
+        return offers, remark_of(kept.course, spec)
+
+    def _plan(
+        self,
+        kept: _Kept,
+        each: Object,
+        spec: RebalanceSpec,
+        assemblies: Mapping[str, Assembly],
+    ) -> Remark:
+        settling, now_ms = self.keepers.settling(), self.now_ms()
+        found = kept.inquiry.look(spec, kept.course, assemblies, settling, now_ms)
+        kept.course = found.course
+        if found.record is None or found.scope is None:
+            return found.remark
+        digest = self.records.write(each, found.record)
+        course = courses.planned(found.course, found.scope, found.record.answer, digest)
+        kept.course, kept.record = courses.ended(course, now_ms), found.record
+        kept.inquiry.end()
+        return remark_of(kept.course, spec)
+
+    def _await_approval(
+        self,
+        kept: _Kept,
+        each: Object,
+        spec: RebalanceSpec,
+        assemblies: Mapping[str, Assembly],
+    ) -> None:
+        """Begin once the plans are approved; plan anew if they would be others."""
+        if kept.inquiry.is_outdated(spec, kept.course, assemblies):
+            self.records.remove(each, kept.course.record)
+            kept.course, kept.record = Course(), None
+        elif courses.is_approved(spec, kept.course) and not spec.paused:
+            kept.course = replace(kept.course, step=Step.EXECUTING)
+
+    def _execute(
+        self, kept: _Kept, each: Object, spec: RebalanceSpec, views: Mapping[str, View]
+    ) -> Mapping[str, Offer]:
+        """Offer plans to the clusters whose turn it is, and see how far they are."""
+        course = kept.course
+        due = courses.due(course, spec, views)
+        course = courses.seen(course, views, due)
+        try:
+            kept.record = kept.record or self.records.read(each, course.record)
+            if kept.record is None:
+                course = courses.without_record(course)
+        except PoolkeeperError as failed:
+            logger.warning("the plans of %s cannot be read: %s", each.key, failed)
+        kept.course = courses.ended(course, self.now_ms())
+        if not each.guarded:
+            return {}  # it could go, and what runs for it would not end
+        held = _held(spec, self.now_ms())
+        return {
+            part.cluster: _offer(part, kept.record, held)
+            for part in kept.course.parts
+            if not part.state.ended and (part.cluster in due or part.begun)
+        }
+
+    def _withdrawn(self, kept: _Kept) -> tuple[Mapping[str, Offer], Remark]:
+        """Have what runs end after its stage; nothing is offered once nothing runs."""
+        kept.inquiry.end()
+        offers = {}
+        if kept.course.step is Step.EXECUTING:
+            for part in kept.course.parts:
+                if not part.state.ended and self._may_run(part):
+                    offers[part.cluster] = Offer(part.hash, withdrawn=True)
+        left = ", ".join(sorted(offers)) or "nothing any more"
+        message = f"what runs ends after its stage in flight: {left}"
+        return offers, Remark(Mood.BUSY, "Deleting", message)
+
+    def _may_run(self, part: Part) -> bool:
+        """Whether a run of the plan is recorded in the cluster, or may be."""
+        outcome = self.keepers.outcome(part.cluster)
+        if outcome is None:
+            return part.cluster in self.keepers.names() and part.begun
+        if outcome.progress is not None:
+            return outcome.progress.plan == part.hash
+        errand = outcome.errand
+        if errand is not None and errand.plan == part.hash:
+            return errand.state is not ErrandState.DONE
+        return outcome.recorded and part.begun
+
+    def _views(
+        self, course: Course, assemblies: Mapping[str, Assembly], takers: Mapping[str, str]
+    ) -> Mapping[str, View]:
+        return {
+            part.cluster: View(
+                assemblies.get(part.cluster),
+                self.keepers.outcome(part.cluster),
+                takers.get(part.cluster, ""),
+            )
+            for part in course.parts
+        }
+
+
+def _offer(part: Part, record: Record | None, held: str) -> Offer:
+    plan = None if record is None else record.plan(part.cluster)
+    declared = "" if record is None else record.declared.get(part.cluster, "")
+    return Offer(part.hash, plan, declared, part.begun, held)
+
+
+def _held(spec: RebalanceSpec, now_ms: int) -> str:
+    """Why no stage may start now in any cluster; empty if it may."""
+    if spec.paused:
+        return "the Rebalance is paused"
+    opened = [each.window for each in spec.budget.windows]
+    now = datetime.fromtimestamp(now_ms / 1000, UTC)
+    if windows.is_open(opened, now):
+        return ""
+    opening = windows.next_opening(opened, now)
+    return f"outside the windows of the Rebalance; the next opens {opening}"
+
+
+def _invalid(each: Object) -> Remark:
+    message = few(map(str, each.problems)) or "it cannot be read"
+    return Remark(Mood.STALLED, "Invalid", message)

@@ -1,0 +1,180 @@
+"""How a Rebalance goes from step to step: pure, from what is declared and what loops tell.
+
+The hash that a person approves names the plans of all clusters. Waves are those of the budget. A
+cluster gets its turn when all of earlier waves have ended or cannot go at the moment, and fewer
+than `clustersAtOnce` are at it: one that stands in mode PlanOnly must not keep all others waiting,
+and comes first again as soon as it can go.
+"""
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from poolkeeper.model.outcomes import ErrandState, Outcome
+from poolkeeper.model.rebalances import Course, Part, PartState, RebalanceSpec, Step
+from poolkeeper.model.specs import ApprovalPolicy, Mode
+from poolkeeper.rebalances.answers import Answer, Planned
+from poolkeeper.rebalances.scopes import Scope
+from poolkeeper.resources.assemblies import Assembly
+from poolkeeper.resources.sentences import coarse, few, mode_line
+
+SHOWN_MAX = 3
+
+
+def planned(course: Course, scope: Scope, answer: Answer, record: str) -> Course:
+    """The course once there is an answer, which `record` names."""
+    waves = answer.waves
+    turns = () if waves is None else waves.turns
+    wave_of: dict[str, int] = {}
+    for turn in turns:
+        wave_of[turn.cluster] = min(turn.wave, wave_of.get(turn.cluster, turn.wave))
+    left_out = {} if waves is None else {each.cluster: each.reason for each in waves.left_out}
+    parts = [_part(each, wave_of, left_out) for each in answer.clusters]
+    seconds = 0 if waves is None else -(-waves.makespan_ms // 1000)
+    return replace(
+        course,
+        step=Step.WAITING_FOR_APPROVAL,
+        hash=_hash(parts),
+        record=record,
+        waves=0 if waves is None else waves.waves,
+        seconds=seconds,
+        parts=tuple(sorted([*parts, *scope.others], key=lambda part: part.cluster)),
+    )
+
+
+def _part(found: Planned, wave_of: Mapping[str, int], left_out: Mapping[str, str]) -> Part:
+    if found.plan is None:
+        return Part(found.cluster, PartState.FAILED, message=f"not planned: {found.problem}")
+    if not found.moves:
+        return Part(found.cluster, PartState.IN_PLACE)
+    part = Part(found.cluster, hash=found.plan.hash, moves=found.moves, bytes=found.bytes)
+    if found.cluster not in wave_of and found.cluster in left_out:
+        message = f"not in the budget: {left_out[found.cluster]}"
+        return replace(part, state=PartState.FAILED, hash="", message=message)
+    return replace(part, wave=wave_of.get(found.cluster, 1))
+
+
+def _hash(parts: Iterable[Part]) -> str:
+    """`sha256:` and the digest of cluster and plan of all that moves; empty if nothing does."""
+    named = sorted([part.cluster, part.hash] for part in parts if part.hash)
+    text = json.dumps(named, separators=(",", ":"))
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}" if named else ""
+
+
+def is_approved(spec: RebalanceSpec, course: Course) -> bool:
+    """Whether the plans may be carried out; those that move nothing need no word."""
+    approval = spec.approval
+    automatic = approval.policy is ApprovalPolicy.AUTO
+    return automatic or not course.hash or course.hash in approval.plans
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What is known of a cluster now; `assembly` is None where it does not exist any more."""
+
+    assembly: Assembly | None = None
+    outcome: Outcome | None = None
+    first: str = ""
+    """The Rebalance that has its turn in this cluster before."""
+
+    def obstacle(self, cluster: str) -> str:
+        """Why nothing can be begun in it at the moment; empty if it can."""
+        assembly, outcome = self.assembly, self.outcome
+        if assembly is None or assembly.cluster is None:
+            return f"KafkaCluster {cluster} does not exist"
+        if assembly.desired is None:
+            return f"nothing is done: {assembly.hold}"
+        mode = assembly.desired.cluster.mode
+        if mode is not Mode.APPLY:
+            return f"the mode is {mode}: {mode_line(cluster)}"
+        if self.first:
+            return f"Rebalance {self.first} goes first"
+        if outcome is None:
+            return "it has not been looked at yet"
+        return "" if outcome.error is None else str(outcome.error)
+
+
+def seen(course: Course, views: Mapping[str, View], due: Collection[str]) -> Course:
+    """The course with what is known of the clusters now; `due` are those whose turn it is."""
+    parts = tuple(_seen(part, views[part.cluster], part.cluster in due) for part in course.parts)
+    return replace(course, parts=parts)
+
+
+def _seen(part: Part, view: View, due: bool) -> Part:
+    if part.state.ended:
+        return part
+    outcome = view.outcome
+    if view.assembly is None or view.assembly.cluster is None:
+        message = f"KafkaCluster {part.cluster} does not exist any more"
+        return replace(part, state=PartState.FAILED, message=message)
+    obstacle = view.obstacle(part.cluster)
+    if outcome is not None and outcome.progress and outcome.progress.plan == part.hash:
+        progress = outcome.progress
+        moved = replace(
+            part,
+            moves_done=coarse(progress.moves_done, part.moves),
+            bytes_done=coarse(progress.bytes_done, part.bytes),
+        )
+        return _waiting(moved, obstacle) if obstacle else _moving(moved, outcome)
+    if obstacle:
+        return _waiting(part, obstacle)
+    errand = None if outcome is None else outcome.errand
+    if errand is None or errand.plan != part.hash:
+        return _waiting(part, "it is about to begin") if due else _quiet(part)
+    why = few(errand.why, SHOWN_MAX)
+    match errand.state:
+        case ErrandState.DONE:
+            done = replace(part, moves_done=part.moves, bytes_done=part.bytes)
+            return replace(done, state=PartState.DONE, message=why)
+        case ErrandState.REFUSED:
+            return replace(part, state=PartState.FAILED, message=why)
+        case ErrandState.MOVING:
+            return replace(part, state=PartState.MOVING, message="")
+        case ErrandState.WAITING:
+            return _waiting(part, why)
+
+
+def _moving(part: Part, outcome: Outcome) -> Part:
+    """Of the waits only those that are more than the stage's own progress."""
+    waits = [wait for wait in outcome.waits if not wait.startswith(("stage ", "the brokers take"))]
+    return replace(part, state=PartState.MOVING, message=few(waits, SHOWN_MAX))
+
+
+def _waiting(part: Part, why: str) -> Part:
+    return replace(part, state=PartState.WAITING, message=why)
+
+
+def _quiet(part: Part) -> Part:
+    return replace(part, state=PartState.PLANNED, message="")
+
+
+def due(course: Course, spec: RebalanceSpec, views: Mapping[str, View]) -> frozenset[str]:
+    """The clusters whose turn it is, those that are at it included."""
+    limit = spec.budget.clusters_at_once or len(course.parts)
+    open_ = sorted(
+        (part for part in course.parts if not part.state.ended),
+        key=lambda part: (not part.begun, part.wave, part.cluster),
+    )
+    able = [part for part in open_ if not views[part.cluster].obstacle(part.cluster)]
+    wave = min((part.wave for part in able), default=0)
+    turn = [part.cluster for part in able if part.begun or part.wave == wave]
+    return frozenset(turn[:limit])
+
+
+def ended(course: Course, now_ms: int) -> Course:
+    """The course, ended if nothing is left to do."""
+    if not all(part.state.ended for part in course.parts):
+        return course
+    step = Step.FAILED if course.failed else Step.SUCCEEDED
+    return replace(course, step=step, ended_ms=now_ms)
+
+
+def without_record(course: Course) -> Course:
+    """The course where the plans cannot be read any more: what runs goes on by itself."""
+    message = "the record of the plans is gone"
+    parts = tuple(
+        part if part.state.ended else replace(part, state=PartState.FAILED, message=message)
+        for part in course.parts
+    )
+    return replace(course, parts=parts)

@@ -1,0 +1,147 @@
+"""The planning of one Rebalance: what it asks, whom, and when it asks again.
+
+A question is put once and then asked for until there is an answer. It is put anew when something
+else is in scope, or declared of clusters and pools; what arrives piece by piece is waited for. If
+no cluster at all could be planned, there is no plan yet: what is away may come back.
+"""
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+
+from poolkeeper.errors import PoolkeeperError, Refused, Unavailable
+from poolkeeper.model.rebalances import Course, RebalanceSpec, Step
+from poolkeeper.rebalances.answers import Answer
+from poolkeeper.rebalances.engines import Engine, chosen
+from poolkeeper.rebalances.questions import Question
+from poolkeeper.rebalances.records import Record, record_of
+from poolkeeper.rebalances.scopes import Scope, scope_of
+from poolkeeper.resources.assemblies import Assembly
+from poolkeeper.resources.conditions import Mood, Remark
+from poolkeeper.resources.sentences import count, few
+
+AGAIN_S = 30.0
+SETTLING_MS_MAX = 30_000
+SHOWN_MAX = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Where the planning stands; with a `record` it is done, and `scope` what that is of."""
+
+    course: Course
+    remark: Remark
+    scope: Scope | None = None
+    record: Record | None = None
+
+
+class Inquiry:
+    """See the module; one per Rebalance, for as long as it is planned."""
+
+    def __init__(
+        self,
+        name: str,
+        engines: Mapping[str, Engine],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._name = name
+        self._engines = engines
+        self._clock = clock
+        self._question: Question | None = None
+        self._again_s = 0.0
+        self._failed: Remark | None = None
+
+    def look(
+        self,
+        spec: RebalanceSpec,
+        course: Course,
+        assemblies: Mapping[str, Assembly],
+        settling: Collection[str],
+        now_ms: int,
+    ) -> Finding:
+        """Ask, or ask whether there is an answer. `settling`: clusters that are being declared."""
+        scope = scope_of(spec, assemblies)
+        if hindrance := _hindrance(scope):
+            self.end()
+            return Finding(Course(), hindrance)
+        if course.scope != scope.digest or not course.asked_ms:
+            self.end()
+            course = Course(asked_ms=now_ms, scope=scope.digest)
+        arriving = not {each.cluster for each in scope.asked}.isdisjoint(settling)
+        early = self._question is None and now_ms - course.asked_ms < SETTLING_MS_MAX
+        if arriving and early:
+            message = "what is declared changed a moment ago: planning waits until it settles"
+            return Finding(course, Remark(Mood.BUSY, "Planning", message))
+        if self._failed is not None and self._clock() < self._again_s:
+            return Finding(course, self._failed)
+        return self._ask(spec, course, scope)
+
+    def is_outdated(
+        self, spec: RebalanceSpec, course: Course, assemblies: Mapping[str, Assembly]
+    ) -> bool:
+        """Whether another question would be asked now than the one that was answered."""
+        return scope_of(spec, assemblies).digest != course.scope
+
+    def end(self) -> None:
+        """Forget what is under way."""
+        for engine in self._engines.values():
+            engine.forget(self._name)
+        self._question = None
+        self._failed = None
+
+    def _ask(self, spec: RebalanceSpec, course: Course, scope: Scope) -> Finding:
+        try:
+            choice = chosen(spec.engine, self._engines, scope.partitions)
+            course = replace(course, step=Step.PLANNING, engine=choice.name)
+            question = self._question or scope.question(spec, course.asked_ms)
+            self._question = question
+            answer = choice.engine.ask(self._name, question)
+            waits = choice.engine.standing(self._name, question) if answer is None else ""
+        except PoolkeeperError as failed:
+            return self._later(course, _trouble(failed))
+        if answer is None:
+            where = "by the operator" if choice.name == "Local" else "by a Job with Spark"
+            message = f"{count(len(scope.asked), 'cluster')} are read and planned {where}"
+            told = "; ".join(filter(None, (message, choice.remark, waits)))
+            return Finding(course, Remark(Mood.BUSY, "Planning", told))
+        if all(each.plan is None for each in answer.clusters):
+            self.end()
+            return self._later(replace(course, asked_ms=0), _nowhere(answer))
+        self._failed = None
+        said = Remark(Mood.BUSY, "Planning", "the plans are being stored")
+        return Finding(course, said, scope, record_of(question, answer))
+
+    def _later(self, course: Course, remark: Remark) -> Finding:
+        self._failed = remark
+        self._again_s = self._clock() + AGAIN_S
+        return Finding(course, remark)
+
+
+def _hindrance(scope: Scope) -> Remark | None:
+    """What a person must change before anything can be asked."""
+    if scope.missing:
+        message = f"spec.pools: no cluster in scope has ResourcePool {few(scope.missing)}"
+        return Remark(Mood.STALLED, "NoSuchPool", message)
+    if scope.asked:
+        return None
+    if not scope.others:
+        message = "spec.clusters: no KafkaCluster with a pool in scope exists"
+        return Remark(Mood.STALLED, "NoSuchCluster", message)
+    told = few((f"{part.cluster}: {part.message}" for part in scope.others), SHOWN_MAX)
+    return Remark(Mood.STALLED, "NoSuchCluster", told)
+
+
+def _trouble(failed: PoolkeeperError) -> Remark:
+    match failed:
+        case Refused():
+            return Remark(Mood.STALLED, "Impossible", str(failed))
+        case Unavailable():
+            return Remark(Mood.UNSURE, "Unreachable", str(failed))
+        case _:
+            return Remark(Mood.UNSURE, "Planning", str(failed))
+
+
+def _nowhere(answer: Answer) -> Remark:
+    told = few((f"{each.cluster}: {each.problem}" for each in answer.clusters), SHOWN_MAX)
+    message = f"no cluster could be planned, which is tried again: {told}"
+    return Remark(Mood.UNSURE, "Unreachable", message)

@@ -1,0 +1,63 @@
+"""What is kept of an answer until its plans are carried out: as text, named by its digest.
+
+Beside the plans, for each of them the digest of what was declared when it was made: a plan for
+what is declared otherwise by now is carried out by nobody.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from poolkeeper.errands import declaration
+from poolkeeper.errors import Refused
+from poolkeeper.model.plans import Plan
+from poolkeeper.rebalances.answers import Answer
+from poolkeeper.rebalances.questions import Question
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """`declared`: by cluster, see `errands.declaration`."""
+
+    answer: Answer
+    declared: Mapping[str, str]
+
+    def plan(self, cluster: str) -> Plan | None:
+        """The plan of a cluster, if there is one."""
+        found = (each for each in self.answer.clusters if each.cluster == cluster)
+        return next((each.plan for each in found), None)
+
+    def to_json(self) -> str:
+        """The canonical text."""
+        data = {
+            "version": VERSION,
+            "answer": self.answer.to_json(),
+            "declared": dict(self.declared),
+        }
+        return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Record":
+        """Return the record; raises `Refused` for what is none."""
+        try:
+            data = json.loads(text)
+            if data["version"] != VERSION:
+                raise Refused(f"the record has version {data['version']} (expected {VERSION})")
+            return cls(Answer.from_json(data["answer"]), dict(data["declared"]))
+        except (KeyError, TypeError, ValueError) as wrong:
+            raise Refused(f"a record of plans cannot be read: {wrong!r}") from wrong
+
+
+def record_of(question: Question, answer: Answer) -> Record:
+    """What is to be kept of the answer to that question."""
+    desired = {each.cluster: each.desired for each in question.asked}
+    return Record(
+        answer,
+        {
+            each.cluster: declaration(desired[each.cluster], each.plan)
+            for each in answer.clusters
+            if each.plan is not None and each.plan.moves
+        },
+    )

@@ -19,6 +19,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
+from poolkeeper import planningjobs
 from poolkeeper.accesses import Door
 from poolkeeper.declared import Declared
 from poolkeeper.handlers import KINDS, Hearing
@@ -29,13 +30,15 @@ from poolkeeper.kube.electors import Elector
 from poolkeeper.kube.events import Recorder
 from poolkeeper.kube.fences import Fence
 from poolkeeper.kube.leases import Role
+from poolkeeper.kube.plannerpods import Settings as PlannerPods
 from poolkeeper.kube.references import NAMESPACED, collection
 from poolkeeper.kube.statuses import StatusWriter
 from poolkeeper.planners import Pool
+from poolkeeper.planningjobs import JobEngine
 from poolkeeper.rebalancerecords import RecordStore
 from poolkeeper.rebalancereports import RebalanceReporter
 from poolkeeper.rebalancers import Rebalancers
-from poolkeeper.rebalances.engines import LOCAL, Engine
+from poolkeeper.rebalances.engines import LOCAL, SPARK, Engine
 from poolkeeper.rebalances.localengines import LocalEngine
 from poolkeeper.reports import Guards, Reporter
 from poolkeeper.telemetry import probes
@@ -57,7 +60,8 @@ class Settings:
     """What an operator is told when it starts.
 
     `namespace` holds its Lease and the Secrets; `watched` are the namespaces of Topics that it
-    works for, all where there are none. `folder` is private, and lost with the process.
+    works for, all where there are none. `folder` is private, and lost with the process. `planning`
+    is what the pods of planning Jobs are like; there are no Jobs without.
     """
 
     namespace: str
@@ -67,6 +71,7 @@ class Settings:
     folder: Path
     watched: tuple[str, ...] = ()
     planners: int = 2
+    planning: PlannerPods | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +157,7 @@ class Operator:
             rebalancers = Rebalancers(
                 declared=self._declared,
                 keepers=keepers,
-                engines=self._engines(planners),
+                engines=self._engines(planners, fenced),
                 records=RecordStore(fenced, self._settings.namespace),
                 reporter=RebalanceReporter(writer, recorder, guards),
                 role=lambda: self._elector.role,
@@ -182,11 +187,15 @@ class Operator:
             unoffered=True,
         )
 
-    def _engines(self, planners: Pool) -> Mapping[str, Engine]:
-        """Who can plan Rebalances: this process; others only where their image is configured."""
-        return {
+    def _engines(self, planners: Pool, api: Fence) -> Mapping[str, Engine]:
+        """Who can plan Rebalances: this process; Jobs only where their image is configured."""
+        engines: dict[str, Engine] = {
             LOCAL: LocalEngine(lambda spec: self._door_of(spec.name).access(spec), planners.plan)
         }
+        pods, namespace = self._settings.planning, self._settings.namespace
+        if pods is not None:
+            engines[SPARK] = JobEngine(api, namespace, pods, planningjobs.rebalances(api))
+        return engines
 
     def _door_of(self, cluster: str) -> Door:
         return Door(

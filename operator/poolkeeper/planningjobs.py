@@ -13,14 +13,14 @@ readable until the Job is forgotten, or for its time to live; then it would be p
 """
 
 import hashlib
+import logging
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from poolkeeper.errors import Refused, Unavailable
+from poolkeeper.errors import Refused, Stale, Unavailable
 from poolkeeper.kube import jobs, pieces, plannerpods
-from poolkeeper.kube.clients import Api
 from poolkeeper.kube.jobs import Look, Phase
 from poolkeeper.kube.plannerpods import Order, Settings
 from poolkeeper.kube.references import Reference
@@ -31,10 +31,17 @@ from poolkeeper.rebalances.answers import Answer
 from poolkeeper.rebalances.questions import Question
 
 NAME_CHARS_MAX = 27
-"""Of a Rebalance's name in those of its Jobs: Spark allows 47 for a driver's, `NAME-plan-…-x7k2p`."""
+"""Of a Rebalance's name in those of its Jobs: a driver's, with all that follows, may have 47."""
 HASH_CHARS = 8
 REBALANCE = f"{GROUP}/rebalance"
 """The label of a Job that says whose it is, as a digest: names may be longer than labels."""
+
+logger = logging.getLogger(__name__)
+
+
+class Objects(jobs.Objects, pieces.Objects, Protocol):
+    """The part of `clients.Api` that is needed here."""
+
 
 OwnerOf = Callable[[str], dict[str, Any]]
 """Returns the ownerReference of a Rebalance by name; `Unavailable` where it does not exist."""
@@ -44,7 +51,7 @@ OwnerOf = Callable[[str], dict[str, Any]]
 class JobEngine:
     """Answers by Jobs in one namespace; see `rebalances.engines`. No call waits for a Job."""
 
-    api: Api
+    api: Objects
     namespace: str
     settings: Settings
     owner_of: OwnerOf
@@ -79,8 +86,15 @@ class JobEngine:
         return "" if look is None or look.phase is not Phase.RUNNING else look.said
 
     def forget(self, name: str) -> None:
-        """Delete all Jobs of that Rebalance, and with them their pods, questions and answers."""
-        self._forget(name, but="")
+        """Delete all Jobs of that Rebalance, and with them their pods, questions and answers.
+
+        What cannot be deleted now goes with the Rebalance, or when its time to live is over; and
+        who leads no more leaves it to the next leader, who goes on with it.
+        """
+        try:
+            self._forget(name, but="")
+        except (Unavailable, Stale) as failed:
+            logger.info("Jobs of rebalance %s are left: %s", name, failed)
 
     def _forget(self, name: str, but: str) -> None:
         for job in jobs.names(self.api, self.namespace, f"{REBALANCE}={label(name)}"):
@@ -161,7 +175,7 @@ def _secrets(desired: Desired) -> Iterator[str]:
             yield way.tls.secret
 
 
-def rebalances(api: Api) -> OwnerOf:
+def rebalances(api: jobs.Objects) -> OwnerOf:
     """Owners as the API server has them."""
 
     def owner(name: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from control_plane.access import ApiError
 from control_plane.planes import ControlPlane
 
 CRDS = ROOT / "crds"
-PLURALS = ("topics", "resourcepools", "kafkaclusters")
+PLURALS = ("topics", "rebalances", "resourcepools", "kafkaclusters")
 REMIND_EVERY_S = 0.3
 IMAGE = "poolkeeper/operator:0.1.0"
 # All pods share the machine's network, so each listens on its own address only.

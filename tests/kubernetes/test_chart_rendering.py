@@ -19,11 +19,12 @@ from chart.rendering import (
     render,
     the_only,
 )
+from poolkeeper.kube.plannerpods import Settings
 
 DEFAULTS = render()
 DEFINITIONS = {
     ("CustomResourceDefinition", "", f"{plural}.poolkeeper.dev")
-    for plural in ("kafkaclusters", "resourcepools", "topics")
+    for plural in ("kafkaclusters", "rebalances", "resourcepools", "topics")
 }
 USER_ROLES = {
     ("ClusterRole", "", f"{FULLNAME}-{role}") for role in ("view", "edit", "platform", "approver")
@@ -40,6 +41,16 @@ WORKLOAD = {
 }
 ACCOUNT = {("ServiceAccount", NAMESPACE, FULLNAME)}
 ALL = DEFINITIONS | USER_ROLES | OPERATOR_ROLES | WORKLOAD | ACCOUNT
+
+PLANNING = {
+    ("ConfigMap", NAMESPACE, f"{FULLNAME}-planner"),
+    ("ServiceAccount", NAMESPACE, f"{FULLNAME}-planner"),
+    *(
+        (kind, NAMESPACE, f"{FULLNAME}-{role}")
+        for kind in ("Role", "RoleBinding")
+        for role in ("jobs", "planner")
+    ),
+}
 
 
 def topics_roles(*namespaces):
@@ -88,6 +99,26 @@ def topics_roles(*namespaces):
             id="prometheus",
         ),
         pytest.param(
+            {"planner": {"image": "planner:1"}},
+            ALL | PLANNING,
+            id="jobs-that-plan",
+        ),
+        pytest.param(
+            {"planner": {"image": "planner:1"}, "rbac": {"create": False}},
+            (ALL - OPERATOR_ROLES) | {one for one in PLANNING if "Role" not in one[0]},
+            id="jobs-that-plan-with-rights-from-elsewhere",
+        ),
+        pytest.param(
+            {
+                "planner": {
+                    "image": "planner:1",
+                    "serviceAccount": {"create": False, "name": "theirs"},
+                }
+            },
+            ALL | {one for one in PLANNING if one[0] != "ServiceAccount"},
+            id="jobs-that-plan-with-an-account-that-exists",
+        ),
+        pytest.param(
             {"dashboard": {"enabled": True, "namespace": "grafana"}},
             ALL | {("ConfigMap", "grafana", f"{FULLNAME}-dashboard")},
             id="dashboard-in-a-namespace-of-its-own",
@@ -96,6 +127,80 @@ def topics_roles(*namespaces):
 )
 def test_which_objects_there_are(values, there):
     assert names(render(values)) == there
+
+
+PLANNER = {
+    "planner": {"image": "example.test/planner:1", "executors": 3, "conf": {"a": "b"}},
+    "commonLabels": {"team": "kafka"},
+    "image": {"pullSecrets": ["registry"]},
+}
+
+
+def test_jobs_that_plan_are_what_the_values_say():
+    objects = render(PLANNER)
+    planner = f"{FULLNAME}-planner"
+    (settings,) = of_kind(objects, "ConfigMap")
+    assert Settings.from_json(settings["data"]["settings.json"]) == Settings(
+        "example.test/planner:1",
+        pull_secrets=("registry",),
+        account=planner,
+        executors=3,
+        labels={
+            "app.kubernetes.io/name": "poolkeeper-planner",
+            "app.kubernetes.io/instance": "pk",
+            "team": "kafka",
+        },
+        conf={"a": "b"},
+    )
+    pod = the_only(objects, "Deployment")["spec"]["template"]
+    (container,) = pod["spec"]["containers"]
+    assert container["args"][-1] == "--planning-jobs=/etc/poolkeeper/planner/settings.json"
+    assert pod["spec"]["volumes"][1:] == [{"name": "planner", "configMap": {"name": planner}}]
+    assert container["volumeMounts"][1:] == [
+        {"name": "planner", "mountPath": "/etc/poolkeeper/planner", "readOnly": True}
+    ]
+    other = render({**PLANNER, "planner": {**PLANNER["planner"], "executors": 4}})
+    again = the_only(other, "Deployment")["spec"]["template"]["metadata"]["annotations"]
+    assert pod["metadata"]["annotations"].keys() == again.keys() == {"checksum/planner"}
+    assert pod["metadata"]["annotations"] != again
+
+
+@pytest.mark.parametrize(
+    ("executors", "verbs"),
+    [
+        pytest.param(0, {"create", "patch"}, id="a-driver-alone-writes-its-answer"),
+        pytest.param(
+            2,
+            {"create", "patch", "get", "list", "watch", "delete", "deletecollection"},
+            id="a-driver-with-executors-makes-pods",
+        ),
+    ],
+)
+def test_what_a_driver_may(executors, verbs):
+    objects = render({"planner": {"image": "a", "executors": executors}})
+    (role,) = [
+        one for one in of_kind(objects, "Role") if one["metadata"]["name"].endswith("-planner")
+    ]
+    assert {verb for rule in role["rules"] for verb in rule["verbs"]} == verbs
+    assert {resource for rule in role["rules"] for resource in rule["resources"]} == (
+        {"configmaps", "pods", "services", "persistentvolumeclaims"}
+        if executors
+        else {"configmaps"}
+    )
+
+
+def test_planning_pods_are_not_counted_as_operators():
+    values = {**PLANNER, "networkPolicy": {"enabled": True}}
+    objects = render(values)
+    (settings,) = of_kind(objects, "ConfigMap")
+    labels = Settings.from_json(settings["data"]["settings.json"]).labels
+    selector = the_only(objects, "Deployment")["spec"]["selector"]["matchLabels"]
+    assert not selector.items() <= labels.items()
+    policies = {one["metadata"]["name"]: one["spec"] for one in of_kind(objects, "NetworkPolicy")}
+    planners = policies[f"{FULLNAME}-planner"]["podSelector"]
+    assert planners["matchLabels"].items() <= labels.items()
+    assert policies[f"{FULLNAME}-planner"]["ingress"] == [{"from": [{"podSelector": planners}]}]
+    assert policies[f"{FULLNAME}-planner"]["egress"][0] == {"to": [{"podSelector": planners}]}
 
 
 def test_names_follow_the_overrides():
@@ -304,6 +409,8 @@ def test_with_watched_namespaces_no_right_over_topics_is_cluster_wide():
         "kafkaclusters/status",
         "resourcepools",
         "resourcepools/status",
+        "rebalances",
+        "rebalances/status",
         "namespaces",
     }
 
@@ -407,6 +514,12 @@ def test_an_older_kubernetes_is_refused():
             "/resources/limits/memory",
             "'lots' does not match pattern",
             id="no-quantity",
+        ),
+        pytest.param(
+            {"planner": {"memory": "4Gi"}},
+            "/planner",
+            "additional properties 'memory' not allowed",
+            id="no-setting-of-planners",
         ),
         pytest.param(
             {"tolerations": [{"efect": "NoSchedule"}]},

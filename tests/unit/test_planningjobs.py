@@ -9,6 +9,7 @@ import pytest
 
 from poolkeeper.errors import Stale, Unavailable
 from poolkeeper.kube import jobs, pieces
+from poolkeeper.kube.fences import Fence
 from poolkeeper.kube.plannerpods import Settings
 from poolkeeper.model.specs import (
     BrokersSpec,
@@ -34,9 +35,9 @@ class Server:
     """Objects by path. A Job's pods are whatever `pods` says; deletion takes what it owns."""
 
     def __init__(self):
-        self.found, self.pods, self.number = {}, [], 0
+        self.found, self.pods, self.number, self.leads = {}, [], 0, True
 
-    def get(self, path):
+    def get(self, path, *, deadline_s=None):
         return self.found.get(path)
 
     def list(self, path, chunk=500, *, labels=""):
@@ -192,6 +193,20 @@ def test_forgetting_takes_everything_of_that_name(server, engine):
     engine.forget("daily")
     weekly = job_name("weekly", QUESTION)
     assert server.names() == [weekly, f"{weekly}-question-0"]
+
+
+def test_who_leads_no_more_leaves_jobs_to_the_next_leader(server):
+    fenced = JobEngine(
+        Fence(server, lambda: server.leads), "ours", Settings("planner:1"), lambda name: OWNER
+    )
+    fenced.ask("daily", QUESTION)
+    server.leads = False
+    fenced.forget("daily")
+    assert JOB in server.names()
+    with pytest.raises(Unavailable, match="lease is not held"):
+        fenced.ask("weekly", QUESTION)
+    server.leads = True
+    assert fenced.ask("daily", QUESTION) is None
 
 
 def test_a_job_that_is_going_is_waited_for(server, engine):

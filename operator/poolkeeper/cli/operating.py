@@ -8,12 +8,15 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from poolkeeper.errors import Refused
 from poolkeeper.telemetry import logs, probes
+
+if TYPE_CHECKING:
+    from poolkeeper.kube.plannerpods import Settings as PlannerPods
 
 LISTEN = "0.0.0.0:8080"
 LEASE = "poolkeeper"
@@ -44,6 +47,12 @@ _OPTIONS = (
         metavar="N",
         type=click.IntRange(0, 32),
         help=f"Processes that plan big clusters [{PLANNERS}].",
+    ),
+    click.option(
+        "--planning-jobs",
+        metavar="FILE",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="What Jobs that plan Rebalances are like, as JSON [no Jobs].",
     ),
 )
 
@@ -86,9 +95,22 @@ def operate(given: Mapping[str, Any], stop: Event) -> None:
             folder=Path(folder),
             watched=tuple(dict.fromkeys(given["watched"])),
             planners=PLANNERS if given["planners"] is None else given["planners"],
+            planning=planning_pods(given["planning_jobs"]),
         )
         Operator(api, settings).run(stop)
     api.close()
+
+
+def planning_pods(file: Path | None) -> "PlannerPods | None":
+    """What is said of planning Jobs, if anything is; raises Refused."""
+    from poolkeeper.kube.plannerpods import Settings as PlannerPods
+
+    if file is None:
+        return None
+    try:
+        return PlannerPods.from_json(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as failed:
+        raise Refused(f"{file}: cannot be read: {failed}") from failed
 
 
 def _identity() -> str:

@@ -6,7 +6,7 @@ sure to lead, so that whoever writes tries again later, and by then knows whethe
 Reads are never refused.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from poolkeeper.errors import Unavailable
@@ -29,8 +29,11 @@ class Objects(Protocol):
     def patch_json(self, path: str, operations: list[Body]) -> Body:
         """Do all operations or none."""
 
-    def delete(self, path: str, uid: str | None = None) -> bool:
-        """Delete an object."""
+    def delete(self, path: str, uid: str | None = None, *, propagation: str = "") -> bool:
+        """Delete an object; false if it is gone."""
+
+    def list(self, path: str, chunk: int = 500, *, labels: str = "") -> Iterator[Body]:
+        """Yield some objects of a collection."""
 
 
 class Fence:
@@ -59,10 +62,14 @@ class Fence:
         self._require_lead()
         return self._api.patch_json(path, operations)
 
-    def delete(self, path: str, uid: str | None = None) -> bool:
+    def delete(self, path: str, uid: str | None = None, *, propagation: str = "") -> bool:
         """Delete an object; false if it is gone."""
         self._require_lead()
-        return self._api.delete(path, uid)
+        return self._api.delete(path, uid, propagation=propagation)
+
+    def list(self, path: str, chunk: int = 500, *, labels: str = "") -> Iterator[Body]:
+        """Yield some objects of a collection."""
+        return self._api.list(path, chunk, labels=labels)
 
     def _require_lead(self) -> None:
         if not self._leads():

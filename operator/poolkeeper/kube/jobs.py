@@ -6,7 +6,7 @@ made as its property first; `resume` lets it go. Whoever dies between the two le
 next one finds suspended, and goes on with.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
@@ -32,7 +32,7 @@ class Objects(Protocol):
     def create(self, path: str, body: Body) -> Body:
         """Create an object."""
 
-    def patch_json(self, path: str, operations: Sequence[Body]) -> Body:
+    def patch_json(self, path: str, operations: list[Body]) -> Body:
         """Do all operations or none."""
 
     def delete(self, path: str, uid: str | None = None, *, propagation: str = "") -> bool:

@@ -271,7 +271,7 @@ def _placement(settings: Settings) -> Body:
 
 
 def _mounts(order: Order, *, question: bool) -> list[Body]:
-    found = [{"name": "tmp", "mountPath": "/tmp"}]
+    found: list[Body] = [{"name": "tmp", "mountPath": "/tmp"}]
     if question:
         found.append({"name": "question", "mountPath": QUESTION, "readOnly": True})
     for number, name in enumerate(order.secrets):

@@ -24,12 +24,23 @@ class Server:
     def patch_json(self, *said: Any) -> dict[str, Any]:
         return self._note("patch_json", *said)
 
+    def delete(self, *said: Any, propagation: str) -> dict[str, Any]:
+        return self._note("delete", *[each for each in said if each])
+
+    def list(self, *said: Any, labels: str) -> dict[str, Any]:
+        return self._note("list", *said, labels)
+
     def _note(self, *call: Any) -> dict[str, Any]:
         self.asked.append(call)
         return {"answer": len(self.asked)}
 
 
-WRITES = [("apply", "/a", {"x": 1}, "me"), ("create", "/a", {"x": 1}), ("patch_json", "/a", [])]
+WRITES = [
+    ("apply", "/a", {"x": 1}, "me"),
+    ("create", "/a", {"x": 1}),
+    ("patch_json", "/a", []),
+    ("delete", "/a"),
+]
 
 
 @pytest.mark.parametrize("write", WRITES, ids=lambda write: write[0])
@@ -47,4 +58,7 @@ def test_a_write_is_done_by_whoever_leads_at_that_moment_and_refused_to_others(w
 
 def test_anybody_may_read():
     server = Server()
-    assert Fence(server, lambda: False).get("/a") == {"answer": 1}
+    fenced = Fence(server, lambda: False)
+    assert fenced.get("/a") == {"answer": 1}
+    assert fenced.list("/a", labels="b=c") == {"answer": 2}
+    assert server.asked == [("get", "/a"), ("list", "/a", 500, "b=c")]

@@ -1,0 +1,43 @@
+{{- define "poolkeeper.plannerName" -}}
+{{- printf "%s-planner" (include "poolkeeper.fullname" .) }}
+{{- end }}
+
+{{- define "poolkeeper.plannerAccount" -}}
+{{- if .Values.planner.serviceAccount.create }}
+{{- default (include "poolkeeper.plannerName" .) .Values.planner.serviceAccount.name }}
+{{- else }}
+{{- required "planner.serviceAccount.name is needed where planner.serviceAccount.create is false" .Values.planner.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{/* Of pods that plan. Not the operator's: its budget and its Deployment do not count them. */}}
+{{- define "poolkeeper.plannerLabels" -}}
+app.kubernetes.io/name: {{ printf "%s-planner" (include "poolkeeper.name" .) | trunc 63 | trimSuffix "-" }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{/* Settings of planning pods, as the operator reads them. */}}
+{{- define "poolkeeper.plannerSettings" -}}
+{{- $labels := merge (include "poolkeeper.plannerLabels" . | fromYaml) .Values.commonLabels }}
+{{- $planner := .Values.planner }}
+{{- dict
+  "image" $planner.image
+  "pull_policy" $planner.pullPolicy
+  "pull_secrets" .Values.image.pullSecrets
+  "account" (include "poolkeeper.plannerAccount" .)
+  "executors" $planner.executors
+  "cores" $planner.cores
+  "memory_mib" $planner.memoryMiB
+  "retries" $planner.retries
+  "deadline_s" $planner.deadlineSeconds
+  "ttl_s" $planner.ttlSecondsAfterFinished
+  "tmp_size" $planner.tmpSizeLimit
+  "labels" $labels
+  "node_selector" $planner.nodeSelector
+  "tolerations" $planner.tolerations
+  "priority_class" $planner.priorityClassName
+  "pod_security" .Values.podSecurityContext
+  "security" .Values.securityContext
+  "conf" $planner.conf
+  | toJson }}
+{{- end }}

@@ -303,6 +303,10 @@ class Scene:
         """A node's JSON."""
         return dict(json.loads(self._client.get(path)[0]))
 
+    def write(self, path: str, data: bytes) -> None:
+        """Create a node, as somebody else."""
+        self._client.create(path, data)
+
     def exists(self, path: str) -> bool:
         """Whether there is such a node."""
         return self._client.exists(path) is not None
@@ -344,9 +348,10 @@ class Scene:
                 if self._home(item).startswith(self.name):
                     metadata = item["metadata"]
                     name = metadata["name"].removeprefix(f"{self.name}-")
-                    self._remove(self.path(kind, name, metadata.get("namespace", "")))
+                    self.remove(self.path(kind, name, metadata.get("namespace", "")))
 
-    def _remove(self, path: str) -> None:
+    def remove(self, path: str) -> None:
+        """Delete a resource, whatever keeps it."""
         unguarded = {"metadata": {"finalizers": None}}
         for method, body in (("PATCH", unguarded), ("DELETE", None), ("PATCH", unguarded)):
             try:

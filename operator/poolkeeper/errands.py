@@ -26,6 +26,8 @@ from poolkeeper.zk.runs import Run
 
 DRAIN = 1
 SHOWN_MAX = 5
+PAUSED = "the cluster is paused"
+"""What a run says that is held, whoever holds it."""
 ENDED = (MoveState.DONE, MoveState.GONE, MoveState.DIVERGED)
 
 
@@ -71,7 +73,9 @@ def beside_a_run(outcome: Outcome, run: Run, offer: Offer | None) -> Outcome:
     elif run.ending in ("replaced", "stopped"):
         state, why = ErrandState.WAITING, (f"its run ends: {run.ending}",)
     else:
-        state, why = ErrandState.MOVING, (*((offer.held,) if offer.held else ()), *why)
+        state = ErrandState.MOVING
+        if offer.held:
+            why = (offer.held, *(wait for wait in why if wait != PAUSED))
     return replace(outcome, errand=Errand(offer.hash, state, why))
 
 

@@ -1,117 +1,260 @@
 """Rebalances on a real API server: planned for several clusters, approved once, carried out."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import Any
+import json
+from collections.abc import Iterator
 
 import pytest
 
-from operated_resources import HASH, Operated, Scene
-from real.support import manifest
+from control_plane.access import ApiError
+from operated_resources import HASH, Operated
+from real.support import REQUEST, manifest
+from rebalanced import Fleet, fleet_of
 
-Body = dict[str, Any]
-UNEVEN = [(1, 2)] * 6
-"""Partitions that are all on two of the three brokers of their pool."""
-
-
-@dataclass(frozen=True)
-class Fleet:
-    """Two Kafka clusters, each with a pool `p` of brokers 1 to 3 and a topic that is uneven."""
-
-    first: Scene
-    second: Scene
-
-    @property
-    def scenes(self) -> Sequence[Scene]:
-        return (self.first, self.second)
-
-    @property
-    def name(self) -> str:
-        """The name of the Rebalance."""
-        return f"{self.first.name}-r"
-
-    def declare(self, **cluster: Any) -> None:
-        """Declare all but the Rebalance, and wait until it is looked at."""
-        for scene in self.scenes:
-            scene.create_topic("orders", *UNEVEN)
-            scene.apply(
-                scene.cluster(mode="Apply", **cluster),
-                scene.pool("p", 1, 2, 3),
-                scene.topic("orders", "p"),
-            )
-        for scene in self.scenes:
-            scene.says("topic", "orders")
-
-    def rebalance(self, **spec: Any) -> Body:
-        """A Rebalance of both clusters."""
-        names = {"names": [scene.name for scene in self.scenes]}
-        return manifest("Rebalance", {"name": self.name}, {"clusters": names, **spec})
-
-    def begin(self, **spec: Any) -> None:
-        """Create the Rebalance."""
-        self.first.apply(self.rebalance(**spec))
-
-    def says(self, reason: str, about: str = "") -> str:
-        return self.first.says("rebalance", self.name, reason, about)
-
-    def status(self) -> Body:
-        return self.first.status("rebalance", self.name)
-
-    def states(self) -> dict[str, str]:
-        """State by cluster; the clusters are called `first` and `second`."""
-        return {self.named(each["name"]): each["state"] for each in self.status()["clusters"]}
-
-    def message(self, scene: Scene) -> str:
-        """What is said of one cluster."""
-        found = (each for each in self.status()["clusters"] if each["name"] == scene.name)
-        return str(next(found).get("message", ""))
-
-    def named(self, text: str) -> str:
-        """Text without what differs from run to run."""
-        for name, scene in (("first", self.first), ("second", self.second)):
-            text = text.replace(scene.name, name)
-        return HASH.sub("sha256:PLAN", text)
-
-    def approve(self) -> str:
-        """Run the line that is printed; return the hash."""
-        message = self.says("WaitingForApproval")
-        self.first.run_printed(message)
-        return HASH.findall(message)[0]
-
-    def maps(self) -> list[Body]:
-        """The ConfigMaps that the Rebalance owns."""
-        space = self.first.operator.namespace
-        found = self.first.plane.request("GET", f"/api/v1/namespaces/{space}/configmaps")["items"]
-        return [
-            each
-            for each in found
-            if any(
-                owner["name"] == self.name for owner in each["metadata"].get("ownerReferences", ())
-            )
-        ]
+MOVING_ALL = [[0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4, 5]]
 
 
 @pytest.fixture
 def fleet(operated: Operated) -> Iterator[Fleet]:
-    with ExitStack() as stack:
-        first = stack.enter_context(Scene(operated))
-        second = stack.enter_context(Scene(operated))
-        both = Fleet(*sorted((first, second), key=lambda scene: scene.name))
-        stack.callback(lambda: both.first._remove(both.first.path("rebalance", both.name)))
-        yield both
+    with fleet_of(operated, 2) as found:
+        yield found
 
 
-def test_two_clusters_are_planned_approved_by_one_line_and_carried_out(fleet):
+def move_elsewhere(scene, topic, partition, replicas):
+    """Move a partition as somebody else would."""
+    entry = {"topic": topic, "partition": partition, "replicas": list(replicas)}
+    body = json.dumps({"version": 1, "partitions": [entry]}).encode()
+    scene.write(REQUEST, body)
+    scene.wait(
+        lambda: scene.assignment(topic)[partition] == replicas and not scene.request,
+        "somebody else's move is done",
+    )
+
+
+def test_clusters_are_planned_at_once_approved_by_one_line_and_carried_out(fleet):
     fleet.declare()
     before = [scene.changes() for scene in fleet.scenes]
     fleet.begin()
     message = fleet.says("WaitingForApproval")
-    assert [scene.changes() for scene in fleet.scenes] == before
+    assert fleet.text(message) == (
+        "waits to move 12 partitions (8 MiB) in 2 clusters, in 1 wave, about 10 s; approve"
+        " sha256:PLAN: kubectl patch rebalance first-r --type=merge"
+        """ -p '{"spec":{"approval":{"plans":["sha256:PLAN"]}}}'"""
+    )
+    status = fleet.status()
+    assert (status["step"], status["engine"]) == ("WaitingForApproval", "Local")
+    assert status["plan"] == {
+        **status["plan"],
+        "hash": HASH.findall(message)[0],
+        "clusters": 2,
+        "clustersDone": 0,
+        "moves": 12,
+        "movesDone": 0,
+        "waves": 1,
+        "approval": "Waiting",
+    }
     assert fleet.states() == {"first": "Planned", "second": "Planned"}
-    assert len(fleet.maps()) == 1
+    (kept,) = fleet.maps()
+    assert kept["metadata"]["annotations"]["poolkeeper.dev/digest"] == status["record"]
+    assert [scene.changes() for scene in fleet.scenes] == before
+
+    fleet.patch(approval={"plans": ["sha256:" + "0" * 64]})
+    fleet.says("WaitingForApproval")
+    assert [scene.changes() for scene in fleet.scenes] == before
+
     fleet.approve()
-    assert fleet.says("Succeeded")
-    print(fleet.named(message))
+    assert fleet.text(fleet.says("Succeeded")) == "moved 12 partitions (8 MiB) in 2 clusters"
+    assert fleet.states() == {"first": "Done", "second": "Done"}
+    assert fleet.even() == [True, True]
+    assert fleet.requested() == MOVING_ALL
+    fleet.scenes[0].kubectl(
+        "wait", "--for=condition=Ready", "rebalance", fleet.name, "--timeout=30s"
+    )
+    assert fleet.scenes[0].table("rebalance")[:1] == [
+        "NAME | READY | REASON | CLUSTERS | DONE | MOVES | MOVED"
+    ]
+    assert "True | Succeeded | 2 | 2 | 12 | 12" in fleet.scenes[0].table("rebalance")[1]
+    told = [reason for _, reason, _ in fleet.events()]
+    assert told == ["Planning", "WaitingForApproval", "Moving", "Succeeded"]
+    with pytest.raises(ApiError, match="make another Rebalance"):
+        fleet.patch(clusters={"names": [fleet.scenes[0].name]})
+
+
+def test_what_is_even_already_needs_no_word_of_anybody(fleet):
+    fleet.declare()
+    fleet.begin(approval={"policy": "Auto"})
+    fleet.says("Succeeded", "moved 12 partitions")
+    fleet.delete()
+    fleet.scenes[0].gone("rebalance", fleet.name)
+    fleet.begin()
+    assert fleet.says("Succeeded") == "in place: nothing had to move in 2 clusters"
+    assert fleet.states() == {"first": "InPlace", "second": "InPlace"}
+
+
+def test_a_cluster_in_mode_plan_only_waits_and_says_so_and_others_go_on(fleet):
+    fleet.declare()
+    fleet.scenes[0].patch("cluster", mode="PlanOnly")
+    fleet.begin(budget={"clustersAtOnce": 1})
+    fleet.approve()
+    fleet.await_states("Waiting", "Done")
+    message = fleet.says("Waiting", "PlanOnly")
+    assert fleet.text(message).endswith(
+        "waits: first: the mode is PlanOnly: kubectl patch kafkacluster first --type=merge"
+        """ -p '{"spec":{"mode":"Apply"}}'"""
+    )
+    assert fleet.even() == [False, True]
+    fleet.scenes[0].run_printed(message)
+    fleet.says("Succeeded")
+    assert fleet.even() == [True, True]
+
+
+def test_a_cluster_that_cannot_be_reached_is_told_and_the_others_are_carried_out(fleet):
+    fleet.declare()
+    lost = fleet.scenes[1].cluster(zookeeper={"connect": "127.0.0.1:1/lost"})
+    fleet.scenes[1].patch("cluster", **lost["spec"])
+    fleet.begin()
+    message = fleet.says("WaitingForApproval", "not planned", timeout_s=150)
+    assert fleet.text(message).startswith(
+        "waits to move 6 partitions (4 MiB) in 1 cluster, in 1 wave, about 10 s;"
+        " second: not planned: "
+    )
+    fleet.approve()
+    message = fleet.text(fleet.says("Failed"))
+    assert message.startswith("1 of 2 clusters done; second: not planned: ")
+    assert message.endswith("; another Rebalance does the rest")
+    assert fleet.states() == {"first": "Done", "second": "Failed"}
+    conditions = {each["type"]: each["status"] for each in fleet.status()["conditions"]}
+    assert conditions == {"Ready": "False", "Stalled": "True"}
+    assert fleet.even()[0]
+
+
+def test_what_moved_on_since_is_not_touched_and_the_others_are_carried_out(fleet):
+    fleet.declare()
+    fleet.begin()
+    fleet.says("WaitingForApproval")
+    for partition in range(6):
+        move_elsewhere(fleet.scenes[0], "orders", partition, (4, 5))
+    fleet.approve()
+    message = fleet.text(fleet.says("Failed"))
+    assert message.startswith(
+        "1 of 2 clusters done; first: the plan is of another time: orders-0 has replicas [4, 5],"
+        " planned from [1, 2]; "
+    )
+    assert fleet.states() == {"first": "Failed", "second": "Done"}
+    assert fleet.scenes[0].holders("orders") == {4, 5}
+    assert ("Warning", "ClusterFailed", 1) in fleet.events()
+
+
+def test_other_brokers_in_a_pool_are_planned_anew_while_it_waits(fleet):
+    fleet.declare()
+    fleet.begin()
+    before = HASH.findall(fleet.says("WaitingForApproval"))[0]
+    fleet.scenes[0].patch("pool", "p", brokers={"ids": [1, 2, 3, 4]})
+    fleet.wait(
+        lambda: fleet.status().get("plan", {}).get("hash", before) != before, "it is another plan"
+    )
+    fleet.approve()
+    fleet.says("Succeeded")
+    assert fleet.scenes[0].holders("orders") == {1, 2, 3, 4}
+    assert len(fleet.maps()) == 1
+
+
+def test_waves_come_one_after_the_other_and_a_pause_holds_the_next_stage(fleet):
+    fleet.declare(execution={"maxMoves": 2})
+    fleet.scenes[0].make_heavy("orders")
+    fleet.begin(budget={"clustersAtOnce": 1})
+    fleet.approve()
+    fleet.await_states("Moving", "Planned")
+    fleet.scenes[0].wait(lambda: fleet.scenes[0].request, "a stage is in flight")
+    assert [each["wave"] for each in fleet.status()["clusters"]] == [1, 2]
+    assert fleet.scenes[0].status("cluster")["plan"]["hash"] == fleet.cluster(0)["hash"]
+    fleet.patch(paused=True)
+    fleet.says("Paused")
+    fleet.scenes[0].make_light("orders")
+    fleet.scenes[0].wait(lambda: not fleet.scenes[0].request, "the stage has ended")
+    held = "the Rebalance is paused"
+    fleet.wait(lambda: fleet.cluster(0).get("message") == held, "it is held")
+    asked = fleet.requested()
+    assert (len(asked[0]), asked[1]) == (2, [])
+    fleet.patch(paused=False)
+    fleet.says("Succeeded")
+    assert fleet.requested() == MOVING_ALL
+
+
+def test_deleted_in_mid_run_it_is_gone_after_the_stage_in_flight(fleet):
+    fleet.declare(execution={"maxMoves": 2})
+    fleet.scenes[0].make_heavy("orders")
+    fleet.begin(budget={"clustersAtOnce": 1})
+    fleet.approve()
+    fleet.scenes[0].wait(lambda: fleet.scenes[0].request, "a stage is in flight")
+    fleet.wait(lambda: fleet.cluster(0).get("state") == "Moving", "it moves")
+    fleet.delete()
+    assert fleet.text(fleet.says("Deleting")) == "what runs ends after its stage in flight: first"
+    fleet.scenes[0].make_light("orders")
+    fleet.scenes[0].gone("rebalance", fleet.name)
+    assert not fleet.scenes[0].exists("/poolkeeper/run")
+    asked = fleet.requested()
+    assert (len(asked[0]), asked[1]) == (2, [])
+    fleet.scenes[0].wait(lambda: not fleet.maps(), "its ConfigMaps are gone")
+
+
+def test_a_killed_operator_goes_on_where_it_was(fleet):
+    fleet.declare(execution={"maxMoves": 2})
     for scene in fleet.scenes:
-        assert scene.holders("orders") == {1, 2, 3}
+        scene.make_heavy("orders")
+    fleet.begin()
+    fleet.says("WaitingForApproval")
+    operator = fleet.scenes[0].operator
+    operator.kill()
+    operator.start()
+    operator.await_role("leader")
+    fleet.approve()
+    for scene in fleet.scenes:
+        scene.wait(lambda scene=scene: scene.request, "a stage is in flight")
+    operator.kill()
+    for scene in fleet.scenes:
+        scene.make_light("orders")
+    operator.start()
+    fleet.says("Succeeded", timeout_s=150)
+    assert fleet.requested() == MOVING_ALL
+    assert fleet.even() == [True, True]
+    told = [reason for _, reason, _ in fleet.events() if reason != "Waiting"]
+    assert list(dict.fromkeys(told)) == ["Planning", "WaitingForApproval", "Moving", "Succeeded"]
+    assert [told.count(reason) for reason in ("Planning", "Succeeded")] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason", "message"),
+    [
+        pytest.param(
+            {"clusters": {"names": ["nowhere"]}},
+            "NoSuchCluster",
+            "nowhere: not planned: KafkaCluster nowhere does not exist",
+            id="no-such-cluster",
+        ),
+        pytest.param(
+            {"clusters": {"selector": {"matchLabels": {"site": "moon"}}}},
+            "NoSuchCluster",
+            "spec.clusters: no KafkaCluster with a pool in scope exists",
+            id="none-has-the-label",
+        ),
+        pytest.param(
+            {"pools": {"names": ["nowhere"]}},
+            "NoSuchPool",
+            "spec.pools: no cluster in scope has ResourcePool nowhere",
+            id="no-such-pool",
+        ),
+        pytest.param(
+            {"engine": "Spark"},
+            "Impossible",
+            "engine Spark: the operator has no image for planning; set planner.image of its chart,"
+            " or spec.engine: Local",
+            id="no-image-for-spark",
+        ),
+    ],
+)
+def test_what_a_person_must_change(fleet, spec, reason, message):
+    scene = fleet.scenes[0]
+    scene.apply(scene.cluster(), scene.pool("p", 1, 2, 3))
+    body = {"clusters": {"names": [scene.name]}, **spec}
+    scene.apply(manifest("Rebalance", {"name": fleet.name}, body))
+    assert fleet.says(reason) == message

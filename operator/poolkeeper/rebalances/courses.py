@@ -108,6 +108,8 @@ def _seen(part: Part, view: View, due: bool) -> Part:
     if view.assembly is None or view.assembly.cluster is None:
         message = f"KafkaCluster {part.cluster} does not exist any more"
         return replace(part, state=PartState.FAILED, message=message)
+    if outcome is None and view.assembly.desired is not None:
+        return part  # who leads since a moment ago has not looked at it yet
     obstacle = view.obstacle(part.cluster)
     if outcome is not None and outcome.progress and outcome.progress.plan == part.hash:
         progress = outcome.progress
@@ -121,7 +123,9 @@ def _seen(part: Part, view: View, due: bool) -> Part:
         return _waiting(part, obstacle)
     errand = None if outcome is None else outcome.errand
     if errand is None or errand.plan != part.hash:
-        return _waiting(part, "it is about to begin") if due else _quiet(part)
+        why = few(outcome.waits if outcome and (due or part.begun) else (), SHOWN_MAX)
+        state = part.state if part.begun else PartState.PLANNED
+        return replace(part, state=state, message=why)
     why = few(errand.why, SHOWN_MAX)
     match errand.state:
         case ErrandState.DONE:
@@ -137,16 +141,13 @@ def _seen(part: Part, view: View, due: bool) -> Part:
 
 def _moving(part: Part, outcome: Outcome) -> Part:
     """Of the waits only those that are more than the stage's own progress."""
-    waits = [wait for wait in outcome.waits if not wait.startswith(("stage ", "the brokers take"))]
+    found = outcome.waits if outcome.errand is None else outcome.errand.why
+    waits = [wait for wait in found if not wait.startswith(("stage ", "the brokers take"))]
     return replace(part, state=PartState.MOVING, message=few(waits, SHOWN_MAX))
 
 
 def _waiting(part: Part, why: str) -> Part:
     return replace(part, state=PartState.WAITING, message=why)
-
-
-def _quiet(part: Part) -> Part:
-    return replace(part, state=PartState.PLANNED, message="")
 
 
 def due(course: Course, spec: RebalanceSpec, views: Mapping[str, View]) -> frozenset[str]:

@@ -13,6 +13,7 @@ from apirequests import Api, merged
 from poolkeeper.resources import crosschecks
 from poolkeeper.resources.clusters import read_cluster
 from poolkeeper.resources.pools import read_pool
+from poolkeeper.resources.rebalances import read_rebalance
 from poolkeeper.resources.topics import read_topic
 
 SIZE = "in body should match '^[0-9]+([.][0-9]+)?(Ki|Mi|Gi|Ti|Pi|Ei|k|M|G|T|P|E|[eE][0-9]{1,2})?$'"
@@ -73,6 +74,8 @@ def _problems(body: dict[str, Any]) -> list[str]:
             return [str(problem) for problem in read_cluster(body).problems]
         case "ResourcePool":
             return [str(problem) for problem in read_pool(body).problems]
+        case "Rebalance":
+            return [str(problem) for problem in read_rebalance(body).problems]
     reading = read_topic(body)
     configs = crosschecks.configs(crosschecks.Readings(topics=(reading,)))
     return [str(problem) for problem in (*reading.problems, *configs)]

@@ -13,4 +13,5 @@ def body(kind: str, name: str, spec: dict[str, Any], namespace: str = "") -> dic
 
 CLUSTER = body("KafkaCluster", "main", {"zookeeper": {"connect": "zk-1:2181"}})
 POOL = body("ResourcePool", "fast", {"clusterRef": {"name": "main"}, "brokers": {"ids": [1, 2, 3]}})
+REBALANCE = body("Rebalance", "evening", {})
 TOPIC = body("Topic", "orders", {"poolRef": {"name": "fast"}}, "default")

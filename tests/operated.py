@@ -32,7 +32,12 @@ from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
 from real.support import Change, body, history, kazoo, last_zxid, of_path
 
 GROUP_VERSION = "poolkeeper.dev/v1alpha1"
-KINDS = {"KafkaCluster": "kafkaclusters", "ResourcePool": "resourcepools", "Topic": "topics"}
+KINDS = {
+    "KafkaCluster": "kafkaclusters",
+    "ResourcePool": "resourcepools",
+    "Topic": "topics",
+    "Rebalance": "rebalances",
+}
 CLUSTER = "main"
 REQUEST = "/admin/reassign_partitions"
 RUN = "/poolkeeper/run"

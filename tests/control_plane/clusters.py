@@ -25,7 +25,7 @@ CRDS = building.CHECKOUT / "crds"
 WELCOME = """
 A Kubernetes of your own: {server}
   kubectl get nodes
-  kubectl get kafkaclusters,resourcepools,topics -A
+  kubectl get kafkaclusters,resourcepools,topics,rebalances -A
   poolkeeper sandbox up --brokers 9
   helm install poolkeeper charts/poolkeeper -n poolkeeper --create-namespace --wait \\
     --set crds.install=false --set operator.address='$(POD_IP)'

@@ -75,9 +75,9 @@ def ground(request, control_plane, helm):
 def test_what_the_operator_may(ground):
     here, shop = ground.namespace, ground.watched
     rights = [
-        *((verb, kind) for kind in ("kafkaclusters", "resourcepools") for verb in READ_AND_PATCH),
-        ("patch", "kafkaclusters/status"),
-        ("patch", "resourcepools/status"),
+        *((verb, kind) for kind in WHOLE for verb in READ_AND_PATCH),
+        *(("patch", f"{kind}/status") for kind in WHOLE),
+        *((verb, "configmaps", "", here) for verb in ("create", "delete", "get", "patch")),
         *((verb, "topics", OURS, shop) for verb in READ_AND_PATCH),
         ("patch", "topics/status", OURS, shop),
         ("list", "namespaces", ""),
@@ -92,17 +92,19 @@ def test_what_the_operator_may(ground):
     assert [one for one in rights if not ground.may(ground.operator, *one)] == []
 
 
+WHOLE = ("kafkaclusters", "resourcepools", "rebalances")
 READ_AND_PATCH = ("get", "list", "watch", "patch")
 WRITE = ("create", "update", "delete", "deletecollection")
 
 
 def test_what_the_operator_may_not(ground):
-    """Among others: write a spec of its own making, delete anything, read other Secrets."""
+    """Among others: write a spec of its own making, delete resources, read other Secrets."""
     here, shop = ground.namespace, ground.watched
     rights = [
-        *((verb, kind) for kind in ("kafkaclusters", "resourcepools") for verb in WRITE),
+        *((verb, kind) for kind in WHOLE for verb in WRITE),
         ("update", "kafkaclusters/status"),
         ("approve", "kafkaclusters", OURS, NOWHERE, "main"),
+        ("approve", "rebalances", OURS, NOWHERE, "evening"),
         *((verb, "topics", OURS, shop) for verb in WRITE),
         ("get", "secrets", "", here, "another"),
         ("list", "secrets", "", here),
@@ -119,7 +121,8 @@ def test_what_the_operator_may_not(ground):
         ("patch", "namespaces", ""),
         ("list", "customresourcedefinitions", "apiextensions.k8s.io"),
         ("create", "pods", "", here),
-        ("get", "configmaps", "", here, "kube-root-ca.crt"),
+        ("list", "configmaps", "", here),
+        ("get", "configmaps", "", "kube-system", "kube-root-ca.crt"),
         ("create", "serviceaccounts/token", "", here, ground.full),
         ("create", "clusterrolebindings", "rbac.authorization.k8s.io"),
         ("impersonate", "users", ""),
@@ -180,14 +183,14 @@ def test_kubernetes_own_roles_hold_topics(ground, role, may, may_not):
     [
         pytest.param(
             "platform",
-            [("create", "kafkaclusters"), ("patch", "resourcepools"), ("delete", "resourcepools")],
-            [("approve", "kafkaclusters"), ("patch", "kafkaclusters/status"), ("list", "topics")],
+            [("create", "kafkaclusters"), ("patch", "resourcepools"), ("delete", "rebalances")],
+            [("approve", "rebalances"), ("patch", "kafkaclusters/status"), ("list", "topics")],
             id="platform-declares-clusters-and-pools",
         ),
         pytest.param(
             "approver",
-            [("approve", "kafkaclusters"), ("patch", "kafkaclusters"), ("get", "kafkaclusters")],
-            [("delete", "kafkaclusters"), ("create", "kafkaclusters"), ("patch", "resourcepools")],
+            [("approve", "kafkaclusters"), ("approve", "rebalances"), ("patch", "rebalances")],
+            [("delete", "kafkaclusters"), ("create", "rebalances"), ("patch", "resourcepools")],
             id="approver-approves",
         ),
     ],

@@ -18,7 +18,7 @@ from control_plane.planes import ControlPlane
 from poolkeeper import errors
 
 TESTS = Path(__file__).parents[1]
-KINDS = ("kafkaclusters", "resourcepools", "topics")
+KINDS = ("kafkaclusters", "rebalances", "resourcepools", "topics")
 
 READER = """
 apiVersion: v1

@@ -19,7 +19,8 @@ FOLDERS = {
     "every-field": [EVERY_FIELD],
     "manifests": sorted((ROOT / "examples/manifests").glob("*.yaml")),
     "kubernetes": [
-        ROOT / f"examples/kubernetes/{name}.yaml" for name in ("cluster", "pools", "topics")
+        ROOT / f"examples/kubernetes/{name}.yaml"
+        for name in ("cluster", "pools", "topics", "rebalance")
     ],
     "demo": sorted((ROOT / "examples/demo/manifests").glob("*.yaml")),
 }

@@ -103,6 +103,7 @@ def test_every_kind_has_its_names(control_plane, api):
             )
     assert names == {
         "kafkaclusters": ("KafkaCluster", "kafkacluster", ["pkc"], ["poolkeeper"], False),
+        "rebalances": ("Rebalance", "rebalance", ["pkr"], ["poolkeeper"], False),
         "resourcepools": ("ResourcePool", "resourcepool", ["pkp"], ["poolkeeper"], False),
         "topics": ("Topic", "topic", ["pkt"], ["poolkeeper"], True),
     }

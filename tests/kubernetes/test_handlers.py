@@ -188,7 +188,7 @@ def test_permissions_that_are_taken_back_are_said_and_waited_for(
     grant = [
         *("create", "clusterrole", role, "--verb=get,list,watch"),
         "--resource=topics.poolkeeper.dev,resourcepools.poolkeeper.dev,"
-        "kafkaclusters.poolkeeper.dev,namespaces",
+        "kafkaclusters.poolkeeper.dev,rebalances.poolkeeper.dev,namespaces",
     ]
     plane.kubectl(*grant)
     plane.kubectl(

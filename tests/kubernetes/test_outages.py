@@ -162,8 +162,8 @@ def test_definitions_that_are_gone_are_said_and_waited_for(site: Site, run: Run)
             operator.page("/readyz")
             == (
                 503,
-                "not ready: the API server does not serve kafkaclusters, resourcepools, topics: "
-                "apply the definitions (CRDs)\n",
+                "not ready: the API server does not serve kafkaclusters, resourcepools, topics,"
+                " rebalances: apply the definitions (CRDs)\n",
             )
         ),
         "the operator says what is missing",

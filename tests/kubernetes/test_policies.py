@@ -11,7 +11,7 @@ import pytest
 
 from apirequests import Api, merged
 from conditions import until
-from manifests import CLUSTER, POOL, TOPIC
+from manifests import CLUSTER, POOL, REBALANCE, TOPIC
 
 POLICIES = Path(__file__).parents[2] / "policies"
 FINALIZER = "poolkeeper.dev/finalizer"
@@ -19,9 +19,17 @@ HASHES = [f"sha256:{digit * 64}" for digit in "12"]
 ANY = {"annotations": {"poolkeeper.dev/topic-prefixes": "*"}}
 EDIT = ["get", "create", "update", "patch", "delete"]
 ROLES = {
-    "editors": [(["topics", "resourcepools", "kafkaclusters"], EDIT)],
-    "approvers": [(["kafkaclusters"], ["approve"])],
-    "operators": [(["topics/status", "resourcepools/status", "kafkaclusters/status"], ["patch"])],
+    "editors": [(["topics", "resourcepools", "kafkaclusters", "rebalances"], EDIT)],
+    "approvers": [(["kafkaclusters", "rebalances"], ["approve"])],
+    "operators": [
+        (
+            [
+                f"{kind}/status"
+                for kind in ("topics", "resourcepools", "kafkaclusters", "rebalances")
+            ],
+            ["patch"],
+        )
+    ],
 }
 
 
@@ -254,19 +262,21 @@ APPROVALS = [
 ]
 
 
+@pytest.mark.parametrize("base", [CLUSTER, REBALANCE], ids=lambda base: base["kind"])
 @pytest.mark.parametrize(("before", "after", "for_all"), APPROVALS)
-def test_plans_are_approved_by_approvers(edna, ada, made, before, after, for_all):
-    body = made(CLUSTER, {"spec": {"approval": before}})
-    change = {"spec": {"approval": after, "mode": "Apply"}}
+def test_plans_are_approved_by_approvers(edna, ada, made, base, before, after, for_all):
+    body = made(base, {"spec": {"approval": before}})
+    other = {"mode": "Apply"} if base is CLUSTER else {"paused": True}
+    change = {"spec": {"approval": after, **other}}
     assert ada.patch(body, change, dryRun="All").refusals() == []
     answer = edna.patch(body, change, dryRun="All")
     if for_all:
         assert answer.refusals() == []
         return
     text = (
-        f"edna may edit KafkaCluster {body['metadata']['name']} but not approve its plans: leave "
-        "spec.approval as it is, and ask someone who has the verb approve on kafkaclusters to "
-        "approve"
+        f"edna may edit {base['kind']} {body['metadata']['name']} but not approve its plans: leave"
+        " spec.approval as it is, and ask someone who has the verb approve on"
+        f" {base['kind'].lower()}s to approve"
     )
     assert answer.message.endswith(denial("plan-approval", text))
 
@@ -278,7 +288,7 @@ def test_a_new_cluster_is_approved_by_approvers_too(edna, ada):
     assert ada.dry_create(approved).status == 201
 
 
-@pytest.mark.parametrize("base", [TOPIC, POOL, CLUSTER], ids=lambda base: base["kind"])
+@pytest.mark.parametrize("base", [TOPIC, POOL, CLUSTER, REBALANCE], ids=lambda base: base["kind"])
 def test_only_the_operator_takes_its_finalizer_off(edna, operator, team, made, base):
     change = {"metadata": {"finalizers": [FINALIZER, "example.com/other"]}}
     if base is TOPIC:

@@ -63,9 +63,11 @@ def _chosen(found: Mapping[str, Any] | None, path: Path, findings: Findings) -> 
 def _budget(found: Mapping[str, Any], findings: Findings) -> BudgetSpec:
     path: Path = ("spec", "budget")
     home: dict[str, str] = {}
-    sites = []
+    sites: list[Site] = []
     for number, site in enumerate(found.get("sites", ())):
         at = (*path, "sites", number)
+        if site["name"] in {other.name for other in sites}:
+            findings.add((*at, "name"), f"site {site['name']} is listed already (expected once)")
         for position, cluster in enumerate(site["clusters"]):
             other = home.setdefault(cluster, site["name"])
             if other != site["name"]:

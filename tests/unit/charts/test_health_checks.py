@@ -9,7 +9,7 @@ import yaml
 from lupa import lua51  # Argo CD's interpreter speaks Lua 5.1
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-KINDS = ("KafkaCluster", "ResourcePool", "Topic")
+KINDS = ("KafkaCluster", "ResourcePool", "Topic", "Rebalance")
 SCRIPTS = yaml.safe_load((EXAMPLES / "argocd/argocd-cm.yaml").read_text(encoding="utf-8"))["data"]
 EXPRESSIONS = {
     one["kind"]: one

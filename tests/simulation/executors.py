@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from poolkeeper import reconcile
+from poolkeeper.errands import Offer
 from poolkeeper.errors import Stale, Unavailable
 from poolkeeper.loops import WATCHED
 from poolkeeper.means import Means
@@ -40,6 +41,7 @@ class Executor:
     desired: Desired
     authority: Authority = EVERYTHING
     at_rest: Callable[[Outcome], bool] = converged
+    offer: Callable[[], Offer | None] = lambda: None
     passes: int = 0
     writes: int = 0
     seen: list[Outcome] = field(default_factory=list)
@@ -92,7 +94,9 @@ class Executor:
                 self.passes += 1
                 assert self.passes <= passes_max, f"too many passes: {self.seen[-3:]}"
                 try:
-                    outcome = reconcile.reconcile_cluster(means, self.desired, self.authority)
+                    outcome = reconcile.reconcile_cluster(
+                        means, self.desired, self.authority, offer=self.offer()
+                    )
                 except Stale as stale:
                     outcome = Outcome(State.WAITING, waits=(str(stale),))
                 self.seen.append(outcome)

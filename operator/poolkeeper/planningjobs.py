@@ -16,7 +16,7 @@ import hashlib
 import logging
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from poolkeeper.errors import Refused, Stale, Unavailable
@@ -48,6 +48,15 @@ OwnerOf = Callable[[str], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
+class _Known:
+    """A question, its digest and its Job's name; digests of large fleets take a while."""
+
+    question: Question
+    digest: str
+    job: str
+
+
+@dataclass(frozen=True, slots=True)
 class JobEngine:
     """Answers by Jobs in one namespace; see `rebalances.engines`. No call waits for a Job."""
 
@@ -55,6 +64,7 @@ class JobEngine:
     namespace: str
     settings: Settings
     owner_of: OwnerOf
+    _known: dict[str, _Known] = field(default_factory=dict)
 
     def ask(self, name: str, question: Question) -> Answer | None:
         """Return the answer, or None while it is under way.
@@ -62,28 +72,27 @@ class JobEngine:
         Raises `Unavailable` with a sentence where the Job failed, which is deleted: the next call
         makes another one.
         """
-        job = job_name(name, question)
-        look = jobs.look(self.api, self.namespace, job)
+        known = self._knowing(name, question)
+        look = jobs.look(self.api, self.namespace, known.job)
         if look is None:
-            self._begin(name, question)
+            self._begin(name, known)
             return None
-        if look.annotations.get(plannerpods.DIGEST) != question.digest:
-            jobs.delete(self.api, self.namespace, job, look.uid)
+        if look.annotations.get(plannerpods.DIGEST) != known.digest:
+            jobs.delete(self.api, self.namespace, known.job, look.uid)
             return None
         match look.phase:
             case Phase.SUSPENDED:
-                self._let_go(name, question, look)
+                self._let_go(name, known, look)
             case Phase.COMPLETE:
-                return self._answer(question, look)
+                return self._answer(known, look)
             case Phase.FAILED:
-                jobs.delete(self.api, self.namespace, job, look.uid)
+                jobs.delete(self.api, self.namespace, known.job, look.uid)
                 raise Unavailable(look.said)
         return None
 
     def standing(self, name: str, question: Question) -> str:
         """What the Job waits for, in a sentence; empty where it works, or is not there."""
-        look = jobs.look(self.api, self.namespace, job_name(name, question))
-        return "" if look is None or look.phase is not Phase.RUNNING else look.said
+        return jobs.standing(self.api, self.namespace, self._knowing(name, question).job)
 
     def forget(self, name: str) -> None:
         """Delete all Jobs of that Rebalance, and with them their pods, questions and answers.
@@ -91,6 +100,7 @@ class JobEngine:
         What cannot be deleted now goes with the Rebalance, or when its time to live is over; and
         who leads no more leaves it to the next leader, who goes on with it.
         """
+        self._known.pop(name, None)
         try:
             self._forget(name, but="")
         except (Unavailable, Stale) as failed:
@@ -101,19 +111,25 @@ class JobEngine:
             if job != but:
                 jobs.delete(self.api, self.namespace, job)
 
-    def _begin(self, name: str, question: Question) -> None:
-        self._forget(name, but=job_name(name, question))
-        body = plannerpods.job(self._order(name, question), self.settings)
-        self._let_go(name, question, jobs.create(self.api, self.namespace, body))
+    def _knowing(self, name: str, question: Question) -> _Known:
+        known = self._known.get(name)
+        if known is None or known.question is not question:
+            known = _Known(question, question.digest, job_name(name, question))
+            self._known[name] = known
+        return known
 
-    def _let_go(self, name: str, question: Question, look: Look) -> None:
+    def _begin(self, name: str, known: _Known) -> None:
+        self._forget(name, but=known.job)
+        count = len(chunks.chunked(known.question.to_json()))
+        body = plannerpods.job(self._order(name, known, count), self.settings)
+        self._let_go(name, known, jobs.create(self.api, self.namespace, body))
+
+    def _let_go(self, name: str, known: _Known, look: Look) -> None:
         if look.phase is not Phase.SUSPENDED:
             return
-        order = self._order(name, question)
-        template = plannerpods.text(plannerpods.executor(order, self.settings))
-        text = pieces.Text(
-            chunks.chunked(question.to_json()), question.digest, {plannerpods.TEMPLATE: template}
-        )
+        found = chunks.chunked(known.question.to_json())
+        executor = plannerpods.executor(self._order(name, known, len(found)), self.settings)
+        text = pieces.Text(found, known.digest, {plannerpods.TEMPLATE: plannerpods.text(executor)})
         pieces.write(
             self.api,
             self.namespace,
@@ -124,24 +140,24 @@ class JobEngine:
         )
         jobs.resume(self.api, self.namespace, look)
 
-    def _order(self, name: str, question: Question) -> Order:
+    def _order(self, name: str, known: _Known, count: int) -> Order:
         return Order(
-            name=job_name(name, question),
+            name=known.job,
             namespace=self.namespace,
             owner=self.owner_of(name),
-            digest=question.digest,
-            pieces=len(chunks.chunked(question.to_json())),
+            digest=known.digest,
+            pieces=count,
             labels={REBALANCE: label(name)},
-            secrets=tuple(sorted(set(secrets_of(question)))),
+            secrets=tuple(sorted(set(secrets_of(known.question)))),
         )
 
-    def _answer(self, question: Question, look: Look) -> Answer | None:
+    def _answer(self, known: _Known, look: Look) -> Answer | None:
         kept = pieces.read(self.api, self.namespace, jobs.answer_name(look.name))
         try:
             if kept is None:
                 raise Refused("its ConfigMaps are not all there")
             answer = Answer.from_json(chunks.joined(kept.chunks, kept.digest))
-            if answer.question != question.digest:
+            if answer.question != known.digest:
                 raise Refused("it is one to another question")
         except Refused as wrong:
             jobs.delete(self.api, self.namespace, look.name, look.uid)

@@ -54,7 +54,7 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A Job as it is; `said`: why it failed, or what it waits for, in a sentence."""
+    """A Job as it is; `said`: why it failed, in a sentence."""
 
     name: str
     uid: str
@@ -86,7 +86,7 @@ def owner(job: str, uid: str) -> Body:
 def create(api: Objects, namespace: str, body: Body) -> Look:
     """Create the Job, or adopt the one of this name; raises `Stale` if that vanished meanwhile."""
     try:
-        return _look(api.create(_collection(namespace), body), [])
+        return _look(api.create(_collection(namespace), body))
     except Stale:
         found = look(api, namespace, body["metadata"]["name"])
         if found is None:
@@ -95,12 +95,18 @@ def create(api: Objects, namespace: str, body: Body) -> Look:
 
 
 def look(api: Objects, namespace: str, name: str) -> Look | None:
-    """The Job as it is; None where there is none."""
+    """The Job as it is, and why if it failed; None where there is none."""
     body = api.get(_path(namespace, name))
     if body is None:
         return None
-    pods = _pods(api, namespace, name) if _phase(body) in (Phase.RUNNING, Phase.FAILED) else []
-    return _look(body, pods)
+    if _phase(body) is Phase.FAILED:
+        return _look(body, podfailures.failure(body, _pods(api, namespace, name)))
+    return _look(body)
+
+
+def standing(api: Objects, namespace: str, name: str) -> str:
+    """What the pods of a Job that runs wait for, in a sentence; empty where they work."""
+    return podfailures.standing(_pods(api, namespace, name))
 
 
 def resume(api: Objects, namespace: str, job: Look) -> None:
@@ -125,14 +131,9 @@ def names(api: Objects, namespace: str, selector: str) -> list[str]:
     return sorted(body["metadata"]["name"] for body in found)
 
 
-def _look(body: Body, pods: list[Body]) -> Look:
-    phase, meta = _phase(body), body["metadata"]
-    said = ""
-    if phase is Phase.FAILED:
-        said = podfailures.failure(body, pods)
-    elif phase is Phase.RUNNING:
-        said = podfailures.standing(pods)
-    return Look(meta["name"], meta["uid"], phase, meta.get("annotations") or {}, said)
+def _look(body: Body, said: str = "") -> Look:
+    meta = body["metadata"]
+    return Look(meta["name"], meta["uid"], _phase(body), meta.get("annotations") or {}, said)
 
 
 def _phase(body: Body) -> Phase:

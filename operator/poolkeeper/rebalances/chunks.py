@@ -21,8 +21,14 @@ def digest_of(text: str) -> str:
 
 
 def chunked(text: str, size: int = CHUNK_BYTES) -> tuple[bytes, ...]:
-    """The text, compressed, in pieces of `size` bytes; at least one, all but the last full."""
-    packed = gzip.compress(text.encode(), compresslevel=LEVEL, mtime=0)
+    """The text, compressed, in pieces of `size` bytes; at least one, all but the last full.
+
+    Raises `Refused` for a text that would not be read again, as it is too long.
+    """
+    body = text.encode()
+    if len(body) > TEXT_BYTES_MAX:
+        raise Refused(f"the text has {len(body)} bytes (expected at most {TEXT_BYTES_MAX})")
+    packed = gzip.compress(body, compresslevel=LEVEL, mtime=0)
     return tuple(packed[begin : begin + size] for begin in range(0, len(packed), size))
 
 

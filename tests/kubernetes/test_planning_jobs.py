@@ -1,0 +1,134 @@
+"""Questions answered by Jobs on a real control plane, whose executors are real ones of Spark.
+
+The answer must be that of this process to the byte, whatever is killed meanwhile. One cluster
+refuses connections, another takes them and says nothing: who reads that one is in mid-job.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+
+from chart import rights
+from conditions import until
+from planned import Planning, Silent, asked, crowded_clusters
+from poolkeeper.fleet.budgets_values import Budget
+from poolkeeper.fleet.engines import Local
+from poolkeeper.rebalances import answering
+from poolkeeper.rebalances.questions import Patience, Question
+
+pytestmark = [pytest.mark.fleet, pytest.mark.long]
+NOW_MS = 1_790_000_000_000
+BEGUN_S = 180.0
+
+
+@pytest.fixture(scope="module")
+def planning(control_plane, kubelet) -> Planning:
+    return Planning(control_plane, kubelet)
+
+
+@pytest.fixture(scope="module")
+def clusters() -> Iterator[dict[str, str]]:
+    with crowded_clusters(3) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def silent() -> Iterator[Silent]:
+    found = Silent()
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def question(clusters, silent) -> Question:
+    all_ = {**clusters, "closed": "127.0.0.1:1", "silent": silent.address}
+    return Question(
+        tuple(asked(name, all_[name]) for name in sorted(all_)),
+        NOW_MS,
+        Budget(clusters_max=1),
+        patience=Patience(4.0, 60.0),
+    )
+
+
+@pytest.fixture(scope="module")
+def expected(question) -> str:
+    """What this process answers."""
+    answer = answering.answer(question, Local(1))
+    moves = {each.cluster: each.moves for each in answer.clusters if each.plan}
+    assert moves == {f"cluster-{number}": 4 for number in range(3)}
+    return answer.to_json()
+
+
+def test_executors_read_and_plan_and_one_that_is_killed_costs_nothing(
+    planning, question, silent, expected
+):
+    since = len(silent.taken)
+    with planning.rebalance() as name:
+        engine = planning.engine(executors=2)
+        assert engine.ask(name, question) is None
+        until(
+            lambda: len(silent.taken) > since,
+            "an executor reads the cluster that is silent",
+            BEGUN_S,
+        )
+        first = planning.executors()
+        assert len(first) == 2
+        for pod in first:  # whichever it is, until it is the one that reads
+            planning.kill(pod)
+            if _gone(silent, since):
+                break
+        else:
+            pytest.fail("nobody of the executors read the cluster")
+        answer = planning.answer(engine, name, question)
+        assert answer.to_json() == expected
+        assert engine.ask(name, question) == answer
+        engine.forget(name)
+        until(lambda: not planning.left(), "everything of the Job is gone", 60)
+
+
+def _gone(silent: Silent, number: int) -> bool:
+    return any(silent.hung_up(number) for _ in range(10))
+
+
+def test_a_driver_that_is_killed_is_started_again(planning, question, silent, expected):
+    since = len(silent.taken)
+    with planning.rebalance() as name:
+        engine = planning.engine()
+        assert engine.ask(name, question) is None
+        until(
+            lambda: len(silent.taken) > since,
+            "the driver reads the cluster that is silent",
+            BEGUN_S,
+        )
+        (driver,) = planning.pods("Running")
+        planning.kill(driver)
+        answer = planning.answer(engine, name, question)
+        assert answer.to_json() == expected
+        assert len(planning.pods()) == 2
+
+
+def test_with_the_rebalance_everything_goes(planning, question, silent):
+    since = len(silent.taken)
+    with planning.rebalance() as name:
+        engine = planning.engine(executors=2)
+        assert engine.ask(name, question) is None
+        until(
+            lambda: len(silent.taken) > since,
+            "an executor reads the cluster that is silent",
+            BEGUN_S,
+        )
+        assert len(planning.left()) == 6
+        planning.plane.kubectl("delete", "rebalance", name)
+        until(lambda: not planning.left(), "everything of the Job is gone", 60)
+
+
+def test_the_rights_granted_are_the_rights_used(planning):
+    """Of all that the tests above did."""
+    events = planning.plane.audit()
+    for part, roles in (("-planner", ("-planner",)), ("", ("-jobs",))):
+        account = planning.account(part)
+        names = {f"{planning.full}{role}" for role in roles}
+        objects = [one for one in planning.rights if one["metadata"]["name"] in names]
+        assert rights.refused(events, account) == frozenset()
+        assert len(rights.granted(objects, account)) > 5
+        assert rights.surplus(objects, events, account) == frozenset()

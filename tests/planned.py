@@ -1,0 +1,189 @@
+"""Planning Jobs as tests see them: clusters to be asked about, and a namespace where they run.
+
+Pods are processes of this machine: an executor is a real JVM with real Python workers.
+"""
+
+import json
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from threading import Event, Thread
+
+from chart.releases import OPERATOR, release_name, restricted_namespace
+from chart.rendering import Object, render
+from conditions import until
+from control_plane.kubelet import Kubelet
+from control_plane.planes import ControlPlane
+from poolkeeper.errors import PoolkeeperError
+from poolkeeper.kube.clients import Api
+from poolkeeper.kube.plannerpods import POD_SECURITY, Settings
+from poolkeeper.model.specs import Desired, KafkaClusterSpec, ResourcePoolSpec, ZooKeeperSpec
+from poolkeeper.planningjobs import JobEngine, rebalances
+from poolkeeper.rebalances.answers import Answer
+from poolkeeper.rebalances.questions import Asked, Question
+from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
+from real.support import kazoo
+
+IMAGE = "example.test/planner:1"
+REBALANCES = "/apis/poolkeeper.dev/v1alpha1/rebalances"
+QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+SETTINGS = Settings(
+    IMAGE,
+    cores=1,
+    memory_mib=1024,
+    retries=1,
+    deadline_s=300,
+    # Spark needs a user with a name; this machine's `nobody` has one.
+    pod_security={**POD_SECURITY, "runAsUser": 65534},
+    conf={"spark.driver.extraJavaOptions": QUICK, "spark.executor.extraJavaOptions": QUICK},
+)
+ANSWERED_S = 240.0
+ASK_EVERY_S = 0.3
+
+
+@contextmanager
+def crowded_clusters(count: int) -> Iterator[dict[str, str]]:
+    """Simulated clusters whose first broker leads and holds all; connect strings by name."""
+    with ExitStack() as stack:
+        found = {}
+        for number in range(count):
+            spec = SandboxSpec(brokers=spread(3), simulated=True, speed=20)
+            box = stack.enter_context(Sandbox.start(spec))
+            _crowd(box)
+            found[f"cluster-{number}"] = box.connect
+        yield found
+
+
+def _crowd(box: Sandbox) -> None:
+    partitions = b'{"version":1,"partitions":{%s}}' % b",".join(b'"%d":[1]' % n for n in range(6))
+    with kazoo(box.connect) as client:
+        client.create("/config/topics/crowded", b'{"version":1,"config":{}}', makepath=True)
+        client.create("/brokers/topics/crowded", partitions)
+        path = "/brokers/topics/crowded/partitions/{}/state"
+        until(lambda: all(client.exists(path.format(n)) for n in range(6)), "all have a leader")
+
+
+def asked(name: str, connect: str) -> Asked:
+    pool = ResourcePoolSpec(f"{name}-all", name, (1, 2, 3), claims=(".*",))
+    return Asked(Desired(KafkaClusterSpec(name, ZooKeeperSpec(connect)), (pool,)))
+
+
+@dataclass
+class Silent:
+    """Somebody who takes connections and says nothing: who asks it, is busy for a while."""
+
+    listener: socket.socket = field(default_factory=lambda: socket.create_server(("127.0.0.1", 0)))
+    taken: list[socket.socket] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        Thread(target=self._take, daemon=True).start()
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.listener.getsockname()[1]}"
+
+    def hung_up(self, number: int) -> bool:
+        """Whether that caller is gone; it says hello, and nothing more."""
+        self.taken[number].settimeout(0.1)
+        try:
+            while said := self.taken[number].recv(4096):
+                assert said
+        except TimeoutError:
+            return False
+        except OSError:
+            pass
+        return True
+
+    def close(self) -> None:
+        self.listener.close()
+        for each in self.taken:
+            each.close()
+
+    def _take(self) -> None:
+        with suppress(OSError):
+            while True:
+                self.taken.append(self.listener.accept()[0])
+
+
+class Planning:
+    """A namespace with the chart's rights, and the operator's engine in it."""
+
+    def __init__(self, plane: ControlPlane, kubelet: Kubelet) -> None:
+        self.plane, self.kubelet = plane, kubelet
+        self.namespace = restricted_namespace(plane)
+        self.full = f"{release_name()}-poolkeeper"
+        self.rights = _rights(self.full, self.namespace)
+        for one in self.rights:
+            plane.kubectl("create", "-f", "-", input=json.dumps(one))
+        kubelet.add_image(IMAGE, OPERATOR)
+        kubeconfig = plane.account_kubeconfig(self.namespace, self.full)
+        self.api = Api.connect(environ={"KUBECONFIG": str(kubeconfig)}, account=Path("/none"))
+
+    def account(self, part: str = "") -> str:
+        """The operator's service account, or the planner's, as `namespace/name`."""
+        return f"{self.namespace}/{self.full}{part}"
+
+    def engine(self, **changes: object) -> JobEngine:
+        settings = replace(SETTINGS, account=f"{self.full}-planner", **changes)
+        return JobEngine(self.api, self.namespace, settings, rebalances(self.api))
+
+    def answer(self, engine: JobEngine, name: str, question: Question) -> Answer:
+        """Ask until there is an answer; say what pods said if there is none."""
+
+        def answered() -> Answer | None:
+            Event().wait(ASK_EVERY_S)
+            engine.standing(name, question)
+            return engine.ask(name, question)
+
+        try:
+            return until(answered, "an answer", ANSWERED_S)
+        except (AssertionError, PoolkeeperError) as late:
+            for pod in self.pods():
+                late.add_note(f"{pod}: {self.kubelet.logs(self.namespace, pod)[-3000:]}")
+            raise
+
+    def pods(self, *phases: str) -> list[str]:
+        """Pods by name, of these phases if any are given."""
+        return [
+            pod["metadata"]["name"]
+            for pod in self._items("pods")
+            if not phases or pod["status"].get("phase") in phases
+        ]
+
+    def executors(self) -> list[str]:
+        return [name for name in self.pods("Running") if "-exec-" in name]
+
+    def left(self) -> list[str]:
+        """What is there of Jobs: themselves, their pods, ConfigMaps."""
+        jobs = self.plane.request("GET", f"/apis/batch/v1/namespaces/{self.namespace}/jobs")
+        names = [job["metadata"]["name"] for job in jobs["items"]]
+        maps = [each["metadata"]["name"] for each in self._items("configmaps")]
+        return [*names, *self.pods(), *(name for name in maps if name != "kube-root-ca.crt")]
+
+    def _items(self, plural: str) -> list[Object]:
+        path = f"/api/v1/namespaces/{self.namespace}/{plural}"
+        return list(self.plane.request("GET", path)["items"])
+
+    def kill(self, pod: str) -> None:
+        """Kill the pod's process, as a machine that is out of memory does."""
+        os.kill(self.kubelet.pid(self.namespace, pod), signal.SIGKILL)
+
+    @contextmanager
+    def rebalance(self) -> Iterator[str]:
+        name = release_name()
+        body = {"apiVersion": "poolkeeper.dev/v1alpha1", "kind": "Rebalance"}
+        self.plane.request("POST", REBALANCES, {**body, "metadata": {"name": name}, "spec": {}})
+        yield name
+        self.plane.kubectl("delete", "rebalance", name, "--ignore-not-found")
+        until(lambda: not self.left(), "everything of the Job is gone", 60)
+
+
+def _rights(full: str, namespace: str) -> list[Object]:
+    values = {"fullnameOverride": full, "planner": {"image": IMAGE, "executors": 2}}
+    kinds = ("ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
+    objects = render(values, "--namespace", namespace)
+    return [one for one in objects if one["kind"] in kinds]

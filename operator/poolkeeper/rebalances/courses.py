@@ -123,7 +123,9 @@ def _seen(part: Part, view: View, due: bool) -> Part:
         return _waiting(part, obstacle)
     errand = None if outcome is None else outcome.errand
     if errand is None or errand.plan != part.hash:
-        why = few(outcome.waits if outcome and (due or part.begun) else (), SHOWN_MAX)
+        # What was seen before the plan was offered waits for something else.
+        told = outcome is not None and (part.begun or (due and outcome.seen is None))
+        why = few(outcome.waits if outcome is not None and told else (), SHOWN_MAX)
         state = part.state if part.begun else PartState.PLANNED
         return replace(part, state=state, message=why)
     why = few(errand.why, SHOWN_MAX)

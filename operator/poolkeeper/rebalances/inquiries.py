@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from poolkeeper.errors import PoolkeeperError, Refused, Unavailable
 from poolkeeper.model.rebalances import Course, RebalanceSpec, Step
 from poolkeeper.rebalances.answers import Answer
-from poolkeeper.rebalances.engines import Engine, chosen
+from poolkeeper.rebalances.engines import LOCAL, Engine, chosen
 from poolkeeper.rebalances.questions import Question
 from poolkeeper.rebalances.records import Record, record_of
 from poolkeeper.rebalances.scopes import Scope, scope_of
@@ -72,8 +72,12 @@ class Inquiry:
         if arriving and early:
             message = "what is declared changed a moment ago: planning waits until it settles"
             return Finding(course, Remark(Mood.BUSY, "Planning", message))
-        if self._failed is not None and self._clock() < self._again_s:
-            return Finding(course, self._failed)
+        if self._failed is not None:
+            if self._clock() < self._again_s:
+                return Finding(course, self._failed)
+            if self._question is None:
+                course = replace(course, asked_ms=now_ms)
+            self._failed = None
         return self._ask(spec, course, scope)
 
     def is_outdated(
@@ -100,14 +104,13 @@ class Inquiry:
         except PoolkeeperError as failed:
             return self._later(course, _trouble(failed))
         if answer is None:
-            where = "by the operator" if choice.name == "Local" else "by a Job with Spark"
-            message = f"{count(len(scope.asked), 'cluster')} are read and planned {where}"
+            who = "the operator" if choice.name == LOCAL else "a Job with Spark"
+            message = f"{who} reads and plans {count(len(scope.asked), 'cluster')}"
             told = "; ".join(filter(None, (message, choice.remark, waits)))
             return Finding(course, Remark(Mood.BUSY, "Planning", told))
         if all(each.plan is None for each in answer.clusters):
             self.end()
-            return self._later(replace(course, asked_ms=0), _nowhere(answer))
-        self._failed = None
+            return self._later(course, _nowhere(answer))
         said = Remark(Mood.BUSY, "Planning", "the plans are being stored")
         return Finding(course, said, scope, record_of(question, answer))
 

@@ -28,7 +28,7 @@ class Objects(pieces.Objects, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RecordStore:
-    """See `rebalancers.Records`."""
+    """See `records.Records`."""
 
     api: Objects
     namespace: str

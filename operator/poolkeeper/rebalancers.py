@@ -21,47 +21,30 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from threading import Event
-from typing import Protocol
 
 from poolkeeper.declared import Declared
 from poolkeeper.errands import Offer
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.keepers import Keepers
 from poolkeeper.kube.leases import Role
-from poolkeeper.model.outcomes import ErrandState
-from poolkeeper.model.rebalances import Course, Part, RebalanceSpec, Step
-from poolkeeper.planning import windows
+from poolkeeper.model.rebalances import Course, RebalanceSpec, Step
 from poolkeeper.rebalancereports import RebalanceReporter
-from poolkeeper.rebalances import courses
+from poolkeeper.rebalances import courses, offering
 from poolkeeper.rebalances.courses import View
 from poolkeeper.rebalances.engines import Engine
 from poolkeeper.rebalances.inquiries import Inquiry
-from poolkeeper.rebalances.records import Record
+from poolkeeper.rebalances.records import Record, Records
 from poolkeeper.resources import rebalances
 from poolkeeper.resources.assemblies import Assembly
 from poolkeeper.resources.conditions import Mood, Remark
 from poolkeeper.resources.objects import Object
-from poolkeeper.resources.rebalancestatuses import Saying, course_of, remark_of
+from poolkeeper.resources.rebalancestatuses import Saying, asked_ms, course_of, remark_of
 from poolkeeper.resources.sentences import few
 
 LOOK_S = 1.0
 
 logger = logging.getLogger(__name__)
-
-
-class Records(Protocol):
-    """Where plans are kept. Each raises `PoolkeeperError` where that cannot be done now."""
-
-    def write(self, each: Object, record: Record) -> str:
-        """Keep the record; return its digest."""
-
-    def read(self, each: Object, digest: str) -> Record | None:
-        """Return the record; None if it is not there any more, or not whole."""
-
-    def remove(self, each: Object, digest: str) -> None:
-        """Remove a record that nobody needs."""
 
 
 @dataclass(slots=True)
@@ -112,22 +95,31 @@ class Rebalancers:
             self._let_go()
         if role is not Role.HELD or assemblies is None:
             return
-        found = sorted(self._found(), key=lambda each: (not self._executes(each), each.name))
+        found = self._found()
         offers: dict[str, Offer] = {}
         takers: dict[str, str] = {}
-        for each in found:
-            offers = {**self._looked(each, assemblies, takers), **offers}
+        for each in sorted(found, key=self._order):
+            try:
+                offers = {**self._looked(each, assemblies, takers), **offers}
+            except Exception:
+                # A defect of ours, or a status of a later release, must not hold up the others.
+                logger.exception("a look at %s failed", each.key)
         self.keepers.offer(offers)
         uids = {each.uid for each in found}
         for uid in set(self._kept) - uids:
             self._kept.pop(uid).inquiry.end()
         self.reporter.retain(uids)
 
+    def _order(self, each: Object) -> tuple[bool, int, str]:
+        """Who executes comes first, the eldest of them before: it has its turn in a cluster."""
+        kept = self._kept.get(each.uid)
+        if kept is not None:
+            return kept.course.step is not Step.EXECUTING, kept.course.asked_ms, each.name
+        status = each.status or {}
+        return status.get("step") != Step.EXECUTING, asked_ms(status), each.name
+
     def _found(self) -> list[Object]:
         return [each for each in self.declared.known()[0] if each.kind == rebalances.KIND]
-
-    def _executes(self, each: Object) -> bool:
-        return self._kept_of(each).course.step is Step.EXECUTING
 
     def _kept_of(self, each: Object) -> _Kept:
         kept = self._kept.get(each.uid)
@@ -139,8 +131,6 @@ class Rebalancers:
 
     def _let_go(self) -> None:
         """Forget everything: somebody else leads."""
-        for kept in self._kept.values():
-            kept.inquiry.end()
         self._kept.clear()
         self.reporter.retain(())
         self.keepers.let_go_of_offers()
@@ -232,11 +222,13 @@ class Rebalancers:
         except PoolkeeperError as failed:
             logger.warning("the plans of %s cannot be read: %s", each.key, failed)
         kept.course = courses.ended(course, self.now_ms())
+        if kept.course.step.ended:
+            kept.record = None
         if not each.guarded:
             return {}  # it could go, and what runs for it would not end
-        held = _held(spec, self.now_ms())
+        held = offering.held(spec, self.now_ms())
         return {
-            part.cluster: _offer(part, kept.record, held)
+            part.cluster: offering.offer_of(part, kept.record, held)
             for part in kept.course.parts
             if not part.state.ended and (part.cluster in due or part.begun)
         }
@@ -247,23 +239,12 @@ class Rebalancers:
         offers = {}
         if kept.course.step is Step.EXECUTING:
             for part in kept.course.parts:
-                if not part.state.ended and self._may_run(part):
+                outcome, loops = self.keepers.outcome(part.cluster), self.keepers.names()
+                if offering.may_run(part, outcome, kept=part.cluster in loops):
                     offers[part.cluster] = Offer(part.hash, withdrawn=True)
         left = ", ".join(sorted(offers)) or "nothing any more"
         message = f"what runs ends after its stage in flight: {left}"
         return offers, Remark(Mood.BUSY, "Deleting", message)
-
-    def _may_run(self, part: Part) -> bool:
-        """Whether a run of the plan is recorded in the cluster, or may be."""
-        outcome = self.keepers.outcome(part.cluster)
-        if outcome is None:
-            return part.cluster in self.keepers.names() and part.begun
-        if outcome.progress is not None:
-            return outcome.progress.plan == part.hash
-        errand = outcome.errand
-        if errand is not None and errand.plan == part.hash:
-            return errand.state is not ErrandState.DONE
-        return outcome.recorded and part.begun
 
     def _views(
         self, course: Course, assemblies: Mapping[str, Assembly], takers: Mapping[str, str]
@@ -276,24 +257,6 @@ class Rebalancers:
             )
             for part in course.parts
         }
-
-
-def _offer(part: Part, record: Record | None, held: str) -> Offer:
-    plan = None if record is None else record.plan(part.cluster)
-    declared = "" if record is None else record.declared.get(part.cluster, "")
-    return Offer(part.hash, plan, declared, part.begun, held)
-
-
-def _held(spec: RebalanceSpec, now_ms: int) -> str:
-    """Why no stage may start now in any cluster; empty if it may."""
-    if spec.paused:
-        return "the Rebalance is paused"
-    opened = [each.window for each in spec.budget.windows]
-    now = datetime.fromtimestamp(now_ms / 1000, UTC)
-    if windows.is_open(opened, now):
-        return ""
-    opening = windows.next_opening(opened, now)
-    return f"outside the windows of the Rebalance; the next opens {opening}"
 
 
 def _invalid(each: Object) -> Remark:

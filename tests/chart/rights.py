@@ -14,6 +14,11 @@ FORBIDDEN = 403
 
 UNUSED_BUT_GRANTED: Mapping[tuple[str, str, str], str] = {
     ("get", "", "secrets"): "only for clusters with credentials",
+    ("patch", "poolkeeper.dev", "rebalances"): "only for the finalizer of one that moves something",
+    ("get", "poolkeeper.dev", "rebalances"): "the same",
+    ("create", "", "configmaps"): "what is applied, and not there yet, must be allowed as well",
+    ("delete", "", "configmaps"): "only for plans of a Rebalance that was planned anew",
+    ("get", "", "configmaps"): "only after a restart, while a Rebalance executes",
 }
 """Rights that a run may leave unused, each with the reason why it is granted all the same."""
 

@@ -163,11 +163,13 @@ def test_the_rights_granted_are_the_rights_used(control_plane, release, zookeepe
     control_plane.request("PATCH", topic, {"spec": {"poolRef": {"name": "new"}}})
     moved = until_ready(topic, "the topic is moved", 120)
     assert moved["status"]["pool"] == "new"
+    control_plane.apply(resource("Rebalance", "evening", {}))
+    until_ready(f"{GROUP}/rebalances/evening", "everything is even", 60)
     if release.watched:
         other = control_plane.request("GET", f"{GROUP}/namespaces/{elsewhere}/topics/clicks")
         assert other["status"] == {"observedGeneration": -1}
         assert "finalizers" not in other["metadata"]
-    for kind in ("topics", "resourcepools", "kafkaclusters"):
+    for kind in ("rebalances", "topics", "resourcepools", "kafkaclusters"):
         control_plane.kubectl("delete", kind, "--all", "-A", "--timeout=60s", timeout_s=90)
 
     objects = render(

@@ -5,6 +5,7 @@ else is in scope, or declared of clusters and pools; what arrives piece by piece
 no cluster at all could be planned, there is no plan yet: what is away may come back.
 """
 
+import contextlib
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from poolkeeper.rebalances.answers import Answer
 from poolkeeper.rebalances.engines import LOCAL, Engine, chosen
 from poolkeeper.rebalances.questions import Question
 from poolkeeper.rebalances.records import Record, record_of
-from poolkeeper.rebalances.scopes import Scope, scope_of
+from poolkeeper.rebalances.scopes import Declarations, Scope, scope_of
 from poolkeeper.resources.assemblies import Assembly
 from poolkeeper.resources.conditions import Mood, Remark
 from poolkeeper.resources.sentences import count, few
@@ -47,6 +48,7 @@ class Inquiry:
         self._name = name
         self._engines = engines
         self._clock = clock
+        self._declarations = Declarations()
         self._question: Question | None = None
         self._again_s = 0.0
         self._failed: Remark | None = None
@@ -60,7 +62,7 @@ class Inquiry:
         now_ms: int,
     ) -> Finding:
         """Ask, or ask whether there is an answer. `settling`: clusters that are being declared."""
-        scope = scope_of(spec, assemblies)
+        scope = scope_of(spec, assemblies, self._declarations)
         if hindrance := _hindrance(scope):
             self.end()
             return Finding(Course(), hindrance)
@@ -84,12 +86,15 @@ class Inquiry:
         self, spec: RebalanceSpec, course: Course, assemblies: Mapping[str, Assembly]
     ) -> bool:
         """Whether another question would be asked now than the one that was answered."""
-        return scope_of(spec, assemblies).digest != course.scope
+        return scope_of(spec, assemblies, self._declarations).digest != course.scope
 
     def end(self) -> None:
         """Forget what is under way."""
-        for engine in self._engines.values():
-            engine.forget(self._name)
+        if self._question is not None:
+            for engine in self._engines.values():
+                # What cannot be deleted now goes with the Rebalance, or gives way to the next.
+                with contextlib.suppress(PoolkeeperError):
+                    engine.forget(self._name)
         self._question = None
         self._failed = None
 

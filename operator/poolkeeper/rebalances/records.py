@@ -7,12 +7,14 @@ what is declared otherwise by now is carried out by nobody.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from poolkeeper.errands import declaration
 from poolkeeper.errors import Refused
 from poolkeeper.model.plans import Plan
 from poolkeeper.rebalances.answers import Answer
 from poolkeeper.rebalances.questions import Question
+from poolkeeper.resources.objects import Object
 
 VERSION = 1
 
@@ -61,3 +63,16 @@ def record_of(question: Question, answer: Answer) -> Record:
             if each.plan is not None and each.plan.moves
         },
     )
+
+
+class Records(Protocol):
+    """Where plans are kept. Each raises `PoolkeeperError` where that cannot be done now."""
+
+    def write(self, each: Object, record: Record) -> str:
+        """Keep the record; return its digest."""
+
+    def read(self, each: Object, digest: str) -> Record | None:
+        """Return the record; None if it is not there any more, or not whole."""
+
+    def remove(self, each: Object, digest: str) -> None:
+        """Remove a record that nobody needs."""

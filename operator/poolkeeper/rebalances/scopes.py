@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from poolkeeper.fleet import codecs
 from poolkeeper.fleet.budgets_values import Budget, RatedWindow
 from poolkeeper.model.rebalances import BudgetSpec, Chosen, Part, PartState, RebalanceSpec
-from poolkeeper.model.specs import Desired
+from poolkeeper.model.specs import Desired, KafkaClusterSpec, ResourcePoolSpec
 from poolkeeper.planning import identities
 from poolkeeper.rebalances.questions import Asked, Question
 from poolkeeper.resources import pools
@@ -44,8 +44,31 @@ class Scope:
         return Question(self.asked, now_ms, budget_of(spec.budget), sites)
 
 
-def scope_of(spec: RebalanceSpec, assemblies: Mapping[str, Assembly]) -> Scope:
-    """The scope by what is declared now."""
+class Declarations:
+    """Digests of what is declared of clusters and their pools, ways and pace left out.
+
+    Made once, and anew only for what has changed: of a large fleet they take a second.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[KafkaClusterSpec, tuple[ResourcePoolSpec, ...], str]] = {}
+
+    def digest(self, desired: Desired) -> str:
+        """The digest."""
+        name = desired.cluster.name
+        cluster, pools, digest = self._known.get(name, (None, (), ""))
+        if cluster != desired.cluster or pools != desired.pools:
+            digest = identities.concern(desired, (), None, ())
+            self._known[name] = (desired.cluster, desired.pools, digest)
+        return digest
+
+
+def scope_of(
+    spec: RebalanceSpec,
+    assemblies: Mapping[str, Assembly],
+    declarations: Declarations | None = None,
+) -> Scope:
+    """The scope by what is declared now; `declarations` are those of the caller's last time."""
     asked, others, partitions = [], list(_absent(spec, assemblies)), 0
     missing = set(spec.pools.names)
     for name, assembly in sorted(assemblies.items()):
@@ -66,13 +89,8 @@ def scope_of(spec: RebalanceSpec, assemblies: Mapping[str, Assembly]) -> Scope:
         tuple(sorted(others, key=lambda part: part.cluster)),
         partitions,
         tuple(sorted(missing)),
-        _digest(spec, asked, others),
+        _digest(spec, asked, others, declarations or Declarations()),
     )
-
-
-def declaration(desired: Desired) -> str:
-    """The digest of what is declared of a cluster and its pools, ways and pace left out."""
-    return identities.concern(desired, (), None, ())
 
 
 def budget_of(spec: BudgetSpec) -> Budget:
@@ -108,9 +126,13 @@ def _pools(spec: RebalanceSpec, assembly: Assembly) -> Iterator[str]:
             yield each.name
 
 
-def _digest(spec: RebalanceSpec, asked: list[Asked], others: list[Part]) -> str:
+def _digest(
+    spec: RebalanceSpec, asked: list[Asked], others: list[Part], declarations: Declarations
+) -> str:
     named = (
-        text for each in asked for text in (each.cluster, *each.pools, declaration(each.desired))
+        text
+        for each in asked
+        for text in (each.cluster, *each.pools, declarations.digest(each.desired))
     )
     held = (part.cluster for part in others)
     return codecs.digest(codecs.to_text(spec.budget), spec.engine.value, *named, "", *sorted(held))

@@ -57,7 +57,7 @@ def course_of(status: Mapping[str, Any] | None) -> Course:
     plan = found.get("plan") or {}
     return Course(
         step=Step(found.get("step", Step.PLANNING)),
-        asked_ms=_ms(found.get("asked", "")),
+        asked_ms=asked_ms(found),
         scope=found.get("scope", ""),
         engine=found.get("engine", ""),
         hash=plan.get("hash", ""),
@@ -67,6 +67,11 @@ def course_of(status: Mapping[str, Any] | None) -> Course:
         ended_ms=_ms(found.get("ended", "")),
         parts=tuple(_part(each) for each in found.get("clusters") or ()),
     )
+
+
+def asked_ms(status: Mapping[str, Any]) -> int:
+    """When planning began, in milliseconds; 0 where it has not."""
+    return _ms(status.get("asked", ""))
 
 
 def remark_of(course: Course, spec: RebalanceSpec) -> Remark:

@@ -158,3 +158,14 @@ def test_a_path_that_does_not_exist(tmp_path):
 def test_a_byte_order_mark_is_no_problem(tmp_path):
     text = b"\xef\xbb\xbf" + (CLUSTER % ("main", "zk")).encode()
     assert load({"m.yaml": text}, tmp_path).documents == 1
+
+
+def test_a_rebalance_is_checked_and_otherwise_left_alone() -> None:
+    text = "apiVersion: poolkeeper.dev/v1alpha1\nkind: Rebalance\nmetadata: {name: r}\nspec: "
+    assert folders.load_texts({"r.yaml": f"{text}{{}}\n"}) == folders.Manifests()
+    with pytest.raises(InvalidInput) as refused:
+        folders.load_texts({"r.yaml": f"{text}{{engine: Flink, clusters: {{}}}}\n"})
+    assert [(problem.line, problem.field) for problem in refused.value.problems] == [
+        (4, "spec.clusters"),
+        (4, "spec.engine"),
+    ]

@@ -7,7 +7,7 @@ import json
 import os
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -67,9 +67,11 @@ def _crowd(box: Sandbox) -> None:
         until(lambda: all(client.exists(path.format(n)) for n in range(6)), "all have a leader")
 
 
-def asked(name: str, connect: str) -> Asked:
+def asked(name: str, connect: str, secret: str | None = None) -> Asked:
+    """Everything of the cluster is in one pool; `secret` names the credentials."""
     pool = ResourcePoolSpec(f"{name}-all", name, (1, 2, 3), claims=(".*",))
-    return Asked(Desired(KafkaClusterSpec(name, ZooKeeperSpec(connect)), (pool,)))
+    way = ZooKeeperSpec(connect, credentials_secret=secret)
+    return Asked(Desired(KafkaClusterSpec(name, way), (pool,)))
 
 
 @dataclass
@@ -126,6 +128,12 @@ class Planning:
     def account(self, part: str = "") -> str:
         """The operator's service account, or the planner's, as `namespace/name`."""
         return f"{self.namespace}/{self.full}{part}"
+
+    def keep_secret(self, name: str, data: Mapping[str, str]) -> None:
+        """Create a Secret beside the Jobs."""
+        metadata = {"name": name, "namespace": self.namespace}
+        body = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": data}
+        self.plane.request("POST", f"/api/v1/namespaces/{self.namespace}/secrets", body)
 
     def engine(self, **changes: object) -> JobEngine:
         settings = replace(SETTINGS, account=f"{self.full}-planner", **changes)

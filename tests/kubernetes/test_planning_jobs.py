@@ -17,6 +17,7 @@ from poolkeeper.rebalances import answering
 from poolkeeper.rebalances.questions import Patience, Question
 
 pytestmark = [pytest.mark.fleet, pytest.mark.long]
+CREDENTIALS = {"username": "planner", "password": "secret"}
 NOW_MS = 1_790_000_000_000
 BEGUN_S = 180.0
 
@@ -41,21 +42,32 @@ def silent() -> Iterator[Silent]:
 
 @pytest.fixture(scope="module")
 def question(clusters, silent) -> Question:
-    all_ = {**clusters, "closed": "127.0.0.1:1", "silent": silent.address}
-    return Question(
-        tuple(asked(name, all_[name]) for name in sorted(all_)),
-        NOW_MS,
-        Budget(clusters_max=1),
-        patience=Patience(4.0, 60.0),
-    )
+    """About clusters that can be read, one of them with credentials, and others that cannot."""
+    some = [asked(name, connect) for name, connect in clusters.items()]
+    others = [
+        asked("closed", "127.0.0.1:1"),
+        asked("locked", clusters["cluster-0"], "absent"),
+        asked("secured", clusters["cluster-0"], "zk"),
+        asked("silent", silent.address),
+    ]
+    everything = tuple(sorted([*some, *others], key=lambda each: each.cluster))
+    return Question(everything, NOW_MS, Budget(clusters_max=1), patience=Patience(4.0, 60.0))
 
 
 @pytest.fixture(scope="module")
-def expected(question) -> str:
+def expected(question, planning, tmp_path_factory) -> str:
     """What this process answers."""
-    answer = answering.answer(question, Local(1))
+    planning.keep_secret("zk", CREDENTIALS)
+    folder = tmp_path_factory.mktemp("secrets")
+    (folder / "zk").mkdir()
+    for key, value in CREDENTIALS.items():
+        (folder / "zk" / key).write_text(value)
+    answer = answering.answer(question, Local(1), str(folder))
     moves = {each.cluster: each.moves for each in answer.clusters if each.plan}
-    assert moves == {f"cluster-{number}": 4 for number in range(3)}
+    assert moves == dict.fromkeys(("cluster-0", "cluster-1", "cluster-2", "secured"), 4)
+    problems = {each.cluster: each.problem for each in answer.clusters if not each.plan}
+    assert problems.keys() == {"closed", "locked", "silent"}
+    assert problems["locked"] == "there is no Secret absent for planners"
     return answer.to_json()
 
 

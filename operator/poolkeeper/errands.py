@@ -18,10 +18,11 @@ from dataclasses import dataclass, replace
 from poolkeeper.execution import Wish
 from poolkeeper.model.outcomes import Errand, ErrandState, Outcome
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Desired
+from poolkeeper.model.specs import Desired, Throttle, ThrottleMode
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning import documents, residual
 from poolkeeper.planning.progress import MoveState, classify
+from poolkeeper.planning.throttles import ADAPTIVE_RISE_MAX
 from poolkeeper.zk.runs import Run
 
 DRAIN = 1
@@ -38,7 +39,7 @@ class Offer:
     `declared`: `declaration` of what it was planned for. `begun`: parts of it may be done, so that
     the cluster looks otherwise than it was planned for. `held`: why no stage of it may start now;
     empty if it may. `withdrawn`: nobody wants it any more; a run of it ends after its stage in
-    flight.
+    flight. `bytes_per_s`: what all brokers of the cluster together may take in for it.
     """
 
     hash: str
@@ -47,11 +48,34 @@ class Offer:
     begun: bool = False
     held: str = ""
     withdrawn: bool = False
+    bytes_per_s: int | None = None
 
 
 def declaration(desired: Desired, plan: Plan) -> str:
     """The digest of what is declared of a cluster as far as the plan depends on it."""
     return documents.concern(desired, plan.moves, None, ())
+
+
+def paced(desired: Desired, offer: Offer) -> Desired:
+    """What is declared, with a throttle under which the offered plan keeps to its rate.
+
+    A throttle is of each broker; the rate is shared by those that take replicas in. An adaptive
+    throttle may rise to a multiple of its start: where that is too much, it does not rise at all.
+    """
+    if offer.bytes_per_s is None or offer.plan is None:
+        return desired
+    receivers = {b for move in offer.plan.moves for b in set(move.target) - set(move.source)}
+    share = max(1, offer.bytes_per_s // max(1, len(receivers)))
+    throttle = desired.cluster.execution.throttle
+    known = throttle.mode is not ThrottleMode.NONE
+    if (
+        throttle.mode is ThrottleMode.ADAPTIVE
+        and ADAPTIVE_RISE_MAX * throttle.rate_bytes_per_s <= share
+    ):
+        return desired
+    rate = min(throttle.rate_bytes_per_s, share) if known else share
+    execution = replace(desired.cluster.execution, throttle=Throttle(ThrottleMode.FIXED, rate))
+    return replace(desired, cluster=replace(desired.cluster, execution=execution))
 
 
 def wish_of(wish: Wish, run: Run, offer: Offer | None) -> Wish:

@@ -39,8 +39,7 @@ from poolkeeper.resources import rebalances
 from poolkeeper.resources.assemblies import Assembly
 from poolkeeper.resources.conditions import Mood, Remark
 from poolkeeper.resources.objects import Object
-from poolkeeper.resources.rebalancestatuses import Saying, asked_ms, course_of, remark_of
-from poolkeeper.resources.sentences import few
+from poolkeeper.resources.rebalancestatuses import Saying, asked_ms, course_of, invalid, remark_of
 
 LOOK_S = 1.0
 
@@ -144,7 +143,7 @@ class Rebalancers:
         if each.deleting:
             offers, remark = self._withdrawn(kept)
         elif not isinstance(spec, RebalanceSpec) or not each.sound:
-            remark = _invalid(each)
+            remark = invalid(each)
         else:
             try:
                 offers, remark = self._step(kept, each, spec, assemblies, takers)
@@ -226,12 +225,7 @@ class Rebalancers:
             kept.record = None
         if not each.guarded:
             return {}  # it could go, and what runs for it would not end
-        held = offering.held(spec, self.now_ms())
-        return {
-            part.cluster: offering.offer_of(part, kept.record, held)
-            for part in kept.course.parts
-            if not part.state.ended and (part.cluster in due or part.begun)
-        }
+        return offering.offers(kept.course, due, kept.record, spec, self.now_ms())
 
     def _withdrawn(self, kept: _Kept) -> tuple[Mapping[str, Offer], Remark]:
         """Have what runs end after its stage; nothing is offered once nothing runs."""
@@ -257,8 +251,3 @@ class Rebalancers:
             )
             for part in course.parts
         }
-
-
-def _invalid(each: Object) -> Remark:
-    message = few(map(str, each.problems)) or "it cannot be read"
-    return Remark(Mood.STALLED, "Invalid", message)

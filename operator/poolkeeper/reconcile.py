@@ -98,7 +98,10 @@ def reconcile_cluster(
     run = journal.read_run(means.journal.session)
     if run is not None:
         wish = errands.wish_of(_wish(means, desired, authority, agreed), run, offer)
-        outcome = execution.advance(means, desired, run, wish)
+        pace = desired
+        if offer is not None and run.plan == offer.hash:
+            pace = errands.paced(desired, offer)
+        outcome = execution.advance(means, pace, run, wish)
         if agreed is not None:
             return outcome
         everything = authority.plans is None
@@ -145,7 +148,8 @@ def _offered(
             rest, settled(desired, sight.records), sight.cluster, sight.records, sight.gone
         )
         agreed = replace(authority, plans=frozenset((offer.hash,)))
-        begun = _execute(means, desired, agreed, offer.plan, sight, by_person=False)
+        pace = errands.paced(desired, offer)
+        begun = _execute(means, pace, agreed, offer.plan, sight, by_person=False)
     except Refused as refused:
         errand = Errand(offer.hash, ErrandState.REFUSED, (str(refused),))
         return replace(_planned(means, desired, authority, sight, None), errand=errand)

@@ -22,7 +22,7 @@ from poolkeeper.kube import finalizers
 from poolkeeper.kube.events import Recorder
 from poolkeeper.kube.references import Reference
 from poolkeeper.kube.statuses import StatusWriter
-from poolkeeper.model.outcomes import Outcome, Seen, State
+from poolkeeper.model.outcomes import ErrandState, Outcome, Seen, State
 from poolkeeper.model.specs import Mode
 from poolkeeper.outages import Outages, standing
 from poolkeeper.resources import clusters
@@ -238,6 +238,8 @@ def run_looms(assembly: Assembly, outcome: Outcome) -> bool | None:
     run and throttles behind.
     """
     if outcome.progress is not None or outcome.recorded:
+        return True
+    if outcome.errand is not None and outcome.errand.state is ErrandState.WAITING:
         return True
     if outcome.seen is None:
         return None

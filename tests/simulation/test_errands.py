@@ -274,3 +274,23 @@ def test_a_drain_goes_first_where_it_may_go(ground: Ground) -> None:
     executor.finish()
     assert any(waits_for("it goes first")(outcome) for outcome in executor.seen)
     assert ground.requested[0] == ("other", 0)
+
+
+def test_its_rate_is_kept_by_throttles_that_are_gone_in_the_end(ground: Ground) -> None:
+    def offer() -> Offer:
+        return ground.offer(bytes_per_s=4_000_000)
+
+    ground.executor(offer, at_rest=begun(ground)).finish()
+    rates = {
+        broker: ground.cluster.read(f"/config/brokers/{broker}")["config"].get(
+            "follower.replication.throttled.rate"
+        )
+        for broker in (1, 2, 3)
+        if ground.cluster.exists(f"/config/brokers/{broker}")
+    }
+    receivers = {b for move in ground.plan.moves for b in set(move.target) - set(move.source)}
+    assert receivers == {3}
+    assert rates[3] == "4000000"
+    ground.executor(offer).finish()
+    assert ground.even()
+    assert ground.cluster.read("/config/brokers/3")["config"] == {}

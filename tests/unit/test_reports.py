@@ -8,7 +8,7 @@ import pytest
 
 from poolkeeper.errors import Unavailable
 from poolkeeper.kube.references import Reference
-from poolkeeper.model.outcomes import Outcome, State
+from poolkeeper.model.outcomes import Errand, ErrandState, Outcome, State
 from poolkeeper.reports import Reporter, run_looms
 from poolkeeper.resources.assemblies import Assembly, assemble
 from poolkeeper.resources.conditions import condition_of
@@ -180,6 +180,11 @@ def test_a_cluster_that_is_deleted_in_mid_run_tells_of_the_run_until_its_end(roo
         pytest.param(Outcome(State.WAITING, seen=SEEN, recorded=True), True, id="it stands still"),
         pytest.param(
             replace(running(main(), SEEN, 1), progress=None), True, id="moves wait for a run"
+        ),
+        pytest.param(
+            Outcome(State.CONVERGED, seen=SEEN, errand=Errand("x", ErrandState.WAITING)),
+            True,
+            id="a plan of others waits for its turn",
         ),
         pytest.param(Outcome(State.CONVERGED, seen=SEEN), False, id="nothing is to be done"),
         pytest.param(OUTAGE, None, id="nobody knows"),

@@ -35,6 +35,7 @@ __all__ = ["BROKER_KEYS", "TOPIC_KEYS"]
 
 BROKER_KEYS = (LEADER_RATE, FOLLOWER_RATE)
 LIST_BYTES_MAX = 64 * 1024
+ADAPTIVE_RISE_MAX = 16
 RATE_MIN_BYTES_PER_S = 1024 * 1024
 
 Values = Mapping[str, str | None]
@@ -108,7 +109,9 @@ def adapted(rate_bytes_per_s: int, start_bytes_per_s: int, *, healthy: bool) -> 
     Bounds: 1 MiB/s below (or the start, if that is lower), 16 times the start above.
     """
     if healthy:
-        return min(rate_bytes_per_s + max(1, start_bytes_per_s // 4), 16 * start_bytes_per_s)
+        return min(
+            rate_bytes_per_s + max(1, start_bytes_per_s // 4), ADAPTIVE_RISE_MAX * start_bytes_per_s
+        )
     return max(rate_bytes_per_s // 2, min(RATE_MIN_BYTES_PER_S, start_bytes_per_s))
 
 

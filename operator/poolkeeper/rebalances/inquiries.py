@@ -24,6 +24,8 @@ from poolkeeper.resources.sentences import count, few
 AGAIN_S = 30.0
 SETTLING_MS_MAX = 30_000
 SHOWN_MAX = 3
+CLUSTERS_MAX = 1000
+"""A status is one object of the API server's, and tells of each of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,9 @@ def _hindrance(scope: Scope) -> Remark | None:
     if scope.missing:
         message = f"spec.pools: no cluster in scope has ResourcePool {few(scope.missing)}"
         return Remark(Mood.STALLED, "NoSuchPool", message)
+    if len(scope.asked) + len(scope.others) > CLUSTERS_MAX:
+        message = f"more than {CLUSTERS_MAX} clusters are in scope; part them by spec.clusters"
+        return Remark(Mood.STALLED, "Impossible", message)
     if scope.asked:
         return None
     if not scope.others:

@@ -1,19 +1,56 @@
 """What is offered to loops for a Rebalance, and what is left of it when that is deleted."""
 
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 
 from poolkeeper.errands import Offer
 from poolkeeper.model.outcomes import ErrandState, Outcome
-from poolkeeper.model.rebalances import Part, RebalanceSpec
+from poolkeeper.model.rebalances import BudgetSpec, Course, Part, RebalanceSpec
 from poolkeeper.planning import windows
 from poolkeeper.rebalances.records import Record
 
 
-def offer_of(part: Part, record: Record | None, held: str) -> Offer:
+def offers(
+    course: Course,
+    due: Collection[str],
+    record: Record | None,
+    spec: RebalanceSpec,
+    now_ms: int,
+) -> Mapping[str, Offer]:
+    """What is offered to each cluster whose turn it is, or that has begun."""
+    turn = [p for p in course.parts if not p.state.ended and (p.cluster in due or p.begun)]
+    at_it = [part.cluster for part in turn]
+    why = held(spec, now_ms)
+    return {
+        part.cluster: offer_of(part, record, why, rate_of(part.cluster, at_it, spec.budget, now_ms))
+        for part in turn
+    }
+
+
+def offer_of(part: Part, record: Record | None, held: str, rate: int | None = None) -> Offer:
     """The plan of one cluster; without it, as long as the record cannot be read."""
     plan = None if record is None else record.plan(part.cluster)
     declared = "" if record is None else record.declared.get(part.cluster, "")
-    return Offer(part.hash, plan, declared, part.begun, held)
+    return Offer(part.hash, plan, declared, part.begun, held, bytes_per_s=rate)
+
+
+def rate_of(cluster: str, at_it: Collection[str], budget: BudgetSpec, now_ms: int) -> int | None:
+    """What the cluster may copy in a second: an even part of the fleet's rate and of its site's.
+
+    `at_it`: the clusters that move now, itself included. Of open windows the highest rate counts;
+    one without a rate has the fleet's.
+    """
+    now = datetime.fromtimestamp(now_ms / 1000, UTC)
+    opened = [each for each in budget.windows if windows.is_open((each.window,), now)]
+    rates = [each.rate_bytes_per_s or budget.rate_bytes_per_s for each in opened]
+    known = [rate for rate in rates or [budget.rate_bytes_per_s] if rate is not None]
+    unbounded = len(known) < max(1, len(rates))
+    shares = [] if unbounded else [max(known) // max(1, len(at_it))]
+    for site in budget.sites:
+        if cluster in site.clusters and site.rate_bytes_per_s is not None:
+            there = sum(each in site.clusters for each in at_it)
+            shares.append(site.rate_bytes_per_s // max(1, there))
+    return max(1, min(shares)) if shares else None
 
 
 def held(spec: RebalanceSpec, now_ms: int) -> str:

@@ -74,6 +74,12 @@ def asked_ms(status: Mapping[str, Any]) -> int:
     return _ms(status.get("asked", ""))
 
 
+def invalid(each: Object) -> Remark:
+    """What is said of one that cannot be read."""
+    message = few(map(str, each.problems)) or "it cannot be read"
+    return Remark(Mood.STALLED, "Invalid", message)
+
+
 def remark_of(course: Course, spec: RebalanceSpec) -> Remark:
     """What is said of a course that nothing hinders."""
     match course.step:

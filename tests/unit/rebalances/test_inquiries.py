@@ -10,7 +10,7 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.rebalances import Chosen, Course, EngineChoice, RebalanceSpec, Step
 from poolkeeper.rebalances.answers import Answer, Planned
 from poolkeeper.rebalances.engines import LOCAL, SPARK, chosen
-from poolkeeper.rebalances.inquiries import AGAIN_S, Inquiry
+from poolkeeper.rebalances.inquiries import AGAIN_S, CLUSTERS_MAX, Inquiry
 from poolkeeper.resources.assemblies import assemble
 from poolkeeper.resources.conditions import Mood
 from unit.resources.bodies import kafka_cluster, pool
@@ -153,6 +153,19 @@ def test_a_person_must_act(ground, objects, spec, reason):
     found = ground.look(objects, **spec)
     assert (found.remark.mood, found.remark.reason) == (Mood.STALLED, reason)
     assert ground.engine.questions == []
+
+
+def test_a_status_has_room_for_so_many_clusters(ground):
+    fleet = [
+        each
+        for number in range(CLUSTERS_MAX + 1)
+        for each in (
+            kafka_cluster(f"c{number}", f"zk{number}:2181"),
+            pool(f"p{number}", 1, cluster=f"c{number}"),
+        )
+    ]
+    assert ground.look(fleet[:-2]).remark.reason == "Planning"
+    assert ground.look(fleet).remark.reason == "Impossible"
 
 
 LARGE, SMALL = SPARK_FROM_PARTITIONS, SPARK_FROM_PARTITIONS - 1

@@ -163,7 +163,14 @@ class Planning:
         ]
 
     def executors(self) -> list[str]:
-        return [name for name in self.pods("Running") if "-exec-" in name]
+        """Executors that run, which are labelled as the settings and the Job say."""
+        return [
+            pod["metadata"]["name"]
+            for pod in self._items("pods")
+            if pod["metadata"]["labels"].get("app.kubernetes.io/component") == "planner-executor"
+            and pod["metadata"]["labels"]["poolkeeper.dev/job"] in pod["metadata"]["name"]
+            and pod["status"].get("phase") == "Running"
+        ]
 
     def left(self) -> list[str]:
         """What is there of Jobs: themselves, their pods, ConfigMaps."""

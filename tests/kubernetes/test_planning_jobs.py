@@ -4,6 +4,7 @@ The answer must be that of this process to the byte, whatever is killed meanwhil
 refuses connections, another takes them and says nothing: who reads that one is in mid-job.
 """
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from chart import rights
 from conditions import until
 from planned import Planning, Silent, asked, crowded_clusters
+from poolkeeper.errors import Unavailable
 from poolkeeper.fleet.budgets_values import Budget
 from poolkeeper.fleet.engines import Local
 from poolkeeper.rebalances import answering
@@ -132,6 +134,23 @@ def test_with_the_rebalance_everything_goes(planning, question, silent):
         assert len(planning.left()) == 6
         planning.plane.kubectl("delete", "rebalance", name)
         until(lambda: not planning.left(), "everything of the Job is gone", 60)
+
+
+def test_what_keeps_a_job_from_beginning_is_told(planning, question):
+    with planning.rebalance() as name:
+        nowhere = planning.engine(cores=1000)
+        assert nowhere.ask(name, question) is None
+        said = until(lambda: nowhere.standing(name, question), "it says what it waits for")
+        assert said.startswith("its pod finds no node: 0/1 nodes are available: 1 Insufficient cpu")
+        nowhere.forget(name)
+        until(lambda: not planning.left(), "everything of the Job is gone")
+        nameless = planning.engine(image="example.test/nobody:1", deadline_s=5)
+        assert nameless.ask(name, question) is None
+        said = until(lambda: nameless.standing(name, question), "it says what it waits for")
+        assert re.match(r"its pod waits: \w*Image\w* \(image example.test/nobody:1\)", said)
+        with pytest.raises(Unavailable, match=r"^planning was not done within 5 s$"):
+            planning.answer(nameless, name, question)
+        until(lambda: not planning.left(), "what failed is gone")
 
 
 def test_the_rights_granted_are_the_rights_used(planning):

@@ -18,6 +18,8 @@ from poolkeeper.model.names import GROUP
 Body = dict[str, Any]
 
 JOB_NAME = "batch.kubernetes.io/job-name"
+JOB = f"{GROUP}/job"
+"""The label of all that belongs to a Job, executors too."""
 CONTROLLER_UID = "batch.kubernetes.io/controller-uid"
 BACKGROUND = "Background"
 """What a Job owns goes with it. Without saying so its pods would stay."""
@@ -75,7 +77,7 @@ def question_name(job: str) -> str:
 
 def labels(job: str) -> dict[str, str]:
     """Labels of what belongs to the Job."""
-    return {"app.kubernetes.io/part-of": "poolkeeper", f"{GROUP}/job": job}
+    return {"app.kubernetes.io/part-of": "poolkeeper", JOB: job}
 
 
 def owner(job: str, uid: str) -> Body:
@@ -100,13 +102,13 @@ def look(api: Objects, namespace: str, name: str) -> Look | None:
     if body is None:
         return None
     if _phase(body) is Phase.FAILED:
-        return _look(body, podfailures.failure(body, _pods(api, namespace, name)))
+        return _look(body, podfailures.failure(body, _pods(api, namespace, f"{JOB_NAME}={name}")))
     return _look(body)
 
 
 def standing(api: Objects, namespace: str, name: str) -> str:
-    """What the pods of a Job that runs wait for, in a sentence; empty where they work."""
-    return podfailures.standing(_pods(api, namespace, name))
+    """What pods of a running Job, its executors too, wait for, in a sentence; empty if nothing."""
+    return podfailures.standing(_pods(api, namespace, f"{JOB}={name}"))
 
 
 def resume(api: Objects, namespace: str, job: Look) -> None:
@@ -149,8 +151,8 @@ def _phase(body: Body) -> Phase:
     return Phase.SUSPENDED if body["spec"].get("suspend") else Phase.RUNNING
 
 
-def _pods(api: Objects, namespace: str, name: str) -> list[Body]:
-    return list(api.list(f"/api/v1/namespaces/{namespace}/pods", labels=f"{JOB_NAME}={name}"))
+def _pods(api: Objects, namespace: str, selector: str) -> list[Body]:
+    return list(api.list(f"/api/v1/namespaces/{namespace}/pods", labels=selector))
 
 
 def _collection(namespace: str) -> str:

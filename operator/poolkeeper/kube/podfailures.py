@@ -17,6 +17,7 @@ Body = Mapping[str, Any]
 
 KILLED = 137
 SAID_CHARS_MAX = 500
+_ENDED = ("Succeeded", "Failed")
 _WORKS = ("ContainerCreating", "PodInitializing")
 
 
@@ -37,13 +38,9 @@ def failure(job: Body, pods: Sequence[Body]) -> str:
 
 
 def standing(pods: Iterable[Body]) -> str:
-    """What a Job that is not done yet waits for; empty where its pods work."""
-    for pod in sorted(pods, key=_made, reverse=True):
-        if said := _waiting(pod):
-            return said
-        if pod.get("status", {}).get("phase") in ("Pending", "Running"):
-            return ""
-    return ""
+    """What the latest pod of a Job waits for that is not at work yet; empty if all are."""
+    begun = (pod for pod in pods if pod.get("status", {}).get("phase") not in _ENDED)
+    return next(filter(None, map(_waiting, sorted(begun, key=_made, reverse=True))), "")
 
 
 def pod_failure(pod: Body) -> str:

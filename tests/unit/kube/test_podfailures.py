@@ -121,11 +121,17 @@ UNSCHEDULABLE = {
         ),
         pytest.param(
             [
-                pod("p1", "Pending", conditions=[UNSCHEDULABLE]),
-                pod("p2", "Running", running={}),
+                pod("p1", "Running", running={}),
+                pod("p2", "Pending", conditions=[UNSCHEDULABLE]),
+                pod("p3", "Running", running={}),
             ],
+            "its pod finds no node: 0/3 nodes are available",
+            id="one-executor-of-two-has-no-node",
+        ),
+        pytest.param(
+            [pod("p1", "Failed", conditions=[UNSCHEDULABLE]), pod("p2", "Running", running={})],
             "",
-            id="the-latest-counts",
+            id="what-is-over-waits-for-nothing",
         ),
     ],
 )

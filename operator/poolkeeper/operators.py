@@ -161,6 +161,7 @@ class Operator:
                 records=RecordStore(fenced, self._settings.namespace),
                 reporter=RebalanceReporter(writer, recorder, guards),
                 role=lambda: self._elector.role,
+                beat=lambda patience_s: self._health.beat("rebalancers", patience_s),
             )
             self._await_hearing(stop)
             if not stop.is_set():

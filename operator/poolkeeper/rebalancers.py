@@ -42,6 +42,7 @@ from poolkeeper.resources.objects import Object
 from poolkeeper.resources.rebalancestatuses import Saying, asked_ms, course_of, invalid, remark_of
 
 LOOK_S = 1.0
+LOOK_MAX_S = 300.0
 
 logger = logging.getLogger(__name__)
 
@@ -69,11 +70,13 @@ class Rebalancers:
     stop: Event = field(default_factory=Event)
     wake: Event = field(default_factory=Event)
     now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+    beat: Callable[[float], None] = lambda patience_s: None
     _kept: dict[str, _Kept] = field(default_factory=dict)
 
     def work(self) -> None:
         """Look again and again, until `stop` is set."""
         while not self.stop.is_set():
+            self.beat(LOOK_MAX_S)
             try:
                 self.look()
             except Exception:
@@ -171,7 +174,7 @@ class Rebalancers:
             return {}, self._plan(kept, each, spec, assemblies)
         offers: Mapping[str, Offer] = {}
         if kept.course.step is Step.EXECUTING:
-            views = self._views(kept.course, assemblies, takers)
+            views = courses.views(kept.course, assemblies, self.keepers.outcome, takers)
             offers = self._execute(kept, each, spec, views)
         return offers, remark_of(kept.course, spec)
 
@@ -239,15 +242,3 @@ class Rebalancers:
         left = ", ".join(sorted(offers)) or "nothing any more"
         message = f"what runs ends after its stage in flight: {left}"
         return offers, Remark(Mood.BUSY, "Deleting", message)
-
-    def _views(
-        self, course: Course, assemblies: Mapping[str, Assembly], takers: Mapping[str, str]
-    ) -> Mapping[str, View]:
-        return {
-            part.cluster: View(
-                assemblies.get(part.cluster),
-                self.keepers.outcome(part.cluster),
-                takers.get(part.cluster, ""),
-            )
-            for part in course.parts
-        }

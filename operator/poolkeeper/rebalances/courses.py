@@ -8,7 +8,7 @@ and comes first again as soon as it can go.
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from poolkeeper.model.outcomes import ErrandState, Outcome
@@ -93,6 +93,19 @@ class View:
         if outcome is None:
             return "it has not been looked at yet"
         return "" if outcome.error is None else str(outcome.error)
+
+
+def views(
+    course: Course,
+    assemblies: Mapping[str, Assembly],
+    outcome_of: Callable[[str], Outcome | None],
+    takers: Mapping[str, str],
+) -> Mapping[str, View]:
+    """What is known of each cluster; `takers` are the Rebalances that have their turn, by cluster."""
+    names = [part.cluster for part in course.parts]
+    return {
+        name: View(assemblies.get(name), outcome_of(name), takers.get(name, "")) for name in names
+    }
 
 
 def seen(course: Course, views: Mapping[str, View], due: Collection[str]) -> Course:

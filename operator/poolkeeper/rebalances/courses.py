@@ -101,7 +101,7 @@ def views(
     outcome_of: Callable[[str], Outcome | None],
     takers: Mapping[str, str],
 ) -> Mapping[str, View]:
-    """What is known of each cluster; `takers` are the Rebalances that have their turn, by cluster."""
+    """What is known of each cluster; `takers`: which Rebalance has its turn in it."""
     names = [part.cluster for part in course.parts]
     return {
         name: View(assemblies.get(name), outcome_of(name), takers.get(name, "")) for name in names

@@ -49,12 +49,13 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Kept:
-    """One Rebalance as this process knows it."""
+    """One Rebalance as this process knows it; `told`: of which state of it was told last."""
 
     uid: str
     course: Course
     inquiry: Inquiry
     record: Record | None = None
+    told: tuple[int, bool, bool] | None = None
 
 
 @dataclass(slots=True)
@@ -142,6 +143,9 @@ class Rebalancers:
     ) -> Mapping[str, Offer]:
         """Take one Rebalance a step further; return what is to be offered for it."""
         kept, spec = self._kept_of(each), each.spec
+        seen = (each.generation, each.deleting, each.guarded)
+        if kept.course.step.ended and kept.told == seen:
+            return {}  # it is a record
         offers: Mapping[str, Offer] = {}
         if each.deleting:
             offers, remark = self._withdrawn(kept)
@@ -156,6 +160,7 @@ class Rebalancers:
         guard = bool(offers) if each.deleting else kept.course.step is Step.EXECUTING
         declared = spec if isinstance(spec, RebalanceSpec) else None
         self.reporter.tell(each, Saying(kept.course, remark), declared, guard=guard)
+        kept.told = seen
         return offers
 
     def _step(

@@ -352,3 +352,17 @@ def test_an_invalid_one_says_why(ground):
     assert ground.look() == "Invalid"
     message = condition_of(ground.said.statuses["r"], "Stalled")["message"]
     assert message.startswith("spec.clusters: has neither names nor a selector")
+
+
+def test_what_has_ended_is_told_once_and_again_for_another_generation(ground):
+    ground.executing()
+    ground.loops.outcomes = dict.fromkeys("ab", errand(ErrandState.DONE))
+    assert ground.look() == "Succeeded"
+    ground.look()
+    ground.said.statuses["r"] = told = dict(ground.said.statuses["r"])
+    ground.look()
+    assert ground.said.statuses["r"] is told
+    ground.put("Rebalance", "r", {"paused": True})
+    ground.look()
+    assert ground.said.statuses["r"]["observedGeneration"] == 3
+    assert [reason for _, reason in ground.said.events].count("Succeeded") == 1

@@ -162,6 +162,6 @@ def test_the_example_applies_twice_and_changes_nothing(control_plane, helm, spac
     helm("install", release, CHART, "-n", space, "--set", "replicas=0", "--wait")
     control_plane.kubectl("apply", "-k", str(EXAMPLE))
     again = control_plane.kubectl("apply", "-k", str(EXAMPLE)).stdout.splitlines()
-    assert len(again) == 7
+    assert len(again) == 8
     assert [line for line in again if not line.endswith(" unchanged")] == []
     control_plane.kubectl("delete", "-k", str(EXAMPLE), "--wait=false")

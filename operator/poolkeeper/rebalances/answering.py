@@ -1,13 +1,15 @@
 """Answering a question: a task per cluster reads its ZooKeeper and plans it, wherever it is run.
 
-What travels is the question about one cluster, and its plan: never the partitions, which are read
-where they are planned. A cluster that cannot be read in time has its reason instead of a plan, and
-the others go on. Nothing is written to any cluster.
+What travels is the question about one cluster, and its plan, compressed: never the partitions,
+which are read where they are planned. A cluster that cannot be read in time has its reason instead
+of a plan, and the others go on. Nothing is written to any cluster.
 
 Credentials never travel: a task finds the Secrets that its KafkaCluster names as folders of files,
 as pods mount them.
 """
 
+import base64
+import gzip
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,9 +39,19 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The cluster's part of the answer, as text."""
+    """The cluster's part of the answer: its text, compressed, in base64."""
 
     part: str
+
+    @classmethod
+    def of(cls, part: Part) -> "Done":
+        """Pack a part."""
+        packed = gzip.compress(part.to_json().encode(), compresslevel=1, mtime=0)
+        return cls(base64.b64encode(packed).decode())
+
+    def unpacked(self) -> Part:
+        """Return the part."""
+        return Part.from_json(gzip.decompress(base64.b64decode(self.part)).decode())
 
 
 def answer(question: Question, engine: Engine, secrets: str = "") -> Answer:
@@ -47,7 +59,7 @@ def answer(question: Question, engine: Engine, secrets: str = "") -> Answer:
     tasks = [Task(question.about(asked).to_json(), secrets) for asked in question.asked]
     weights = [1 + len(asked.desired.topics) for asked in question.asked]
     done = engine.do(tasks, perform, Done, weights)
-    return assembled(question, (Part.from_json(each.part) for each in done))
+    return assembled(question, (each.unpacked() for each in done))
 
 
 def perform(task: Task) -> Done:
@@ -58,7 +70,7 @@ def perform(task: Task) -> Done:
     with tempfile.TemporaryDirectory(prefix="poolkeeper-") as folder, collector_paused():
         door = Door(secrets_in(task.secrets), Path(folder), patience.timeout_s, patience.timeout_s)
         part = part_through(door.access(asked.desired.cluster), asked, question)
-    return Done(part.to_json())
+    return Done.of(part)
 
 
 def part_through(

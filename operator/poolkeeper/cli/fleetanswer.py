@@ -10,7 +10,7 @@ from poolkeeper.cli import printing, quantities, snapshotfiles, writing
 from poolkeeper.errors import PoolkeeperError, Refused
 
 if TYPE_CHECKING:
-    from poolkeeper.rebalances.answers import Answer
+    from poolkeeper.rebalances.answering import Written
     from poolkeeper.rebalances.questions import Question
 
 DEADLINE_S = 60.0
@@ -68,21 +68,19 @@ def answer(
     try:
         question = _question(source, digest)
         made = _answered(question, secrets, master, processes, given)
-        text = made.to_json()
         if out is not None:
-            writing.text(out, text)
-            told: dict[str, object] = {"clusters": len(made.clusters)}
+            writing.text(out, made.text)
+            told: dict[str, object] = {"clusters": made.clusters}
         else:
-            told = _kept(str(job), str(job_uid), text)
+            told = _kept(str(job), str(job_uid), made.text)
     except PoolkeeperError as failed:
         _say(message, printing.one_line(str(failed))[:MESSAGE_CHARS_MAX])
         raise
     _say(message, json.dumps(told, sort_keys=True))
-    printing.warn(f"{each.cluster}: {each.problem}" for each in made.clusters if not each.plan)
-    well = sum(each.plan is not None for each in made.clusters)
-    moves = quantities.count(sum(each.moves for each in made.clusters), "move")
-    clusters = quantities.count(len(made.clusters), "cluster")
-    printing.emit(f"{well} of {clusters} planned, {moves}")
+    printing.warn(f"{cluster}: {problem}" for cluster, problem in made.problems.items())
+    well = made.clusters - len(made.problems)
+    clusters = quantities.count(made.clusters, "cluster")
+    printing.emit(f"{well} of {clusters} planned, {quantities.count(made.moves, 'move')}")
 
 
 def settings(words: tuple[str, ...]) -> dict[str, str]:
@@ -117,12 +115,12 @@ def _answered(
     master: str | None,
     processes: int | None,
     conf: dict[str, str],
-) -> "Answer":
+) -> "Written":
     from poolkeeper.rebalances import answering
 
     engines = snapshotfiles.fleet("engines")
     with engines.opened(master, processes, conf) as engine:
-        return answering.answer(question, engine, str(secrets.absolute()) if secrets else "")
+        return answering.written(question, engine, str(secrets.absolute()) if secrets else "")
 
 
 def _kept(job: str, uid: str, text: str) -> dict[str, object]:

@@ -19,11 +19,12 @@ from poolkeeper import sights
 from poolkeeper.accesses import Access, Door, ReadSecret
 from poolkeeper.brokers import enrich
 from poolkeeper.errors import PoolkeeperError, Unavailable
-from poolkeeper.fleet import deadlines
+from poolkeeper.fleet import codecs, deadlines
+from poolkeeper.fleet.budgets_values import Work
 from poolkeeper.fleet.engines import Engine
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.making import make_plan
-from poolkeeper.rebalances.answers import Answer, Part, assembled
+from poolkeeper.rebalances.answers import Answer, Part, planned_text, text_of, waves_of
 from poolkeeper.rebalances.making import Planner, Seen, part_of, problem_of
 from poolkeeper.rebalances.questions import Asked, Question
 from poolkeeper.zk.pauses import collector_paused
@@ -39,27 +40,60 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The cluster's part of the answer: its text, compressed, in base64."""
+    """What became of one cluster: its text in the answer, compressed, in base64; its work."""
 
-    part: str
+    cluster: str
+    planned: str
+    work: str
+    problem: str
+    moves: int
 
     @classmethod
     def of(cls, part: Part) -> "Done":
         """Pack a part."""
-        packed = gzip.compress(part.to_json().encode(), compresslevel=1, mtime=0)
-        return cls(base64.b64encode(packed).decode())
+        planned = part.planned
+        packed = gzip.compress(planned_text(planned).encode(), compresslevel=1, mtime=0)
+        work = "" if part.work is None else codecs.to_text(part.work)
+        text = base64.b64encode(packed).decode()
+        return cls(planned.cluster, text, work, planned.problem, planned.moves)
 
-    def unpacked(self) -> Part:
-        """Return the part."""
-        return Part.from_json(gzip.decompress(base64.b64decode(self.part)).decode())
+    @property
+    def text(self) -> str:
+        """The cluster's text in the answer."""
+        return gzip.decompress(base64.b64decode(self.planned)).decode()
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An answer as text, and what is told of it: problems by cluster, moves of all plans."""
+
+    text: str
+    clusters: int
+    problems: Mapping[str, str]
+    moves: int
+
+
+def written(question: Question, engine: Engine, secrets: str = "") -> Written:
+    """The text of the whole answer.
+
+    Raises `Unavailable` if the engine gave up, and nothing for what is wrong with a cluster.
+    Plans are not read on their way: that would take longer than to make them.
+    """
+    tasks = [Task(question.about(asked).to_json(), secrets) for asked in question.asked]
+    weights = [1 + len(asked.desired.topics) for asked in question.asked]
+    done = sorted(engine.do(tasks, perform, Done, weights), key=lambda each: each.cluster)
+    works = [codecs.from_text(Work, each.work) for each in done if each.work]
+    return Written(
+        text_of(question.digest, (each.text for each in done), waves_of(question, works)),
+        len(done),
+        {each.cluster: each.problem for each in done if each.problem},
+        sum(each.moves for each in done),
+    )
 
 
 def answer(question: Question, engine: Engine, secrets: str = "") -> Answer:
-    """The whole answer; raises `Unavailable` if the engine gave up, never for a cluster."""
-    tasks = [Task(question.about(asked).to_json(), secrets) for asked in question.asked]
-    weights = [1 + len(asked.desired.topics) for asked in question.asked]
-    done = engine.do(tasks, perform, Done, weights)
-    return assembled(question, (each.unpacked() for each in done))
+    """The whole answer; see `written`."""
+    return Answer.from_json(written(question, engine, secrets).text)
 
 
 def perform(task: Task) -> Done:
@@ -70,7 +104,7 @@ def perform(task: Task) -> Done:
     with tempfile.TemporaryDirectory(prefix="poolkeeper-") as folder, collector_paused():
         door = Door(secrets_in(task.secrets), Path(folder), patience.timeout_s, patience.timeout_s)
         part = part_through(door.access(asked.desired.cluster), asked, question)
-    return Done.of(part)
+        return Done.of(part)
 
 
 def part_through(

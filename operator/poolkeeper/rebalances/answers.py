@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from poolkeeper.errors import Refused
-from poolkeeper.fleet import codecs
 from poolkeeper.fleet.budgets import schedule
 from poolkeeper.fleet.budgets_values import Bound, LeftOut, Schedule, Turn, Work
 from poolkeeper.model.plans import Plan
@@ -60,14 +59,7 @@ class Answer:
 
     def to_json(self) -> str:
         """The canonical text."""
-        data: dict[str, Any] = {
-            "version": VERSION,
-            "question": self.question,
-            "clusters": [_planned(each) for each in self.clusters],
-        }
-        if self.waves is not None:
-            data["waves"] = _waves(self.waves)
-        return _canonical(data)
+        return text_of(self.question, map(planned_text, self.clusters), self.waves)
 
     @classmethod
     def from_json(cls, text: str) -> "Answer":
@@ -90,40 +82,42 @@ class Part:
     planned: Planned
     work: Work | None = None
 
-    def to_json(self) -> str:
-        """The canonical text."""
-        work = None if self.work is None else codecs.to_text(self.work)
-        return _canonical({**_planned(self.planned), "work": work})
-
-    @classmethod
-    def from_json(cls, text: str) -> "Part":
-        """Return the part, as `to_json` wrote it."""
-        data = json.loads(text)
-        work = None if data["work"] is None else codecs.from_text(Work, data["work"])
-        return cls(_planned_of(data), work)
-
 
 def assembled(question: Question, parts: Iterable[Part]) -> Answer:
     """The answer of all its parts, in whatever order they came; with waves, if asked for."""
     found = sorted(parts, key=lambda part: part.planned.cluster)
-    waves = None
-    if question.budget is not None:
-        begin = datetime.fromtimestamp(question.now_ms / 1000, UTC)
-        works = (part.work for part in found if part.work is not None)
-        made = schedule(works, question.budget, begin)
-        waves = Schedule(made.begin, made.turns, (), made.left_out, made.bound)
+    waves = waves_of(question, (part.work for part in found if part.work is not None))
     return Answer(question.digest, tuple(part.planned for part in found), waves)
 
 
-def _canonical(data: Mapping[str, Any]) -> str:
-    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+def waves_of(question: Question, works: Iterable[Work]) -> Schedule | None:
+    """The waves of all clusters' works; None where no budget says that there are any."""
+    if question.budget is None:
+        return None
+    begin = datetime.fromtimestamp(question.now_ms / 1000, UTC)
+    made = schedule(works, question.budget, begin)
+    return Schedule(made.begin, made.turns, (), made.left_out, made.bound)
 
 
-def _planned(planned: Planned) -> dict[str, Any]:
+def planned_text(planned: Planned) -> str:
+    """What became of one cluster, as it stands in the answer's text."""
     outcome: dict[str, Any] = {"problem": planned.problem}
     if planned.plan is not None:
         outcome = {"plan": documents.to_json(planned.plan)}
-    return {"cluster": planned.cluster, "partitions": planned.partitions, **outcome}
+    return _canonical({"cluster": planned.cluster, "partitions": planned.partitions, **outcome})
+
+
+def text_of(question: str, clusters: Iterable[str], waves: Schedule | None) -> str:
+    """The answer's text, of its clusters' texts in their order; plans are not read for it."""
+    more = "" if waves is None else f',"waves":{_canonical(_waves(waves))}'
+    return (
+        f'{{"clusters":[{",".join(clusters)}],"question":{_canonical(question)},'
+        f'"version":{VERSION}{more}}}'
+    )
+
+
+def _canonical(data: object) -> str:
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def _planned_of(data: Mapping[str, Any]) -> Planned:

@@ -12,6 +12,7 @@ from poolkeeper.model.specs import Desired, KafkaClusterSpec, ResourcePoolSpec, 
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
 from poolkeeper.planning import documents
 from poolkeeper.planning.making import make_plan
+from poolkeeper.rebalances.answering import Done, written
 from poolkeeper.rebalances.answers import Answer, Planned, assembled
 from poolkeeper.rebalances.making import Seen, part_of, problem_of
 from poolkeeper.rebalances.questions import Asked, Question
@@ -101,6 +102,37 @@ def test_answers_survive_as_text_in_any_order_of_their_parts(instance, budgeted,
     assert [each.cluster for each in answer.clusters] == ["lost", "main", "other"]
     assert Answer.from_json(answer.to_json()) == answer
     assert (answer.waves is not None) == budgeted
+
+
+@settings(max_examples=50)
+@given(instances(), st.booleans())
+def test_what_executors_give_makes_the_same_text(instance, budgeted):
+    desired, cluster, gone = instance
+    asked = (Asked(desired), Asked(declared("other")))
+    question = Question(asked, 1_700_000_000_000, Budget(MIB) if budgeted else None)
+    parts = {
+        "main": part_of(asked[0], Seen(cluster, Records(), gone), question),
+        "other": problem_of(asked[1], Unavailable("no answer")),
+    }
+    engine = Canned({name: Done.of(part) for name, part in parts.items()})
+    found = written(question, engine)
+    assert found.text == assembled(question, parts.values()).to_json()
+    assert found.clusters == 2
+    assert found.problems["other"] == "no answer"
+    assert found.moves == parts["main"].planned.moves
+
+
+class Canned:
+    """An engine that has everything done already."""
+
+    slots = 1
+
+    def __init__(self, done):
+        self.done = done
+
+    def do(self, tasks, perform, done, weights):
+        questions = [Question.from_json(task.question) for task in tasks]
+        return [self.done[question.asked[0].cluster] for question in questions]
 
 
 def test_waves_share_the_budget():

@@ -29,6 +29,7 @@ from subprocess import CompletedProcess
 from typing import Any, TypeVar
 
 from kazoo.client import KazooClient
+from kazoo.exceptions import NoNodeError
 
 from apirequests import GROUP
 from conditions import until
@@ -328,8 +329,10 @@ class Scene:
     @property
     def request(self) -> Body:
         """The reassignment in flight; empty if there is none."""
-        path = "/admin/reassign_partitions"
-        return self.node(path) if self.exists(path) else {}
+        try:
+            return self.node("/admin/reassign_partitions")
+        except NoNodeError:
+            return {}
 
     def changes(self) -> tuple[Change, ...]:
         """All changes in this cluster by others than its brokers, since the scene began."""

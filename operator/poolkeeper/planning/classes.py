@@ -151,8 +151,11 @@ def _others(lists: Ints, row: Ints, slot: Ints, cells: Cells) -> list[Ints]:
     if base ** len(cells.members) < 2**40:
         # Digit c of the number counts the replicas in cell c.
         place = np.append(base ** np.arange(len(cells.members)), 0)
-        total = sum(place[column] for column in taken.T)
-        return [total[row] - place[taken[row, slot]]]
+        digits = place[taken]
+        total = digits[:, 0].copy()
+        for column in range(1, digits.shape[1]):
+            total += digits[:, column]
+        return [total[row] - digits[row, slot]]
     others = taken[row]
     others[np.arange(len(row)), slot] = -1
     others.sort(axis=1)

@@ -37,7 +37,8 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import Enum
 from itertools import groupby
-from operator import attrgetter, itemgetter
+from json.encoder import encode_basestring_ascii
+from operator import itemgetter
 
 from poolkeeper.model.plans import DeleteTopic, Move, MoveLogDir, SetConfig, Step
 from poolkeeper.model.specs import Desired, KafkaClusterSpec, LimitPolicy, TopicSpec
@@ -57,13 +58,14 @@ _UNCOUNTED_CLUSTER_FIELDS = frozenset(
     }
 )
 
+_BY_PLACE = itemgetter(*map(Move._fields.index, ("topic", "partition", "path")))
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 _PLACE_FIELDS = ("topic", "pool", "replication_factor", "strategy", "assignment", "paused")
 
 
 def plan_hash(moves: Iterable[Move], steps: Iterable[Step]) -> str:
     """`sha256:` and the hexadecimal digest of the moves and of the steps that need approval."""
-    ordered = sorted(moves, key=attrgetter("topic", "partition", "path"))
+    ordered = sorted(moves, key=_BY_PLACE)
     needing_approval = sorted(
         _canonical(named) for step in steps if (named := _approved(step)) is not None
     )
@@ -75,15 +77,16 @@ def plan_hash(moves: Iterable[Move], steps: Iterable[Step]) -> str:
 def _ways(moves: Iterable[Move]) -> Iterator[str]:
     """The canonical form of (topic, topic id, partition, path) of each move."""
     for (topic, topic_id), group in groupby(moves, key=itemgetter(0, 1)):
-        head = f"[{_canonical(topic)},{_canonical(topic_id)}"
-        for move in group:
-            match move.path:
+        known = "null" if topic_id is None else encode_basestring_ascii(topic_id)
+        head = f"[{encode_basestring_ascii(topic)},{known}"
+        for _, _, partition, path, *_ in group:
+            match path:
                 case ((a, b, c), (x, y, z)):
-                    yield f"{head},{move.partition},[[{a},{b},{c}],[{x},{y},{z}]]]"
+                    yield f"{head},{partition},[[{a},{b},{c}],[{x},{y},{z}]]]"
                 case ((a, b), (x, y)):
-                    yield f"{head},{move.partition},[[{a},{b}],[{x},{y}]]]"
-                case path:
-                    yield f"{head},{move.partition},{_canonical(path)}]"
+                    yield f"{head},{partition},[[{a},{b}],[{x},{y}]]]"
+                case _:
+                    yield f"{head},{partition},{_canonical(path)}]"
 
 
 def is_destructive(step: Step) -> bool:

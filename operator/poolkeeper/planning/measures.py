@@ -46,10 +46,14 @@ class Measure:
 
     def held(self, lists: Ints) -> Ints:
         """The load by broker."""
-        row, slot = np.nonzero(lists >= 0)
-        # Doubles add whole numbers up to 2^53 exactly.
-        own = np.bincount(lists[row, slot], weights=self.value[row], minlength=len(self.fixed))
-        held: Ints = self.fixed + own.astype(np.int64)
+        held = self.fixed.copy()
+        value = self.value.astype(np.float64)
+        for slot in range(lists.shape[1]):
+            # What holds no replica is counted before the first broker. Doubles add whole numbers
+            # up to 2^53 exactly.
+            place = np.maximum(lists[:, slot], NONE) + 1
+            own = np.bincount(place, weights=value, minlength=len(held) + 1)
+            held += own[1:].astype(np.int64)
         return held
 
     def outside(self, held: Ints, eligible: Bools) -> bool:

@@ -6,6 +6,7 @@ and racks, balance; further causes follow after a semicolon.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -106,18 +107,18 @@ def moves_of(layout: Layout, cluster: Cluster, table: Table, *, one_at_a_time: b
     for at in np.flatnonzero(resized | one_at_a_time).tolist():
         ways[at] = path(sources[at], targets[at], badness, one_at_a_time=one_at_a_time)
     topics = unit.topic[rows].tolist()
-    return list(
-        map(
-            Move,
-            [unit.topics[topic] for topic in topics],
-            [ids[topic] for topic in topics],
-            unit.number[rows].tolist(),
-            ways,
-            (unit.size[rows] * added_by(layout, rows)).tolist(),
-            [reasons[of] for of in kind.tolist()],
-            urgency[order].tolist(),
-        )
+    columns = zip(
+        [unit.topics[topic] for topic in topics],
+        [ids[topic] for topic in topics],
+        unit.number[rows].tolist(),
+        ways,
+        (unit.size[rows] * added_by(layout, rows)).tolist(),
+        [reasons[of] for of in kind.tolist()],
+        urgency[order].tolist(),
+        strict=True,
     )
+    # The constructor of a named tuple is Python, and there may be 100,000 of them.
+    return list(map(partial(tuple.__new__, Move), columns))
 
 
 def move_of(change: Change, cluster: Cluster, table: Table, *, one_at_a_time: bool) -> Move:
@@ -192,6 +193,7 @@ class _Why:
         self.leading = leaders_by(unit, unit.lists)
         self.inside = set(unit.brokers.rows(unit.pool.brokers))
         self.drained = set(unit.brokers.rows(unit.pool.drain & set(unit.pool.brokers)))
+        self.too_full: dict[int, str] = {}
 
     def causes(self, row: int, before: list[int], after: list[int]) -> Causes:
         found, wanted = [b for b in before if b >= 0], [b for b in after if b >= 0]
@@ -218,6 +220,11 @@ class _Why:
         return None
 
     def _too_full(self, broker: int) -> str:
+        if broker not in self.too_full:
+            self.too_full[broker] = self._how_full(broker)
+        return self.too_full[broker]
+
+    def _how_full(self, broker: int) -> str:
         name, held = self.unit.brokers.ids[broker], int(self.held[broker])
         cap = int(self.layout.room.replicas[broker])
         if held > cap:

@@ -37,7 +37,7 @@ from poolkeeper.planning.classes import (
     offers_of,
     wants_of,
 )
-from poolkeeper.planning.columns import Floats, Ints, any_slot
+from poolkeeper.planning.columns import NONE, Floats, Ints, any_slot
 from poolkeeper.planning.flows import Network
 from poolkeeper.planning.measures import Measure
 from poolkeeper.planning.opening import OPEN, Opened
@@ -76,8 +76,9 @@ class Room:
 
 def held_by(unit: Unit, lists: Ints) -> Ints:
     """Replicas by broker: of these lists and of the fixed load."""
-    counts: Ints = np.bincount(lists[lists >= 0], minlength=len(unit.fixed))
-    return unit.fixed + counts
+    # Slots without a replica are counted before the first broker.
+    counts: Ints = np.bincount(np.maximum(lists, NONE).ravel() + 1, minlength=len(unit.fixed) + 1)
+    return unit.fixed + counts[1:]
 
 
 def place(

@@ -216,7 +216,9 @@ def _busy(plan: Plan) -> str:
     if plan.moves:
         return "Moving"
     kinds = {type(step).__name__ for step in plan.steps}
-    return "Creating" if kinds & {"CreateTopic", "AddPartitions"} else "Configuring"
+    if kinds & {"CreateTopic", "AddPartitions"}:
+        return "Creating"
+    return "Deleting" if "DeleteTopic" in kinds else "Configuring"
 
 
 def _waits(outcome: Outcome) -> list[str]:

@@ -84,6 +84,17 @@ def eligible_of(pool: ResourcePoolSpec, brokers: Brokers) -> Bools:
     return eligible & brokers.live
 
 
+def weights_by(lists: Ints, value: Ints, brokers: int) -> Ints:
+    """The values of rows added up by broker of the lists, exactly up to 2^53."""
+    total = np.zeros(brokers, dtype=np.int64)
+    weights = value.astype(np.float64)
+    for slot in range(lists.shape[1]):
+        # What holds no replica is counted before the first broker.
+        place = np.maximum(lists[:, slot], NONE) + 1
+        total += np.bincount(place, weights=weights, minlength=brokers + 1)[1:].astype(np.int64)
+    return total
+
+
 def any_slot(mask: Bools) -> Bools:
     """By row, whether any column is true. Faster by far than a reduction over a short axis."""
     found: Bools = mask[:, 0].copy()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from poolkeeper.model.specs import Goal, GoalKind
-from poolkeeper.planning.columns import NONE, Bools, Floats, Ints, count_slots
+from poolkeeper.planning.columns import NONE, Bools, Floats, Ints, count_slots, weights_by
 from poolkeeper.planning.opening import Opened
 from poolkeeper.planning.shares import Band, Domain, band, shares
 from poolkeeper.planning.units import Unit
@@ -46,15 +46,7 @@ class Measure:
 
     def held(self, lists: Ints) -> Ints:
         """The load by broker."""
-        held = self.fixed.copy()
-        value = self.value.astype(np.float64)
-        for slot in range(lists.shape[1]):
-            # What holds no replica is counted before the first broker. Doubles add whole numbers
-            # up to 2^53 exactly.
-            place = np.maximum(lists[:, slot], NONE) + 1
-            own = np.bincount(place, weights=value, minlength=len(held) + 1)
-            held += own[1:].astype(np.int64)
-        return held
+        return self.fixed + weights_by(lists, self.value, len(self.fixed))
 
     def outside(self, held: Ints, eligible: Bools) -> bool:
         """Whether an eligible broker lies outside the wide band."""

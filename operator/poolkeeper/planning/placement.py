@@ -51,6 +51,12 @@ _PROPOSAL = 10  # changing the list of a partition that does not exist yet
 _TIERS = (-4, -2, 0, 2, 4)
 _ROUNDS_MAX = 40
 
+UNLIMITED = np.iinfo(np.int32).max
+"""Replicas of a broker without a cap."""
+
+UNLIMITED_MIB = np.iinfo(np.int64).max
+"""MiB of a broker without a disk; of a pool replicas, too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Placed:
@@ -72,6 +78,12 @@ class Room:
     mib: Ints
     pool_replicas: int
     pool_mib: int
+
+    @property
+    def bounded(self) -> bool:
+        """Whether anything is declared."""
+        single = (self.replicas < UNLIMITED) | (self.mib < UNLIMITED_MIB)
+        return bool(single.any()) or min(self.pool_replicas, self.pool_mib) < UNLIMITED_MIB
 
 
 def held_by(unit: Unit, lists: Ints) -> Ints:

@@ -90,16 +90,6 @@ class Filling:
         self._room = room
         self._join = join
         self._limit = execution.max_moves_per_broker
-        self._loads = pace.loads
-        self._later = 0
-        for sides in queues.values():
-            for side, queue in sides.items():
-                if pace.needs(side) > 0:
-                    at = 0
-                    if -queue.keys[0][0] == room.span_bytes:
-                        at = 1
-                    if at < len(queue.keys):
-                        self._later = max(self._later, -queue.keys[at][0])
         self._slots = execution.max_moves
         self._queues = {(urgency, s): q for urgency in queues for s, q in queues[urgency].items()}
         self._cursors = {name: Cursor(q, _LOOK_AHEAD) for name, q in self._queues.items()}
@@ -143,12 +133,8 @@ class Filling:
         size = self._cursors[name].head
         ratio = self._room.span_bytes // max(1, size)
         alike = min(_SMALL, max(0, ratio.bit_length() - 1) // 2)
-        held = self._room.held_bytes(side.broker, out=side.out)
-        if size > self._later:
-            return 0, alike, urgency, -size, side
-        if held < self._needs[side]:
-            return 1, 0, urgency, -(self._loads.bytes_of[side]), side
-        return 2, alike, urgency, -size, side
+        behind = self._room.held_bytes(side.broker, out=side.out) < self._needs[side]
+        return 0 if not alike else 1 if behind else 2, alike, urgency, -size, side
 
     def _is_kept_out(self, side: Side) -> bool:
         """Whether all slots that are left are kept for sides that owe replicas, not this one."""

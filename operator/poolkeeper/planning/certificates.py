@@ -31,8 +31,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from poolkeeper.model.plans import PoolCertificate
-from poolkeeper.planning.classes import stable_order
 from poolkeeper.planning.columns import MIB, NONE, Ints, count_slots
+from poolkeeper.planning.groups import stable_order
 from poolkeeper.planning.layouts import Layout
 from poolkeeper.planning.moves import added_by, changed_rows
 from poolkeeper.planning.placement import held_by

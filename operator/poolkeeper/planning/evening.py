@@ -77,7 +77,8 @@ def even(
 
 
 def _band(measure: Measure, lists: Ints, unit: Unit) -> Band:
-    triggered = measure.outside(measure.held(lists), unit.eligible)
+    held = measure.held(unit.lists), measure.held(lists)
+    triggered = any(measure.outside(each, unit.eligible) for each in held)
     return measure.narrow if triggered else measure.wide
 
 

@@ -15,9 +15,10 @@ from poolkeeper.planning.evening import EVENED, WEIGHED, Evened, even
 from poolkeeper.planning.leaders import Led, lead
 from poolkeeper.planning.measures import measure_of, replica_measure
 from poolkeeper.planning.opening import Opened, open_slots
-from poolkeeper.planning.placement import UNLIMITED, UNLIMITED_MIB, Placed, Room, held_by, place
+from poolkeeper.planning.placement import Placed, held_by, place
 from poolkeeper.planning.quotas import headroom_mib, headroom_replicas
 from poolkeeper.planning.refining import Bounded
+from poolkeeper.planning.routing import UNLIMITED, UNLIMITED_MIB, Room
 from poolkeeper.planning.seating import held_mib
 from poolkeeper.planning.shares import Domain, shares
 from poolkeeper.planning.spreading import Usable

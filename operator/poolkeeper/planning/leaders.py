@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from poolkeeper.model.specs import Goal
-from poolkeeper.planning.classes import numbered, stable_order
 from poolkeeper.planning.columns import Bools, Floats, Ints, any_slot
 from poolkeeper.planning.flows import Network
+from poolkeeper.planning.groups import numbered, stable_order
 from poolkeeper.planning.shares import Band, Domain, band, shares
 from poolkeeper.planning.units import Unit
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Replicas
-from poolkeeper.planning.classes import numbered
 from poolkeeper.planning.columns import NONE, Ints, any_slot, count_slots
+from poolkeeper.planning.groups import numbered
 from poolkeeper.planning.laws import rack_capacity, rack_counts, spread
 from poolkeeper.planning.layouts import Layout
 from poolkeeper.planning.leaders import leaders_by

@@ -27,7 +27,7 @@ from poolkeeper.planning.shares import Band
 from poolkeeper.planning.topic_counts import TopicCounts
 from poolkeeper.planning.units import Unit
 
-_COMPARED = 2
+_COMPARED = 4
 
 
 @dataclass(frozen=True, slots=True)

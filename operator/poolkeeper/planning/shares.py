@@ -85,19 +85,21 @@ def shares(
         return result
     rows = np.concatenate([domain.members for domain in domains])
     of = np.repeat(np.arange(len(domains)), [len(domain.members) for domain in domains])
-    low, high = (np.array(ends) for ends in zip(*((d.low, d.high) for d in domains), strict=True))
-    weight, floor, ceiling = weight[rows], floor[rows], ceiling[rows]
+    low = np.array([domain.low for domain in domains])
+    high = np.array([domain.high for domain in domains])
+    own, least, most = weight[rows], floor[rows], ceiling[rows]
 
     def filled(levels: Floats) -> Floats:
-        part: Floats = np.clip(levels[of] * weight, floor, ceiling)
+        part: Floats = np.clip(levels[of] * own, least, most)
         return part
 
     def sums(levels: Floats) -> Floats:
-        total: Floats = np.bincount(of, weights=filled(levels), minlength=len(domains))
+        total: Floats = np.bincount(of, filled(levels), len(domains)).astype(np.float64)
         return total
 
     def held(level: Floats) -> Floats:
-        return np.minimum(np.maximum(sums(np.repeat(level, len(domains))), low), high)
+        bounded: Floats = np.clip(sums(np.repeat(level, len(domains))), low, high)
+        return bounded
 
     level = _levels(lambda at: held(at).sum(keepdims=True), np.array([total]))
     result[rows] = filled(_levels(sums, held(level)))

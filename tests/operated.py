@@ -27,6 +27,7 @@ from kafka import KafkaProducer
 from kazoo.client import KazooClient
 
 from conditions import until
+from control_plane.access import ApiError
 from control_plane.planes import ControlPlane
 from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
 from real.support import Change, body, history, kazoo, last_zxid, of_path
@@ -34,6 +35,8 @@ from real.support import Change, body, history, kazoo, last_zxid, of_path
 GROUP_VERSION = "poolkeeper.dev/v1alpha1"
 KINDS = {"KafkaCluster": "kafkaclusters", "ResourcePool": "resourcepools", "Topic": "topics"}
 CLUSTER = "main"
+CRDS = Path(__file__).parents[1] / "crds"
+OUR_KINDS = f"/apis/{GROUP_VERSION}"
 REQUEST = "/admin/reassign_partitions"
 RUN = "/poolkeeper/run"
 EPOCH = "/poolkeeper/epoch"
@@ -321,7 +324,12 @@ def log_lines(log: Path, *words: str) -> list[str]:
 
 
 def mend(plane: ControlPlane) -> None:
-    """Have the API server serve, whatever was done to it."""
+    """Have the API server serve our kinds, whatever was done to it."""
     if plane.api_server.pid is None:
         plane.api_server.start()
     plane.api_server.thaw()
+    plane.api_server.await_ready()
+    try:
+        plane.request("GET", OUR_KINDS)
+    except ApiError:
+        plane.apply_crds(CRDS)

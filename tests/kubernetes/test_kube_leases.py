@@ -74,7 +74,7 @@ class Candidate:
     def end(self):
         self.process.send_signal(signal.SIGCONT)
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(60)
         self.process.stdout.close()
 
 

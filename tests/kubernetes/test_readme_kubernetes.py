@@ -61,6 +61,7 @@ def shell(
     file.write_text(text.replace("127.0.0.1:9092", brokers.bootstrap))
     topics = tmp_path / "examples/manifests/topics.yaml"
     topics.write_text(topics.read_text().replace("replicationFactor: 1", "replicationFactor: 2"))
+    control_plane.kubectl(*"delete namespace demo --ignore-not-found --timeout=120s".split())
     with without_definitions(control_plane):
         yield Shell(control_plane, tmp_path)
 

@@ -35,7 +35,7 @@ def admin(sandbox):
 
 def create(sandbox, topic, assignment):
     client = KazooClient(sandbox.connect)
-    client.start(timeout=30)
+    client.start(timeout=120)
     body = {"version": 1, "partitions": {str(p): ids for p, ids in assignment.items()}}
     client.create(f"/config/topics/{topic}", b'{"version":1,"config":{}}')
     client.create(f"/brokers/topics/{topic}", json.dumps(body).encode())
@@ -47,7 +47,7 @@ def fill(sandbox, topic, partition=0):
     producer = KafkaProducer(bootstrap_servers=servers(sandbox), acks="all")
     for _ in range(RECORDS):
         producer.send(topic, RECORD, partition=partition)
-    producer.flush(timeout=30)
+    producer.flush(timeout=120)
     producer.close()
 
 
@@ -66,7 +66,7 @@ def until(condition, timeout_s=20.0):
 def dynamic_config(sandbox, broker):
     """Yield a function that sets the broker's config as an operator does, by ZooKeeper."""
     client = KazooClient(sandbox.connect)
-    client.start(timeout=30)
+    client.start(timeout=120)
 
     def put(config):
         path = f"/config/brokers/{broker}"

@@ -222,10 +222,10 @@ def interrupted(bare: Bare, said: str, word: str, *options: str) -> int:
     try:
         until(lambda: process.poll() is not None or said in output.read_text(), said, 60)
         process.send_signal(signal.SIGTERM)
-        code = process.wait(30)
+        code = process.wait(120)
     finally:
         process.kill()
-        process.wait(30)
+        process.wait(120)
     assert said in output.read_text()
     return code
 

@@ -20,6 +20,8 @@ from poolkeeper.kube.references import Reference, collection
 from poolkeeper.kube.statuses import StatusWriter
 from poolkeeper.model.names import API_VERSION
 
+pytestmark = pytest.mark.long
+
 NAME = "poolkeeper"
 FAILOVER_S = 15
 ROLE = """

@@ -5,6 +5,8 @@ import pytest
 from operated_resources import Scene
 from real.support import MIB, REQUEST, of_path, run
 
+pytestmark = pytest.mark.long
+
 OLD, NEW = (1, 2, 3), (4, 5, 6)
 AUTO = {"mode": "Apply", "approval": {"policy": "Auto"}}
 

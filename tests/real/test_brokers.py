@@ -14,6 +14,8 @@ from poolkeeper.brokers.protocol import Brokers, Setting
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic, TopicPartition
 
+pytestmark = pytest.mark.long
+
 VERSIONS = ["3.9.2", "2.8.2", "2.0.1"]
 LEADER = "leader.replication.throttled.rate"
 FOLLOWER = "follower.replication.throttled.rate"

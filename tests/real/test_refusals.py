@@ -23,6 +23,8 @@ from poolkeeper.zk.session import Session
 from real.bare import AS_IT_IS, GROWING, JOURNAL, LISTS, POOL, Bare, bare_cluster, put_topic
 from real.support import REQUEST, command, declare, run
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def bare(zookeeper, chroot, tmp_path) -> Iterator[Bare]:

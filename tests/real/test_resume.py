@@ -48,6 +48,8 @@ from real.support import (
     seen,
 )
 
+pytestmark = pytest.mark.long
+
 POOLS = {"old": {"brokers": {"ids": [1, 2, 3]}}, "new": {"brokers": {"ids": [4, 5, 6]}}}
 
 

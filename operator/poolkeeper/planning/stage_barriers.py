@@ -56,17 +56,30 @@ def barrier(
     for count, giant in enumerate(islice(giants, GIANTS_MAX), 1):
         longer += stages * (size - giant.bytes)
         size = giant.bytes
-        held += giant.bytes
+        held += size
         outside += giant.outside_bytes
-        above_half += 2 * giant.bytes > bytes_max
+        above_half += 2 * size > bytes_max
         stages = max(-(-held // bytes_max), above_half)
         least = None
         for k in range(stages, count + 1):
             rest = total_bytes - min(k * bytes_max - outside, carried(k))
-            found = longer + k * size + max(0, -(-rest // sides))
+            found = sides * (longer + k * size) + max(0, rest)
             if least is not None and found >= least:
                 break
             least = found
-        if least is not None and least > best.shortest_bytes:
-            best = Barrier(least, size)
+        if least is not None and least > best.shortest_bytes * sides:
+            best = Barrier(-(-least // sides), size)
     return best
+
+
+def longest_bytes(sizes: Iterable[int], bytes_max: int) -> int:
+    """What the stages of entries of these sizes, largest first, last at least: N(x)·x + ∫ N."""
+    longest = 0
+    held = above_half = stages = last = 0
+    for size in sizes:
+        longest += stages * (last - size)
+        last = size
+        held += size
+        above_half += 2 * size > bytes_max
+        stages = max(-(-held // bytes_max), above_half)
+    return longest + stages * last

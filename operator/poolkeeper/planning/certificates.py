@@ -166,7 +166,8 @@ def _weighed_bound(layout: Layout, fixed: Ints, low: Ints, high: Ints) -> int:
 def _witness(layout: Layout, surely: Ints, possibly: Ints, over: Ints, under: Ints) -> str:
     unit = layout.unit
     parts = []
-    leaving = np.bincount(unit.lists[unit.leaves & (unit.lists >= 0)], minlength=len(over))
+    must = unit.leaves & ~unit.blocked[:, None] & (unit.lists >= 0)
+    leaving = np.bincount(unit.lists[must], minlength=len(over))
     for broker in _largest(leaving):
         parts.append(f"broker {_id(unit, broker)} must give {leaving[broker]}")
     for broker in _largest(over):

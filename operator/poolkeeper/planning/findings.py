@@ -6,8 +6,10 @@ import numpy as np
 
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.specs import GoalKind
-from poolkeeper.planning.columns import Bools, Ints, any_slot
+from poolkeeper.model.topology import TopicPartition
+from poolkeeper.planning.columns import Bools, Ints, any_slot, count_slots
 from poolkeeper.planning.layouts import Layout
+from poolkeeper.planning.losses import blocked_problem
 from poolkeeper.planning.measures import NOUNS
 from poolkeeper.planning.placement import held_by
 from poolkeeper.planning.quotas import lost
@@ -29,10 +31,11 @@ _NAMED_MAX = 5
 def of(layout: Layout) -> tuple[PlanProblem, ...]:
     """All problems of one unit, the laws in their order, then the goals."""
     if not layout.unit.placed.any():
-        return (*_short(layout), *_stuck(layout), *_unsupported(layout))
+        return (*_short(layout), *_stuck(layout), *_blocked(layout), *_unsupported(layout))
     return (
         *_short(layout),
         *_stuck(layout),
+        *_blocked(layout),
         *_mixed(layout),
         *_racks(layout),
         *_capacity(layout),
@@ -66,8 +69,9 @@ def _stuck(layout: Layout) -> list[PlanProblem]:
     problems = []
     inside = np.zeros(len(unit.fixed), dtype=bool)
     inside[unit.brokers.rows(unit.pool.brokers)] = True
-    for topic in np.unique(unit.topic[any_slot(opened.stuck)]):
-        rows = unit.topic == topic
+    stuck = any_slot(opened.stuck) & ~unit.blocked
+    for topic in np.unique(unit.topic[stuck]):
+        rows = stuck & (unit.topic == topic)
         brokers = np.unique(opened.lists[rows][opened.stuck[rows]])
         count = int(opened.stuck[rows].sum())
         asked = int(unit.rf[rows].max())
@@ -79,6 +83,16 @@ def _stuck(layout: Layout) -> list[PlanProblem]:
         )
         problems.append(_problem(layout, law, message, unit.topics[topic]))
     return problems
+
+
+def _blocked(layout: Layout) -> list[PlanProblem]:
+    """Partitions that ought to change and that nothing can be copied from."""
+    unit = layout.unit
+    resized = unit.placed & (unit.rf != count_slots(unit.lists >= 0))
+    rows = np.flatnonzero(unit.blocked & (any_slot(unit.leaves) | resized))
+    found = zip(unit.topic[rows].tolist(), unit.number[rows].tolist(), strict=True)
+    names = [TopicPartition(unit.topics[topic], number) for topic, number in found]
+    return [blocked_problem(unit.pool.name, names)] if names else []
 
 
 def _mixed(layout: Layout) -> list[PlanProblem]:

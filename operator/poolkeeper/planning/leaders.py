@@ -72,7 +72,7 @@ def leaders_by(unit: Unit, lists: Ints) -> Ints:
 def _candidates(unit: Unit, lists: Ints) -> Bools:
     """By (row, slot), whether that replica may be put first; none in rows that stay as they are."""
     able = (lists >= 0) & unit.leads[lists]
-    movable = unit.placed & (lists[:, 0] >= 0) & unit.brokers.live[lists[:, 0]]
+    movable = unit.placed & ~unit.blocked & (lists[:, 0] >= 0) & unit.brokers.live[lists[:, 0]]
     return able & movable[:, None]
 
 

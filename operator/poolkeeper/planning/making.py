@@ -62,7 +62,7 @@ def make_plan(
     brokers = brokers_of(cluster, desired, records, gone, table.ids)
     usable = {name: _usable(pool, brokers, desired) for name, pool in sorted(reach.pools.items())}
     pinned, unpinned = pinned_changes(reach, cluster, usable)
-    lists = _with_pinned(lists_of(table, brokers), pinned)
+    lists = _with_pinned(lists_of(table, brokers, losses.sourceless(cluster, table)), pinned)
     ground = topicsteps.Ground(usable, _loads(lists), Tally.of(desired, reach, cluster, usable))
     created, refused = topicsteps.creations(reach, ground)
     added, not_added = topicsteps.additions(reach, cluster, ground)

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.specs import TopicSpec
-from poolkeeper.model.topology import Cluster
+from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.planning import losses
 from poolkeeper.planning.moves import FACTOR, POOL, Change
 from poolkeeper.planning.scopes import Role, Scope
 from poolkeeper.planning.spreading import Usable
@@ -25,12 +26,17 @@ def pinned_changes(
         if absent:
             problems.append(_unusable(reach, spec, absent))
             continue
+        blocked = []
         for p in cluster.topics[name].partitions[: len(assignment)]:
             target = assignment[p.partition]
-            if p.replicas != target:
+            if p.replicas != target and not losses.has_source(p, cluster.brokers):
+                blocked.append(TopicPartition(name, p.partition))
+            elif p.replicas != target:
                 grown = len(target) != len(p.replicas)
                 causes = ((FACTOR if grown else POOL, "its replicas are pinned elsewhere"),)
                 changes.append(Change(name, p.partition, target, causes, lambda brokers: 0))
+        if blocked:
+            problems.append(losses.blocked_problem(home.pool, blocked))
     return changes, problems
 
 

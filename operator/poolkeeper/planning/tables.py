@@ -15,7 +15,7 @@ from statistics import median_low
 import numpy as np
 
 from poolkeeper.model.topology import Cluster, Partition, Replicas
-from poolkeeper.planning.columns import MIB, NONE, Brokers, Ints
+from poolkeeper.planning.columns import MIB, NONE, Bools, Brokers, Ints
 
 UNKNOWN = -2
 _KIB = 1024
@@ -104,11 +104,13 @@ class Lists:
     """Replica lists: of `changed` topics as they stand there, of all others as found.
 
     `wide` (rows of the table × slots) holds brokers by index, each once, `NONE` behind the last.
+    `blocked` marks rows that nothing can be copied from (see `losses`).
     """
 
     table: Table
     brokers: Brokers
     wide: Ints
+    blocked: Bools
     changed: Mapping[str, tuple[Replicas, ...]]
 
     def __getitem__(self, topic: str) -> tuple[Replicas, ...]:
@@ -161,9 +163,10 @@ class Lists:
         return held, leads
 
 
-def lists_of(table: Table, brokers: Brokers) -> Lists:
-    """All lists as found."""
-    return Lists(table, brokers, _wide(table, brokers), {})
+def lists_of(table: Table, brokers: Brokers, blocked: Bools | None = None) -> Lists:
+    """All lists as found; no row is blocked unless said so."""
+    none = np.zeros(len(table.held), dtype=bool)
+    return Lists(table, brokers, _wide(table, brokers), none if blocked is None else blocked, {})
 
 
 def flat_ids(replicas: Sequence[Replicas]) -> Iterator[int]:

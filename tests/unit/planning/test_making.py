@@ -431,3 +431,62 @@ def test_the_more_a_broker_weighs_the_more_it_holds() -> None:
         "broker 2 holds 4 replicas, its share is 3",
         "broker 3 holds 4 replicas, its share is 3",
     }
+
+
+BEHIND = Partition(0, (1, 3), leader=-1, isr=(3,), size_bytes=MIB)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "gone", "said"),
+    [
+        pytest.param(
+            desired([pool("p", 1, 2, 3, drain=frozenset({1}))], spec("t", "p")),
+            frozenset(),
+            ["1 partition cannot be moved: no live broker holds it in sync: t-0"],
+            id="drained",
+        ),
+        pytest.param(
+            desired([pool("p", 1, 2, 3)], spec("t", "p")),
+            frozenset({3}),
+            [
+                "1 partition cannot be moved: no live broker holds it in sync: t-0",
+                "data is lost: broker 3 held the only replica in sync of 1 partition: t-0",
+            ],
+            id="healed",
+        ),
+        pytest.param(
+            desired([pool("p", 1, 2, 3)], spec("t", "p", replication_factor=1)),
+            frozenset(),
+            ["1 partition cannot be moved: no live broker holds it in sync: t-0"],
+            id="shrunk",
+        ),
+        pytest.param(
+            desired(
+                [pool("p", 1, 2, 3)],
+                spec("t", "p", strategy=Strategy.MANUAL, assignment=((1, 2),)),
+            ),
+            frozenset(),
+            ["1 partition cannot be moved: no live broker holds it in sync: t-0"],
+            id="pinned elsewhere",
+        ),
+        pytest.param(
+            desired([pool("p", 1, 2, 3, goals=COUNT_1)], spec("t", "p")),
+            frozenset(),
+            [],
+            id="evened out, which is no reason to name it",
+        ),
+    ],
+)
+def test_what_nothing_can_be_copied_from_stays(
+    wanted: Desired, gone: frozenset[int], said: list[str]
+) -> None:
+    seen = cluster(flat(1, 2), Topic("t", (BEHIND,), config={}))
+    plan = make_plan(wanted, seen, gone=gone)
+    assert (plan.moves, [problem.message for problem in plan.problems]) == ((), said)
+    assert check_plan(plan, wanted, seen, Records(), gone) == ()
+
+
+def test_what_waits_for_its_source_moves_once_it_is_back() -> None:
+    wanted = desired([pool("p", 1, 2, 3, 4, drain=frozenset({1}))], spec("t", "p"))
+    back = cluster(flat(1, 2, 3), Topic("t", (BEHIND,), config={}))
+    assert paths(make_plan(wanted, back)) == {"t-0": ((1, 3), (2, 3))}

@@ -32,6 +32,9 @@ from poolkeeper.planning.stage_limits import Room
 _LOOK_AHEAD = 12
 """Entries tried in vain at either end of a queue per stage."""
 
+_HEADS = 8
+"""Entries at the large end of a queue among which the largest in all its replicas is looked for."""
+
 _SMALL = 4
 """Entries below the span by 4 to this power count as alike."""
 
@@ -71,8 +74,8 @@ def pace_of(loads: Loads, queues: Queues, execution: Execution) -> Pace:
         -(-loads.bytes // execution.max_bytes),
         1,
     )
-    heads = (queue.entries[0] for sides in queues.values() for queue in sides.values())
-    largest = max((head.bytes for head in heads if head is not None), default=0)
+    heads = (queue.entries[:_HEADS] for sides in queues.values() for queue in sides.values())
+    largest = max((entry.bytes for head in heads for entry in head if entry is not None), default=0)
     span = max(largest, -(-size // stages) + size // max(1, replicas))
     by_direction = [[n for s, n in loads.bytes_of.items() if s.out == out] for out in (False, True)]
     level = max(level_bytes(loaded, execution.max_bytes) for loaded in by_direction)
@@ -162,7 +165,7 @@ class Filling:
         return bool(kept) and room.in_flight + kept >= self._slots
 
     def _wanted_bytes(self, name: tuple[int, Side]) -> int:
-        """How large the next entry of the queue may be."""
+        """How much the side may carry of the next entry."""
         side = name[1]
         left = self._room.span_bytes - self._room.held_bytes(side.broker, out=side.out)
         used = self._room.replicas(side.broker, out=side.out)

@@ -111,8 +111,9 @@ def _bytes_bound(layout: Layout, over: Ints, left_over: int) -> int:
     unit, opened = layout.unit, layout.opened
     forced = int((opened.forced * unit.size).sum())
     for_racks = int((opened.crowded * unit.size).sum())
-    row, slot = np.nonzero((unit.lists >= 0) & (over > 0)[unit.lists] & ~unit.fresh[:, None])
-    broker = unit.lists[row, slot]
+    there = (unit.lists >= 0) & (over > 0)[unit.lists] & ~unit.fresh[:, None]
+    place = np.flatnonzero(there)
+    row, broker = place // there.shape[1], unit.lists.ravel()[place]
     order = stable_order(broker, len(over))
     ends = np.cumsum(np.bincount(broker, minlength=len(over)))
     smallest = [np.zeros(0, dtype=np.int64)]

@@ -49,7 +49,7 @@ def brokers_of(
     named: Ints,
 ) -> Brokers:
     """Columns of all brokers that are live, in a pool or among those that replica lists name."""
-    ids = {*cluster.brokers, *np.unique(named).tolist()}
+    ids = {*cluster.brokers, *_distinct(named).tolist()}
     for pool in desired.pools:
         ids.update(pool.brokers)
     order = tuple(sorted(ids))
@@ -63,6 +63,13 @@ def brokers_of(
         rack=np.array([names.index(rack) for rack in racks], dtype=np.int64),
         rack_names=names,
     )
+
+
+def _distinct(ids: Ints) -> Ints:
+    """Each id once; those of brokers are small enough to be ticked off."""
+    if not len(ids) or ids.min() < 0 or ids.max() > len(ids):
+        return np.unique(ids)
+    return np.flatnonzero(np.bincount(ids))
 
 
 def rack_name(broker: int, desired: Desired, cluster: Cluster, records: Records) -> str | None:

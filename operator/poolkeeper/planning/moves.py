@@ -100,7 +100,7 @@ def moves_of(layout: Layout, cluster: Cluster, table: Table, *, one_at_a_time: b
     badness = rack_badness(unit)
     begin = np.array([table.start[table.rank.get(n, 0)] for n in unit.topics], dtype=np.int64)
     found_at = begin[unit.topic[rows]] + unit.number[rows]
-    sources = [table.replicas[row] for row in found_at.tolist()]
+    sources = list(map(table.replicas.__getitem__, found_at.tolist()))
     targets = targets_of(layout, rows)
     ways: list[tuple[Replicas, ...]] = list(zip(sources, targets, strict=True))
     resized = count_slots(layout.lists[rows] >= 0) != table.held[found_at]

@@ -115,6 +115,8 @@ def _needs_work(unit: Unit, spreads: tuple[Spread, ...], spread_of: Ints) -> Boo
 
 def _simple(unit: Unit, work: Bools, spreads: tuple[Spread, ...], spread_of: Ints) -> Bools:
     """Rows of which all that may stay stays, spread lawfully whatever fills the open slots."""
+    if not work.any():
+        return work
     strict = np.array([s.strict for s in spreads] or [True])
     held = count_slots(unit.lists >= 0)
     kept = np.where(unit.leaves, NONE, unit.lists)

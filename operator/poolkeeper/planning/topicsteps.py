@@ -256,7 +256,11 @@ def _spread(
     topic.add(existing)
     lists = balanced(usable, partitions, factor, loads.copy(), topic)
     if lists is None:
-        raise _Not("the brokers' caps of replicas leave no room", "capacity")
+        raise _Not(
+            "the brokers' caps of replicas leave no room. What helps: add a broker, or raise"
+            " capacity.replicas",
+            "capacity",
+        )
     return lists
 
 
@@ -277,7 +281,9 @@ def _check_brokers(usable: Usable, pool: str, factor: int) -> None:
     if factor > len(usable.racks):
         named = ", ".join(map(str, sorted(usable.racks))) or "none"
         raise _Not(
-            f"{factor} replicas need {factor} brokers; usable in pool {pool}: {named}", "distinct"
+            f"{factor} replicas need {factor} brokers; usable in pool {pool}: {named}. What helps:"
+            f" {factor - len(usable.racks)} more, undrained or new",
+            "distinct",
         )
 
 
@@ -292,7 +298,7 @@ def _check_room(ground: Ground, pool: str, lists: Collection[Replicas]) -> None:
         broker = grown[0]
         raise _Not(
             f"broker {broker} would hold {after.replicas[broker]} replicas, it may hold"
-            f" {caps[broker]}",
+            f" {caps[broker]}. What helps: add a broker, or raise capacity.replicas",
             "capacity",
         )
     if said := ground.tally.headroom_refusal(pool, after.replicas):

@@ -255,13 +255,14 @@ def test_moves(
             desired([pool("p", 1, 2, 3, drain=frozenset({1}))], spec("t", "p")),
             cluster(flat(1, 2, 3), topic("t", (1, 2, 3))),
             "t: 1 replica cannot leave broker 1: 3 replicas need 3 brokers; usable: 2, 3;"
-            " 1 is drained",
+            " 1 is drained. What helps: undrain 1, or add a broker",
             id="a drain that leaves too few brokers",
         ),
         pytest.param(
             desired([pool("p", 1, 2)], spec("t", "p", partitions=3, replication_factor=3)),
             cluster(flat(1, 2)),
-            "t: not created: 3 replicas need 3 brokers; usable in pool p: 1, 2",
+            "t: not created: 3 replicas need 3 brokers; usable in pool p: 1, 2. What helps:"
+            " 1 more, undrained or new",
             id="a new topic with more replicas than brokers",
         ),
         pytest.param(
@@ -290,7 +291,8 @@ def test_moves(
                 spec("u", "p"),
             ),
             cluster(flat(1, 2), topic("t", (1,))),
-            "u: not created: pool p has 1 of 1 topics and would get 1 more",
+            "u: not created: pool p has 1 of 1 topics and would get 1 more"
+            " (spec.quotas.topics of 2 would do)",
             id="a quota of topics",
         ),
         pytest.param(
@@ -309,7 +311,8 @@ def test_moves(
                 spec("u", "p"),
             ),
             cluster(flat(1, 2), topic("t", (1,), (2,))),
-            "u: not created: pool p would hold 5 replicas, 4 fit with the largest broker lost",
+            "u: not created: pool p would hold 5 replicas, 4 fit with the largest broker lost."
+            " What helps: add a broker, or ask for less headroom, or make room for 1 more replica",
             id="headroom",
         ),
         pytest.param(
@@ -330,7 +333,8 @@ def test_moves(
                 spec("t", "p", strategy=Strategy.MANUAL, assignment=((1,),)),
             ),
             cluster(flat(1, 2), topic("t", (1,))),
-            "t: stays as it is: it is pinned, and broker 1 is drained",
+            "t: stays as it is: it is pinned, and broker 1 is drained. What helps: undrain 1, or"
+            " pin it elsewhere",
             id="a pinned topic on a drained broker",
         ),
         pytest.param(
@@ -346,7 +350,7 @@ def test_moves(
             desired([pool("p", *RACKS)], spec("t", "p")),
             cluster(RACKS, topic("t", (1, 2, 3, 4))),
             ": 1 topic of replication factor 4 needs 4 racks; racks a, b, c have usable brokers,"
-            " so some hold two replicas of a partition",
+            " so some hold two replicas of a partition. What helps: add a broker in another rack",
             id="more replicas than racks",
         ),
     ],

@@ -14,7 +14,7 @@ KRaft, or to a cluster whose id is not the one that is pinned.
 
 from dataclasses import dataclass, replace
 
-from poolkeeper import asides, execution, remedies, steps
+from poolkeeper import asides, copies, execution, remedies, steps
 from poolkeeper.errors import StalePlan
 from poolkeeper.execution import STALL_MS, Wish, closed_now
 from poolkeeper.means import Enrich, Means, Planner, Timed, untimed
@@ -23,6 +23,7 @@ from poolkeeper.model.plans import (
     AddPartitions,
     DeleteTopic,
     ElectLeaders,
+    MoveLogDir,
     Plan,
     SetConfig,
 )
@@ -243,13 +244,23 @@ def _execute(
     moving = {move.topic for move in plan.moves}
     covered = authority.covers(plan)
     for step in plan.steps:
-        if isinstance(step, ElectLeaders | DeleteTopic):
+        if isinstance(step, ElectLeaders | DeleteTopic | MoveLogDir):
             continue
         if isinstance(step, AddPartitions) and step.topic in moving:
             continue  # a controller that moves the topic could swallow the addition
         destructive = isinstance(step, SetConfig) and step.destructive
         allowed = covered if destructive else authority.steps
         steps.take(means, desired, step, cluster, allowed, did, waits)
+    copies.begin(
+        means,
+        plan,
+        cluster,
+        desired.cluster.execution.max_moves_per_broker,
+        ((SETTLING,) if authority.early else closed_now(desired, cluster, means.now_ms())),
+        approved=covered,
+        did=did,
+        waits=waits,
+    )
     ended = (MoveState.DONE, MoveState.GONE, MoveState.DIVERGED)
     pending = [p for p in classify(plan.moves, cluster) if p.state not in ended]
     if did:

@@ -125,14 +125,17 @@ def shortage(demand: Demand) -> Shortage | None:
     return Shortage(found, kept.constraints, remedies)
 
 
-def overflow(demand: Demand) -> Overflow | None:
-    """The brokers that overflow most, as few as do so; `None` if all fits by count."""
+def overflow(demand: Demand, sets_max: int = _SETS_MAX) -> Overflow | None:
+    """The brokers that overflow most, as few as do so; `None` if all fits by count.
+
+    Above `sets_max` sets of brokers only whole racks are looked at.
+    """
     usable = sorted(
         (seat for seat in demand.seats if not seat.member.obstacle), key=lambda s: s.member.id
     )
     if not usable:
         return None  # that there are no brokers at all is said elsewhere
-    found = [*_overflows(demand, usable), *_headroom_overflow(demand, usable)]
+    found = [*_overflows(demand, usable, sets_max), *_headroom_overflow(demand, usable)]
     return max(found, key=lambda o: (o.lacking, -len(o.brokers), o.brokers), default=None)
 
 
@@ -157,7 +160,7 @@ def _factor(factor: int, usable: Sequence[Seat]) -> int:
     return min(factor, len(usable))
 
 
-def _overflows(demand: Demand, usable: Sequence[Seat]) -> Iterator[Overflow]:
+def _overflows(demand: Demand, usable: Sequence[Seat], sets_max: int) -> Iterator[Overflow]:
     racks: dict[str, list[Seat]] = {}
     for seat in usable:
         racks.setdefault(seat.member.rack if demand.by_racks else "", []).append(seat)
@@ -165,7 +168,7 @@ def _overflows(demand: Demand, usable: Sequence[Seat]) -> Iterator[Overflow]:
     spreads = {
         f: spread(_factor(f, usable), room, (0,) * len(room)) for f in sorted(demand.amounts)
     }
-    for chosen in _sets([_by_room(seats) for seats in racks.values()]):
+    for chosen in _sets([_by_room(seats) for seats in racks.values()], sets_max):
         inside = [seat for seats in chosen for seat in seats]
         outside = [n - len(seats) for n, seats in zip(room, chosen, strict=True)]
         wanted = 0
@@ -188,12 +191,12 @@ def _by_room(seats: Iterable[Seat]) -> list[Seat]:
     return sorted(bound, key=lambda seat: ((seat.bound or 0) - seat.fixed, seat.member.id))
 
 
-def _sets(racks: Sequence[Sequence[Seat]]) -> Iterator[tuple[Sequence[Seat], ...]]:
+def _sets(racks: Sequence[Sequence[Seat]], sets_max: int) -> Iterator[tuple[Sequence[Seat], ...]]:
     """By rack, the seats with least room, of every number; where that is too much, all or none."""
     counts = [range(len(seats) + 1) for seats in racks]
-    if prod(map(len, counts)) > _SETS_MAX:
+    if prod(map(len, counts)) > sets_max:
         counts = [range(0, len(seats) + 1, max(1, len(seats))) for seats in racks]
-    if prod(map(len, counts)) > _SETS_MAX:
+    if prod(map(len, counts)) > sets_max:
         counts = [range(len(seats), len(seats) + 1) for seats in racks]
     for chosen in product(*counts):
         if any(chosen):

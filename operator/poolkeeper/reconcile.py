@@ -31,9 +31,9 @@ from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning import audit, documents, gates, residual
 from poolkeeper.planning.making import make_plan
+from poolkeeper.planning.owners import settled
 from poolkeeper.planning.progress import MoveState, classify
 from poolkeeper.planning.residual import StepState
-from poolkeeper.planning.scopes import settled
 from poolkeeper.sights import Sight, gone_brokers, see, shown
 from poolkeeper.zk import journal
 from poolkeeper.zk.runs import Run

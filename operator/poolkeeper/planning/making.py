@@ -27,7 +27,7 @@ from poolkeeper.model.plans import (
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired, ReplicasAtATime, ResourcePoolSpec
 from poolkeeper.model.topology import Cluster, Replicas
-from poolkeeper.planning import findings, identities, losses, topicsteps
+from poolkeeper.planning import findings, identities, losses, newpartitions, topicsteps
 from poolkeeper.planning.certificates import certificate, together
 from poolkeeper.planning.columns import Brokers, brokers_of, eligible_of
 from poolkeeper.planning.layouts import Layout, replicas_cap
@@ -65,9 +65,9 @@ def make_plan(
     usable = {name: _usable(pool, brokers, desired) for name, pool in sorted(reach.pools.items())}
     pinned, unpinned = pinned_changes(reach, cluster, usable)
     lists = _with_pinned(lists_of(table, brokers, losses.sourceless(cluster, table)), pinned)
-    ground = topicsteps.Ground(usable, _loads(lists), Tally.of(desired, reach, cluster, usable))
-    created, refused = topicsteps.creations(reach, ground)
-    added, not_added = topicsteps.additions(reach, cluster, ground)
+    ground = newpartitions.Ground(usable, _loads(lists), Tally.of(desired, reach, cluster, usable))
+    created, refused = newpartitions.creations(reach, ground)
+    added, not_added = newpartitions.additions(reach, cluster, ground)
     lists = lists.with_changed({step.topic: step.replicas for step in created})
     homes = {s.topic: Home(Role.PLACED, s.pool, s) for s in reach.absent if s.topic in lists}
     situation = Situation(desired, usable, {**reach.homes, **homes})

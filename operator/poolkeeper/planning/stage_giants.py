@@ -59,16 +59,19 @@ def _barrier_of(
     execution: Execution,
 ) -> Barrier:
     """The bound for what is left, for these sides of one direction."""
-    count, out = execution.max_moves_per_broker, next(iter(busy)).out
-    carried = [0] * (_STAGES_MAX + 1)
+    count = execution.max_moves_per_broker
     large: list[Entry] = []
-    for side, queue in queues:
+    sizes: dict[Side, list[int]] = {side: [] for side in busy}
+    for _, queue in queues:
         first = [entry for entry in queue.entries[: _STAGES_MAX * count] if entry is not None]
         large += first[: 2 * count]
-        for stages in range(1, _STAGES_MAX + 1) if side in busy else ():
-            carried[stages] += sum(
-                entry.bytes if out else entry.size for entry in first[: stages * count]
-            )
+        for entry in first:
+            for side in _sides(entry, busy):
+                sizes[side].append(entry.bytes if side.out else entry.size)
+    most = [sorted(found, reverse=True) for found in sizes.values()]
+    carried = [
+        sum(sum(found[: stages * count]) for found in most) for stages in range(_STAGES_MAX + 1)
+    ]
     large.sort(key=lambda entry: -entry.bytes)
     return barrier(
         _giants(large, busy, execution.max_bytes),
@@ -79,13 +82,17 @@ def _barrier_of(
     )
 
 
+def _sides(entry: Entry, busy: frozenset[Side]) -> Iterator[Side]:
+    """Those of the sides that carry the entry."""
+    if (side := Side(entry.leader, True)) in busy:
+        yield side
+    for broker in entry.added:
+        if (side := Side(broker, False)) in busy:
+            yield side
+
+
 def _giants(large: Sequence[Entry], busy: frozenset[Side], bytes_max: int) -> Iterator[Giant]:
-    out = next(iter(busy)).out
     for entry in large:
-        if entry.bytes > bytes_max:
-            continue  # goes alone
-        if out:
-            outside = 0 if Side(entry.leader, True) in busy else entry.bytes
-        else:
-            outside = entry.size * sum(Side(broker, False) not in busy for broker in entry.added)
-        yield Giant(entry.bytes, outside)
+        if entry.bytes <= bytes_max:  # a larger one goes alone
+            inside = sum(entry.bytes if side.out else entry.size for side in _sides(entry, busy))
+            yield Giant(entry.bytes, entry.bytes - inside)

@@ -14,7 +14,9 @@ from poolkeeper.model.specs import ResourcePoolSpec, Strategy, TopicSpec
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.quotas import Tally
 from poolkeeper.planning.scopes import Role, Scope
+from poolkeeper.planning.shortages import Demand, Seat, overflow
 from poolkeeper.planning.spreading import Loads, Usable, added_as_kafka, as_kafka, balanced
+from poolkeeper.planning.witnesses import Member
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +150,26 @@ def _spread(
     topic.add(existing)
     lists = balanced(usable, partitions, factor, loads.copy(), topic)
     if lists is None:
-        raise _Not(
-            "the brokers' caps of replicas leave no room. What helps: add a broker, or raise"
-            " capacity.replicas",
-            "capacity",
-        )
+        raise _Not(_no_room(usable, partitions, factor, loads), "capacity")
     return lists
+
+
+def _no_room(usable: Usable, partitions: int, factor: int, loads: Loads) -> str:
+    """Which brokers cannot take their part of the new replicas, beside those that they hold."""
+    seats = tuple(
+        Seat(Member(broker, rack or ""), usable.caps.get(broker), loads.replicas[broker])
+        for broker, rack in sorted(usable.racks.items())
+    )
+    ways = "What helps: add a broker, or raise capacity.replicas"
+    for by_racks in (False, True):
+        found = overflow(Demand({factor: partitions}, seats, by_racks=by_racks))
+        if found is not None:
+            named = ", ".join(map(str, found.brokers))
+            whose = f"brokers {named}" if len(found.brokers) > 1 else f"broker {named}"
+            even = ", to be even over racks" if by_racks else ""
+            said = f"{whose} would hold {found.wanted} replicas and may hold {found.room}{even}"
+            return f"{said}. {ways}"
+    return f"the brokers' caps of replicas leave no room. {ways}"
 
 
 def _manual(spec: TopicSpec, usable: Usable, first: int, loads: Loads) -> tuple[Replicas, ...]:

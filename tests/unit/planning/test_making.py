@@ -316,6 +316,17 @@ def test_moves(
             id="headroom",
         ),
         pytest.param(
+            desired(
+                [pool("p", 1, 2, capacity=Capacity(replicas=4), defaults=TopicDefaults(4, 2))],
+                spec("t", "p"),
+                spec("u", "p"),
+            ),
+            cluster(flat(1, 2), topic("t", (1, 2))),
+            "u: not created: brokers 1, 2 would hold 10 replicas and may hold 8. What helps: add a"
+            " broker, or raise capacity.replicas",
+            id="caps of brokers",
+        ),
+        pytest.param(
             desired([pool("p", 1, 2), pool("q", 2, 3)], spec("t", "p")),
             cluster(flat(1, 2, 3), topic("t", (3,))),
             ": nothing moves: broker 2 is also in q",

@@ -165,15 +165,17 @@ def _overflows(demand: Demand, usable: Sequence[Seat], sets_max: int) -> Iterato
     for seat in usable:
         racks.setdefault(seat.member.rack if demand.by_racks else "", []).append(seat)
     room = tuple(len(seats) for seats in racks.values())
-    spreads = {
-        f: spread(_factor(f, usable), room, (0,) * len(room)) for f in sorted(demand.amounts)
-    }
+    spreads = {}
+    for f in demand.amounts:
+        even = spread(_factor(f, usable), room, (0,) * len(room))
+        # It is remembered for equal arguments, which may have been of another type.
+        spreads[f] = [int(n) for n in even.low], [int(n) for n in even.high]
     for chosen in _sets([_by_room(seats) for seats in racks.values()], sets_max):
         inside = [seat for seats in chosen for seat in seats]
         outside = [n - len(seats) for n, seats in zip(room, chosen, strict=True)]
         wanted = 0
         for f, amount in demand.amounts.items():
-            low, high = spreads[f].low, spreads[f].high
+            low, high = spreads[f]
             least = sum(map(min, low, outside))
             more = sum(max(0, min(h, o) - n) for n, h, o in zip(low, high, outside, strict=True))
             free = _factor(f, usable) - sum(low)

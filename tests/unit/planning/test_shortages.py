@@ -4,6 +4,7 @@ import itertools
 from collections import Counter
 from functools import cache
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -143,6 +144,14 @@ def seats(text: str, bound: int = 10, fixed: int = 0) -> tuple[Seat, ...]:
 )
 def test_shortages(demand, found) -> None:
     assert shortage(demand) == found
+
+
+def test_numbers_are_pythons_own_whatever_was_asked_before() -> None:
+    spread.cache_clear()
+    spread(3, tuple(np.array([1, 1, 2])), (0, 0, 0))
+    found = overflow(Demand({3: 11}, seats("a1 b2 c3 c4")))
+    assert found is not None
+    assert type(found.wanted) is int
 
 
 def test_large_pools_are_judged_by_whole_racks() -> None:

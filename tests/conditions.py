@@ -7,7 +7,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def until(condition: Callable[[], T], what: str, timeout_s: float = 60) -> T:
+def until(condition: Callable[[], T], what: str, timeout_s: float = 120) -> T:
     """Return the first true answer of `condition`; fail saying `what` was waited for."""
     deadline = time.monotonic() + timeout_s
     while not (answer := condition()):

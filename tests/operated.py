@@ -27,6 +27,7 @@ from kafka import KafkaProducer
 from kazoo.client import KazooClient
 
 from conditions import until
+from control_plane.access import ApiError
 from control_plane.planes import ControlPlane
 from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
 from real.support import Change, body, history, kazoo, last_zxid, of_path
@@ -39,6 +40,8 @@ KINDS = {
     "Rebalance": "rebalances",
 }
 CLUSTER = "main"
+CRDS = Path(__file__).parents[1] / "crds"
+OUR_KINDS = f"/apis/{GROUP_VERSION}"
 REQUEST = "/admin/reassign_partitions"
 RUN = "/poolkeeper/run"
 EPOCH = "/poolkeeper/epoch"
@@ -326,7 +329,14 @@ def log_lines(log: Path, *words: str) -> list[str]:
 
 
 def mend(plane: ControlPlane) -> None:
-    """Have the API server serve, whatever was done to it."""
+    """Have the API server serve our kinds, whatever was done to it."""
     if plane.api_server.pid is None:
         plane.api_server.start()
     plane.api_server.thaw()
+    plane.api_server.await_ready()
+    try:
+        served = {each["name"] for each in plane.request("GET", OUR_KINDS)["resources"]}
+    except ApiError:
+        served = set()
+    if not served.issuperset(KINDS.values()):
+        plane.apply_crds(CRDS)

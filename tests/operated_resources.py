@@ -45,7 +45,7 @@ from real.support import Change, history, last_zxid, manifest
 T = TypeVar("T")
 Body = dict[str, Any]
 
-SAYS_S = 90.0
+SAYS_S = 180.0
 KAFKA = "2.8.2"
 SPEED = 20
 SESSION_S = 20.0

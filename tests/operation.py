@@ -26,7 +26,7 @@ from conditions import until
 from control_plane.planes import ControlPlane
 
 START_S = 120.0
-ANSWER_S = 3.0
+ANSWER_S = 20.0
 
 
 class OperatorProcess:

@@ -11,8 +11,10 @@ from pathlib import Path
 
 from poolkeeper.brokers.protocol import Brokers
 from poolkeeper.errors import Unavailable
+from poolkeeper.measurements import History
 from poolkeeper.model.credentials import BrokerCredentials, ZooKeeperCredentials
 from poolkeeper.model.specs import KafkaClusterSpec, Tls
+from poolkeeper.model.topology import Cluster
 from poolkeeper.resources import secretconfig
 from poolkeeper.resources.secretconfig import Secret
 from poolkeeper.zk.session import Session
@@ -23,10 +25,14 @@ ReadSecret = Callable[[str], Secret]
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How to reach one cluster: each call opens a new session or connection."""
+    """How to reach one cluster: each call opens a new session or connection.
+
+    `measured` adds the load history to an observation, where one is declared.
+    """
 
     session: Callable[[], Session]
     brokers: Callable[[], Brokers | None] = lambda: None
+    measured: Callable[[Cluster], Cluster] = lambda cluster: cluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +50,9 @@ class Door:
 
     def access(self, spec: KafkaClusterSpec) -> Access:
         """Return the ways to the cluster."""
-        return Access(lambda: self._session(spec), lambda: self._brokers(spec))
+        return Access(
+            lambda: self._session(spec), lambda: self._brokers(spec), History(lambda: spec.load)
+        )
 
     def _session(self, spec: KafkaClusterSpec) -> Session:
         way = spec.zookeeper

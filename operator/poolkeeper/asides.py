@@ -16,8 +16,8 @@ from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.plans import AddPartitions, CreateTopic, Plan, SetConfig, Step
 from poolkeeper.model.specs import Desired
 from poolkeeper.planning import audit, documents, gates
+from poolkeeper.planning.owners import settled
 from poolkeeper.planning.progress import MoveState, classify
-from poolkeeper.planning.scopes import settled
 from poolkeeper.sights import Sight, see, shown
 
 LOOK_EVERY_MS = 30_000

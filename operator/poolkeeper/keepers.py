@@ -114,7 +114,7 @@ class Keeper:
             self._session = access.session()
             return self._session
 
-        return Access(session, access.brokers)
+        return Access(session, access.brokers, access.measured)
 
     def _report(self, outcome: Outcome) -> None:
         if not self._of.keeps(self):
@@ -299,6 +299,6 @@ def wanted(assembly: Assembly) -> Desired | None:
 
 
 def _moved(before: Desired, after: Desired) -> bool:
-    """Whether the cluster is reached in another way: then its loop is begun anew."""
-    ways = ((d.cluster.zookeeper, d.cluster.brokers) for d in (before, after))
+    """Whether the cluster is reached, or measured, in another way: its loop is begun anew."""
+    ways = ((d.cluster.zookeeper, d.cluster.brokers, d.cluster.load) for d in (before, after))
     return len(set(map(repr, ways))) > 1

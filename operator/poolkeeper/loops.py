@@ -166,18 +166,21 @@ def _means(
     try:
         brokers = access.brokers()
         with holding(session) as held:
-            yield Means(held, _now_ms, brokers, _enrich(brokers), plan=planner, timed=timed)
+            enrich = _enrich(access, brokers)
+            yield Means(held, _now_ms, brokers, enrich, plan=planner, timed=timed)
     finally:
         if brokers is not None:
             brokers.close()
         session.close()
 
 
-def _enrich(brokers: Brokers | None) -> Enrich:
-    """Return what adds sizes to an observation: they are optional, brokers may be away."""
+def _enrich(access: Access, brokers: Brokers | None) -> Enrich:
+    """Return what adds sizes and rates to an observation: who tells them may be away."""
 
     def enrich(cluster: Cluster) -> Cluster:
-        return cluster if brokers is None else enriched(cluster, brokers, BROKERS_S).cluster
+        if brokers is not None:
+            cluster = enriched(cluster, brokers, BROKERS_S).cluster
+        return access.measured(cluster)
 
     return enrich
 
@@ -248,7 +251,7 @@ def _preview(kept: Kept) -> None:
     """Plan and report, writing nothing at all, until the mode changes."""
     with kept.access.session() as session:
         brokers = kept.access.brokers()
-        enrich = _enrich(brokers)
+        enrich = _enrich(kept.access, brokers)
         try:
             while not kept.stop.is_set() and kept.desired().cluster.mode is Mode.PLAN_ONLY:
                 kept.beat(PASS_S)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from poolkeeper.brokers.protocol import Brokers
 from poolkeeper.model.outcomes import Outcome, Progress, Seen, State
-from poolkeeper.model.plans import Plan
+from poolkeeper.model.plans import MoveLogDir, Plan
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, TopicPartition
@@ -32,6 +32,8 @@ class Memory:
     as many again before it asks a person.
     """
 
+    copies: set[MoveLogDir] = field(default_factory=set)
+    """Moves between log directories that were approved, and are done a few at a time."""
     documents: dict[str, Document] = field(default_factory=dict)
     elections: set[TopicPartition] = field(default_factory=set)
     bytes_done: dict[int, int] = field(default_factory=dict)

@@ -14,7 +14,7 @@ KRaft, or to a cluster whose id is not the one that is pinned.
 
 from dataclasses import dataclass, replace
 
-from poolkeeper import asides, errands, execution, remedies, steps
+from poolkeeper import asides, copies, errands, execution, remedies, steps
 from poolkeeper.errands import Offer
 from poolkeeper.errors import Refused, StalePlan
 from poolkeeper.execution import STALL_MS, Wish, closed_now
@@ -24,6 +24,7 @@ from poolkeeper.model.plans import (
     AddPartitions,
     DeleteTopic,
     ElectLeaders,
+    MoveLogDir,
     Plan,
     SetConfig,
 )
@@ -31,9 +32,9 @@ from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning import audit, documents, gates, residual
 from poolkeeper.planning.making import make_plan
+from poolkeeper.planning.owners import settled
 from poolkeeper.planning.progress import MoveState, classify
 from poolkeeper.planning.residual import StepState
-from poolkeeper.planning.scopes import settled
 from poolkeeper.sights import Sight, gone_brokers, see, shown
 from poolkeeper.zk import journal
 from poolkeeper.zk.runs import Run
@@ -296,13 +297,23 @@ def _execute(
     moving = {move.topic for move in plan.moves}
     covered = authority.covers(plan)
     for step in plan.steps:
-        if isinstance(step, ElectLeaders | DeleteTopic):
+        if isinstance(step, ElectLeaders | DeleteTopic | MoveLogDir):
             continue
         if isinstance(step, AddPartitions) and step.topic in moving:
             continue  # a controller that moves the topic could swallow the addition
         destructive = isinstance(step, SetConfig) and step.destructive
         allowed = covered if destructive else authority.steps
         steps.take(means, desired, step, cluster, allowed, did, waits)
+    copies.begin(
+        means,
+        plan,
+        cluster,
+        desired.cluster.execution.max_moves_per_broker,
+        ((SETTLING,) if authority.early else closed_now(desired, cluster, means.now_ms())),
+        approved=covered,
+        did=did,
+        waits=waits,
+    )
     ended = (MoveState.DONE, MoveState.GONE, MoveState.DIVERGED)
     pending = [p for p in classify(plan.moves, cluster) if p.state not in ended]
     if did:

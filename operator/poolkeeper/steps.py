@@ -10,6 +10,7 @@ from poolkeeper.model.plans import (
     CreateTopic,
     DeleteTopic,
     ElectLeaders,
+    MoveLogDir,
     Plan,
     SetConfig,
     Step,
@@ -61,7 +62,7 @@ def describe(step: Step) -> str:
             return f"elect preferred leaders of {counted(len(step.partitions), 'partition')}"
         case DeleteTopic():
             return f"delete topic {step.topic} and its data"
-        case _:
+        case MoveLogDir():
             return f"move a replica of {step.topic}-{step.partition} to {step.target}"
 
 
@@ -78,8 +79,8 @@ def _write(means: Means, desired: Desired, step: Step, cluster: Cluster) -> str:
             apply.delete_topic(means.journal, step, cluster)
         case ElectLeaders():
             return _elect(means, step, cluster)
-        case _:
-            raise Refused("moves between log directories are not executed by this release")
+        case MoveLogDir():
+            raise Refused("moves between log directories are begun together: see `copies`")
     return describe(step)
 
 

@@ -26,18 +26,30 @@ from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
 
 RACKS = 6
 LATE = 12
+MIB = 1024**2
+SIZE_MEAN = (1 / 0.2 + 0.05) * 40 * MIB
+REPLICAS_MEAN = 2.92
+LARGEST = 20 * 1024 * MIB
 COUNTS = (Goal(GoalKind.REPLICAS, count=1), Goal(GoalKind.LEADERS, count=1))
 DISKS = (*COUNTS, Goal(GoalKind.BYTES, percent=18.0))
 
 
 def cluster(
-    partitions: int, brokers: int = 60, joined: int = 0, seed: int = 1, racks: int = RACKS
+    partitions: int,
+    brokers: int = 60,
+    joined: int = 0,
+    seed: int = 1,
+    racks: int = RACKS,
+    *,
+    capped: bool = True,
 ) -> Cluster:
     """A cluster of that many partitions; brokers above `brokers` (`joined` of them) are empty."""
     dice = np.random.default_rng(seed)
     counts = _partition_counts(partitions, min(2000, max(1, partitions // 10)))
     lists = _lists(dice, counts, brokers, racks)
-    sizes = (dice.pareto(1.2, partitions) + 0.05) * 40 * 1024**2
+    sizes = (dice.pareto(1.2, partitions) + 0.05) * 40 * MIB
+    if capped:
+        sizes = np.minimum(sizes, _largest(partitions, brokers + joined))
     strays = dice.random(partitions) < 0.03
     # Data is kept for between an hour and a day.
     rates = sizes / (3600 * np.exp(dice.uniform(0, np.log(24), partitions)))
@@ -62,6 +74,12 @@ def cluster(
         first += count
     live = {b: Broker(b, rack=f"r{b % racks:02d}") for b in range(1, brokers + joined + 1)}
     return Cluster("bench", live, topics, id="bench")
+
+
+def _largest(partitions: int, brokers: int) -> float:
+    """The most bytes of a partition: 20 GiB, and a tenth of what a broker holds in the mean."""
+    share = partitions * REPLICAS_MEAN * SIZE_MEAN / brokers
+    return min(LARGEST, share / 10)
 
 
 def desired(brokers: int, goals: tuple[Goal, ...] = COUNTS, **pool: object) -> Desired:

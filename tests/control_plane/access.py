@@ -37,7 +37,7 @@ class Access:
         method: str,
         path: str,
         body: Mapping[str, Any] | None = None,
-        timeout_s: float = 10,
+        timeout_s: float = 60,
     ) -> Any:
         """Return the answer: JSON decoded, or as text if it is none. A PATCH is a merge patch.
 

@@ -182,7 +182,7 @@ class ControlPlane:
         """Apply definitions of resources, a file or a folder, and wait until all are served."""
         self.apply(manifests)
         named = ["-f", str(manifests)]
-        self.kubectl("wait", "--for=condition=Established", *named, "--timeout=30s")
+        self.kubectl("wait", "--for=condition=Established", *named, "--timeout=120s")
         self.api_server.await_ready()
 
     def request(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:

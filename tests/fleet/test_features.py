@@ -16,6 +16,7 @@ import pytest
 from conditions import until
 from control_plane import building
 from fleet import cases
+from poolkeeper import measurements
 from poolkeeper.fleet import features, loading, plans, schemas, steps, tables
 from poolkeeper.fleet.engines import Local
 from poolkeeper.fleet.stores import Store
@@ -203,6 +204,19 @@ class TestPrometheus:
         assert [p.size_bytes for p in partitions] == [9 * GIB, 7 * GIB]
         assert [p.in_bytes_per_s for p in partitions] == pytest.approx([500.0, 500.0], rel=0.01)
 
+    def test_one_cluster_is_planned_with_the_same_figures(
+        self, store: Store, tmp_path: Path
+    ) -> None:
+        with prometheus(tmp_path, exposition()) as url:
+            load = Load("Prometheus", {"url": url, "window": "10h"})
+            cases.put(store, case(load, size=None))
+            made(store)
+            alone = measurements.asked(load, cases.NOW_MS)
+        together = features.loads_of(store.read(schemas.FEATURES, cases.DAY, "main"))
+        assert alone.bytes == {("t", 0): together.bytes["t", 0]}  # 1 is no longer measured
+        assert alone.rate_bytes_per_s == pytest.approx(together.rate_bytes_per_s, rel=0.01)
+        assert sorted(alone.rate_bytes_per_s) == [("t", -1)]
+
     def test_a_server_that_is_away_is_the_status_of_the_cluster(self, store: Store) -> None:
         cases.put(store, case(Load("Prometheus", {"url": "http://127.0.0.1:1"})))
         (line,) = steps.features(ALONE, store, [task(store)]).failed
@@ -210,7 +224,7 @@ class TestPrometheus:
 
 
 def exposition() -> str:
-    """Ten hours of brokers' metrics, every five minutes, to the moment of the snapshot."""
+    """Ten hours of brokers' metrics, every few minutes, to the moment of the snapshot."""
     begin_s, lines = cases.NOW_MS // 1000 - 36_000 - 900, []
     lines += ["# TYPE kafka_log_log_size gauge"]
     times = range(begin_s, cases.NOW_MS // 1000, 300)
@@ -226,7 +240,7 @@ def exposition() -> str:
         f'kafka_server_brokertopicmetrics_bytesin_total{{topic="t",instance="b{broker}"}}'
         f" {500 * (at_s - begin_s)} {at_s}"
         for broker in (1, 2)
-        for at_s in times
+        for at_s in range(begin_s, cases.NOW_MS // 1000, 60)
     ]
     return "\n".join([*lines, "# EOF", ""])
 

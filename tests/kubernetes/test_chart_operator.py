@@ -27,6 +27,8 @@ from chart.rendering import CHART, render
 from conditions import until
 from poolkeeper.sandbox import take_down_all
 
+pytestmark = pytest.mark.long
+
 API = "poolkeeper.dev/v1alpha1"
 GROUP = f"/apis/{API}"
 SANDBOX = ("sandbox", "up", "--simulated", "--speed", "20", "--brokers", "4", "--output", "json")

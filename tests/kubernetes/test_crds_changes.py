@@ -161,19 +161,20 @@ def test_a_status_changes_no_spec_and_a_spec_no_status(api, made):
 
     after_status = api.send("PATCH", f"{address(body)}/status", both, MERGE).body
     assert after_status["spec"] == body["spec"]
-    assert after_status["status"] == {"partitions": 6}
+    assert after_status["status"] == {"observedGeneration": -1, "partitions": 6}
     assert after_status["metadata"]["generation"] == 1
 
     both["status"]["partitions"] = 7
     after_spec = api.patch(body, both).body
     assert after_spec["spec"]["partitions"] == 12
-    assert after_spec["status"] == {"partitions": 6}
+    assert after_spec["status"] == {"observedGeneration": -1, "partitions": 6}
     assert after_spec["metadata"]["generation"] == 2
 
 
-def test_a_new_resource_brings_no_status(api, made):
-    body = made(merged(TOPIC, {"status": {"partitions": 3}}), {})
-    assert "status" not in body
+@pytest.mark.parametrize("base", [CLUSTER, POOL, TOPIC], ids=lambda base: base["kind"])
+def test_a_new_resource_says_that_nobody_has_looked_at_it(api, base):
+    body = api.dry_create(merged(base, {"status": {"observedGeneration": 3}})).body
+    assert body["status"] == {"observedGeneration": -1}
 
 
 CONDITION = {

@@ -19,6 +19,8 @@ from operated import EPOCH, FOUR_BROKERS, PARTITIONS, Rights, Site, connected
 from operation import OperatorProcess
 from poolkeeper.sandbox import Sandbox
 
+pytestmark = pytest.mark.long
+
 BATCHES = 6
 STAGES = 2
 BUSY_MACHINE_S = 60.0

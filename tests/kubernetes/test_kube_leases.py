@@ -20,6 +20,8 @@ from poolkeeper.kube.references import Reference, collection
 from poolkeeper.kube.statuses import StatusWriter
 from poolkeeper.model.names import API_VERSION
 
+pytestmark = pytest.mark.long
+
 NAME = "poolkeeper"
 FAILOVER_S = 15
 ROLE = """
@@ -74,7 +76,7 @@ class Candidate:
     def end(self):
         self.process.send_signal(signal.SIGCONT)
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(60)
         self.process.stdout.close()
 
 

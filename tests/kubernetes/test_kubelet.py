@@ -238,7 +238,7 @@ def test_logs_and_pids_of_what_never_ran_are_refused(pods: Pods) -> None:
 
 def kill_kubelet(kubelet: Kubelet) -> None:
     kubelet.process.signal(signal.SIGKILL)
-    kubelet.process.wait(10)
+    kubelet.process.wait(60)
 
 
 @pytest.fixture

@@ -56,7 +56,10 @@ def test_what_cannot_leave_a_drained_broker_is_named(scene):
     )
     scene.says("topic", "wide")
     scene.patch("pool", "p", drain=[3])
-    why = "1 replica cannot leave broker 3: 3 replicas need 3 brokers; usable: 1, 2; 3 is drained"
+    why = (
+        "1 replica cannot leave broker 3: 3 replicas need 3 brokers; usable: 1, 2; 3 is drained."
+        " What helps: undrain 3, or add a broker"
+    )
     said = scene.says("pool", "p", "Impossible")
     assert said == f"broker 3 keeps 1 replica (wide): wide: {why}"
     assert scene.says("topic", "wide", "Impossible") == why
@@ -99,7 +102,10 @@ def test_quotas_are_counted_and_the_later_topic_is_the_one_too_many(scene):
     )
     scene.apply(scene.topic("0-later", "p", partitions=1, replicationFactor=1))
     said = scene.says("topic", "0-later", "QuotaExceeded")
-    assert scene.text(said) == "not created: pool p has 2 of 2 topics and would get 1 more"
+    assert scene.text(said) == (
+        "not created: pool p has 2 of 2 topics and would get 1 more (spec.quotas.topics of 3 would"
+        " do)"
+    )
     scene.says("topic", "a")
     scene.says("topic", "b")
     assert scene.topics() == ["a", "b"]

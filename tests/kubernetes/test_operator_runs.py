@@ -5,6 +5,8 @@ import pytest
 from operated_resources import Scene
 from real.support import MIB, REQUEST, of_path, run
 
+pytestmark = pytest.mark.long
+
 OLD, NEW = (1, 2, 3), (4, 5, 6)
 AUTO = {"mode": "Apply", "approval": {"policy": "Auto"}}
 
@@ -40,6 +42,7 @@ def test_how_far_it_is_can_be_seen_without_yaml(moving):
         "stage": 1,
     }
     assert moving.table("cluster")[1] == "main | Apply | False | Moving | 6 | 0"
+    moving.says("topic", "b-light", "Moving")
     row = moving.table("topic", "-o", "wide")[2].split(" | ")
     assert (row[0], *row[4:8]) == ("b-light", "False", "Moving", "3", "0")
     assert row[-1] == "moving into pool new: 0 of 3 partitions, 6 MiB left"

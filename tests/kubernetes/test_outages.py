@@ -21,6 +21,8 @@ from operated import CLUSTER, EPOCH, FOUR_BROKERS, PARTITIONS, Rights, Site, log
 from operation import OperatorProcess
 from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
 
+pytestmark = pytest.mark.long
+
 CRDS = Path(__file__).parents[2] / "crds"
 BATCHES = 5
 LONG_BATCHES = 11

@@ -21,6 +21,8 @@ from poolkeeper.sandbox import Sandbox, SandboxSpec, spread, traffic
 from poolkeeper.zk import observe
 from poolkeeper.zk.session import Session
 
+pytestmark = pytest.mark.long
+
 REPOSITORY = Path(__file__).parents[2]
 TOPICS = {f"t{number}": 9 for number in range(1, 10)}
 POOLS = {"pool1": {1, 2, 3}, "pool2": {4, 5, 6}, "pool3": {7, 8, 9}}
@@ -61,6 +63,7 @@ def shell(
     file.write_text(text.replace("127.0.0.1:9092", brokers.bootstrap))
     topics = tmp_path / "examples/manifests/topics.yaml"
     topics.write_text(topics.read_text().replace("replicationFactor: 1", "replicationFactor: 2"))
+    control_plane.kubectl("delete", "namespace", "demo", "--ignore-not-found", "--wait")
     with without_definitions(control_plane):
         yield Shell(control_plane, tmp_path)
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from servers import chroot, fresh_kafka, kafka, kept_kafka
+from servers import fresh_kafka, kafka, kept_kafka
 
-__all__ = ["chroot", "fresh_kafka", "kafka", "kept_kafka"]
+__all__ = ["fresh_kafka", "kafka", "kept_kafka"]
 
 HERE = Path(__file__).parent
 

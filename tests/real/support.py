@@ -105,7 +105,7 @@ def assignment(sandbox: Sandbox, topic: str) -> list[tuple[int, ...]]:
 @contextmanager
 def kazoo(connect: str) -> Iterator[KazooClient]:
     client = KazooClient(connect)
-    client.start(timeout=30)
+    client.start(timeout=120)
     try:
         yield client
     finally:

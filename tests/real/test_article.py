@@ -18,6 +18,8 @@ from poolkeeper.sandbox import Sandbox, SandboxSpec, spread, traffic
 from poolkeeper.sandbox.traffic import Tally
 from real.support import assert_nothing_left, declare, run, seen
 
+pytestmark = pytest.mark.long
+
 PARTITIONS = 9
 POOL_OF = {f"t{n}": f"pool{(n - 1) // 3 + 1}" for n in range(1, 10)}
 BROKERS = {"pool1": [1, 2, 3], "pool2": [4, 5, 6], "pool3": [7, 8, 9]}

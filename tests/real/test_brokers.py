@@ -14,6 +14,8 @@ from poolkeeper.brokers.protocol import Brokers, Setting
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic, TopicPartition
 
+pytestmark = pytest.mark.long
+
 VERSIONS = ["3.9.2", "2.8.2", "2.0.1"]
 LEADER = "leader.replication.throttled.rate"
 FOLLOWER = "follower.replication.throttled.rate"
@@ -35,7 +37,7 @@ def admin(sandbox):
 
 def create(sandbox, topic, assignment):
     client = KazooClient(sandbox.connect)
-    client.start(timeout=30)
+    client.start(timeout=120)
     body = {"version": 1, "partitions": {str(p): ids for p, ids in assignment.items()}}
     client.create(f"/config/topics/{topic}", b'{"version":1,"config":{}}')
     client.create(f"/brokers/topics/{topic}", json.dumps(body).encode())
@@ -47,7 +49,7 @@ def fill(sandbox, topic, partition=0):
     producer = KafkaProducer(bootstrap_servers=servers(sandbox), acks="all")
     for _ in range(RECORDS):
         producer.send(topic, RECORD, partition=partition)
-    producer.flush(timeout=30)
+    producer.flush(timeout=120)
     producer.close()
 
 
@@ -66,7 +68,7 @@ def until(condition, timeout_s=20.0):
 def dynamic_config(sandbox, broker):
     """Yield a function that sets the broker's config as an operator does, by ZooKeeper."""
     client = KazooClient(sandbox.connect)
-    client.start(timeout=30)
+    client.start(timeout=120)
 
     def put(config):
         path = f"/config/brokers/{broker}"

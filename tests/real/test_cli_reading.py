@@ -29,7 +29,7 @@ def topic(kafka, topic_name):
     """Create a topic of two partitions on brokers 1 and 2; wait until every replica has its log."""
     sandbox = kafka()
     client = KazooClient(sandbox.connect)
-    client.start(timeout=30)
+    client.start(timeout=120)
     body = {"version": 1, "partitions": {"0": [1, 2], "1": [2, 1]}}
     client.create(f"/config/topics/{topic_name}", b'{"version":1,"config":{}}')
     client.create(f"/brokers/topics/{topic_name}", json.dumps(body).encode())
@@ -130,7 +130,7 @@ def test_a_plan_knows_sizes_and_changes_nothing(run, kafka, manifests, topic):
 def _nodes(sandbox):
     """Return every node outside of Kafka's own housekeeping, with its version."""
     client = KazooClient(sandbox.connect)
-    client.start(timeout=30)
+    client.start(timeout=120)
     found, left = {}, ["/brokers/topics", "/config", "/admin"]
     while left:
         path = left.pop()
@@ -200,7 +200,7 @@ def test_a_wrong_chroot_is_exit_code_3_and_is_not_created(run, kafka, command):
     line = unreachable(run, *command, "--zookeeper", f"{sandbox.zookeeper}/nowhere")
     assert "/nowhere" in line
     client = KazooClient(sandbox.zookeeper)
-    client.start(timeout=30)
+    client.start(timeout=120)
     assert client.exists("/nowhere") is None
     client.stop()
     client.close()
@@ -211,7 +211,7 @@ def guarded(chroot):
     """Yield a chroot that looks like a cluster and that only `owner` may read."""
     acl = [make_digest_acl("owner", "right", all=True)]
     client = KazooClient(chroot, auth_data=[("digest", "owner:right")])
-    client.start(timeout=30)
+    client.start(timeout=120)
     for path in ("/brokers", "/brokers/ids", "/brokers/topics", "/config", "/config/topics"):
         client.create(path, acl=acl)
     for path in ("/config/brokers", "/config/changes", "/admin", "/admin/delete_topics"):

@@ -23,6 +23,8 @@ from conditions import until
 from poolkeeper.sandbox import artifacts, processes
 from poolkeeper.sandbox.processes import Identity
 
+pytestmark = pytest.mark.long
+
 DEMO = Path(__file__).parents[2] / "examples" / "demo" / "demo.py"
 DEADLINE_S = 300
 SERVERS = 10

@@ -38,7 +38,7 @@ def client(kafka) -> Callable[[Sandbox], KazooClient]:
 
     def open_(sandbox: Sandbox) -> KazooClient:
         zookeeper = KazooClient(sandbox.connect)
-        zookeeper.start(timeout=30)
+        zookeeper.start(timeout=120)
         opened.append(zookeeper)
         return zookeeper
 

@@ -61,7 +61,7 @@ def kept(sandbox: Sandbox, desired: Desired) -> Iterator[Loop]:
         yield loop
     finally:
         loop.kept.end()
-        loop.thread.join(30)
+        loop.thread.join(120)
     assert not loop.thread.is_alive()
 
 

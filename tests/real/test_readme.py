@@ -18,7 +18,8 @@ DOCUMENTED_BOOTSTRAP = "127.0.0.1:9092"
 
 def commands() -> list[str]:
     readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```console\n(.*?)```", readme, re.DOTALL)
+    tour = readme.partition("\n## On Kubernetes\n")[0]
+    blocks = re.findall(r"```console\n(.*?)```", tour, re.DOTALL)
     return [line[2:] for block in blocks for line in block.splitlines() if line.startswith("$ ")]
 
 

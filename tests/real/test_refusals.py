@@ -23,6 +23,8 @@ from poolkeeper.zk.session import Session
 from real.bare import AS_IT_IS, GROWING, JOURNAL, LISTS, POOL, Bare, bare_cluster, put_topic
 from real.support import REQUEST, command, declare, run
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def bare(zookeeper, chroot, tmp_path) -> Iterator[Bare]:
@@ -222,10 +224,10 @@ def interrupted(bare: Bare, said: str, word: str, *options: str) -> int:
     try:
         until(lambda: process.poll() is not None or said in output.read_text(), said, 60)
         process.send_signal(signal.SIGTERM)
-        code = process.wait(30)
+        code = process.wait(120)
     finally:
         process.kill()
-        process.wait(30)
+        process.wait(120)
     assert said in output.read_text()
     return code
 

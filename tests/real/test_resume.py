@@ -48,6 +48,8 @@ from real.support import (
     seen,
 )
 
+pytestmark = pytest.mark.long
+
 POOLS = {"old": {"brokers": {"ids": [1, 2, 3]}}, "new": {"brokers": {"ids": [4, 5, 6]}}}
 
 
@@ -129,7 +131,7 @@ def kill_apply(folder: Path, zookeeper: KazooClient, moment: str, come: Moment) 
                 until(lambda: not zookeeper.exists(REQUEST), moment, timeout_s=60)
         finally:
             process.kill()
-        assert process.wait(10) == -signal.SIGKILL
+        assert process.wait(60) == -signal.SIGKILL
 
 
 def stored_moves(sandbox: Sandbox) -> Sequence[Move]:

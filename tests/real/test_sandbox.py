@@ -52,7 +52,7 @@ def guarded(tmp_path):
 
 def registrations(sandbox):
     client = KazooClient(sandbox.connect)
-    client.start(timeout=30)
+    client.start(timeout=120)
     found = {
         int(name): json.loads(client.get(f"/brokers/ids/{name}")[0])
         for name in client.get_children("/brokers/ids")
@@ -113,7 +113,7 @@ def test_brokers_come_and_go(fresh_kafka):
 def test_zookeeper_keeps_its_nodes_over_a_crash(chroot, tmp_path):
     with Sandbox.start(SandboxSpec(root=tmp_path)) as sandbox:
         client = KazooClient(sandbox.zookeeper)
-        client.start(timeout=30)
+        client.start(timeout=120)
         client.create("/kept", b"x")
         sandbox.kill_zookeeper()
         sandbox.start_zookeeper()
@@ -125,7 +125,7 @@ def test_zookeeper_keeps_its_nodes_over_a_crash(chroot, tmp_path):
 def test_the_transaction_log_tells_who_did_what(zookeeper, chroot):
     prefix = chroot.removeprefix(zookeeper.zookeeper)
     client = KazooClient(chroot)
-    client.start(timeout=30)
+    client.start(timeout=120)
     session = client.client_id[0]
     client.create("/a", b"1", ephemeral=True)
     transaction = client.transaction()
@@ -235,7 +235,7 @@ def test_a_signal_ends_one_in_the_foreground(tmp_path, number):
         owner.stdout.readline()
         started = children(tmp_path)
         os.kill(owner.pid, number)
-        _, complaint = owner.communicate(timeout=30)
+        _, complaint = owner.communicate(timeout=120)
     assert (owner.returncode, complaint) == (0, b"ending\n")
     assert not any(map(processes.alive, started))
     assert [path.name for path in tmp_path.iterdir()] == [".lock"]
@@ -251,7 +251,7 @@ def test_one_in_the_background_lives_until_it_is_taken_down(guarded):
     assert f'zookeeper: {{connect: "{connect}"}}' in text
     with Sandbox.start(SandboxSpec(root=guarded)):
         client = KazooClient(connect)  # the next sandbox has left it alone
-        client.start(timeout=30)
+        client.start(timeout=120)
         assert client.get_children("/brokers/ids") == ["1"]
         client.stop()
         client.close()

@@ -17,6 +17,8 @@ from real.support import kazoo
 from simulation.clusters import REQUEST, body_of
 from simulation.recordings import Recorded, Trace, history, replay, streams
 
+pytestmark = pytest.mark.long
+
 TRACES = Path(__file__).parents[1] / "simulation" / "traces"
 BEFORE = {"0": [1, 2], "1": [2, 1], "2": [1, 2], "3": [2, 1]}
 AFTER = {"0": [3, 4], "1": [2, 3], "2": [2, 1], "3": [4, 3, 1]}

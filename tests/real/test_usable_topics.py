@@ -91,7 +91,7 @@ def send(sandbox: Sandbox, topic: str, records: list[tuple[int, bytes]]) -> list
     """Send (partition, value) pairs, acknowledged by all; return (partition, offset) pairs."""
     producer = KafkaProducer(bootstrap_servers=sandbox.bootstrap.split(","), acks="all")
     sent = [producer.send(topic, value=value, partition=p) for p, value in records]
-    found = [(s.get(timeout=30).partition, s.get(timeout=30).offset) for s in sent]
+    found = [(s.get(timeout=120).partition, s.get(timeout=120).offset) for s in sent]
     producer.close()
     return found
 

@@ -8,7 +8,7 @@ from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit import check_plan
 from poolkeeper.planning.making import make_plan
 from unit.planning.instances import after, instances
-from unit.planning.test_goals import check_bounds, tiny
+from unit.planning.test_goals import check_bounds, check_bounds_of_topics, tiny, tiny_topics
 from unit.planning.test_making_laws import WAITING, Instance
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
@@ -28,3 +28,9 @@ def test_plans_of_random_clusters_are_lawful_and_final(instance: Instance) -> No
 @given(tiny())
 def test_no_layout_of_a_tiny_cluster_beats_the_bounds(seen: Cluster) -> None:
     check_bounds(seen)
+
+
+@settings(max_examples=3000, derandomize=False)
+@given(tiny_topics())
+def test_no_layout_of_two_tiny_topics_beats_the_bounds(seen: Cluster) -> None:
+    check_bounds_of_topics(seen)

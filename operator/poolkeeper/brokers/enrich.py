@@ -76,7 +76,10 @@ def with_sizes(cluster: Cluster, sizes: Sizes) -> Cluster:
 
 def _broker(broker: Broker, sizes: Sizes) -> Broker:
     logs = sizes.logs.get(broker.id)
-    return replace(broker, log_dirs=logs.log_dirs) if logs else broker
+    if not logs:
+        return broker
+    arriving = {replica: log.log_dir for replica, log in logs.future.items()}
+    return replace(broker, log_dirs=logs.log_dirs, arriving=arriving or None)
 
 
 def _topic(topic: Topic, sizes: Sizes) -> Topic:

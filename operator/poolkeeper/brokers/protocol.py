@@ -25,6 +25,7 @@ from poolkeeper.brokers.sizes import BrokerLogs, Sizes, from_answer
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.credentials import BrokerCredentials
 from poolkeeper.model.specs import Tls
+from poolkeeper.model.topology import TopicPartition
 
 Answer = TypeVar("Answer")
 
@@ -143,6 +144,23 @@ class Brokers:
         takes a change over within a tenth of a second of its notification. Raises Unavailable.
         """
         return settled(self.broker_config(broker), expected)
+
+    def move_log_dirs(
+        self, broker: int, targets: Mapping[TopicPartition, str]
+    ) -> Mapping[TopicPartition, str]:
+        """Have a broker copy replicas to other log directories of its (Kafka 1.1 and later).
+
+        It answers at once, and copies in the background; asking again changes nothing. Returns why
+        it does not, by replica. Raises Unavailable.
+        """
+        asked = {(name.topic, name.partition, broker): path for name, path in targets.items()}
+        with clients.translated(f"moving replicas of broker {broker} to other log directories"):
+            answer = self._client.alter_replica_log_dirs(asked)
+        return {
+            TopicPartition(replica.topic, replica.partition): clients.reason(error)
+            for replica, error in answer.items()
+            if error is not kafka_errors.NoError
+        }
 
     def wake_controller(self) -> None:
         """Make the controller look for reassignment requests again (Kafka 2.4 and later).

@@ -18,6 +18,7 @@ from poolkeeper.cli import addressing, printing, progress, reaching, settings
 from poolkeeper.cli.addressing import Target
 from poolkeeper.cli.options import Address
 from poolkeeper.errors import PoolkeeperError
+from poolkeeper.measurements import History
 from poolkeeper.model.specs import Desired
 from poolkeeper.resources import folders
 
@@ -94,6 +95,7 @@ class Follower:
             access=Access(
                 lambda: reaching.opened(self._target(name)),
                 lambda: reaching.brokers(self._target(name)),
+                History(lambda: self._keepers[name].desired.cluster.load),
             ),
             desired=lambda: self._keepers[name].desired,
             report=printer,

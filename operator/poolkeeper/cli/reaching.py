@@ -1,5 +1,6 @@
 """Opening a cluster and reading it, for commands that do not write."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -9,6 +10,8 @@ from poolkeeper.brokers.protocol import Brokers
 from poolkeeper.cli import settings
 from poolkeeper.cli.addressing import Target
 from poolkeeper.errors import Unavailable
+from poolkeeper.measurements import measured
+from poolkeeper.model.specs import Load
 from poolkeeper.model.topology import Cluster
 from poolkeeper.zk import observe
 from poolkeeper.zk.session import Session
@@ -56,13 +59,13 @@ def brokers(target: Target) -> Brokers | None:
 
 def observed(session: Session, target: Target, *, sizes: bool = True) -> Observed:
     """Read the whole cluster; with `sizes` also ask its brokers, if it is known where they are."""
-    enriching = Enriching(target if sizes else replace(target, bootstrap=()))
+    enriching = Enriching(target if sizes else replace(target, bootstrap=(), desired=None))
     cluster = enriching(observe.cluster(session, target.name).cluster)
     return Observed(cluster, enriching.warnings)
 
 
 class Enriching:
-    """Complete an observed cluster by what brokers tell; `warnings` say what they did not.
+    """Complete an observed cluster by what brokers and Prometheus tell; `warnings` say what not.
 
     A declared version of Kafka counts more than what brokers say.
     """
@@ -84,6 +87,10 @@ class Enriching:
             )
             self.warnings = found.warnings
             cluster = found.cluster
+        load = target.desired.cluster.load if target.desired is not None else Load()
+        cluster, complaint = measured(cluster, load, time.time_ns() // 1_000_000)
+        if complaint:
+            self.warnings += (complaint,)
         if target.kafka_version is not None:
             cluster = replace(cluster, kafka_version=target.kafka_version)
         return cluster

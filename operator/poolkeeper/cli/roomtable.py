@@ -6,8 +6,11 @@ from poolkeeper.cli.brokerstable import aligned
 from poolkeeper.cli.quantities import size
 from poolkeeper.model.specs import Domain, Headroom
 from poolkeeper.planning.rooms import Amount, Room
+from poolkeeper.planning.survivals import Survival
 
 _HEADING = ("POOL", "WHAT", "HELD", "MAY HOLD", "FREE", "SPARE")
+_LOSSES = ("POOL", "WITHOUT", "REPLICAS", "BYTES")
+_NAMED_MAX = 3
 
 
 def room_table(rooms: Iterable[Room]) -> list[str]:
@@ -29,7 +32,51 @@ def room_table(rooms: Iterable[Room]) -> list[str]:
             lines.append(
                 f"  pool {room.pool}: the size of {partitions} is unknown, so bytes are more"
             )
-    return lines
+    return [*lines, *_loss_table(shown)]
+
+
+def _loss_table(rooms: Iterable[Room]) -> list[str]:
+    """What is spare, or too much, after the worst loss of so many brokers or racks."""
+    rows = [
+        (room.pool, _without(domain, failures), *cells)
+        for room in rooms
+        for (domain, failures), cells in _losses(room)
+    ]
+    if not rows:
+        return []
+    legend = (
+        "  WITHOUT: the worst such loss, with replicas spread evenly over the racks that are left"
+    )
+    return ["", *aligned([_LOSSES, *rows]), legend]
+
+
+def _losses(room: Room) -> Iterable[tuple[tuple[Domain, int], tuple[str, str]]]:
+    """By domain and number of failures, the cells of replicas and bytes."""
+    counted = {(one.domain, one.failures): one for one in room.survived_replicas}
+    stored = {(one.domain, one.failures): one for one in room.survived_bytes}
+    for domain in Domain:
+        for failures in sorted(n for d, n in {*counted, *stored} if d is domain):
+            name = domain, failures
+            yield (
+                name,
+                (_survival(counted.get(name), _number), _survival(stored.get(name), _size)),
+            )
+
+
+def _survival(one: Survival | None, written: Callable[[float], str]) -> str:
+    """`6 spare (worst: 3)`, or `9 too many without 1, 4`."""
+    if one is None:
+        return ""
+    named = ", ".join(one.worst[:_NAMED_MAX])
+    if one.spare < 0:
+        return f"{written(-one.spare)} too much without {named}"
+    bound = "" if one.exact else "at most "
+    return f"{bound}{written(one.spare)} spare (worst: {named})"
+
+
+def _without(domain: Domain, failures: int) -> str:
+    noun = "rack" if domain is Domain.RACK else "broker"
+    return f"any {noun}" if failures == 1 else f"any {failures} {noun}s"
 
 
 def as_data(room: Room) -> dict[str, object]:
@@ -50,7 +97,24 @@ def as_data(room: Room) -> dict[str, object]:
         "failures": failures,
         **told,
         "partitionsOfUnknownSize": room.unknown,
+        "survives": _survives(room),
     }
+
+
+def _survives(room: Room) -> list[dict[str, object]]:
+    """The worst losses, of replicas and of bytes; a negative `spare` does not fit."""
+    return [
+        {
+            "what": what,
+            "domain": one.domain.value,
+            "failures": one.failures,
+            "worst": list(one.worst),
+            "spare": one.spare,
+            "exact": one.exact,
+        }
+        for what, found in (("replicas", room.survived_replicas), ("bytes", room.survived_bytes))
+        for one in found
+    ]
 
 
 def _rows(room: Room) -> Sequence[tuple[str, ...]]:

@@ -83,7 +83,10 @@ class LogDir:
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """A live broker: its registration, its dynamic config and its log directories by path."""
+    """A live broker: its registration, its dynamic config and its log directories by path.
+
+    `arriving`: the directory that each replica is being copied to, by topic and partition.
+    """
 
     id: int
     rack: str | None = None
@@ -91,6 +94,7 @@ class Broker:
     config: Mapping[str, str] | None = None
     config_version: int | None = None
     log_dirs: Mapping[str, LogDir] | None = None
+    arriving: Mapping[TopicPartition, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,12 +28,18 @@ _EVERYTHING = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """A value by row; how much of it each broker should give (and may, at most) and get."""
+    """A value by row; how much of it each broker should give (and may, at most) and get.
+
+    `held` is what each has now, `low` and `high` what it should end with.
+    """
 
     value: Ints
     give: Floats
     most: Floats
     get: Floats
+    held: Floats
+    low: Floats
+    high: Floats
 
 
 def aim_of(measure: Measure, lists: Ints, eligible: Bools) -> Aim:
@@ -54,7 +60,8 @@ def aim_of(measure: Measure, lists: Ints, eligible: Bools) -> Aim:
     amount = max(gives(_EVERYTHING).sum(), gets(0.0).sum())
     give = gives(_least(lambda level: -gives(level).sum(), -amount))
     most = np.maximum(np.where(give > 0, held - low, 0.0), give)
-    return Aim(measure.value, give, most, gets(_least(lambda level: gets(level).sum(), amount)))
+    get = gets(_least(lambda level: gets(level).sum(), amount))
+    return Aim(measure.value, give, most, get, held.astype(float), low, high)
 
 
 def _least(rising: Callable[[float], float], wanted: float) -> float:

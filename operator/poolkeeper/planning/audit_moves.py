@@ -48,6 +48,8 @@ def _unmovable(rules: Rules, move: Move) -> str:
         return "the partition does not exist"
     if partition.moving or (move.topic, move.partition) in rules.requested:
         return "another reassignment moves it"
+    if not set(partition.isr or partition.replicas) & set(rules.cluster.brokers):
+        return "no live broker holds it in sync: nothing can be copied"
     if not move.path or move.path[0] != partition.replicas:
         return f"its replicas are {list(partition.replicas)}, not where the path starts"
     return ""

@@ -18,7 +18,13 @@ missing below. Count the replicas that such a plan adds to partitions that exist
 k_b leaves out partitions whose replication factor falls, K_b counts them with all their replicas:
 which of them stay is the plan's choice. New partitions are in neither.
 
-The bound is the largest of the three. Bytes: forced additions cost their partitions' size; in 2 the
+4. *Topics.* Where the replicas of each topic are a goal, 2 and 3 hold within topic t for its own
+   forced additions, bands and new replicas, and each addition belongs to one topic. A plan that
+   leaves u_t above and d_t below in topic t adds at least a_t - max(u_t, d_t) there, with
+   a_t = max(F_t without racks + over_t, under_t - N_t). It ends as close as ours in all, so the sum
+   of u_t + d_t is at most ours, E, and additions >= sum of a_t - E.
+
+The bound is the largest of the four. Bytes: forced additions cost their partitions' size; in 2 the
 replicas that leave cost at least as much as the smallest ones on their brokers, less the U largest
 of these. Where bytes are a goal, 2 and 3 hold with bytes for replicas, too: what leaves a broker is
 replaced, at its size, in a slot that 1 does not count; U, D and N are bytes then, and bands and
@@ -31,12 +37,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from poolkeeper.model.plans import PoolCertificate
-from poolkeeper.planning.classes import stable_order
-from poolkeeper.planning.columns import MIB, NONE, Ints, count_slots
+from poolkeeper.planning.columns import MIB, NONE, Bools, Ints, count_slots
+from poolkeeper.planning.groups import stable_order
 from poolkeeper.planning.layouts import Layout
 from poolkeeper.planning.moves import added_by, changed_rows
 from poolkeeper.planning.placement import held_by
 from poolkeeper.planning.refining import Bounded
+from poolkeeper.planning.topic_counts import TopicCounts, held_by_topic
 from poolkeeper.planning.unit_rows import sums
 from poolkeeper.planning.units import Unit
 
@@ -65,6 +72,7 @@ def certificate(layout: Layout) -> PoolCertificate:
         forced,
         forced - racks + int(over.sum()) - left_over,
         int(under.sum()) - left_under - new,
+        _bound_of_topics(layout),
     )
     return PoolCertificate(
         pool=unit.pool.name,
@@ -98,21 +106,48 @@ def _gap(moves: int, bound: int) -> float:
 
 def _kept(layout: Layout) -> tuple[Ints, Ints]:
     """Replicas by broker that stay unless balance moves them: at least, and at most."""
+    unit = layout.unit
+    size = len(unit.fixed)
+    surely, possibly = (np.bincount(unit.lists[kept], minlength=size) for kept in _staying(layout))
+    return unit.fixed + surely, unit.fixed + possibly
+
+
+def _staying(layout: Layout) -> tuple[Bools, Bools]:
+    """By (row, slot), whether the replica stays unless balance moves it: surely, and possibly."""
     unit, opened = layout.unit, layout.opened
     stays = (unit.lists >= 0) & ~unit.leaves & ~unit.fresh[:, None]
     shrinking = count_slots(unit.lists >= 0) > count_slots(opened.lists != NONE)
-    size = len(unit.fixed)
-    possibly = np.bincount(unit.lists[stays], minlength=size)
-    surely = np.bincount(unit.lists[stays & ~shrinking[:, None]], minlength=size)
-    return unit.fixed + surely, unit.fixed + possibly
+    return stays & ~shrinking[:, None], stays
+
+
+def _bound_of_topics(layout: Layout) -> int:
+    """By 4; 0 where the replicas of topics are no goal."""
+    unit, opened = layout.unit, layout.opened
+    aimed = [goal for goal in layout.evened.goals if isinstance(goal, TopicCounts)]
+    if not aimed:
+        return 0
+    topics = len(unit.topics)
+    surely, possibly = (
+        held_by_topic(unit, np.where(kept, unit.lists, NONE)) for kept in _staying(layout)
+    )
+    forced = sums(unit.topic, opened.forced - opened.crowded, topics)
+    new = sums(unit.topic, count_slots(layout.lists >= 0) * unit.fresh, topics)
+    bounds = []
+    for goal in aimed:
+        over = np.where(unit.eligible, np.maximum(surely - goal.high, 0), 0).sum(axis=1)
+        under = np.where(unit.eligible, np.maximum(goal.low - possibly, 0), 0).sum(axis=1)
+        added = np.maximum(forced + over, under - new)
+        bounds.append(int(added.sum()) - goal.excess(unit, layout.lists))
+    return max(bounds)
 
 
 def _bytes_bound(layout: Layout, over: Ints, left_over: int) -> int:
     unit, opened = layout.unit, layout.opened
     forced = int((opened.forced * unit.size).sum())
     for_racks = int((opened.crowded * unit.size).sum())
-    row, slot = np.nonzero((unit.lists >= 0) & (over > 0)[unit.lists] & ~unit.fresh[:, None])
-    broker = unit.lists[row, slot]
+    there = (unit.lists >= 0) & (over > 0)[unit.lists] & ~unit.fresh[:, None]
+    place = np.flatnonzero(there)
+    row, broker = place // there.shape[1], unit.lists.ravel()[place]
     order = stable_order(broker, len(over))
     ends = np.cumsum(np.bincount(broker, minlength=len(over)))
     smallest = [np.zeros(0, dtype=np.int64)]
@@ -149,10 +184,7 @@ def _weighed_bound(layout: Layout, fixed: Ints, low: Ints, high: Ints) -> int:
         row, slot = np.nonzero(lists >= 0)
         return fixed + sums(lists[row, slot], unit.size[row], len(fixed))
 
-    stays = (unit.lists >= 0) & ~unit.leaves & ~unit.fresh[:, None]
-    shrinking = count_slots(unit.lists >= 0) > count_slots(opened.lists != NONE)
-    possibly = held(np.where(stays, unit.lists, NONE))
-    surely = held(np.where(stays & ~shrinking[:, None], unit.lists, NONE))
+    surely, possibly = (held(np.where(kept, unit.lists, NONE)) for kept in _staying(layout))
     ends = held(layout.lists)
     over = int(np.maximum(surely - high, 0)[eligible].sum())
     under = int(np.maximum(low - possibly, 0)[eligible].sum())
@@ -166,7 +198,8 @@ def _weighed_bound(layout: Layout, fixed: Ints, low: Ints, high: Ints) -> int:
 def _witness(layout: Layout, surely: Ints, possibly: Ints, over: Ints, under: Ints) -> str:
     unit = layout.unit
     parts = []
-    leaving = np.bincount(unit.lists[unit.leaves & (unit.lists >= 0)], minlength=len(over))
+    must = unit.leaves & ~unit.blocked[:, None] & (unit.lists >= 0)
+    leaving = np.bincount(unit.lists[must], minlength=len(over))
     for broker in _largest(leaving):
         parts.append(f"broker {_id(unit, broker)} must give {leaving[broker]}")
     for broker in _largest(over):

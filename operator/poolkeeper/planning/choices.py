@@ -77,7 +77,7 @@ class Choice:
         at = np.searchsorted(size, self.value[0, self.given.row] - self.aim)
         for offset in range(-1, _NEIGHBOURS):
             place = at + offset
-            valid = np.flatnonzero((place >= 0) & (place < len(rows)))
+            valid = ((place >= 0) & (place < len(rows))).nonzero()[0]
             other = rows[place[valid]]
             net = self.value[:, self.given.row[valid]] - self.value[:, taken.row[other]]
             differ = self.given.row[valid] != taken.row[other]
@@ -89,7 +89,7 @@ class Choice:
         lawful: Bools = (net[0] >= self.down[0]) & (net[0] <= self.up[0])
         for number in range(1, len(net)):
             lawful &= (net[number] >= self.down[number]) & (net[number] <= self.up[number])
-        rows = np.flatnonzero(lawful)
+        rows = lawful.nonzero()[0]
         if len(rows):
             gain = np.minimum(net[0, rows], self.need[0]) + np.minimum(net[0, rows], self.need[1])
             score = (cost[rows] + REPLICA_MIB + self.per_replica * added[rows]) / gain
@@ -106,7 +106,7 @@ class Choice:
         if gain.max() < self.least:
             return None
         goal = min(self.aim, self.need[0]) + min(self.aim, self.need[1])
-        worthwhile = np.flatnonzero(gain >= min(_WORTHWHILE * goal, gain.max()))
+        worthwhile = (gain >= min(_WORTHWHILE * goal, gain.max())).nonzero()[0]
         best = worthwhile[np.argmin(score[worthwhile])]
         out, back = int(given[best]), int(other[best])
         return Step(

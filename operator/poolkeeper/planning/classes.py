@@ -14,12 +14,12 @@ to the next round, which sees it as it is.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from poolkeeper.planning.columns import Bools, Ints, any_slot
+from poolkeeper.planning.groups import numbered, stable_order
 from poolkeeper.planning.opening import OPEN, Opened
 from poolkeeper.planning.units import Unit
 
@@ -67,17 +67,6 @@ class Members:
     barred: Ints | None
 
 
-@dataclass(frozen=True, slots=True)
-class Wants:
-    """Partitions with `slots[c]` open slots by class, in an order that interleaves topics."""
-
-    row: Ints
-    start: Ints
-    slots: Ints
-    spread_of: Ints
-    kept: Ints
-
-
 def cells_of(unit: Unit, *, merge: bool = False) -> Cells:
     """Single brokers while that keeps the network small, else racks; `merge` asks for few classes.
 
@@ -105,12 +94,14 @@ def offers_of(unit: Unit, opened: Opened, lists: Ints, cells: Cells) -> Offers:
     settled = ~any_slot(lists == OPEN)
     movable = (lists >= 0) & unit.eligible[lists] & settled[:, None]
     movable &= ~opened.pinned
-    row, slot = np.nonzero(movable)
-    broker = lists[row, slot]
+    # Flat places: two-dimensional ones take several times as long.
+    place = np.flatnonzero(movable)
+    row, slot = np.divmod(place, lists.shape[1])
+    broker = lists.ravel()[place]
     keys = [broker, unit.fresh[row].astype(np.int64)] if unit.fresh.any() else [broker]
     if not cells.merged:
         keys += [opened.spread_of[row]] if len(opened.spreads) > 1 else []
-        keys += _others(lists, row, slot, cells)
+        keys += _others(lists, place, row, slot, cells)
     number, first = numbered(keys)
     size = np.bincount(number, minlength=len(first))
     first_row, first_slot = row[first], slot[first]
@@ -144,15 +135,18 @@ def members_of(offers: Offers, chosen: Bools, by_size: Ints) -> Members:
     return Members(offers.row[at], offers.slot[at], start, barred)
 
 
-def _others(lists: Ints, row: Ints, slot: Ints, cells: Cells) -> list[Ints]:
+def _others(lists: Ints, place: Ints, row: Ints, slot: Ints, cells: Cells) -> list[Ints]:
     """Keys that tell the cells of the partitions' other replicas apart, in whatever order."""
     base = lists.shape[1] + 1
     taken = np.where(lists >= 0, cells.of[lists], -1)
     if base ** len(cells.members) < 2**40:
         # Digit c of the number counts the replicas in cell c.
-        place = np.append(base ** np.arange(len(cells.members)), 0)
-        total = sum(place[column] for column in taken.T)
-        return [total[row] - place[taken[row, slot]]]
+        weight = np.append(base ** np.arange(len(cells.members)), 0)
+        digits = weight[taken]
+        total = digits[:, 0].copy()
+        for column in range(1, digits.shape[1]):
+            total += digits[:, column]
+        return [total[row] - digits.ravel()[place]]
     others = taken[row]
     others[np.arange(len(row)), slot] = -1
     others.sort(axis=1)
@@ -163,7 +157,7 @@ def _sites(opened: Opened, cells: Cells, broker: Ints, spread_of: Ints, others: 
     """By (class, cell), whether a replica of that class may go there."""
     racks = int(cells.rack.max(initial=-1)) + 1
     low, high = bounds_of(opened, spread_of, racks)
-    counts = _counts(others, cells)
+    counts = counts_of(others, cells)
     reach = allowed_racks(by_rack(counts, cells, racks), low, high)[:, cells.rack]
     reach &= np.array([len(members) > 0 for members in cells.members], dtype=bool)
     if cells.fine:
@@ -192,30 +186,6 @@ def _barred(unit: Unit, opened: Opened, lists: Ints, row: Ints, slot: Ints) -> I
     return stays
 
 
-def wants_of(unit: Unit, opened: Opened, lists: Ints, cells: Cells) -> Wants:
-    """All partitions with open slots."""
-    row = np.flatnonzero(any_slot(lists == OPEN))
-    wanted = (lists[row] == OPEN).sum(axis=1)
-    keys = [wanted, opened.spread_of[row], *_cell_columns(lists[row], cells)]
-    number, first = numbered(keys)
-    order = _interleaved(number, unit.topic[row], unit.number[row])
-    start = np.searchsorted(number[order], np.arange(len(first) + 1))
-    return Wants(
-        row=row[order],
-        start=start,
-        slots=wanted[first],
-        spread_of=opened.spread_of[row[first]],
-        kept=_counts(lists[row[first]], cells),
-    )
-
-
-def _cell_columns(lists: Ints, cells: Cells) -> list[Ints]:
-    """The cells of every list in ascending order, column by column; -1 where there is none."""
-    taken = np.where(lists >= 0, cells.of[lists], -1)
-    taken.sort(axis=1)
-    return [taken[:, column] for column in range(1 if taken.shape[1] > 1 else 0, taken.shape[1])]
-
-
 def bounds_of(opened: Opened, spread_of: Ints, racks: int) -> tuple[Ints, Ints]:
     """The least and the most replicas by (row, rack), of rows with these spreads."""
     shape = len(opened.spreads), racks
@@ -231,59 +201,13 @@ def by_rack(counts: Ints, cells: Cells, racks: int) -> Ints:
     return summed
 
 
-def _counts(lists: Ints, cells: Cells) -> Ints:
+def counts_of(lists: Ints, cells: Cells) -> Ints:
     """Replicas by (row, cell)."""
     counts = np.zeros((len(lists), len(cells.members)), dtype=np.int64)
     for slot in range(lists.shape[1]):
         there = np.flatnonzero(lists[:, slot] >= 0)
         np.add.at(counts, (there, cells.of[lists[there, slot]]), 1)
     return counts
-
-
-def numbered(keys: Sequence[Ints]) -> tuple[Ints, Ints]:
-    """Number rows by equal keys, in ascending order of the keys; and the first row of each.
-
-    Keys are at least -1. Where all possible keys are not many more than rows, they are counted off
-    instead of sorted.
-    """
-    combined = np.zeros(len(keys[0]), dtype=np.int64)
-    width = 1
-    for key in keys:
-        span = int(key.max(initial=-1)) + 2
-        if width * span >= 2**62:
-            combined = np.unique(combined, return_inverse=True)[1].astype(np.int64)
-            width = int(combined.max(initial=0)) + 1
-        combined = combined * span + key + 1
-        width *= span
-    if width > 8 * len(combined) + 1_000:
-        _, first, number = np.unique(combined, return_index=True, return_inverse=True)
-        return number.astype(np.int64), first.astype(np.int64)
-    row_of = np.full(width, -1, dtype=np.int64)
-    row_of[combined[::-1]] = np.arange(len(combined) - 1, -1, -1)
-    used = row_of >= 0
-    number = np.cumsum(used) - 1
-    return number[combined], row_of[used]
-
-
-def stable_order(number: Ints, span: int) -> Ints:
-    """Rows by ascending number below `span`, equal ones in their order."""
-    if span <= 2**16:
-        return np.argsort(number.astype(np.uint16), kind="stable")
-    low = np.argsort((number & 0xFFFF).astype(np.uint16), kind="stable")
-    if span <= 2**32:
-        return low[np.argsort((number >> 16)[low].astype(np.uint16), kind="stable")]
-    return np.argsort(number, kind="stable")
-
-
-def _interleaved(number: Ints, topic: Ints, partition: Ints) -> Ints:
-    """Order within a class such that any run of rows takes from each topic in proportion."""
-    order = np.lexsort((partition, topic, number))
-    same = np.ones(len(order), dtype=bool)
-    same[1:] = (np.diff(number[order]) != 0) | (np.diff(topic[order]) != 0)
-    begin = np.flatnonzero(same)
-    size = np.diff(np.append(begin, len(order)))
-    place = (np.arange(len(order)) - np.repeat(begin, size) + 0.5) / np.repeat(size, size)
-    return order[np.lexsort((topic[order], place, number[order]))]
 
 
 def allowed_racks(counts: Ints, low: Ints, high: Ints) -> Bools:

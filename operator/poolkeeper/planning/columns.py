@@ -49,7 +49,7 @@ def brokers_of(
     named: Ints,
 ) -> Brokers:
     """Columns of all brokers that are live, in a pool or among those that replica lists name."""
-    ids = {*cluster.brokers, *np.unique(named).tolist()}
+    ids = {*cluster.brokers, *_distinct(named).tolist()}
     for pool in desired.pools:
         ids.update(pool.brokers)
     order = tuple(sorted(ids))
@@ -63,6 +63,13 @@ def brokers_of(
         rack=np.array([names.index(rack) for rack in racks], dtype=np.int64),
         rack_names=names,
     )
+
+
+def _distinct(ids: Ints) -> Ints:
+    """Each id once; those of brokers are small enough to be ticked off."""
+    if not len(ids) or ids.min() < 0 or ids.max() > len(ids):
+        return np.unique(ids)
+    return np.flatnonzero(np.bincount(ids))
 
 
 def rack_name(broker: int, desired: Desired, cluster: Cluster, records: Records) -> str | None:
@@ -82,6 +89,17 @@ def eligible_of(pool: ResourcePoolSpec, brokers: Brokers) -> Bools:
     eligible = np.zeros(len(brokers.ids), dtype=bool)
     eligible[brokers.rows(set(pool.brokers) - pool.drain)] = True
     return eligible & brokers.live
+
+
+def weights_by(lists: Ints, value: Ints, brokers: int) -> Ints:
+    """The values of rows added up by broker of the lists, exactly up to 2^53."""
+    total = np.zeros(brokers, dtype=np.int64)
+    weights = value.astype(np.float64)
+    for slot in range(lists.shape[1]):
+        # What holds no replica is counted before the first broker.
+        place = np.maximum(lists[:, slot], NONE) + 1
+        total += np.bincount(place, weights=weights, minlength=brokers + 1)[1:].astype(np.int64)
+    return total
 
 
 def any_slot(mask: Bools) -> Bools:

@@ -21,6 +21,7 @@ from poolkeeper.planning.opening import Opened
 from poolkeeper.planning.refining import Bounded, refine
 from poolkeeper.planning.shares import Band
 from poolkeeper.planning.topic_counts import TopicCounts, topic_bands
+from poolkeeper.planning.topic_routing import route_topics
 from poolkeeper.planning.topic_spreading import spread_topics
 from poolkeeper.planning.units import Unit
 
@@ -77,7 +78,8 @@ def even(
 
 
 def _band(measure: Measure, lists: Ints, unit: Unit) -> Band:
-    triggered = measure.outside(measure.held(lists), unit.eligible)
+    held = measure.held(unit.lists), measure.held(lists)
+    triggered = any(measure.outside(each, unit.eligible) for each in held)
     return measure.narrow if triggered else measure.wide
 
 
@@ -93,13 +95,23 @@ def _even_topics(
     by_count = measure_of(unit, opened, lists, Goal(GoalKind.REPLICAS, count=1))
     even = Bounded(by_count, by_count.wide)
     before = _outside(unit, lists, guards)
-    free = narrow.copy()
-    found = spread_topics(unit, opened, lists, free, even, ())
+    mixed = any(other.kind in WEIGHED for other in unit.pool.goals)
+    found = route_topics(unit, opened, lists, narrow, _counted(guards), mixed=mixed)
+    free = narrow.recounted(unit, found)
+    found = spread_topics(unit, opened, found, free, even, ())
     for number, guard in enumerate(guards):
         found = refine(unit, opened, found, guard, guards[:number], free)
     if _outside(unit, found, guards) <= before:
         return found, free
     return spread_topics(unit, opened, lists, narrow, even, guards), narrow
+
+
+def _counted(guards: Sequence[Bounded]) -> Band:
+    """The band of replicas that all of these leave; the first are the brokers' caps."""
+    bands = [guard.band for guard in guards if guard.measure.noun == guards[0].measure.noun]
+    low = np.max([band.low for band in bands], axis=0)
+    high = np.min([band.high for band in bands], axis=0)
+    return Band(np.minimum(low, high), high, bands[-1].share)
 
 
 def _outside(unit: Unit, lists: Ints, guards: Iterable[Bounded]) -> list[int]:

@@ -6,12 +6,12 @@ import numpy as np
 
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.specs import GoalKind
-from poolkeeper.planning.columns import Bools, Ints, any_slot
+from poolkeeper.model.topology import TopicPartition
+from poolkeeper.planning import capacities
+from poolkeeper.planning.columns import Bools, Ints, any_slot, count_slots
 from poolkeeper.planning.layouts import Layout
+from poolkeeper.planning.losses import blocked_problem
 from poolkeeper.planning.measures import NOUNS
-from poolkeeper.planning.placement import held_by
-from poolkeeper.planning.quotas import lost
-from poolkeeper.planning.seating import held_mib
 from poolkeeper.planning.shares import Band
 from poolkeeper.planning.topic_counts import TopicCounts
 from poolkeeper.planning.witnesses import (
@@ -29,16 +29,16 @@ _NAMED_MAX = 5
 def of(layout: Layout) -> tuple[PlanProblem, ...]:
     """All problems of one unit, the laws in their order, then the goals."""
     if not layout.unit.placed.any():
-        return (*_short(layout), *_stuck(layout), *_unsupported(layout))
+        return (*_short(layout), *_stuck(layout), *_blocked(layout))
     return (
         *_short(layout),
         *_stuck(layout),
+        *_blocked(layout),
         *_mixed(layout),
         *_racks(layout),
         *_capacity(layout),
         *_demoted(layout),
         *_goals(layout),
-        *_unsupported(layout),
     )
 
 
@@ -66,8 +66,9 @@ def _stuck(layout: Layout) -> list[PlanProblem]:
     problems = []
     inside = np.zeros(len(unit.fixed), dtype=bool)
     inside[unit.brokers.rows(unit.pool.brokers)] = True
-    for topic in np.unique(unit.topic[any_slot(opened.stuck)]):
-        rows = unit.topic == topic
+    stuck = any_slot(opened.stuck) & ~unit.blocked
+    for topic in np.unique(unit.topic[stuck]):
+        rows = stuck & (unit.topic == topic)
         brokers = np.unique(opened.lists[rows][opened.stuck[rows]])
         count = int(opened.stuck[rows].sum())
         asked = int(unit.rf[rows].max())
@@ -79,6 +80,16 @@ def _stuck(layout: Layout) -> list[PlanProblem]:
         )
         problems.append(_problem(layout, law, message, unit.topics[topic]))
     return problems
+
+
+def _blocked(layout: Layout) -> list[PlanProblem]:
+    """Partitions that ought to change and that nothing can be copied from."""
+    unit = layout.unit
+    resized = unit.placed & (unit.rf != count_slots(unit.lists >= 0))
+    rows = np.flatnonzero(unit.blocked & (any_slot(unit.leaves) | resized))
+    found = zip(unit.topic[rows].tolist(), unit.number[rows].tolist(), strict=True)
+    names = [TopicPartition(unit.topics[topic], number) for topic, number in found]
+    return [blocked_problem(unit.pool.name, names)] if names else []
 
 
 def _mixed(layout: Layout) -> list[PlanProblem]:
@@ -115,7 +126,8 @@ def _racks(layout: Layout) -> list[PlanProblem]:
         why = "".join(f"; {obstacle}" for obstacle in witness.obstacles.values())
         message = (
             f"{_plural(count, 'topic')} of replication factor {factor} {needs} {factor} racks;"
-            f" racks {racks} have usable brokers{why}, so some hold two replicas of a partition"
+            f" racks {racks} have usable brokers{why}, so some hold two replicas of a partition."
+            f" What helps: {witness.advice('add a broker in another rack')}"
         )
         problems.append(_problem(layout, "racks", message))
     return problems
@@ -140,27 +152,14 @@ def _members(layout: Layout) -> list[Member]:
 def _usable(layout: Layout, factor: int) -> str:
     """The usable brokers, and what makes them too few."""
     witness = brokers_lacking(factor, _members(layout))
-    return _ids(layout, layout.unit.eligible) if witness is None else witness.text
+    if witness is None:
+        return _ids(layout, layout.unit.eligible)
+    return f"{witness.text}. What helps: {witness.advice('add a broker')}"
 
 
 def _capacity(layout: Layout) -> list[PlanProblem]:
-    unit, room = layout.unit, layout.room
-    held = held_by(unit, layout.lists)
-    mib = unit.fixed_mib + held_mib(unit, layout.lists)
-    inside = unit.brokers.rows(unit.pool.brokers)
-    problems = []
-    for counts, limits, noun in ((held, room.replicas, "replicas"), (mib, room.mib, "MiB")):
-        for row in inside:
-            if counts[row] > limits[row]:
-                name = unit.brokers.ids[row]
-                message = f"broker {name} holds {counts[row]} {noun}, it may hold {limits[row]}"
-                problems.append(_problem(layout, "capacity", message))
-    for counts, left, noun in ((held, room.pool_replicas, "replicas"), (mib, room.pool_mib, "MiB")):
-        total = int(counts[inside].sum())
-        if total > left:
-            message = f"holds {total} {noun}; {left} fit with {lost(unit.pool)}"
-            problems.append(_problem(layout, "capacity", message))
-    return problems
+    found = capacities.messages(layout, tuple(_members(layout)))
+    return [_problem(layout, "capacity", message) for message in found]
 
 
 def _demoted(layout: Layout) -> list[PlanProblem]:
@@ -220,19 +219,6 @@ def _outside(
         shown.append(f"and {len(rows) - _NAMED_MAX} brokers more")
     message = f"{noun} cannot be evened out further: {', '.join(shown)}"
     return [_problem(layout, "", message)] if shown else []
-
-
-def _unsupported(layout: Layout) -> list[PlanProblem]:
-    """Declarations that this planner does not act on yet."""
-    pool = layout.unit.pool
-    problems = [
-        _problem(layout, "", f"balance.{goal.kind.value} is not supported yet")
-        for goal in pool.goals
-        if goal.kind is GoalKind.LOG_DIRS
-    ]
-    if pool.drain_log_dirs:
-        problems.append(_problem(layout, "", "drainLogDirs is not supported yet"))
-    return problems
 
 
 def _ids(layout: Layout, which: Bools) -> str:

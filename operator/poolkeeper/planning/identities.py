@@ -34,10 +34,11 @@ configs that change, have nothing to do with it.
 import dataclasses
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import groupby
-from operator import attrgetter, itemgetter
+from json.encoder import encode_basestring_ascii
+from operator import itemgetter
 
 from poolkeeper.model.plans import DeleteTopic, Move, MoveLogDir, SetConfig, Step
 from poolkeeper.model.specs import Desired, KafkaClusterSpec, LimitPolicy, TopicSpec
@@ -57,13 +58,14 @@ _UNCOUNTED_CLUSTER_FIELDS = frozenset(
     }
 )
 
+_BY_PLACE = itemgetter(*map(Move._fields.index, ("topic", "partition", "path")))
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 _PLACE_FIELDS = ("topic", "pool", "replication_factor", "strategy", "assignment", "paused")
 
 
 def plan_hash(moves: Iterable[Move], steps: Iterable[Step]) -> str:
     """`sha256:` and the hexadecimal digest of the moves and of the steps that need approval."""
-    ordered = sorted(moves, key=attrgetter("topic", "partition", "path"))
+    ordered = sorted(moves, key=_BY_PLACE)
     needing_approval = sorted(
         _canonical(named) for step in steps if (named := _approved(step)) is not None
     )
@@ -73,17 +75,48 @@ def plan_hash(moves: Iterable[Move], steps: Iterable[Step]) -> str:
 
 
 def _ways(moves: Iterable[Move]) -> Iterator[str]:
-    """The canonical form of (topic, topic id, partition, path) of each move."""
+    """The canonical form of (topic, topic id, partition, path) of all moves of each topic."""
+    text = _Texts()
     for (topic, topic_id), group in groupby(moves, key=itemgetter(0, 1)):
-        head = f"[{_canonical(topic)},{_canonical(topic_id)}"
-        for move in group:
-            match move.path:
-                case ((a, b, c), (x, y, z)):
-                    yield f"{head},{move.partition},[[{a},{b},{c}],[{x},{y},{z}]]]"
-                case ((a, b), (x, y)):
-                    yield f"{head},{move.partition},[[{a},{b}],[{x},{y}]]]"
-                case path:
-                    yield f"{head},{move.partition},{_canonical(path)}]"
+        known = "null" if topic_id is None else encode_basestring_ascii(topic_id)
+        yield _ways_of_topic(f"[{encode_basestring_ascii(topic)},{known},", list(group), text)
+
+
+class _Texts(dict[int, str]):
+    """Numbers as texts, each made once."""
+
+    def __missing__(self, number: int) -> str:
+        self[number] = str(number)
+        return self[number]
+
+
+def _ways_of_topic(head: str, moves: Sequence[Move], text: _Texts) -> str:
+    for form in (_threes, _twos):
+        try:
+            return form(head, moves, text)
+        except ValueError:  # the paths are others
+            continue
+    return ",".join([f"{head}{move.partition},{_canonical(move.path)}]" for move in moves])
+
+
+def _threes(head: str, moves: Iterable[Move], t: _Texts) -> str:
+    """Of moves from three replicas to three others in one step."""
+    return ",".join(
+        [
+            f"{head}{p},[[{t[a]},{t[b]},{t[c]}],[{t[x]},{t[y]},{t[z]}]]]"
+            for _, _, p, ((a, b, c), (x, y, z)), _, _, _ in moves
+        ]
+    )
+
+
+def _twos(head: str, moves: Iterable[Move], t: _Texts) -> str:
+    """Of moves from two replicas to two others in one step."""
+    return ",".join(
+        [
+            f"{head}{p},[[{t[a]},{t[b]}],[{t[x]},{t[y]}]]]"
+            for _, _, p, ((a, b), (x, y)), _, _, _ in moves
+        ]
+    )
 
 
 def is_destructive(step: Step) -> bool:

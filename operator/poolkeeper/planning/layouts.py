@@ -15,17 +15,14 @@ from poolkeeper.planning.evening import EVENED, WEIGHED, Evened, even
 from poolkeeper.planning.leaders import Led, lead
 from poolkeeper.planning.measures import measure_of, replica_measure
 from poolkeeper.planning.opening import Opened, open_slots
-from poolkeeper.planning.placement import Placed, Room, held_by, place
+from poolkeeper.planning.placement import Placed, held_by, place
 from poolkeeper.planning.quotas import headroom_mib, headroom_replicas
 from poolkeeper.planning.refining import Bounded
+from poolkeeper.planning.routing import UNLIMITED, UNLIMITED_MIB, Room
 from poolkeeper.planning.seating import held_mib
 from poolkeeper.planning.shares import Domain, shares
 from poolkeeper.planning.spreading import Usable
 from poolkeeper.planning.units import Unit, reached
-
-_UNLIMITED = np.iinfo(np.int32).max
-_UNLIMITED_MIB = np.iinfo(np.int64).max
-
 
 _ROUNDS_MAX = 8
 
@@ -168,8 +165,8 @@ def _lay_out(unit: Unit, room: Room, *, balance: bool) -> Layout:
 
 def room_of(unit: Unit, usable: Usable, limits: ClusterLimits) -> Room:
     """Caps by broker; what is not declared is unlimited."""
-    replicas = np.full(len(unit.fixed), _UNLIMITED, dtype=np.int64)
-    mib = np.full(len(unit.fixed), _UNLIMITED_MIB, dtype=np.int64)
+    replicas = np.full(len(unit.fixed), UNLIMITED, dtype=np.int64)
+    mib = np.full(len(unit.fixed), UNLIMITED_MIB, dtype=np.int64)
     for broker in unit.pool.brokers:
         row, capacity = unit.brokers.index[broker], unit.pool.capacity_for(broker)
         cap = replicas_cap(unit.pool, broker, limits)
@@ -178,7 +175,7 @@ def room_of(unit: Unit, usable: Usable, limits: ClusterLimits) -> Room:
         if capacity.disk_bytes is not None:
             mib[row] = capacity.disk_bytes // (1024 * 1024)
     in_pool = headroom_replicas(unit.pool, usable), headroom_mib(unit.pool, usable)
-    pool_replicas, pool_mib = (_UNLIMITED_MIB if left is None else left for left in in_pool)
+    pool_replicas, pool_mib = (UNLIMITED_MIB if left is None else left for left in in_pool)
     return Room(replicas, mib, int(pool_replicas), int(pool_mib))
 
 
@@ -228,6 +225,8 @@ def _bounds(opened: Opened, racks: int) -> tuple[Ints, Ints]:
 
 def _excess(unit: Unit, lists: Ints, room: Room) -> int:
     """Replicas and MiB above caps, disks and headroom, summed over the pool's brokers."""
+    if not room.bounded:
+        return 0
     inside = unit.brokers.rows(unit.pool.brokers)
     held = held_by(unit, lists)[inside]
     mib = (unit.fixed_mib + held_mib(unit, lists))[inside]

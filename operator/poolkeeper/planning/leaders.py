@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from poolkeeper.model.specs import Goal
-from poolkeeper.planning.classes import numbered, stable_order
 from poolkeeper.planning.columns import Bools, Floats, Ints, any_slot
 from poolkeeper.planning.flows import Network
+from poolkeeper.planning.groups import numbered, stable_order
 from poolkeeper.planning.shares import Band, Domain, band, shares
 from poolkeeper.planning.units import Unit
 
@@ -72,7 +72,7 @@ def leaders_by(unit: Unit, lists: Ints) -> Ints:
 def _candidates(unit: Unit, lists: Ints) -> Bools:
     """By (row, slot), whether that replica may be put first; none in rows that stay as they are."""
     able = (lists >= 0) & unit.leads[lists]
-    movable = unit.placed & (lists[:, 0] >= 0) & unit.brokers.live[lists[:, 0]]
+    movable = unit.placed & ~unit.blocked & (lists[:, 0] >= 0) & unit.brokers.live[lists[:, 0]]
     return able & movable[:, None]
 
 
@@ -110,7 +110,8 @@ def _rounds(unit: Unit, lists: Ints, candidates: Bools, target: Band) -> Ints:
 def _round(unit: Unit, lists: Ints, able: Ints, rows: Ints, original: Ints, target: Band) -> int:
     """One flow, realised in place; the number of partitions changed."""
     leader = lists[rows, 0]
-    others = np.where(able[rows] == leader[:, None], -1, able[rows])
+    others = able[rows]
+    others[others == leader[:, None]] = -1
     if len(rows) > _CLASSED_ROWS_MAX:
         return _round_by_pairs(unit, lists, rows, leader, others, target)
     others.sort(axis=1)
@@ -147,8 +148,9 @@ def _round_by_pairs(
 ) -> int:
     """As `_round`, with (leader, other) pairs for classes: small, but a partition is in several."""
     count = len(unit.fixed)
-    where, slot = np.nonzero(others >= 0)
-    pair = leader[where] * count + others[where, slot]
+    place = np.flatnonzero(others >= 0)
+    where = place // others.shape[1]
+    pair = leader[where] * count + others.ravel()[place]
     order = stable_order(pair, count * count)
     size = np.bincount(pair, minlength=count * count)
     start = np.cumsum(size) - size

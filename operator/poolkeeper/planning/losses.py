@@ -1,15 +1,22 @@
-"""What is lost with brokers that are gone: partitions that nobody else holds in sync.
+"""Partitions without a source: no live broker holds them in sync, so nothing can be copied.
 
-A partition survives if a live broker that is not gone is in sync; where nobody told who is, if such
-a broker holds it at all. A move cannot help the others: Kafka copies from a leader, and they have
-none until a broker comes back or somebody allows an unclean election.
+Kafka copies from a leader, and they have none until a broker comes back or somebody allows an
+unclean election. A request for such a partition would wait for ever, and stand in the way of the
+others; so they stay where they are, whatever ought to be done with them. Where nobody told who is
+in sync, any live broker that holds the partition is taken for a source.
+
+What only brokers have that are gone for good is lost, and the plan says so.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+import numpy as np
 
 from poolkeeper.model.plans import PlanProblem
-from poolkeeper.model.topology import Cluster, Partition
+from poolkeeper.model.topology import Cluster, Partition, TopicPartition
+from poolkeeper.planning.columns import Bools
 from poolkeeper.planning.scopes import Home
+from poolkeeper.planning.tables import Table
 
 _NAMED_MAX = 5
 
@@ -19,29 +26,56 @@ def problems(
 ) -> Iterator[PlanProblem]:
     """One for each pool that loses something, with the brokers and the first partitions."""
     lost: dict[str, list[tuple[str, Partition]]] = {}
+    kept = set(cluster.brokers).difference(gone)
     for name in sorted(cluster.topics) if gone else ():
         for partition in cluster.topics[name].partitions:
-            if partition.replicas and not _survives(partition, cluster, gone):
+            if partition.replicas and not has_source(partition, kept):
                 pool = homes[name].pool if name in homes else ""
                 lost.setdefault(pool, []).append((name, partition))
     for pool, found in lost.items():
         yield PlanProblem(pool, "", _message(found, gone))
 
 
-def _survives(partition: Partition, cluster: Cluster, gone: Collection[int]) -> bool:
-    holders = partition.isr or partition.replicas
-    return any(broker in cluster.brokers and broker not in gone for broker in holders)
+def has_source(partition: Partition, live: Collection[int]) -> bool:
+    """Whether one of the live brokers can be copied from."""
+    return any(broker in live for broker in partition.isr or partition.replicas)
+
+
+def sourceless(cluster: Cluster, table: Table) -> Bools:
+    """By row of the table, whether it has no source. Who has a live leader has one."""
+    live = cluster.brokers
+    found = ~np.isin(table.leader, np.array(sorted(live), dtype=np.int64))
+    rows = np.flatnonzero(found)
+    topics = np.searchsorted(table.start, rows, side="right") - 1
+    for row, topic in zip(rows.tolist(), topics.tolist(), strict=True):
+        partitions = cluster.topics[table.names[topic]].partitions
+        found[row] = not has_source(partitions[row - int(table.start[topic])], live)
+    return found
+
+
+def blocked_problem(pool: str, names: Sequence[TopicPartition]) -> PlanProblem:
+    """Says that these partitions ought to change and cannot."""
+    one = len(names) == 1
+    message = (
+        f"{len(names):,} partition{'' if one else 's'} cannot be moved: no live broker holds"
+        f" {'it' if one else 'them'} in sync: {_listed([str(name) for name in names])}"
+    )
+    return PlanProblem(pool, "", message)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED_MAX:,} more" if len(names) > _NAMED_MAX else ""
+    return ", ".join(names[:_NAMED_MAX]) + more
 
 
 def _message(found: list[tuple[str, Partition]], gone: Collection[int]) -> str:
     brokers = sorted({b for _, p in found for b in p.isr or p.replicas if b in gone})
     names = [f"{name}-{partition.partition}" for name, partition in found]
-    more = f" and {len(names) - _NAMED_MAX:,} more" if len(names) > _NAMED_MAX else ""
     one = len(names) == 1
     told = all(partition.isr is not None for _, partition in found)
     what = "the only replica in sync" if told else "the only replica known to be in sync"
     return (
         f"data is lost: broker{'s' if len(brokers) > 1 else ''} {', '.join(map(str, brokers))} held"
         f" {what} of {len(names):,} partition{'' if one else 's'}:"
-        f" {', '.join(names[:_NAMED_MAX])}{more}"
+        f" {_listed(names)}"
     )

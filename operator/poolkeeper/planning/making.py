@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 
 from poolkeeper.model.plans import (
     AddPartitions,
@@ -27,10 +27,11 @@ from poolkeeper.model.plans import (
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired, ReplicasAtATime, ResourcePoolSpec
 from poolkeeper.model.topology import Cluster, Replicas
-from poolkeeper.planning import findings, identities, losses, topicsteps
+from poolkeeper.planning import findings, identities, losses, newpartitions, topicsteps
 from poolkeeper.planning.certificates import certificate, together
 from poolkeeper.planning.columns import Brokers, brokers_of, eligible_of
 from poolkeeper.planning.layouts import Layout, replicas_cap
+from poolkeeper.planning.logdirs import between_log_dirs
 from poolkeeper.planning.moves import Change, move_of, moves_of
 from poolkeeper.planning.pins import pinned_changes
 from poolkeeper.planning.pool_layouts import PoolLayouts, Situation, lay_out_all
@@ -40,6 +41,7 @@ from poolkeeper.planning.spreading import Loads, Usable
 from poolkeeper.planning.tables import Lists, Table, lists_of, table_of
 
 _NOTHING_RECORDED = Records()
+_PLACE = itemgetter(*map(Move._fields.index, ("topic", "partition")))
 
 
 def make_plan(
@@ -62,21 +64,24 @@ def make_plan(
     brokers = brokers_of(cluster, desired, records, gone, table.ids)
     usable = {name: _usable(pool, brokers, desired) for name, pool in sorted(reach.pools.items())}
     pinned, unpinned = pinned_changes(reach, cluster, usable)
-    lists = _with_pinned(lists_of(table, brokers), pinned)
-    ground = topicsteps.Ground(usable, _loads(lists), Tally.of(desired, reach, cluster, usable))
-    created, refused = topicsteps.creations(reach, ground)
-    added, not_added = topicsteps.additions(reach, cluster, ground)
+    lists = _with_pinned(lists_of(table, brokers, losses.sourceless(cluster, table)), pinned)
+    ground = newpartitions.Ground(usable, _loads(lists), Tally.of(desired, reach, cluster, usable))
+    created, refused = newpartitions.creations(reach, ground)
+    added, not_added = newpartitions.additions(reach, cluster, ground)
     lists = lists.with_changed({step.topic: step.replicas for step in created})
     homes = {s.topic: Home(Role.PLACED, s.pool, s) for s in reach.absent if s.topic in lists}
     situation = Situation(desired, usable, {**reach.homes, **homes})
     laid = lay_out_all(situation, lists, added, {change.topic for change in pinned})
     moves = _moves(desired, cluster, table, [*pinned, *laid.changes], laid.layouts)
+    moving = frozenset(map(_PLACE, moves))
+    copied, not_copied = between_log_dirs(reach.pools, cluster, situation.homes, moving)
     deleted, not_deleted = topicsteps.deletions(reach, cluster)
     steps: tuple[Step, ...] = (
         *_as_laid(created, laid),
         *_as_laid(added, laid),
         *topicsteps.configs(reach, cluster, records),
-        *topicsteps.elections(reach, cluster, table, {(m.topic, m.partition) for m in moves}),
+        *copied,
+        *topicsteps.elections(reach, cluster, table, moving),
         *deleted,
     )
     problems = {
@@ -88,6 +93,7 @@ def make_plan(
             situation.homes, cluster, laid.crowded_out, laid.deferred, laid.unfinished
         ),
         *not_deleted,
+        *not_copied,
         *losses.problems(cluster, situation.homes, gone),
         *(problem for layout in laid.layouts for problem in findings.of(layout)),
         *standing_problems(ground.tally, dict(zip(brokers.ids, laid.held().tolist(), strict=True))),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from poolkeeper.model.specs import Goal, GoalKind
-from poolkeeper.planning.columns import NONE, Bools, Floats, Ints, count_slots
+from poolkeeper.planning.columns import NONE, Bools, Floats, Ints, count_slots, weights_by
 from poolkeeper.planning.opening import Opened
 from poolkeeper.planning.shares import Band, Domain, band, shares
 from poolkeeper.planning.units import Unit
@@ -46,11 +46,7 @@ class Measure:
 
     def held(self, lists: Ints) -> Ints:
         """The load by broker."""
-        row, slot = np.nonzero(lists >= 0)
-        # Doubles add whole numbers up to 2^53 exactly.
-        own = np.bincount(lists[row, slot], weights=self.value[row], minlength=len(self.fixed))
-        held: Ints = self.fixed + own.astype(np.int64)
-        return held
+        return self.fixed + weights_by(lists, self.value, len(self.fixed))
 
     def outside(self, held: Ints, eligible: Bools) -> bool:
         """Whether an eligible broker lies outside the wide band."""

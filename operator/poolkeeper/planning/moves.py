@@ -6,13 +6,14 @@ and racks, balance; further causes follow after a semicolon.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Replicas
-from poolkeeper.planning.classes import numbered
 from poolkeeper.planning.columns import NONE, Ints, any_slot, count_slots
+from poolkeeper.planning.groups import numbered
 from poolkeeper.planning.laws import rack_capacity, rack_counts, spread
 from poolkeeper.planning.layouts import Layout
 from poolkeeper.planning.leaders import leaders_by
@@ -99,25 +100,25 @@ def moves_of(layout: Layout, cluster: Cluster, table: Table, *, one_at_a_time: b
     badness = rack_badness(unit)
     begin = np.array([table.start[table.rank.get(n, 0)] for n in unit.topics], dtype=np.int64)
     found_at = begin[unit.topic[rows]] + unit.number[rows]
-    sources = [table.replicas[row] for row in found_at.tolist()]
+    sources = list(map(table.replicas.__getitem__, found_at.tolist()))
     targets = targets_of(layout, rows)
     ways: list[tuple[Replicas, ...]] = list(zip(sources, targets, strict=True))
     resized = count_slots(layout.lists[rows] >= 0) != table.held[found_at]
     for at in np.flatnonzero(resized | one_at_a_time).tolist():
         ways[at] = path(sources[at], targets[at], badness, one_at_a_time=one_at_a_time)
     topics = unit.topic[rows].tolist()
-    return list(
-        map(
-            Move,
-            [unit.topics[topic] for topic in topics],
-            [ids[topic] for topic in topics],
-            unit.number[rows].tolist(),
-            ways,
-            (unit.size[rows] * added_by(layout, rows)).tolist(),
-            [reasons[of] for of in kind.tolist()],
-            urgency[order].tolist(),
-        )
+    columns = zip(
+        [unit.topics[topic] for topic in topics],
+        [ids[topic] for topic in topics],
+        unit.number[rows].tolist(),
+        ways,
+        (unit.size[rows] * added_by(layout, rows)).tolist(),
+        [reasons[of] for of in kind.tolist()],
+        urgency[order].tolist(),
+        strict=True,
     )
+    # The constructor of a named tuple is Python, and there may be 100,000 of them.
+    return list(map(partial(tuple.__new__, Move), columns))
 
 
 def move_of(change: Change, cluster: Cluster, table: Table, *, one_at_a_time: bool) -> Move:
@@ -192,6 +193,7 @@ class _Why:
         self.leading = leaders_by(unit, unit.lists)
         self.inside = set(unit.brokers.rows(unit.pool.brokers))
         self.drained = set(unit.brokers.rows(unit.pool.drain & set(unit.pool.brokers)))
+        self.too_full: dict[int, str] = {}
 
     def causes(self, row: int, before: list[int], after: list[int]) -> Causes:
         found, wanted = [b for b in before if b >= 0], [b for b in after if b >= 0]
@@ -218,6 +220,11 @@ class _Why:
         return None
 
     def _too_full(self, broker: int) -> str:
+        if broker not in self.too_full:
+            self.too_full[broker] = self._how_full(broker)
+        return self.too_full[broker]
+
+    def _how_full(self, broker: int) -> str:
         name, held = self.unit.brokers.ids[broker], int(self.held[broker])
         cap = int(self.layout.room.replicas[broker])
         if held > cap:

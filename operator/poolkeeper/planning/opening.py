@@ -4,14 +4,14 @@ For each partition: replicas that may not stay leave their slot open; a higher r
 opens slots at the end; a lower one drops replicas; and where the kept ones are spread unevenly
 over racks, as many as it takes are opened too. If the pool has too few brokers, replicas that
 should leave stay (better a replica in the wrong place than one less), and what still cannot be
-filled is not asked for.
+filled is not asked for. Partitions that nothing can be copied from stay whole where they are.
 
 Almost all rows need none of this and are recognised by comparing columns. So are those that only
 lose or gain replicas and leave the others where they are, on brokers enough and one in a rack. What
 is left is settled one by one.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -47,6 +47,20 @@ class Opened:
 
 def open_slots(unit: Unit, load: Ints) -> Opened:
     """Settle every row. `load` (replicas by broker) breaks ties: fuller brokers give first."""
+    if not unit.blocked.any():
+        return _opened(unit, load)
+    there, blocked = unit.lists >= 0, unit.blocked[:, None]
+    held = replace(
+        unit,
+        rf=np.where(unit.blocked, count_slots(there), unit.rf),
+        leaves=unit.leaves & ~blocked,
+        pinned=unit.pinned | (there & blocked),
+    )
+    opened = _opened(held, load)
+    return replace(opened, stuck=opened.stuck | (unit.leaves & blocked))
+
+
+def _opened(unit: Unit, load: Ints) -> Opened:
     rows, slots = unit.lists.shape
     lists = unit.lists.copy()
     pinned = unit.pinned.copy()
@@ -101,6 +115,8 @@ def _needs_work(unit: Unit, spreads: tuple[Spread, ...], spread_of: Ints) -> Boo
 
 def _simple(unit: Unit, work: Bools, spreads: tuple[Spread, ...], spread_of: Ints) -> Bools:
     """Rows of which all that may stay stays, spread lawfully whatever fills the open slots."""
+    if not work.any():
+        return work
     strict = np.array([s.strict for s in spreads] or [True])
     held = count_slots(unit.lists >= 0)
     kept = np.where(unit.leaves, NONE, unit.lists)

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from poolkeeper.planning.aims import Aim
-from poolkeeper.planning.classes import Cells, Members, Offers, Wants
+from poolkeeper.planning.classes import Cells, Members, Offers
 from poolkeeper.planning.columns import Ints
+from poolkeeper.planning.wants import Wants
 
 _PASSES = 8
 _PARTS = (6, 3, 2, 1)

@@ -4,10 +4,12 @@ from collections.abc import Mapping
 
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.specs import TopicSpec
-from poolkeeper.model.topology import Cluster
+from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.planning import losses
 from poolkeeper.planning.moves import FACTOR, POOL, Change
 from poolkeeper.planning.scopes import Role, Scope
 from poolkeeper.planning.spreading import Usable
+from poolkeeper.planning.witnesses import DOWN, DRAINED, REMEDIES
 
 
 def pinned_changes(
@@ -25,20 +27,35 @@ def pinned_changes(
         if absent:
             problems.append(_unusable(reach, spec, absent))
             continue
+        blocked = []
         for p in cluster.topics[name].partitions[: len(assignment)]:
             target = assignment[p.partition]
-            if p.replicas != target:
+            if p.replicas != target and not losses.has_source(p, cluster.brokers):
+                blocked.append(TopicPartition(name, p.partition))
+            elif p.replicas != target:
                 grown = len(target) != len(p.replicas)
                 causes = ((FACTOR if grown else POOL, "its replicas are pinned elsewhere"),)
                 changes.append(Change(name, p.partition, target, causes, lambda brokers: 0))
+        if blocked:
+            problems.append(losses.blocked_problem(home.pool, blocked))
     return changes, problems
 
 
 def _unusable(reach: Scope, spec: TopicSpec, absent: list[int]) -> PlanProblem:
+    """Each of these brokers conflicts with the assignment by itself, so all are named."""
     pool = reach.pools[spec.pool]
-    drained = sorted(pool.drain & set(absent))
-    named = ", ".join(map(str, drained or absent))
-    why = "drained" if drained else f"not usable in pool {pool.name}"
-    verb = "is" if len(drained or absent) == 1 else "are"
-    message = f"stays as it is: it is pinned, and broker {named} {verb} {why}"
-    return PlanProblem(pool.name, "drained" if drained else "pool", message, spec.topic)
+    reasons, ways = [], []
+    for broker in absent:
+        if broker not in pool.brokers:
+            reasons.append(f"{broker} is not in pool {pool.name}")
+            ways.append(f"add {broker} to the pool")
+        else:
+            obstacle = DRAINED if broker in pool.drain else DOWN
+            reasons.append(f"{broker} {obstacle}")
+            ways.append(REMEDIES[obstacle].format(broker))
+    message = (
+        f"stays as it is: it is pinned, and broker {', '.join(reasons)}. What helps:"
+        f" {' and '.join(ways)}, or pin it elsewhere"
+    )
+    law = "drained" if pool.drain & set(absent) else "pool"
+    return PlanProblem(pool.name, law, message, spec.topic)

@@ -51,33 +51,40 @@ class Tally:
         self.in_cluster += partitions
 
     def refusal(self, spec: TopicSpec, *, topics: int, partitions: int) -> str:
-        """Why that many more are too many, or an empty text."""
+        """Why that many more are too many, or an empty text.
+
+        Each quota and limit that is exceeded conflicts by itself, so all of them are named.
+        """
         pool = self._pool(spec.pool)
         quotas = pool.quotas or Quotas()
         bounds = [("", quotas)]
         if spec.namespace in quotas.per_namespace:
             bounds.append((spec.namespace, quotas.per_namespace[spec.namespace]))
+        said = []
         for namespace, quota in bounds:
-            whose = (
-                f"namespace {namespace} in pool {pool.name}" if namespace else f"pool {pool.name}"
-            )
+            where = f"namespace {namespace} in pool {pool.name}" if namespace else pool.name
+            whose = where if namespace else f"pool {where}"
             key = (pool.name, namespace)
             for held, more, most, noun in (
                 (self.topics[key], topics, quota.topics, "topics"),
                 (self.partitions[key], partitions, quota.partitions, "partitions"),
             ):
                 if most is not None and more and held + more > most:
-                    return f"{whose} has {held} of {most} {noun} and would get {more} more"
+                    field = (
+                        f"quotas.perNamespace.{namespace}.{noun}" if namespace else f"quotas.{noun}"
+                    )
+                    said.append(
+                        f"{whose} has {held} of {most} {noun} and would get {more} more"
+                        f" (spec.{field} of {held + more} would do)"
+                    )
         limits = self.desired.cluster.limits
-        if (
-            limits.policy is LimitPolicy.ENFORCE
-            and self.in_cluster + partitions > limits.partitions
-        ):
-            return (
+        total = self.in_cluster + partitions
+        if limits.policy is LimitPolicy.ENFORCE and total > limits.partitions:
+            said.append(
                 f"the cluster has {self.in_cluster} of {limits.partitions} partitions and would get"
-                f" {partitions} more"
+                f" {partitions} more (spec.limits.partitions of {total} would do)"
             )
-        return ""
+        return "; ".join(said)
 
     def headroom_refusal(self, pool: str, held: Mapping[int, int]) -> str:
         """Why the pool cannot hold that many replicas by broker, or an empty text."""
@@ -86,7 +93,11 @@ class Tally:
         total = sum(held.get(broker, 0) for broker in spec.brokers)
         if left is None or total <= left:
             return ""
-        return f"pool {pool} would hold {total} replicas, {left} fit with {lost(spec)}"
+        more = f"{total - left} more replica{'' if total - left == 1 else 's'}"
+        return (
+            f"pool {pool} would hold {total} replicas, {left} fit with {lost(spec)}. What helps:"
+            f" add a broker, or ask for less headroom, or make room for {more}"
+        )
 
     def _pool(self, name: str) -> ResourcePoolSpec:
         return next(pool for pool in self.desired.pools if pool.name == name)

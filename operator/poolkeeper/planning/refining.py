@@ -27,7 +27,7 @@ from poolkeeper.planning.shares import Band
 from poolkeeper.planning.topic_counts import TopicCounts
 from poolkeeper.planning.units import Unit
 
-_COMPARED = 2
+_COMPARED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,9 @@ class _Search:
         shape = len(opened.spreads), racks
         self.least = np.array([s.low for s in opened.spreads], dtype=np.int64).reshape(shape)
         self.most = np.array([s.high for s in opened.spreads], dtype=np.int64).reshape(shape)
+        # Moves by broker of what it holds, and the best steps as of so many of them.
+        self.changes = [0] * len(unit.fixed)
+        self.known: dict[tuple[int, int], tuple[tuple[int, int], Step | None]] = {}
         self.rows_on = {b: np.flatnonzero(any_slot(lists == b)) for b in self._brokers()}
 
     def _brokers(self) -> list[int]:
@@ -134,14 +137,24 @@ class _Search:
         for partner in sorted(self.rows_on, key=lambda other: (room[other], other)):
             if partner != broker:
                 pair = (broker, partner) if gives else (partner, broker)
-                step = self._best(*pair)
+                step = self._known_best(*pair)
                 if step is not None:
                     yield step
+
+    def _known_best(self, giver: int, taker: int) -> Step | None:
+        """As `_best`, computed anew only if a replica came or went that concerns one of them."""
+        now = self.changes[giver], self.changes[taker]
+        known = self.known.get((giver, taker))
+        if known is None or known[0] != now:
+            known = self.known[giver, taker] = now, self._best(giver, taker)
+        return known[1]
 
     def _best(self, giver: int, taker: int) -> Step | None:
         load, low, high = self.load, self.low, self.high
         most = int(min(load[0, giver] - low[0, giver], high[0, taker] - load[0, taker]))
-        if most <= 0:
+        need = max(self._excess(giver), 0), max(-self._excess(taker), 0)
+        least = 0.0 if self.is_law else max(need) / STEPS_MAX
+        if most <= 0 or min(most, need[0]) + min(most, need[1]) < least:
             return None
         # What may go over net, measure by measure, so that none gets worse on either side.
         up = np.minimum(
@@ -156,13 +169,11 @@ class _Search:
         given = self._candidates(giver, taker)
         if not len(given.row):
             return None
-        need = max(self._excess(giver), 0), max(-self._excess(taker), 0)
-        least = 0.0 if self.is_law else max(need) / STEPS_MAX
         choice = Choice(self.value, given, up, down, need, self.scale, least)
         choice.alone()
         taken = self._candidates(taker, giver)
         for costs in (taken.cost < 0, taken.cost == 0, taken.cost > 0):
-            choice.against(taken, np.flatnonzero(costs))
+            choice.against(taken, costs.nonzero()[0])
         return choice.step(giver, taker, taken)
 
     def _candidates(self, source: int, target: int) -> Candidates:
@@ -192,6 +203,9 @@ class _Search:
             self._move(*step.taken, step.taker, step.giver)
 
     def _move(self, row: int, slot: int, source: int, target: int) -> None:
+        for broker in {source, target, *self.lists[row].tolist()}:
+            if broker >= 0:
+                self.changes[broker] += 1
         self.lists[row, slot] = target
         self.load[:, source] -= self.value[:, row]
         self.load[:, target] += self.value[:, row]

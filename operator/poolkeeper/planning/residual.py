@@ -62,7 +62,7 @@ def progress_of(step: Step, cluster: Cluster) -> StepProgress:
     if step.topic in cluster.torn:
         return _settling(f"topic {step.topic} changed while it was being read")
     if isinstance(step, MoveLogDir):
-        return _stale("moves between log directories are not executed by this release")
+        return _between_log_dirs(step, cluster)
     topic = cluster.topics.get(step.topic)
     if isinstance(step, CreateTopic):
         return _created(step, topic, cluster)
@@ -73,6 +73,25 @@ def progress_of(step: Step, cluster: Cluster) -> StepProgress:
     if isinstance(step, AddPartitions):
         return _added(step, topic, cluster)
     return _configured(step, topic)
+
+
+def _between_log_dirs(step: MoveLogDir, cluster: Cluster) -> StepProgress:
+    topic = cluster.topics.get(step.topic)
+    partition = topic.partition(step.partition) if topic else None
+    if partition is None or step.broker not in partition.replicas:
+        return _stale(f"broker {step.broker} holds {step.topic}-{step.partition} no longer")
+    broker = cluster.brokers.get(step.broker)
+    held = (partition.log_dirs or {}).get(step.broker)
+    if broker is None or held is None:
+        return _settling(f"broker {step.broker} does not tell its log directories")
+    if held == step.target:
+        return DONE
+    going = (broker.arriving or {}).get(TopicPartition(step.topic, step.partition))
+    if going is not None:
+        return _settling(f"{step.topic}-{step.partition} is being copied to {going}")
+    if held != step.source:
+        return _stale(f"{step.topic}-{step.partition} is in {held} of broker {step.broker}")
+    return TO_DO
 
 
 def _created(step: CreateTopic, topic: Topic | None, cluster: Cluster) -> StepProgress:

@@ -5,10 +5,11 @@ Room is told only where it is declared: replicas and bytes where every usable br
 quotas. `spare` is what is left when the largest brokers or racks are lost, as the pool's headroom
 says, or one broker where it says nothing; what was on the lost ones then lives on the others. It
 counts totals: that no single broker overflows, and that racks allow it, is what a plan with
-`--without` shows.
+`--without` shows. Which losses of one, two or three brokers or racks are survived with all of that
+is told besides (see `survivals`).
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -16,6 +17,9 @@ from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan
 from poolkeeper.model.specs import Desired, Domain, Headroom, LimitPolicy, Quotas, ResourcePoolSpec
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.audit_rules import Rules
+from poolkeeper.planning.shortages import Seat
+from poolkeeper.planning.survivals import Survival, demand_of, survivals
+from poolkeeper.planning.witnesses import DOWN, DRAINED, Member
 
 _ONE_BROKER = Headroom(Domain.BROKER, 1)
 
@@ -48,6 +52,8 @@ class Room:
     topics: Amount
     partitions: Amount
     unknown: int
+    survived_replicas: tuple[Survival, ...] = ()
+    survived_bytes: tuple[Survival, ...] = ()
 
     @property
     def declared(self) -> bool:
@@ -66,12 +72,14 @@ def rooms(
     topics: Counter[str] = Counter()
     partitions: Counter[str] = Counter()
     unknown: Counter[str] = Counter()
+    own = _Own()
     for topic, found in _after(plan, cluster):
         pool = rules.home(topic).pool or ""
         topics[pool] += 1
         partitions[pool] += len(found)
         for held, size in found:
             unknown[pool] += size is None
+            own.count(pool, held, size or 0, rules)
             for broker in held:
                 replicas[broker] += 1
                 stored[broker] += size or 0
@@ -84,9 +92,54 @@ def rooms(
             topics=Amount(topics[pool.name], (pool.quotas or Quotas()).topics),
             partitions=Amount(partitions[pool.name], (pool.quotas or Quotas()).partitions),
             unknown=unknown[pool.name],
+            survived_replicas=survivals(
+                demand_of(
+                    own.replicas[pool.name],
+                    _seats(pool, rules, own.foreign_replicas, _caps(pool, desired)),
+                )
+            ),
+            survived_bytes=survivals(
+                demand_of(
+                    own.bytes[pool.name], _seats(pool, rules, own.foreign_bytes, _disks(pool))
+                )
+            ),
         )
         for pool in sorted(desired.pools, key=lambda pool: pool.name)
     )
+
+
+class _Own:
+    """What pools hold of their own topics, by replication factor, and brokers of others'."""
+
+    def __init__(self) -> None:
+        self.replicas: defaultdict[str, Counter[int]] = defaultdict(Counter)
+        self.bytes: defaultdict[str, Counter[int]] = defaultdict(Counter)
+        self.foreign_replicas: Counter[int] = Counter()
+        self.foreign_bytes: Counter[int] = Counter()
+
+    def count(self, pool: str, held: Replicas, size: int, rules: Rules) -> None:
+        """Count one partition of a topic that lives in the pool, or in none."""
+        if pool:
+            self.replicas[pool][len(held)] += 1
+            self.bytes[pool][len(held)] += size
+        for broker in held:
+            at = rules.pool_of.get(broker)
+            if at is not None and at.name != pool:
+                self.foreign_replicas[broker] += 1
+                self.foreign_bytes[broker] += size
+
+
+def _seats(
+    pool: ResourcePoolSpec,
+    rules: Rules,
+    foreign: Mapping[int, int],
+    bounds: Mapping[int, int | None],
+) -> Iterator[Seat]:
+    for broker in pool.brokers:
+        usable = broker in rules.cluster.brokers and broker not in rules.shunned
+        obstacle = "" if usable else DRAINED if broker in pool.drain else DOWN
+        member = Member(broker, rules.racks[broker] if usable else "", obstacle)
+        yield Seat(member, bounds[broker], foreign.get(broker, 0) if usable else 0)
 
 
 def _after(plan: Plan, cluster: Cluster) -> Iterator[tuple[str, list[tuple[Replicas, int | None]]]]:

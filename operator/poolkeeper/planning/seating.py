@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from poolkeeper.planning.aims import turns_by_value
-from poolkeeper.planning.columns import Ints, any_slot
+from poolkeeper.planning.columns import Ints, any_slot, weights_by
 from poolkeeper.planning.opening import OPEN
 from poolkeeper.planning.picking import Demand, joined, pick
 from poolkeeper.planning.units import Unit
@@ -103,11 +103,7 @@ class _Disk:
 
 def held_mib(unit: Unit, lists: Ints) -> Ints:
     """MiB by broker, of these lists alone."""
-    mib = np.zeros(len(unit.fixed), dtype=np.int64)
-    for slot in range(lists.shape[1]):
-        there = np.flatnonzero(lists[:, slot] >= 0)
-        np.add.at(mib, lists[there, slot], unit.mib[there])
-    return mib
+    return weights_by(lists, unit.mib, len(unit.fixed))
 
 
 def _fill(lists: Ints, row: Ints, slot: Ints, members: Ints, demand: Demand, disk: _Disk) -> int:

@@ -15,7 +15,6 @@ floor and ceiling of the share. A goal is triggered where a broker lies outside 
 brought inside half of it, so that drift does not trigger it again at once.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -25,6 +24,7 @@ from poolkeeper.model.specs import Goal
 from poolkeeper.planning.columns import Floats, Ints
 
 _ROUNDING = 1e-6
+_HALVINGS_MAX = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,36 +80,41 @@ def shares(
     `floor` and `ceiling` bound each broker, a domain's `low` and `high` the sum of its members.
     """
     result = np.zeros(len(weight))
+    domains = tuple(domain for domain in domains if len(domain.members))
+    if not domains:
+        return result
+    rows = np.concatenate([domain.members for domain in domains])
+    of = np.repeat(np.arange(len(domains)), [len(domain.members) for domain in domains])
+    low = np.array([domain.low for domain in domains])
+    high = np.array([domain.high for domain in domains])
+    own, least, most = weight[rows], floor[rows], ceiling[rows]
 
-    def held(domain: Domain, level: float) -> float:
-        rows = domain.members
-        filled = np.clip(level * weight[rows], floor[rows], ceiling[rows]).sum()
-        return float(min(max(filled, domain.low), domain.high))
+    def filled(levels: Floats) -> Floats:
+        part: Floats = np.clip(levels[of] * own, least, most)
+        return part
 
-    level = _level(lambda at: sum(held(domain, at) for domain in domains), total)
-    for domain in domains:
-        rows = domain.members
-        wanted = held(domain, level)
+    def sums(levels: Floats) -> Floats:
+        total: Floats = np.bincount(of, filled(levels), len(domains)).astype(np.float64)
+        return total
 
-        def filled(at: float, rows: Ints = rows) -> float:
-            return float(np.clip(at * weight[rows], floor[rows], ceiling[rows]).sum())
+    def held(level: Floats) -> Floats:
+        bounded: Floats = np.clip(sums(np.repeat(level, len(domains))), low, high)
+        return bounded
 
-        own = _level(filled, wanted)
-        result[rows] = np.clip(own * weight[rows], floor[rows], ceiling[rows])
+    level = _levels(lambda at: held(at).sum(keepdims=True), np.array([total]))
+    result[rows] = filled(_levels(sums, held(level)))
     return result
 
 
-def _level(filled: Callable[[float], float], wanted: float) -> float:
-    """The smallest level that fills as much as wanted, to within rounding of doubles."""
-    low, high = 0.0, 1.0
-    while filled(high) < wanted - _ROUNDING and high < 1e15:
-        high *= 2
-    for _ in range(200):
+def _levels(filled: Callable[[Floats], Floats], wanted: Floats) -> Floats:
+    """The smallest levels that fill as much as wanted, each for itself, to within rounding."""
+    low, high = np.zeros(len(wanted)), np.ones(len(wanted))
+    while (short := (filled(high) < wanted - _ROUNDING) & (high < 1e15)).any():
+        high = np.where(short, 2 * high, high)
+    for _ in range(_HALVINGS_MAX):
         middle = (low + high) / 2
-        if filled(middle) < wanted:
-            low = middle
-        else:
-            high = middle
-        if math.isclose(low, high, rel_tol=1e-15):
+        short = filled(middle) < wanted
+        low, high = np.where(short, middle, low), np.where(short, high, middle)
+        if (high - low <= 1e-15 * high).all():
             break
     return high

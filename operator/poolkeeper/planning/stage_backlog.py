@@ -25,25 +25,28 @@ class Side(NamedTuple):
 
 
 class Queue:
-    """Entries of one bottleneck and urgency, largest first; taken ones leave holes."""
+    """Entries of one bottleneck and urgency, by what it carries of them, most first.
 
-    def __init__(self) -> None:
-        self.keys: list[tuple[int, int, int]] = []
-        self.entries: list[Entry | None] = []
-        self.count = 0
+    Taken ones leave holes.
+    """
 
-    def append(self, entry: Entry) -> None:
-        """Add one that comes after all others."""
-        self.keys.append(_key(entry))
-        self.entries.append(entry)
-        self.count += 1
+    def __init__(self, side: Side, entries: Iterable[Entry]) -> None:
+        self._out = side.out
+        ordered = sorted(entries, key=self._key)
+        self.keys = [self._key(entry) for entry in ordered]
+        self.entries: list[Entry | None] = [*ordered]
+        self.count = len(ordered)
 
     def insert(self, entry: Entry) -> None:
         """Add one where it belongs."""
-        place = bisect.bisect(self.keys, _key(entry))
-        self.keys.insert(place, _key(entry))
+        key = self._key(entry)
+        place = bisect.bisect(self.keys, key)
+        self.keys.insert(place, key)
         self.entries.insert(place, entry)
         self.count += 1
+
+    def _key(self, entry: Entry) -> tuple[int, int, int]:
+        return -(entry.bytes if self._out else entry.size), entry.move, entry.step
 
     def take(self, place: int) -> None:
         """Leave a hole where the entry was."""
@@ -78,12 +81,13 @@ class Cursor:
 
     @property
     def head(self) -> int:
-        """The size of the next entry from the large end, or of the last that there was."""
-        keys = self._queue.keys
-        return -keys[min(self._low, len(keys) - 1)][0]
+        """The bytes of the next entry from the large end, or what is known of a taken one."""
+        place = min(self._low, len(self._queue.keys) - 1)
+        entry = self._queue.entries[place]
+        return -self._queue.keys[place][0] if entry is None else entry.bytes
 
     def next(self, bytes_max: int) -> int | None:
-        """The next place: the largest entry of at most that size, else the smallest at all."""
+        """The next place: of those of at most that many bytes the most, else the least of all."""
         entries, keys = self._queue.entries, self._queue.keys
         fitting = self._low
         if fitting < self._high and -keys[fitting][0] > bytes_max:
@@ -147,21 +151,25 @@ class Backlog:
     """All entries that wait, by urgency and bottleneck, and what every broker has left."""
 
     def __init__(self, entries: Iterable[Entry]) -> None:
-        waiting = sorted(entries, key=_key)
+        waiting = list(entries)
         self.all = Loads()
         self.healing = Loads()
         for entry in waiting:
             self._count(entry, 1)
         self._bytes_unit = self.all.busiest_bytes or 1
         self._replicas_unit = self.all.busiest_replicas or 1
-        self.queues: dict[int, dict[Side, Queue]] = defaultdict(dict)
+        found: dict[tuple[int, Side], list[Entry]] = defaultdict(list)
         for entry in waiting:
-            self._queue_of(entry).append(entry)
+            found[entry.urgency, self._bottleneck(entry)].append(entry)
+        self.queues: dict[int, dict[Side, Queue]] = defaultdict(dict)
+        for (urgency, side), queued in found.items():
+            self.queues[urgency][side] = Queue(side, queued)
 
     def add(self, entry: Entry) -> None:
         """A further step, once the one before it is done."""
         self._count(entry, 1)
-        self._queue_of(entry).insert(entry)
+        side = self._bottleneck(entry)
+        self.queues[entry.urgency].setdefault(side, Queue(side, ())).insert(entry)
 
     def take(self, queue: Queue, place: int) -> Entry:
         """Remove an entry from its queue and hand it out."""
@@ -189,14 +197,14 @@ class Backlog:
             if not queues:
                 del self.queues[urgency]
 
-    def _queue_of(self, entry: Entry) -> Queue:
+    def _bottleneck(self, entry: Entry) -> Side:
         side = Side(entry.leader, True)
         most = self._part(side)
         for broker in entry.added:
             part = self._part(Side(broker, False))
             if part > most:
                 side, most = Side(broker, False), part
-        return self.queues[entry.urgency].setdefault(side, Queue())
+        return side
 
     def _part(self, side: Side) -> float:
         """What the side has left, of what the busiest had at first."""
@@ -209,7 +217,3 @@ class Backlog:
         self.all.count(entry, sign)
         if entry.urgency == HEAL:
             self.healing.count(entry, sign)
-
-
-def _key(entry: Entry) -> tuple[int, int, int]:
-    return -entry.bytes, entry.move, entry.step

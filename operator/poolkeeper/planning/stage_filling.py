@@ -9,9 +9,11 @@ stages' lengths comes close to the busiest broker's bytes if that broker never w
 2. *Large ones together*: sizes have a long tail, and an entry above the usual span sets the length
    of its stage alone. While it lasts all others may carry as much, so the queues give their
    largest entries first; entries whose sizes are alike (within a factor of about four, or all far
-   below the span) go by urgency. After those near the span come the sides that must carry something
-   now, or would have more left after the stage than the busiest (or, where bytes of a stage are
-   limited, than all could be brought down to).
+   below the span) go by urgency. After those near the span (or, where the bytes of a stage do not
+   suffice for all, those that `stage_giants` names) come the sides that must carry something now,
+   or would have more left after the stage than the busiest (or, where bytes of a stage are
+   limited, than all could be brought down to): where bytes do not suffice, those first that have
+   most left.
 3. *Counts keep pace*: every side takes its part of its replicas in every stage, so of its span it
    keeps what its smallest entries need to fill that part; and slots of the cluster's limit are kept
    for the sides that must use all of theirs in each of the stages that are left.
@@ -24,10 +26,14 @@ from typing import NamedTuple
 from poolkeeper.model.specs import Execution
 from poolkeeper.planning.stage_backlog import Cursor, Loads, Queue, Side
 from poolkeeper.planning.stage_bounds import level_bytes
+from poolkeeper.planning.stage_giants import giant_bytes, near_bytes
 from poolkeeper.planning.stage_limits import Room
 
 _LOOK_AHEAD = 12
 """Entries tried in vain at either end of a queue per stage."""
+
+_HEADS = 8
+"""Entries at the large end of a queue among which the largest in all its replicas is looked for."""
 
 _SMALL = 4
 """Entries below the span by 4 to this power count as alike."""
@@ -68,8 +74,8 @@ def pace_of(loads: Loads, queues: Queues, execution: Execution) -> Pace:
         -(-loads.bytes // execution.max_bytes),
         1,
     )
-    heads = (queue.entries[0] for sides in queues.values() for queue in sides.values())
-    largest = max((head.bytes for head in heads if head is not None), default=0)
+    heads = (queue.entries[:_HEADS] for sides in queues.values() for queue in sides.values())
+    largest = max((entry.bytes for head in heads for entry in head if entry is not None), default=0)
     span = max(largest, -(-size // stages) + size // max(1, replicas))
     by_direction = [[n for s, n in loads.bytes_of.items() if s.out == out] for out in (False, True)]
     level = max(level_bytes(loaded, execution.max_bytes) for loaded in by_direction)
@@ -94,7 +100,12 @@ class Filling:
         self._queues = {(urgency, s): q for urgency in queues for s, q in queues[urgency].items()}
         self._cursors = {name: Cursor(q, _LOOK_AHEAD) for name, q in self._queues.items()}
         self._parts = {side: pace.part(side) for _, side in self._queues}
-        self._needs = {side: pace.needs(side) for _, side in self._queues}
+        needs = {side: pace.needs(side) for side in pace.loads.bytes_of}
+        self._needs = {side: needs[side] for _, side in self._queues}
+        by_side = [(side, queue) for (_, side), queue in self._queues.items()]
+        giant = giant_bytes(by_side, pace.loads, needs, room.span_bytes, execution)
+        self._giant = near_bytes(room.span_bytes) if giant is None else giant
+        self._left = None if giant is None else pace.loads.bytes_of
         self._least = {
             name: _least_bytes(queue, self._parts[name[1]] - 1)
             for name, queue in self._queues.items()
@@ -133,8 +144,14 @@ class Filling:
         size = self._cursors[name].head
         ratio = self._room.span_bytes // max(1, size)
         alike = min(_SMALL, max(0, ratio.bit_length() - 1) // 2)
-        behind = self._room.held_bytes(side.broker, out=side.out) < self._needs[side]
-        return 0 if not alike else 1 if behind else 2, alike, urgency, -size, side
+        if size >= self._giant:
+            return 0, 0, urgency, -size, side
+        held = self._room.held_bytes(side.broker, out=side.out)
+        if held >= self._needs[side]:
+            return 2, alike, urgency, -size, side
+        if self._left is not None:
+            return 1, 0, urgency, held - self._left[side], side
+        return 1, alike, urgency, -size, side
 
     def _is_kept_out(self, side: Side) -> bool:
         """Whether all slots that are left are kept for sides that owe replicas, not this one."""
@@ -148,7 +165,7 @@ class Filling:
         return bool(kept) and room.in_flight + kept >= self._slots
 
     def _wanted_bytes(self, name: tuple[int, Side]) -> int:
-        """How large the next entry of the queue may be."""
+        """How much the side may carry of the next entry."""
         side = name[1]
         left = self._room.span_bytes - self._room.held_bytes(side.broker, out=side.out)
         used = self._room.replicas(side.broker, out=side.out)

@@ -8,7 +8,6 @@ waited, or more where the limits make it wait. Without a throttle a rate is assu
 the makespan.
 """
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable
 
 from poolkeeper.model.plans import Makespan, Plan, PlannedStage
@@ -16,7 +15,7 @@ from poolkeeper.model.specs import Desired, Execution, ThrottleMode
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit_rules import Rules
 from poolkeeper.planning.stage_backlog import Backlog
-from poolkeeper.planning.stage_bounds import Load, shortest_bytes
+from poolkeeper.planning.stage_bounds import Copy, busiest_bytes, shortest_bytes
 from poolkeeper.planning.stage_entries import entry_for, packer_for
 from poolkeeper.planning.stage_limits import DEFAULT_BOUNDS, Bounds, Entry
 
@@ -73,19 +72,9 @@ def predict(
 
 def _shortest_bytes(entries: Iterable[Entry], execution: Execution, *, within: bool) -> int:
     """The bound; `within`: whether every stage is, so that the limits say something at all."""
-    loads: dict[tuple[int, bool], tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
-    replicas_max, bytes_max = execution.max_moves_per_broker, execution.max_bytes
-    for entry in entries:
-        for broker in entry.added:
-            for sizes in loads[broker, False]:
-                sizes.append(entry.size)
-            loads[entry.leader, True][1].append(entry.size)
-        loads[entry.leader, True][0].append(entry.bytes)
-        replicas_max = max(replicas_max, len(entry.added))
-        bytes_max = max(bytes_max, entry.bytes)
-    sides = {
-        side: Load(*(sorted(sizes, reverse=True) for sizes in both)) for side, both in loads.items()
-    }
+    copies = [Copy(entry.leader, entry.added, entry.size) for entry in entries]
     if not within:
-        return max((sum(load.replicas) for load in sides.values()), default=0)
-    return shortest_bytes(sides, replicas_max=replicas_max, bytes_max=bytes_max)
+        return busiest_bytes(copies)
+    return shortest_bytes(
+        copies, replicas_max=execution.max_moves_per_broker, bytes_max=execution.max_bytes
+    )

@@ -50,7 +50,8 @@ class Ledger:
         )
         if self._counts:
             for name, replicas in live_state(rules.cluster).items():
-                self._add(replicas, 1, rules.mib.get(name, 0))
+                # A list that names a broker twice still has one replica there.
+                self._add(dict.fromkeys(replicas), 1, rules.mib.get(name, 0))
 
     def change(self, entry: Entry) -> Excesses:
         """How the step changes the excess of every law; at most zero if it is lawful by itself."""
@@ -204,6 +205,6 @@ def _free_log_dirs(broker: Broker, margin_percent: int) -> int | None:
 def _used(state: State, sizes: dict[tuple[str, int], int]) -> Counter[int]:
     used: Counter[int] = Counter()
     for name, replicas in state.items():
-        for broker in replicas:
+        for broker in dict.fromkeys(replicas):
             used[broker] += sizes.get(name, 0)
     return used

@@ -18,7 +18,8 @@ from poolkeeper.model import configkeys
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired, Strategy, TopicSpec
 from poolkeeper.model.topology import Cluster, Replicas, Topic
-from poolkeeper.planning.scopes import scope, settled
+from poolkeeper.planning.owners import settled
+from poolkeeper.planning.scopes import scope
 
 NAMED_MAX = 5
 

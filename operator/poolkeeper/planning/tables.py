@@ -15,10 +15,11 @@ from statistics import median_low
 import numpy as np
 
 from poolkeeper.model.topology import Cluster, Partition, Replicas
-from poolkeeper.planning.columns import MIB, NONE, Brokers, Ints
+from poolkeeper.planning.columns import MIB, NONE, Bools, Brokers, Ints
 
 UNKNOWN = -2
 _KIB = 1024
+_LOOKED_UP_MAX = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +105,13 @@ class Lists:
     """Replica lists: of `changed` topics as they stand there, of all others as found.
 
     `wide` (rows of the table × slots) holds brokers by index, each once, `NONE` behind the last.
+    `blocked` marks rows that nothing can be copied from (see `losses`).
     """
 
     table: Table
     brokers: Brokers
     wide: Ints
+    blocked: Bools
     changed: Mapping[str, tuple[Replicas, ...]]
 
     def __getitem__(self, topic: str) -> tuple[Replicas, ...]:
@@ -149,10 +152,11 @@ class Lists:
 
     def counts(self) -> tuple[Ints, Ints]:
         """Replicas and preferred leaders by broker."""
-        kept = self.wide[self.plain(self.table.names)]
+        kept = self.wide[self.plain(self.table.names)] if self.changed else self.wide
         size = len(self.brokers.ids)
-        held = np.bincount(kept[kept >= 0], minlength=size)
-        leads = np.bincount(kept[:, 0][kept[:, 0] >= 0], minlength=size)
+        # `NONE` is counted before the first broker.
+        held = np.bincount(kept.ravel() - NONE, minlength=size + 1)[1:]
+        leads = np.bincount(kept[:, 0] - NONE, minlength=size + 1)[1:]
         for assigned in self.changed.values():
             for replicas in assigned:
                 rows = self.brokers.rows(dict.fromkeys(replicas))
@@ -161,9 +165,10 @@ class Lists:
         return held, leads
 
 
-def lists_of(table: Table, brokers: Brokers) -> Lists:
-    """All lists as found."""
-    return Lists(table, brokers, _wide(table, brokers), {})
+def lists_of(table: Table, brokers: Brokers, blocked: Bools | None = None) -> Lists:
+    """All lists as found; no row is blocked unless said so."""
+    none = np.zeros(len(table.held), dtype=bool)
+    return Lists(table, brokers, _wide(table, brokers), none if blocked is None else blocked, {})
 
 
 def flat_ids(replicas: Sequence[Replicas]) -> Iterator[int]:
@@ -187,6 +192,11 @@ def index_of(ids: Ints, brokers: Brokers) -> Ints:
     order = np.array(brokers.ids, dtype=np.int64)
     if not len(order):
         return np.full(len(ids), NONE, dtype=np.int64)
+    if order[0] >= 0 and order[-1] < _LOOKED_UP_MAX:
+        # Ids below or above all of theirs fall on the two ends, which are nobody's.
+        place_of = np.full(order[-1] + 3, NONE, dtype=np.int64)
+        place_of[order + 1] = np.arange(len(order))
+        return place_of[np.clip(ids, -1, order[-1] + 1) + 1]
     place = np.minimum(np.searchsorted(order, ids), len(order) - 1)
     return np.where(order[place] == ids, place, NONE)
 

@@ -39,7 +39,7 @@ class TopicCounts:
 
     def recounted(self, unit: Unit, lists: Ints) -> "TopicCounts":
         """The same bands for other lists."""
-        return TopicCounts(_held(unit, lists), self.low, self.high)
+        return TopicCounts(held_by_topic(unit, lists), self.low, self.high)
 
     def outside(self) -> int:
         """Replicas above and missing below the bands, in all."""
@@ -55,10 +55,11 @@ class TopicCounts:
         return self.excess(unit, lists) / max(int((lists >= 0).sum()), 1)
 
 
-def _held(unit: Unit, lists: Ints) -> Ints:
+def held_by_topic(unit: Unit, lists: Ints) -> Ints:
+    """Replicas by (topic, broker)."""
     topics, size = len(unit.topics), len(unit.fixed)
-    row, slot = np.nonzero(lists >= 0)
-    place = unit.topic[row] * size + lists[row, slot]
+    at = np.flatnonzero(lists >= 0)
+    place = unit.topic[at // lists.shape[1]] * size + lists.ravel()[at]
     held: Ints = np.bincount(place, minlength=topics * size)
     return held.reshape(topics, size)
 
@@ -70,7 +71,7 @@ def topic_bands(
 
     `share` is what each broker should hold of everything.
     """
-    held = _held(unit, lists)
+    held = held_by_topic(unit, lists)
     partitions = np.bincount(unit.topic, minlength=len(unit.topics))
     mine = np.where(unit.eligible, held, 0).sum(axis=1)
     part = np.where(unit.eligible, share, 0.0)

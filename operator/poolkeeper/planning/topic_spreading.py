@@ -1,8 +1,10 @@
 """The replicas of one topic spread over brokers, topic by topic.
 
-A broker that holds too many of a topic gives to one that lacks some, else to one with room in the
-topic's band; of these to the one that holds least of everything. A broker that lacks some is given
-by one that can spare. What goes is what costs the plan least. That may bring earlier goals out of
+This is for what `topic_routing` leaves undone, and where earlier goals stand in its way. A broker
+that holds too many of a topic gives to one that lacks some, else to one with room in the topic's
+band; of these to the one that holds least of everything. A broker that lacks some is given by one
+that can spare. Where racks forbid that, a third broker takes the one and gives another. What goes
+is what costs the plan least. That may bring earlier goals out of
 their bands, by little; `evening` repairs that, and asks for the guarded way where it cannot: then
 only steps are taken that no earlier goal forbids.
 """
@@ -69,39 +71,61 @@ class _Spreading:
             below = np.where(self.unit.eligible & ~stuck, low - held, 0)
             if above.max() > 0:
                 worst = int(np.lexsort((-self.load, -above))[0])
-                done = self._give(topic, worst, held < high, held < low)
+                done = self._give(topic, worst, held < high, held < low) is not None
+                done = done or self._relay(topic, worst, held < high)
             elif below.max() > 0:
                 worst = int(np.lexsort((self.load, -below))[0])
                 spare = np.flatnonzero(self.unit.eligible & (held > low))
                 order = spare[np.argsort(-self.load[spare], kind="stable")]
                 only = np.arange(len(held)) == worst
-                done = any(self._give(topic, int(giver), only, only) for giver in order)
+                done = any(self._give(topic, int(b), only, only) is not None for b in order)
+                done = done or any(self._relay(topic, int(giver), only) for giver in order)
             else:
                 return
             stuck[worst] = not done
 
-    def _give(self, topic: int, giver: int, takers: Bools, preferred: Bools) -> bool:
-        """Move the cheapest replica that may go to the emptiest of the takers."""
+    def _relay(self, topic: int, giver: int, takers: Bools) -> bool:
+        """Move two replicas by way of a broker between, where none may go straight to the takers.
+
+        The emptiest broker that this can be done by is taken.
+        """
+        everyone = np.arange(len(takers))
+        between = np.flatnonzero(self.unit.eligible & ~takers & (everyone != giver))
+        for broker in between[np.argsort(self.load[between], kind="stable")].tolist():
+            only = everyone == broker
+            first = self._give(topic, giver, only, only)
+            if first is None:
+                continue
+            if self._give(topic, broker, takers & (everyone != giver), takers) is not None:
+                return True
+            self._move(topic, *first, broker, giver)
+        return False
+
+    def _give(
+        self, topic: int, giver: int, takers: Bools, preferred: Bools
+    ) -> tuple[int, int] | None:
+        """Move the cheapest replica that may go to the emptiest of the takers: its row and slot."""
         begin, stop = self.start[topic : topic + 2]
         row, slot = np.nonzero(self.lists[begin:stop] == giver)
         row = row + begin
         free = ~self.opened.pinned[row, slot]
         row, slot = row[free], slot[free]
         if not len(row):
-            return False
+            return None
         lawful = self._lawful(row, giver) & (takers & self.unit.eligible)
         cost = self._cost(row, giver)
         for number, guard in enumerate(self.guards):
             lawful &= self._allowed(self.loads[number], guard, row, giver)
         possible = np.flatnonzero(lawful.any(axis=0))
         if not len(possible):
-            return False
+            return None
         order = np.lexsort((possible, self.load[possible], ~preferred[possible]))
         taker = int(possible[order[0]])
         rows = np.flatnonzero(lawful[:, taker])
         best = rows[np.lexsort((row[rows], cost[rows, taker]))[0]]
-        self._move(topic, int(row[best]), int(slot[best]), giver, taker)
-        return True
+        moved = int(row[best]), int(slot[best])
+        self._move(topic, *moved, giver, taker)
+        return moved
 
     def _lawful(self, row: Ints, giver: int) -> Bools:
         """By (row, broker), whether the replica may go there: distinctness and racks."""

@@ -29,6 +29,7 @@ class Rows:
     placed: Bools
     fresh: Bools
     still: Bools
+    blocked: Bools
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,7 @@ def rows_of(
         placed=both("placed").astype(bool),
         fresh=both("fresh").astype(bool),
         still=both("still").astype(bool),
+        blocked=both("blocked").astype(bool),
     )
 
 
@@ -180,6 +182,7 @@ def _plain(
         placed=settled[topic_of] == 0,
         fresh=np.zeros(len(rows), dtype=bool),
         still=kept[topic_of] == 1,
+        blocked=lists.blocked[rows],
     )
 
 
@@ -193,14 +196,14 @@ def _changed(
             for replicas, row in _rows_of_changed(place, name, homes[name], lists, name in still):
                 flat += replicas
                 rows.append(row)
-    columns = np.array(rows, dtype=np.int64).reshape(-1, 10).T
+    columns = np.array(rows, dtype=np.int64).reshape(-1, 11).T
     topic, number, held, rf, size, rate, leader, *marks = columns
-    placed, fresh, stays = (mark.astype(bool) for mark in marks)
+    placed, fresh, stays, blocked = (mark.astype(bool) for mark in marks)
     slots = int(max(held.max(initial=1), rf.max(initial=1)))
     wide = np.full((len(rows), slots), NONE, dtype=np.int64)
     wide[np.arange(slots) < held[:, None]] = flat
     leader = index_of(leader, lists.brokers)
-    return Rows(topic, number, wide, rf, size, rate, leader, placed, fresh, stays)
+    return Rows(topic, number, wide, rf, size, rate, leader, placed, fresh, stays, blocked)
 
 
 def _rows_of_changed(
@@ -220,6 +223,7 @@ def _rows_of_changed(
             else (int(table.size[at]), int(table.rate[at]), int(table.leader[at]))
         )
         placed, stays = home.role is Role.PLACED, still and not fresh
+        blocked = not fresh and bool(lists.blocked[at])
         wanted = held if fresh else declared or held
-        marks = int(placed), int(fresh), int(stays)
+        marks = int(placed), int(fresh), int(stays), int(blocked)
         yield brokers, (place, number, held, wanted, size, rate, leader, *marks)

@@ -28,7 +28,8 @@ class Unit:
     marks replicas that may not stay where they are, `pinned` those that stay and may not be moved.
     `fresh` marks partitions that do not exist yet: their lists are a proposal, free to change.
     `placed` marks partitions that live here (the others are unmanaged, and only evacuated).
-    `still` marks those that must stay as they are this time, and may move again by the next plan.
+    `still` marks those that must stay as they are this time, and may move again by the next plan,
+    `blocked` those that cannot be moved at all: nothing can be copied from them (see `losses`).
     `eligible`: brokers that may be given replicas; `leads`: those of them that may lead.
     `fixed`, `fixed_leaders`, `fixed_mib` and `fixed_rate` are the load of other topics, by broker.
     `size` is in bytes, `rate` in KiB/s; `sized`: whether any size is known.
@@ -53,6 +54,7 @@ class Unit:
     leads: Bools
     placed: Bools
     still: Bools
+    blocked: Bools
     sized: bool
     weight: Floats
     fixed: Ints
@@ -116,6 +118,7 @@ def unit_of(
         leads=eligible & ~demoted,
         placed=rows.placed,
         still=rows.still,
+        blocked=rows.blocked,
         sized=lists.table.sized,
         weight=np.array([pool.capacity_for(b).weight for b in brokers.ids], dtype=np.float64),
         fixed=fixed.replicas if guests is None else fixed.replicas + guests.replicas,

@@ -17,6 +17,11 @@ from dataclasses import dataclass
 DRAINED, DOWN, GONE = "is drained", "is not live", "is gone"
 _ORDER = (DRAINED, DOWN, GONE)
 
+REMEDIES = {DRAINED: "undrain {}", DOWN: "bring {} back", GONE: "replace {}"}
+"""What a person can do about each."""
+
+_NAMED_MAX = 5
+
 
 @dataclass(frozen=True, slots=True)
 class Member:
@@ -33,11 +38,26 @@ class Witness:
 
     `usable` are names of brokers or racks; `obstacles` are sentences, by the brokers they are about
     (a rack's brokers together). Without obstacles the pool has too few of them at all.
+
+    `remedies` are what a person can do about any that are not usable, whether named or not; each
+    brings back one, and it takes `lacking` of them, or of new ones.
     """
 
     factor: int
     usable: tuple[str, ...]
     obstacles: Mapping[tuple[int, ...], str]
+    remedies: tuple[str, ...] = ()
+
+    @property
+    def lacking(self) -> int:
+        """How many more are needed."""
+        return self.factor - len(self.usable)
+
+    def advice(self, new: str) -> str:
+        """`undrain 3, or add a broker`; `new` says how one more comes about."""
+        shown = [*self.remedies[:_NAMED_MAX], new]
+        ways = ", or ".join(shown) if self.lacking == 1 else ", ".join(shown)
+        return ways if self.lacking == 1 else f"{self.lacking} more are needed: {ways}"
 
     @property
     def text(self) -> str:
@@ -56,7 +76,8 @@ def brokers_lacking(factor: int, members: Iterable[Member]) -> Witness | None:
         key=lambda member: (_ORDER.index(member.obstacle), member.id),
     )
     named = blocked[: max(0, len(pool) - factor + 1)]
-    return Witness(factor, usable, {(m.id,): f"{m.id} {m.obstacle}" for m in named})
+    remedies = tuple(REMEDIES[m.obstacle].format(m.id) for m in blocked)
+    return Witness(factor, usable, {(m.id,): f"{m.id} {m.obstacle}" for m in named}, remedies)
 
 
 def racks_lacking(factor: int, members: Iterable[Member]) -> Witness | None:
@@ -78,4 +99,9 @@ def racks_lacking(factor: int, members: Iterable[Member]) -> Witness | None:
         + ", ".join(f"{m.id} {m.obstacle}" for m in racks[rack])
         for rack in named
     }
-    return Witness(factor, tuple(rack or "(none)" for rack in usable), obstacles)
+    remedies = tuple(
+        REMEDIES[m.obstacle].format(m.id) + (f" (rack {rack})" if rack else "")
+        for _, rack in blocked
+        for m in sorted(racks[rack], key=lambda m: (_ORDER.index(m.obstacle), m.id))[:1]
+    )
+    return Witness(factor, tuple(rack or "(none)" for rack in usable), obstacles, remedies)

@@ -22,6 +22,7 @@ from poolkeeper.errors import PoolkeeperError, Unavailable
 from poolkeeper.fleet import codecs, deadlines
 from poolkeeper.fleet.budgets_values import Work
 from poolkeeper.fleet.engines import Engine
+from poolkeeper.measurements import measured
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.making import make_plan
 from poolkeeper.rebalances.answers import Answer, Part, planned_text, text_of, waves_of
@@ -124,9 +125,9 @@ def seen_through(access: Access, asked: Asked, question: Question) -> Seen:
     brokers = None
 
     def enriched(cluster: Cluster) -> Cluster:
-        if brokers is None:
-            return cluster
-        return enrich.enriched(cluster, brokers, patience.timeout_s).cluster
+        if brokers is not None:
+            cluster = enrich.enriched(cluster, brokers, patience.timeout_s).cluster
+        return measured(cluster, asked.desired.cluster.load, question.now_ms)[0]
 
     with access.session() as session, deadlines.bounded(session, patience.deadline_s):
         brokers = access.brokers()

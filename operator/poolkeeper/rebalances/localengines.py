@@ -6,24 +6,19 @@ processes, one at a time each. What is wrong with a cluster is its problem in th
 """
 
 import logging
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from threading import Event, Lock, Thread, Timer
+from threading import Event, Lock, Thread
 
-from poolkeeper import sights
 from poolkeeper.accesses import Access
-from poolkeeper.brokers.enrich import enriched
-from poolkeeper.brokers.protocol import Brokers
 from poolkeeper.errors import Internal, PoolkeeperError, Unavailable
 from poolkeeper.means import Planner
 from poolkeeper.model.specs import KafkaClusterSpec
-from poolkeeper.model.topology import Cluster
+from poolkeeper.rebalances.answering import seen_through
 from poolkeeper.rebalances.answers import Answer, Part, assembled
-from poolkeeper.rebalances.making import Seen, part_of, problem_of
+from poolkeeper.rebalances.making import part_of, problem_of
 from poolkeeper.rebalances.questions import Asked, Question
-from poolkeeper.zk.session import Session
 
 AT_A_TIME = 4
 
@@ -113,45 +108,10 @@ class LocalEngine:
         if work.dropped.is_set():
             return problem_of(asked, Unavailable("nobody wants to know any more"))
         try:
-            return part_of(asked, self._seen(asked, question), question, self._planner)
+            seen = seen_through(self._access_of(asked.desired.cluster), asked, question)
+            return part_of(asked, seen, question, self._planner)
         except PoolkeeperError as failed:
             return problem_of(asked, failed)
         except Exception as error:
             logger.exception("planning of cluster %s failed", asked.cluster)
             return problem_of(asked, Internal(f"internal error: {error!r}"))
-
-    def _seen(self, asked: Asked, question: Question) -> Seen:
-        """Read one cluster, within its deadline."""
-        access = self._access_of(asked.desired.cluster)
-        patience = question.patience
-        until_s = time.monotonic() + patience.deadline_s
-        late = Event()
-        with access.session() as session:
-            watchdog = Timer(patience.deadline_s, _give_up, (session, late))
-            watchdog.daemon = True
-            watchdog.start()
-            brokers: Brokers | None = None
-            try:
-                brokers = access.brokers()
-
-                def enrich(cluster: Cluster) -> Cluster:
-                    left_s = min(patience.timeout_s, until_s - time.monotonic())
-                    if brokers is None or left_s <= 0:
-                        return cluster
-                    return enriched(cluster, brokers, left_s).cluster
-
-                sight = sights.see(session, asked.desired, question.now_ms, enrich)
-                return Seen(sight.cluster, sight.records, sight.gone)
-            except PoolkeeperError as failed:
-                if late.is_set():
-                    raise Unavailable(f"not read within {patience.deadline_s:g} s") from failed
-                raise
-            finally:
-                watchdog.cancel()
-                if brokers is not None:
-                    brokers.close()
-
-
-def _give_up(session: Session, late: Event) -> None:
-    late.set()
-    session.close()

@@ -213,10 +213,12 @@ def _mode_step(work: Work, name: str) -> str:
 
 
 def _busy(plan: Plan) -> str:
-    if plan.moves:
-        return "Moving"
     kinds = {type(step).__name__ for step in plan.steps}
-    return "Creating" if kinds & {"CreateTopic", "AddPartitions"} else "Configuring"
+    if plan.moves or "MoveLogDir" in kinds:
+        return "Moving"
+    if kinds & {"CreateTopic", "AddPartitions"}:
+        return "Creating"
+    return "Deleting" if "DeleteTopic" in kinds else "Configuring"
 
 
 def _waits(outcome: Outcome) -> list[str]:

@@ -10,6 +10,7 @@ from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,
     DeleteTopic,
+    MoveLogDir,
     Plan,
     SetConfig,
 )
@@ -85,6 +86,7 @@ def summary(plan: Plan, size_bytes: int) -> str:
         (AddPartitions, "add partitions to", "topic"),
         (SetConfig, "configure", "topic"),
         (DeleteTopic, "delete", "topic"),
+        (MoveLogDir, "move between log directories", "replica"),
     )
     parts = []
     for kind, verb, noun in kinds:

@@ -12,7 +12,8 @@ from poolkeeper.model.outcomes import Outcome, Seen
 from poolkeeper.model.plans import ElectLeaders, Move, Plan, PlanProblem, Step
 from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode, TopicSpec
 from poolkeeper.planning.identities import is_destructive
-from poolkeeper.planning.scopes import LEFT_OUT, Winners, metric_name, settled, winners
+from poolkeeper.planning.owners import Winners, settled, winners
+from poolkeeper.planning.scopes import LEFT_OUT, metric_name
 from poolkeeper.planning.standings import Standings, standings
 from poolkeeper.resources import topics
 from poolkeeper.resources.assemblies import Assembly

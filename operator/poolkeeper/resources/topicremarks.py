@@ -89,12 +89,15 @@ def _conflict(at: Situation) -> Remark | None:
     topic, found = at.spec.topic, at.survey
     if not at.speaks:
         assert found.seen is not None
-        rivals = {*found.claimants.get(topic, ())} - {at.spec.owner}
-        record = found.seen.records.topics.get(topic)
-        # A recorded owner that cannot be read names nothing, but keeps what is recorded as its own.
-        others = few(sorted(rivals) or [record.owner if record else "another Topic"])
-        won = topic in found.won.specs
-        holds = f"belongs to {others}, which declared it first" if won else f"is {others}'s, too"
+        winner = found.won.specs.get(topic)
+        if winner is not None:
+            holds = f"belongs to {winner.owner}, which declared it first"
+        else:
+            rivals = {*found.claimants.get(topic, ())} - {at.spec.owner}
+            record = found.seen.records.topics.get(topic)
+            # A recorded owner that cannot be read names nothing, but keeps what is its own.
+            others = few(sorted(rivals) or [record.owner if record else "another Topic"])
+            holds = f"is {others}'s, too"
         message = f"Kafka topic {topic} {holds}; delete one of the Topics"
         return Remark(Mood.STALLED, "TopicConflict", message)
     twin = at.survey.namesakes.get(metric_name(topic), topic)

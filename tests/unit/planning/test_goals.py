@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import chain, combinations, product
 
 import pytest
 from hypothesis import given, settings
@@ -194,7 +194,10 @@ def outside(seen: Cluster) -> tuple[int, int]:
 def added(seen: Cluster, reached: Cluster) -> tuple[int, int]:
     """Replicas and bytes that are copied."""
     moved = size = 0
-    for old, new in zip(seen.topics["t0"].partitions, reached.topics["t0"].partitions, strict=True):
+    pairs = (
+        zip(t.partitions, reached.topics[n].partitions, strict=True) for n, t in seen.topics.items()
+    )
+    for old, new in chain.from_iterable(pairs):
         count = len(set(new.replicas) - set(old.replicas))
         moved, size = moved + count, size + count * (old.size_bytes or 0)
     return moved, size
@@ -213,6 +216,47 @@ def check_bounds(seen: Cluster) -> None:
     assert proof.replica_moves_lower_bound <= min(moves for moves, _ in as_good)
     assert proof.bytes_lower_bound <= min(size for _, size in as_good)
     assert proof.replica_moves == min(moves for moves, _ in as_good)
+
+
+@st.composite
+def tiny_topics(draw: st.DrawFn) -> Cluster:
+    """Three brokers without racks, two topics of at most three partitions."""
+    lists = st.permutations((1, 2, 3)).flatmap(
+        lambda order: st.integers(1, 2).map(lambda count: (tuple(order[:count]), 1))
+    )
+    topics = st.lists(lists, min_size=1, max_size=3)
+    return cluster(3, draw(topics), draw(topics))
+
+
+def check_bounds_of_topics(seen: Cluster) -> None:
+    """No layout that spreads the topics and all replicas as well takes fewer moves."""
+    goals = (*COUNTS, Goal(GoalKind.TOPIC_REPLICAS, count=1))
+    plan, reached = lawful(desired(seen, goals), seen)
+    (proof,) = plan.certificates
+    parts = [replace(seen, topics={name: topic}) for name, topic in seen.topics.items()]
+
+    def off(now: Cluster) -> tuple[int, int, int]:
+        single = [replace(now, topics={name: topic}) for name, topic in now.topics.items()]
+        return *outside(now), sum(sum(outside(each)) for each in single)
+
+    was = off(reached)
+    fewest = min(
+        sum(added(old, new)[0] for old, new in zip(parts, chosen, strict=True))
+        for chosen in product(*map(list, map(layouts, parts)))
+        if all(a <= b for a, b in zip(off(_together(chosen)), was, strict=True))
+    )
+    assert proof.replica_moves_lower_bound <= fewest
+
+
+def _together(parts: tuple[Cluster, ...]) -> Cluster:
+    topics = {name: topic for part in parts for name, topic in part.topics.items()}
+    return replace(parts[0], topics=topics)
+
+
+@settings(max_examples=40)
+@given(tiny_topics())
+def test_no_layout_beats_the_bounds_of_topics(seen: Cluster) -> None:
+    check_bounds_of_topics(seen)
 
 
 @settings(max_examples=40)

@@ -2,8 +2,9 @@ import pytest
 
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
-from poolkeeper.planning.losses import problems
+from poolkeeper.planning.losses import problems, sourceless
 from poolkeeper.planning.scopes import Home, Role
+from poolkeeper.planning.tables import table_of
 
 
 def lost(*partitions: Partition, gone: tuple[int, ...] = (3,), live: tuple[int, ...] = (1, 2)):
@@ -40,3 +41,17 @@ def test_many_are_counted() -> None:
         "data is lost: brokers 3, 4 held the only replica known to be in sync of 1,200 partitions:"
         " t-0, t-1, t-2, t-3, t-4 and 1,195 more"
     )
+
+
+def test_rows_without_a_source_are_found_whoever_leads() -> None:
+    parts = (
+        Partition(0, (1, 3), leader=1, isr=(1, 3)),
+        Partition(1, (1, 3), leader=-1, isr=(3,)),
+        Partition(2, (3, 1), leader=3, isr=(3,)),
+        Partition(3, (3, 1)),
+        Partition(4, (3,)),
+        Partition(5, (3, 2), leader=3, isr=(2, 3)),
+    )
+    cluster = Cluster("main", {b: Broker(b) for b in (1, 2)}, {"t": Topic("t", parts)})
+    blocked = [False, True, True, False, True, False]
+    assert sourceless(cluster, table_of(cluster)).tolist() == blocked

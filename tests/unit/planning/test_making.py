@@ -255,13 +255,14 @@ def test_moves(
             desired([pool("p", 1, 2, 3, drain=frozenset({1}))], spec("t", "p")),
             cluster(flat(1, 2, 3), topic("t", (1, 2, 3))),
             "t: 1 replica cannot leave broker 1: 3 replicas need 3 brokers; usable: 2, 3;"
-            " 1 is drained",
+            " 1 is drained. What helps: undrain 1, or add a broker",
             id="a drain that leaves too few brokers",
         ),
         pytest.param(
             desired([pool("p", 1, 2)], spec("t", "p", partitions=3, replication_factor=3)),
             cluster(flat(1, 2)),
-            "t: not created: 3 replicas need 3 brokers; usable in pool p: 1, 2",
+            "t: not created: 3 replicas need 3 brokers; usable in pool p: 1, 2. What helps:"
+            " 1 more, undrained or new",
             id="a new topic with more replicas than brokers",
         ),
         pytest.param(
@@ -290,7 +291,8 @@ def test_moves(
                 spec("u", "p"),
             ),
             cluster(flat(1, 2), topic("t", (1,))),
-            "u: not created: pool p has 1 of 1 topics and would get 1 more",
+            "u: not created: pool p has 1 of 1 topics and would get 1 more"
+            " (spec.quotas.topics of 2 would do)",
             id="a quota of topics",
         ),
         pytest.param(
@@ -309,8 +311,20 @@ def test_moves(
                 spec("u", "p"),
             ),
             cluster(flat(1, 2), topic("t", (1,), (2,))),
-            "u: not created: pool p would hold 5 replicas, 4 fit with the largest broker lost",
+            "u: not created: pool p would hold 5 replicas, 4 fit with the largest broker lost."
+            " What helps: add a broker, or ask for less headroom, or make room for 1 more replica",
             id="headroom",
+        ),
+        pytest.param(
+            desired(
+                [pool("p", 1, 2, capacity=Capacity(replicas=4), defaults=TopicDefaults(4, 2))],
+                spec("t", "p"),
+                spec("u", "p"),
+            ),
+            cluster(flat(1, 2), topic("t", (1, 2))),
+            "u: not created: brokers 1, 2 would hold 10 replicas and may hold 8. What helps: add a"
+            " broker, or raise capacity.replicas",
+            id="caps of brokers",
         ),
         pytest.param(
             desired([pool("p", 1, 2), pool("q", 2, 3)], spec("t", "p")),
@@ -330,7 +344,8 @@ def test_moves(
                 spec("t", "p", strategy=Strategy.MANUAL, assignment=((1,),)),
             ),
             cluster(flat(1, 2), topic("t", (1,))),
-            "t: stays as it is: it is pinned, and broker 1 is drained",
+            "t: stays as it is: it is pinned, and broker 1 is drained. What helps: undrain 1, or"
+            " pin it elsewhere",
             id="a pinned topic on a drained broker",
         ),
         pytest.param(
@@ -346,7 +361,7 @@ def test_moves(
             desired([pool("p", *RACKS)], spec("t", "p")),
             cluster(RACKS, topic("t", (1, 2, 3, 4))),
             ": 1 topic of replication factor 4 needs 4 racks; racks a, b, c have usable brokers,"
-            " so some hold two replicas of a partition",
+            " so some hold two replicas of a partition. What helps: add a broker in another rack",
             id="more replicas than racks",
         ),
     ],
@@ -431,3 +446,62 @@ def test_the_more_a_broker_weighs_the_more_it_holds() -> None:
         "broker 2 holds 4 replicas, its share is 3",
         "broker 3 holds 4 replicas, its share is 3",
     }
+
+
+BEHIND = Partition(0, (1, 3), leader=-1, isr=(3,), size_bytes=MIB)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "gone", "said"),
+    [
+        pytest.param(
+            desired([pool("p", 1, 2, 3, drain=frozenset({1}))], spec("t", "p")),
+            frozenset(),
+            ["1 partition cannot be moved: no live broker holds it in sync: t-0"],
+            id="drained",
+        ),
+        pytest.param(
+            desired([pool("p", 1, 2, 3)], spec("t", "p")),
+            frozenset({3}),
+            [
+                "1 partition cannot be moved: no live broker holds it in sync: t-0",
+                "data is lost: broker 3 held the only replica in sync of 1 partition: t-0",
+            ],
+            id="healed",
+        ),
+        pytest.param(
+            desired([pool("p", 1, 2, 3)], spec("t", "p", replication_factor=1)),
+            frozenset(),
+            ["1 partition cannot be moved: no live broker holds it in sync: t-0"],
+            id="shrunk",
+        ),
+        pytest.param(
+            desired(
+                [pool("p", 1, 2, 3)],
+                spec("t", "p", strategy=Strategy.MANUAL, assignment=((1, 2),)),
+            ),
+            frozenset(),
+            ["1 partition cannot be moved: no live broker holds it in sync: t-0"],
+            id="pinned elsewhere",
+        ),
+        pytest.param(
+            desired([pool("p", 1, 2, 3, goals=COUNT_1)], spec("t", "p")),
+            frozenset(),
+            [],
+            id="evened out, which is no reason to name it",
+        ),
+    ],
+)
+def test_what_nothing_can_be_copied_from_stays(
+    wanted: Desired, gone: frozenset[int], said: list[str]
+) -> None:
+    seen = cluster(flat(1, 2), Topic("t", (BEHIND,), config={}))
+    plan = make_plan(wanted, seen, gone=gone)
+    assert (plan.moves, [problem.message for problem in plan.problems]) == ((), said)
+    assert check_plan(plan, wanted, seen, Records(), gone) == ()
+
+
+def test_what_waits_for_its_source_moves_once_it_is_back() -> None:
+    wanted = desired([pool("p", 1, 2, 3, 4, drain=frozenset({1}))], spec("t", "p"))
+    back = cluster(flat(1, 2, 3), Topic("t", (BEHIND,), config={}))
+    assert paths(make_plan(wanted, back)) == {"t-0": ((1, 3), (2, 3))}

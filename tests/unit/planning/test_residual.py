@@ -8,6 +8,7 @@ from poolkeeper.model.plans import (
     DeleteTopic,
     ElectLeaders,
     Move,
+    MoveLogDir,
     Plan,
     SetConfig,
 )
@@ -137,3 +138,45 @@ def test_a_plan_is_stale_for_each_way_the_cluster_moved_on():
         "topic gone is gone, or was created anew",
         "topic gone is gone",
     )
+
+
+COPY = MoveLogDir("t", 0, 1, "/a", "/b", 1)
+
+
+def holder(path, arriving=None, replicas=(1, 2)):
+    """Broker 1 has partition 0 of t in `path`, on its way to `arriving`."""
+    partition = Partition(0, replicas, log_dirs=None if path is None else {1: path})
+    going = {TopicPartition("t", 0): arriving} if arriving else {}
+    return Cluster("c", {1: Broker(1, arriving=going)}, {"t": Topic("t", (partition,))})
+
+
+@pytest.mark.parametrize(
+    ("seen", "state", "reason"),
+    [
+        pytest.param(holder("/a"), StepState.TO_DO, "", id="it-is-where-it-was"),
+        pytest.param(
+            holder("/a", "/b"), StepState.SETTLING, "t-0 is being copied to /b", id="on-its-way"
+        ),
+        pytest.param(
+            holder("/a", "/c"), StepState.SETTLING, "t-0 is being copied to /c", id="elsewhere"
+        ),
+        pytest.param(holder("/b"), StepState.DONE, "", id="it-has-arrived"),
+        pytest.param(
+            holder("/c"), StepState.STALE, "t-0 is in /c of broker 1", id="somebody-moved-it"
+        ),
+        pytest.param(
+            holder("/a", replicas=(2, 3)),
+            StepState.STALE,
+            "broker 1 holds t-0 no longer",
+            id="it-left-the-broker",
+        ),
+        pytest.param(
+            holder(None),
+            StepState.SETTLING,
+            "broker 1 does not tell its log directories",
+            id="a-silent-broker",
+        ),
+    ],
+)
+def test_copies_between_log_directories(seen, state, reason):
+    assert residual.progress_of(COPY, seen) == StepProgress(state, reason)

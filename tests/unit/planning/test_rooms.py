@@ -17,6 +17,7 @@ from poolkeeper.model.specs import (
 )
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
 from poolkeeper.planning.rooms import Amount, rooms
+from poolkeeper.planning.survivals import Survival
 
 POOL = ResourcePoolSpec("p", "main", (1, 2, 3, 4), claims=(".*",))
 RACKS = {1: "a", 2: "a", 3: "b", 4: "b"}
@@ -105,3 +106,13 @@ def test_what_the_plan_changes_counts() -> None:
         Amount(2, 9),
         Amount(5),
     )
+
+
+def test_losses_that_the_pool_survives() -> None:
+    (room,) = rooms(NOTHING, desired(capacity=Capacity(replicas=2)), CLUSTER)
+    assert room.survived_replicas == (
+        Survival(Domain.BROKER, 1, ("1",), 1),
+        Survival(Domain.BROKER, 2, ("1", "2"), -1),
+        Survival(Domain.RACK, 1, ("a",), -1),
+    )
+    assert room.survived_bytes == ()

@@ -259,6 +259,13 @@ def test_what_a_stage_frees_counts_only_after_it() -> None:
     assert entries(first(moves, cluster(t=after), desired(disk), at=[0, 1])) == [(0, 1)]
 
 
+def test_a_list_that_names_a_broker_twice_fills_its_disk_once() -> None:
+    lists = [partition(0, 1, size_bytes=GIB), partition(1, 4, 4, 2, size_bytes=10 * GIB)]
+    disk = {"capacity": specs.Capacity(disk_bytes=20 * GIB)}
+    moves = [move("t", 0, (1,), (4,))]
+    assert entries(first(moves, cluster(t=lists), desired(disk))) == [(0, 1)]
+
+
 # Replicas in sync
 
 

@@ -9,7 +9,7 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.records import Records, TopicRecord
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.making import make_plan
-from poolkeeper.planning.scopes import settled
+from poolkeeper.planning.owners import settled
 from poolkeeper.resources.assemblies import Assembly, assemble
 from poolkeeper.resources.objects import Object, ObjectKey
 from poolkeeper.resources.statuses import statuses

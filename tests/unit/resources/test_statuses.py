@@ -225,7 +225,8 @@ def test_a_topic_over_the_quota_of_its_pool_is_stalled() -> None:
     assert found["conditions"] == conditions(
         "Stalled",
         "QuotaExceeded",
-        "not created: pool fast has 4 of 6 partitions and would get 4 more",
+        "not created: pool fast has 4 of 6 partitions and would get 4 more"
+        " (spec.quotas.partitions of 8 would do)",
     )
 
 
@@ -502,7 +503,7 @@ def test_a_pool_that_is_drained_tells_what_is_left() -> None:
         pytest.param(
             topic("orders", "fast"),
             "orders: 3 replicas cannot leave broker 1: 3 replicas need 3 brokers; usable: 2, 3;"
-            " 1 is drained",
+            " 1 is drained. What helps: undrain 1, or add a broker",
             id="too-few-brokers-are-left",
         ),
         pytest.param(

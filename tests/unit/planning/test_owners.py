@@ -20,7 +20,7 @@ from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
 from poolkeeper.planning import identities
 from poolkeeper.planning.audit import check_plan
 from poolkeeper.planning.making import make_plan
-from poolkeeper.planning.scopes import Winners, settled, winners
+from poolkeeper.planning.owners import Winners, settled, winners
 
 FAST = ResourcePoolSpec("fast", "main", (1, 2))
 SLOW = ResourcePoolSpec("slow", "main", (3, 4))

@@ -1,0 +1,227 @@
+"""Which replicas go from one log directory of their broker to another one.
+
+Kafka puts a new replica where the fewest partitions are, whatever their size, and never looks
+again. So a directory is emptied (`drainLogDirs`), or the bytes of a broker's directories are evened
+out in proportion to the size of their disks (`balance.logDirs`; equally, where brokers do not tell
+it: before Kafka 3.3). A goal is triggered where a directory lies outside its band, and the broker's
+directories are then brought inside half the band, by the fewest bytes that a greedy choice finds:
+from the fullest to the emptiest, the largest replica that makes neither of them worse.
+
+A replica that the plan moves to other brokers, or that may not be touched, stays where it is; so
+does one that no directory has room for (`MARGIN_PERCENT` of a disk stay free). What a drained
+directory thus keeps is said. Bytes that a copy will free count only once they are free.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from poolkeeper.model.plans import MoveLogDir, PlanProblem
+from poolkeeper.model.specs import Goal, GoalKind, ResourcePoolSpec
+from poolkeeper.model.topology import Broker, Cluster, TopicPartition
+from poolkeeper.planning.scopes import Home, Role
+
+MARGIN_PERCENT = 5
+MIB = 1024 * 1024
+_NAMED_MAX = 3
+
+Found = tuple[tuple[MoveLogDir, ...], tuple[PlanProblem, ...]]
+
+
+class _Held(NamedTuple):
+    """A replica in a directory; in the order in which drains empty it: largest first."""
+
+    size: int
+    topic: str
+    partition: int
+    free: bool
+    """Whether it may go elsewhere."""
+
+
+@dataclass(slots=True)
+class _Disk:
+    """One directory: what is in it, what is on its way included."""
+
+    path: str
+    drained: bool
+    weight: int
+    room: int | None
+    held: list[_Held] = field(default_factory=list)
+
+    @property
+    def bytes(self) -> int:
+        return sum(each.size for each in self.held)
+
+    def takes(self, replica: _Held) -> bool:
+        return not self.drained and (self.room is None or replica.size <= self.room)
+
+
+def between_log_dirs(
+    pools: Mapping[str, ResourcePoolSpec],
+    cluster: Cluster,
+    homes: Mapping[str, Home],
+    moving: Collection[tuple[str, int]],
+) -> Found:
+    """Steps in the order of topic, partition and broker; and what stays, and why.
+
+    `moving`: partitions whose replicas go to other brokers.
+    """
+    wanted = {
+        name: pool for name, pool in pools.items() if pool.drain_log_dirs or _goal(pool) is not None
+    }
+    steps: list[MoveLogDir] = []
+    problems: list[PlanProblem] = []
+    of_pool = {b: pool for pool in wanted.values() for b in pool.brokers if b in cluster.brokers}
+    held = _held(cluster, homes, of_pool, moving)
+    for id_, pool in sorted(of_pool.items()):
+        broker = cluster.brokers[id_]
+        drained = {each.path for each in pool.drain_log_dirs if each.broker == id_}
+        goal = _goal(pool)
+        if broker.log_dirs is None:
+            problems.append(_problem(pool, f"broker {id_} does not tell its log directories"))
+            continue
+        if unknown := sorted(drained - broker.log_dirs.keys()):
+            there = ", ".join(sorted(broker.log_dirs))
+            message = f"broker {id_} has no log directory {unknown[0]} (it has {there})"
+            problems.append(_problem(pool, message))
+        disks = _disks(broker, drained, held.get(id_, {}))
+        moved = [*_drain(disks, drained), *(_even(disks, goal) if goal else ())]
+        steps += _steps(id_, moved)
+        problems += _left(pool, id_, disks)
+    steps.sort(key=lambda step: (step.topic, step.partition, step.broker))
+    return tuple(steps), tuple(problems)
+
+
+def _goal(pool: ResourcePoolSpec) -> Goal | None:
+    return next((goal for goal in pool.goals if goal.kind is GoalKind.LOG_DIRS), None)
+
+
+def _problem(pool: ResourcePoolSpec, message: str) -> PlanProblem:
+    return PlanProblem(pool.name, "", message)
+
+
+def _held(
+    cluster: Cluster,
+    homes: Mapping[str, Home],
+    of_pool: Mapping[int, ResourcePoolSpec],
+    moving: Collection[tuple[str, int]],
+) -> dict[int, dict[str, list[_Held]]]:
+    """By broker and directory; a replica on its way counts where it goes."""
+    found: dict[int, dict[str, list[_Held]]] = {}
+    if not of_pool:
+        return found
+    for name, topic in cluster.topics.items():
+        home = homes.get(name)
+        for p in topic.partitions:
+            for id_ in p.replicas:
+                path = (p.log_dirs or {}).get(id_)
+                pool = of_pool.get(id_)
+                if pool is None or path is None:
+                    continue
+                going = (cluster.brokers[id_].arriving or {}).get(TopicPartition(name, p.partition))
+                ours = home is not None and home.role is Role.PLACED and home.pool == pool.name
+                free = ours and going is None and (name, p.partition) not in moving
+                replica = _Held(p.size_bytes or 0, name, p.partition, free)
+                found.setdefault(id_, {}).setdefault(going or path, []).append(replica)
+    return found
+
+
+def _disks(
+    broker: Broker, drained: Collection[str], held: Mapping[str, list[_Held]]
+) -> list[_Disk]:
+    disks = []
+    known = [each.total_bytes for each in (broker.log_dirs or {}).values()]
+    for path, each in sorted((broker.log_dirs or {}).items()):
+        room = None
+        if each.usable_bytes is not None and each.total_bytes is not None:
+            room = each.usable_bytes - each.total_bytes * MARGIN_PERCENT // 100
+        weight = 1 if None in known else each.total_bytes or 1
+        replicas = sorted(held.get(path, ()), key=lambda r: (-r.size, r.topic, r.partition))
+        disks.append(_Disk(path, path in drained, weight, room, replicas))
+    return disks
+
+
+class _Copy(NamedTuple):
+    replica: _Held
+    source: str
+    target: str
+    reason: str
+
+
+def _drain(disks: list[_Disk], drained: Collection[str]) -> Iterator[_Copy]:
+    """Empty what is drained: largest first, each to where the least is for its weight."""
+    for source in disks:
+        if source.path not in drained:
+            continue
+        for replica in [each for each in source.held if each.free]:
+            fits = [disk for disk in disks if disk.takes(replica)]
+            if fits:
+                target = min(fits, key=lambda d: ((d.bytes + replica.size) / d.weight, d.path))
+                yield _move(replica, source, target, f"log directory {source.path} is drained")
+
+
+def _even(disks: list[_Disk], goal: Goal) -> Iterator[_Copy]:
+    """Bring directories inside half the band, if one lies outside of it."""
+    live = [disk for disk in disks if not disk.drained]
+    whole, weights = sum(disk.bytes for disk in live), sum(disk.weight for disk in live)
+    share = {disk.path: whole * disk.weight / weights for disk in live}
+
+    def beyond(disk: _Disk, part: float) -> bool:
+        band = goal.percent / 100 * share[disk.path] if goal.percent is not None else 0.0
+        slack = band if goal.count is None else goal.count * MIB
+        return abs(disk.bytes - share[disk.path]) > max(slack * part, MIB)
+
+    if not any(beyond(disk, 1.0) for disk in live):
+        return
+    while any(beyond(disk, 0.5) for disk in live):
+        ordered = sorted(live, key=lambda d: (d.bytes - share[d.path], d.path))
+        target, source = ordered[0], ordered[-1]
+        most = min(source.bytes - share[source.path], share[target.path] - target.bytes)
+        # Within twice that, what one of them loses the other gains, and both end nearer.
+        replica = next(
+            (r for r in source.held if r.free and r.size < 2 * most and target.takes(r) and r.size),
+            None,
+        )
+        if replica is None:
+            return
+        yield _move(replica, source, target, "bytes of log directories are evened out")
+
+
+def _move(replica: _Held, source: _Disk, target: _Disk, reason: str) -> _Copy:
+    """Account for a copy; what is moved once stays there."""
+    source.held.remove(replica)
+    target.held.append(replica._replace(free=False))
+    if target.room is not None:
+        target.room -= replica.size
+    return _Copy(replica, source.path, target.path, reason)
+
+
+def _steps(broker: int, copies: list[_Copy]) -> Iterator[MoveLogDir]:
+    for replica, source, target, reason in copies:
+        yield MoveLogDir(
+            replica.topic, replica.partition, broker, source, target, replica.size, reason
+        )
+
+
+def _left(pool: ResourcePoolSpec, broker: int, disks: list[_Disk]) -> Iterator[PlanProblem]:
+    """What stays in directories that are drained, and why."""
+    for disk in disks:
+        if not disk.drained or not disk.held:
+            continue
+        free = [each for each in disk.held if each.free]
+        others = [each for each in disk.held if not each.free]
+        where = f"broker {broker}: log directory {disk.path} keeps"
+        if free:
+            why = "no other directory has room for them"
+            if all(each.drained for each in disks):
+                why = "it has no directory that is not drained"
+            yield _problem(pool, f"{where} {_named(free)}: {why}")
+        if others:
+            why = "they go to other brokers, or are not this pool's to move"
+            yield _problem(pool, f"{where} {_named(others)}: {why}")
+
+
+def _named(replicas: list[_Held]) -> str:
+    names = sorted(f"{each.topic}-{each.partition}" for each in replicas)
+    more = f" and {len(names) - _NAMED_MAX} more" if len(names) > _NAMED_MAX else ""
+    return ", ".join(names[:_NAMED_MAX]) + more

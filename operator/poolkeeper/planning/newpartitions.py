@@ -1,0 +1,213 @@
+"""Where new partitions go: those of topics to create, and those that existing topics lack.
+
+Every function is pure and answers (steps, problems). A topic is created straight in its pool, or
+not at all; what may not be done now is a problem that says why, and what helps.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from poolkeeper.algorithms.names import is_internal, ownership_problem, topic_name_problem
+from poolkeeper.errors import Refused
+from poolkeeper.model.plans import AddPartitions, CreateTopic, PlanProblem
+from poolkeeper.model.specs import ResourcePoolSpec, Strategy, TopicSpec
+from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.planning.quotas import Tally
+from poolkeeper.planning.scopes import Role, Scope
+from poolkeeper.planning.shortages import Demand, Seat, overflow
+from poolkeeper.planning.spreading import Loads, Usable, added_as_kafka, as_kafka, balanced
+from poolkeeper.planning.witnesses import Member
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What new partitions are placed on: usable brokers by pool, and counts that are kept up."""
+
+    usable: Mapping[str, Usable]
+    loads: Loads
+    tally: Tally
+
+
+class _Not(Refused):
+    """Why a step is not taken; becomes a problem of the plan and never leaves this module."""
+
+    def __init__(self, message: str, law: str = "") -> None:
+        self.message, self.law = message, law
+        super().__init__(message)
+
+
+def creations(
+    scope: Scope, ground: Ground
+) -> tuple[tuple[CreateTopic, ...], tuple[PlanProblem, ...]]:
+    """Create what is declared and does not exist, straight in its pool."""
+    steps, problems = [], []
+    for spec in scope.absent:
+        try:
+            lists = _new_lists(spec, scope.pools[spec.pool], ground)
+        except _Not as why:
+            message = f"not created: {why.message}"
+            problems.append(PlanProblem(spec.pool, why.law, message, spec.topic))
+            continue
+        reason = f"declared by {spec.owner}"
+        steps.append(CreateTopic(spec.topic, spec.pool, lists, dict(spec.config), reason))
+    return tuple(steps), tuple(problems)
+
+
+def additions(
+    scope: Scope, cluster: Cluster, ground: Ground
+) -> tuple[tuple[AddPartitions, ...], tuple[PlanProblem, ...]]:
+    """Add the partitions that are declared and missing."""
+    steps, problems = [], []
+    for name, home in scope.homes.items():
+        spec, found = home.spec, len(cluster.topics[name].partitions)
+        wanted = _declared_partitions(spec) if spec else None
+        if spec is None or wanted is None or wanted == found:
+            continue
+        try:
+            if home.role is Role.FIXED:
+                raise _Not("the topic is left out of this plan")
+            lists = _added_lists(spec, cluster, wanted, ground)
+        except _Not as why:
+            message = f"stays at {found} partitions instead of {wanted}: {why.message}"
+            problems.append(PlanProblem(spec.pool, why.law, message, name))
+            continue
+        steps.append(AddPartitions(name, found, lists, f"partitions {found} → {wanted}"))
+    return tuple(steps), tuple(problems)
+
+
+def _declared_partitions(spec: TopicSpec) -> int | None:
+    if spec.strategy is Strategy.MANUAL and spec.assignment is not None:
+        return len(spec.assignment)
+    return spec.partitions
+
+
+def _new_lists(spec: TopicSpec, pool: ResourcePoolSpec, ground: Ground) -> tuple[Replicas, ...]:
+    if said := topic_name_problem(spec.topic) or ownership_problem(spec.topic):
+        raise _Not(f"the name {said}")
+    partitions = _declared_partitions(spec) or pool.defaults.partitions
+    if partitions is None:
+        raise _Not(f"neither the Topic nor pool {pool.name} says how many partitions")
+    if said := ground.tally.refusal(spec, topics=1, partitions=partitions):
+        raise _Not(said, "quotas")
+    usable = ground.usable[pool.name]
+    if spec.strategy is Strategy.MANUAL:
+        lists = _manual(spec, usable, 0, ground.loads)
+    else:
+        factor = spec.replication_factor or pool.defaults.replication_factor
+        if factor is None:
+            raise _Not(f"neither the Topic nor pool {pool.name} says how many replicas")
+        _check_brokers(usable, pool.name, factor)
+        lists = _spread(spec, usable, partitions, factor, (), ground.loads)
+    _check_room(ground, spec.pool, lists)
+    ground.tally.add(spec, topics=1, partitions=partitions)
+    ground.loads.add(lists)
+    return lists
+
+
+def _added_lists(
+    spec: TopicSpec, cluster: Cluster, wanted: int, ground: Ground
+) -> tuple[Replicas, ...]:
+    existing = [p.replicas for p in cluster.topics[spec.topic].partitions]
+    added = wanted - len(existing)
+    if added < 0:
+        raise _Not("partitions never shrink")
+    if is_internal(spec.topic):
+        raise _Not("it is an internal topic of Kafka")
+    if spec.keyed and spec.accept_key_remap_to != wanted:
+        raise _Not(f"its keys would go to other partitions; acceptKeyRemapTo: {wanted} allows it")
+    if said := ground.tally.refusal(spec, topics=0, partitions=added):
+        raise _Not(said, "quotas")
+    usable = ground.usable[spec.pool]
+    if spec.strategy is Strategy.MANUAL:
+        lists = _manual(spec, usable, len(existing), ground.loads)
+    else:
+        factor = spec.replication_factor or len(existing[0])
+        _check_brokers(usable, spec.pool, factor)
+        lists = _spread(spec, usable, added, factor, existing, ground.loads)
+    _check_room(ground, spec.pool, lists)
+    ground.tally.add(spec, topics=0, partitions=added)
+    ground.loads.add(lists)
+    return lists
+
+
+def _spread(
+    spec: TopicSpec,
+    usable: Usable,
+    partitions: int,
+    factor: int,
+    existing: Collection[Replicas],
+    loads: Loads,
+) -> tuple[Replicas, ...]:
+    if spec.strategy is Strategy.KAFKA:
+        old = list(existing)
+        # Kafka takes the replication factor of partition 0; a declared one that differs comes
+        # about by moves, and the new partitions join in with the rest.
+        if old and len(old[0]) == factor:
+            return added_as_kafka(usable, old, len(old) + partitions)
+        if not old:
+            return as_kafka(usable, spec.topic, partitions, factor)
+    topic = Loads()
+    topic.add(existing)
+    lists = balanced(usable, partitions, factor, loads.copy(), topic)
+    if lists is None:
+        raise _Not(_no_room(usable, partitions, factor, loads), "capacity")
+    return lists
+
+
+def _no_room(usable: Usable, partitions: int, factor: int, loads: Loads) -> str:
+    """Which brokers cannot take their part of the new replicas, beside those that they hold."""
+    seats = tuple(
+        Seat(Member(broker, rack or ""), usable.caps.get(broker), loads.replicas[broker])
+        for broker, rack in sorted(usable.racks.items())
+    )
+    ways = "What helps: add a broker, or raise capacity.replicas"
+    for by_racks in (False, True):
+        found = overflow(Demand({factor: partitions}, seats, by_racks=by_racks))
+        if found is not None:
+            named = ", ".join(map(str, found.brokers))
+            whose = f"brokers {named}" if len(found.brokers) > 1 else f"broker {named}"
+            even = ", to be even over racks" if by_racks else ""
+            said = f"{whose} would hold {found.wanted} replicas and may hold {found.room}{even}"
+            return f"{said}. {ways}"
+    return f"the brokers' caps of replicas leave no room. {ways}"
+
+
+def _manual(spec: TopicSpec, usable: Usable, first: int, loads: Loads) -> tuple[Replicas, ...]:
+    lists = (spec.assignment or ())[first:]
+    absent = sorted({broker for replicas in lists for broker in replicas} - set(usable.racks))
+    if absent:
+        named = ", ".join(map(str, absent))
+        raise _Not(
+            f"its assignment names brokers that pool {spec.pool} cannot use: {named}", "pool"
+        )
+    if any(len(set(replicas)) < len(replicas) or not replicas for replicas in lists):
+        raise _Not("its assignment has an empty list or names a broker twice", "distinct")
+    return lists
+
+
+def _check_brokers(usable: Usable, pool: str, factor: int) -> None:
+    if factor > len(usable.racks):
+        named = ", ".join(map(str, sorted(usable.racks))) or "none"
+        raise _Not(
+            f"{factor} replicas need {factor} brokers; usable in pool {pool}: {named}. What helps:"
+            f" {factor - len(usable.racks)} more, undrained or new",
+            "distinct",
+        )
+
+
+def _check_room(ground: Ground, pool: str, lists: Collection[Replicas]) -> None:
+    """Refuse what would put a broker above its cap of replicas, or the pool beyond its headroom."""
+    after = ground.loads.copy()
+    after.add(lists)
+    caps = ground.usable[pool].caps
+    full = sorted(b for b, cap in caps.items() if after.replicas[b] > max(cap, 0))
+    grown = [b for b in full if after.replicas[b] > ground.loads.replicas[b]]
+    if grown:
+        broker = grown[0]
+        raise _Not(
+            f"broker {broker} would hold {after.replicas[broker]} replicas, it may hold"
+            f" {caps[broker]}. What helps: add a broker, or raise capacity.replicas",
+            "capacity",
+        )
+    if said := ground.tally.headroom_refusal(pool, after.replicas):
+        raise _Not(said, "capacity")

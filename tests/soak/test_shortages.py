@@ -1,0 +1,15 @@
+"""Shortages on thousands of random pools, other ones in every run."""
+
+import pytest
+from hypothesis import given, settings
+
+from poolkeeper.planning.shortages import Demand
+from unit.planning.test_shortages import demands, judge
+
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
+
+
+@settings(max_examples=20_000, derandomize=False)
+@given(demands())
+def test_a_shortage_conflicts_and_none_of_it_can_be_spared(demand: Demand) -> None:
+    judge(demand)

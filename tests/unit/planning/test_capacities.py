@@ -1,0 +1,86 @@
+"""What is said where a pool cannot hold what it should: conflicts, and what ends them."""
+
+from dataclasses import replace
+
+import pytest
+
+from poolkeeper.model.specs import (
+    Capacity,
+    Desired,
+    Domain,
+    Headroom,
+    KafkaClusterSpec,
+    ResourcePoolSpec,
+    ZooKeeperSpec,
+)
+from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
+from poolkeeper.planning.making import make_plan
+
+MIB = 1024**2
+RACKS = {1: "a", 2: "b", 3: "b", 4: "c", 5: "c", 6: "a"}
+POOL = ResourcePoolSpec("p", "main", tuple(RACKS), claims=(".*",), goals=())
+
+
+def cluster(*lists: tuple[int, ...], size_mib: int = 1) -> Cluster:
+    brokers = {broker: Broker(broker, rack) for broker, rack in RACKS.items()}
+    partitions = tuple(
+        Partition(n, replicas, leader=replicas[0], isr=replicas, size_bytes=size_mib * MIB)
+        for n, replicas in enumerate(lists)
+    )
+    return Cluster("main", brokers, {"t": Topic("t", partitions)})
+
+
+def messages(seen: Cluster, **pool: object) -> list[str]:
+    wanted = Desired(
+        KafkaClusterSpec("main", ZooKeeperSpec("zk:2181")),
+        (replace(POOL, **pool),),  # type: ignore[arg-type]
+    )
+    return [p.message for p in make_plan(wanted, seen).problems if p.law == "capacity"]
+
+
+@pytest.mark.parametrize(
+    ("seen", "pool", "said"),
+    [
+        pytest.param(
+            cluster((1, 2, 4), (1, 3, 5), (1, 2, 4)),
+            {"capacity": Capacity(replicas=2), "drain": frozenset({6})},
+            "broker 1 of rack a must hold 3 replicas and may hold 2; replicas of a partition are"
+            " spread over all racks; 6 is drained. What helps: undrain 6, or make room for 1 more"
+            " replica on broker 1 of rack a or on a new broker",
+            id="a-rack-of-which-one-broker-is-drained",
+        ),
+        pytest.param(
+            cluster(*[(1, 2, 4)] * 5),
+            {"capacity": Capacity(replicas=2)},
+            "all 6 usable brokers must hold 15 replicas and may hold 12. What helps: make room for"
+            " 3 more replicas on all 6 usable brokers or on a new broker",
+            id="the-pool-is-too-small",
+        ),
+        pytest.param(
+            cluster(*[(1, 2, 4), (6, 3, 5)] * 2),
+            {"capacity": Capacity(replicas=2), "headroom": Headroom(Domain.RACK, 1)},
+            "holds 12 replicas; 8 fit with the largest rack lost. What helps: ask for less"
+            " headroom, or make room for 4 more replicas on all 6 usable brokers or on a new"
+            " broker",
+            id="a-rack-may-be-lost",
+        ),
+        pytest.param(
+            cluster((1, 2, 4), (6, 3, 5), size_mib=10),
+            {
+                "capacity": Capacity(disk_bytes=100 * MIB),
+                "capacity_of": {n: Capacity(disk_bytes=15 * MIB) for n in (1, 6)},
+                "drain": frozenset({6}),
+            },
+            "broker 1 of rack a must hold 20 MiB and may hold 15; replicas of a partition are"
+            " spread over all racks; 6 is drained. What helps: undrain 6, or make room for 5 more"
+            " MiB on broker 1 of rack a or on a new broker",
+            id="bytes-of-a-rack",
+        ),
+    ],
+)
+def test_conflicts_and_what_helps(seen, pool, said) -> None:
+    assert said in messages(seen, **pool)
+
+
+def test_what_fits_is_not_spoken_of() -> None:
+    assert messages(cluster((1, 2, 4)), capacity=Capacity(replicas=1)) == []

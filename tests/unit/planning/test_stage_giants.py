@@ -1,0 +1,66 @@
+"""Which entries go first where the bytes of a stage do not suffice for all."""
+
+from dataclasses import replace
+
+import pytest
+
+from poolkeeper.model.specs import Execution
+from poolkeeper.planning.stage_backlog import Backlog
+from poolkeeper.planning.stage_filling import Filling, pace_of
+from poolkeeper.planning.stage_giants import near_bytes
+from poolkeeper.planning.stage_limits import DEFAULT_BOUNDS, Entry, Room, TopicCaps
+
+EXECUTION = Execution(max_moves=100, max_moves_per_broker=10, max_bytes=100)
+
+
+def entry(number: int, leader: int, target: int, size: int) -> Entry:
+    before, after = (leader,), (target,)
+    return Entry(1, size, number, 1, f"t{number}", 0, before, after, after, leader, size)
+
+
+def stage(copies: list[tuple[int, int, int]], execution: Execution) -> list[int]:
+    """The sizes of the first stage, filled without laws; `copies`: leader, target, size."""
+    entries = [entry(number, *copy) for number, copy in enumerate(copies)]
+    backlog = Backlog(entries)
+    pace = pace_of(backlog.all, backlog.queues, execution)
+
+    class Caps(TopicCaps):
+        def of(self, topic: str) -> int:
+            return 100
+
+    room = Room(execution, DEFAULT_BOUNDS, Caps({}, DEFAULT_BOUNDS), pace.span_bytes)
+    taken: list[Entry] = []
+
+    def join(queue, place) -> bool:
+        found = queue.entries[place]
+        if not room.fits(found):
+            return False
+        backlog.take(queue, place)
+        room.take(found)
+        taken.append(found)
+        return True
+
+    Filling(backlog.queues, room, pace, execution, join).run()
+    return sorted((found.size for found in taken), reverse=True)
+
+
+# Broker 9 is the busiest by far; brokers 5 and 6 have one large entry each and nothing else.
+BUSY = [(leader, 9, 20) for leader in range(11, 17)]
+IDLE = [(21, 5, 60), (22, 6, 30)]
+
+
+@pytest.mark.parametrize(
+    ("bytes_max", "sizes"),
+    [
+        pytest.param(1000, [60, 30, 20, 20, 20, 20, 20, 20], id="bytes-enough-for-all"),
+        pytest.param(
+            120, [60, 20, 20, 20], id="the-busiest-comes-before-what-can-go-along-with-it-later"
+        ),
+    ],
+)
+def test_what_a_stage_brings_together(bytes_max, sizes) -> None:
+    assert stage(BUSY + IDLE, replace(EXECUTION, max_bytes=bytes_max)) == sizes
+
+
+def test_an_entry_of_more_than_a_quarter_of_the_span_is_near_it() -> None:
+    assert [near_bytes(span) for span in (100, 103)] == [26, 26]

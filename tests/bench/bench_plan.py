@@ -2,10 +2,15 @@
 
 One row per case: replicas added and their lower bound, bytes and theirs, leaders changed, how even
 replicas and bytes end (the most that a broker is off its share, by weight), CPU seconds of making
-columns (reading input) and of `make_plan` with them, and peak memory of the process so far. Beside
-the expansion stand an exact flow with a node per partition, at sizes where it is affordable, and
-Kafka's own generator. Then the same expansion as a user runs it: `poolkeeper plan --snapshot` as a
-process of its own, with reading, the independent audit, the prediction of stages and the printing.
+columns (reading input) and of `make_plan` with them, and peak memory of the process so far. The
+collector of garbage is paused, as it is in the operator's planning processes. Beside the expansion
+stand an exact flow with a node per partition, at sizes where it is affordable, and Kafka's own
+generator. The expansion with bytes is planned for several clusters, and for one with partitions of
+any size ("giants": a replica may be as large as all that a broker should hold); the bound there
+counts replicas only, and no plan reaches it. Beside the bytes stands which part they are of those
+that perfectly even bytes would take. Then the same expansion as a user runs it: `poolkeeper plan
+--snapshot` as a process of its own, with reading, the independent audit, the prediction of stages
+and the printing.
 """
 
 import resource
@@ -23,19 +28,23 @@ from ortools.graph.python import min_cost_flow
 from poolkeeper.algorithms.assignments import assign_replicas
 from poolkeeper.model import snapshots
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Desired
+from poolkeeper.model.specs import Desired, Goal, GoalKind
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.making import make_plan
 from poolkeeper.planning.tables import table_of
 from poolkeeper.resources import writing
+from poolkeeper.zk.pauses import collector_paused
 
 SIZES = (3_000, 30_000, 200_000, 1_000_000)
 EXACT_MAX = 30_000
 COMMAND_MAX = 200_000
 GROWTH, GROWTH_MAX, RUNS = 100_000, 2.2, 5
+SEEDS = (1, 2, 3, 4)
+SEEDS_MAX = 30_000
+TOPICS = (clusters.COUNTS[0], Goal(GoalKind.TOPIC_REPLICAS, count=1), clusters.COUNTS[1])
 _FULL = 1_000
-ROW = "{:<30}{:>9}{:>9}{:>8}{:>10}{:>10}{:>9}{:>7}{:>8}{:>8}{:>8}{:>7}"
-HEADS = ("case", "moves", "bound", "gap %", "GiB", "bound", "reorders", "off", "off %")
+ROW = "{:<32}{:>9}{:>9}{:>8}{:>10}{:>10}{:>8}{:>9}{:>7}{:>8}{:>8}{:>8}{:>7}"
+HEADS = ("case", "moves", "bound", "gap %", "GiB", "bound", "of even", "reorders", "off", "off %")
 
 
 def main(sizes: tuple[int, ...]) -> None:
@@ -67,7 +76,8 @@ def _least_s(size: int) -> float:
     spent_s = []
     for _ in range(RUNS):
         begin = time.process_time()
-        make_plan(desired, cluster, table=table)
+        with collector_paused():
+            make_plan(desired, cluster, table=table)
         spent_s.append(time.process_time() - begin)
     return min(spent_s)
 
@@ -81,7 +91,13 @@ def _cases(size: int) -> Iterator[tuple[str, Desired, Cluster]]:
     fullest = frozenset({clusters.fullest(settled)})
     pools = clusters.settled_in_pools(settled)
     yield "expand 60 → 64", clusters.desired(64), grown
-    yield "… with bytes", clusters.desired(64, clusters.DISKS), grown
+    for seed in SEEDS if size <= SEEDS_MAX else SEEDS[:1]:
+        found = grown if seed == 1 else clusters.cluster(size, joined=4, seed=seed)
+        yield f"… with bytes, seed {seed},", clusters.desired(64, clusters.DISKS), found
+    if size <= SEEDS_MAX:
+        giants = clusters.cluster(size, joined=4, capped=False)
+        yield "… with bytes, giants,", clusters.desired(64, clusters.DISKS), giants
+    yield "… with topicReplicas", clusters.desired(64, TOPICS), grown
     yield "drain and even", clusters.desired(60, drain=fullest), settled
     yield "drain alone", clusters.desired(60, goals=(), drain=fullest), settled
     yield "weights", clusters.desired(60, capacity_of=clusters.weights(60)), settled
@@ -96,18 +112,21 @@ def _report(name: str, desired: Desired, cluster: Cluster) -> None:
     table = table_of(cluster)
     read_s = time.process_time() - begin
     begin = time.process_time()
-    plan = make_plan(desired, cluster, table=table)
+    with collector_paused():
+        plan = make_plan(desired, cluster, table=table)
     spent_s = time.process_time() - begin
     proofs = plan.certificates
     moves = sum(p.replica_moves for p in proofs)
     bound = sum(p.replica_moves_lower_bound for p in proofs)
     off, off_percent = _off(plan, desired, cluster)
+    even = _perfect(desired, cluster) if len(desired.pools) == 1 else 0.0
     numbers = (
         moves,
         bound,
         f"{100 * (moves - bound) / max(bound, 1):.2f}",
         f"{sum(p.bytes for p in proofs) / 1024**3:.1f}",
         f"{sum(p.bytes_lower_bound for p in proofs) / 1024**3:.1f}",
+        f"{sum(p.bytes for p in proofs) / even:.2f}" if even else "",
         sum(set(move.source) == set(move.target) for move in plan.moves),
         f"{off:.1f}",
         f"{off_percent:.1f}",
@@ -140,6 +159,16 @@ def _off(plan: Plan, desired: Desired, cluster: Cluster) -> tuple[float, float]:
     )
 
 
+def _perfect(desired: Desired, cluster: Cluster) -> float:
+    """Bytes that must leave their brokers at least before all hold their shares exactly."""
+    pool = desired.pools[0]
+    held = clusters.held_bytes(cluster).astype(float)
+    share = np.zeros(len(held))
+    for broker in set(pool.brokers) - pool.drain:
+        share[broker] = pool.capacity_for(broker).weight
+    return float(np.maximum(held - held.sum() * share / share.sum(), 0).sum())
+
+
 def _peers(size: int) -> None:
     """The exact flow and Kafka's own generator, for the expansion."""
     if size >= 1_000_000:
@@ -162,7 +191,7 @@ def _peers(size: int) -> None:
 
 def _peer(name: str, moves: int, spent_s: float) -> None:
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    print(ROW.format(name, moves, *[""] * 8, f"{spent_s:.2f}", memory), flush=True)
+    print(ROW.format(name, moves, *[""] * 9, f"{spent_s:.2f}", memory), flush=True)
 
 
 def exact_moves(cluster: Cluster) -> int:

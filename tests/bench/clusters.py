@@ -4,6 +4,12 @@ About 2,000 topics with Zipf partition counts and Pareto sizes (and rates that f
 RF 3 with 8 % of RF 2, racks of ten brokers of which the last twelve joined late and hold about
 half, 1 % of replicas moved by hand, 3 % of partitions led by another than their preferred replica.
 Weights 1 and 2, two pools with strays, more racks and disks on request.
+
+Sizes are 40 MiB x (Pareto(1.2) + 0.05): half of all partitions are below 33 MiB, the mean is 202
+MiB, one in a hundred is above 1.8 GiB, and of 30,000 the largest would be about 260 GiB. That is as
+much as a broker should hold in all, which nobody runs: retention bounds partitions, and a replica
+must be copied whole to be moved. So sizes are capped at 20 GiB, a hundred times the mean, and in
+small clusters at a tenth of what a broker holds; `capped=False` leaves them as they are drawn.
 """
 
 from collections.abc import Mapping

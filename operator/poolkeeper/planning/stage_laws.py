@@ -50,8 +50,7 @@ class Ledger:
         )
         if self._counts:
             for name, replicas in live_state(rules.cluster).items():
-                # A list that names a broker twice still has one replica there.
-                self._add(dict.fromkeys(replicas), 1, rules.mib.get(name, 0))
+                self._add(replicas, 1, rules.mib.get(name, 0))
 
     def change(self, entry: Entry) -> Excesses:
         """How the step changes the excess of every law; at most zero if it is lawful by itself."""
@@ -102,7 +101,7 @@ class Ledger:
         if self._counts:
             mib = self._rules.mib.get((entry.topic, entry.partition), 0)
             self._add(entry.added, sign, sign * mib)
-            self._add(entry.removed, -sign, -sign * mib)
+            self._add(_lost(entry), -sign, -sign * mib)
 
     def _add(self, brokers: Iterable[int], count: int, mib: int) -> None:
         for broker in brokers:
@@ -113,7 +112,7 @@ class Ledger:
         """The law of capacity, summed over the brokers and pools that the step touches."""
         excess = 0
         pools = set()
-        for broker in (*entry.added, *entry.removed):
+        for broker in dict.fromkeys((*entry.added, *_lost(entry))):
             pool = self._rules.pool_of.get(broker)
             if pool is None:
                 continue
@@ -133,8 +132,16 @@ class Ledger:
     def _above_limit(self, entry: Entry) -> int:
         if self._limit is None:
             return 0
-        touched = (*entry.added, *entry.removed)
+        touched = dict.fromkeys((*entry.added, *_lost(entry)))
         return sum(max(0, self._held[broker] - self._limit) for broker in touched)
+
+
+def _lost(entry: Entry) -> Replicas:
+    """What the list loses; the laws count a broker as often as a list names it."""
+    if len(set(entry.before)) == len(entry.before):
+        return entry.removed
+    left = Counter(entry.before) - Counter(entry.after)
+    return tuple(left.elements())
 
 
 class Disks:
@@ -205,6 +212,6 @@ def _free_log_dirs(broker: Broker, margin_percent: int) -> int | None:
 def _used(state: State, sizes: dict[tuple[str, int], int]) -> Counter[int]:
     used: Counter[int] = Counter()
     for name, replicas in state.items():
-        for broker in dict.fromkeys(replicas):
+        for broker in dict.fromkeys(replicas):  # named twice, still one replica
             used[broker] += sizes.get(name, 0)
     return used

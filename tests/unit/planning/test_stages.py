@@ -262,8 +262,17 @@ def test_what_a_stage_frees_counts_only_after_it() -> None:
 def test_a_list_that_names_a_broker_twice_fills_its_disk_once() -> None:
     lists = [partition(0, 1, size_bytes=GIB), partition(1, 4, 4, 2, size_bytes=10 * GIB)]
     disk = {"capacity": specs.Capacity(disk_bytes=20 * GIB)}
-    moves = [move("t", 0, (1,), (4,))]
-    assert entries(first(moves, cluster(t=lists), desired(disk))) == [(0, 1)]
+    moves = [move("t", 0, (1,), (4,)), move("t", 1, (4, 4, 2), (4, 2), gib=0)]
+    assert entries(first(moves, cluster(t=lists), desired(disk))) == [(0, 1), (1, 1)]
+
+
+def test_a_list_that_names_a_broker_twice_counts_twice_by_the_laws() -> None:
+    lists = [partition(0, 1), partition(1, 4, 4, 2)]
+    cap = {"capacity": specs.Capacity(replicas=2)}
+    into = move("t", 0, (1,), (4,))
+    assert isinstance(first([into], cluster(t=lists), desired(cap)), stages.NothingFits)
+    both = [into, move("t", 1, (4, 4, 2), (4, 2))]
+    assert entries(first(both, cluster(t=lists), desired(cap))) == [(0, 1), (1, 1)]
 
 
 # Replicas in sync

@@ -323,3 +323,20 @@ def test_the_kubelet_goes_on_after_the_api_server_was_away(pods: Pods) -> None:
     pods.create("after", bash("echo -n fine > /dev/termination-log"))
     assert pods.outcome("after") == "Succeeded: fine"
     assert pods.kubelet.pid(pods.namespace, "before") == pid
+
+
+def test_a_node_that_was_taken_for_lost_is_ready_again(
+    control_plane: ControlPlane, own_kubelet: Kubelet
+) -> None:
+    """An outage of the API server that outlasts the Lease looks like the death of every kubelet."""
+    node = f"/api/v1/nodes/{own_kubelet.name}"
+
+    def is_ready() -> bool:
+        conditions = control_plane.request("GET", node)["status"]["conditions"]
+        return {each["type"]: each["status"] for each in conditions}["Ready"] == "True"
+
+    until(is_ready, "the node is ready")
+    lost = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown", "message": ""}
+    control_plane.request("PATCH", f"{node}/status", {"status": {"conditions": [lost]}})
+    assert not is_ready()
+    until(is_ready, "the node is ready again")

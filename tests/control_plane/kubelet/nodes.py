@@ -78,11 +78,16 @@ def renew(server: Api, name: str) -> None:
 
 
 def keep_alive(server: Api, name: str, stop: Event) -> None:
-    """Renew the Lease until `stop`; what fails is tried again a second later."""
+    """Renew the Lease and the status until `stop`; what fails is tried again a second later.
+
+    After an outage of the API server the controllers may have taken the node for lost; nobody but
+    its kubelet says that it is Ready again.
+    """
     pause_s: float = RENEWAL_S
     while not stop.wait(pause_s):
         try:
             renew(server, name)
+            server.patch(f"/api/v1/nodes/{name}/status", {"status": status(now())})
             pause_s = RENEWAL_S
         except errors.PoolkeeperError:
             pause_s = 1

@@ -165,8 +165,8 @@ class Disks:
             self._free[id] = min(left, self._free.get(id, left))
 
     def lacking(self, entry: Entry) -> int | None:
-        """A broker that has no room for its copy, if there is one."""
-        if self._free:
+        """A broker that has no room for its copy, if there is one; what is empty needs none."""
+        if self._free and entry.size:
             for broker in entry.added:
                 if self._free.get(broker, entry.size) < entry.size:
                     return broker

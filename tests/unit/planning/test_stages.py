@@ -266,6 +266,13 @@ def test_a_list_that_names_a_broker_twice_fills_its_disk_once() -> None:
     assert entries(first(moves, cluster(t=lists), desired(disk))) == [(0, 1), (1, 1)]
 
 
+def test_what_is_empty_goes_even_where_the_disk_is_too_full_already() -> None:
+    lists = [partition(0, 1, size_bytes=0), partition(1, 4, size_bytes=21 * GIB)]
+    disk = {"capacity": specs.Capacity(disk_bytes=20 * GIB)}
+    moves = [move("t", 0, (1,), (4,), gib=0)]
+    assert entries(first(moves, cluster(t=lists), desired(disk))) == [(0, 1)]
+
+
 def test_a_list_that_names_a_broker_twice_counts_twice_by_the_laws() -> None:
     lists = [partition(0, 1), partition(1, 4, 4, 2)]
     cap = {"capacity": specs.Capacity(replicas=2)}

@@ -36,9 +36,10 @@ from poolkeeper.planning.moves import Change, move_of, moves_of
 from poolkeeper.planning.pins import pinned_changes
 from poolkeeper.planning.pool_layouts import PoolLayouts, Situation, lay_out_all
 from poolkeeper.planning.quotas import Tally, standing_problems
-from poolkeeper.planning.scopes import Home, Role, scope
+from poolkeeper.planning.scopes import Home, Role, Scope, scope
 from poolkeeper.planning.spreading import Loads, Usable
 from poolkeeper.planning.tables import Lists, Table, lists_of, table_of
+from poolkeeper.planning.unit_rows import named_again
 
 _NOTHING_RECORDED = Records()
 _PLACE = itemgetter(*map(Move._fields.index, ("topic", "partition")))
@@ -65,7 +66,9 @@ def make_plan(
     usable = {name: _usable(pool, brokers, desired) for name, pool in sorted(reach.pools.items())}
     pinned, unpinned = pinned_changes(reach, cluster, usable)
     lists = _with_pinned(lists_of(table, brokers, losses.sourceless(cluster, table)), pinned)
-    ground = newpartitions.Ground(usable, _loads(lists), Tally.of(desired, reach, cluster, usable))
+    ground = newpartitions.Ground(
+        usable, _loads(reach, lists), Tally.of(desired, reach, cluster, usable)
+    )
     created, refused = newpartitions.creations(reach, ground)
     added, not_added = newpartitions.additions(reach, cluster, ground)
     lists = lists.with_changed({step.topic: step.replicas for step in created})
@@ -175,7 +178,9 @@ def _with_pinned(lists: Lists, pinned: Iterable[Change]) -> Lists:
     return lists.with_changed({name: tuple(assigned) for name, assigned in changed.items()})
 
 
-def _loads(lists: Lists) -> Loads:
+def _loads(reach: Scope, lists: Lists) -> Loads:
     held, leads = lists.counts()
+    for broker, _ in named_again(reach.homes, lists):
+        held[broker] += 1
     by_id = (zip(lists.brokers.ids, counts.tolist(), strict=True) for counts in (held, leads))
     return Loads(*(Counter(dict(counts)) for counts in by_id))

@@ -77,6 +77,9 @@ def make_plan(
     laid = lay_out_all(situation, lists, added, {change.topic for change in pinned})
     moves = _moves(desired, cluster, table, [*pinned, *laid.changes], laid.layouts)
     moving = frozenset(map(_PLACE, moves))
+    held = _held(reach, laid)
+    if moves:
+        refused = tuple(newpartitions.delayed(reach, ground.holding(held), refused))
     copied, not_copied = between_log_dirs(reach.pools, cluster, situation.homes, moving)
     deleted, not_deleted = topicsteps.deletions(reach, cluster)
     steps: tuple[Step, ...] = (
@@ -99,7 +102,7 @@ def make_plan(
         *not_copied,
         *losses.problems(cluster, situation.homes, gone),
         *(problem for layout in laid.layouts for problem in findings.of(layout)),
-        *standing_problems(ground.tally, dict(zip(brokers.ids, laid.held().tolist(), strict=True))),
+        *standing_problems(ground.tally, held),
     }
     return Plan(
         cluster=desired.cluster.name,
@@ -176,6 +179,14 @@ def _with_pinned(lists: Lists, pinned: Iterable[Change]) -> Lists:
             changed[change.topic] = list(lists[change.topic])
         changed[change.topic][change.partition] = change.target
     return lists.with_changed({name: tuple(assigned) for name, assigned in changed.items()})
+
+
+def _held(reach: Scope, laid: PoolLayouts) -> dict[int, int]:
+    """Replicas by broker once everything is where it shall be."""
+    held = laid.held()
+    for broker, _ in named_again(reach.homes, laid.lists):
+        held[broker] += 1
+    return dict(zip(laid.lists.brokers.ids, held.tolist(), strict=True))
 
 
 def _loads(reach: Scope, lists: Lists) -> Loads:

@@ -36,9 +36,10 @@ from poolkeeper.planning.moves import Change, move_of, moves_of
 from poolkeeper.planning.pins import pinned_changes
 from poolkeeper.planning.pool_layouts import PoolLayouts, Situation, lay_out_all
 from poolkeeper.planning.quotas import Tally, standing_problems
-from poolkeeper.planning.scopes import Home, Role, scope
+from poolkeeper.planning.scopes import Home, Role, Scope, scope
 from poolkeeper.planning.spreading import Loads, Usable
 from poolkeeper.planning.tables import Lists, Table, lists_of, table_of
+from poolkeeper.planning.unit_rows import named_again
 
 _NOTHING_RECORDED = Records()
 _PLACE = itemgetter(*map(Move._fields.index, ("topic", "partition")))
@@ -65,7 +66,9 @@ def make_plan(
     usable = {name: _usable(pool, brokers, desired) for name, pool in sorted(reach.pools.items())}
     pinned, unpinned = pinned_changes(reach, cluster, usable)
     lists = _with_pinned(lists_of(table, brokers, losses.sourceless(cluster, table)), pinned)
-    ground = newpartitions.Ground(usable, _loads(lists), Tally.of(desired, reach, cluster, usable))
+    ground = newpartitions.Ground(
+        usable, _loads(reach, lists), Tally.of(desired, reach, cluster, usable)
+    )
     created, refused = newpartitions.creations(reach, ground)
     added, not_added = newpartitions.additions(reach, cluster, ground)
     lists = lists.with_changed({step.topic: step.replicas for step in created})
@@ -74,6 +77,9 @@ def make_plan(
     laid = lay_out_all(situation, lists, added, {change.topic for change in pinned})
     moves = _moves(desired, cluster, table, [*pinned, *laid.changes], laid.layouts)
     moving = frozenset(map(_PLACE, moves))
+    held = _held(reach, laid)
+    if moves:
+        refused = tuple(newpartitions.delayed(reach, ground.holding(held), refused))
     copied, not_copied = between_log_dirs(reach.pools, cluster, situation.homes, moving)
     deleted, not_deleted = topicsteps.deletions(reach, cluster)
     steps: tuple[Step, ...] = (
@@ -96,7 +102,7 @@ def make_plan(
         *not_copied,
         *losses.problems(cluster, situation.homes, gone),
         *(problem for layout in laid.layouts for problem in findings.of(layout)),
-        *standing_problems(ground.tally, dict(zip(brokers.ids, laid.held().tolist(), strict=True))),
+        *standing_problems(ground.tally, held),
     }
     return Plan(
         cluster=desired.cluster.name,
@@ -175,7 +181,17 @@ def _with_pinned(lists: Lists, pinned: Iterable[Change]) -> Lists:
     return lists.with_changed({name: tuple(assigned) for name, assigned in changed.items()})
 
 
-def _loads(lists: Lists) -> Loads:
+def _held(reach: Scope, laid: PoolLayouts) -> dict[int, int]:
+    """Replicas by broker once everything is where it shall be."""
+    held = laid.held()
+    for broker, _ in named_again(reach.homes, laid.lists):
+        held[broker] += 1
+    return dict(zip(laid.lists.brokers.ids, held.tolist(), strict=True))
+
+
+def _loads(reach: Scope, lists: Lists) -> Loads:
     held, leads = lists.counts()
+    for broker, _ in named_again(reach.homes, lists):
+        held[broker] += 1
     by_id = (zip(lists.brokers.ids, counts.tolist(), strict=True) for counts in (held, leads))
     return Loads(*(Counter(dict(counts)) for counts in by_id))

@@ -43,7 +43,8 @@ class Change:
 def changed_rows(layout: Layout) -> Ints:
     """Rows whose list changes, new partitions included."""
     before, after = layout.unit.lists, layout.lists
-    return np.flatnonzero(any_slot((before != after) & ((before >= 0) | (after >= 0))))
+    differ = any_slot((before != after) & ((before >= 0) | (after >= 0)))
+    return np.flatnonzero(differ | layout.unit.doubled)
 
 
 def targets_of(layout: Layout, rows: Ints) -> list[Replicas]:

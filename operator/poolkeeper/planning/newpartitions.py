@@ -1,11 +1,13 @@
 """Where new partitions go: those of topics to create, and those that existing topics lack.
 
 Every function is pure and answers (steps, problems). A topic is created straight in its pool, or
-not at all; what may not be done now is a problem that says why, and what helps.
+not at all; what may not be done now is a problem that says why, and what helps. Creations do not
+wait for moves, but where only moves make room for one, the next plan creates it.
 """
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from poolkeeper.algorithms.names import is_internal, ownership_problem, topic_name_problem
 from poolkeeper.errors import Refused
@@ -18,6 +20,9 @@ from poolkeeper.planning.shortages import Demand, Seat, overflow
 from poolkeeper.planning.spreading import Loads, Usable, added_as_kafka, as_kafka, balanced
 from poolkeeper.planning.witnesses import Member
 
+DELAYED = "not created until "
+"""How the problem of a topic begins that the next plan creates, once this one has made room."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ground:
@@ -26,6 +31,12 @@ class Ground:
     usable: Mapping[str, Usable]
     loads: Loads
     tally: Tally
+
+    def holding(self, replicas: Mapping[int, int]) -> "Ground":
+        """A copy with so many replicas by broker; nobody leads there."""
+        counts = Counter(self.tally.topics), Counter(self.tally.partitions)
+        tally = replace(self.tally, topics=counts[0], partitions=counts[1])
+        return Ground(self.usable, Loads(Counter(replicas)), tally)
 
 
 class _Not(Refused):
@@ -51,6 +62,28 @@ def creations(
         reason = f"declared by {spec.owner}"
         steps.append(CreateTopic(spec.topic, spec.pool, lists, dict(spec.config), reason))
     return tuple(steps), tuple(problems)
+
+
+def delayed(scope: Scope, ground: Ground, refused: Iterable[PlanProblem]) -> Iterator[PlanProblem]:
+    """The problems of creations, where `ground`, as the plan leaves it, has room: that they wait.
+
+    The ground's counts are used up.
+    """
+    specs = {spec.topic: spec for spec in scope.absent}
+    for problem in refused:
+        if problem.law == "capacity" and _fits(specs[problem.topic], scope, ground):
+            message = f"{DELAYED}moves of this plan have made room for it"
+            yield replace(problem, message=message)
+        else:
+            yield problem
+
+
+def _fits(spec: TopicSpec, scope: Scope, ground: Ground) -> bool:
+    try:
+        _new_lists(spec, scope.pools[spec.pool], ground)
+    except _Not:
+        return False
+    return True
 
 
 def additions(

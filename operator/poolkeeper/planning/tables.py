@@ -105,12 +105,14 @@ class Lists:
     """Replica lists: of `changed` topics as they stand there, of all others as found.
 
     `wide` (rows of the table × slots) holds brokers by index, each once, `NONE` behind the last.
-    `blocked` marks rows that nothing can be copied from (see `losses`).
+    `doubled` marks rows whose list, as found, names a broker twice; `blocked` those that nothing
+    can be copied from (see `losses`).
     """
 
     table: Table
     brokers: Brokers
     wide: Ints
+    doubled: Bools
     blocked: Bools
     changed: Mapping[str, tuple[Replicas, ...]]
 
@@ -168,7 +170,8 @@ class Lists:
 def lists_of(table: Table, brokers: Brokers, blocked: Bools | None = None) -> Lists:
     """All lists as found; no row is blocked unless said so."""
     none = np.zeros(len(table.held), dtype=bool)
-    return Lists(table, brokers, _wide(table, brokers), none if blocked is None else blocked, {})
+    wide, doubled = _wide(table, brokers)
+    return Lists(table, brokers, wide, doubled, none if blocked is None else blocked, {})
 
 
 def flat_ids(replicas: Sequence[Replicas]) -> Iterator[int]:
@@ -176,15 +179,17 @@ def flat_ids(replicas: Sequence[Replicas]) -> Iterator[int]:
     return chain.from_iterable(replicas)
 
 
-def _wide(table: Table, brokers: Brokers) -> Ints:
+def _wide(table: Table, brokers: Brokers) -> tuple[Ints, Bools]:
+    """The lists with each broker once, and the rows where that leaves a name out."""
     held = table.held
     wide = np.full((len(held), int(held.max(initial=1))), NONE, dtype=np.int64)
     wide[np.arange(wide.shape[1]) < held[:, None]] = index_of(table.ids, brokers)
-    for row in np.flatnonzero(_repeats(wide)).tolist():
+    doubled = _repeats(wide)
+    for row in np.flatnonzero(doubled).tolist():
         once = brokers.rows(dict.fromkeys(table.replicas[row]))
         wide[row] = NONE
         wide[row, : len(once)] = once
-    return wide
+    return wide, doubled
 
 
 def index_of(ids: Ints, brokers: Brokers) -> Ints:
@@ -201,7 +206,7 @@ def index_of(ids: Ints, brokers: Brokers) -> Ints:
     return np.where(order[place] == ids, place, NONE)
 
 
-def _repeats(wide: Ints) -> Ints:
+def _repeats(wide: Ints) -> Bools:
     """By row, whether a broker is named twice."""
     repeats = np.zeros(len(wide), dtype=bool)
     for second in range(1, wide.shape[1]):

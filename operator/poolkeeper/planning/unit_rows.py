@@ -4,6 +4,7 @@ Topics whose lists this plan has changed already (created, grown, moved into the
 and are read one by one.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -30,6 +31,7 @@ class Rows:
     fresh: Bools
     still: Bools
     blocked: Bools
+    doubled: Bools
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,7 @@ def rows_of(
         fresh=both("fresh").astype(bool),
         still=both("still").astype(bool),
         blocked=both("blocked").astype(bool),
+        doubled=both("doubled").astype(bool),
     )
 
 
@@ -100,7 +103,27 @@ def fixed_load(
     )
     for name in lists.changed:
         _add_changed(load, name, own, pool, homes, lists, inside)
+    for at, more_mib in named_again(homes, lists):
+        if inside[at]:
+            load.replicas[at] += 1
+            load.mib[at] += more_mib
     return load
+
+
+def named_again(homes: Mapping[str, Home], lists: Lists) -> Iterator[tuple[int, int]]:
+    """(broker, MiB) of every name in a list beyond the broker's first, where lists stay like that.
+
+    The law of capacity counts names. What the planner may move it also mends, so those count once.
+    """
+    table = lists.table
+    for row in np.flatnonzero(lists.doubled).tolist():
+        topic = int(np.searchsorted(table.start, row, side="right")) - 1
+        name = table.names[topic]
+        if homes[name].role is not Role.PLACED or lists.blocked[row]:
+            named = Counter(lists[name][row - int(table.start[topic])])
+            again = (named - Counter(set(named))).elements()
+            for broker in lists.brokers.rows(again):
+                yield broker, -(-int(table.size[row]) // MIB)
 
 
 def sums(index: Ints, values: Ints, size: int) -> Ints:
@@ -183,6 +206,7 @@ def _plain(
         fresh=np.zeros(len(rows), dtype=bool),
         still=kept[topic_of] == 1,
         blocked=lists.blocked[rows],
+        doubled=lists.doubled[rows],
     )
 
 
@@ -196,14 +220,14 @@ def _changed(
             for replicas, row in _rows_of_changed(place, name, homes[name], lists, name in still):
                 flat += replicas
                 rows.append(row)
-    columns = np.array(rows, dtype=np.int64).reshape(-1, 11).T
+    columns = np.array(rows, dtype=np.int64).reshape(-1, 12).T
     topic, number, held, rf, size, rate, leader, *marks = columns
-    placed, fresh, stays, blocked = (mark.astype(bool) for mark in marks)
+    placed, fresh, stays, blocked, doubled = (mark.astype(bool) for mark in marks)
     slots = int(max(held.max(initial=1), rf.max(initial=1)))
     wide = np.full((len(rows), slots), NONE, dtype=np.int64)
     wide[np.arange(slots) < held[:, None]] = flat
     leader = index_of(leader, lists.brokers)
-    return Rows(topic, number, wide, rf, size, rate, leader, placed, fresh, stays, blocked)
+    return Rows(topic, number, wide, rf, size, rate, leader, placed, fresh, stays, blocked, doubled)
 
 
 def _rows_of_changed(
@@ -225,5 +249,5 @@ def _rows_of_changed(
         placed, stays = home.role is Role.PLACED, still and not fresh
         blocked = not fresh and bool(lists.blocked[at])
         wanted = held if fresh else declared or held
-        marks = int(placed), int(fresh), int(stays), int(blocked)
-        yield brokers, (place, number, held, wanted, size, rate, leader, *marks)
+        marks = placed, fresh, stays, blocked, held < len(replicas)
+        yield brokers, (place, number, held, wanted, size, rate, leader, *map(int, marks))

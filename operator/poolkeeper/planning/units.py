@@ -30,6 +30,7 @@ class Unit:
     `placed` marks partitions that live here (the others are unmanaged, and only evacuated).
     `still` marks those that must stay as they are this time, and may move again by the next plan,
     `blocked` those that cannot be moved at all: nothing can be copied from them (see `losses`).
+    `doubled` marks those whose list named a broker twice and shall not: it changes in any case.
     `eligible`: brokers that may be given replicas; `leads`: those of them that may lead.
     `fixed`, `fixed_leaders`, `fixed_mib` and `fixed_rate` are the load of other topics, by broker.
     `size` is in bytes, `rate` in KiB/s; `sized`: whether any size is known.
@@ -55,6 +56,7 @@ class Unit:
     placed: Bools
     still: Bools
     blocked: Bools
+    doubled: Bools
     sized: bool
     weight: Floats
     fixed: Ints
@@ -119,6 +121,7 @@ def unit_of(
         placed=rows.placed,
         still=rows.still,
         blocked=rows.blocked,
+        doubled=rows.doubled & rows.placed & ~rows.blocked & ~rows.still,
         sized=lists.table.sized,
         weight=np.array([pool.capacity_for(b).weight for b in brokers.ids], dtype=np.float64),
         fixed=fixed.replicas if guests is None else fixed.replicas + guests.replicas,
@@ -139,6 +142,7 @@ def reached(unit: Unit, lists: Ints) -> Unit:
         pinned=pinned,
         leader=lists[:, 0].copy(),
         fresh=np.zeros(len(unit), dtype=bool),
+        doubled=np.zeros(len(unit), dtype=bool),
     )
 
 

@@ -12,6 +12,7 @@ from poolkeeper.model.outcomes import Outcome, Seen
 from poolkeeper.model.plans import ElectLeaders, Move, Plan, PlanProblem, Step
 from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode, TopicSpec
 from poolkeeper.planning.identities import is_destructive
+from poolkeeper.planning.newpartitions import DELAYED
 from poolkeeper.planning.owners import Winners, settled, winners
 from poolkeeper.planning.scopes import LEFT_OUT, metric_name
 from poolkeeper.planning.standings import Standings, standings
@@ -171,7 +172,7 @@ def _approval(desired: Desired, outcome: Outcome, plan: Plan, *, running: bool) 
 
 def hindrance(problems: list[PlanProblem]) -> PlanProblem | None:
     """The problem that a person must mend, quotas first; None if there is none."""
-    real = [problem for problem in problems if not problem.message.startswith(LEFT_OUT)]
+    real = [p for p in problems if not p.message.startswith((LEFT_OUT, DELAYED))]
     return min(real, key=lambda problem: (problem.law != "quotas", problem.message), default=None)
 
 

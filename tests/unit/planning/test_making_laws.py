@@ -11,9 +11,10 @@ from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit import check_plan
 from poolkeeper.planning.making import make_plan
+from poolkeeper.planning.newpartitions import DELAYED
 from unit.planning.instances import after, instances
 
-WAITING = ("stays at", "gets no new partitions", "is evened out further once")
+WAITING = (DELAYED, "stays at", "gets no new partitions", "is evened out further once")
 Instance = tuple[Desired, Cluster, frozenset[int]]
 
 

@@ -123,7 +123,8 @@ def test_what_is_invalid_is_said_and_is_nobody_elses_trouble(scene):
         ),
         "too-many": (
             "Impossible",
-            "not created: 4 replicas need 4 brokers; usable in pool p: 1, 2, 3",
+            "not created: 4 replicas need 4 brokers; usable in pool p: 1, 2, 3."
+            " What helps: 1 more, undrained or new",
         ),
         "unsized": (
             "Impossible",

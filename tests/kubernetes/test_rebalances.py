@@ -10,6 +10,8 @@ from operated_resources import HASH, Operated
 from real.support import REQUEST, manifest
 from rebalanced import Fleet, fleet_of
 
+pytestmark = pytest.mark.long
+
 MOVING_ALL = [[0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4, 5]]
 
 

@@ -7,13 +7,10 @@ the approval is handed over to it.
 """
 
 import json
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import TextIO
 
 import click
@@ -23,6 +20,7 @@ from poolkeeper.accesses import Access
 from poolkeeper.cli import (
     addressing,
     asking,
+    interrupts,
     options,
     plantext,
     printing,
@@ -86,11 +84,11 @@ def apply(address: Address, file: Path | None, yes: bool, prune: bool, output: s
     if desired.cluster.mode in (Mode.PAUSED, Mode.ROLL_BACK):
         raise Refused(f"KafkaCluster {target.name}: spec.mode is {desired.cluster.mode.value}")
     command = Command(target, desired, file, yes, prune, output)
-    with _interrupted_by_sigterm():
-        return _apply(command)
+    with interrupts.heard() as check:
+        return _apply(command, check)
 
 
-def _apply(command: Command) -> int:
+def _apply(command: Command, check: interrupts.Check) -> int:
     with reaching.session(command.target) as session:
         enriching = reaching.Enriching(command.target)
         now_ms = planning_command.now_ms()
@@ -99,7 +97,7 @@ def _apply(command: Command) -> int:
         plan, resumed = _chosen(command, seen, before)
     printing.warn(enriching.warnings)
     if plan is None:
-        return _wind_up(command, before)
+        return _wind_up(command, before, check)
     if plan.empty and not resumed:
         return _nothing(command, seen, plan, before.holder)
     if command.output == printing.TEXT:
@@ -112,7 +110,7 @@ def _apply(command: Command) -> int:
     asking.confirm(again, yes=command.yes)
     if before.holder is not None and before.holder.what == OPERATOR:
         return _hand_over(command, plan, before.holder)
-    return _drive(command, plan)
+    return _drive(command, plan, check)
 
 
 def _chosen(command: Command, seen: sights.Sight, before: JournalView) -> tuple[Plan | None, bool]:
@@ -150,15 +148,16 @@ def _read(file: Path) -> Plan:
     return documents.from_json(body, str(file))
 
 
-def _wind_up(command: Command, before: JournalView) -> int:
+def _wind_up(command: Command, before: JournalView, check: interrupts.Check) -> int:
     """End a run that is for other manifests, or was not recorded whole, and start over."""
     assert before.run is not None
     if before.document is not None:
         printing.warn([f"run {before.run.plan} is for other manifests: it is wound up first"])
         asking.confirm("Type yes to end it after its stage in flight", yes=command.yes)
     with progress.printer(_stream(command)) as printer:
-        loops.drive(_access(command.target), command.desired, None, printer)
-    return _apply(command)
+        report = _checking(check, printer)
+        loops.drive(_access(command.target), command.desired, None, report)
+    return _apply(command, check)
 
 
 def _nothing(command: Command, seen: sights.Sight, plan: Plan, holder: Holder | None) -> int:
@@ -182,10 +181,11 @@ def _hand_over(command: Command, plan: Plan, holder: Holder) -> int:
     return 0
 
 
-def _drive(command: Command, plan: Plan) -> int:
+def _drive(command: Command, plan: Plan, check: interrupts.Check) -> int:
     try:
         with progress.printer(_stream(command)) as printer:
-            outcome = loops.drive(_access(command.target), command.desired, plan, printer)
+            report = _checking(check, printer)
+            outcome = loops.drive(_access(command.target), command.desired, plan, report)
     except KeyboardInterrupt:
         printing.warn(
             [
@@ -214,22 +214,20 @@ def _stream(command: Command) -> TextIO:
     return sys.stderr if command.output == printing.JSON else sys.stdout
 
 
+def _checking(
+    check: interrupts.Check, printer: Callable[[Outcome], None]
+) -> Callable[[Outcome], None]:
+    """Return the printer of a run that ends where a person wanted it to."""
+
+    def report(outcome: Outcome) -> None:
+        check()
+        printer(outcome)
+
+    return report
+
+
 def _access(target: Target) -> Access:
     def session() -> Session:
         return reaching.opened(target)
 
     return Access(session, lambda: reaching.brokers(target))
-
-
-@contextmanager
-def _interrupted_by_sigterm() -> Iterator[None]:
-    """Treat SIGTERM like Ctrl-C, so that the journal is let go at once."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -71,6 +71,8 @@ def _deleting(at: Situation) -> Remark | None:
     if not at.each.deleting:
         return None
     message = "its Kafka topic is kept"
+    if claimants := at.survey.claimants.get(at.spec.topic):
+        message += f", which is named by {few(sorted(claimants))}, too"
     if at.spec.deletion_policy is DeletionPolicy.DELETE and owned(at.survey, at.spec):
         message = f"Kafka topic {at.spec.topic} is being deleted"
         keep = "spec.deletionPolicy: Retain lets this Topic go and keeps the data"

@@ -568,6 +568,16 @@ def test_a_topic_that_is_being_deleted(cluster: Object, owner: str, message: str
     assert found == conditions("Busy", "Deleting", expected)
 
 
+def test_a_topic_that_is_being_deleted_says_who_else_names_its_kafka_topic() -> None:
+    homeless = topic("mine", "absent", namespace="bank", topicName="orders")
+    objects = (AUTO, *POOLS, GOING, homeless)
+    what = seen(kafka([IN_FAST]), orders="shop/orders")
+    place = assemble(objects)["main"]
+    found = told(objects, what, at_rest(place, what))[ORDERS]["conditions"]
+    expected = "its Kafka topic is kept, which is named by bank/mine, too"
+    assert found == conditions("Busy", "Deleting", expected)
+
+
 def test_torn_topics_are_left_as_they_were_told() -> None:
     objects = (AUTO, *POOLS, WANTED)
     what = seen(kafka([IN_FAST]))

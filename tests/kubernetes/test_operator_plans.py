@@ -125,7 +125,7 @@ def test_an_approval_is_of_what_was_shown_and_of_nothing_else(scene):
 
     def moved() -> bool:
         """The barrier changed the plan once more: whoever approves reads again what is shown."""
-        condition = scene.condition("cluster")
+        condition = {"reason": "", "message": "", **scene.condition("cluster")}
         asked = HASH.findall(condition["message"])
         if condition["reason"] == "WaitingForApproval" and not approved.issuperset(asked):
             scene.run_printed(condition["message"])

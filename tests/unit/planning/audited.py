@@ -1,0 +1,95 @@
+"""A cluster, what is declared for it, and one of each step: plans for the audit to judge."""
+
+from dataclasses import replace
+
+from poolkeeper.model import plans, specs, topology
+from poolkeeper.model.records import Records, TopicRecord
+from poolkeeper.planning import audit, documents
+
+RACKS = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c", 7: "a", 8: "b", 9: "c"}
+
+
+def topic(name: str, *lists: tuple[int, ...], **details: object) -> topology.Topic:
+    partitions = tuple(
+        topology.Partition(number, replicas, size_bytes=2**20)
+        for number, replicas in enumerate(lists)
+    )
+    return topology.Topic(name, partitions, config={"retention.ms": "1000"}, **details)
+
+
+def spec(name: str, pool: str = "fast", **details: object) -> specs.TopicSpec:
+    return specs.TopicSpec(name, "shop", name, pool, **details)
+
+
+CLUSTER = topology.Cluster(
+    "main",
+    brokers={id: topology.Broker(id, rack) for id, rack in RACKS.items()},
+    topics={
+        one.name: one
+        for one in (
+            topic("orders", (1, 2, 3), (4, 5, 6), topic_id="orders-id"),
+            topic("keyed", (1, 2, 3)),
+            topic("paused", (7, 2, 3)),
+            topic("pinned", (7, 2, 3)),
+            topic("legacy.log", (4, 5, 6)),
+            topic("wild", (1, 8, 9)),
+            topic("old", (1, 2), topic_id="old-id"),
+            topic("stray", (7, 8)),
+            topic("twice", (1, 2)),
+            topic("__consumer_offsets", (1, 2, 3)),
+        )
+    },
+)
+FAST = specs.ResourcePoolSpec("fast", "main", (1, 2, 3, 4, 5, 6), claims=(r"legacy\..*", "tw.*"))
+SLOW = specs.ResourcePoolSpec("slow", "main", (7, 8, 9), claims=("twi.*",))
+DESIRED = specs.Desired(
+    specs.KafkaClusterSpec("main", specs.ZooKeeperSpec("zk:2181")),
+    (FAST, SLOW),
+    (
+        spec("__consumer_offsets"),
+        spec("fresh", partitions=2, replication_factor=3, config={"retention.ms": "5"}),
+        spec("keyed", partitions=2, keyed=True),
+        spec("orders", partitions=3, replication_factor=3, config={"retention.ms": "2000"}),
+        spec("paused", paused=True),
+        spec("pinned", strategy=specs.Strategy.MANUAL, assignment=((1, 2, 3),)),
+        spec("stray"),
+    ),
+)
+RECORDS = Records(
+    topics={
+        "old": TopicRecord("shop/old", deletion_policy=specs.DeletionPolicy.DELETE),
+        "orders": TopicRecord("shop/orders", declared_keys=("segment.ms",)),
+    }
+)
+DRAINED = replace(DESIRED, pools=(replace(FAST, drain=frozenset({1})), SLOW))
+
+
+def move(name: str, partition: int, *path: tuple[int, ...], **details: object) -> plans.Move:
+    return plans.Move(name, None, partition, path, 0, "", **details)
+
+
+def plan(*ways: plans.Move, steps: tuple[plans.Step, ...] = ()) -> plans.Plan:
+    return plans.Plan("main", documents.plan_hash(ways, steps), "", steps, ways)
+
+
+def found(
+    one: plans.Plan,
+    desired: specs.Desired = DESIRED,
+    cluster: topology.Cluster = CLUSTER,
+    gone: tuple[int, ...] = (),
+) -> list[str]:
+    return list(map(str, audit.check_plan(one, desired, cluster, RECORDS, gone)))
+
+
+def unmanaged(policy: specs.UnmanagedTopics, desired: specs.Desired = DESIRED) -> specs.Desired:
+    cluster = replace(desired.cluster, unmanaged_topics=policy, default_pool="slow")
+    return replace(desired, cluster=cluster)
+
+
+SWAP = (move("orders", 0, (1, 2, 3), (4, 2, 3)), move("orders", 1, (4, 5, 6), (1, 5, 6)))
+CREATION = plans.CreateTopic("fresh", "fast", ((1, 2, 3), (4, 5, 6)), {"retention.ms": "5"})
+GROWTH = plans.AddPartitions("orders", 2, ((1, 5, 3),))
+CONFIG = plans.SetConfig("orders", {"retention.ms": "2000"}, ("segment.ms",))
+ELECTION = plans.ElectLeaders((("orders", 0), ("orders", 2), ("fresh", 1)))
+DELETION = plans.DeleteTopic("old", "old-id")
+LOG_DIR = plans.MoveLogDir("orders", 0, 1, "/d1", "/d2", 1)

@@ -42,6 +42,12 @@ class PoolkeeperError(Exception):
 
     exit_code = 1
 
+    @property
+    def line(self) -> str:
+        """The message in one line; the name of the kind where there is none."""
+        told = str(self).replace(":\n", ": ")
+        return "; ".join(told.splitlines()) or type(self).__name__
+
 
 class Refused(PoolkeeperError):
     """The request is wrong or not allowed now; nothing was changed."""

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from poolkeeper import remedies
+from poolkeeper import flights
 from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.means import FLYING, Means, counted, outcome_of
 from poolkeeper.model.outcomes import Outcome, Phase, State
@@ -30,14 +30,11 @@ from poolkeeper.planning import audit_laws, documents, gates, residual, stages, 
 from poolkeeper.planning.progress import MoveProgress, MoveState, classify
 from poolkeeper.sights import Sight
 from poolkeeper.zk import apply, journal, observe, throttling
-from poolkeeper.zk.readings import Observation
 from poolkeeper.zk.runs import Document, Run, digest_of, encode_document
 
 SETTLE_MS = 5_000
-STALL_MS = 15_000
 ATTEMPTS_MAX = 5
 WAITS_MAX = 10
-ADAPT_EVERY_MS = 30_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +131,7 @@ def _throttle(means: Means, run: Run, document: Document, wish: Wish) -> Outcome
     ending = _ending(means, run, document, wish)
     if ending:
         return _turn(means, run, document, Phase.RESTORING, ending)
-    lists = _lists(document)
+    lists = throttling.lists_of(document)
     if not lists:
         return _turn(means, run, document, Phase.MOVING)
     conflicts = throttling.write(means.journal, document.saved, lists, run.rates)
@@ -175,7 +172,7 @@ def _move(means: Means, desired: Desired, run: Run, document: Document, wish: Wi
         progress = classify(step, observation.cluster)
         requested = observation.cluster.reassignment is not None
         if requested or any(p.state in FLYING for p in progress):
-            return _watch(means, desired, run, document, observation, progress)
+            return flights.watch(means, desired, run, document, observation, progress)
     cluster = observe.cluster(
         session, desired.cluster.name, restart_lock=desired.cluster.execution.restart_lock
     ).cluster
@@ -270,85 +267,6 @@ def closed_now(desired: Desired, cluster: Cluster, now_ms: int) -> tuple[str, ..
     return tuple(reasons)
 
 
-def _watch(
-    means: Means,
-    desired: Desired,
-    run: Run,
-    document: Document,
-    observation: Observation,
-    progress: Sequence[MoveProgress],
-) -> Outcome:
-    """A request is in flight: count what arrived, name what does not move, adapt the throttle."""
-    plan = document.plan
-    cluster = observation.cluster
-    step = {TopicPartition(plan.moves[m].topic, plan.moves[m].partition) for m, _ in run.step}
-    for (m, _), p in zip(run.step, progress, strict=True):
-        means.memory.see(plan, m, p, cluster)
-    arrived = sum(p.at >= index for (_, index), p in zip(run.step, progress, strict=True))
-    means.memory.flying = len(run.step) - arrived
-    of = counted(len(run.step), "partition")
-    waits = [f"stage {run.stage}: {arrived} of {of} arrived"]
-    waits.extend(_hanging(plan, run, cluster, progress))
-    waits.extend(gates.controller(cluster))
-    waits.extend(gates.foreign(cluster, step))
-    age_ms = means.now_ms() - run.requested_ms
-    stall = remedies.stall_of(plan.moves, run.step, progress, cluster)
-    did: tuple[str, ...] = ()
-    if age_ms > STALL_MS and stall is not None:
-        allowed = desired.cluster.execution.remedies
-        did, more = remedies.attempt(means.journal, means.brokers, observation, stall, allowed)
-        waits.extend(more)
-    if age_ms > desired.cluster.execution.stage_deadline_s * 1000:
-        waits.append(f"stage {run.stage} is over its deadline")
-        if desired.cluster.execution.roll_back_on_deadline:
-            waits.append("onDeadline: RollBack is not done by this release: it goes on waiting")
-    run = _adapt(means, desired, run, document, cluster, step)
-    return outcome_of(means, run, document, State.WAITING, did, tuple(waits))
-
-
-def _hanging(plan: Plan, run: Run, cluster: Cluster, progress: Sequence[MoveProgress]) -> list[str]:
-    """Name the targets that died while partitions are on their way to them."""
-    hanging: dict[int, list[str]] = {}
-    for (m, index), p in zip(run.step, progress, strict=True):
-        if p.state is MoveState.IN_FLIGHT:
-            move = plan.moves[m]
-            for broker in set(move.path[index]) - set(cluster.brokers):
-                hanging.setdefault(broker, []).append(f"{move.topic}-{move.partition}")
-    return [
-        f"broker {broker} is not live; {', '.join(names[:3])}"
-        + (f" and {len(names) - 3} more wait" if len(names) > 3 else " wait")
-        + " for it"
-        for broker, names in sorted(hanging.items())
-    ]
-
-
-def _adapt(
-    means: Means,
-    desired: Desired,
-    run: Run,
-    document: Document,
-    cluster: Cluster,
-    step: set[TopicPartition],
-) -> Run:
-    """Change the adaptive throttle when it is time to; finish a change that was interrupted."""
-    if not run.rates:
-        return run
-    if len(run.rates) > 1:
-        throttling.write(means.journal, document.saved, _lists(document), run.rates)
-        return means.journal.rewrite(run, replace(run, rates=run.rates[:1]))
-    throttle = desired.cluster.execution.throttle
-    now_ms = means.now_ms()
-    since_ms = max(means.memory.adapted_ms, run.requested_ms)
-    if throttle.mode is not ThrottleMode.ADAPTIVE or now_ms - since_ms < ADAPT_EVERY_MS:
-        return run
-    means.memory.adapted_ms = now_ms
-    hurt = gates.health(cluster).under_replicated - document.baseline.under_replicated
-    rate = throttles.adapted(run.rates[0], throttle.rate_bytes_per_s, healthy=not hurt & step)
-    if rate == run.rates[0]:
-        return run
-    return means.journal.rewrite(run, replace(run, rates=(rate, run.rates[0])))
-
-
 def _elect(means: Means, desired: Desired, run: Run, document: Document) -> Outcome:
     plan = document.plan
     wanted = [(move.topic, move.partition) for move in plan.moves]
@@ -376,7 +294,7 @@ def _elect(means: Means, desired: Desired, run: Run, document: Document) -> Outc
 
 
 def _restore(means: Means, run: Run, document: Document) -> Outcome:
-    throttling.restore(means.journal, document.saved, _lists(document), run.rates)
+    throttling.restore(means.journal, document.saved, throttling.lists_of(document), run.rates)
     if run.ending == "stopped":
         means.journal.remember_stopped(run.fingerprint)
     ended = outcome_of(means, run, document, State.PROGRESSED, (f"run ended: {run.ending}",))
@@ -401,13 +319,6 @@ def _verified(means: Means, run: Run, progress: Sequence[MoveProgress]) -> tuple
     means.memory.finished = (run.stage, arrived)
     of = counted(len(run.step), "partition")
     return (f"stage {run.stage} finished: {arrived} of {of} arrived",)
-
-
-def _lists(document: Document) -> dict[str, dict[str, str]]:
-    """Return the throttle lists of the run; of the topics whose values were saved at its start."""
-    if not document.saved.topics:
-        return {}
-    return throttles.lists_of(document.plan.moves)
 
 
 def _topics_of(plan: Plan, step: Sequence[tuple[int, int]]) -> tuple[str, ...]:

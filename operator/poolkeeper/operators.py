@@ -160,6 +160,7 @@ class Operator:
                 engines=self._engines(planners, fenced),
                 records=RecordStore(fenced, self._settings.namespace),
                 reporter=RebalanceReporter(writer, recorder, guards),
+                metrics=self._metrics,
                 role=lambda: self._elector.role,
                 beat=lambda patience_s: self._health.beat("rebalancers", patience_s),
             )

@@ -19,6 +19,7 @@ A Rebalance that executes has our finalizer: deleted, it is gone once what runs 
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from threading import Event
@@ -35,11 +36,13 @@ from poolkeeper.rebalances.courses import View
 from poolkeeper.rebalances.engines import Engine
 from poolkeeper.rebalances.inquiries import Inquiry
 from poolkeeper.rebalances.records import Record, Records
+from poolkeeper.rebalances.tallies import Tally, tally
 from poolkeeper.resources import rebalances
 from poolkeeper.resources.assemblies import Assembly
 from poolkeeper.resources.conditions import Mood, Remark
 from poolkeeper.resources.objects import Object
 from poolkeeper.resources.rebalancestatuses import Saying, asked_ms, course_of, invalid, remark_of
+from poolkeeper.telemetry.metrics import Metrics
 
 LOOK_S = 1.0
 LOOK_MAX_S = 300.0
@@ -49,13 +52,17 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Kept:
-    """One Rebalance as this process knows it; `told`: of which state of it was told last."""
+    """One Rebalance as this process knows it.
+
+    `told`: of which state of it was told last, and `reason` what.
+    """
 
     uid: str
     course: Course
     inquiry: Inquiry
     record: Record | None = None
     told: tuple[int, bool, bool] | None = None
+    reason: str = ""
 
 
 @dataclass(slots=True)
@@ -67,6 +74,7 @@ class Rebalancers:
     engines: Mapping[str, Engine]
     records: Records
     reporter: RebalanceReporter
+    metrics: Metrics
     role: Callable[[], Role]
     stop: Event = field(default_factory=Event)
     wake: Event = field(default_factory=Event)
@@ -112,6 +120,7 @@ class Rebalancers:
         for uid in set(self._kept) - uids:
             self._kept.pop(uid).inquiry.end()
         self.reporter.retain(uids)
+        self.metrics.rebalances(Counter(kept.reason for kept in self._kept.values()))
 
     def _order(self, each: Object) -> tuple[bool, int, str]:
         """Who executes comes first, the eldest of them before: it has its turn in a cluster."""
@@ -135,6 +144,7 @@ class Rebalancers:
     def _let_go(self) -> None:
         """Forget everything: somebody else leads."""
         self._kept.clear()
+        self.metrics.rebalances({})
         self.reporter.retain(())
         self.keepers.let_go_of_offers()
 
@@ -144,7 +154,8 @@ class Rebalancers:
         """Take one Rebalance a step further; return what is to be offered for it."""
         kept, spec = self._kept_of(each), each.spec
         seen = (each.generation, each.deleting, each.guarded)
-        if kept.course.step.ended and kept.told == seen:
+        before = kept.course
+        if before.step.ended and kept.told == seen:
             return {}  # it is a record
         offers: Mapping[str, Offer] = {}
         if each.deleting:
@@ -160,8 +171,14 @@ class Rebalancers:
         guard = bool(offers) if each.deleting else kept.course.step is Step.EXECUTING
         declared = spec if isinstance(spec, RebalanceSpec) else None
         self.reporter.tell(each, Saying(kept.course, remark), declared, guard=guard)
-        kept.told = seen
+        kept.told, kept.reason = seen, remark.reason
+        self._count(tally(before, kept.course, self.now_ms()))
         return offers
+
+    def _count(self, new: Tally) -> None:
+        if new.planned_s is not None:
+            self.metrics.planned(new.engine, new.planned_s, new.planned_bytes)
+        self.metrics.rebalanced(new.ended, new.moved_bytes)
 
     def _step(
         self,

@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 from poolkeeper import asides, copies, errands, execution, remedies, steps
 from poolkeeper.errands import Offer
 from poolkeeper.errors import Refused, StalePlan
-from poolkeeper.execution import STALL_MS, Wish, closed_now
+from poolkeeper.execution import Wish, closed_now
+from poolkeeper.flights import STALL_MS
 from poolkeeper.means import Enrich, Means, Planner, Timed, untimed
 from poolkeeper.model.outcomes import Errand, ErrandState, Outcome, Seen, State
 from poolkeeper.model.plans import (

@@ -46,10 +46,10 @@ def main(sizes: tuple[int, ...]) -> None:
         for name, desired, cluster in _cases(size):
             plan = make_plan(desired, cluster)
             begin = time.process_time()
-            predicted, makespan = stages.predict(plan, cluster, desired)
+            predicted, makespan, halt = stages.predict(plan, cluster, desired)
             spent = time.process_time() - begin
             if makespan is None:
-                raise SystemExit(f"{name} {size}: the stages come to a halt")
+                raise SystemExit(f"{name} {size}: the stages come to a halt: {halt}")
             over = makespan.seconds / makespan.lower_bound_seconds
             most = MIGRATION_OVER_BOUND_MAX if name == MIGRATION else OVER_BOUND_MAX
             slow += [f"{name} {size}: {over:.3f}"] if over > most else []

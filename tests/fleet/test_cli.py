@@ -90,6 +90,38 @@ def test_a_budget_of_sites_and_windows(fleet: Path, run) -> None:
     assert "1 MiB/s at site a" in (fleet / "out" / f"report-{cases.DAY}.md").read_text()
 
 
+def test_windows_have_a_time_zone_and_a_rate_also_in_a_run_of_all_steps(fleet: Path, run) -> None:
+    windows = ("--window", "0 22 * * 1-5 8h Europe/Zurich 20Mi", "--window", "0 8 * * 0 4h 40Mi")
+    words = ("--rate", "10Mi", *windows, "--clusters-at-once", 1)
+    code, _, err = run("fleet", "run", *where(fleet), *DAY, "--processes", 1, *words)
+    assert (code, err) == (0, "")
+    before = cases.files(fleet / "out" / "turns")
+    assert run("fleet", "budget", "--out", fleet / "out", *words)[0] == 0
+    assert cases.files(fleet / "out" / "turns") == before
+    assert (
+        "10 MiB/s in all, windows of 8 h at 0 22 * * 1-5 (Europe/Zurich) with 20 MiB/s,"
+        " windows of 4 h at 0 8 * * 0 (UTC) with 40 MiB/s, 1 cluster at once"
+    ) in (fleet / "out" / f"report-{cases.DAY}.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("window", "message"),
+    [
+        pytest.param("0 22 * * *", "expected five fields of cron, a duration,", id="too-short"),
+        pytest.param("0 25 * * * 8h", "its hour is wrong", id="no-hour"),
+        pytest.param("0 22 * * * 8x", "'8x' is not a duration", id="no-duration"),
+        pytest.param("0 22 * * * 8h Europe/Zuric", "is no time zone (did you", id="no-zone"),
+        pytest.param("0 22 * * * 8h UTC 1Xi", "'1Xi' is not a size", id="no-rate"),
+        pytest.param("0 22 * * * 8h 1Gi UTC", "UTC is too much", id="a-rate-before-the-zone"),
+    ],
+)
+def test_wrong_windows_are_told_before_anything_is_done(window, message, fleet, run) -> None:
+    code, out, err = run("fleet", "run", *where(fleet), *DAY, "--window", window)
+    assert (code, out) == (1, "")
+    assert message in err
+    assert not (fleet / "out").exists()
+
+
 def test_plans_are_those_of_the_command_plan(fleet: Path, run) -> None:
     assert run("fleet", "run", *where(fleet), *DAY, "--processes", 1)[0] == 0
     code, out, _ = run("fleet", "plan", "--out", fleet / "out", "-o", "json")
@@ -105,7 +137,7 @@ def test_plans_are_those_of_the_command_plan(fleet: Path, run) -> None:
 def test_steps_one_by_one_take_the_latest_day(fleet: Path, run) -> None:
     assert run("fleet", "snapshot", *where(fleet), *DAY, "--processes", 1)[0] == 0
     options = ("--out", fleet / "out", "--processes", 1)
-    assert run("fleet", "features", *options, "--window", "48h")[1].startswith(
+    assert run("fleet", "features", *options, "--history", "48h")[1].startswith(
         "features 2026-03-01"
     )
     declared = (fleet / "manifests" / "all.yaml").read_text()

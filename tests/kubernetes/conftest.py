@@ -29,6 +29,7 @@ from typing import Any
 
 import pytest
 
+from apirequests import Api
 from conditions import until
 from control_plane import building
 from control_plane.access import ApiError
@@ -60,6 +61,13 @@ def control_plane() -> Iterator[ControlPlane]:
     with ControlPlane.start() as plane:
         plane.apply_crds(CRDS)
         yield plane
+
+
+@pytest.fixture(scope="module")
+def api(control_plane: ControlPlane) -> Iterator[Api]:
+    """Requests to the API server as administrator, and its answers, refusals included."""
+    with Api(control_plane.access) as way:
+        yield way
 
 
 @pytest.fixture

@@ -12,16 +12,12 @@ from chart.rendering import (
     FULLNAME,
     NAMESPACE,
     ROOT,
-    RefusedValuesError,
-    helm,
     names,
     of_kind,
     render,
     the_only,
 )
-from poolkeeper.kube.plannerpods import Settings
 
-DEFAULTS = render()
 DEFINITIONS = {
     ("CustomResourceDefinition", "", f"{plural}.poolkeeper.dev")
     for plural in ("kafkaclusters", "rebalances", "resourcepools", "topics")
@@ -41,7 +37,6 @@ WORKLOAD = {
 }
 ACCOUNT = {("ServiceAccount", NAMESPACE, FULLNAME)}
 ALL = DEFINITIONS | USER_ROLES | OPERATOR_ROLES | WORKLOAD | ACCOUNT
-
 PLANNING = {
     ("ConfigMap", NAMESPACE, f"{FULLNAME}-planner"),
     ("ServiceAccount", NAMESPACE, f"{FULLNAME}-planner"),
@@ -129,80 +124,6 @@ def test_which_objects_there_are(values, there):
     assert names(render(values)) == there
 
 
-PLANNER = {
-    "planner": {"image": "example.test/planner:1", "executors": 3, "conf": {"a": "b"}},
-    "commonLabels": {"team": "kafka"},
-    "image": {"pullSecrets": ["registry"]},
-}
-
-
-def test_jobs_that_plan_are_what_the_values_say():
-    objects = render(PLANNER)
-    planner = f"{FULLNAME}-planner"
-    (settings,) = of_kind(objects, "ConfigMap")
-    assert Settings.from_json(settings["data"]["settings.json"]) == Settings(
-        "example.test/planner:1",
-        pull_secrets=("registry",),
-        account=planner,
-        executors=3,
-        labels={
-            "app.kubernetes.io/name": "poolkeeper-planner",
-            "app.kubernetes.io/instance": "pk",
-            "team": "kafka",
-        },
-        conf={"a": "b"},
-    )
-    pod = the_only(objects, "Deployment")["spec"]["template"]
-    (container,) = pod["spec"]["containers"]
-    assert container["args"][-1] == "--planning-jobs=/etc/poolkeeper/planner/settings.json"
-    assert pod["spec"]["volumes"][1:] == [{"name": "planner", "configMap": {"name": planner}}]
-    assert container["volumeMounts"][1:] == [
-        {"name": "planner", "mountPath": "/etc/poolkeeper/planner", "readOnly": True}
-    ]
-    other = render({**PLANNER, "planner": {**PLANNER["planner"], "executors": 4}})
-    again = the_only(other, "Deployment")["spec"]["template"]["metadata"]["annotations"]
-    assert pod["metadata"]["annotations"].keys() == again.keys() == {"checksum/planner"}
-    assert pod["metadata"]["annotations"] != again
-
-
-@pytest.mark.parametrize(
-    ("executors", "verbs"),
-    [
-        pytest.param(0, {"create", "patch"}, id="a-driver-alone-writes-its-answer"),
-        pytest.param(
-            2,
-            {"create", "patch", "get", "list", "watch", "delete", "deletecollection"},
-            id="a-driver-with-executors-makes-pods",
-        ),
-    ],
-)
-def test_what_a_driver_may(executors, verbs):
-    objects = render({"planner": {"image": "a", "executors": executors}})
-    (role,) = [
-        one for one in of_kind(objects, "Role") if one["metadata"]["name"].endswith("-planner")
-    ]
-    assert {verb for rule in role["rules"] for verb in rule["verbs"]} == verbs
-    assert {resource for rule in role["rules"] for resource in rule["resources"]} == (
-        {"configmaps", "pods", "services", "persistentvolumeclaims"}
-        if executors
-        else {"configmaps"}
-    )
-
-
-def test_planning_pods_are_not_counted_as_operators():
-    values = {**PLANNER, "networkPolicy": {"enabled": True}}
-    objects = render(values)
-    (settings,) = of_kind(objects, "ConfigMap")
-    labels = Settings.from_json(settings["data"]["settings.json"]).labels
-    selector = the_only(objects, "Deployment")["spec"]["selector"]["matchLabels"]
-    assert not selector.items() <= labels.items()
-    policies = {one["metadata"]["name"]: one["spec"] for one in of_kind(objects, "NetworkPolicy")}
-    planners = policies[f"{FULLNAME}-planner"]["podSelector"]
-    assert planners["matchLabels"].items() <= labels.items()
-    assert policies[f"{FULLNAME}-planner"]["ingress"] == [{"from": [{"podSelector": planners}]}]
-    assert policies[f"{FULLNAME}-planner"]["egress"][0] == {"to": [{"podSelector": planners}]}
-
-
 def test_names_follow_the_overrides():
     named = names(render({"fullnameOverride": "keeper", "crds": {"install": False}}))
     assert {name.split("-")[0] for _, _, name in named} == {"keeper"}
@@ -245,121 +166,6 @@ def test_a_definition_takes_further_annotations():
     values = {"crds": {"keep": False, "annotations": {"a/b": "c"}}}
     for one in of_kind(render(values), "CustomResourceDefinition"):
         assert one["metadata"]["annotations"] == {"a/b": "c"}
-
-
-def test_the_container():
-    deployment = the_only(
-        render(
-            {
-                "image": {"repository": "example.test/poolkeeper", "digest": "sha256:" + "0" * 64},
-                "watchNamespaces": ["pay", "shop"],
-                "operator": {"planners": 3, "port": 9090, "logLevel": "debug", "lease": "theirs"},
-                "extraEnv": [{"name": "TZ", "value": "UTC"}],
-                "extraVolumes": [{"name": "ca", "secret": {"secretName": "kafka-ca"}}],
-                "extraVolumeMounts": [{"name": "ca", "mountPath": "/ca", "readOnly": True}],
-            }
-        ),
-        "Deployment",
-    )
-    pod = deployment["spec"]["template"]["spec"]
-    (container,) = pod["containers"]
-    assert container == {
-        "name": "operator",
-        "image": "example.test/poolkeeper@sha256:" + "0" * 64,
-        "imagePullPolicy": "IfNotPresent",
-        "args": [
-            "run",
-            "--kubernetes",
-            "--namespace=$(POD_NAMESPACE)",
-            "--watch-namespace=pay",
-            "--watch-namespace=shop",
-            "--lease=theirs",
-            "--identity=$(POD_NAME)",
-            "--listen=0.0.0.0:9090",
-            "--log-format=json",
-            "--log-level=debug",
-            "--planners=3",
-        ],
-        "env": [
-            {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
-            {
-                "name": "POD_NAMESPACE",
-                "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}},
-            },
-            {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
-            {"name": "TZ", "value": "UTC"},
-        ],
-        "ports": [{"name": "http", "containerPort": 9090, "protocol": "TCP"}],
-        "startupProbe": _probe("/healthz", 2, 60),
-        "livenessProbe": _probe("/healthz", 10, 3),
-        "readinessProbe": _probe("/readyz", 5, 2),
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
-        "resources": {
-            "requests": {"cpu": "200m", "memory": "512Mi"},
-            "limits": {"memory": "2Gi"},
-        },
-        "volumeMounts": [
-            {"name": "tmp", "mountPath": "/tmp"},
-            {"name": "ca", "mountPath": "/ca", "readOnly": True},
-        ],
-    }
-    assert pod["volumes"] == [
-        {"name": "tmp", "emptyDir": {"sizeLimit": "1Gi"}},
-        {"name": "ca", "secret": {"secretName": "kafka-ca"}},
-    ]
-
-
-def _probe(path, period_s, failures):
-    return {
-        "httpGet": {"path": path, "port": "http"},
-        "periodSeconds": period_s,
-        "failureThreshold": failures,
-        "timeoutSeconds": 5,
-    }
-
-
-def test_where_the_pods_run_is_up_to_the_values():
-    values = {
-        "priorityClassName": "platform",
-        "nodeSelector": {"kind": "infra"},
-        "tolerations": [{"key": "infra", "operator": "Exists"}],
-        "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": []}},
-        "terminationGracePeriodSeconds": 45,
-        "podAnnotations": {"a": "b"},
-        "podLabels": {"team": "data"},
-        "image": {"pullSecrets": ["registry"]},
-    }
-    template = the_only(render(values), "Deployment")["spec"]["template"]
-    for key in ("priorityClassName", "nodeSelector", "tolerations", "affinity"):
-        assert template["spec"][key] == values[key]
-    assert template["spec"]["terminationGracePeriodSeconds"] == 45
-    assert template["spec"]["imagePullSecrets"] == [{"name": "registry"}]
-    assert template["metadata"]["annotations"] == {"a": "b"}
-    assert template["metadata"]["labels"]["team"] == "data"
-
-
-def test_a_spread_counts_our_own_pods_only():
-    deployment = the_only(DEFAULTS, "Deployment")
-    (spread,) = deployment["spec"]["template"]["spec"]["topologySpreadConstraints"]
-    assert spread["labelSelector"] == deployment["spec"]["selector"]
-
-
-def test_selectors_meet_the_pods_and_no_version():
-    labels = the_only(DEFAULTS, "Deployment")["spec"]["template"]["metadata"]["labels"]
-    objects = render(EVERYTHING)
-    selectors = [
-        the_only(objects, "Deployment")["spec"]["selector"]["matchLabels"],
-        the_only(objects, "PodDisruptionBudget")["spec"]["selector"]["matchLabels"],
-        the_only(objects, "NetworkPolicy")["spec"]["podSelector"]["matchLabels"],
-        the_only(objects, "PodMonitor")["spec"]["selector"]["matchLabels"],
-    ]
-    for selector in selectors:
-        assert set(selector) == {"app.kubernetes.io/name", "app.kubernetes.io/instance"}
-        assert selector.items() <= labels.items()
 
 
 @pytest.mark.parametrize(
@@ -457,88 +263,3 @@ def test_templates_look_nothing_up_and_hook_into_nothing():
         text = file.read_text(encoding="utf-8")
         assert not re.search(r"\b(lookup|rand\w+|genCA|uuidv4|now|\.Capabilities)\b", text), file
         assert "helm.sh/hook" not in text
-
-
-@pytest.mark.parametrize("values", ["", "everything"], ids=["defaults", "everything"])
-def test_lint_finds_nothing(values, tmp_path):
-    file = tmp_path / "values.yaml"
-    file.write_text(yaml.safe_dump(dict(EVERYTHING)) if values else "{}", encoding="utf-8")
-    run = helm("lint", "--strict", "-f", str(file), str(CHART))
-    assert run.returncode == 0, run.stdout
-    assert "[WARNING]" not in run.stdout + run.stderr
-
-
-def test_an_older_kubernetes_is_refused():
-    with pytest.raises(RefusedValuesError, match="kubeVersion"):
-        render({}, "--kube-version", "1.29.4")
-
-
-@pytest.mark.parametrize(
-    ("values", "place", "complaint"),
-    [
-        pytest.param({"replcas": 3}, "", "additional properties 'replcas' not allowed", id="typo"),
-        pytest.param(
-            {"operator": {"logFromat": "json"}},
-            "/operator",
-            "additional properties 'logFromat' not allowed",
-            id="typo-further-down",
-        ),
-        pytest.param({"replicas": "two"}, "/replicas", "got string, want integer", id="type"),
-        pytest.param({"replicas": 11}, "/replicas", "maximum: got 11, want 10", id="too-many"),
-        pytest.param(
-            {"operator": {"logFormat": "xml"}},
-            "/operator/logFormat",
-            "value must be one of 'json', 'text'",
-            id="not-one-of",
-        ),
-        pytest.param(
-            {"image": {"digest": "latest"}},
-            "/image/digest",
-            "'latest' does not match pattern",
-            id="digest",
-        ),
-        pytest.param(
-            {"watchNamespaces": ["Shop"]},
-            "/watchNamespaces/0",
-            "'Shop' does not match pattern",
-            id="no-name-of-a-namespace",
-        ),
-        pytest.param(
-            {"credentials": {"password": "secret"}},
-            "/credentials",
-            "additional properties 'password' not allowed",
-            id="a-credential-in-values",
-        ),
-        pytest.param(
-            {"resources": {"limits": {"memory": "lots"}}},
-            "/resources/limits/memory",
-            "'lots' does not match pattern",
-            id="no-quantity",
-        ),
-        pytest.param(
-            {"planner": {"memory": "4Gi"}},
-            "/planner",
-            "additional properties 'memory' not allowed",
-            id="no-setting-of-planners",
-        ),
-        pytest.param(
-            {"tolerations": [{"efect": "NoSchedule"}]},
-            "/tolerations/0",
-            "additional properties 'efect' not allowed",
-            id="typo-in-a-toleration",
-        ),
-    ],
-)
-def test_wrong_values_are_refused_with_their_place(values, place, complaint):
-    with pytest.raises(RefusedValuesError) as refused:
-        render(values)
-    assert f"at '{place}': {complaint}" in str(refused.value)
-
-
-def test_an_account_that_exists_needs_its_name():
-    with pytest.raises(RefusedValuesError, match=r"serviceAccount\.name is needed"):
-        render({"serviceAccount": {"create": False}})
-
-
-def test_values_of_a_parent_chart_are_accepted():
-    assert render({"global": {"anything": 1}}) == DEFAULTS

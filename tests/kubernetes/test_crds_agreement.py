@@ -10,12 +10,11 @@ import re
 import shlex
 from pathlib import Path
 
-import pytest
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from admission import NO_TIME, OUT_OF_RANGE
-from apirequests import PLURALS, Api, folder
+from apirequests import PLURALS, folder
 from apirequests import YAML as YAML_TYPE
 from poolkeeper.resources import schemas
 
@@ -70,12 +69,6 @@ TAKEN_BY_SERVER = {
     },
 }
 """What the server takes all the same, by the reason."""
-
-
-@pytest.fixture(scope="module")
-def api(control_plane):
-    with Api(control_plane.access) as way:
-        yield way
 
 
 def cases():

@@ -8,7 +8,7 @@ import secrets
 
 import pytest
 
-from apirequests import MERGE, Api, address, merged
+from apirequests import MERGE, address, merged
 from manifests import CLUSTER, POOL, TOPIC
 
 SHRINK = "spec.partitions: partitions can only grow; leave them out to keep what Kafka has"
@@ -19,12 +19,6 @@ REMAP = (
 RENAME = "spec.topicName: topicName cannot change, since Kafka renames no topic; make another Topic"
 OTHER_CLUSTER = "spec.clusterRef: a pool cannot change its cluster; make another pool"
 KEYED = {"keyed": True, "partitions": 6}
-
-
-@pytest.fixture(scope="module")
-def api(control_plane):
-    with Api(control_plane.access) as way:
-        yield way
 
 
 @pytest.fixture

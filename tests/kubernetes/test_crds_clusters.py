@@ -3,7 +3,6 @@
 import pytest
 
 from admission import DURATION, NO_TIME, OUT_OF_RANGE, SIZE, ask_reader, ask_server, at_least, row
-from apirequests import Api
 from manifests import CLUSTER
 
 SERVERS = "every server is written as host:port, with commas between them"
@@ -209,12 +208,6 @@ ROWS = [
         at_least(1, "spec.limits.replicasPerBroker"),
     ),
 ]
-
-
-@pytest.fixture(scope="module")
-def api(control_plane):
-    with Api(control_plane.access) as way:
-        yield way
 
 
 @pytest.mark.parametrize("row", ROWS)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from apirequests import APPLY, PLURALS, Api, address
+from apirequests import APPLY, PLURALS, address
 from poolkeeper.resources import folders, schemas
 
 ROOT = Path(__file__).parents[2]
@@ -24,12 +24,6 @@ FOLDERS = {
     ],
     "demo": sorted((ROOT / "examples/demo/manifests").glob("*.yaml")),
 }
-
-
-@pytest.fixture(scope="module")
-def api(control_plane):
-    with Api(control_plane.access) as way:
-        yield way
 
 
 @pytest.fixture(params=list(FOLDERS))

@@ -3,7 +3,7 @@
 import pytest
 
 from admission import OUT_OF_RANGE, ask_reader, ask_server, at_least, row
-from apirequests import Api, merged
+from apirequests import merged
 from manifests import POOL
 
 
@@ -151,12 +151,6 @@ ROWS = [
         at_least(0, "spec.headroom.failures"),
     ),
 ]
-
-
-@pytest.fixture(scope="module")
-def api(control_plane):
-    with Api(control_plane.access) as way:
-        yield way
 
 
 @pytest.mark.parametrize("row", ROWS)

@@ -3,7 +3,7 @@
 import pytest
 
 from admission import ask_reader, ask_server, at_least, at_most, row
-from apirequests import Api, merged
+from apirequests import merged
 from manifests import TOPIC
 
 
@@ -133,12 +133,6 @@ ROWS = [
         'spec.placement.strategy: supported values: "Balanced", "Kafka", "Manual"',
     ),
 ]
-
-
-@pytest.fixture(scope="module")
-def api(control_plane):
-    with Api(control_plane.access) as way:
-        yield way
 
 
 @pytest.mark.parametrize("row", ROWS)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from poolkeeper.declared import Declared
 from poolkeeper.errands import Offer, declaration
@@ -20,6 +21,7 @@ from poolkeeper.rebalances.answers import Part, Planned, assembled
 from poolkeeper.rebalances.engines import LOCAL
 from poolkeeper.resources.assemblies import assemble
 from poolkeeper.resources.conditions import condition_of
+from poolkeeper.telemetry.metrics import Metrics
 from unit.resources.bodies import body
 
 HOUR_MS = 3_600_000
@@ -149,12 +151,14 @@ class Ground:
         for name, status in self.said.statuses.items():
             self.bodies[name] = {**self.bodies[name], "status": status}
             self.declared.put(self.bodies[name])
+        self.registry = CollectorRegistry()
         self.operator = Rebalancers(
             declared=self.declared,
             keepers=self.loops,
             engines={LOCAL: Planner()},
             records=RecordStore(self.server, "ours"),
             reporter=RebalanceReporter(self.said, self.said, self.said),
+            metrics=Metrics(self.registry),
             role=lambda: self.role,
             now_ms=lambda: self.now_ms,
         )
@@ -180,6 +184,9 @@ class Ground:
 
     def states(self, name="r"):
         return {e["name"]: e["state"] for e in self.said.statuses[name]["clusters"]}
+
+    def metric(self, name, **labels):
+        return self.registry.get_sample_value(f"poolkeeper_{name}", labels)
 
     def desired(self, name):
         return self.loops.assemblies[name].desired
@@ -221,6 +228,36 @@ def test_from_planning_to_the_end(ground):
     assert ground.said.guarded["r"] is False
     told = ["WaitingForApproval", "Moving", "Succeeded"]
     assert ground.said.events == [("r", reason) for reason in told]
+
+
+def test_metrics_tell_from_planning_to_the_end(ground):
+    ground.executing()
+    assert ground.metric("rebalances", reason="WaitingForApproval") == 0
+    assert ground.metric("rebalances", reason="Moving") == 1
+    assert ground.metric("rebalance_planning_seconds_count", engine=LOCAL) == 1
+    assert ground.metric("rebalance_planned_bytes_total") == 200
+    ground.loops.outcomes = {"a": errand(ErrandState.REFUSED), "b": errand(ErrandState.DONE)}
+    for _ in range(2):
+        ground.look()
+    assert ground.metric("rebalances", reason="Failed") == 1
+    assert ground.metric("rebalance_clusters_total", outcome="Done") == 1
+    assert ground.metric("rebalance_clusters_total", outcome="Failed") == 1
+    assert ground.metric("rebalance_moved_bytes_total") == 100
+    ground.role = Role.STANDBY
+    ground.look()
+    assert ground.metric("rebalances", reason="Failed") == 0
+
+
+def test_a_new_leader_does_not_count_again(ground):
+    ground.executing()
+    ground.loops.outcomes["b"] = errand(ErrandState.DONE)
+    ground.look()
+    ground.restart()
+    ground.look()
+    assert ground.metric("rebalances", reason="Moving") == 1
+    assert ground.metric("rebalance_clusters_total", outcome="Done") is None
+    assert ground.metric("rebalance_planning_seconds_count", engine=LOCAL) is None
+    assert ground.metric("rebalance_moved_bytes_total") == 0
 
 
 def test_nothing_is_offered_before_it_has_the_finalizer(ground):

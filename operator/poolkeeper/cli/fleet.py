@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -135,7 +135,7 @@ _LOADING = (
         type=click.Path(path_type=Path),
         help="Load history: Parquet below cluster=NAME/.",
     ),
-    click.option("--window", default="168h", show_default=True, help="Length of the history."),
+    click.option("--history", default="168h", show_default=True, help="How far it reaches back."),
     click.option("--step", default="1h", show_default=True, help="Samples closer count as one."),
     click.option(
         "--coverage",
@@ -192,25 +192,20 @@ def plan(work: _Work, folders: tuple[Path, ...]) -> None:
 @options.folders(required=True)
 @_with(_READING)
 @_with(_LOADING)
+@_with(fleetwaves.BUDGET)
 @_working
-def run(
-    work: _Work,
-    folders: tuple[Path, ...],
-    samples: Path | None,
-    window: str,
-    step: str,
-    coverage: float,
-    **reading: Any,
-) -> None:
-    """Do all steps: snapshot, features, plan, budget without limits, report."""
+def run(work: _Work, folders: tuple[Path, ...], **given: Any) -> None:
+    """Do all steps: snapshot, features, plan, budget, report."""
+    loading = {name: given.pop(name) for name in ("samples", "history", "step", "coverage")}
+    wanted = {each.name: given.pop(each.name) for each in fields(fleetwaves.Wanted)}
+    allowed = fleetwaves.allowed(fleetwaves.Wanted(**wanted))
     with work.engine() as engine:
-        read = _snapshot(work, engine, folders, **reading)
-        loaded = _features(work, engine, read.day, samples, window, step, coverage)
+        read = _snapshot(work, engine, folders, **given)
+        loaded = _features(work, engine, read.day, **loading)
         planned = _plan(work, engine, read.day)
-    wanted = fleetwaves.Wanted()
     more = [
-        fleetwaves.budget(work.out, read.day, wanted),
-        fleetwaves.report(work.out, read.day, wanted.sites),
+        fleetwaves.budget(work.out, read.day, allowed),
+        fleetwaves.report(work.out, read.day, allowed.sites),
     ]
     _tell(work, [read, loaded, planned], more)
 
@@ -224,7 +219,8 @@ _OF_TABLES = (_OPTIONS[0], _OPTIONS[1], _OPTIONS[-1])
 def budget(out: Path, day: str | None, output: str, **wanted: Any) -> None:
     """Order all plans into waves under a budget that the clusters share."""
     work = _Work(out, day, None, 1, (), False, output)
-    _tell(work, [], [fleetwaves.budget(out, work.latest(), fleetwaves.Wanted(**wanted))])
+    allowed = fleetwaves.allowed(fleetwaves.Wanted(**wanted))
+    _tell(work, [], [fleetwaves.budget(out, work.latest(), allowed)])
 
 
 @fleet.command()
@@ -233,7 +229,7 @@ def budget(out: Path, day: str | None, output: str, **wanted: Any) -> None:
 def report(out: Path, day: str | None, output: str, sites: Sequence[str]) -> None:
     """Write one page about the day: totals, worst pools, certificates, waves."""
     work = _Work(out, day, None, 1, (), False, output)
-    _tell(work, [], [fleetwaves.report(out, work.latest(), sites)])
+    _tell(work, [], [fleetwaves.report(out, work.latest(), fleetwaves.sites_of(sites))])
 
 
 def _snapshot(
@@ -280,7 +276,7 @@ def _features(
     engine: "Engine",
     day: str,
     samples: Path | None,
-    window: str,
+    history: str,
     step: str,
     coverage: float,
 ) -> "Outcome":
@@ -291,7 +287,7 @@ def _features(
             day,
             name,
             samples=str(samples.absolute()) if samples else "",
-            window_s=positive_duration_s(window),
+            window_s=positive_duration_s(history),
             step_s=positive_duration_s(step),
             coverage_min=coverage,
         )

@@ -1,6 +1,6 @@
 """`poolkeeper fleet budget` and `report`: what their options mean, and what they write."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,8 +12,10 @@ from poolkeeper.cli import quantities, snapshotfiles, writing
 from poolkeeper.errors import Refused
 from poolkeeper.model.specs import Window
 from poolkeeper.resources.quantities import positive_duration_s, size_bytes
+from poolkeeper.resources.schedules import cron_problem, time_zone_problem
 
 Function = Callable[..., Any]
+_WINDOW_FIELDS = 6
 
 BUDGET = (
     click.option("--rate", metavar="SIZE", help="Bytes per second of the whole fleet: 2Gi."),
@@ -34,12 +36,17 @@ BUDGET = (
     click.option(
         "--window",
         "windows",
-        metavar="'CRON DURATION'",
+        metavar="'CRON DURATION [ZONE] [SIZE]'",
         multiple=True,
-        help="When the fleet may move: '0 22 * * * 8h', in UTC. Repeatable.",
+        help="When the fleet may move, in UTC without a zone, and with which rate if another than"
+        " --rate: '0 22 * * * 8h Europe/Zurich 1Gi'. Repeatable.",
     ),
     click.option(
-        "--clusters-at-once", "clusters_max", type=click.IntRange(min=1), metavar="N"
+        "--clusters-at-once",
+        "clusters_max",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="How many clusters move at one time.",
     ),
     click.option(
         "--begin", metavar="TIME", help="ISO 8601; default: the end of the day of the plans, UTC."
@@ -59,17 +66,32 @@ class Wanted:
     begin: str | None = None
 
 
-def budget(out: Path, day: str, wanted: Wanted) -> tuple[str, dict[str, Any]]:
-    """Make the waves of a day; return a sentence and the same as data."""
-    values, waves = snapshotfiles.fleet("budgets_values"), snapshotfiles.fleet("waves")
-    store = snapshotfiles.fleet("stores").Store(out)
-    limits = values.Budget(
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What the options mean: the budget, site by cluster, the begin if one was given."""
+
+    limits: Any
+    sites: Mapping[str, str]
+    begin: datetime | None
+
+
+def allowed(wanted: Wanted) -> Allowed:
+    """Read the options; raises for what cannot be read."""
+    limits = snapshotfiles.fleet("budgets_values").Budget(
         bytes_per_s=size_bytes(wanted.rate) if wanted.rate else None,
         sites={site: size_bytes(rate) for site, rate in _pairs("--site-rate", wanted.site_rates)},
-        windows=tuple(values.RatedWindow(_window(words)) for words in wanted.windows),
+        windows=tuple(map(_window, wanted.windows)),
         clusters_max=wanted.clusters_max,
     )
-    made = waves.budgeted(store, day, limits, sites_of(wanted.sites), _begin(day, wanted.begin))
+    return Allowed(limits, sites_of(wanted.sites), _begin(wanted.begin))
+
+
+def budget(out: Path, day: str, allowed: Allowed) -> tuple[str, dict[str, Any]]:
+    """Make the waves of a day; return a sentence and the same as data."""
+    waves = snapshotfiles.fleet("waves")
+    store = snapshotfiles.fleet("stores").Store(out)
+    begin = allowed.begin or _end_of(day)
+    made = waves.budgeted(store, day, allowed.limits, allowed.sites, begin)
     size = sum(turn.bytes for turn in made.turns)
     sentence = (
         f"budget {day}: {quantities.count(made.waves, 'wave')}, {quantities.size(size)} in"
@@ -90,12 +112,12 @@ def budget(out: Path, day: str, wanted: Wanted) -> tuple[str, dict[str, Any]]:
     }
 
 
-def report(out: Path, day: str, sites: Sequence[str]) -> tuple[str, dict[str, Any]]:
+def report(out: Path, day: str, sites: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
     """Write the report of a day as HTML and Markdown below the tables."""
     waves = snapshotfiles.fleet("waves")
     from poolkeeper.report import fleets
 
-    found = waves.reported(snapshotfiles.fleet("stores").Store(out), day, sites_of(sites))
+    found = waves.reported(snapshotfiles.fleet("stores").Store(out), day, sites)
     page, text = out / f"report-{day}.html", out / f"report-{day}.md"
     writing.text(page, fleets.fleet_page(found))
     writing.text(text, fleets.fleet_markdown(found))
@@ -126,17 +148,37 @@ def _pairs(option: str, words: Sequence[str]) -> list[tuple[str, str]]:
     return pairs
 
 
-def _window(words: str) -> Window:
-    *cron, duration = words.split()
-    if len(cron) != 5:
-        expected = "five fields of cron and a duration"
-        raise click.BadParameter(f"{words!r} (expected {expected})", param_hint="--window")
-    return Window(" ".join(cron), positive_duration_s(duration))
+def _window(words: str) -> Any:
+    """A window of five fields of cron, a duration, and if given a time zone and a rate."""
+    fields = words.split()
+    if not _WINDOW_FIELDS <= len(fields) <= _WINDOW_FIELDS + 2:
+        raise _wrong_window(words, "expected five fields of cron, a duration, a time zone, a rate")
+    cron, (length, *more) = " ".join(fields[: _WINDOW_FIELDS - 1]), fields[_WINDOW_FIELDS - 1 :]
+    # A time zone begins with a letter, a size with a digit.
+    zone = more.pop(0) if more and more[0][0].isalpha() else "UTC"
+    if wrong := cron_problem(cron) or time_zone_problem(zone):
+        raise _wrong_window(words, wrong)
+    try:
+        window = Window(cron, positive_duration_s(length), zone)
+        rate = size_bytes(more.pop(0)) if more else None
+    except Refused as unread:
+        raise _wrong_window(words, str(unread)) from unread
+    if more:
+        raise _wrong_window(words, f"{more[0]} is too much (expected a time zone before a rate)")
+    return snapshotfiles.fleet("budgets_values").RatedWindow(window, rate)
 
 
-def _begin(day: str, begin: str | None) -> datetime:
+def _wrong_window(words: str, why: str) -> click.BadParameter:
+    return click.BadParameter(f"{words!r}: {why}", param_hint="--window")
+
+
+def _end_of(day: str) -> datetime:
+    return datetime.fromisoformat(day).replace(tzinfo=UTC) + timedelta(days=1)
+
+
+def _begin(begin: str | None) -> datetime | None:
     if begin is None:
-        return datetime.fromisoformat(day).replace(tzinfo=UTC) + timedelta(days=1)
+        return None
     try:
         found = datetime.fromisoformat(begin)
     except ValueError as wrong:

@@ -22,7 +22,7 @@ from poolkeeper.cli import (
 from poolkeeper.cli.addressing import Target
 from poolkeeper.cli.options import Address
 from poolkeeper.errors import InvalidInput, Refused
-from poolkeeper.model.plans import Plan
+from poolkeeper.model.plans import Plan, PlanProblem
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Broker
@@ -115,8 +115,10 @@ def lawful(desired: Desired, seen: sights.Sight, *, prune: bool) -> Plan:
         raise InvalidInput(wrong)
     made = make_plan(desired, seen.cluster, seen.records, seen.gone, prune=prune)
     audit.enforce(made, desired, seen.cluster, seen.records, seen.gone)
-    predicted, makespan = stages.predict(made, seen.cluster, desired, gone=seen.gone)
-    return replace(made, stages=predicted, makespan=makespan)
+    predicted, makespan, halt = stages.predict(made, seen.cluster, desired, gone=seen.gone)
+    waiting = (PlanProblem("", "", halt),) if halt else ()
+    problems = (*made.problems, *waiting)
+    return replace(made, stages=predicted, makespan=makespan, problems=problems)
 
 
 def document(made: Plan, desired: Desired, seen: sights.Sight) -> dict[str, object]:

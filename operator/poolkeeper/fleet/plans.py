@@ -1,12 +1,13 @@
 """The plan of one cluster, or of a part of a giant one, from tables to tables. No Spark in it.
 
 `planned` is what the local engine does too (`poolkeeper plan --snapshot`): what the live cluster
-shows to be wrong, then `make_plan`. The independent audit is left to those who execute the plan:
-they audit it against the live cluster, and it takes twice as long as planning.
+shows to be wrong, then `make_plan`. As there, a plan is kept only if the independent audit finds
+nothing; one of many parts is audited as a whole. Who executes it audits it again, on the live
+cluster.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,10 +22,13 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning import impossible, loads
+from poolkeeper.planning import audit, impossible, loads
 from poolkeeper.planning.making import make_plan
 from poolkeeper.planning.tables import Table, table_of
 from poolkeeper.zk.pauses import collector_paused
+
+Planner = Callable[..., Plan]
+"""Makes the plan that `make_plan` makes."""
 
 NEEDED = (
     "partition",
@@ -78,15 +82,15 @@ class Done:
     seconds: float
 
 
-def perform(task: Task) -> Done:
+def perform(task: Task, planner: Planner = make_plan) -> Done:
     """Do one task; what is wrong with the cluster is its status and never raised."""
     begin = time.process_time()
     store = Store(Path(task.root))
     try:
         with collector_paused():
-            plan, partitions = _perform(store, task)
+            plan, partitions = _perform(store, task, planner)
     except PoolkeeperError as wrong:
-        reason = str(wrong)
+        reason = wrong.line
         if not task.pool:
             _write(store, task, planrows.rows_of_failure(reason))
         spent = time.process_time() - begin
@@ -96,24 +100,25 @@ def perform(task: Task) -> Done:
     return Done(task.cluster, task.pool, OK, "", partitions, moves, hash_, spent)
 
 
-def _perform(store: Store, task: Task) -> tuple[Plan, int]:
+def _perform(store: Store, task: Task, planner: Planner) -> tuple[Plan, int]:
     seen = seen_of(store, task.day, task.cluster)
     table = table_of(seen.cluster)
     if task.pool:
         return _part(store, task, seen), 0
-    plan = _merged(store, task, seen) if task.merge else planned(seen, table)
+    plan = _merged(store, task, seen) if task.merge else planned(seen, table, planner)
+    audit.enforce(plan, seen.desired, seen.cluster, seen.records, seen.gone)
     rows = planrows.rows_of_plan(plan, seen.desired, seen.cluster, seen.records, table)
     _write(store, task, rows)
     return plan, len(table.replicas)
 
 
-def planned(seen: Seen, table: Table | None = None) -> Plan:
+def planned(seen: Seen, table: Table | None = None, planner: Planner = make_plan) -> Plan:
     """The plan; raises `InvalidInput` for what no plan can ever meet.
 
     `table`: the cluster's columns, if the caller has them.
     """
     _require_possible(seen)
-    return make_plan(seen.desired, seen.cluster, seen.records, seen.gone, table=table)
+    return planner(seen.desired, seen.cluster, seen.records, seen.gone, table=table)
 
 
 def seen_of(store: Store, day: str, cluster: str) -> Seen:

@@ -5,18 +5,24 @@ by no pool's laws, taken in their order, may the state after the plan be worse t
 (`audit_laws`). A law may get worse only where a higher one gets better. What no pool owns stands
 beside every pool in that comparison, as evacuating it may fill a pool's brokers.
 
+Plans of fleets have millions of moves, so two things are told without looking at everything: which
+moves are lawful at a glance (`audit_glances`), and that no pool is worse off (`audit_changes`).
+
 A plan is checked against the cluster it was made from: paths start at the live lists. For a plan
 under way, `assert_lawful` in `stages` does the same for the next stage.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 
 from poolkeeper import errors
-from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan
+from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Move, Plan
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired, Strategy
 from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.planning import audit_glances
+from poolkeeper.planning.audit_changes import leaves_worse
 from poolkeeper.planning.audit_laws import (
     LAWS,
     Excesses,
@@ -33,6 +39,7 @@ from poolkeeper.planning.audit_violations import Violation as Violation
 from poolkeeper.planning.identities import plan_hash
 
 _SHOWN_MAX = 50
+_PLACE = itemgetter(*map(Move._fields.index, ("topic", "partition")))
 
 
 def check_plan(
@@ -43,14 +50,17 @@ def check_plan(
     `gone`: brokers that count as lost for good.
     """
     rules = Rules(desired, cluster, frozenset(gone), records)
+    others = list(audit_glances.others(rules, plan.moves))
     found = [
         *_whole(plan),
-        *move_violations(rules, plan.moves),
+        *_once(plan.moves),
+        *move_violations(rules, others),
         *step_violations(rules, plan.steps, records),
     ]
-    if not found:
+    forgiven = tuple(_forgiven(rules, plan))
+    if not found and leaves_worse(rules, plan, others, forgiven):
         before = live_state(cluster)
-        found.extend(worsened(rules, before, state_after(plan, before), _forgiven(rules, plan)))
+        found.extend(worsened(rules, before, state_after(plan, before), forgiven))
     return tuple(found)
 
 
@@ -120,6 +130,14 @@ def _forgiven(rules: Rules, plan: Plan) -> Iterator[tuple[str, int]]:
         spec = rules.specs.get(topic)
         if spec is not None and spec.strategy is Strategy.KAFKA:
             yield spec.pool, partition_excess(rules, rules.home(topic), replicas)[-1]
+
+
+def _once(moves: Sequence[Move]) -> Iterator[Violation]:
+    if len(set(map(_PLACE, moves))) == len(moves):
+        return
+    for name, count in Counter(map(_PLACE, moves)).items():
+        if count > 1:
+            yield Violation("once", f"the plan moves it {count} times", *name)
 
 
 def _whole(plan: Plan) -> Iterator[Violation]:

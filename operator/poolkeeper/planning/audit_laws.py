@@ -109,9 +109,9 @@ def excesses_by_pool(rules: Rules, state: State) -> dict[str, Excesses]:
         for broker in replicas:
             held[broker] += 1
             mib[broker] += size
-    quotas = _quota_excess(rules, state, held)
+    quotas = quota_excess(rules, Counter(topic for topic, _ in state), held)
     return {
-        name: Excesses._make((*total, _capacity_excess(rules, name, held, mib), quotas[name]))
+        name: Excesses._make((*total, capacity_excess(rules, name, held, mib), quotas[name]))
         for name, total in totals.items()
     }
 
@@ -135,9 +135,10 @@ def live_state(cluster: Cluster) -> dict[tuple[str, int], Replicas]:
     }
 
 
-def _capacity_excess(
+def capacity_excess(
     rules: Rules, name: str, held: Mapping[int, int], mib: Mapping[int, int]
 ) -> int:
+    """What that pool's brokers hold above what they can; `held` and `mib` by broker."""
     if not name:
         return 0
     pool = rules.pools[name]
@@ -152,11 +153,14 @@ def _capacity_excess(
     return excess + headroom_excess(pool, usable, rules.racks, held, mib)
 
 
-def _quota_excess(rules: Rules, state: State, held: Mapping[int, int]) -> Counter[str]:
-    """Excess over quotas and enforced limits, by pool; what is nobody's or everybody's under ""."""
+def quota_excess(rules: Rules, counts: Mapping[str, int], held: Mapping[int, int]) -> Counter[str]:
+    """Excess over quotas and enforced limits, by pool; what is nobody's or everybody's under "".
+
+    `counts`: partitions by topic.
+    """
     partitions: Counter[tuple[str, str]] = Counter()
     topics: Counter[tuple[str, str]] = Counter()
-    for topic, count in Counter(topic for topic, _ in state).items():
+    for topic, count in counts.items():
         pool = rules.home(topic).pool
         spec = rules.specs.get(topic)
         for namespace in {"", spec.namespace if spec else ""}:
@@ -170,7 +174,7 @@ def _quota_excess(rules: Rules, state: State, held: Mapping[int, int]) -> Counte
             excess[name] += _above(partitions[name, namespace], quota.partitions)
     limits = rules.desired.cluster.limits
     if limits.policy is LimitPolicy.ENFORCE:
-        excess[""] += _above(len(state), limits.partitions)
+        excess[""] += _above(sum(counts.values()), limits.partitions)
         for broker, count in held.items():
             pool_of = rules.pool_of.get(broker)
             name = pool_of.name if pool_of else ""

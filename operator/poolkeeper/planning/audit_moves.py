@@ -8,7 +8,6 @@ left alone.
 """
 
 import itertools
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
 from poolkeeper.algorithms.names import is_internal
@@ -25,9 +24,6 @@ Wrong = Iterator[tuple[str, str]]
 
 def move_violations(rules: Rules, moves: Sequence[Move]) -> Iterator[Violation]:
     """Everything unlawful about the moves, each taken alone."""
-    for name, count in Counter((move.topic, move.partition) for move in moves).items():
-        if count > 1:
-            yield Violation("once", f"the plan moves it {count} times", *name)
     for move in moves:
         reason = _unmovable(rules, move)
         wrong = iter([("untouched", reason)]) if reason else _wrong_path(rules, move)
@@ -48,7 +44,7 @@ def _unmovable(rules: Rules, move: Move) -> str:
         return "the partition does not exist"
     if partition.moving or (move.topic, move.partition) in rules.requested:
         return "another reassignment moves it"
-    if not set(partition.isr or partition.replicas) & set(rules.cluster.brokers):
+    if rules.cluster.brokers.keys().isdisjoint(partition.isr or partition.replicas):
         return "no live broker holds it in sync: nothing can be copied"
     if not move.path or move.path[0] != partition.replicas:
         return f"its replicas are {list(partition.replicas)}, not where the path starts"
@@ -103,7 +99,7 @@ def _wrong_end(rules: Rules, move: Move) -> Wrong:
         if move.target != pinned:
             yield "untouched", "its replicas are pinned by a manual assignment"
         wanted = aim
-    usual = {len(found), rules.usual_factors[move.topic]} if wanted is None else {wanted}
+    usual = {len(found), rules.usual_factor(move.topic)} if wanted is None else {wanted}
     if not min(usual | {len(found)}) <= aim <= max(usual | {len(found)}):
         yield "replicas", f"it ends with {aim} replicas, {_either(usual)} are declared or found"
     if aim < len(found) and is_internal(move.topic):

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired, ResourcePoolSpec, Strategy, TopicSpec, UnmanagedTopics
-from poolkeeper.model.topology import Cluster
+from poolkeeper.model.topology import Cluster, Topic
 
 MIB = 1024**2
 
@@ -71,14 +71,16 @@ class Rules:
         held = self.desired.held
         return frozenset(c.topic for c in held), frozenset(c.owner for c in held)
 
+    def usual_factor(self, topic: str) -> int:
+        """The replication factor that most partitions of an existing topic have."""
+        if topic not in self._usual_factors:
+            factors = Counter(len(p.replicas) for p in self.cluster.topics[topic].partitions)
+            self._usual_factors[topic] = factors.most_common(1)[0][0]
+        return self._usual_factors[topic]
+
     @cached_property
-    def usual_factors(self) -> Mapping[str, int]:
-        """The replication factor that most partitions of each topic have."""
-        return {
-            name: Counter(len(p.replicas) for p in topic.partitions).most_common(1)[0][0]
-            for name, topic in self.cluster.topics.items()
-            if topic.partitions
-        }
+    def _usual_factors(self) -> dict[str, int]:
+        return {}
 
     @cached_property
     def members(self) -> Mapping[str, frozenset[int]]:
@@ -105,27 +107,41 @@ class Rules:
         }
 
     @cached_property
-    def usable_racks(self) -> Mapping[str, Mapping[str, int]]:
-        """By pool: usable brokers in each rack. Usable: in the pool, live and not shunned."""
+    def usable(self) -> Mapping[str, Mapping[int, str]]:
+        """By pool: its usable brokers, in the pool, live and not shunned, with their racks."""
         usable = self.cluster.brokers.keys() - self.shunned
         return {
-            name: dict(Counter(self.racks[broker] for broker in sorted(members & usable)))
+            name: {broker: self.racks[broker] for broker in sorted(members & usable)}
             for name, members in self.members.items()
         }
 
     @cached_property
+    def usable_racks(self) -> Mapping[str, Mapping[str, int]]:
+        """By pool: usable brokers in each rack."""
+        return {name: dict(Counter(racks.values())) for name, racks in self.usable.items()}
+
+    @cached_property
+    def declares_disks(self) -> bool:
+        """Whether any pool says how much a disk holds."""
+        return any(_declares_disk(pool) for pool in self.desired.pools)
+
+    def sizes_mib(self, topic: str) -> Mapping[int, int]:
+        """Sizes of an existing topic's partitions in whole MiB, rounded up."""
+        if topic not in self._sizes_mib:
+            self._sizes_mib[topic] = _sizes_mib(self.cluster.topics[topic])
+        return self._sizes_mib[topic]
+
+    @cached_property
+    def _sizes_mib(self) -> dict[str, Mapping[int, int]]:
+        return {}
+
+    @cached_property
     def mib(self) -> Mapping[tuple[str, int], int]:
-        """Sizes in whole MiB, rounded up; empty if no pool declares a disk."""
-        if not any(_declares_disk(pool) for pool in self.desired.pools):
-            return {}
-        sizes = {}
-        for topic in self.cluster.topics.values():
-            known = [p.size_bytes for p in topic.partitions if p.size_bytes is not None]
-            usual = median_low(known) if known else MIB
-            for partition in topic.partitions:
-                size = usual if partition.size_bytes is None else partition.size_bytes
-                sizes[topic.name, partition.partition] = -(-size // MIB)
-        return sizes
+        """Sizes of all partitions; empty if no pool declares a disk."""
+        topics = self.cluster.topics if self.declares_disks else ()
+        return {
+            (name, number): size for name in topics for number, size in self.sizes_mib(name).items()
+        }
 
     @cached_property
     def requested(self) -> frozenset[tuple[str, int]]:
@@ -202,6 +218,17 @@ class Rules:
 def _declares_disk(pool: ResourcePoolSpec) -> bool:
     capacities = (pool.capacity, *pool.capacity_of.values())
     return any(capacity.disk_bytes is not None for capacity in capacities)
+
+
+def _sizes_mib(topic: Topic) -> Mapping[int, int]:
+    known = [p.size_bytes for p in topic.partitions if p.size_bytes is not None]
+    usual = MIB
+    if known and len(known) < len(topic.partitions):
+        usual = median_low(known)
+    return {
+        p.partition: -(-(usual if p.size_bytes is None else p.size_bytes) // MIB)
+        for p in topic.partitions
+    }
 
 
 def _matches(patterns: Iterable[re.Pattern[str]], topic: str) -> bool:

@@ -1,17 +1,20 @@
 """What a layout leaves undone, and the constraints that conflict, in names and numbers."""
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.specs import GoalKind
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.planning import capacities
+from poolkeeper.planning import capacities, growths, misfits
+from poolkeeper.planning.arrivals import Arrived, arrived
 from poolkeeper.planning.columns import Bools, Ints, any_slot, count_slots
 from poolkeeper.planning.layouts import Layout
 from poolkeeper.planning.losses import blocked_problem
 from poolkeeper.planning.measures import NOUNS
+from poolkeeper.planning.scopes import Role
 from poolkeeper.planning.shares import Band
 from poolkeeper.planning.topic_counts import TopicCounts
 from poolkeeper.planning.witnesses import (
@@ -26,17 +29,30 @@ from poolkeeper.planning.witnesses import (
 _NAMED_MAX = 5
 
 
-def of(layout: Layout) -> tuple[PlanProblem, ...]:
-    """All problems of one unit, the laws in their order, then the goals."""
+def of_all(layouts: Sequence[Layout]) -> Iterator[PlanProblem]:
+    """All problems of all units."""
+    for layout in layouts:
+        unit = layout.unit
+        yield from of(layout, arrived(unit.pool.name, layouts, len(unit.fixed)))
+
+
+def of(layout: Layout, came: Arrived) -> tuple[PlanProblem, ...]:
+    """All problems of one unit, the laws in their order, then the goals.
+
+    `came`: what unmanaged topics brought to its brokers. What these overfill is judged once the
+    pool's own topics are laid out too.
+    """
+    laws = (*_short(layout), *_stuck(layout), *_blocked(layout))
+    if layout.unit.role is not Role.PLACED:
+        return laws
+    capacity = _capacity(layout, came)
     if not layout.unit.placed.any():
-        return (*_short(layout), *_stuck(layout), *_blocked(layout))
+        return (*laws, *capacity)
     return (
-        *_short(layout),
-        *_stuck(layout),
-        *_blocked(layout),
+        *laws,
         *_mixed(layout),
         *_racks(layout),
-        *_capacity(layout),
+        *capacity,
         *_demoted(layout),
         *_goals(layout),
     )
@@ -54,9 +70,6 @@ def _short(layout: Layout) -> list[PlanProblem]:
             f" distinct brokers are needed; usable: {_usable(layout, asked)}"
         )
         problems.append(_problem(layout, "distinct", message, unit.topics[topic]))
-    if layout.ungrown:
-        message = "replication factors are not raised: the brokers' capacity leaves no room"
-        problems.append(_problem(layout, "capacity", message))
     return problems
 
 
@@ -157,9 +170,14 @@ def _usable(layout: Layout, factor: int) -> str:
     return f"{witness.text}. What helps: {witness.advice('add a broker')}"
 
 
-def _capacity(layout: Layout) -> list[PlanProblem]:
-    found = capacities.messages(layout, tuple(_members(layout)))
-    return [_problem(layout, "capacity", message) for message in found]
+def _capacity(layout: Layout, came: Arrived) -> list[PlanProblem]:
+    members = tuple(_members(layout))
+    found = [
+        *growths.messages(layout, members, came),
+        *(("", message) for message in capacities.messages(layout, members, came)),
+        *misfits.messages(layout.wished or layout, came.mib),
+    ]
+    return [_problem(layout, "capacity", message, topic) for topic, message in found]
 
 
 def _demoted(layout: Layout) -> list[PlanProblem]:

@@ -1,8 +1,10 @@
 """One pool's layout, from what was found to what is wanted: open, place, lead.
 
-This is section 4 of the design for one unit, read from top to bottom. A higher replication factor
-is given up where it would only put the pool further beyond its capacity: a lower law may get worse
-for a higher one, and wishing for more replicas is none.
+This is section 4 of the design for one unit, read from top to bottom. Higher replication factors
+are given up, all of them, where they would only put the pool further beyond its capacity: a lower
+law may get worse for a higher one, and wishing for more replicas is none. What is laid out without
+them may leave room that was not there before, as disks have been mended; so they are tried again
+from there, as the next plan would do it.
 """
 
 from dataclasses import dataclass, replace
@@ -31,9 +33,10 @@ _ROUNDS_MAX = 8
 class Layout:
     """The unit as planned for, its slots as the laws opened them, and where all replicas go.
 
-    `evened` names what was evened out besides; `ungrown` marks rows whose higher replication factor
-    found no room; `too_little` that balancing was left alone for want of gain; `unfinished` that
-    the next plan will move more, as this one has to keep some partitions still.
+    `evened` names what was evened out besides; `wished` is the layout with the higher replication
+    factors that were given up for want of room, if some were; `too_little` that balancing was left
+    alone for want of gain; `unfinished` that the next plan will move more, as this one has to keep
+    some partitions still.
     """
 
     unit: Unit
@@ -43,7 +46,7 @@ class Layout:
     led: Led
     room: Room
     balance: bool
-    ungrown: bool = False
+    wished: "Layout | None" = None
     too_little: bool = False
     unfinished: bool = False
 
@@ -73,14 +76,29 @@ def lay_out(
 def _laid_out(
     unit: Unit, usable: Usable, limits: ClusterLimits, *, balance: bool, min_gain: float
 ) -> Layout:
+    """Grown if it fits, at once or from what is reached without growing."""
     room = room_of(unit, usable, limits)
+    layout = _grown(unit, room, balance=balance, min_gain=min_gain)
+    first = layout.wished
+    for _ in range(_ROUNDS_MAX if first else 0):
+        again = _grown(reached(unit, layout.lists), room, balance=balance, min_gain=min_gain)
+        if (again.lists == layout.lists).all():
+            break
+        if first and again.wished is None:
+            return replace(again, unit=first.unit, opened=first.opened)
+        layout = replace(again, unit=layout.unit, opened=layout.opened)
+    return layout
+
+
+def _grown(unit: Unit, room: Room, *, balance: bool, min_gain: float) -> Layout:
+    """With all replicas that are wanted, or without any more than there are."""
     layout = _settle(unit, room, balance=balance, min_gain=min_gain)
     found = count_slots(unit.lists >= 0)
     if layout.excess and (unit.rf > found).any():
         unit = replace(unit, rf=np.minimum(unit.rf, found))
         modest = _settle(unit, room, balance=balance, min_gain=min_gain)
         if modest.excess < layout.excess:
-            return replace(modest, ungrown=True)
+            return replace(modest, wished=layout)
     return layout
 
 

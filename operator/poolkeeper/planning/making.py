@@ -101,7 +101,7 @@ def make_plan(
         *not_deleted,
         *not_copied,
         *losses.problems(cluster, situation.homes, gone),
-        *(problem for layout in laid.layouts for problem in findings.of(layout)),
+        *findings.of_all(laid.layouts),
         *standing_problems(ground.tally, held),
     }
     return Plan(

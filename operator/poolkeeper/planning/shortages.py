@@ -9,28 +9,29 @@ set S of usable brokers, o_r of them outside of S in rack r. Outside of S a part
 replicas (the last difference not below zero), as each rack has what it must and the rest is free to
 choose. What is left of f is forced into S. So if all partitions force more into S than its brokers
 have room for, they conflict. The choice is a flow from partitions by way of racks to brokers, whose
-smallest cut is such an S; so counts of replicas fit if no S conflicts. MiB may not fit even then,
-as a partition cannot be divided. Of one rack, those brokers are worst that have least room, so only
-these are tried; where that is still too much, whole racks.
+smallest cut is such an S; so counts of replicas fit if no S conflicts, and one maximum flow finds
+the S that overflows most, and of those the one of fewest brokers. MiB may not fit even then, as a
+partition cannot be divided (see `packings`).
 
 Headroom asks for less: that all together fit into what is left with the largest lost.
 
 The constraints that can be taken away are each broker's obstacle (drained, down, gone), the rack
 law and the headroom. From a conflict of all of them one after the other is left out as long as the
-rest conflicts. In what remains none can be spared: without any one of them all would fit.
+rest conflicts. In what remains none can be spared: without any one of them all would fit. Of MiB
+that takes a packing to show. Where none is found, nothing is named: what cannot be placed although
+the sum of it would fit is no conflict of these constraints.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
-from math import prod
+
+import numpy as np
+from ortools.graph.python import max_flow
 
 from poolkeeper.model.specs import Domain, Headroom
-from poolkeeper.planning.laws import spread
+from poolkeeper.planning.laws import Spread, spread
 from poolkeeper.planning.witnesses import Member
-
-_SETS_MAX = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +47,33 @@ class Seat:
 class Demand:
     """A pool's brokers, and by replication factor the amount that each replica slot adds up to.
 
-    Of replicas that is the number of partitions, of MiB the sum of their sizes.
+    Of replicas that is the number of partitions, of MiB the sum of their sizes. `sizes` are what
+    cannot be divided: (amount, factor) of every partition, of MiB only.
     """
 
     amounts: Mapping[int, int]
     seats: tuple[Seat, ...]
     headroom: Headroom | None = None
     by_racks: bool = True
+    sizes: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def usable(self) -> tuple[Seat, ...]:
+        """Brokers that may be given replicas, by id."""
+        free = (seat for seat in self.seats if not seat.member.obstacle)
+        return tuple(sorted(free, key=lambda seat: seat.member.id))
+
+    def racks_of(self, usable: Sequence[Seat]) -> tuple[str, ...]:
+        """The racks of these brokers as far as they count, each once."""
+        return tuple(sorted({seat.member.rack for seat in usable})) if self.by_racks else ("",)
+
+    def spread_of(self, factor: int, usable: Sequence[Seat]) -> Spread:
+        """How many replicas of a partition each of `racks_of` may hold."""
+        names = self.racks_of(usable)
+        held = Counter(seat.member.rack if self.by_racks else "" for seat in usable)
+        even = spread(factor, tuple(held[name] for name in names), (0,) * len(names))
+        # It is remembered for equal arguments, which may have been of another type.
+        return Spread(tuple(map(int, even.low)), tuple(map(int, even.high)))
 
     def without(self, constraint: "Constraint") -> "Demand":
         """The same with one constraint taken away."""
@@ -109,11 +130,17 @@ class Shortage:
     remedies: tuple[Constraint, ...]
 
 
-def shortage(demand: Demand) -> Shortage | None:
-    """Why it does not fit, if counting shows that it does not."""
+def shortage(demand: Demand, fits: Callable[[Demand], bool] | None = None) -> Shortage | None:
+    """Why it does not fit, if counting shows that it does not.
+
+    `fits` says of what counting lets pass whether it is known to fit; all of it if not given.
+    """
     if overflow(demand) is None:
         return None
-    remedies = tuple(c for c in demand.constraints if overflow(demand.without(c)) is None)
+
+    def enough(rest: Demand) -> bool:
+        return overflow(rest) is None and (fits is None or fits(rest))
+
     kept, spared = demand, True
     while spared:
         spared = False
@@ -122,20 +149,18 @@ def shortage(demand: Demand) -> Shortage | None:
                 kept, spared = kept.without(constraint), True
     found = overflow(kept)
     assert found is not None
+    if not all(enough(kept.without(constraint)) for constraint in kept.constraints):
+        return None
+    remedies = tuple(c for c in demand.constraints if enough(demand.without(c)))
     return Shortage(found, kept.constraints, remedies)
 
 
-def overflow(demand: Demand, sets_max: int = _SETS_MAX) -> Overflow | None:
-    """The brokers that overflow most, as few as do so; `None` if all fits by count.
-
-    Above `sets_max` sets of brokers only whole racks are looked at.
-    """
-    usable = sorted(
-        (seat for seat in demand.seats if not seat.member.obstacle), key=lambda s: s.member.id
-    )
+def overflow(demand: Demand) -> Overflow | None:
+    """The brokers that overflow most, as few as do so; `None` if all fits by count."""
+    usable = demand.usable
     if not usable:
         return None  # that there are no brokers at all is said elsewhere
-    found = [*_overflows(demand, usable, sets_max), *_headroom_overflow(demand, usable)]
+    found = [*_overflow(demand, usable), *_headroom_overflow(demand, usable)]
     return max(found, key=lambda o: (o.lacking, -len(o.brokers), o.brokers), default=None)
 
 
@@ -160,46 +185,35 @@ def _factor(factor: int, usable: Sequence[Seat]) -> int:
     return min(factor, len(usable))
 
 
-def _overflows(demand: Demand, usable: Sequence[Seat], sets_max: int) -> Iterator[Overflow]:
-    racks: dict[str, list[Seat]] = {}
-    for seat in usable:
-        racks.setdefault(seat.member.rack if demand.by_racks else "", []).append(seat)
-    room = tuple(len(seats) for seats in racks.values())
-    spreads = {}
-    for f in demand.amounts:
-        even = spread(_factor(f, usable), room, (0,) * len(room))
-        # It is remembered for equal arguments, which may have been of another type.
-        spreads[f] = [int(n) for n in even.low], [int(n) for n in even.high]
-    for chosen in _sets([_by_room(seats) for seats in racks.values()], sets_max):
-        inside = [seat for seats in chosen for seat in seats]
-        outside = [n - len(seats) for n, seats in zip(room, chosen, strict=True)]
-        wanted = 0
-        for f, amount in demand.amounts.items():
-            low, high = spreads[f]
-            least = sum(map(min, low, outside))
-            more = sum(max(0, min(h, o) - n) for n, h, o in zip(low, high, outside, strict=True))
-            free = _factor(f, usable) - sum(low)
-            wanted += (sum(low) + free - least - min(free, more)) * amount
-        has = sum((seat.bound or 0) - seat.fixed for seat in inside)
-        if wanted > has:
-            fixed = sum(seat.fixed for seat in inside)
-            ids = tuple(sorted(seat.member.id for seat in inside))
-            yield Overflow(ids, wanted + fixed, has + fixed)
-
-
-def _by_room(seats: Iterable[Seat]) -> list[Seat]:
-    """Those with a bound, least room first."""
-    bound = [seat for seat in seats if seat.bound is not None]
-    return sorted(bound, key=lambda seat: ((seat.bound or 0) - seat.fixed, seat.member.id))
-
-
-def _sets(racks: Sequence[Sequence[Seat]], sets_max: int) -> Iterator[tuple[Sequence[Seat], ...]]:
-    """By rack, the seats with least room, of every number; where that is too much, all or none."""
-    counts = [range(len(seats) + 1) for seats in racks]
-    if prod(map(len, counts)) > sets_max:
-        counts = [range(0, len(seats) + 1, max(1, len(seats))) for seats in racks]
-    if prod(map(len, counts)) > sets_max:
-        counts = [range(len(seats), len(seats) + 1) for seats in racks]
-    for chosen in product(*counts):
-        if any(chosen):
-            yield tuple(seats[:n] for seats, n in zip(racks, chosen, strict=True))
+def _overflow(demand: Demand, usable: Sequence[Seat]) -> Iterator[Overflow]:
+    """By the maximum flow from the source (node 0) through factors, racks and brokers to node 1."""
+    names = demand.racks_of(usable)
+    rack = [names.index(seat.member.rack) if demand.by_racks else 0 for seat in usable]
+    fixed = sum(seat.fixed for seat in usable)
+    total = fixed + sum(_factor(f, usable) * amount for f, amount in demand.amounts.items())
+    broker = 2 + np.arange(len(usable))
+    arcs = [(0, 2 + n, seat.fixed) for n, seat in enumerate(usable)]
+    arcs += [(2 + n, 1, total if s.bound is None else s.bound) for n, s in enumerate(usable)]
+    nodes = 2 + len(usable)
+    for factor, amount in demand.amounts.items():
+        even = demand.spread_of(_factor(factor, usable), usable)
+        free = nodes
+        arcs.append((0, free, (_factor(factor, usable) - sum(even.low)) * amount))
+        for place, (low, high) in enumerate(zip(even.low, even.high, strict=True), free + 1):
+            arcs += [(0, place, low * amount), (free, place, (high - low) * amount)]
+        arcs += [(free + 1 + rack[n], 2 + n, amount) for n in range(len(usable))]
+        nodes += 1 + len(names)
+    solver = max_flow.SimpleMaxFlow()
+    columns = np.array(arcs, dtype=np.int64).T
+    solver.add_arcs_with_capacity(
+        columns[0].astype(np.int32), columns[1].astype(np.int32), columns[2]
+    )
+    status = solver.solve(0, 1)
+    if status != solver.OPTIMAL:
+        raise AssertionError(f"a maximum flow always exists, the solver says {status}")
+    lacking = total - solver.optimal_flow()
+    if lacking:
+        cut = set(solver.get_source_side_min_cut())
+        full = [seat for node, seat in zip(broker.tolist(), usable, strict=True) if node in cut]
+        room = sum(seat.bound or 0 for seat in full)
+        yield Overflow(tuple(seat.member.id for seat in full), room + lacking, room)

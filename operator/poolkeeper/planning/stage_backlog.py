@@ -11,10 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from poolkeeper.planning.stage_limits import Entry
-
-HEAL = 0
-"""The urgency that nothing else may hold up."""
+from poolkeeper.planning.stage_limits import HEAL, Entry
 
 
 class Side(NamedTuple):

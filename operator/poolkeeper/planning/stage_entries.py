@@ -7,27 +7,41 @@ all of the target are in sync.
 """
 
 import itertools
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from poolkeeper.model.plans import Move
-from poolkeeper.model.topology import Partition, Replicas, Topic
+from poolkeeper.model.topology import Cluster, Partition, Replicas, Topic
 from poolkeeper.planning.audit_rules import Rules
 from poolkeeper.planning.stage_laws import Disks, Ledger
 from poolkeeper.planning.stage_limits import Bounds, Entry, TopicCaps
+from poolkeeper.planning.stage_orders import Guard
 from poolkeeper.planning.stage_packing import Packer
 
 
-def packer_for(rules: Rules, bounds: Bounds) -> Packer:
-    """A packer that starts from the live state."""
+def packer_for(
+    rules: Rules, bounds: Bounds, moves: Sequence[Move], entries: Sequence[Entry]
+) -> Packer:
+    """A packer that starts from the live state; `entries`: the next step of each move to go."""
     topics = rules.cluster.topics
+    disks = Disks(rules, bounds)
+    ahead = (_ahead(rules.cluster, moves[entry.move], entry) for entry in entries)
+    chains = [tuple(map(disks.step, steps)) for steps in ahead] if disks.free else []
     return Packer(
         rules.desired.cluster.execution,
         bounds,
         TopicCaps(topics, bounds),
         Ledger(rules),
-        Disks(rules, bounds),
+        disks,
         _in_sync_check(topics),
+        Guard(chains),
     )
+
+
+def _ahead(cluster: Cluster, move: Move, entry: Entry) -> Iterator[Entry]:
+    """The entry, and the steps of its move after it."""
+    yield entry
+    for step in range(entry.step + 1, len(move.path)):
+        yield entry_for(cluster.topics, cluster.brokers, entry.move, move, step, entry.leader)
 
 
 def entry_for(

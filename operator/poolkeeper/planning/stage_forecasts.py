@@ -9,6 +9,7 @@ the makespan.
 """
 
 from collections.abc import Collection, Iterable
+from typing import NamedTuple
 
 from poolkeeper.model.plans import Makespan, Plan, PlannedStage
 from poolkeeper.model.specs import Desired, Execution, ThrottleMode
@@ -22,6 +23,18 @@ from poolkeeper.planning.stage_limits import DEFAULT_BOUNDS, Bounds, Entry
 ASSUMED_RATE_BYTES_PER_S = 100 * 1024**2
 
 
+class Forecast(NamedTuple):
+    """The stages of a plan, as predicted, and how long they take.
+
+    No makespan if there is nothing to move, or if the stages come to a halt before the end: then
+    they hold what can go until something else changes, and `halt` says why.
+    """
+
+    stages: tuple[PlannedStage, ...] = ()
+    makespan: Makespan | None = None
+    halt: str = ""
+
+
 def predict(
     plan: Plan,
     cluster: Cluster,
@@ -29,29 +42,26 @@ def predict(
     *,
     gone: Collection[int] = (),
     bounds: Bounds = DEFAULT_BOUNDS,
-) -> tuple[tuple[PlannedStage, ...], Makespan | None]:
-    """All stages of the plan from the cluster as it is, and how long they take.
-
-    No makespan if there is nothing to move, or if the stages come to a halt before the end: then
-    they hold what can go until something else changes.
-    """
+) -> Forecast:
+    """All stages of the plan from the cluster as it is, and how long they take."""
     throttle = desired.cluster.execution.throttle
     fixed = throttle.mode is not ThrottleMode.NONE
     rate = throttle.rate_bytes_per_s if fixed else ASSUMED_RATE_BYTES_PER_S
-    packer = packer_for(Rules(desired, cluster, frozenset(gone)), bounds)
-    backlog = Backlog(
+    first = [
         entry_for(cluster.topics, cluster.brokers, index, move, 1)
         for index, move in enumerate(plan.moves)
         if len(move.path) > 1
-    )
+    ]
+    packer = packer_for(Rules(desired, cluster, frozenset(gone)), bounds, plan.moves, first)
+    backlog = Backlog(first)
     stages: list[PlannedStage] = []
     span_bytes = 0
     carried: list[Entry] = []
     within = True
     while backlog.queues:
-        entries, room, _ = packer.pack(backlog)
+        entries, room, reason = packer.pack(backlog)
         if not entries:
-            return tuple(stages), None
+            return Forecast(tuple(stages), halt=reason)
         steps = tuple(sorted((entry.move, entry.step) for entry in entries))
         stages.append(PlannedStage(steps, room.bytes, room.span_used_bytes / rate))
         span_bytes += room.span_used_bytes
@@ -65,9 +75,9 @@ def predict(
                 following = entry.move, move, entry.step + 1, leader
                 backlog.add(entry_for(cluster.topics, cluster.brokers, *following))
     if not stages:
-        return (), None
+        return Forecast()
     shortest = _shortest_bytes(carried, desired.cluster.execution, within=within)
-    return tuple(stages), Makespan(span_bytes / rate, shortest / rate, rate)
+    return Forecast(tuple(stages), Makespan(span_bytes / rate, shortest / rate, rate))
 
 
 def _shortest_bytes(entries: Iterable[Entry], execution: Execution, *, within: bool) -> int:

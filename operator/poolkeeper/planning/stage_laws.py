@@ -13,14 +13,15 @@ margin below the end of the log directories.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from poolkeeper.model.specs import LimitPolicy
 from poolkeeper.model.topology import Broker, Replicas
 from poolkeeper.planning.audit_headroom import room_left
 from poolkeeper.planning.audit_laws import Excesses, State, live_state, partition_excess
 from poolkeeper.planning.audit_rules import MIB, Home, Rules
-from poolkeeper.planning.stage_limits import Bounds, Entry
+from poolkeeper.planning.stage_limits import HEAL, Bounds, Entry
+from poolkeeper.planning.stage_orders import Step
 
 LAWFUL = Excesses()
 
@@ -150,6 +151,7 @@ class Disks:
     def __init__(self, rules: Rules, bounds: Bounds) -> None:
         self._free: dict[int, int] = {}
         self._sizes = {name: mib * MIB for name, mib in rules.mib.items()}
+        self._topics = rules.cluster.topics
         for broker in rules.cluster.brokers.values():
             free = _free_log_dirs(broker, bounds.disk_margin_percent)
             if free is not None:
@@ -172,9 +174,25 @@ class Disks:
                     return broker
         return None
 
-    def free(self, broker: int) -> int:
-        """Bytes that the broker may still take in."""
-        return self._free[broker]
+    @property
+    def free(self) -> Mapping[int, int]:
+        """Bytes that each broker may still take in; negative where it holds too much."""
+        return self._free
+
+    def step(self, entry: Entry) -> Step:
+        """The entry, as far as disks are concerned."""
+        into = tuple(b for b in entry.added if b in self._free) if entry.size else ()
+        out_of = tuple(b for b in entry.removed if b in self._free)
+        heals = entry.urgency == HEAL
+        return Step(entry.move, entry.step, into, out_of, entry.size, self._freed(entry), heals)
+
+    def _freed(self, entry: Entry) -> int:
+        """Bytes of the old copies; a step that only removes does not say."""
+        if entry.added:
+            return entry.size
+        observed = self._topics[entry.topic].partition(entry.partition)
+        known = 0 if observed is None else observed.size_bytes or 0
+        return self._sizes.get((entry.topic, entry.partition), known)
 
     def copy(self, entry: Entry) -> None:
         """The copies of the step are being made."""
@@ -186,7 +204,7 @@ class Disks:
 
     def release(self, entry: Entry) -> None:
         """The step is finished and its old copies are gone."""
-        self._change(entry.removed, entry.size)
+        self._change(entry.removed, self._freed(entry))
 
     def _change(self, brokers: Replicas, size: int) -> None:
         if self._free:

@@ -5,13 +5,15 @@ disks say to each of them, and what becomes of those that may not go by themselv
 
 1. An entry that by itself would make a law worse is put aside, and joins at the end if what has
    joined meanwhile makes up for it (a broker's cap has room again, say).
-2. If nothing joined, every single entry is tried, looking for one that may go alone; then what was
-   put aside goes together, as little of it as makes the whole lawful: two replicas that change
-   places between two full brokers. As the whole plan is lawful, so is at least the group of all
-   that is left of it. A group goes even if it is above a limit of counts.
+2. If nothing joined, every single entry is tried, looking for some that may go; then what was put
+   aside goes together, as little of it as makes the whole lawful: two replicas that change places
+   between two full brokers. As the whole plan is lawful, so is at least the group of all that is
+   left of it. A group goes even if it is above a limit of counts.
+3. Where disks cannot take at once all that is to come, the order of `stage_orders` says what may go
+   now. If the laws forbid all of that, 2 is done again without that order.
 
 So an empty stage means that disks, in-sync replicas or what is missing of the plan stand in the
-way of every entry, and the first such reason is told.
+way of every entry, and the reason of the most urgent one is told.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,10 +21,12 @@ from dataclasses import dataclass
 
 from poolkeeper.model.specs import Execution
 from poolkeeper.planning.audit_laws import LAWS, Excesses
-from poolkeeper.planning.stage_backlog import HEAL, Backlog, Queue
+from poolkeeper.planning.stage_backlog import Backlog, Queue
 from poolkeeper.planning.stage_filling import Filling, pace_of
 from poolkeeper.planning.stage_laws import LAWFUL, Disks, Ledger
-from poolkeeper.planning.stage_limits import Bounds, Entry, Room, TopicCaps
+from poolkeeper.planning.stage_limits import HEAL, Bounds, Entry, Room, TopicCaps
+from poolkeeper.planning.stage_orders import Guard
+from poolkeeper.planning.stage_standstills import standstill
 
 _PRUNE_MAX = 200
 """A lawful group up to this size is made as small as possible."""
@@ -45,6 +49,7 @@ class Packer:
     ledger: Ledger
     disks: Disks
     in_sync_problem: Callable[[Entry], str]
+    guard: Guard
 
     def pack(self, backlog: Backlog) -> tuple[list[Entry], Room, str]:
         """Take a stage out of the backlog; if it is empty, the text says why."""
@@ -57,6 +62,7 @@ class Packer:
         ]
         # What heals sets the span; the rest goes along as far as it does not last longer.
         room = Room(self.execution, self.bounds, self.caps, paces[0][0].span_bytes)
+        self.guard.begin(self.disks.free)
         stage = _Stage(self, backlog, room)
         for pace, queues in paces:
             Filling(queues, room, pace, self.execution, stage.try_to_join).run()
@@ -66,16 +72,9 @@ class Packer:
         return stage.entries, room, reason
 
     def hard_problem(self, entry: Entry) -> str:
-        """Why the entry cannot go now, whatever else is in the stage, or an empty text."""
-        name = f"{entry.topic}-{entry.partition}"
-        lacking = self.disks.lacking(entry)
-        if lacking is not None:
-            free = max(0, self.disks.free(lacking))
-            return (
-                f"{name} needs {entry.size} bytes on broker {lacking}, which has {free} left"
-                " below its high-water mark"
-            )
+        """Why the entry cannot go now even if disks have room, or an empty text."""
         if self.caps.of(entry.topic) == 0:
+            name = f"{entry.topic}-{entry.partition}"
             return f"{name}: the node of topic {entry.topic} is too large for any move"
         return self.in_sync_problem(entry)
 
@@ -105,6 +104,7 @@ class _Stage:
 
     def __init__(self, packer: Packer, backlog: Backlog, room: Room) -> None:
         self.entries: list[Entry] = []
+        self._guarded = True
         self._packer = packer
         self._backlog = backlog
         self._room = room
@@ -115,7 +115,7 @@ class _Stage:
         """Let the entry join if it may; put it aside if only laws are against it."""
         entry = queue.entries[place]
         assert entry is not None
-        if not self._room.fits(entry) or not self._packer.possible(entry):
+        if not self._room.fits(entry) or not self._may_go(entry):
             return False
         change = self._packer.ledger.change(entry)
         if change > LAWFUL:
@@ -124,11 +124,17 @@ class _Stage:
         self._join(queue, place, change)
         return True
 
+    def _may_go(self, entry: Entry) -> bool:
+        """Whether nothing but laws and limits can be against it."""
+        in_turn = self._packer.guard.admits(entry.move, entry.step, entry.added)
+        return (in_turn or not self._guarded) and self._packer.possible(entry)
+
     def _join(self, queue: Queue, place: int, change: Excesses) -> None:
         entry = self._backlog.take(queue, place)
         self._room.take(entry)
         self._packer.ledger.apply(entry)
         self._packer.disks.copy(entry)
+        self._packer.guard.go(entry.move, entry.step, entry.added)
         if change is not LAWFUL:
             self._change = self._change.plus(change)
         self.entries.append(entry)
@@ -142,29 +148,40 @@ class _Stage:
                 queue, place, entry = item
                 change = self._packer.ledger.change(entry)
                 lawful = self._change.plus(change) <= LAWFUL
-                if lawful and self._room.fits(entry) and self._packer.possible(entry):
+                if lawful and self._room.fits(entry) and self._may_go(entry):
                     self._join(queue, place, change)
                     self._aside.remove(item)
                     joined = True
 
     def rescue(self) -> str:
-        """Find one entry, else a group, that may go; the reason if there is none."""
-        reason = ""
-        unlawful: list[Item] = []
-        for queue, place, entry in self._backlog.everything():
-            problem = self._packer.hard_problem(entry)
-            if problem:
-                reason = reason or problem
-                continue
-            change = self._packer.ledger.change(entry)
-            if change <= LAWFUL:
-                self._join(queue, place, change)
+        """Find some that may go, else a group of them; the reason if there is none."""
+        for self._guarded in (True, False):
+            unlawful: list[Item] = []
+            for queue, place, entry in self._backlog.everything():
+                if not self._room.fits(entry) or not self._may_go(entry):
+                    continue
+                change = self._packer.ledger.change(entry)
+                if change <= LAWFUL:
+                    self._join(queue, place, change)
+                else:
+                    unlawful.append((queue, place, entry))
+            for queue, place, entry in () if self.entries else self._group(unlawful):
+                self._join(queue, place, self._packer.ledger.change(entry))
+            if self.entries:
                 return ""
-            reason = reason or _unlawful(entry, change)
-            unlawful.append((queue, place, entry))
-        for queue, place, entry in self._group(unlawful):
-            self._join(queue, place, self._packer.ledger.change(entry))
-        return "" if self.entries else reason
+        return self._reason()
+
+    def _reason(self) -> str:
+        """Why the most urgent entry cannot go."""
+        packer = self._packer
+        waiting: list[Entry] = []
+        for _, _, entry in self._backlog.everything():
+            if packer.disks.lacking(entry) is not None:
+                waiting.append(entry)
+            elif not waiting:
+                change = packer.ledger.change(entry)
+                return packer.hard_problem(entry) or _unlawful(entry, change)
+        return standstill(waiting, packer.guard.left, packer.disks.free)
 
     def _group(self, candidates: Sequence[Item]) -> Sequence[Item]:
         """The shortest lawful beginning of the candidates, without those that it can spare."""

@@ -1,9 +1,9 @@
 """The next stage of a plan: the largest slice that may run at once, lawful before and after.
 
 Pure: the plan's moves, where each of them stands, the live cluster and the specs say it all.
-`stage_limits` holds what bounds a stage, `stage_laws` what keeps it lawful, `stage_entries` what it
-is made of, `stage_packing` how it is filled, `stage_forecasts` what the stages of a whole plan are
-predicted to be.
+`stage_limits` holds what bounds a stage, `stage_laws` what keeps it lawful, `stage_orders` in which
+order disks can take it all, `stage_entries` what it is made of, `stage_packing` how it is filled,
+`stage_forecasts` what the stages of a whole plan are predicted to be.
 
 Progress: a limit of counts or bytes never stops a plan, as anything may go alone. What can stop it
 (a full disk, replicas out of sync, an oversized topic node, moves that were left out and without
@@ -21,6 +21,7 @@ from poolkeeper.planning.audit_laws import LAWS, State, excesses
 from poolkeeper.planning.audit_rules import Rules
 from poolkeeper.planning.stage_backlog import Backlog
 from poolkeeper.planning.stage_entries import entry_for, packer_for
+from poolkeeper.planning.stage_forecasts import Forecast as Forecast
 from poolkeeper.planning.stage_forecasts import predict as predict
 from poolkeeper.planning.stage_limits import DEFAULT_BOUNDS, Bounds
 
@@ -35,7 +36,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class NothingFits:
-    """Steps are pending, but none of them may go now; the reason names the first."""
+    """Steps are pending, but none of them may go now; why, and what helps where disks are full."""
 
     reason: str
 
@@ -54,15 +55,15 @@ def next_stage(
     `at[i]`: the index of move i's path where its live list is now, or `None` to leave it out (it
     is blocked, diverged, waiting or in flight).
     """
-    packer = packer_for(Rules(desired, cluster, frozenset(gone)), bounds)
-    backlog = Backlog(
+    waiting = [
         entry_for(cluster.topics, cluster.brokers, index, move, place + 1)
         for index, (move, place) in enumerate(zip(moves, at, strict=True))
         if place is not None and place + 1 < len(move.path)
-    )
-    if not backlog.queues:
+    ]
+    if not waiting:
         return None
-    entries, room, reason = packer.pack(backlog)
+    packer = packer_for(Rules(desired, cluster, frozenset(gone)), bounds, moves, waiting)
+    entries, room, reason = packer.pack(Backlog(waiting))
     if not entries:
         return NothingFits(reason)
     return Stage(tuple(sorted((entry.move, entry.step) for entry in entries)), room.bytes)

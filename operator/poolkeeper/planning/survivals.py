@@ -6,11 +6,10 @@ that is counted). Whatever load is on the lost brokers and is not the pool's own
 
 Brokers of one rack, bound and foreign load are alike, and so are racks of the same brokers: it does
 not matter which of them are lost. So all losses of k are tried, but for such repetitions, and the
-answer is exact for counts of replicas (in a pool of many brokers, where racks are judged as wholes,
-as long as no rack holds two replicas of a partition). Where that would be more than `losses_max`,
-only the k that may hold most are tried; that is the worst for the sum of all bounds, and so what
-does not survive it is not survived, but something else may be worse (`exact` is false). Data fits
-by its sum and by that of each rack: a single partition may still be too large for every disk.
+answer is exact for counts of replicas. Where that would be more than `losses_max`, only the k that
+may hold most are tried; that is the worst for the sum of all bounds, and so what does not survive
+it is not survived, but something else may be worse (`exact` is false). Data fits by its sum and by
+that of every set of brokers: a single partition may still be too large for every disk.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,7 +22,6 @@ from poolkeeper.planning.witnesses import GONE
 
 FAILURES_MAX = 3
 LOSSES_MAX = 300
-_SETS_MAX = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +109,7 @@ def _spare(demand: Demand, lost: Iterable[_Unit]) -> int:
     after = replace(demand, seats=seats, headroom=None)
     left = [seat for seat in seats if not seat.member.obstacle]
     homeless = sum(max(0, f - len(left)) * amount for f, amount in demand.amounts.items())
-    found = overflow(after, _SETS_MAX) if left else None
+    found = overflow(after) if left else None
     if homeless or found is not None:
         return -homeless - (0 if found is None else found.lacking)
     wanted = sum(f * amount for f, amount in demand.amounts.items())

@@ -2,7 +2,7 @@
 
 A plan is made of the whole cluster, as a loop does it. Where only some pools are in scope, it keeps
 the moves whose partitions end up in them and nothing else; moves of different pools never depend
-on each other.
+on each other. What is left is a plan only if the independent audit finds nothing.
 """
 
 from collections.abc import Callable, Collection
@@ -14,7 +14,7 @@ from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning import identities, impossible
+from poolkeeper.planning import audit, identities, impossible
 from poolkeeper.planning.making import make_plan
 from poolkeeper.rebalances.answers import Part, Planned
 from poolkeeper.rebalances.questions import Asked, Question
@@ -34,16 +34,17 @@ class Seen:
 
 
 def part_of(asked: Asked, seen: Seen, question: Question, plan: Planner = make_plan) -> Part:
-    """Plan one cluster; what no plan can ever meet is its problem, and never raised."""
+    """Plan one cluster; what is wrong with it, or with its plan, is its problem, never raised."""
     desired, cluster = asked.desired, seen.cluster
     try:
         if wrong := impossible.problems(desired, cluster, seen.records, seen.gone):
             raise InvalidInput(replace(each, file="", line=0) for each in wrong)
         made = plan(desired, cluster, seen.records, seen.gone)
+        if asked.pools:
+            made = scoped(made, desired, asked.pools)
+        audit.enforce(made, desired, cluster, seen.records, seen.gone)
     except PoolkeeperError as failed:
         return problem_of(asked, failed)
-    if asked.pools:
-        made = scoped(made, desired, asked.pools)
     work = None
     if question.budget is not None:
         execution = desired.cluster.execution
@@ -56,8 +57,7 @@ def part_of(asked: Asked, seen: Seen, question: Question, plan: Planner = make_p
 
 def problem_of(asked: Asked, failed: PoolkeeperError) -> Part:
     """The part of a cluster that has no plan: why."""
-    said = "; ".join(str(failed).splitlines())
-    return Part(Planned(asked.cluster, problem=said or type(failed).__name__))
+    return Part(Planned(asked.cluster, problem=failed.line))
 
 
 def scoped(plan: Plan, desired: Desired, pools: Collection[str]) -> Plan:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 PHASE_BUCKETS_S = (0.01, 0.05, 0.25, 1, 5, 15, 60, 180)
+PLANNING_BUCKETS_S = (1, 5, 20, 60, 180, 600, 1800, 3600)
 REQUEST_BUCKETS_S = (0.005, 0.02, 0.1, 0.5, 2, 10)
 STATUS_BUCKETS_S = (0.1, 0.5, 1, 2, 5, 15, 60)
 
@@ -106,6 +107,27 @@ LATE_STAGE = _gauge(
     "stage_deadline_exceeded", "1 where a stage is over its deadline, else 0.", "cluster"
 )
 
+REBALANCES = _gauge(
+    "rebalances", "Rebalances by what they say: the reason of their condition Ready.", "reason"
+)
+REBALANCE_PLANNING = _histogram(
+    "rebalance_planning_seconds",
+    "From the question of a Rebalance to the plans of all its clusters, by engine: Local, Spark.",
+    PLANNING_BUCKETS_S,
+    "engine",
+)
+REBALANCE_CLUSTERS = _counter(
+    "rebalance_clusters_total",
+    "Clusters that a Rebalance has ended in, by outcome: Done, InPlace, Failed.",
+    "outcome",
+)
+REBALANCE_PLANNED_BYTES = _counter(
+    "rebalance_planned_bytes_total", "Bytes that plans of Rebalances copy, once they are made."
+)
+REBALANCE_MOVED_BYTES = _counter(
+    "rebalance_moved_bytes_total", "Bytes that Rebalances have copied."
+)
+
 ZOOKEEPER = _counter(
     "zookeeper_requests_total", "Requests to ZooKeeper, by verb: read, write.", "cluster", "verb"
 )
@@ -161,6 +183,11 @@ FAMILIES = (
     APPROVAL,
     APPROVAL_SINCE,
     LATE_STAGE,
+    REBALANCES,
+    REBALANCE_PLANNING,
+    REBALANCE_CLUSTERS,
+    REBALANCE_PLANNED_BYTES,
+    REBALANCE_MOVED_BYTES,
     ZOOKEEPER,
     API_REQUESTS,
     API_DURATION,

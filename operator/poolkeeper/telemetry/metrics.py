@@ -51,6 +51,7 @@ class Metrics:
             self._declare(family)
         self._gauges[families.BUILD].labels(version).set(1)
         self._waiting_since: dict[str, float] = {}
+        self._reasons: set[str] = set()
 
     def page(self) -> tuple[bytes, str]:
         """Return the exposition and its content type."""
@@ -98,6 +99,23 @@ class Metrics:
         self._saw_waits(cluster, outcome)
         for family, value in _sizes(outcome).items():
             self._set(family, cluster, value)
+
+    def rebalances(self, by_reason: Mapping[str, int]) -> None:
+        """Note how many Rebalances say what; there are none that say anything else."""
+        self._reasons |= by_reason.keys()
+        for reason in self._reasons:
+            self._gauges[families.REBALANCES].labels(reason).set(by_reason.get(reason, 0))
+
+    def planned(self, engine: str, seconds: float, size_bytes: int) -> None:
+        """Note that a Rebalance was planned, by whom, how long it took, what it would copy."""
+        self._histograms[families.REBALANCE_PLANNING].labels(engine).observe(seconds)
+        self._counters[families.REBALANCE_PLANNED_BYTES].inc(size_bytes)
+
+    def rebalanced(self, ended: Mapping[str, int], moved_bytes: int) -> None:
+        """Note clusters that a Rebalance has ended in, by outcome, and what it copied since."""
+        for outcome, number in ended.items():
+            self._counters[families.REBALANCE_CLUSTERS].labels(outcome).inc(number)
+        self._counters[families.REBALANCE_MOVED_BYTES].inc(moved_bytes)
 
     def zookeeper(self, cluster: str, *, reads: int = 0, writes: int = 0) -> None:
         """Note requests to a cluster's ZooKeeper."""

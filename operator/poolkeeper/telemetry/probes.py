@@ -119,10 +119,17 @@ class _Client:
 class Server:
     """Serves until closed; `address` is where it listens, with the port that 0 became."""
 
-    def __init__(self, listener: socket.socket, served: Pages, patience_s: float) -> None:
+    def __init__(
+        self,
+        listener: socket.socket,
+        served: Pages,
+        patience_s: float = PATIENCE_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.address: tuple[str, int] = listener.getsockname()[:2]
         self._served = served
         self._patience_s = patience_s
+        self._clock = clock
         self._clients: dict[socket.socket, _Client] = {}
         self._selector = selectors.DefaultSelector()
         self._listener = listener
@@ -133,7 +140,13 @@ class Server:
         self._thread = Thread(target=self._serve, name="probes", daemon=True)
 
     @classmethod
-    def listening(cls, listen: str, served: Pages, patience_s: float = PATIENCE_S) -> Self:
+    def listening(
+        cls,
+        listen: str,
+        served: Pages,
+        patience_s: float = PATIENCE_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> Self:
         """Start to serve on `HOST:PORT`; raises `Refused` or `Unavailable` if that cannot be."""
         host, port = parse_listen(listen)
         try:
@@ -141,7 +154,7 @@ class Server:
             listener = socket.create_server((host, port), family=family, backlog=CONNECTIONS_MAX)
         except OSError as error:
             raise Unavailable(f"cannot listen on {listen}: {error.strerror or error}") from error
-        server = cls(listener, served, patience_s)
+        server = cls(listener, served, patience_s, clock)
         server._thread.start()
         return server
 
@@ -190,7 +203,7 @@ class Server:
         connection.setblocking(False)
         if len(self._clients) >= CONNECTIONS_MAX:
             self._drop(next(iter(self._clients.values())))
-        client = _Client(connection, time.monotonic() + self._patience_s)
+        client = _Client(connection, self._clock() + self._patience_s)
         self._clients[connection] = client
         self._selector.register(connection, selectors.EVENT_READ, client)
 
@@ -226,7 +239,7 @@ class Server:
         self._selector.modify(client.socket, selectors.EVENT_WRITE, client)
 
     def _drop_late(self) -> None:
-        now_s = time.monotonic()
+        now_s = self._clock()
         for client in [c for c in self._clients.values() if c.until_s < now_s]:
             self._drop(client)
 

@@ -12,6 +12,7 @@ from poolkeeper.zk import znodes
 from poolkeeper.zk.apply import config_operations
 from poolkeeper.zk.journal import Journal
 from poolkeeper.zk.operations import TRANSACTION_BYTES_MAX, Operation, size_bytes
+from poolkeeper.zk.runs import Document
 from poolkeeper.zk.znodes import ConfigNode
 
 BATCH_ENTITIES = 100
@@ -19,6 +20,13 @@ BATCH_BYTES = TRANSACTION_BYTES_MAX // 2
 
 Desired = Callable[[Values], Mapping[str, str | None]]
 """From an entity's live throttle keys to what must be written; empty for nothing."""
+
+
+def lists_of(document: Document) -> dict[str, dict[str, str]]:
+    """Return the throttle lists of a run; of the topics whose values were saved at its start."""
+    if not document.saved.topics:
+        return {}
+    return throttles.lists_of(document.plan.moves)
 
 
 def save(journal: Journal, topics: Iterable[str], brokers: Iterable[int]) -> Saved:

@@ -167,7 +167,7 @@ def test_a_cluster_is_required(run, command):
 
 @pytest.mark.parametrize("command", ["plan", "status", "stop", "apply"])
 def test_a_zookeeper_that_is_absent_is_exit_code_3(run, manifests, command):
-    code, out, err = run(command, "-f", manifests, "--timeout", "0.5")
+    code, out, err = run(command, "-f", manifests, "--timeout", "0.1")
     assert (code, out) == (3, "")
     assert len(err.splitlines()) == 1
     assert "127.0.0.1:1" in err

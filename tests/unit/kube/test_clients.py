@@ -191,16 +191,16 @@ def test_failures(call, behaviour, error, says_so):
 )
 @pytest.mark.parametrize("call", [read, make])
 def test_a_call_ends_at_its_deadline(call, behaviour):
-    with api_of(behaviour, deadline_s=0.4) as (api, _):
+    with api_of(behaviour, deadline_s=0.15) as (api, _):
         begin_s = time.monotonic()
         with pytest.raises(Unavailable, match="did not answer in time"):
             call(api)
-        assert 0.3 < time.monotonic() - begin_s < 30
+        assert 0.1 < time.monotonic() - begin_s < 30
 
 
 def test_a_call_may_have_its_own_deadline():
     with api_of(hangs, deadline_s=60) as (api, _), pytest.raises(Unavailable, match="in time"):
-        api.get("/things/a", deadline_s=0.2)
+        api.get("/things/a", deadline_s=0.1)
 
 
 def test_nobody_there():
@@ -230,11 +230,11 @@ def test_a_read_survives_one_broken_connection_and_a_creation_does_not():
 
 
 def test_a_busy_server_is_asked_again_when_it_says():
-    busy = answers(429, "wait", Retry_After="0.2")
+    busy = answers(429, "wait", Retry_After="0.05")
     with api_of(busy, busy, answers(201, THING)) as (api, _):
         begin_s = time.monotonic()
         assert make(api) == THING
-        assert time.monotonic() - begin_s > 0.35
+        assert time.monotonic() - begin_s >= 2 * 0.05
         assert api.requests == {"create": 3}
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from poolkeeper.model.specs import (
@@ -41,12 +41,16 @@ def refusals(states: State, assignment: tuple[int, ...]) -> list[str]:
     ]
 
 
-@given(
+PLACEMENTS = (
     st.fixed_dictionaries(
         {broker: st.sampled_from(["", "drained", "down", "elsewhere"]) for broker in (1, 2, 3)}
     ),
     st.lists(st.sampled_from([1, 2, 3]), min_size=1, unique=True),
 )
+
+
+@settings(max_examples=25)
+@given(*PLACEMENTS)
 def test_each_broker_that_is_named_is_in_the_way_by_itself(states, assignment) -> None:
     assignment = tuple(assignment)
     found = refusals({**states, 9: ""}, assignment)

@@ -131,11 +131,11 @@ def test_brokers_finish_together() -> None:
         for n, (target, size) in enumerate(zip(targets, sizes, strict=True))
     ]
     plan = plans.Plan("main", "", "", moves=tuple(moves))
-    predicted, makespan = stages.predict(plan, cluster(t=lists), desired())
+    predicted, makespan, _ = stages.predict(plan, cluster(t=lists), desired())
     assert makespan is not None
     assert [stage.bytes // GIB for stage in predicted] == [25]
     slow = desired(max_moves_per_broker=8)
-    predicted, makespan = stages.predict(plan, cluster(t=lists), slow)
+    predicted, makespan, _ = stages.predict(plan, cluster(t=lists), slow)
     assert makespan is not None
     assert makespan.seconds == makespan.lower_bound_seconds
 
@@ -244,7 +244,7 @@ def test_no_disk_goes_above_its_high_water_mark(observed, pool, fits) -> None:
     assert isinstance(stage, stages.Stage) == fits
     if not fits:
         assert isinstance(stage, stages.NothingFits)
-        assert stage.reason.startswith(f"t-0 needs {10 * GIB} bytes on broker 4, which has ")
+        assert stage.reason.startswith("t-0 needs 10240 MiB on broker 4, which has ")
 
 
 def test_what_a_stage_frees_counts_only_after_it() -> None:
@@ -257,6 +257,74 @@ def test_what_a_stage_frees_counts_only_after_it() -> None:
     assert entries(first(moves, cluster(t=three), desired(disk))) == [(1, 1)]
     after = [lists[0], partition(1, 1, size_bytes=10 * GIB), three[2]]
     assert entries(first(moves, cluster(t=after), desired(disk), at=[0, 1])) == [(0, 1)]
+
+
+def test_room_is_left_for_those_that_others_wait_for() -> None:
+    """0 would take the room in broker 4 that 1 needs, whose room in 5 is needed by 2, out of 4."""
+    lists = [partition(n, broker, size_bytes=10 * GIB) for n, broker in enumerate((1, 5, 4))]
+    moves = [move("t", n, (a,), (b,), gib=10) for n, (a, b) in enumerate([(1, 4), (5, 4), (4, 5)])]
+    disks = {4: specs.Capacity(disk_bytes=20 * GIB), 5: specs.Capacity(disk_bytes=10 * GIB)}
+    predicted, makespan, halt = stages.predict(
+        planned(*moves), cluster(t=lists), desired({"capacity_of": disks})
+    )
+    assert [stage.moves for stage in predicted] == [((1, 1),), ((2, 1),), ((0, 1),)]
+    assert (makespan is None, halt) == (False, "")
+
+
+def test_a_replica_that_goes_makes_room() -> None:
+    lists = [partition(0, 1, size_bytes=GIB), partition(1, 4, 2, size_bytes=GIB)]
+    moves = [move("t", 0, (1,), (4,)), move("t", 1, (4, 2), (2,), gib=0)]
+    disk = {"capacity_of": {4: specs.Capacity(disk_bytes=GIB)}}
+    predicted, _, halt = stages.predict(planned(*moves), cluster(t=lists), desired(disk))
+    assert ([stage.moves for stage in predicted], halt) == ([((1, 1),), ((0, 1),)], "")
+
+
+FULL = [partition(0, 1, size_bytes=10 * GIB), partition(1, 4, size_bytes=8 * GIB)]
+SWAP = [move("t", 0, (1,), (4,), gib=10), move("t", 1, (4,), (1,), gib=8)]
+NEEDS = (
+    "t-0 needs 10240 MiB on broker 4, which has {} MiB left below its high-water mark; "
+    "t-1 needs 8192 MiB on broker 1, which has {} MiB left below its high-water mark"
+)
+
+
+@pytest.mark.parametrize(
+    ("disks", "reason"),
+    [
+        pytest.param(
+            {1: 11, 4: 10},
+            NEEDS.format(2048, 1024) + ". What helps: make room for 7168 MiB on broker 1,"
+            " or make room for 8192 MiB on broker 4",
+            id="room-on-either-is-enough",
+        ),
+        pytest.param(
+            {1: 11, 4: 9},
+            NEEDS.format(1024, 1024) + ". What helps: make room for 9216 MiB on broker 4",
+            id="room-on-the-one-whose-target-is-above-the-disk",
+        ),
+        pytest.param(
+            {1: 7, 4: 9},
+            NEEDS.format(1024, 0)
+            + ". What helps: make room for 1024 MiB on broker 1 and 9216 MiB on broker 4",
+            id="neither-may-hold-what-it-shall",
+        ),
+    ],
+)
+def test_a_standstill_says_what_waits_for_room_and_how_much_is_enough(disks, reason) -> None:
+    capacities = {id: specs.Capacity(disk_bytes=gib * GIB) for id, gib in disks.items()}
+    stage = first(SWAP, cluster(t=FULL), desired({"capacity_of": capacities}))
+    assert stage == stages.NothingFits(reason)
+
+
+def test_a_standstill_names_the_first_few() -> None:
+    lists = [partition(n, 1, size_bytes=GIB) for n in range(9)]
+    moves = [move("t", n, (1,), (4,)) for n in range(9)]
+    disk = {"capacity_of": {4: specs.Capacity(disk_bytes=0)}}
+    stage = first(moves, cluster(t=lists), desired(disk))
+    assert isinstance(stage, stages.NothingFits)
+    assert stage.reason.count("high-water mark") == 3
+    assert stage.reason.endswith(
+        "; 6 more wait for room as well. What helps: make room for 9216 MiB on broker 4"
+    )
 
 
 def test_a_list_that_names_a_broker_twice_fills_its_disk_once() -> None:
@@ -398,7 +466,7 @@ def test_a_prediction_tells_stages_seconds_and_the_bound() -> None:
     wanted = desired(
         max_moves_per_broker=2, throttle=specs.Throttle(specs.ThrottleMode.FIXED, GIB // 2)
     )
-    predicted, makespan = stages.predict(planned(*moves), cluster(**topics), wanted)
+    predicted, makespan, _ = stages.predict(planned(*moves), cluster(**topics), wanted)
     assert predicted == (
         plans.PlannedStage(((0, 1), (1, 1)), 2 * GIB, 4.0),
         plans.PlannedStage(((2, 1),), GIB, 2.0),
@@ -409,7 +477,7 @@ def test_a_prediction_tells_stages_seconds_and_the_bound() -> None:
 def test_without_a_throttle_a_rate_is_assumed() -> None:
     topics, moves = spread(1)
     wanted = desired(throttle=specs.Throttle(specs.ThrottleMode.NONE, 1))
-    _, makespan = stages.predict(planned(*moves), cluster(**topics), wanted)
+    _, makespan, _ = stages.predict(planned(*moves), cluster(**topics), wanted)
     assert makespan == plans.Makespan(10.24, 10.24, 100 * 2**20)
 
 
@@ -419,7 +487,7 @@ def test_the_steps_of_a_path_follow_each_other() -> None:
         move("t", 0, (1,), (1, 2), (1, 2, 3), gib=2),
         move("t", 1, (2,), (3,)),
     )
-    predicted, _ = stages.predict(planned(*moves), cluster(t=lists), desired())
+    predicted, _, _ = stages.predict(planned(*moves), cluster(t=lists), desired())
     assert [stage.moves for stage in predicted] == [((0, 1), (1, 1)), ((0, 2),)]
 
 
@@ -427,13 +495,17 @@ def test_a_plan_that_comes_to_a_halt_has_no_makespan() -> None:
     lists = [partition(0, 1, 2, 3, size_bytes=10 * GIB), partition(1, 1, 2, 3)]
     moves = (MOVE, move("t", 1, (1, 2, 3), (1, 2, 6)))
     full = {"capacity_of": {4: specs.Capacity(disk_bytes=GIB)}}
-    predicted, makespan = stages.predict(planned(*moves), cluster(t=lists), desired(full))
+    predicted, makespan, halt = stages.predict(planned(*moves), cluster(t=lists), desired(full))
     assert [stage.moves for stage in predicted] == [((1, 1),)]
     assert makespan is None
+    assert halt == (
+        "t-0 needs 10240 MiB on broker 4, which has 1024 MiB left below its high-water mark."
+        " What helps: make room for 9216 MiB on broker 4"
+    )
 
 
 def test_nothing_to_move_has_no_stages() -> None:
-    assert stages.predict(planned(), cluster(), desired()) == ((), None)
+    assert stages.predict(planned(), cluster(), desired()) == stages.Forecast()
 
 
 def test_the_same_input_gives_the_same_stages() -> None:

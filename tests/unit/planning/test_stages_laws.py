@@ -243,7 +243,9 @@ def test_the_quick_answer_is_the_slow_one(data) -> None:
 def test_a_prediction_is_what_next_stage_says_stage_by_stage(data) -> None:
     cluster, wanted = data.draw(clusters()), data.draw(declared())
     moves = data.draw(moves_of(cluster))
-    predicted, makespan = stages.predict(plans.Plan("main", "", "", moves=moves), cluster, wanted)
+    predicted, makespan, halt = stages.predict(
+        plans.Plan("main", "", "", moves=moves), cluster, wanted
+    )
     steps = [pair for stage in predicted for pair in stage.moves]
     assert len(set(steps)) == len(steps)
     for i in range(len(moves)):
@@ -252,6 +254,7 @@ def test_a_prediction_is_what_next_stage_says_stage_by_stage(data) -> None:
     if predicted:
         first = stages.next_stage(moves, [0] * len(moves), cluster, wanted)
         assert first == stages.Stage(predicted[0].moves, predicted[0].bytes)
+    assert (makespan is None) == bool(halt or not moves)
     if makespan is not None:
         assert len(steps) == sum(len(move.path) - 1 for move in moves)
         assert makespan.seconds >= makespan.lower_bound_seconds

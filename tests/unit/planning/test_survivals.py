@@ -28,7 +28,7 @@ def survived(demand: Demand, lost: tuple[str, ...], domain: Domain) -> bool:
     return enough and fits(replace(demand, seats=left, headroom=None))
 
 
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(demands())
 def test_the_worst_of_all_losses_is_found(demand) -> None:
     for found in survivals(demand):

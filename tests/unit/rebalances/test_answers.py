@@ -85,7 +85,7 @@ def test_pools_in_scope_keep_their_moves_alone():
     assert documents.from_json(documents.to_json(plan)) == plan
 
 
-@settings(max_examples=50)
+@settings(max_examples=12)
 @given(instances(), st.booleans(), st.randoms(use_true_random=False))
 def test_answers_survive_as_text_in_any_order_of_their_parts(instance, budgeted, random):
     desired, cluster, gone = instance
@@ -104,7 +104,7 @@ def test_answers_survive_as_text_in_any_order_of_their_parts(instance, budgeted,
     assert (answer.waves is not None) == budgeted
 
 
-@settings(max_examples=50)
+@settings(max_examples=12)
 @given(instances(), st.booleans())
 def test_what_executors_give_makes_the_same_text(instance, budgeted):
     desired, cluster, gone = instance

@@ -40,7 +40,7 @@ def test_reading_gives_back_what_was_written(question):
     assert Question.from_json(question.to_json()) == question
 
 
-@settings(max_examples=50)
+@settings(max_examples=15)
 @given(instances())
 def test_any_declaration_survives(instance):
     question = Question((Asked(instance[0]),), 1)

@@ -8,7 +8,10 @@ import pytest
 from poolkeeper.telemetry.families import FAMILIES, Family, Type, as_markdown
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "metrics.md"
-LABELS = {"cluster", "phase", "kind", "verb", "ready", "version"}
+LABELS = {
+    *("cluster", "phase", "kind", "verb", "ready", "version"),
+    *("reason", "engine", "outcome"),
+}
 UNITS_THAT_ARE_NO_BASE_UNITS = re.compile(
     r"_(milli|micro|nano)?(ms|us|ns|s|sec|secs|millis|minutes?|hours?|days?|kb|mb|gb|kib|mib|gib"
     r"|kilobytes|megabytes|milliseconds|microseconds|percent)(_|$)"

@@ -74,6 +74,10 @@ def test_a_small_scenario_is_this_text() -> None:
     metrics.passed("main", "observe", 0.3)
     metrics.passed("main", "observe", 400)
     metrics.saw("main", Outcome(State.PROGRESSED, plan=PLAN, progress=PROGRESS, seen=SEEN))
+    metrics.rebalances({"Moving": 2})
+    metrics.rebalances({"Succeeded": 2})
+    metrics.planned("Local", 7.5, 1000)
+    metrics.rebalanced({"Done": 2, "Failed": 1}, 700)
     metrics.zookeeper("main", reads=3, writes=1)
     metrics.api("patch", 200, 0.01)
     metrics.api("list", None, 30.0)
@@ -112,6 +116,23 @@ plan_remaining_seconds{cluster="main"} 12.0
 throttle_bytes_per_second{cluster="main"} 50.0
 plan_waits_for_approval{cluster="main"} 0.0
 stage_deadline_exceeded{cluster="main"} 0.0
+rebalances{reason="Moving"} 0.0
+rebalances{reason="Succeeded"} 2.0
+rebalance_planning_seconds_bucket{engine="Local",le="1.0"} 0.0
+rebalance_planning_seconds_bucket{engine="Local",le="5.0"} 0.0
+rebalance_planning_seconds_bucket{engine="Local",le="20.0"} 1.0
+rebalance_planning_seconds_bucket{engine="Local",le="60.0"} 1.0
+rebalance_planning_seconds_bucket{engine="Local",le="180.0"} 1.0
+rebalance_planning_seconds_bucket{engine="Local",le="600.0"} 1.0
+rebalance_planning_seconds_bucket{engine="Local",le="1800.0"} 1.0
+rebalance_planning_seconds_bucket{engine="Local",le="3600.0"} 1.0
+rebalance_planning_seconds_bucket{engine="Local",le="+Inf"} 1.0
+rebalance_planning_seconds_count{engine="Local"} 1.0
+rebalance_planning_seconds_sum{engine="Local"} 7.5
+rebalance_clusters_total{outcome="Done"} 2.0
+rebalance_clusters_total{outcome="Failed"} 1.0
+rebalance_planned_bytes_total 1000.0
+rebalance_moved_bytes_total 700.0
 zookeeper_requests_total{cluster="main",verb="read"} 3.0
 zookeeper_requests_total{cluster="main",verb="write"} 1.0
 api_requests_total{kind="2xx",verb="patch"} 1.0

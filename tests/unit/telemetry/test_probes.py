@@ -28,9 +28,21 @@ PAGES = {
 }
 
 
+class Clock:
+    now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with Server.listening("127.0.0.1:0", PAGES, patience_s=1.0) as serving:
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def server(clock: Clock) -> Iterator[Server]:
+    with Server.listening("127.0.0.1:0", PAGES, clock=clock) as serving:
         yield serving
 
 
@@ -115,41 +127,47 @@ def say_nothing_or_drip(server: Server) -> list[socket.socket]:
     return slow
 
 
-def test_clients_that_say_nothing_or_drip_delay_nobody() -> None:
-    with Server.listening("127.0.0.1:0", PAGES, patience_s=600) as serving:
-        slow = say_nothing_or_drip(serving)
-        assert ask(serving, "GET", "/ok") == (200, b"fine\n")
-        assert serving.connections >= len(slow), "it was made to wait for the slow ones"
-        for connection in slow:
-            connection.close()
+def test_clients_that_say_nothing_or_drip_delay_nobody(server: Server) -> None:
+    slow = say_nothing_or_drip(server)
+    assert ask(server, "GET", "/ok") == (200, b"fine\n")
+    assert server.connections >= len(slow), "it was made to wait for the slow ones"
+    for connection in slow:
+        connection.close()
 
 
-def test_clients_that_say_nothing_or_drip_are_dropped(server: Server) -> None:
-    for connection in say_nothing_or_drip(server):
+def test_clients_that_say_nothing_or_drip_are_dropped(server: Server, clock: Clock) -> None:
+    slow = say_nothing_or_drip(server)
+    until(lambda: server.connections == len(slow), "all are connected")
+    clock.now_s += probes.PATIENCE_S + 1
+    assert ask(server, "GET", "/ok") == (200, b"fine\n")
+    for connection in slow:
         with contextlib.closing(connection):
             assert connection.recv(1) == b""
 
 
-def test_a_client_that_does_not_read_is_dropped(server: Server) -> None:
+def test_a_client_that_does_not_read_is_dropped(server: Server, clock: Clock) -> None:
     with socket.create_connection(server.address, timeout=10) as connection:
         connection.sendall(b"GET /big HTTP/1.1\r\n\r\n")
-        until(lambda: ask(server, "GET", "/ok") == (200, b"fine\n"), "others are answered")
+        until(lambda: server.connections, "it is connected")
+        assert ask(server, "GET", "/ok") == (200, b"fine\n"), "others are answered"
+        until(lambda: server.connections == 1, "it is waited for")
+        clock.now_s += probes.PATIENCE_S + 1
+        assert ask(server, "GET", "/ok") == (200, b"fine\n"), "others are answered"
         until(lambda: not server.connections, "the one that does not read is dropped")
 
 
-def test_of_too_many_clients_the_oldest_gives_way() -> None:
-    with Server.listening("127.0.0.1:0", PAGES, patience_s=60) as serving:
-        many = [
-            socket.create_connection(serving.address, timeout=10)
-            for _ in range(probes.CONNECTIONS_MAX + 5)
-        ]
-        assert ask(serving, "GET", "/ok") == (200, b"fine\n")
-        assert many[0].recv(1) == b""
-        assert serving.connections <= probes.CONNECTIONS_MAX
-        many[-1].sendall(b"GET /ok HTTP/1.1\r\n\r\n")
-        assert many[-1].recv(15) == b"HTTP/1.1 200 OK"
-        for connection in many:
-            connection.close()
+def test_of_too_many_clients_the_oldest_gives_way(server: Server) -> None:
+    many = [
+        socket.create_connection(server.address, timeout=10)
+        for _ in range(probes.CONNECTIONS_MAX + 5)
+    ]
+    assert ask(server, "GET", "/ok") == (200, b"fine\n")
+    assert many[0].recv(1) == b""
+    assert server.connections <= probes.CONNECTIONS_MAX
+    many[-1].sendall(b"GET /ok HTTP/1.1\r\n\r\n")
+    assert many[-1].recv(15) == b"HTTP/1.1 200 OK"
+    for connection in many:
+        connection.close()
 
 
 def test_a_closed_server_listens_no_longer() -> None:

@@ -13,6 +13,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := test
 .DELETE_ON_ERROR:
+# Kept bytecode is what lets pytest's workers, and the processes that tests start, begin at once.
+unexport PYTHONDONTWRITEBYTECODE
 .PHONY: setup demo cluster test ahead unit bench soak lint check lock clean
 
 BIN := .venv/bin

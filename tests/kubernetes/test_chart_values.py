@@ -1,0 +1,97 @@
+"""Values that the chart takes, and those that it refuses with their place."""
+
+import pytest
+import yaml
+
+from chart.rendering import (
+    CHART,
+    EVERYTHING,
+    RefusedValuesError,
+    helm,
+    render,
+)
+
+
+@pytest.mark.parametrize("values", ["", "everything"], ids=["defaults", "everything"])
+def test_lint_finds_nothing(values, tmp_path):
+    file = tmp_path / "values.yaml"
+    file.write_text(yaml.safe_dump(dict(EVERYTHING)) if values else "{}", encoding="utf-8")
+    run = helm("lint", "--strict", "-f", str(file), str(CHART))
+    assert run.returncode == 0, run.stdout
+    assert "[WARNING]" not in run.stdout + run.stderr
+
+
+def test_an_older_kubernetes_is_refused():
+    with pytest.raises(RefusedValuesError, match="kubeVersion"):
+        render({}, "--kube-version", "1.29.4")
+
+
+@pytest.mark.parametrize(
+    ("values", "place", "complaint"),
+    [
+        pytest.param({"replcas": 3}, "", "additional properties 'replcas' not allowed", id="typo"),
+        pytest.param(
+            {"operator": {"logFromat": "json"}},
+            "/operator",
+            "additional properties 'logFromat' not allowed",
+            id="typo-further-down",
+        ),
+        pytest.param({"replicas": "two"}, "/replicas", "got string, want integer", id="type"),
+        pytest.param({"replicas": 11}, "/replicas", "maximum: got 11, want 10", id="too-many"),
+        pytest.param(
+            {"operator": {"logFormat": "xml"}},
+            "/operator/logFormat",
+            "value must be one of 'json', 'text'",
+            id="not-one-of",
+        ),
+        pytest.param(
+            {"image": {"digest": "latest"}},
+            "/image/digest",
+            "'latest' does not match pattern",
+            id="digest",
+        ),
+        pytest.param(
+            {"watchNamespaces": ["Shop"]},
+            "/watchNamespaces/0",
+            "'Shop' does not match pattern",
+            id="no-name-of-a-namespace",
+        ),
+        pytest.param(
+            {"credentials": {"password": "secret"}},
+            "/credentials",
+            "additional properties 'password' not allowed",
+            id="a-credential-in-values",
+        ),
+        pytest.param(
+            {"resources": {"limits": {"memory": "lots"}}},
+            "/resources/limits/memory",
+            "'lots' does not match pattern",
+            id="no-quantity",
+        ),
+        pytest.param(
+            {"planner": {"memory": "4Gi"}},
+            "/planner",
+            "additional properties 'memory' not allowed",
+            id="no-setting-of-planners",
+        ),
+        pytest.param(
+            {"tolerations": [{"efect": "NoSchedule"}]},
+            "/tolerations/0",
+            "additional properties 'efect' not allowed",
+            id="typo-in-a-toleration",
+        ),
+    ],
+)
+def test_wrong_values_are_refused_with_their_place(values, place, complaint):
+    with pytest.raises(RefusedValuesError) as refused:
+        render(values)
+    assert f"at '{place}': {complaint}" in str(refused.value)
+
+
+def test_an_account_that_exists_needs_its_name():
+    with pytest.raises(RefusedValuesError, match=r"serviceAccount\.name is needed"):
+        render({"serviceAccount": {"create": False}})
+
+
+def test_values_of_a_parent_chart_are_accepted():
+    assert render({"global": {"anything": 1}}) == render()

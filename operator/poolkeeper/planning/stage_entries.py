@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Partition, Replicas, Topic
 from poolkeeper.planning.audit_rules import Rules
+from poolkeeper.planning.stage_guards import Guard
 from poolkeeper.planning.stage_laws import Disks, Ledger
 from poolkeeper.planning.stage_limits import Bounds, Entry, TopicCaps
-from poolkeeper.planning.stage_orders import Guard
 from poolkeeper.planning.stage_packing import Packer
 
 

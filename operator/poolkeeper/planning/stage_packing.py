@@ -23,9 +23,10 @@ from poolkeeper.model.specs import Execution
 from poolkeeper.planning.audit_laws import LAWS, Excesses
 from poolkeeper.planning.stage_backlog import Backlog, Queue
 from poolkeeper.planning.stage_filling import Filling, pace_of
+from poolkeeper.planning.stage_guards import Guard
 from poolkeeper.planning.stage_laws import LAWFUL, Disks, Ledger
 from poolkeeper.planning.stage_limits import HEAL, Bounds, Entry, Room, TopicCaps
-from poolkeeper.planning.stage_orders import Guard
+from poolkeeper.planning.stage_orders import order
 from poolkeeper.planning.stage_standstills import standstill
 
 _PRUNE_MAX = 200
@@ -172,16 +173,21 @@ class _Stage:
         return self._reason()
 
     def _reason(self) -> str:
-        """Why the most urgent entry cannot go."""
+        """Why the most urgent entry cannot go; of those that wait for room, all together."""
         packer = self._packer
-        waiting: list[Entry] = []
+        waiting, other = [], None
         for _, _, entry in self._backlog.everything():
             if packer.disks.lacking(entry) is not None:
                 waiting.append(entry)
-            elif not waiting:
-                change = packer.ledger.change(entry)
-                return packer.hard_problem(entry) or _unlawful(entry, change)
-        return standstill(waiting, packer.guard.left, packer.disks.free)
+            elif other is None:
+                other = entry
+                if not waiting:
+                    break
+        left, free = packer.guard.left, packer.disks.free
+        if other is None or (waiting and order(left, free).blocked):
+            return standstill(waiting, left, free)
+        # Disks alone would let all go in some order, so it is for this one that they wait.
+        return packer.hard_problem(other) or _unlawful(other, packer.ledger.change(other))
 
     def _group(self, candidates: Sequence[Item]) -> Sequence[Item]:
         """The shortest lawful beginning of the candidates, without those that it can spare."""

@@ -1,8 +1,8 @@
 """The next stage of a plan: the largest slice that may run at once, lawful before and after.
 
 Pure: the plan's moves, where each of them stands, the live cluster and the specs say it all.
-`stage_limits` holds what bounds a stage, `stage_laws` what keeps it lawful, `stage_orders` in which
-order disks can take it all, `stage_entries` what it is made of, `stage_packing` how it is filled,
+`stage_limits` holds what bounds a stage, `stage_laws` what keeps it lawful, `stage_guards` what
+full disks ask for, `stage_entries` what it is made of, `stage_packing` how it is filled,
 `stage_forecasts` what the stages of a whole plan are predicted to be.
 
 Progress: a limit of counts or bytes never stops a plan, as anything may go alone. What can stop it

@@ -1,0 +1,234 @@
+"""In which order copies may come onto disks that cannot take them all at once.
+
+A step copies first and deletes afterwards: it needs room on every broker that it adds, and makes
+room on every broker that it leaves. Taken as they come, steps can fill the room that others need to
+get out of their way, and then nothing goes any more, although another order would have done.
+
+*Slack* of a broker: its free bytes less all bytes that are still to come. A step changes the slack
+of what it adds not at all (room and need shrink together), and that of what it leaves for the
+better. So slack only grows, whatever the order, and with a slack of at least zero a broker is
+*loose*: it takes whatever comes. Two kinds of steps are thus no choice:
+
+* a step that adds only loose brokers goes *first*: it takes no room that others need;
+* a step that leaves only loose brokers goes *last*: nobody waits for the room that it makes, so
+  without it the others have more. Their need shrinks by it, which may make more brokers loose.
+
+What is left runs between brokers that are not loose. It is searched, steps that make most of the
+room that is lacking first, with ways back as long as it is small: then, an order is found if there
+is one. What heals is ordered by itself before, as nothing may hold it up.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from poolkeeper.model.topology import Replicas
+
+_SINGLE_MAX = 200
+"""Up to so many steps are chosen one by one, with ways back; of more, all that fit at once."""
+
+_TRIES_MAX = 2_000
+"""Choices that are made until the search gives up."""
+
+
+class Step(NamedTuple):
+    """A step as disks see it: `size` bytes to each of `into`, then `freed` on each of `out_of`.
+
+    Of move `move`, to list `step` of its path. Only brokers whose disk is known, and none to copy
+    to if there is nothing to copy.
+    """
+
+    move: int
+    step: int
+    into: Replicas
+    out_of: Replicas
+    size: int
+    freed: int
+    heals: bool = False
+
+
+class Order(NamedTuple):
+    """Steps in an order in which each finds room; those that find none; what is free then."""
+
+    steps: tuple[Step, ...]
+    blocked: tuple[Step, ...]
+    free: Mapping[int, int]
+
+
+Chains = Sequence[Sequence[Step]]
+"""The steps of each move, which follow each other."""
+
+
+def order(chains: Chains, free: Mapping[int, int], tries_max: int = _TRIES_MAX) -> Order:
+    """An order of as many steps as possible; `free`: bytes by broker.
+
+    With few steps between brokers that are not loose, some are blocked only if no order has room
+    for all (for what heals: and then for the rest). With many, it may miss one.
+    """
+    healing = [chain for chain in chains if chain and all(step.heals for step in chain)]
+    others = [chain for chain in chains if chain and not all(step.heals for step in chain)]
+    steps: list[Step] = []
+    left: Chains = healing
+    for more in ([], others) if healing else (others,):
+        found = _search([*left, *more], free, tries_max)
+        steps += found.steps
+        left, free = _unfinished([*left, *more], found.steps), found.free
+    return Order(tuple(steps), tuple(step for chain in left for step in chain), free)
+
+
+def _unfinished(chains: Chains, done: Iterable[Step]) -> list[Sequence[Step]]:
+    count = Counter(step.move for step in done)
+    return [c[count[c[0].move] :] for c in chains if len(c) > count[c[0].move]]
+
+
+def tight(chains: Chains, free: Mapping[int, int]) -> dict[int, int]:
+    """Brokers that are not loose, and the bytes that they lack to be so."""
+    wanted: Counter[int] = Counter()
+    for chain in chains:
+        for step in chain:
+            for broker in step.into:
+                wanted[broker] += step.size
+    return {b: n - free[b] for b, n in sorted(wanted.items()) if n > free[b]}
+
+
+@dataclass(slots=True)
+class _State:
+    """How far a search has come; `spans[i]`: what is left in the middle of chain i."""
+
+    chains: Chains
+    spans: dict[int, tuple[int, int]]
+    free: dict[int, int]
+    lacking: dict[int, int]
+    first: list[Step]
+    last: list[Step]
+
+    def copy(self) -> "_State":
+        return _State(
+            self.chains,
+            dict(self.spans),
+            dict(self.free),
+            dict(self.lacking),
+            list(self.first),
+            list(self.last),
+        )
+
+    def fits(self, step: Step) -> bool:
+        """Whether there is room for it now."""
+        return all(self.free[broker] >= step.size for broker in step.into)
+
+    def go(self, index: int) -> None:
+        """Do the next step of a chain."""
+        low, high = self.spans.pop(index)
+        if low + 1 < high:
+            self.spans[index] = low + 1, high
+        step = self.chains[index][low]
+        self.first.append(step)
+        for broker in step.into:
+            self.free[broker] -= step.size
+        for broker in step.out_of:
+            self.free[broker] += step.freed
+            self._gain(broker, step.freed)
+
+    def _gain(self, broker: int, size: int) -> None:
+        if broker in self.lacking:
+            self.lacking[broker] -= size
+            if self.lacking[broker] <= 0:
+                del self.lacking[broker]
+
+    def _postpone(self, index: int) -> None:
+        """Put the final step of a chain last."""
+        low, high = self.spans.pop(index)
+        if low + 1 < high:
+            self.spans[index] = low, high - 1
+        step = self.chains[index][high - 1]
+        self.last.append(step)
+        for broker in step.into:
+            self._gain(broker, step.size)
+
+    def peel(self) -> None:
+        """Take away what is no choice, until nothing is."""
+        loosened = True
+        while loosened and self.spans:
+            before = len(self.lacking)
+            for index in list(self.spans):
+                self._peel_one(index)
+            loosened = len(self.lacking) < before
+
+    def _peel_one(self, index: int) -> None:
+        chain, lacking = self.chains[index], self.lacking
+        while index in self.spans and lacking.keys().isdisjoint(chain[self.spans[index][0]].into):
+            self.go(index)
+        while index in self.spans:
+            if not lacking.keys().isdisjoint(chain[self.spans[index][1] - 1].out_of):
+                break
+            self._postpone(index)
+
+    def choices(self) -> list[int]:
+        """The chains whose next step has room now, those that help most first."""
+        found = []
+        for index, (low, _) in self.spans.items():
+            step = self.chains[index][low]
+            if self.fits(step):
+                helped = sum(min(step.freed, self.lacking.get(b, 0)) for b in step.out_of)
+                found.append((-helped, step.size, index))
+        return [index for _, _, index in sorted(found)]
+
+
+def _search(chains: Chains, free: Mapping[int, int], tries_max: int) -> Order:
+    lacking = tight(chains, free)
+    spans = {index: (0, len(chain)) for index, chain in enumerate(chains)}
+    start = _State(chains, spans, dict(free), lacking, [], [])
+    best: Order | None = None
+    seen: set[frozenset[tuple[int, int]]] = set()
+    open_ = [start]
+    for _ in range(tries_max):
+        if not open_:
+            break
+        state = open_.pop()
+        state.peel()
+        name = frozenset((index, low) for index, (low, _) in state.spans.items())
+        if name in seen:
+            continue
+        seen.add(name)
+        choices = state.choices()
+        if not choices:
+            found = _completed(state, free)
+            if best is None or len(found.steps) > len(best.steps):
+                best = found
+            if not found.blocked:
+                break
+        elif len(state.spans) > _SINGLE_MAX:
+            for index in choices:
+                if state.fits(chains[index][state.spans[index][0]]):
+                    state.go(index)
+            open_.append(state)
+        else:
+            for index in reversed(choices):
+                after = state.copy()
+                after.go(index)
+                open_.append(after)
+    return best or _completed(open_.pop(), free)
+
+
+def _completed(state: _State, free: Mapping[int, int]) -> Order:
+    """The order that a search ended with, and whatever else still finds room."""
+    total = {index: (0, len(chain)) for index, chain in enumerate(state.chains)}
+    played = _State(state.chains, total, dict(free), {}, [], [])
+    index_of = {chain[0].move: index for index, chain in enumerate(state.chains)}
+    waiting = [index_of[step.move] for step in (*state.first, *reversed(state.last))]
+    waiting += [index for index, (low, high) in state.spans.items() for _ in range(low, high)]
+    went = True
+    while went and waiting:
+        went, held = False, []
+        for index in waiting:
+            if played.fits(state.chains[index][played.spans[index][0]]):
+                played.go(index)
+                went = True
+            else:
+                held.append(index)
+        waiting = held
+    blocked = (
+        step for index, (low, _) in played.spans.items() for step in state.chains[index][low:]
+    )
+    return Order(tuple(played.first), tuple(blocked), played.free)

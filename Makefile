@@ -80,6 +80,7 @@ unit: .venv/.dev
 
 soak: .venv/.dev
 	@$(BIN)/python -m pytest -q -m soak
+	@$(BIN)/python -m pytest -q -m hypothesis --hypothesis-profile=soak tests/unit
 
 bench: .venv/.fleet
 	@$(BIN)/python tests/bench/run.py

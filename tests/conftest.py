@@ -22,8 +22,9 @@ HERE = Path(__file__).parent
 ROOMS = ("fleet", "simulation", "contracts", "unit", "real", "kubernetes", "soak", "bench")
 
 # Wall time says nothing on a machine that also runs JVMs.
-# The same examples in every run; `make soak` draws others.
-settings.register_profile("poolkeeper", deadline=None, derandomize=True)
+# A few examples, the same in every run; `make soak` draws many others.
+settings.register_profile("poolkeeper", deadline=None, derandomize=True, max_examples=40)
+settings.register_profile("soak", deadline=None, max_examples=1000)
 settings.load_profile("poolkeeper")
 
 

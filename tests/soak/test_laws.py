@@ -1,6 +1,7 @@
-"""Laws of the unit suite on thousands of examples, other ones in every run.
+"""Costly laws of the unit suite on thousands of examples, other ones in every run.
 
-There they see a few, always the same, so that the suite stays quick; a law's body stands there.
+There they say themselves on how few, always the same, so that the suite stays quick; the body of
+each stands there. `make soak` gives more examples to the laws that leave their number open, too.
 """
 
 from collections.abc import Callable
@@ -10,10 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from unit import test_parcels as parcels
 from unit.fleet import test_budgets_laws as schedules
 from unit.fleet import test_units as units
+from unit.kube import test_electors as electors
 from unit.planning import test_making_laws as plans
 from unit.planning import test_pins as pins
+from unit.planning import test_standings as standings
 from unit.planning import test_survivals as survivals
 from unit.planning.instances import instances
 from unit.planning.test_shortages import demands
@@ -36,6 +40,13 @@ LAWS: tuple[tuple[Law, int, Strategies], ...] = (
     (plans.test_a_plan_never_moves_less_than_its_lower_bound, 2000, (instances(),)),
     (pins.test_each_broker_that_is_named_is_in_the_way_by_itself, 2000, pins.PLACEMENTS),
     (survivals.test_the_worst_of_all_losses_is_found, 10_000, (demands(),)),
+    (standings.test_what_a_plan_leaves_undone_is_what_it_says, 1000, (instances(sick=False),)),
+    (parcels.test_every_question_and_its_plan_arrive_as_they_were, 1000, (instances(),)),
+    (
+        electors.test_two_never_believe_to_hold_it_and_in_the_end_one_does,
+        1000,
+        (electors.INSTANCES,),
+    ),
     (units.test_parts_give_the_whole, 2000, (units.separable(),)),
     (
         answers.test_answers_survive_as_text_in_any_order_of_their_parts,

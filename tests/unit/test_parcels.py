@@ -75,7 +75,7 @@ def test_pieces_are_short_and_keep_the_order_of_topics() -> None:
     assert list(arrived.cluster.topics.items()) == list(topics.items())
 
 
-@settings(max_examples=30)
+@settings(max_examples=8)
 @given(instances())
 def test_every_question_and_its_plan_arrive_as_they_were(
     instance: tuple[Desired, Cluster, frozenset[int]],

@@ -135,7 +135,7 @@ def _topic(draw: st.DrawFn, name: str, brokers: list[int]) -> Topic:
     return Topic(name, tuple(partitions), config={})
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(separable())
 def test_parts_give_the_whole(instance) -> None:
     assert_parts_give_the_whole(*instance)

@@ -200,8 +200,11 @@ CLOCKS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60)
-@given(st.lists(st.tuples(st.lists(FAULTS, max_size=25), CLOCKS), min_size=2, max_size=3))
+INSTANCES = st.lists(st.tuples(st.lists(FAULTS, max_size=25), CLOCKS), min_size=2, max_size=3)
+
+
+@settings(max_examples=20)
+@given(INSTANCES)
 def test_two_never_believe_to_hold_it_and_in_the_end_one_does(instances):
     with world() as the:
         for number, (faults, clock) in enumerate(instances):

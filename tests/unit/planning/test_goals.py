@@ -253,13 +253,13 @@ def _together(parts: tuple[Cluster, ...]) -> Cluster:
     return replace(parts[0], topics=topics)
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(tiny_topics())
 def test_no_layout_beats_the_bounds_of_topics(seen: Cluster) -> None:
     check_bounds_of_topics(seen)
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(tiny())
 def test_no_layout_beats_the_bounds(seen: Cluster) -> None:
     check_bounds(seen)

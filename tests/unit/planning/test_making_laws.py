@@ -18,7 +18,7 @@ WAITING = (DELAYED, "stays at", "gets no new partitions", "is evened out further
 Instance = tuple[Desired, Cluster, frozenset[int]]
 
 
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(instances())
 def test_every_plan_passes_the_independent_audit(instance: Instance) -> None:
     desired, cluster, gone = instance
@@ -26,7 +26,7 @@ def test_every_plan_passes_the_independent_audit(instance: Instance) -> None:
     assert check_plan(plan, desired, cluster, Records(), gone) == ()
 
 
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(instances())
 def test_a_plan_for_the_outcome_of_a_plan_has_no_moves(instance: Instance) -> None:
     desired, cluster, gone = instance
@@ -37,7 +37,7 @@ def test_a_plan_for_the_outcome_of_a_plan_has_no_moves(instance: Instance) -> No
     assert make_plan(desired, reached, gone=gone).moves == ()
 
 
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(instances(), st.randoms(use_true_random=False))
 def test_the_order_of_the_input_does_not_matter(instance: Instance, dice: random.Random) -> None:
     desired, cluster, gone = instance
@@ -56,7 +56,7 @@ def test_the_order_of_the_input_does_not_matter(instance: Instance, dice: random
     assert make_plan(other, mixed, gone=gone) == make_plan(desired, cluster, gone=gone)
 
 
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(instances())
 def test_a_plan_never_moves_less_than_its_lower_bound(instance: Instance) -> None:
     desired, cluster, gone = instance

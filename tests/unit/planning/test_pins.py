@@ -49,7 +49,7 @@ PLACEMENTS = (
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(*PLACEMENTS)
 def test_each_broker_that_is_named_is_in_the_way_by_itself(states, assignment) -> None:
     assignment = tuple(assignment)

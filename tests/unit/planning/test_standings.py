@@ -143,7 +143,7 @@ def test_losers_do_not_stand() -> None:
     assert standings(held, cluster(topic((1, 2))), OURS).topics == {}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10)
 @given(instances(sick=False))
 def test_what_a_plan_leaves_undone_is_what_it_says(
     case: tuple[Desired, Cluster, frozenset[int]],

@@ -243,14 +243,14 @@ def test_a_waiting_cluster_is_not_written_because_its_topics_grow() -> None:
 
 
 def test_a_run_is_written_in_steps_and_not_whenever_its_rate_changes() -> None:
-    lists = [(4, 5)] * 400
+    lists = [(4, 5)] * 100
     objects: tuple[Object, ...] = (MANUAL, *POOLS, topic("orders", "fast"))
     what = seen(kafka([kafka_topic("orders", *lists)]))
     outcome = running(assemble(objects)["main"], what, 0)
     assert outcome.progress is not None
     writes: dict[ObjectKey, int] = {}
     for tick in range(601):
-        arrived = tick * 400 // 600
+        arrived = tick * len(lists) // 600
         progress = replace(
             outcome.progress,
             moves_done=arrived,

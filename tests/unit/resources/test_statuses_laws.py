@@ -110,7 +110,7 @@ def _outcomes(draw: st.DrawFn, assembly: Assembly, seen: Seen) -> tuple[Seen | N
     return seen, running(assembly, seen, draw(st.integers(0, whole)))
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(situations())
 def test_statuses_are_sound_and_a_fixpoint(
     situation: tuple[list[Object], Seen | None, Outcome],
@@ -158,7 +158,7 @@ def _check(status: dict[str, Any]) -> None:
         )
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(situations())
 def test_finalizers_come_to_rest(situation: tuple[list[Object], Seen | None, Outcome]) -> None:
     objects, seen, _ = situation

@@ -135,19 +135,19 @@ def read_back(body, parse):
 
 
 @given(clusters())
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 def test_clusters_survive_their_manifest(spec):
     assert read_back(writing.cluster_body(spec), parse_cluster) == spec
 
 
 @given(pools())
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 def test_pools_survive_their_manifest(spec):
     assert read_back(writing.pool_body(spec), parse_pool) == spec
 
 
 @given(topics())
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 def test_topics_survive_their_manifest(spec):
     assert read_back(writing.topic_body(spec), parse_topic) == spec
 

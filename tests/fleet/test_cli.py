@@ -101,7 +101,7 @@ def test_windows_have_a_time_zone_and_a_rate_also_in_a_run_of_all_steps(fleet: P
     assert (
         "10 MiB/s in all, windows of 8 h at 0 22 * * 1-5 (Europe/Zurich) with 20 MiB/s,"
         " windows of 4 h at 0 8 * * 0 (UTC) with 40 MiB/s, 1 cluster at once"
-    ) in (fleet / "out" / f"report-{cases.DAY}.md").read_text()
+    ) in (fleet / "out" / f"report-{cases.DAY}.html").read_text()
 
 
 @pytest.mark.parametrize(

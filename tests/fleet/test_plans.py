@@ -12,6 +12,7 @@ from poolkeeper.fleet import clusterrows, plans, schemas, steps, tables
 from poolkeeper.fleet.engines import Local
 from poolkeeper.fleet.stores import Store
 from poolkeeper.planning import documents
+from poolkeeper.planning.making import make_plan
 
 HASHES = Path(__file__).parents[1] / "golden" / "fleet" / "hashes.json"
 GOLDEN = cases.golden()
@@ -163,6 +164,20 @@ class TestWhatCannotBePlanned:
         file = store.file(schemas.PARTITIONS, cases.DAY, "main")
         file.write_bytes(file.read_bytes()[:-100])
         assert "cannot be read" in self.reason(store)
+
+    def test_a_plan_that_the_audit_refuses(self, store: Store) -> None:
+        def wrong(*seen, **more):
+            return replace(make_plan(*seen, **more), hash="sha256:other")
+
+        cases.put(store, cases.named(GOLDEN["separate"], "main"))
+        done = plans.perform(plans.Task(str(store.root), cases.DAY, "main"), wrong)
+        assert (done.status, done.reason) == (
+            "failed",
+            "the plan is unlawful: hash: the plan is not what its hash names",
+        )
+        head = store.head(schemas.PLANS, cases.DAY, "main")
+        assert head is not None
+        assert (head["status"], head["reason"]) == (done.status, done.reason)
 
     def test_others_are_planned_all_the_same(self, store: Store) -> None:
         cases.put(store, cases.named(GOLDEN["separate"], "main"))

@@ -141,7 +141,6 @@ def _is_bounded(rules: Rules, plan: Plan) -> bool:
     quoted = any(isinstance(s, CreateTopic | AddPartitions | DeleteTopic) for s in plan.steps)
     return any(
         (quoted and pool.quotas)
-        or pool.headroom
         or any(c.replicas is not None for c in (pool.capacity, *pool.capacity_of.values()))
         for pool in rules.pools.values()
     )

@@ -25,7 +25,16 @@ from poolkeeper.fleet.engines import Engine
 from poolkeeper.measurements import measured
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.making import make_plan
-from poolkeeper.rebalances.answers import Answer, Part, planned_text, text_of, waves_of
+from poolkeeper.rebalances.answers import (
+    PLANS_BYTES_MAX,
+    Answer,
+    Part,
+    planned_text,
+    text_of,
+    waves_of,
+    with_room,
+    without_room,
+)
 from poolkeeper.rebalances.making import Planner, Seen, part_of, problem_of
 from poolkeeper.rebalances.questions import Asked, Question
 from poolkeeper.zk.pauses import collector_paused
@@ -41,22 +50,31 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What became of one cluster: its text in the answer, compressed, in base64; its work."""
+    """What became of one cluster: its text in the answer, compressed, in base64; its work.
+
+    `bytes`: of the text.
+    """
 
     cluster: str
     planned: str
     work: str
     problem: str
     moves: int
+    bytes: int
 
     @classmethod
     def of(cls, part: Part) -> "Done":
         """Pack a part."""
         planned = part.planned
-        packed = gzip.compress(planned_text(planned).encode(), compresslevel=1, mtime=0)
+        body = planned_text(planned).encode()
+        packed = base64.b64encode(gzip.compress(body, compresslevel=1, mtime=0)).decode()
         work = "" if part.work is None else codecs.to_text(part.work)
-        text = base64.b64encode(packed).decode()
-        return cls(planned.cluster, text, work, planned.problem, planned.moves)
+        return cls(planned.cluster, packed, work, planned.problem, planned.moves, len(body))
+
+    @classmethod
+    def without_room(cls, done: "Done", bytes_max: int) -> "Done":
+        """What is said instead where the plan has no room in the answer."""
+        return cls.of(without_room(done.cluster, done.moves, bytes_max))
 
     @property
     def text(self) -> str:
@@ -74,8 +92,10 @@ class Written:
     moves: int
 
 
-def written(question: Question, engine: Engine, secrets: str = "") -> Written:
-    """The text of the whole answer.
+def written(
+    question: Question, engine: Engine, secrets: str = "", bytes_max: int = PLANS_BYTES_MAX
+) -> Written:
+    """The text of the whole answer; `bytes_max`: of all its plans together.
 
     Raises `Unavailable` if the engine gave up, and nothing for what is wrong with a cluster.
     Plans are not read on their way: that would take longer than to make them.
@@ -83,6 +103,8 @@ def written(question: Question, engine: Engine, secrets: str = "") -> Written:
     tasks = [Task(question.about(asked).to_json(), secrets) for asked in question.asked]
     weights = [1 + len(asked.desired.topics) for asked in question.asked]
     done = sorted(engine.do(tasks, perform, Done, weights), key=lambda each: each.cluster)
+    rooms = zip(done, with_room((each.bytes for each in done), bytes_max), strict=True)
+    done = [each if room else Done.without_room(each, bytes_max) for each, room in rooms]
     works = [codecs.from_text(Work, each.work) for each in done if each.work]
     return Written(
         text_of(question.digest, (each.text for each in done), waves_of(question, works)),

@@ -1,7 +1,8 @@
 """What planners answer: a plan for each cluster, or why there is none; waves, if asked for.
 
 As canonical text, whoever made it: what the operator plans itself and what executors of a Job plan
-can be compared byte by byte.
+can be compared byte by byte. Who reads an answer holds it as a whole, so its plans are bounded: a
+cluster whose plan has no room any more has that as its problem, and the others go on.
 """
 
 import json
@@ -18,6 +19,8 @@ from poolkeeper.planning import documents
 from poolkeeper.rebalances.questions import Question
 
 VERSION = 1
+PLANS_BYTES_MAX = 448 * 1024**2
+"""Of all plans of an answer, as text: about two million moves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,14 @@ class Answer:
     def from_json(cls, text: str) -> "Answer":
         """Return the answer; raises `Refused` for what is none, or says what is not so."""
         try:
-            data = json.loads(text)
+            return cls.from_data(json.loads(text))
+        except ValueError as wrong:
+            raise Refused(f"an answer of planners cannot be read: {wrong!r}") from wrong
+
+    @classmethod
+    def from_data(cls, data: Any) -> "Answer":
+        """Return the answer that was parsed; raises `Refused` likewise."""
+        try:
             if data["version"] != VERSION:
                 raise Refused(f"the answer has version {data['version']} (expected {VERSION})")
             clusters = tuple(map(_planned_of, data["clusters"]))
@@ -83,11 +93,37 @@ class Part:
     work: Work | None = None
 
 
-def assembled(question: Question, parts: Iterable[Part]) -> Answer:
+def assembled(
+    question: Question, parts: Iterable[Part], bytes_max: int = PLANS_BYTES_MAX
+) -> Answer:
     """The answer of all its parts, in whatever order they came; with waves, if asked for."""
     found = sorted(parts, key=lambda part: part.planned.cluster)
+    sizes = [len(planned_text(part.planned).encode()) for part in found]
+    rooms = zip(found, with_room(sizes, bytes_max), strict=True)
+    found = [
+        part if room else without_room(part.planned.cluster, part.planned.moves, bytes_max)
+        for part, room in rooms
+    ]
     waves = waves_of(question, (part.work for part in found if part.work is not None))
     return Answer(question.digest, tuple(part.planned for part in found), waves)
+
+
+def with_room(sizes: Iterable[int], bytes_max: int) -> list[bool]:
+    """Whether each of these texts, in their order, has room beside those before it."""
+    found, total = [], 0
+    for size in sizes:
+        found.append(total + size <= bytes_max)
+        total += size if found[-1] else 0
+    return found
+
+
+def without_room(cluster: str, moves: int, bytes_max: int) -> Part:
+    """The part of a cluster whose plan, of so many moves, has no room in the answer."""
+    problem = (
+        f"its plan of {moves} moves has no room: all plans of a Rebalance may have {bytes_max}"
+        " bytes; put it into another one, if need be pool by pool (spec.clusters, spec.pools)"
+    )
+    return Part(Planned(cluster, problem=problem))
 
 
 def waves_of(question: Question, works: Iterable[Work]) -> Schedule | None:

@@ -1,6 +1,7 @@
 """Long texts in pieces that fit into ConfigMaps, with a digest that tells whether all are there.
 
-A ConfigMap holds a MiB, as base64; a piece is a quarter of that. Plans compress to a tenth.
+A ConfigMap holds a MiB, as base64; a piece is a quarter of that. Plans compress to a tenth. Both
+who cuts and who joins refuse texts beyond `TEXT_BYTES_MAX`, the latter before unpacking them.
 """
 
 import gzip
@@ -20,22 +21,24 @@ def digest_of(text: str) -> str:
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
-def chunked(text: str, size: int = CHUNK_BYTES) -> tuple[bytes, ...]:
+def chunked(
+    text: str, size: int = CHUNK_BYTES, bytes_max: int = TEXT_BYTES_MAX
+) -> tuple[bytes, ...]:
     """The text, compressed, in pieces of `size` bytes; at least one, all but the last full.
 
     Raises `Refused` for a text that would not be read again, as it is too long.
     """
     body = text.encode()
-    if len(body) > TEXT_BYTES_MAX:
-        raise Refused(f"the text has {len(body)} bytes (expected at most {TEXT_BYTES_MAX})")
+    if len(body) > bytes_max:
+        raise Refused(f"the text has {len(body)} bytes (expected at most {bytes_max})")
     packed = gzip.compress(body, compresslevel=LEVEL, mtime=0)
     return tuple(packed[begin : begin + size] for begin in range(0, len(packed), size))
 
 
-def joined(chunks: Sequence[bytes], digest: str) -> str:
+def joined(chunks: Sequence[bytes], digest: str, bytes_max: int = TEXT_BYTES_MAX) -> str:
     """The text of all pieces in their order; raises `Refused` where it is not of that digest."""
     try:
-        text = _unpacked(chunks)
+        text = _unpacked(chunks, bytes_max)
     except (zlib.error, EOFError, UnicodeDecodeError) as broken:
         raise Refused(f"{len(chunks)} pieces do not make a text: {broken}") from broken
     if digest_of(text) != digest:
@@ -43,13 +46,13 @@ def joined(chunks: Sequence[bytes], digest: str) -> str:
     return text
 
 
-def _unpacked(chunks: Iterable[bytes]) -> str:
+def _unpacked(chunks: Iterable[bytes], bytes_max: int) -> str:
     unpacker = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
     text = bytearray()
     for chunk in chunks:
-        text += unpacker.decompress(chunk, TEXT_BYTES_MAX + 1 - len(text))
-        if len(text) > TEXT_BYTES_MAX:
-            raise EOFError(f"it is over {TEXT_BYTES_MAX} bytes")
+        text += unpacker.decompress(chunk, bytes_max + 1 - len(text))
+        if len(text) > bytes_max:
+            raise EOFError(f"it is over {bytes_max} bytes")
     if not unpacker.eof or unpacker.unused_data:
         raise EOFError("it is cut off, or goes on after its end")
     return text.decode()

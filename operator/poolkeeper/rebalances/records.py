@@ -16,7 +16,7 @@ from poolkeeper.rebalances.answers import Answer
 from poolkeeper.rebalances.questions import Question
 from poolkeeper.resources.objects import Object
 
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,12 @@ class Record:
 
     def to_json(self) -> str:
         """The canonical text."""
-        data = {
-            "version": VERSION,
-            "answer": self.answer.to_json(),
-            "declared": dict(self.declared),
-        }
-        return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        # The answer is canonical text already: it is put in as it is, and not made text twice.
+        declared = json.dumps(
+            dict(self.declared), sort_keys=True, separators=(",", ":"), ensure_ascii=False
+        )
+        answer = self.answer.to_json()
+        return f'{{"answer":{answer},"declared":{declared},"version":{VERSION}}}'
 
     @classmethod
     def from_json(cls, text: str) -> "Record":
@@ -47,7 +47,7 @@ class Record:
             data = json.loads(text)
             if data["version"] != VERSION:
                 raise Refused(f"the record has version {data['version']} (expected {VERSION})")
-            return cls(Answer.from_json(data["answer"]), dict(data["declared"]))
+            return cls(Answer.from_data(data["answer"]), dict(data["declared"]))
         except (KeyError, TypeError, ValueError) as wrong:
             raise Refused(f"a record of plans cannot be read: {wrong!r}") from wrong
 

@@ -7,8 +7,16 @@ from hypothesis import strategies as st
 
 from bench import clusters
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Move, Plan
-from poolkeeper.model.specs import ClusterLimits, Desired, Domain, Headroom, LimitPolicy, Quotas
-from poolkeeper.model.topology import Cluster
+from poolkeeper.model.specs import (
+    Capacity,
+    ClusterLimits,
+    Desired,
+    Domain,
+    Headroom,
+    LimitPolicy,
+    Quotas,
+)
+from poolkeeper.model.topology import Cluster, Partition, Topic
 from poolkeeper.planning import audit_glances
 from poolkeeper.planning.audit import state_after, worsened
 from poolkeeper.planning.audit_changes import leaves_worse
@@ -18,26 +26,28 @@ from poolkeeper.planning.audit_rules import Rules
 from poolkeeper.planning.making import make_plan
 from unit.planning.instances import instances
 
+MIB = 1024**2
+FEW = st.sampled_from([None, 1, 3, 9])
+QUOTAS = st.builds(Quotas, FEW, FEW)
+BY_NAMESPACE = st.builds(Quotas, FEW, FEW, st.fixed_dictionaries({"shop": QUOTAS}))
+
 
 @st.composite
 def bounded(draw: st.DrawFn) -> tuple[Desired, Cluster, frozenset[int]]:
-    """Instances with headroom, quotas and limits as well."""
+    """Instances with bounds that are near: of brokers, of pools, of the whole cluster."""
     desired, cluster, gone = draw(instances())
-    few = st.sampled_from([None, 1, 3, 9])
+    failures = st.sampled_from([Headroom(Domain.BROKER, 1), Headroom(Domain.RACK, 1)])
     pools = tuple(
         replace(
             pool,
-            headroom=draw(
-                st.sampled_from([None, Headroom(Domain.BROKER, 1), Headroom(Domain.RACK, 1)])
+            capacity=Capacity(
+                disk_bytes=draw(st.sampled_from([None, 3 * MIB, 100 * MIB])),
+                replicas=draw(st.sampled_from([None, 2, 4, 6])),
             ),
+            capacity_of={},
+            headroom=draw(st.none() | failures),
             quotas=draw(
-                st.none()
-                | st.builds(
-                    Quotas,
-                    few,
-                    few,
-                    st.just({}) | st.builds(lambda q: {"shop": q}, st.builds(Quotas, few, few)),
-                )
+                st.none() | st.builds(Quotas, FEW, FEW, st.fixed_dictionaries({"shop": QUOTAS}))
             ),
         )
         for pool in desired.pools
@@ -62,7 +72,7 @@ def plans_of(draw: st.DrawFn, cluster: Cluster) -> Plan:
     moves = tuple(
         Move(name, None, partition, (replicas, draw(lists)), 0, "")
         for (name, partition), replicas in live_state(cluster).items()
-        if name not in going and draw(st.integers(0, 3)) == 0
+        if name not in going and draw(st.integers(0, 5)) == 0
     )
     growing = draw(st.sets(st.sampled_from(names), max_size=1)) - going
     steps = (
@@ -118,3 +128,14 @@ def test_most_moves_of_a_plan_are_lawful_at_a_glance() -> None:
     rules = Rules(desired, cluster, frozenset())
     assert len(plan.moves) > 50
     assert list(audit_glances.others(rules, plan.moves)) == []
+
+
+def test_a_list_that_names_a_broker_twice_is_looked_at_closely() -> None:
+    """What ends with as many names as before has more replicas than before."""
+    desired, cluster = clusters.desired(24, goals=()), clusters.cluster(60, brokers=24)
+    name = min(cluster.topics)
+    partitions = (Partition(0, (1, 1)), Partition(1, (2,)), Partition(2, (3,)))
+    cluster = replace(cluster, topics={name: Topic(name, partitions)})
+    rules, move = Rules(desired, cluster, frozenset()), Move(name, None, 0, ((1, 1), (2, 3)), 0, "")
+    assert list(audit_glances.others(rules, [move])) == [move]
+    assert [each.law for each in move_violations(rules, [move])] == ["replicas"]

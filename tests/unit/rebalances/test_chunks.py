@@ -61,3 +61,13 @@ def test_long_texts_fit_into_config_maps():
     assert len(pieces) > 1
     assert max(map(len, pieces)) == chunks.CHUNK_BYTES
     assert chunks.joined(pieces, chunks.digest_of(text)) == text
+
+
+def test_texts_that_are_too_long_are_neither_cut_nor_joined():
+    text = "ä" * 500
+    with pytest.raises(Refused, match=r"^the text has 1000 bytes \(expected at most 999\)$"):
+        chunks.chunked(text, bytes_max=999)
+    pieces = chunks.chunked(text, bytes_max=1000)
+    assert chunks.joined(pieces, chunks.digest_of(text), bytes_max=1000) == text
+    with pytest.raises(Refused, match="it is over 999 bytes"):
+        chunks.joined(pieces, chunks.digest_of(text), bytes_max=999)

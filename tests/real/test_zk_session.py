@@ -5,7 +5,6 @@ That is wrong addresses, lost connections, servers that are old, and TLS.
 
 import signal
 import socket
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +16,7 @@ from typing import Any
 import pytest
 from kazoo.client import KazooClient
 
+import certificates
 from contracts import sessions
 from contracts.sessions import DEADLINE_S, SECRET
 from poolkeeper.errors import Refused, Unavailable
@@ -335,16 +335,7 @@ def test_servers_without_bulk_reads_are_read_node_by_node(
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Return a key store of a server at 127.0.0.1, and its certificate for clients to trust."""
-    folder = tmp_path_factory.mktemp("tls")
-    store, pem = folder / "server.p12", folder / "server.pem"
-    keytool = [str(Path(artifacts.find_tools().java).resolve().with_name("keytool")), "-noprompt"]
-    common = ["-keystore", str(store), "-storepass", SECRET, "-alias", "server"]
-    new = ["-genkeypair", "-keyalg", "RSA", "-dname", "CN=test", "-ext", "san=ip:127.0.0.1"]
-    subprocess.run([*keytool, *new, *common], check=True, capture_output=True)
-    export = ["-exportcert", "-rfc", "-file", str(pem)]
-    subprocess.run([*keytool, *export, *common], check=True, capture_output=True)
-    return store, pem
+    return certificates.of_a_server(tmp_path_factory.mktemp("tls"), SECRET)
 
 
 # Kazoo leaves the sockets of failed handshakes to the garbage collector.

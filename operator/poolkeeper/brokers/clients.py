@@ -2,6 +2,8 @@
 
 kafka-python tries a bootstrap server again and again until its deadline, whatever the reason, and
 then tells none. So the servers are knocked at first: where nobody listens, that is said at once.
+And how the attempts ended is kept, for whoever reads why there is no connection. A broker that
+refuses a password says so and hangs up; the library sees the latter only.
 """
 
 import contextlib
@@ -12,12 +14,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from kafka import errors as kafka_errors
 from kafka.admin import KafkaAdminClient
 from kafka.net.compat import KafkaNetClient
+from kafka.net.connection import KafkaConnection
+from kafka.net.manager import KafkaConnectionManager
+from kafka.net.selector import NetworkSelector
 
 from poolkeeper.errors import Unavailable
 
 DEFAULT_PORT = 9092
 METADATA_AGE_MS = 10_000
 """After which a broker that was added to the cluster is known at the latest."""
+WITHOUT_TLS = ("PLAINTEXT", "SASL_PLAINTEXT")
+REFUSALS_MAX = 3
+"""So often credentials are shown: a wrong password stays wrong, and accounts get locked."""
 
 
 def connected(
@@ -31,9 +39,12 @@ def connected(
     _knock(bootstrap, deadline)
     left_ms = max(1, int((deadline - time.monotonic()) * 1000))
     made: list[KafkaNetClient] = []
+    attempts: list[_Attempts] = []
 
     def net_client(**configs: object) -> KafkaNetClient:
-        made.append(KafkaNetClient(**configs))
+        net = NetworkSelector(**configs)
+        attempts.append(_Attempts(net, **configs))
+        made.append(KafkaNetClient(net, attempts[-1]))
         return made[-1]
 
     try:
@@ -51,7 +62,10 @@ def connected(
         for client in made:
             client.close()
             client._net.stop()  # its constructor started the thread, and nobody else ends it
-        raise Unavailable(f"brokers at {','.join(bootstrap)}: {reason(error)}") from error
+        why = reason(error)
+        if isinstance(error, kafka_errors.KafkaTimeoutError) and attempts:
+            why = attempts[-1].remark or why
+        raise Unavailable(f"brokers at {','.join(bootstrap)}: {why}") from error
 
 
 @contextlib.contextmanager
@@ -68,6 +82,10 @@ def reason(error: BaseException) -> str:
     match error:
         case kafka_errors.SaslAuthenticationFailedError():
             return "the credentials are wrong"
+        case kafka_errors.IllegalSaslStateError():
+            return "no credentials are taken at this port"
+        case kafka_errors.UnsupportedSaslMechanismError():
+            return f"this SASL mechanism is not offered ({_detail(error)})"
         case kafka_errors.AuthorizationError():
             return "these credentials lack the right for it"
         case kafka_errors.IncompatibleBrokerVersion():
@@ -90,6 +108,39 @@ def address(server: str) -> tuple[str, int]:
     if not colon or not port.isdigit():
         host, port = server, str(DEFAULT_PORT)
     return host.strip("[]"), int(port)
+
+
+class _Attempts(KafkaConnectionManager):  # type: ignore[misc] # it has no types
+    """Connections that keep how the last attempt to find the cluster ended: `remark`."""
+
+    def __init__(self, net: NetworkSelector, **configs: object) -> None:
+        super().__init__(net, **configs)
+        self.remark = ""
+        self._refusals = 0
+
+    def get_connection(self, node_id: object, **how: object) -> KafkaConnection:
+        """Return the connection; raise where credentials were refused often enough."""
+        if self._refusals >= REFUSALS_MAX and not self.bootstrapped:
+            raise kafka_errors.SaslAuthenticationFailedError("hung up")
+        connection = super().get_connection(node_id, **how)
+        if not self.bootstrapped:
+            connection.init_future.add_errback(lambda error: self._failed(connection, error))
+            connection.init_future.add_callback(lambda _: self._began())
+        return connection
+
+    def _failed(self, connection: KafkaConnection, error: Exception) -> None:
+        """Tell the refusal of a password, which comes after the first answer, from others."""
+        hung_up = isinstance(error, kafka_errors.KafkaConnectionError)
+        answered = connection.broker_version_data is not None
+        self._refusals += hung_up and answered and self.config["sasl_mechanism"] is not None
+        self.remark = reason(error)
+        if hung_up and not answered and self.config["security_protocol"] in WITHOUT_TLS:
+            self.remark += "; brokers that want TLS hang up where it is not spoken"
+
+    def _began(self) -> None:
+        self.remark = "it answers, and then nothing in time"
+        if self.config["sasl_mechanism"] is None:
+            self.remark += "; brokers that want credentials hang up where none are shown"
 
 
 def _knock(bootstrap: Sequence[str], deadline: float) -> None:

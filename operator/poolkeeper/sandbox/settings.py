@@ -79,10 +79,15 @@ def zookeeper_config(folder: Path, port: int, session_timeout_max_ms: int = 60_0
 def broker_config(
     spec: SandboxSpec, broker: BrokerSpec, zookeeper: str, port: int, log_dirs: Iterable[Path]
 ) -> str:
-    """Return server.properties of one broker; later keys are the more specific ones."""
+    """Return server.properties of one broker; later keys are the more specific ones.
+
+    Only `listeners` are beside the plain one, which the sandbox itself needs.
+    """
+    own = {**dict(spec.settings), **dict(broker.settings)}
+    more = own.pop("listeners", "")
     settings = {
         "broker.id": broker.id,
-        "listeners": f"PLAINTEXT://{ADDRESS}:{port}",
+        "listeners": f"PLAINTEXT://{ADDRESS}:{port}" + (more and f",{more}"),
         "log.dirs": ",".join(map(str, log_dirs)),
         "zookeeper.connect": f"{zookeeper}{spec.chroot}",
         "zookeeper.session.timeout.ms": 4_000,
@@ -110,7 +115,7 @@ def broker_config(
         settings["log.segment.delete.delay.ms"] = 1_000
     if broker.rack is not None:
         settings["broker.rack"] = broker.rack
-    return _lines(**{**settings, **dict(spec.settings), **dict(broker.settings)})
+    return _lines(**{**settings, **own})
 
 
 def zookeeper_command(java: str, jars: Path, heap_mib: int, config: Path) -> tuple[str, ...]:

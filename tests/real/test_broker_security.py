@@ -1,0 +1,153 @@
+"""A client of brokers proves who it is, and knows them: by SASL, by TLS, by both.
+
+One broker listens in all four ways. Its users of SCRAM are in ZooKeeper, where Kafka has them.
+"""
+
+import base64
+import gc
+import hashlib
+import hmac
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from kazoo.client import KazooClient
+
+import certificates
+from poolkeeper.brokers.protocol import Brokers
+from poolkeeper.errors import Unavailable
+from poolkeeper.model.credentials import BrokerCredentials, Mechanism
+from poolkeeper.model.specs import Tls
+from poolkeeper.sandbox import Sandbox
+
+USER, PASSWORD, WRONG = "alice", "wonder-7", "wunder-7"
+ITERATIONS = 4096
+DEADLINE_S = 30.0
+SHORT_S = 3.0
+KAFKA = "org.apache.kafka.common.security"
+HASHES = {Mechanism.SCRAM_SHA_256: "sha256", Mechanism.SCRAM_SHA_512: "sha512"}
+
+
+# kafka-python leaves the sockets of failed handshakes to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+@pytest.fixture(autouse=True)
+def left_sockets() -> Iterator[None]:
+    yield
+    gc.collect()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    return certificates.of_a_server(tmp_path_factory.mktemp("tls"), PASSWORD)
+
+
+@pytest.fixture(scope="module")
+def listeners(kafka: Callable[..., Sandbox], files: tuple[Path, Path]) -> dict[str, str]:
+    """Return host:port of each way to talk, by Kafka's name."""
+    sandbox = kafka(brokers=1, settings=tuple(settings(files[0]).items()))
+    client = KazooClient(sandbox.connect)
+    client.start(timeout=30)
+    client.ensure_path(f"/config/users/{USER}")
+    config = {"version": 1, "config": {each.value: scram(HASHES[each]) for each in HASHES}}
+    client.set(f"/config/users/{USER}", json.dumps(config).encode())
+    change = json.dumps({"version": 2, "entity_path": f"users/{USER}"}).encode()
+    client.create("/config/changes/config_change_", change, sequence=True)
+    body = json.loads(client.get("/brokers/ids/1")[0])
+    client.stop()
+    client.close()
+    return dict(each.split("://") for each in body["endpoints"])
+
+
+def settings(store: Path) -> dict[str, str]:
+    found = {
+        "listeners": "SASL_PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0,SASL_SSL://127.0.0.1:0",
+        "sasl.enabled.mechanisms": ",".join(Mechanism),
+        "ssl.keystore.location": str(store),
+        "ssl.keystore.type": "PKCS12",
+        "ssl.keystore.password": PASSWORD,
+        "ssl.key.password": PASSWORD,
+    }
+    for listener in ("sasl_plaintext", "sasl_ssl"):
+        of = f"listener.name.{listener}"
+        plain = f'{KAFKA}.plain.PlainLoginModule required user_{USER}="{PASSWORD}";'
+        found[f"{of}.plain.sasl.jaas.config"] = plain
+        for mechanism in HASHES:
+            login = f"{KAFKA}.scram.ScramLoginModule required;"
+            found[f"{of}.{mechanism.value.lower()}.sasl.jaas.config"] = login
+    return found
+
+
+def scram(name: str) -> str:
+    """Return what Kafka stores of a password (RFC 5802)."""
+    salt = b"salt" * 4
+    salted = hashlib.pbkdf2_hmac(name, PASSWORD.encode(), salt, ITERATIONS)
+    client = hmac.digest(salted, b"Client Key", name)
+    stored, server = hashlib.new(name, client).digest(), hmac.digest(salted, b"Server Key", name)
+    words = [("salt", salt), ("stored_key", stored), ("server_key", server)]
+    told = [f"{key}={base64.b64encode(value).decode()}" for key, value in words]
+    return ",".join([*told, f"iterations={ITERATIONS}"])
+
+
+def opened(server: str, credentials: BrokerCredentials | None, tls: Tls | None) -> Brokers:
+    return Brokers.open([server], credentials, tls, DEADLINE_S)
+
+
+@pytest.mark.parametrize("mechanism", list(Mechanism))
+@pytest.mark.parametrize("tls", [False, True], ids=["plain-text", "tls"])
+def test_a_password_opens_and_a_wrong_one_is_called_wrong(
+    listeners: dict[str, str], files: tuple[Path, Path], mechanism: Mechanism, tls: bool
+) -> None:
+    server = listeners["SASL_SSL" if tls else "SASL_PLAINTEXT"]
+    trusted = Tls(ca=str(files[1])) if tls else None
+    with opened(server, BrokerCredentials(USER, PASSWORD, mechanism), trusted) as brokers:
+        assert brokers.ids() == (1,)
+        assert brokers.broker_config(1)["broker.id"].value == "1"
+    with pytest.raises(Unavailable, match="the credentials are wrong"):
+        opened(server, BrokerCredentials(USER, WRONG, mechanism), trusted)
+
+
+def test_a_certificate_is_trusted_that_is_named(
+    listeners: dict[str, str], files: tuple[Path, Path]
+) -> None:
+    with opened(listeners["SSL"], None, Tls(ca=str(files[1]))) as brokers:
+        assert brokers.ids() == (1,)
+
+
+ALICE = BrokerCredentials(USER, PASSWORD)
+WANTS_TLS = "brokers that want TLS hang up where it is not spoken"
+WANTS_CREDENTIALS = "brokers that want credentials hang up where none are shown"
+
+
+@pytest.mark.parametrize(
+    ("listener", "credentials", "authority", "message"),
+    [
+        pytest.param("SSL", None, "", "self-signed certificate", id="unknown-certificate"),
+        pytest.param("SSL", None, None, WANTS_TLS, id="plain-text-to-tls"),
+        pytest.param("SASL_SSL", ALICE, None, WANTS_TLS, id="password-without-tls"),
+        pytest.param("SASL_PLAINTEXT", None, None, WANTS_CREDENTIALS, id="no-password"),
+        pytest.param("PLAINTEXT", ALICE, None, "no credentials are taken", id="not-asked-for"),
+        pytest.param("PLAINTEXT", None, "server", "Handshake failed", id="tls-to-plain-text"),
+    ],
+)
+def test_who_talks_in_another_way_is_told_why_there_is_no_answer(
+    listeners: dict[str, str],
+    files: tuple[Path, Path],
+    listener: str,
+    credentials: BrokerCredentials | None,
+    authority: str | None,
+    message: str,
+) -> None:
+    tls = None if authority is None else Tls(ca=str(files[1]) if authority else None)
+    with pytest.raises(Unavailable, match=message):
+        Brokers.open([listeners[listener]], credentials, tls, SHORT_S)
+
+
+def test_a_server_of_another_name_is_not_trusted(
+    listeners: dict[str, str], files: tuple[Path, Path]
+) -> None:
+    server = listeners["SSL"].replace("127.0.0.1", "localhost")
+    with pytest.raises(Unavailable, match="Hostname mismatch"):
+        Brokers.open([server], None, Tls(ca=str(files[1])), SHORT_S)

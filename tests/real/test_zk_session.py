@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 from kazoo.client import KazooClient
+from kazoo.exceptions import NoAuthError
+from kazoo.security import make_acl
 
 import certificates
 from contracts import sessions
@@ -282,7 +284,7 @@ def start_server(tmp_path: Path) -> Iterator[Callable[..., Server]]:
     nursery = Nursery(tmp_path / "processes", tied=True)
     started: list[Child] = []
 
-    def start(kafka: str, *lines: str) -> Server:
+    def start(kafka: str, *lines: str, java_options: tuple[str, ...] = ()) -> Server:
         tools = artifacts.find_tools()
         jars = artifacts.class_path(kafka, artifacts.cache_folder(), tools)
         port, secure = free_port(), free_port()
@@ -292,7 +294,8 @@ def start_server(tmp_path: Path) -> Iterator[Callable[..., Server]]:
             text + "".join(f"{line}\n" for line in lines).replace("PORT", str(secure))
         )
         java, *rest = settings.zookeeper_command(tools.java, jars, 64, config)
-        command = (java, "-Dzookeeper.jmx.log4j.disable=true", *rest)  # 3.4 lacks a class for it
+        # 3.4 lacks a class for log4j.
+        command = (java, *java_options, "-Dzookeeper.jmx.log4j.disable=true", *rest)
         started.append(nursery.start("zookeeper", command, tmp_path / "log"))
         client = patient_client(f"127.0.0.1:{port}")
         client.start(timeout=DEADLINE_S)
@@ -331,6 +334,34 @@ def test_servers_without_bulk_reads_are_read_node_by_node(
         nodes = session.read_many(["/b", "/absent", "/a"] * 400)
         assert nodes == [session.read("/b"), None, session.read("/a")] * 400
         assert session.alive
+
+
+def test_a_user_of_sasl_is_known_and_a_wrong_password_is_refused(
+    start_server: Callable[..., Server], tmp_path: Path
+) -> None:
+    login = tmp_path / "jaas.conf"
+    module = "org.apache.zookeeper.server.auth.DigestLoginModule"
+    login.write_text(f'Server {{ {module} required user_alice="{SECRET}"; }};')
+    server = start_server(
+        "3.9.2",
+        "authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider",
+        java_options=(f"-Djava.security.auth.login.config={login}",),
+    )
+    alice = ZooKeeperCredentials("alice", SECRET, Scheme.SASL)
+    with Session.open(server.connect, credentials=alice, deadline_s=DEADLINE_S) as session:
+        session.commit((Create("/hers", b"1"),))
+        client = patient_client(server.connect)
+        client.start(timeout=DEADLINE_S)
+        client.ensure_path("/guarded")
+        client.set_acls("/guarded", [make_acl("sasl", "alice", all=True)])
+        with pytest.raises(NoAuthError):
+            client.get("/guarded")
+        client.stop()
+        client.close()
+        assert session.read("/guarded") is not None
+    wrong = ZooKeeperCredentials("alice", "wrong", Scheme.SASL)
+    with pytest.raises(Unavailable, match="credentials"):
+        Session.open(server.connect, credentials=wrong, deadline_s=5)
 
 
 @pytest.fixture(scope="module")

@@ -170,7 +170,7 @@ def test_a_worker_that_ended_while_idle_is_replaced_unnoticed(pool: Pool) -> Non
 def test_a_worker_that_is_late_is_killed(
     program: tuple[str, ...], observed: Cluster, signals: list[signal.Signals]
 ) -> None:
-    with Pool(1, threshold_partitions=1_000, deadline_s=0.3, warm=True, program=program) as pool:
+    with Pool(1, threshold_partitions=1_000, deadline_s=0.2, warm=True, program=program) as pool:
         (worker,) = pool.pids
         for one in signals:
             os.kill(worker, one)

@@ -47,9 +47,11 @@ def _why(wished: Layout, members: tuple[Member, ...], arrived: Arrived) -> str:
         over = int(np.maximum(amount.held - amount.bounds, 0)[inside].sum())
         more = int(amount.held[inside].sum()) - amount.pool_bound
         if over:
-            lacks.append(f"{amount.text(over)} find no room: {_listed(wished, amount)}")
+            finds = "finds" if over == 1 else "find"
+            lacks.append(f"{amount.text(over)} {finds} no room: {_listed(wished, amount)}")
         if more > 0:
-            lacks.append(f"{amount.text(more)} do not fit with {lost(unit.pool)}")
+            does = "does" if more == 1 else "do"
+            lacks.append(f"{amount.text(more)} {does} not fit with {lost(unit.pool)}")
         if over or more > 0:
             conflict = conflict_of(wished, amount, members)
             helps += ["make room there or on new brokers"] if conflict is None else ways(conflict)

@@ -11,6 +11,8 @@ from poolkeeper.model.specs import (
     Headroom,
     KafkaClusterSpec,
     ResourcePoolSpec,
+    TopicSpec,
+    UnmanagedTopics,
     ZooKeeperSpec,
 )
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
@@ -30,12 +32,18 @@ def cluster(*lists: tuple[int, ...], size_mib: int = 1) -> Cluster:
     return Cluster("main", brokers, {"t": Topic("t", partitions)})
 
 
-def messages(seen: Cluster, **pool: object) -> list[str]:
-    wanted = Desired(
-        KafkaClusterSpec("main", ZooKeeperSpec("zk:2181")),
-        (replace(POOL, **pool),),  # type: ignore[arg-type]
+def problems(seen: Cluster, *specs: TopicSpec, **pool: object) -> list[tuple[str, str]]:
+    """(topic, message) of what is said about capacity."""
+    spec = KafkaClusterSpec(
+        "main", ZooKeeperSpec("zk:2181"), unmanaged_topics=UnmanagedTopics.EVACUATE_ONLY
     )
-    return [p.message for p in make_plan(wanted, seen).problems if p.law == "capacity"]
+    wanted = Desired(spec, (replace(POOL, **pool),), specs)  # type: ignore[arg-type]
+    plan = make_plan(wanted, seen)
+    return [(p.topic, p.message) for p in plan.problems if p.law == "capacity"]
+
+
+def messages(seen: Cluster, **pool: object) -> list[str]:
+    return [message for _, message in problems(seen, **pool)]
 
 
 @pytest.mark.parametrize(
@@ -84,3 +92,25 @@ def test_conflicts_and_what_helps(seen, pool, said) -> None:
 
 def test_what_fits_is_not_spoken_of() -> None:
     assert messages(cluster((1, 2, 4)), capacity=Capacity(replicas=1)) == []
+
+
+def test_disks_that_evacuated_topics_overfill_are_reported() -> None:
+    full = {n: Capacity(disk_bytes=(15 if n == 2 else 1) * MIB) for n in RACKS}
+    seen = cluster((1,), (2,), size_mib=10)
+    assert messages(seen, claims=(), brokers=(1, 2), drain=frozenset({1}), capacity_of=full) == [
+        "broker 2 holds 20 MiB, it may hold 15; 10 of them come with unmanaged topics that leave"
+        " broker 1"
+    ]
+
+
+def test_what_evacuated_topics_bring_is_in_no_conflict_as_it_could_go_elsewhere() -> None:
+    full = {1: Capacity(disk_bytes=15 * MIB), 2: Capacity(disk_bytes=15 * MIB)}
+    unmanaged = cluster((1,), size_mib=10).topics["t"]
+    seen = cluster((2,), size_mib=10)
+    seen = replace(seen, topics={**seen.topics, "u": replace(unmanaged, name="u")})
+    assert messages(
+        seen, claims=("t",), brokers=(1, 2), drain=frozenset({1}), capacity_of=full
+    ) == [
+        "broker 2 holds 20 MiB, it may hold 15; 10 of them come with unmanaged topics that leave"
+        " broker 1",
+    ]

@@ -2,6 +2,7 @@
 
 import itertools
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from poolkeeper.model.specs import Domain, Headroom
 from poolkeeper.planning.laws import spread
+from poolkeeper.planning.packings import packs
 from poolkeeper.planning.shortages import (
     HEADROOM,
     RACK_LAW,
@@ -40,20 +42,42 @@ def demands(draw: st.DrawFn) -> Demand:
     return Demand(amounts, seats, draw(st.none() | headroom), draw(st.booleans()))
 
 
+@st.composite
+def sized_demands(draw: st.DrawFn) -> Demand:
+    """The same in MiB: partitions of different sizes, and brokers that hold something already."""
+    demand = draw(demands())
+    partitions = st.tuples(st.integers(1, 6), st.integers(1, 3))
+    sizes = tuple(draw(st.lists(partitions, min_size=1, max_size=4)))
+    amounts = Counter[int]()
+    for size, factor in sizes:
+        amounts[factor] += size
+    held = tuple(
+        replace(
+            seat,
+            bound=draw(st.sampled_from([None, 3, 5, 7, 9, 12, 16])),
+            fixed=draw(st.sampled_from([0, 0, 0, 2, 4])),
+        )
+        for seat in demand.seats
+    )
+    return replace(demand, amounts=dict(amounts), seats=held, sizes=sizes)
+
+
 def fits(demand: Demand) -> bool:
     """Whether some layout obeys: all lists of all partitions are tried, one after the other."""
     usable = [seat for seat in demand.seats if not seat.member.obstacle]
     if not usable:
         return True
-    factors = [
-        min(factor, len(usable)) for factor, count in demand.amounts.items() for _ in range(count)
+    partitions = demand.sizes or [
+        (1, f) for f, count in demand.amounts.items() for _ in range(count)
     ]
+    parts = [(size, min(factor, len(usable))) for size, factor in partitions]
     if demand.headroom is not None and all(seat.bound is not None for seat in usable):
         by_rack = demand.headroom.domain is Domain.RACK
         domains: Counter[str] = Counter()
         for seat in usable:
             domains[seat.member.rack if by_rack else str(seat.member.id)] += seat.bound or 0
-        if sum(sorted(domains.values(), reverse=True)[demand.headroom.failures :]) < sum(factors):
+        wanted = sum(size * factor for size, factor in parts) + sum(s.fixed for s in demand.seats)
+        if sum(sorted(domains.values(), reverse=True)[demand.headroom.failures :]) < wanted:
             return False
     racks = [seat.member.rack if demand.by_racks else "" for seat in usable]
     names = sorted(set(racks))
@@ -65,23 +89,28 @@ def fits(demand: Demand) -> bool:
 
     @cache
     def placeable(place: int, left: tuple[int | None, ...]) -> bool:
-        if place == len(factors):
+        if place == len(parts):
             return True
-        for chosen in itertools.combinations(range(len(usable)), factors[place]):
-            after = [n if n is None or i not in chosen else n - 1 for i, n in enumerate(left)]
+        size, factor = parts[place]
+        for chosen in itertools.combinations(range(len(usable)), factor):
+            after = [n if n is None or i not in chosen else n - size for i, n in enumerate(left)]
             held = all(n is None or n >= 0 for n in after) and even(chosen)
             if held and placeable(place + 1, tuple(after)):
                 return True
         return False
 
-    return placeable(0, tuple(seat.bound for seat in usable))
+    left = tuple(None if s.bound is None else s.bound - s.fixed for s in usable)
+    return all(n is None or n >= 0 for n in left) and placeable(0, left)
 
 
 def judge(demand: Demand) -> None:
     """What is named conflicts; without any one of it all fits; each remedy is enough."""
-    assert (overflow(demand) is None) == fits(demand)
-    found = shortage(demand)
-    assert (found is None) == fits(demand)
+    counted, found = overflow(demand) is None, shortage(demand, packs)
+    if demand.sizes:
+        assert counted or not fits(demand)
+        assert not (counted and packs(demand)) or fits(demand)
+    else:
+        assert counted == fits(demand) == (found is None)
     if found is None:
         return
     named = demand
@@ -94,11 +123,41 @@ def judge(demand: Demand) -> None:
         assert fits(named.without(constraint)), constraint
     for constraint in found.remedies:
         assert fits(demand.without(constraint)), constraint
+    if named.headroom is None:
+        assert overflow(named) == found.overflow
+        judge_lack(named, found.overflow)
 
 
-@settings(max_examples=300)
+def judge_lack(demand: Demand, over: Overflow) -> None:
+    """As much more room on these brokers is enough by count, and less is not."""
+
+    def enough(more: int) -> bool:
+        for chosen in itertools.combinations_with_replacement(over.brokers, more):
+            added = Counter(chosen)
+            raised = (
+                replace(seat, bound=(seat.bound or 0) + added[seat.member.id])
+                if seat.member.id in added
+                else seat
+                for seat in demand.seats
+            )
+            if overflow(replace(demand, seats=tuple(raised))) is None:
+                return True
+        return False
+
+    if over.lacking <= 4:
+        assert enough(over.lacking)
+        assert not enough(over.lacking - 1)
+
+
+@settings(max_examples=150)
 @given(demands())
 def test_a_shortage_conflicts_and_none_of_it_can_be_spared(demand) -> None:
+    judge(demand)
+
+
+@settings(max_examples=100)
+@given(sized_demands())
+def test_what_conflicts_over_bytes_is_smallest_for_partitions_as_they_are(demand) -> None:
     judge(demand)
 
 
@@ -154,8 +213,48 @@ def test_numbers_are_pythons_own_whatever_was_asked_before() -> None:
     assert type(found.wanted) is int
 
 
-def test_large_pools_are_judged_by_whole_racks() -> None:
+def test_of_a_large_pool_the_one_small_broker_is_found() -> None:
     many = tuple(Seat(Member(n, "abcdef"[n % 6]), 9 if n % 6 else 5) for n in range(1, 61))
     found = shortage(Demand({6: 60}, many))
     assert found is not None
     assert found.overflow == Overflow(tuple(range(6, 61, 6)), 60, 50)
+    tight = tuple(replace(seat, fixed=10 if seat.member.id == 17 else 0) for seat in many)
+    found = shortage(Demand({2: 60}, tight))
+    assert found is not None
+    assert found.overflow == Overflow((17,), 10, 9)
+
+
+@pytest.mark.parametrize(
+    ("demand", "known"),
+    [
+        pytest.param(
+            Demand({1: 20}, seats("a1 a2"), sizes=((7, 1), (7, 1), (6, 1))),
+            False,
+            id="three-of-two-thirds-in-two",
+        ),
+        pytest.param(
+            Demand({1: 20}, seats("a1 a2"), sizes=((6, 1), (4, 1), (6, 1), (4, 1))),
+            True,
+            id="to-the-last-by-placing-them",
+        ),
+        pytest.param(
+            Demand({2: 9_000}, seats("a1 a2 a3 a4", 5_000), sizes=((1, 2),) * 9_000),
+            True,
+            id="very-many-small-ones-by-proof",
+        ),
+        pytest.param(
+            Demand({1: 10}, seats("a1 a2", 10, 9), sizes=((0, 1),)), True, id="empty-ones"
+        ),
+    ],
+)
+def test_what_is_known_to_fit(demand, known) -> None:
+    assert packs(demand) is known
+
+
+def test_a_conflict_that_only_undivided_partitions_make_is_not_blamed_on_who_could_not_help() -> (
+    None
+):
+    # By count a2 would be enough; but no broker takes 12 MiB.
+    demand = Demand({1: 12}, seats("a1 a2-"), sizes=((12, 1),))
+    assert shortage(demand) == Shortage(Overflow((1,), 12, 10), (2,), (2,))
+    assert shortage(demand, packs) is None

@@ -20,9 +20,6 @@ from poolkeeper.report.documents import (
 )
 from poolkeeper.report.values import URGENCIES, Bar, ClusterReport, FleetReport, Timeline
 
-COMMENT_MAX = 60_000
-"""Letters of Markdown, below what forges take as a comment."""
-
 
 class Extent(NamedTuple):
     """How many of each a report shows."""
@@ -44,13 +41,8 @@ def fleet_page(report: FleetReport) -> str:
 
 
 def fleet_markdown(report: FleetReport) -> str:
-    """Markdown of at most `COMMENT_MAX` letters: what does not fit is counted."""
-    extent = _COMMENT
-    while True:
-        written = markdown.render(document(report, extent))
-        if len(written) <= COMMENT_MAX or max(extent) <= 1:
-            return written
-        extent = Extent(*(number // 2 for number in extent))
+    """Markdown that forges take as a comment: what does not fit is counted."""
+    return markdown.comment(lambda extent: document(report, extent), _COMMENT)
 
 
 def document(report: FleetReport, extent: Extent) -> Document:

@@ -1,14 +1,21 @@
 """A document as Markdown that GitHub and its kin read: tables, lists, folded details.
 
-Fit for a comment on a pull request, so it is bounded: whoever renders a document tries smaller ones
-until it is short enough. Names of people's making are code: plainly if that is safe, else with each
+Fit for a comment on a pull request, so it is bounded: `comment` tries smaller documents until one
+is short enough. Names of people's making are code: plainly if that is safe, else with each
 sign as a character reference, which no Markdown reads as structure (and no forge as a mention).
 """
 
 import re
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
 
 from poolkeeper.report.documents import Cell, Document, Kind, Row, Section, Table
 from poolkeeper.report.markup import clean
+
+COMMENT_MAX = 60_000
+"""Letters of Markdown, below what forges take as a comment."""
+
+Extent = TypeVar("Extent", bound=NamedTuple)
 
 _PLAIN = re.compile(r"[A-Za-z0-9._/ :,=-]*[A-Za-z0-9._/=-]")
 _SIGNS = re.compile(r"[!-/:-@\[-`{-~]")
@@ -25,6 +32,15 @@ def render(document: Document) -> str:
     if document.foot:
         parts.append(prose(document.foot))
     return "\n\n".join(parts) + "\n"
+
+
+def comment(document: Callable[[Extent], Document], extent: Extent) -> str:
+    """At most `COMMENT_MAX` letters: the counts of `extent` are halved until the document fits."""
+    while True:
+        written = render(document(extent))
+        if len(written) <= COMMENT_MAX or max(extent) <= 1:
+            return written
+        extent = extent._make(number // 2 for number in extent)
 
 
 def prose(raw: str) -> str:

@@ -41,9 +41,6 @@ from poolkeeper.report.documents import (
 from poolkeeper.report.holdings import holdings
 from poolkeeper.report.values import Bar
 
-COMMENT_MAX = 60_000
-"""Letters of Markdown, below what forges take as a comment."""
-
 
 class Extent(NamedTuple):
     """How many of each a report shows."""
@@ -66,13 +63,8 @@ def plan_page(plan: Plan, desired: Desired, cluster: Cluster) -> str:
 
 
 def plan_markdown(plan: Plan, desired: Desired, cluster: Cluster) -> str:
-    """Markdown of at most `COMMENT_MAX` letters: what does not fit is counted."""
-    extent = _COMMENT
-    while True:
-        written = markdown.render(document(plan, desired, cluster, extent))
-        if len(written) <= COMMENT_MAX or max(extent) <= 1:
-            return written
-        extent = Extent(*(number // 2 for number in extent))
+    """Markdown that forges take as a comment: what does not fit is counted."""
+    return markdown.comment(lambda extent: document(plan, desired, cluster, extent), _COMMENT)
 
 
 def document(plan: Plan, desired: Desired, cluster: Cluster, extent: Extent) -> Document:

@@ -29,7 +29,7 @@ from poolkeeper.model.versions import KafkaVersion, support_problem
 from poolkeeper.resources.addresses import connect_problem, servers_problem
 from poolkeeper.resources.places import Findings, Path, Places
 from poolkeeper.resources.quantities import duration_s, positive_duration_s, size_bytes
-from poolkeeper.resources.readings import Reading, checked_body, name_of
+from poolkeeper.resources.readings import Reading, reading
 from poolkeeper.resources.schedules import cron_problem, time_zone_problem
 
 KIND = "KafkaCluster"
@@ -39,10 +39,7 @@ _NOWHERE = Places()
 
 def read_cluster(body: Mapping[str, Any], places: Places = _NOWHERE) -> Reading[KafkaClusterSpec]:
     """The spec as far as the body goes, and every problem."""
-    findings = Findings(places)
-    checked = checked_body(KIND, body, findings)
-    spec = None if checked is None else _spec(checked, findings)
-    return Reading(KIND, name_of(body), "", spec, tuple(findings.problems), places)
+    return reading(KIND, body, places, _spec)
 
 
 def parse_cluster(body: Mapping[str, Any], places: Places = _NOWHERE) -> KafkaClusterSpec:

@@ -24,7 +24,7 @@ from poolkeeper.model.specs import (
 from poolkeeper.resources.complaints import quoted
 from poolkeeper.resources.places import Findings, Path, Places
 from poolkeeper.resources.quantities import size_bytes
-from poolkeeper.resources.readings import Reading, checked_body, name_of
+from poolkeeper.resources.readings import Reading, reading
 
 KIND = "ResourcePool"
 RANGE_MAX = 2000
@@ -33,10 +33,7 @@ _NOWHERE = Places()
 
 def read_pool(body: Mapping[str, Any], places: Places = _NOWHERE) -> Reading[ResourcePoolSpec]:
     """The spec as far as the body goes, and every problem."""
-    findings = Findings(places)
-    checked = checked_body(KIND, body, findings)
-    spec = None if checked is None else _spec(checked, findings)
-    return Reading(KIND, name_of(body), "", spec, tuple(findings.problems), places)
+    return reading(KIND, body, places, _spec)
 
 
 def parse_pool(body: Mapping[str, Any], places: Places = _NOWHERE) -> ResourcePoolSpec:

@@ -1,10 +1,10 @@
 """A body read as far as it goes: the spec, and every problem.
 
-`checked_body` holds what all kinds have in common: schema, defaults and metadata.
+Schema, defaults and metadata are what all kinds have in common.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -43,6 +43,24 @@ class Reading(Generic[S]):
         if self.problems or self.spec is None:
             raise InvalidInput(self.problems)
         return self.spec
+
+
+def reading(
+    kind: str,
+    body: Mapping[str, Any],
+    places: Places,
+    spec_of: Callable[[dict[str, Any], Findings], S],
+    default_namespace: str = "",
+) -> Reading[S]:
+    """Read a body of that kind; `spec_of` makes the spec of one that holds to the schema.
+
+    Kinds that belong to the whole cluster have no default namespace.
+    """
+    findings = Findings(places)
+    checked = checked_body(kind, body, findings)
+    spec = None if checked is None else spec_of(checked, findings)
+    namespace = default_namespace and (name_of(body, "namespace") or default_namespace)
+    return Reading(kind, name_of(body), namespace, spec, tuple(findings.problems), places)
 
 
 def checked_body(kind: str, body: Mapping[str, Any], findings: Findings) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ from poolkeeper.model.specs import DeletionPolicy, Strategy, TopicSpec
 from poolkeeper.model.topology import Replicas
 from poolkeeper.resources.complaints import shown
 from poolkeeper.resources.places import Findings, Path, Places
-from poolkeeper.resources.readings import Reading, checked_body, name_of
+from poolkeeper.resources.readings import Reading, reading
 
 KIND = "Topic"
 DEFAULT_NAMESPACE = "default"
@@ -19,11 +19,7 @@ _NOWHERE = Places()
 
 def read_topic(body: Mapping[str, Any], places: Places = _NOWHERE) -> Reading[TopicSpec]:
     """The spec as far as the body goes, and every problem."""
-    findings = Findings(places)
-    checked = checked_body(KIND, body, findings)
-    spec = None if checked is None else _spec(checked, findings)
-    namespace = name_of(body, "namespace") or DEFAULT_NAMESPACE
-    return Reading(KIND, name_of(body), namespace, spec, tuple(findings.problems), places)
+    return reading(KIND, body, places, _spec, DEFAULT_NAMESPACE)
 
 
 def parse_topic(body: Mapping[str, Any], places: Places = _NOWHERE) -> TopicSpec:

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from poolkeeper.model.plans import PlanProblem, PoolCertificate
 from poolkeeper.report import balances
-from poolkeeper.report.fleets import COMMENT_MAX, fleet_markdown, fleet_page
+from poolkeeper.report.fleets import fleet_markdown, fleet_page
+from poolkeeper.report.markdown import COMMENT_MAX
 from poolkeeper.report.markup import clean
 from poolkeeper.report.values import (
     Bar,

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from poolkeeper.model import plans, specs, topology
 from poolkeeper.report import changes, holdings
+from poolkeeper.report.markdown import COMMENT_MAX
 from poolkeeper.report.markup import clean
-from poolkeeper.report.plans import COMMENT_MAX, plan_markdown, plan_page
+from poolkeeper.report.plans import plan_markdown, plan_page
 
 MIB = 2**20
 HOSTILE = st.one_of(

@@ -224,33 +224,6 @@ def test_of_a_large_pool_the_one_small_broker_is_found() -> None:
     assert found.overflow == Overflow((17,), 10, 9)
 
 
-@pytest.mark.parametrize(
-    ("demand", "known"),
-    [
-        pytest.param(
-            Demand({1: 20}, seats("a1 a2"), sizes=((7, 1), (7, 1), (6, 1))),
-            False,
-            id="three-of-two-thirds-in-two",
-        ),
-        pytest.param(
-            Demand({1: 20}, seats("a1 a2"), sizes=((6, 1), (4, 1), (6, 1), (4, 1))),
-            True,
-            id="to-the-last-by-placing-them",
-        ),
-        pytest.param(
-            Demand({2: 9_000}, seats("a1 a2 a3 a4", 5_000), sizes=((1, 2),) * 9_000),
-            True,
-            id="very-many-small-ones-by-proof",
-        ),
-        pytest.param(
-            Demand({1: 10}, seats("a1 a2", 10, 9), sizes=((0, 1),)), True, id="empty-ones"
-        ),
-    ],
-)
-def test_what_is_known_to_fit(demand, known) -> None:
-    assert packs(demand) is known
-
-
 def test_a_conflict_that_only_undivided_partitions_make_is_not_blamed_on_who_could_not_help() -> (
     None
 ):

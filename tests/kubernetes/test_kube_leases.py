@@ -11,6 +11,7 @@ from threading import Thread
 
 import pytest
 
+from accounts import bind_operator, operator_account
 from conditions import until
 from poolkeeper.kube.clients import Api
 from poolkeeper.kube.electors import Elector
@@ -24,29 +25,13 @@ pytestmark = pytest.mark.long
 
 NAME = "poolkeeper"
 FAILOVER_S = 15
-ROLE = """
-apiVersion: v1
-kind: ServiceAccount
-metadata: {{name: operator, namespace: {0}}}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {{name: operator, namespace: {0}}}
-rules:
-- {{apiGroups: [coordination.k8s.io], resources: [leases], verbs: [create]}}
-- {{apiGroups: [coordination.k8s.io], resources: [leases], resourceNames: [poolkeeper],
-    verbs: [get, update]}}
-- {{apiGroups: [poolkeeper.dev], resources: [topics], verbs: [get, create]}}
-- {{apiGroups: [poolkeeper.dev], resources: [topics/status], verbs: [patch]}}
-- {{apiGroups: [events.k8s.io], resources: [events], verbs: [create]}}
-"""
-BINDING = """
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {{name: operator, namespace: {0}}}
-roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: Role, name: operator}}
-subjects:
-- {{kind: ServiceAccount, name: operator, namespace: {0}}}
+RULES = """
+- {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [create]}
+- {apiGroups: [coordination.k8s.io], resources: [leases], resourceNames: [poolkeeper],
+    verbs: [get, update]}
+- {apiGroups: [poolkeeper.dev], resources: [topics], verbs: [get, create]}
+- {apiGroups: [poolkeeper.dev], resources: [topics/status], verbs: [patch]}
+- {apiGroups: [events.k8s.io], resources: [events], verbs: [create]}
 """
 PROGRAM = """
 import json, sys, time
@@ -82,9 +67,7 @@ class Candidate:
 
 @pytest.fixture
 def kubeconfig(control_plane, namespace):
-    control_plane.apply(ROLE.format(namespace))
-    control_plane.apply(BINDING.format(namespace))
-    return control_plane.account_kubeconfig(namespace, "operator")
+    return operator_account(control_plane, namespace, RULES)
 
 
 @pytest.fixture
@@ -176,7 +159,7 @@ def test_rights_that_are_taken_away_and_given_back(control_plane, api, namespace
     control_plane.kubectl("delete", "rolebinding", "operator", "-n", namespace)
     until(lambda: elector.role is Role.UNSURE, "it is unsure")
     assert "not allowed" in elector.reason
-    control_plane.apply(BINDING.format(namespace))
+    bind_operator(control_plane, namespace)
     until(lambda: elector.role is Role.HELD, "it holds the lease again")
     assert elector.reason == "holds the lease"
     assert elector.release()

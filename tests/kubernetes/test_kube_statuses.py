@@ -6,6 +6,7 @@ from datetime import datetime
 
 import pytest
 
+from accounts import bind_operator, operator_account
 from conditions import until
 from poolkeeper.errors import Forbidden
 from poolkeeper.kube.clients import Api
@@ -13,25 +14,9 @@ from poolkeeper.kube.references import Reference, collection
 from poolkeeper.kube.statuses import StatusWriter
 from poolkeeper.model.names import API_VERSION
 
-ROLE = """
-apiVersion: v1
-kind: ServiceAccount
-metadata: {{name: operator, namespace: {0}}}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {{name: operator, namespace: {0}}}
-rules:
-- {{apiGroups: [poolkeeper.dev], resources: [topics], verbs: [get, list, create]}}
-- {{apiGroups: [poolkeeper.dev], resources: [topics/status], verbs: [patch]}}
-"""
-BINDING = """
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {{name: operator, namespace: {0}}}
-roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: Role, name: operator}}
-subjects:
-- {{kind: ServiceAccount, name: operator, namespace: {0}}}
+RULES = """
+- {apiGroups: [poolkeeper.dev], resources: [topics], verbs: [get, list, create]}
+- {apiGroups: [poolkeeper.dev], resources: [topics/status], verbs: [patch]}
 """
 MANY = 200
 
@@ -39,9 +24,7 @@ MANY = 200
 @pytest.fixture
 def api(control_plane, namespace):
     """As the account of an operator, which alone is in the audit log."""
-    control_plane.apply(ROLE.format(namespace))
-    control_plane.apply(BINDING.format(namespace))
-    kubeconfig = control_plane.account_kubeconfig(namespace, "operator")
+    kubeconfig = operator_account(control_plane, namespace, RULES)
     api = Api.connect(environ={"KUBECONFIG": str(kubeconfig)})
     until(lambda: allowed(api, namespace), "the role is in force")
     yield api
@@ -215,7 +198,7 @@ def test_statuses_wait_for_rights_that_were_taken_away(control_plane, api, write
     assert "is not allowed" in writer.reason
     writer.put(topic, status(message="second"), {})
     writer.put(other, status(message="second"), {})
-    control_plane.apply(BINDING.format(namespace))
+    bind_operator(control_plane, namespace)
     assert writer.flush(30)
     assert [ready(api, one)["message"] for one in (topic, other)] == ["second"] * 2
 

@@ -13,7 +13,7 @@ stages' lengths comes close to the busiest broker's bytes if that broker never w
    suffice for all, those that `stage_giants` names) come the sides that must carry something now,
    or would have more left after the stage than the busiest (or, where bytes of a stage are
    limited, than all could be brought down to): where bytes do not suffice, those first that have
-   most left.
+   most left, and then those with much left and large entries.
 3. *Counts keep pace*: every side takes its part of its replicas in every stage, so of its span it
    keeps what its smallest entries need to fill that part; and slots of the cluster's limit are kept
    for the sides that must use all of theirs in each of the stages that are left.
@@ -51,6 +51,7 @@ class Pace(NamedTuple):
     stages: int
     span_bytes: int
     level_bytes: int
+    largest_bytes: int
 
     def part(self, side: Side) -> int:
         """Replicas that the side should give or take in one stage."""
@@ -79,7 +80,7 @@ def pace_of(loads: Loads, queues: Queues, execution: Execution) -> Pace:
     span = max(largest, -(-size // stages) + size // max(1, replicas))
     by_direction = [[n for s, n in loads.bytes_of.items() if s.out == out] for out in (False, True)]
     level = max(level_bytes(loaded, execution.max_bytes) for loaded in by_direction)
-    return Pace(loads, stages, span, max(0, size - span, level))
+    return Pace(loads, stages, span, max(0, size - span, level), largest)
 
 
 class Filling:
@@ -104,7 +105,8 @@ class Filling:
         self._needs = {side: needs[side] for _, side in self._queues}
         by_side = [(side, queue) for (_, side), queue in self._queues.items()]
         giant = giant_bytes(by_side, pace.loads, needs, room.span_bytes, execution)
-        self._giant = near_bytes(room.span_bytes) if giant is None else giant
+        near = near_bytes(min(room.span_bytes, pace.largest_bytes))
+        self._giant = near if giant is None else giant
         self._left = None if giant is None else pace.loads.bytes_of
         self._least = {
             name: _least_bytes(queue, self._parts[name[1]] - 1)
@@ -147,11 +149,11 @@ class Filling:
         if size >= self._giant:
             return 0, 0, urgency, -size, side
         held = self._room.held_bytes(side.broker, out=side.out)
-        if held >= self._needs[side]:
-            return 2, alike, urgency, -size, side
-        if self._left is not None:
-            return 1, 0, urgency, held - self._left[side], side
-        return 1, alike, urgency, -size, side
+        needed = held < self._needs[side]
+        if self._left is None:
+            return 2 - needed, alike, urgency, -size, side
+        left = max(0, self._left[side] - held)
+        return 2 - needed, 0, urgency, -left if needed else -left * size, side
 
     def _is_kept_out(self, side: Side) -> bool:
         """Whether all slots that are left are kept for sides that owe replicas, not this one."""

@@ -1,6 +1,6 @@
 """Which entries a stage brings together at the cost of bytes that the busiest sides could use.
 
-As long as the bytes of a stage suffice for all, entries near the span go first: their lengths
+As long as the bytes of a stage suffice for all, entries near the largest go first: their lengths
 should fall together, and nobody loses by it. Where they do not suffice, every large entry of a side
 that has little left takes room from those that the plan waits for; put off, it makes a later stage
 last, in which these may be kept by counts from carrying as much as the stage lasts for. The bound
@@ -17,13 +17,16 @@ from poolkeeper.planning.stage_limits import Entry
 _STAGES_MAX = 15
 """How far ahead is looked."""
 
-_NEAR = 4
-"""An entry of more than the span over this is near it."""
+_NEAR = 2
+"""An entry of more than the length of a stage over this is near it."""
 
 
-def near_bytes(span_bytes: int) -> int:
-    """The size from which on an entry is near the span."""
-    return span_bytes // _NEAR + 1
+def near_bytes(length_bytes: int) -> int:
+    """The size from which on an entry is near what a stage lasts for.
+
+    Smaller ones find their place in the stages after it, while slots of this one are scarce.
+    """
+    return length_bytes // _NEAR + 1
 
 
 def giant_bytes(

@@ -62,5 +62,5 @@ def test_what_a_stage_brings_together(bytes_max, sizes) -> None:
     assert stage(BUSY + IDLE, replace(EXECUTION, max_bytes=bytes_max)) == sizes
 
 
-def test_an_entry_of_more_than_a_quarter_of_the_span_is_near_it() -> None:
-    assert [near_bytes(span) for span in (100, 103)] == [26, 26]
+def test_an_entry_of_more_than_half_the_length_of_a_stage_is_near_it() -> None:
+    assert [near_bytes(length) for length in (100, 101)] == [51, 51]

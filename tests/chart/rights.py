@@ -10,15 +10,10 @@ from typing import Any, NamedTuple
 
 from control_plane.audits import AuditEvent
 
-FORBIDDEN = 403
+CREATED, FORBIDDEN = 201, 403
 
 UNUSED_BUT_GRANTED: Mapping[tuple[str, str, str], str] = {
     ("get", "", "secrets"): "only for clusters with credentials",
-    ("patch", "poolkeeper.dev", "rebalances"): "only for the finalizer of one that moves something",
-    ("get", "poolkeeper.dev", "rebalances"): "the same",
-    ("create", "", "configmaps"): "what is applied, and not there yet, must be allowed as well",
-    ("delete", "", "configmaps"): "only for plans of a Rebalance that was planned anew",
-    ("get", "", "configmaps"): "only after a restart, while a Rebalance executes",
 }
 """Rights that a run may leave unused, each with the reason why it is granted all the same."""
 
@@ -52,8 +47,13 @@ def granted(objects: Iterable[Mapping[str, Any]], account: str) -> frozenset[Rig
 
 
 def used(events: Iterable[AuditEvent], account: str) -> frozenset[Right]:
-    """Return what an account asked for and was given, whatever came of it."""
-    return frozenset(_right(one) for one in _asked(events, account) if one.status != FORBIDDEN)
+    """Return what an account asked for and was given, whatever came of it.
+
+    To apply what is not there yet takes the right to create it as well; the log calls it a patch.
+    """
+    given = [one for one in _asked(events, account) if one.status != FORBIDDEN]
+    created = {_right(one) for one in given if one.verb == "patch" and one.status == CREATED}
+    return frozenset(map(_right, given)) | {right._replace(verb="create") for right in created}
 
 
 def refused(events: Iterable[AuditEvent], account: str) -> frozenset[Right]:

@@ -1,7 +1,8 @@
 """The operator itself as the chart runs it: in pods, restricted, with the rights it gives.
 
 Its cluster has a real ZooKeeper and simulated brokers. One story goes through all that the operator
-does on the API server; the audit log of it is compared with the rendered roles.
+does on the API server, planning Jobs included; the audit log of it is compared with the rendered
+roles.
 """
 
 import json
@@ -16,6 +17,7 @@ from chart.releases import (
     IMAGE,
     ON_OWN_ADDRESS,
     OPERATOR,
+    pods,
     ready_pods,
     release_name,
     remove_definitions,
@@ -25,18 +27,28 @@ from chart.releases import (
 )
 from chart.rendering import CHART, render
 from conditions import until
+from planned import IMAGE as PLANNER_IMAGE
+from planned import QUICK
 from poolkeeper.sandbox import take_down_all
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.fleet, pytest.mark.long]
 
 API = "poolkeeper.dev/v1alpha1"
 GROUP = f"/apis/{API}"
-SANDBOX = ("sandbox", "up", "--simulated", "--speed", "20", "--brokers", "4", "--output", "json")
+AUTO, MANUAL = ({"approval": {"policy": policy}} for policy in ("Auto", "Manual"))
+PLANNER = {
+    "image": PLANNER_IMAGE,
+    "executors": 0,
+    "cores": 1,
+    "memoryMiB": 1024,
+    "conf": {"spark.driver.extraJavaOptions": QUICK},
+}
+SANDBOX = ("sandbox", "up", "--simulated", "--speed", "20", "--brokers", "5", "--output", "json")
 
 
 @pytest.fixture
 def zookeeper(tmp_path):
-    """Address and chroot of a new cluster with the brokers 1 to 4."""
+    """Address and chroot of a new cluster with the brokers 1 to 5."""
     root = tmp_path / "sandboxes"
     up = subprocess.run(
         [OPERATOR, *SANDBOX, "--root", root],
@@ -53,17 +65,21 @@ def zookeeper(tmp_path):
 @pytest.fixture(scope="module", autouse=True)
 def ground(control_plane, kubelet):
     kubelet.add_image(IMAGE, OPERATOR)
+    kubelet.add_image(PLANNER_IMAGE, OPERATOR)
     with without_definitions(control_plane):
         yield
 
 
 @pytest.fixture(scope="module", params=["everywhere", "one namespace"])
 def release(request, control_plane, helm):
-    """A release whose pods are ready, for Topics everywhere or in one namespace only."""
+    """A release whose pods are ready: for Topics everywhere, with planning Jobs; or for those of
+    one namespace only, without Jobs."""
     shop = control_plane.new_namespace()
     watched = [] if request.param == "everywhere" else [shop]
-    release = Release(release_name(), restricted_namespace(control_plane), shop, watched)
-    helm("install", release.name, CHART, *release.options)
+    planner = {} if watched else PLANNER
+    release = Release(release_name(), restricted_namespace(control_plane), shop, watched, planner)
+    release.values_file(control_plane.folder).write_text(json.dumps(release.values))
+    helm("install", release.name, CHART, *release.options(control_plane.folder))
     yield release
     helm("uninstall", release.name, "-n", release.namespace, "--wait")
     until_no_pods(control_plane, release.namespace)
@@ -77,15 +93,31 @@ class Release:
     shop: str
     """Where the Topics are."""
     watched: list[str]
+    planner: dict
 
     @property
     def full(self):
         return f"{self.name}-poolkeeper"
 
     @property
-    def options(self):
-        watched = [one for name in self.watched for one in ("--set", f"watchNamespaces={{{name}}}")]
-        return ("-n", self.namespace, "--wait", "--timeout=240s", *ON_OWN_ADDRESS, *watched)
+    def user(self):
+        """Whose processes its pods are. Spark needs a user with a name; `nobody` has one here."""
+        return 65534 if self.planner else 65532
+
+    @property
+    def values(self):
+        return {
+            "watchNamespaces": self.watched,
+            "planner": self.planner,
+            "podSecurityContext": {"runAsUser": self.user},
+        }
+
+    def values_file(self, folder):
+        return folder / f"{self.name}.json"
+
+    def options(self, folder):
+        file = self.values_file(folder)
+        return ("-n", self.namespace, "--wait", "--timeout=240s", "-f", file, *ON_OWN_ADDRESS)
 
     def holder(self, plane):
         path = f"/apis/coordination.k8s.io/v1/namespaces/{self.namespace}/leases/{self.full}"
@@ -95,6 +127,15 @@ class Release:
 def resource(kind, name, spec, namespace=None):
     metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
     return json.dumps({"apiVersion": API, "kind": kind, "metadata": metadata, "spec": spec})
+
+
+def brokers(*ids):
+    return {"brokers": {"ids": list(ids)}}
+
+
+def looked_at(plane, path):
+    body = plane.request("GET", f"{GROUP}/{path}")
+    return body.get("status", {}).get("observedGeneration") == body["metadata"]["generation"]
 
 
 def ready(plane, path):
@@ -122,39 +163,67 @@ def until_ready(control_plane, kubelet, release):
     return wait
 
 
+@pytest.fixture
+def await_plans(control_plane, kubelet, release):
+    """Change a Rebalance, wait until other plans wait for approval, made by this engine; return
+    their hash."""
+    known = set()
+
+    def planned(path, engine):
+        status = control_plane.request("GET", path).get("status", {})
+        waits = status.get("step") == "WaitingForApproval" and status["engine"] == engine
+        return status if waits and status["asked"] not in known else None
+
+    def wait(name, engine, change):
+        path = f"{GROUP}/rebalances/{name}"
+        control_plane.request("PATCH", path, {"spec": change})
+        try:
+            status = until(lambda: planned(path, engine), f"plans of {engine}", 120)
+        except AssertionError as late:
+            late.add_note(json.dumps(control_plane.request("GET", path).get("status")))
+            for pod in pods(control_plane, release.namespace):
+                pod_name = pod["metadata"]["name"]
+                late.add_note(f"{pod_name}: {kubelet.logs(release.namespace, pod_name)[-3000:]}")
+            raise
+        known.add(status["asked"])
+        return status["plan"]["hash"]
+
+    return wait
+
+
 def test_both_pods_are_ready_and_one_holds_the_lease(control_plane, release):
-    pods = ready_pods(control_plane, release.namespace)
-    assert len(pods) == 2
-    assert until(lambda: release.holder(control_plane), "somebody leads") in pods
+    found = ready_pods(control_plane, release.namespace)
+    assert len(found) == 2
+    assert until(lambda: release.holder(control_plane), "somebody leads") in found
 
 
 def test_the_process_has_no_powers(control_plane, kubelet, release):
     for pod in ready_pods(control_plane, release.namespace):
         status = Path(f"/proc/{kubelet.pid(release.namespace, pod)}/status").read_text("ascii")
         facts = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
-        assert facts["Uid"].split() == ["65532"] * 4
+        assert facts["Uid"].split() == [str(release.user)] * 4
         assert facts["Gid"].split() == ["65532"] * 4
         assert {facts[f"Cap{kind}"] for kind in ("Inh", "Prm", "Eff", "Bnd", "Amb")} == {"0" * 16}
         assert facts["NoNewPrivs"] == "1"
 
 
-def test_the_rights_granted_are_the_rights_used(control_plane, release, zookeeper, until_ready):
+def test_the_rights_granted_are_the_rights_used(
+    control_plane, release, zookeeper, until_ready, await_plans
+):
     account = f"{release.namespace}/{release.full}"
     topic = f"{GROUP}/namespaces/{release.shop}/topics/orders"
-    elsewhere = control_plane.new_namespace()
+    main, elsewhere = f"{GROUP}/kafkaclusters/main", control_plane.new_namespace()
     spec = {"poolRef": {"name": "old"}, "partitions": 4, "replicationFactor": 2}
     cluster = {
         "zookeeper": {"connect": zookeeper},
         "mode": "Apply",
-        "approval": {"policy": "Auto"},
+        **AUTO,
     }
     pools = {"old": [1, 2], "new": [3, 4]}
     declared = [
         resource("KafkaCluster", "main", cluster),
         *(
-            resource(
-                "ResourcePool", pool, {"clusterRef": {"name": "main"}, "brokers": {"ids": ids}}
-            )
+            resource("ResourcePool", pool, {"clusterRef": {"name": "main"}, **brokers(*ids)})
             for pool, ids in pools.items()
         ),
         resource("Topic", "orders", {**spec, "deletionPolicy": "Delete"}, release.shop),
@@ -167,6 +236,17 @@ def test_the_rights_granted_are_the_rights_used(control_plane, release, zookeepe
     assert moved["status"]["pool"] == "new"
     control_plane.apply(resource("Rebalance", "evening", {}))
     until_ready(f"{GROUP}/rebalances/evening", "everything is even", 60)
+    control_plane.request("PATCH", main, {"spec": MANUAL})  # its own plans wait
+    control_plane.request("PATCH", f"{GROUP}/resourcepools/new", {"spec": brokers(3, 4, 5)})
+    until(lambda: looked_at(control_plane, "resourcepools/new"), "the pool is looked at", 30)
+    control_plane.apply(resource("Rebalance", "night", {"engine": "Local"}))
+    await_plans("night", "Local", {})
+    others = {"engine": "Spark"} if release.planner else {"budget": {"clustersAtOnce": 1}}
+    plans = await_plans("night", others.get("engine", "Local"), others)
+    night = f"{GROUP}/rebalances/night"
+    control_plane.request("PATCH", night, {"spec": {"approval": {"plans": [plans]}}})
+    until_ready(night, "the plans are carried out", 120)
+    control_plane.request("PATCH", main, {"spec": AUTO})
     if release.watched:
         other = control_plane.request("GET", f"{GROUP}/namespaces/{elsewhere}/topics/clicks")
         assert other["status"] == {"observedGeneration": -1}
@@ -175,19 +255,19 @@ def test_the_rights_granted_are_the_rights_used(control_plane, release, zookeepe
         control_plane.kubectl("delete", kind, "--all", "-A", "--timeout=60s", timeout_s=90)
 
     objects = render(
-        {"fullnameOverride": release.full, "watchNamespaces": release.watched},
-        *("--namespace", release.namespace),
+        {"fullnameOverride": release.full, **release.values}, "--namespace", release.namespace
     )
     events = control_plane.audit()
+    for who in (account, f"{account}-planner") if release.planner else (account,):
+        assert rights.refused(events, who) == frozenset()
+        assert rights.surplus(objects, events, who) == frozenset()
     assert len(rights.granted(objects, account)) > 15
-    assert rights.refused(events, account) == frozenset()
-    assert rights.surplus(objects, events, account) == frozenset()
 
 
 def test_a_rolling_restart_leaves_a_leader(control_plane, helm, release):
     before = set(ready_pods(control_plane, release.namespace))
     changed = ("--set", "podAnnotations.changed=yes")
-    helm("upgrade", release.name, CHART, *release.options, *changed)
+    helm("upgrade", release.name, CHART, *release.options(control_plane.folder), *changed)
 
     def new_holder():
         return release.holder(control_plane) in set(ready_pods(control_plane, release.namespace))

@@ -87,6 +87,18 @@ def test_used_is_what_was_asked_and_given_even_if_nothing_was_there():
     assert used(EVENTS, ACCOUNT) == {STATUSES, SECRETS}
 
 
+@pytest.mark.parametrize(
+    ("status", "verbs"),
+    [
+        pytest.param(200, {"patch"}, id="it-was-there"),
+        pytest.param(201, {"patch", "create"}, id="it-was-not"),
+    ],
+)
+def test_to_apply_is_to_patch_or_to_create_as_well(status, verbs):
+    events = (event("patch", "configmaps", group="", status=status),)
+    assert {right.verb for right in used(events, ACCOUNT)} == verbs
+
+
 def test_refused_is_what_is_missing():
     assert refused(EVENTS, ACCOUNT) == {Right("delete", "poolkeeper.dev", "topics")}
 

@@ -1,0 +1,108 @@
+"""`poolkeeper fleet run` without an operator, its executors as pods: real ones of Spark."""
+
+import json
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from chart.releases import OPERATOR
+from conditions import until
+from fleet import asking, cases
+from planned import IMAGE, QUICK
+from poolkeeper.fleet.stores import Store
+from poolkeeper.model.specs import Desired
+from poolkeeper.resources import writing
+
+pytestmark = [pytest.mark.fleet, pytest.mark.long]
+EXECUTORS = 2
+BEGUN_S = 120.0
+DONE_S = 180.0
+
+
+@pytest.fixture
+def declared(zookeeper, tmp_path) -> Iterator[Mapping[str, Desired]]:
+    """What is declared of two clusters with a crowded broker, and of one that cannot be reached."""
+    with ExitStack() as stack:
+        question = asking.question(stack, zookeeper, tmp_path)
+        yield {each.cluster: each.desired for each in question.asked if each.cluster != "locked"}
+
+
+def manifests(declared: Mapping[str, Desired], folder: Path) -> Path:
+    bodies = [
+        body
+        for desired in declared.values()
+        for body in (
+            writing.cluster_body(desired.cluster),
+            *(writing.pool_body(pool) for pool in desired.pools),
+        )
+    ]
+    folder.mkdir()
+    (folder / "all.yaml").write_text(writing.text_of(bodies))
+    return folder
+
+
+def settings(namespace: str, out: Path) -> Mapping[str, str]:
+    volume = "spark.kubernetes.executor.volumes.hostPath.tables"
+    return {
+        "spark.kubernetes.namespace": namespace,
+        "spark.kubernetes.container.image": IMAGE,
+        "spark.kubernetes.allocation.batch.delay": "200ms",
+        f"{volume}.options.path": str(out),
+        f"{volume}.mount.path": str(out),
+        "spark.executor.instances": str(EXECUTORS),
+        "spark.executor.memory": "512m",
+        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+        "spark.driver.memory": "512m",
+        # Pods share the machine's network here.
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": QUICK,
+        "spark.executor.extraJavaOptions": QUICK,
+    }
+
+
+def test_executors_read_and_plan_and_write_the_tables(
+    declared, control_plane, kubelet, namespace, tmp_path
+):
+    kubelet.add_image(IMAGE, OPERATOR)
+    folder, out = manifests(declared, tmp_path / "manifests"), tmp_path / "out"
+    out.mkdir(mode=0o777)
+    server = control_plane.access.server
+    conf = (f"--conf={name}={value}" for name, value in settings(namespace, out).items())
+    words = ("-f", folder, "--out", out, "--timeout", "3", "--master", f"k8s://{server}", *conf)
+    run = subprocess.Popen(
+        [OPERATOR, "fleet", "run", *words],
+        env=control_plane.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+    def running() -> list[str]:
+        assert run.poll() is None, run.communicate()
+        pods = control_plane.request("GET", f"/api/v1/namespaces/{namespace}/pods")["items"]
+        return [pod["metadata"]["name"] for pod in pods if pod["status"].get("phase") == "Running"]
+
+    try:
+        until(lambda: len(running()) == EXECUTORS, "the executors run", BEGUN_S)
+        said, warned = run.communicate(timeout=DONE_S)
+    finally:
+        run.kill()
+    assert run.returncode == 0, warned
+    assert said.splitlines()[0].endswith("2 of 3 clusters, 18 partitions")
+    assert "warning: snapshot closed: no ZooKeeper answers at 127.0.0.1:1" in warned
+    store = Store(out)
+    (day,) = store.days(cases.plans.schemas.PLANS)
+    for name in ("one", "two"):
+        command = [OPERATOR, "plan", "-f", folder, "--cluster", name, "-o", "json"]
+        alone = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert json.loads(alone.stdout)["hash"] == cases.kept(store, name, day).hash
+    assert len(list(out.glob("report-*.html"))) == 1
+    until(
+        lambda: not control_plane.request("GET", f"/api/v1/namespaces/{namespace}/pods")["items"],
+        "the executors are gone",
+        60,
+    )

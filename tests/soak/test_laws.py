@@ -15,6 +15,7 @@ from unit import test_parcels as parcels
 from unit.fleet import test_budgets_laws as schedules
 from unit.fleet import test_units as units
 from unit.kube import test_electors as electors
+from unit.planning import test_audit_changes as changes
 from unit.planning import test_making_laws as plans
 from unit.planning import test_pins as pins
 from unit.planning import test_standings as standings
@@ -38,6 +39,9 @@ LAWS: tuple[tuple[Law, int, Strategies], ...] = (
     (plans.test_a_plan_for_the_outcome_of_a_plan_has_no_moves, 3000, (instances(),)),
     (plans.test_the_order_of_the_input_does_not_matter, 1000, (instances(), DICE)),
     (plans.test_a_plan_never_moves_less_than_its_lower_bound, 2000, (instances(),)),
+    (changes.test_changes_say_what_whole_states_say, 3000, (st.data(),)),
+    (changes.test_moves_that_are_lawful_at_a_glance_are_lawful, 3000, (st.data(),)),
+    (changes.test_the_verdict_is_that_of_all_moves_looked_at_one_by_one, 2000, (st.data(),)),
     (pins.test_each_broker_that_is_named_is_in_the_way_by_itself, 2000, pins.PLACEMENTS),
     (survivals.test_the_worst_of_all_losses_is_found, 10_000, (demands(),)),
     (standings.test_what_a_plan_leaves_undone_is_what_it_says, 1000, (instances(sick=False),)),

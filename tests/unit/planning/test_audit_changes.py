@@ -83,7 +83,7 @@ def plans_of(draw: st.DrawFn, cluster: Cluster) -> Plan:
     return Plan("main", "", "", steps, moves)
 
 
-@settings(max_examples=150)
+@settings(max_examples=30)
 @given(st.data())
 def test_changes_say_what_whole_states_say(data: st.DataObject) -> None:
     desired, cluster, gone = data.draw(bounded())
@@ -99,7 +99,7 @@ def test_changes_say_what_whole_states_say(data: st.DataObject) -> None:
     assert leaves_worse(rules, plan, plan.moves, forgiven) == bool(worse)
 
 
-@settings(max_examples=150)
+@settings(max_examples=30)
 @given(st.data())
 def test_moves_that_are_lawful_at_a_glance_are_lawful(data: st.DataObject) -> None:
     desired, cluster, gone = data.draw(bounded())
@@ -112,7 +112,7 @@ def test_moves_that_are_lawful_at_a_glance_are_lawful(data: st.DataObject) -> No
         assert partition_excess(rules, rules.home(move.topic), move.target) == (0, 0, 0, 0)
 
 
-@settings(max_examples=50)
+@settings(max_examples=15)
 @given(st.data())
 def test_the_verdict_is_that_of_all_moves_looked_at_one_by_one(data: st.DataObject) -> None:
     desired, cluster, gone = data.draw(bounded())

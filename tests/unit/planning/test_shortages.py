@@ -149,13 +149,13 @@ def judge_lack(demand: Demand, over: Overflow) -> None:
         assert not enough(over.lacking - 1)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(demands())
 def test_a_shortage_conflicts_and_none_of_it_can_be_spared(demand) -> None:
     judge(demand)
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(sized_demands())
 def test_what_conflicts_over_bytes_is_smallest_for_partitions_as_they_are(demand) -> None:
     judge(demand)

@@ -21,8 +21,8 @@ from math import inf
 from poolkeeper.planning.laws import Spread
 from poolkeeper.planning.shortages import Demand, Seat, overflow
 
-_PLACED_MAX = 5_000
-"""Partitions that are placed one after another; where there are more, the largest weighs little."""
+_LOOKS_MAX = 200_000
+"""Brokers to look at for all partitions together; where it were more, the largest weighs little."""
 
 
 def packs(demand: Demand) -> bool:
@@ -33,7 +33,7 @@ def packs(demand: Demand) -> bool:
     seats = tuple(_less(seat, largest) for seat in demand.seats)
     if overflow(replace(demand, seats=seats, headroom=None)) is None:
         return True
-    return len(demand.sizes) <= _PLACED_MAX and _placed(demand)
+    return len(demand.sizes) * len(demand.usable) <= _LOOKS_MAX and _placed(demand)
 
 
 def _less(seat: Seat, size: int) -> Seat:

@@ -13,8 +13,8 @@ from poolkeeper.planning.stage_orders import Chains, order, tight
 _MIB = 1024**2
 _NAMED_MAX = 3
 _BROKERS_MAX = 8
-_STEPS_MAX = 300
-_TRIES_MAX = 100
+_STEPS_MAX = 100
+_TRIES_MAX = 50
 """What is tried: amounts on so many brokers, for so many steps, in so many orders."""
 
 
@@ -37,7 +37,7 @@ def _needs(entry: Entry, free: Mapping[int, int]) -> str:
     broker = next(broker for broker in entry.added if free.get(broker, entry.size) < entry.size)
     return (
         f"{entry.topic}-{entry.partition} needs {_mib(entry.size)} on broker {broker}, which has"
-        f" {max(0, free[broker]) // _MIB} MiB left below its high-water mark"
+        f" {max(0, free[broker]) // _MIB:,} MiB left below its high-water mark"
     )
 
 
@@ -91,4 +91,4 @@ def _listed(amounts: Iterable[str]) -> str:
 
 
 def _mib(size: int) -> str:
-    return f"{-(-size // _MIB)} MiB"
+    return f"{-(-size // _MIB):,} MiB"

@@ -62,5 +62,12 @@ def test_what_a_stage_brings_together(bytes_max, sizes) -> None:
     assert stage(BUSY + IDLE, replace(EXECUTION, max_bytes=bytes_max)) == sizes
 
 
+def test_where_bytes_are_scarce_a_side_with_much_left_goes_before_a_larger_entry() -> None:
+    """Broker 9 must carry something; of what is left, 5 has most to do in all, 6 at once."""
+    many = [(leader, 5, 10) for leader in range(22, 28)]
+    copies = [(11, 9, 40), (12, 9, 40), (21, 6, 12), *many]
+    assert stage(copies, replace(EXECUTION, max_bytes=60)) == [40, 10, 10]
+
+
 def test_an_entry_of_more_than_half_the_length_of_a_stage_is_near_it() -> None:
     assert [near_bytes(length) for length in (100, 101)] == [51, 51]

@@ -344,8 +344,8 @@ def test_a_plan_that_comes_to_a_halt_has_no_makespan() -> None:
     assert [stage.moves for stage in predicted] == [((1, 1),)]
     assert makespan is None
     assert halt == (
-        "t-0 needs 10240 MiB on broker 4, which has 1024 MiB left below its high-water mark."
-        " What helps: make room for 9216 MiB on broker 4"
+        "t-0 needs 10,240 MiB on broker 4, which has 1,024 MiB left below its high-water mark."
+        " What helps: make room for 9,216 MiB on broker 4"
     )
 
 

@@ -64,7 +64,7 @@ def test_no_disk_goes_above_its_high_water_mark(observed, pool, fits) -> None:
     assert isinstance(stage, stages.Stage) == fits
     if not fits:
         assert isinstance(stage, stages.NothingFits)
-        assert stage.reason.startswith("t-0 needs 10240 MiB on broker 4, which has ")
+        assert stage.reason.startswith("t-0 needs 10,240 MiB on broker 4, which has ")
 
 
 def test_what_a_stage_frees_counts_only_after_it() -> None:
@@ -102,8 +102,8 @@ def test_a_replica_that_goes_makes_room() -> None:
 FULL = [partition(0, 1, size_bytes=10 * GIB), partition(1, 4, size_bytes=8 * GIB)]
 SWAP = [move("t", 0, (1,), (4,), gib=10), move("t", 1, (4,), (1,), gib=8)]
 NEEDS = (
-    "t-0 needs 10240 MiB on broker 4, which has {} MiB left below its high-water mark; "
-    "t-1 needs 8192 MiB on broker 1, which has {} MiB left below its high-water mark"
+    "t-0 needs 10,240 MiB on broker 4, which has {:,} MiB left below its high-water mark; "
+    "t-1 needs 8,192 MiB on broker 1, which has {:,} MiB left below its high-water mark"
 )
 
 
@@ -112,19 +112,19 @@ NEEDS = (
     [
         pytest.param(
             {1: 11, 4: 10},
-            NEEDS.format(2048, 1024) + ". What helps: make room for 7168 MiB on broker 1,"
-            " or make room for 8192 MiB on broker 4",
+            NEEDS.format(2048, 1024) + ". What helps: make room for 7,168 MiB on broker 1,"
+            " or make room for 8,192 MiB on broker 4",
             id="room-on-either-is-enough",
         ),
         pytest.param(
             {1: 11, 4: 9},
-            NEEDS.format(1024, 1024) + ". What helps: make room for 9216 MiB on broker 4",
+            NEEDS.format(1024, 1024) + ". What helps: make room for 9,216 MiB on broker 4",
             id="room-on-the-one-whose-target-is-above-the-disk",
         ),
         pytest.param(
             {1: 7, 4: 9},
             NEEDS.format(1024, 0)
-            + ". What helps: make room for 1024 MiB on broker 1 and 9216 MiB on broker 4",
+            + ". What helps: make room for 1,024 MiB on broker 1 and 9,216 MiB on broker 4",
             id="neither-may-hold-what-it-shall",
         ),
     ],
@@ -153,7 +153,7 @@ def test_a_standstill_names_the_first_few() -> None:
     assert isinstance(stage, stages.NothingFits)
     assert stage.reason.count("high-water mark") == 3
     assert stage.reason.endswith(
-        "; 6 more wait for room as well. What helps: make room for 9216 MiB on broker 4"
+        "; 6 more wait for room as well. What helps: make room for 9,216 MiB on broker 4"
     )
 
 

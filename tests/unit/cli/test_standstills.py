@@ -1,0 +1,46 @@
+"""A plan that full disks bring to a halt says so, with numbers, and does what it can."""
+
+from poolkeeper.cli import plan, plantext
+from poolkeeper.model import specs, topology
+from poolkeeper.model.records import Records
+from poolkeeper.sights import Sight
+from poolkeeper.zk.readings import Observation
+
+GIB = 2**30
+
+
+def test_a_plan_names_what_finds_no_room_and_how_much_is_enough() -> None:
+    """Two topics shall change places, and neither broker can hold both."""
+    disk = specs.Capacity(disk_bytes=10 * GIB)
+    pools = tuple(
+        specs.ResourcePoolSpec(name, "main", (id,), capacity=disk)
+        for name, id in (("p", 1), ("q", 2))
+    )
+    topics = tuple(
+        specs.TopicSpec(name, "shop", name, pool) for name, pool in (("a", "q"), ("b", "p"))
+    )
+    cluster = topology.Cluster(
+        "main",
+        {id: topology.Broker(id, None) for id in (1, 2)},
+        {
+            name: topology.Topic(
+                name,
+                (topology.Partition(0, (id,), leader=id, isr=(id,), size_bytes=8 * GIB),),
+                config={},
+            )
+            for name, id in (("a", 1), ("b", 2))
+        },
+        id="c",
+    )
+    kafka = specs.KafkaClusterSpec("main", specs.ZooKeeperSpec("zk:2181"))
+    desired = specs.Desired(kafka, pools, topics)
+    seen = Sight(Observation(cluster), cluster, Records(), frozenset())
+    made = plan.lawful(desired, seen, prune=False)
+    assert (made.stages, made.makespan) == ((), None)
+    assert [problem.message for problem in made.problems] == [
+        "a-0 needs 8,192 MiB on broker 2, which has 2,048 MiB left below its high-water mark;"
+        " b-0 needs 8,192 MiB on broker 1, which has 2,048 MiB left below its high-water mark."
+        " What helps: make room for 6,144 MiB on broker 1, or make room for 6,144 MiB on broker 2"
+    ]
+    text = plantext.render(made, desired, cluster, (), width=400, colour=False)
+    assert "• a-0 needs 8,192 MiB on broker 2" in text

@@ -260,7 +260,7 @@ def many_moves(topics: int, reasons: int) -> plans.Plan:
     [
         pytest.param(1, 1, 40, id="10-moves"),
         pytest.param(100, 30, 90, id="1000-moves"),
-        pytest.param(8_000, 300, 90, id="80000-moves"),
+        pytest.param(2_000, 300, 90, id="20000-moves"),
     ],
 )
 def test_a_plan_of_any_size_can_be_read(topics, reasons, lines_max) -> None:

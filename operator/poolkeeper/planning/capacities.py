@@ -53,13 +53,13 @@ class Amount:
         """Whether replicas count differently."""
         return self.unlimited == UNLIMITED_MIB
 
-    def exact(self, count: int) -> str:
-        """`1 replica`, `3 replicas`, `8192 MiB`."""
-        return f"{count} {self.noun.removesuffix('s') if count == 1 else self.noun}"
+    def noun_of(self, count: int) -> str:
+        """`replica`, `replicas`, `MiB`."""
+        return self.noun.removesuffix("s") if count == 1 else self.noun
 
     def text(self, count: int) -> str:
-        """The same, sizes as people read them: `8 GiB`."""
-        return mebibytes.text(count) if self.sized else self.exact(count)
+        """`1 replica`, `3 replicas`, and sizes as people read them: `8 GiB`."""
+        return mebibytes.text(count) if self.sized else f"{count} {self.noun_of(count)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,11 +183,13 @@ def ways(conflict: Conflict) -> list[str]:
             found.append(REMEDIES[by_id[constraint].obstacle].format(constraint))
         elif constraint == HEADROOM:
             found.append("ask for less headroom")
-    number, noun = conflict.amount.exact(over.lacking).split(" ")
-    least = "at least " if conflict.amount.sized else ""
+    amount = conflict.amount
+    more = f"{over.lacking} more {amount.noun_of(over.lacking)}"
+    if amount.sized:
+        more = f"at least {mebibytes.text(over.lacking, up=True)} more"
     elsewhere = " or on a new broker" if _new_one_helps(conflict) else ""
     where = _where(over.brokers, by_id)
-    return [*found, f"make room for {least}{number} more {noun} on {where}{elsewhere}"]
+    return [*found, f"make room for {more} on {where}{elsewhere}"]
 
 
 def _new_one_helps(conflict: Conflict) -> bool:

@@ -76,30 +76,20 @@ def lay_out(
 def _laid_out(
     unit: Unit, usable: Usable, limits: ClusterLimits, *, balance: bool, min_gain: float
 ) -> Layout:
-    """Grown if it fits, at once or from what is reached without growing."""
-    room = room_of(unit, usable, limits)
-    layout = _grown(unit, room, balance=balance, min_gain=min_gain)
-    first = layout.wished
-    for _ in range(_ROUNDS_MAX if first else 0):
-        again = _grown(reached(unit, layout.lists), room, balance=balance, min_gain=min_gain)
-        if (again.lists == layout.lists).all():
-            break
-        if first and again.wished is None:
-            return replace(again, unit=first.unit, opened=first.opened)
-        layout = replace(again, unit=layout.unit, opened=layout.opened)
-    return layout
-
-
-def _grown(unit: Unit, room: Room, *, balance: bool, min_gain: float) -> Layout:
     """With all replicas that are wanted, or without any more than there are."""
-    layout = _settle(unit, room, balance=balance, min_gain=min_gain)
+    room = room_of(unit, usable, limits)
+    full = _settle(unit, room, balance=balance, min_gain=min_gain)
     found = count_slots(unit.lists >= 0)
-    if layout.excess and (unit.rf > found).any():
-        unit = replace(unit, rf=np.minimum(unit.rf, found))
-        modest = _settle(unit, room, balance=balance, min_gain=min_gain)
-        if modest.excess < layout.excess:
-            return replace(modest, wished=layout)
-    return layout
+    if not full.excess or not (unit.rf > found).any():
+        return full
+    less = replace(unit, rf=np.minimum(unit.rf, found))
+    modest = _settle(less, room, balance=balance, min_gain=min_gain)
+    if modest.excess >= full.excess:
+        return full
+    again = _settle(reached(unit, modest.lists), room, balance=balance, min_gain=min_gain)
+    if modest.excess >= again.excess:
+        return replace(again, unit=unit, opened=full.opened)
+    return replace(modest, wished=full)
 
 
 def _settle(unit: Unit, room: Room, *, balance: bool, min_gain: float) -> Layout:

@@ -81,7 +81,7 @@ def messages(seen: Cluster, **pool: object) -> list[str]:
             },
             "broker 1 of rack a must hold 20 MiB and may hold 15; replicas of a partition are"
             " spread over all racks; 6 is drained. What helps: undrain 6, or make room for at least"
-            " 5 more MiB on broker 1 of rack a or on a new broker",
+            " 5 MiB more on broker 1 of rack a or on a new broker",
             id="bytes-of-a-rack",
         ),
     ],

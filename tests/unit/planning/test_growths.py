@@ -35,7 +35,7 @@ PAIRS = cluster((1, 2), (3, 4), (5, 6), size_mib=10)
             {
                 "t": "the replication factor is not raised from 2 to 3: 18 MiB find no room:"
                 " broker 1 lacks 6 MiB, broker 2 lacks 6 MiB, broker 4 lacks 6 MiB. What helps:"
-                " make room for at least 6 more MiB on all 6 usable brokers or on a new broker, or"
+                " make room for at least 6 MiB more on all 6 usable brokers or on a new broker, or"
                 " ask for fewer replicas"
             },
             id="one-topic",
@@ -72,7 +72,7 @@ PAIRS = cluster((1, 2), (3, 4), (5, 6), size_mib=10)
                 "t": "the replication factor is not raised from 2 to 6: 36 MiB find no room:"
                 " broker 1 lacks 6 MiB, broker 2 lacks 6 MiB, broker 3 lacks 6 MiB, broker 4 lacks"
                 " 6 MiB, broker 5 lacks 6 MiB, and 1 broker more lacks 6 MiB. What helps: make room"
-                " for at least 36 more MiB on all 6 usable brokers, or ask for fewer replicas"
+                " for at least 36 MiB more on all 6 usable brokers, or ask for fewer replicas"
             },
             id="many-brokers-lack-and-one-more-would-not-help",
         ),

@@ -106,5 +106,5 @@ def test_nobody_there() -> None:
 
 def test_the_deadline_is_for_all_pieces_together() -> None:
     window = Window(end_ms=600_000 * 6000, length_s=600 * 6000, step_s=600)
-    with pytest.raises(Unavailable, match=r"in 0\.2 s"):
+    with pytest.raises(Unavailable, match=r"in 0\.2 s|timed out"):
         asked([answers(200, json.dumps(matrix()) + " " * 10_000_000)], 0.2, window)

@@ -74,7 +74,9 @@ def test_a_plan_that_the_audit_refuses_is_a_problem():
 
     part = part_of(ASKED, seen(crowded()), Question((), 0), wrong)
     assert part.planned == Planned(
-        "main", problem="the plan is unlawful: target: t-0: broker 9 is not live"
+        "main",
+        problem="the plan is unlawful: target: t-0: broker 9 is not live;"
+        " step: t-0: the step from [1] to [9] makes it worse by the law pool",
     )
 
 

@@ -87,7 +87,7 @@ class Keeper:
     @property
     def settling(self) -> bool:
         """Whether what is declared changed a moment ago."""
-        return time.monotonic() - self._declared_s < SETTLE_S
+        return time.monotonic() - self._declared_s < self._of.settle_s
 
     def take(self, assembly: Assembly, desired: Desired | None) -> None:
         """Work towards this, at once; towards what was known so far if it is None."""
@@ -159,6 +159,7 @@ class Keepers:
     unoffered: bool = False
     offers: Mapping[str, Offer] = field(default_factory=dict)
     assemblies: Mapping[str, Assembly] | None = None
+    settle_s: float = SETTLE_S
     _keepers: dict[str, Keeper] = field(default_factory=dict)
     _gone: str = ""
     _ending: list[Keeper] = field(default_factory=list)

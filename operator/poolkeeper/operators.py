@@ -23,7 +23,7 @@ from poolkeeper import planningjobs
 from poolkeeper.accesses import Door
 from poolkeeper.declared import Declared
 from poolkeeper.handlers import KINDS, Hearing
-from poolkeeper.keepers import Keepers
+from poolkeeper.keepers import SETTLE_S, Keepers
 from poolkeeper.kube import discovery, secrets
 from poolkeeper.kube.clients import Api
 from poolkeeper.kube.electors import Elector
@@ -61,7 +61,8 @@ class Settings:
 
     `namespace` holds its Lease and the Secrets; `watched` are the namespaces of Topics that it
     works for, all where there are none. `folder` is private, and lost with the process. `planning`
-    is what the pods of planning Jobs are like; there are no Jobs without.
+    is what the pods of planning Jobs are like; there are no Jobs without. What is declared must
+    stand for `settle_s` before moves and deletions begin.
     """
 
     namespace: str
@@ -72,6 +73,7 @@ class Settings:
     watched: tuple[str, ...] = ()
     planners: int = 2
     planning: PlannerPods | None = None
+    settle_s: float = SETTLE_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +189,7 @@ class Operator:
             planner=planners.plan,
             role=lambda: self._elector.role,
             unoffered=True,
+            settle_s=self._settings.settle_s,
         )
 
     def _engines(self, planners: Pool, api: Fence) -> Mapping[str, Engine]:

@@ -29,7 +29,7 @@ def fleet(control_plane, zookeeper, planning, tmp_path) -> Iterator[Fleet]:
     file = tmp_path / "settings.json"
     file.write_text(json.dumps(dataclasses.asdict(settings)))
     account = control_plane.account_kubeconfig(planning.namespace, planning.full)
-    arguments = ("--lease", planning.full, "--planning-jobs", str(file))
+    arguments = ("--lease", planning.full, "--planning-jobs", str(file), "--settle", "1s")
     with OperatorProcess(
         control_plane, planning.namespace, "a", arguments, kubeconfig=account
     ) as operator:

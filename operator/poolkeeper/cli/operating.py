@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poolkeeper.errors import Refused
+from poolkeeper.resources.quantities import positive_duration_s
 from poolkeeper.telemetry import logs, probes
 
 if TYPE_CHECKING:
@@ -49,6 +50,11 @@ _OPTIONS = (
         help=f"Processes that plan big clusters [{PLANNERS}].",
     ),
     click.option(
+        "--settle",
+        metavar="DURATION",
+        help="How long what is declared must stand before moves and deletions begin [5s].",
+    ),
+    click.option(
         "--planning-jobs",
         metavar="FILE",
         type=click.Path(dir_okay=False, path_type=Path),
@@ -75,6 +81,7 @@ def refuse_all(given: Mapping[str, Any]) -> None:
 def operate(given: Mapping[str, Any], stop: Event) -> None:
     """Be the operator until `stop` is set; raises Refused where no API server is configured."""
     # kopf and the client are half a second and tens of megabytes that no other command needs.
+    from poolkeeper.keepers import SETTLE_S
     from poolkeeper.kube.clients import Api
     from poolkeeper.operators import Operator, Settings
 
@@ -96,6 +103,7 @@ def operate(given: Mapping[str, Any], stop: Event) -> None:
             watched=tuple(dict.fromkeys(given["watched"])),
             planners=PLANNERS if given["planners"] is None else given["planners"],
             planning=planning_pods(given["planning_jobs"]),
+            settle_s=positive_duration_s(given["settle"]) if given["settle"] else SETTLE_S,
         )
         Operator(api, settings).run(stop)
     api.close()

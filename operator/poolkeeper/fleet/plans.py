@@ -106,7 +106,7 @@ def _perform(store: Store, task: Task, planner: Planner) -> tuple[Plan, int]:
     if task.pool:
         return _part(store, task, seen), 0
     plan = _merged(store, task, seen) if task.merge else planned(seen, table, planner)
-    audit.enforce(plan, seen.desired, seen.cluster, seen.records, seen.gone)
+    audit.enforce(plan, seen.desired, seen.cluster, seen.records, seen.gone, fresh=True)
     rows = planrows.rows_of_plan(plan, seen.desired, seen.cluster, seen.records, table)
     _write(store, task, rows)
     return plan, len(table.replicas)

@@ -7,15 +7,19 @@ such a move leads to has no excess at all, so that it makes nothing worse, whate
 What is not of that kind is not unlawful for it: `audit_moves` says.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 
 from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import ReplicasAtATime
-from poolkeeper.model.topology import Topic
+from poolkeeper.model.topology import Replicas, Topic
 from poolkeeper.planning.audit_laws import rack_excess
 from poolkeeper.planning.audit_rules import Rules
 from poolkeeper.planning.audit_violations import untouchable
+
+_TOPIC = itemgetter(*map(Move._fields.index, ("topic", "topic_id")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,30 +31,50 @@ class _Ground:
     sizes: Mapping[str, int]
 
 
-def others(rules: Rules, moves: Sequence[Move]) -> Iterator[Move]:
+def others(rules: Rules, moves: Iterable[Move]) -> Iterator[Move]:
     """The moves that are not lawful at a glance, in their order. No partition is moved twice."""
+    for (name, topic_id), group in groupby(moves, key=_TOPIC):
+        ground = _ground(rules, name)
+        if ground is None or topic_id not in (None, ground.topic.topic_id):
+            yield from group
+        else:
+            yield from _others_of_topic(rules, ground, group)
+
+
+def _others_of_topic(rules: Rules, ground: _Ground, moves: Iterable[Move]) -> Iterator[Move]:
     one = rules.desired.cluster.execution.replicas_at_a_time is ReplicasAtATime.ONE
-    live, requested = rules.cluster.brokers.keys(), rules.requested
-    grounds: dict[str, _Ground | None] = {}
+    gone, requested = rules.cluster.brokers.keys().isdisjoint, rules.requested
+    partition_of, rack_of = ground.topic.partition, ground.racks.get
     for move in moves:
-        name, topic_id, number, path, *_ = move
-        if name not in grounds:
-            grounds[name] = _ground(rules, name)
-        ground = grounds[name]
-        if ground is None or len(path) != 2 or topic_id not in (None, ground.topic.topic_id):
+        name, _, number, path, *_ = move
+        partition = partition_of(number)
+        if (
+            len(path) != 2
+            or partition is None
+            or partition.replicas != path[0]
+            or partition.adding
+            or partition.removing
+            or (requested and (name, number) in requested)
+            or gone(partition.isr or partition.replicas)
+        ):
             yield move
             continue
         before, after = path
-        partition = ground.topic.partition(number)
+        count, racks = len(after), list(map(rack_of, after))
+        spread = set(racks)
         if (
-            partition is None
-            or partition.replicas != before
-            or partition.moving
-            or (requested and (name, number) in requested)
-            or live.isdisjoint(partition.isr or before)
-            or not _leads_well(ground, before, after, one=one)
+            len(set(before)) != count
+            or len(before) != count
+            or before == after
+            or None in spread
+            or (len(spread) != count and not _is_even(after, racks, ground.sizes))
+            or (one and len(set(after).difference(before)) > 1)
         ):
             yield move
+
+
+def _is_even(replicas: Replicas, racks: Sequence[str | None], sizes: Mapping[str, int]) -> bool:
+    return len(set(replicas)) == len(replicas) and not rack_excess(racks, sizes)
 
 
 def _ground(rules: Rules, name: str) -> _Ground | None:
@@ -60,23 +84,5 @@ def _ground(rules: Rules, name: str) -> _Ground | None:
     home = rules.home(name)
     if home.pool is None or home.pinned:
         return None
-    return _Ground(
-        rules.cluster.topics[name], rules.usable[home.pool], rules.usable_racks[home.pool]
-    )
-
-
-def _leads_well(
-    ground: _Ground, before: tuple[int, ...], after: tuple[int, ...], *, one: bool
-) -> bool:
-    count = len(after)
-    if len(before) != count or before == after or len(set(before)) != count:
-        return False
-    if one and len(set(after).difference(before)) > 1:
-        return False
-    racks = list(map(ground.racks.get, after))
-    spread = set(racks)
-    if None in spread:
-        return False
-    if len(spread) == count:
-        return True
-    return len(set(after)) == count and not rack_excess(racks, ground.sizes)
+    topic = rules.cluster.topics[name]
+    return _Ground(topic, rules.usable[home.pool], rules.usable_racks[home.pool])

@@ -208,6 +208,15 @@ class Rules:
 
     def _shared(self, name: str) -> str:
         """Why nothing moves in a pool that has a broker in common with another."""
+        if name not in self._why_shared:
+            self._why_shared[name] = self._find_shared(name)
+        return self._why_shared[name]
+
+    @cached_property
+    def _why_shared(self) -> dict[str, str]:
+        return {}
+
+    def _find_shared(self, name: str) -> str:
         for other, members in self.members.items():
             common = members & self.members[name]
             if other != name and common:

@@ -42,7 +42,7 @@ def part_of(asked: Asked, seen: Seen, question: Question, plan: Planner = make_p
         made = plan(desired, cluster, seen.records, seen.gone)
         if asked.pools:
             made = scoped(made, desired, asked.pools)
-        audit.enforce(made, desired, cluster, seen.records, seen.gone)
+        audit.enforce(made, desired, cluster, seen.records, seen.gone, fresh=True)
     except PoolkeeperError as failed:
         return problem_of(asked, failed)
     work = None

@@ -4,11 +4,10 @@ One broker listens in all four ways. Its users of SCRAM are in ZooKeeper, where 
 """
 
 import base64
-import gc
 import hashlib
 import hmac
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -27,16 +26,6 @@ DEADLINE_S = 30.0
 SHORT_S = 3.0
 KAFKA = "org.apache.kafka.common.security"
 HASHES = {Mechanism.SCRAM_SHA_256: "sha256", Mechanism.SCRAM_SHA_512: "sha512"}
-
-
-# kafka-python leaves the sockets of failed handshakes to the garbage collector.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-
-
-@pytest.fixture(autouse=True)
-def left_sockets() -> Iterator[None]:
-    yield
-    gc.collect()
 
 
 @pytest.fixture(scope="module")

@@ -86,7 +86,7 @@ def clean_cluster(control_plane: ControlPlane) -> Iterator[ControlPlane]:
 @pytest.fixture(scope="module")
 def operated(control_plane: ControlPlane, zookeeper: Sandbox) -> Iterator[Operated]:
     _remove_all(control_plane)  # a Topic without a pool claims its name in every cluster
-    yield from operated_by(control_plane, zookeeper, "--log-format", "json")
+    yield from operated_by(control_plane, zookeeper, "--log-format=json", "--settle=1s")
 
 
 @pytest.fixture

@@ -135,8 +135,20 @@ _LOADING = (
         type=click.Path(path_type=Path),
         help="Load history: Parquet below cluster=NAME/.",
     ),
-    click.option("--history", default="168h", show_default=True, help="How far it reaches back."),
-    click.option("--step", default="1h", show_default=True, help="Samples closer count as one."),
+    click.option(
+        "--history",
+        metavar="DURATION",
+        default="168h",
+        show_default=True,
+        help="How far it reaches back.",
+    ),
+    click.option(
+        "--step",
+        metavar="DURATION",
+        default="1h",
+        show_default=True,
+        help="Samples closer count as one.",
+    ),
     click.option(
         "--coverage",
         type=click.FloatRange(0, 1),

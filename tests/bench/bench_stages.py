@@ -3,9 +3,9 @@
 One row per case: moves, stages, predicted seconds, the bound of `planning.stage_bounds`, the
 busiest broker's bytes at the same rate, the makespan over each of the two, CPU seconds of the whole
 prediction. Asserted are the makespan, at most 1.15 times its bound, and growth: twice the moves may
-take at most 2.2 times the time. A migration into a new pool may take 1.3 times its bound: all
+take at most 2.2 times the time. A migration into a new pool may take 1.2 times its bound: all
 replicas of a partition go at once there, each broker waits for two others, and the bound does not
-know.
+know. (Of 16 seeds at 30,000, one is above 1.15: the first, which is this one.)
 """
 
 import sys
@@ -23,7 +23,7 @@ SIZES = (3_000, 30_000, 200_000)
 GROWTH_MAX = 2.2
 OVER_BOUND_MAX = 1.15
 MIGRATION = "into two pools"
-MIGRATION_OVER_BOUND_MAX = 1.3
+MIGRATION_OVER_BOUND_MAX = 1.2
 ROW = "{:<24}{:>9}{:>8}{:>10}{:>10}{:>10}{:>8}{:>10}{:>8}"
 
 

@@ -34,6 +34,13 @@ class Queue:
         self.entries: list[Entry | None] = [*ordered]
         self.count = len(ordered)
 
+    def clone(self) -> "Queue":
+        """One of its own, of the same entries."""
+        other = Queue(Side(0, self._out), ())
+        other.keys, other.entries = self.keys.copy(), self.entries.copy()
+        other.count = self.count
+        return other
+
     def insert(self, entry: Entry) -> None:
         """Add one where it belongs."""
         key = self._key(entry)
@@ -120,6 +127,13 @@ class Loads:
         self.bytes = 0
         self.replicas = 0
 
+    def clone(self) -> "Loads":
+        """Loads of their own, as these are now."""
+        other = Loads()
+        other.bytes_of, other.replicas_of = self.bytes_of.copy(), self.replicas_of.copy()
+        other.bytes, other.replicas = self.bytes, self.replicas
+        return other
+
     def count(self, entry: Entry, sign: int) -> None:
         """Count the entry in, or out again."""
         added = len(entry.added)
@@ -161,6 +175,15 @@ class Backlog:
         self.queues: dict[int, dict[Side, Queue]] = defaultdict(dict)
         for (urgency, side), queued in found.items():
             self.queues[urgency][side] = Queue(side, queued)
+
+    def clone(self) -> "Backlog":
+        """A backlog of its own, to try a stage with."""
+        other = Backlog(())
+        other.all, other.healing = self.all.clone(), self.healing.clone()
+        other._bytes_unit, other._replicas_unit = self._bytes_unit, self._replicas_unit
+        for urgency, queues in self.queues.items():
+            other.queues[urgency] = {side: queue.clone() for side, queue in queues.items()}
+        return other
 
     def add(self, entry: Entry) -> None:
         """A further step, once the one before it is done."""

@@ -17,6 +17,9 @@ stages' lengths comes close to the busiest broker's bytes if that broker never w
 3. *Counts keep pace*: every side takes its part of its replicas in every stage, so of its span it
    keeps what its smallest entries need to fill that part; and slots of the cluster's limit are kept
    for the sides that must use all of theirs in each of the stages that are left.
+
+No one *style* of weighing these suits all plans while few entries set the lengths of stages, so
+`stage_packing` tries several then.
 """
 
 import heapq
@@ -37,6 +40,9 @@ _HEADS = 8
 
 _SMALL = 4
 """Entries below the span by 4 to this power count as alike."""
+
+_GATHERED = 4
+"""Entries of a queue that are gathered at most, by the limit per broker."""
 
 Queues = Mapping[int, Mapping[Side, Queue]]
 """By urgency and bottleneck."""
@@ -83,6 +89,19 @@ def pace_of(loads: Loads, queues: Queues, execution: Execution) -> Pace:
     return Pace(loads, stages, span, max(0, size - span, level), largest)
 
 
+class Style(NamedTuple):
+    """What goes first: entries of that part of the span, or those that `stage_giants` names.
+
+    `gathers`: by their bytes, whatever the pace; else by what their queues come to.
+    """
+
+    giant_percent: int | None = None
+    gathers: bool = False
+
+
+USUAL = Style()
+
+
 class Filling:
     """One pass over some queues; `join` takes an entry out of its queue if it may go."""
 
@@ -93,6 +112,7 @@ class Filling:
         pace: Pace,
         execution: Execution,
         join: Callable[[Queue, int], bool],
+        style: Style = USUAL,
     ) -> None:
         self._room = room
         self._join = join
@@ -107,6 +127,9 @@ class Filling:
         giant = giant_bytes(by_side, pace.loads, needs, room.span_bytes, execution)
         near = near_bytes(min(room.span_bytes, pace.largest_bytes))
         self._giant = near if giant is None else giant
+        if style.giant_percent is not None:
+            self._giant = max(1, room.span_bytes * style.giant_percent // 100)
+        self._gathers = style.gathers
         self._left = None if giant is None else pace.loads.bytes_of
         self._least = {
             name: _least_bytes(queue, self._parts[name[1]] - 1)
@@ -117,9 +140,22 @@ class Filling:
 
     def run(self) -> None:
         """Take what fits, large ones first; then what the kept slots were not needed for."""
+        if self._gathers:
+            self._gather()
         postponed = self._sweep(list(self._queues), keeps_slots=bool(self._owed))
         if postponed:
             self._sweep(postponed, keeps_slots=False)
+
+    def _gather(self) -> None:
+        """Take the entries that go first, largest in all their replicas first."""
+        giants = [
+            (urgency, -entry.bytes, side, place)
+            for (urgency, side), queue in self._queues.items()
+            for place, entry in enumerate(queue.entries[: _GATHERED * self._limit])
+            if entry is not None and entry.bytes >= self._giant
+        ]
+        for urgency, _, side, place in sorted(giants):
+            self._join(self._queues[urgency, side], place)
 
     def _sweep(self, names: list[tuple[int, Side]], *, keeps_slots: bool) -> list[tuple[int, Side]]:
         postponed = []

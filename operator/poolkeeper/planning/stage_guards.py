@@ -6,6 +6,7 @@ counting what is freed. All of these can go at once; and the others find their r
 would have, since what went ahead of them has left them as much as they need.
 """
 
+import copy
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -23,6 +24,14 @@ class Guard:
         self._coming: dict[int, list[tuple[int, Step]]] = {}
         self._last: dict[int, int] = {}
         self._stale = True
+
+    def clone(self) -> "Guard":
+        """A guard of its own, to try a stage with."""
+        other = copy.copy(self)
+        other._gone, other._rank = self._gone.copy(), self._rank.copy()
+        other._coming = {broker: coming.copy() for broker, coming in self._coming.items()}
+        other._last = self._last.copy()
+        return other
 
     @property
     def left(self) -> list[Sequence[Step]]:

@@ -12,6 +12,7 @@ declared capacity itself (a plan may fill it, so a margin would stop what the pl
 margin below the end of the log directories.
 """
 
+import copy
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
@@ -52,6 +53,12 @@ class Ledger:
         if self._counts:
             for name, replicas in live_state(rules.cluster).items():
                 self._add(replicas, 1, rules.mib.get(name, 0))
+
+    def clone(self) -> "Ledger":
+        """A ledger of its own, to try a stage with."""
+        other = copy.copy(self)
+        other._held, other._mib = self._held.copy(), self._mib.copy()
+        return other
 
     def change(self, entry: Entry) -> Excesses:
         """How the step changes the excess of every law; at most zero if it is lawful by itself."""
@@ -165,6 +172,12 @@ class Disks:
         for id, disk in declared.items():
             left = disk - used[id]
             self._free[id] = min(left, self._free.get(id, left))
+
+    def clone(self) -> "Disks":
+        """Disks of their own, to try a stage with."""
+        other = copy.copy(self)
+        other._free = self._free.copy()
+        return other
 
     def lacking(self, entry: Entry) -> int | None:
         """A broker that has no room for its copy, if there is one; what is empty needs none."""

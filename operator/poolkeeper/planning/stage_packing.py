@@ -12,22 +12,39 @@ disks say to each of them, and what becomes of those that may not go by themselv
 3. Where disks cannot take at once all that is to come, the order of `stage_orders` says what may go
    now. If the laws forbid all of that, 2 is done again without that order.
 
+While large entries set the lengths of stages (`_is_scarce`), what they may bring with them decides
+how long the plan lasts. Then the stage is tried in every style of `_STYLES`, each time with one
+more stage after it, and that is taken which is over first together with that one and with what the
+busiest side has left after both.
+
 So an empty stage means that disks, in-sync replicas or what is missing of the plan stand in the
 way of every entry, and the reason of the most urgent one is told.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from poolkeeper.model.specs import Execution
 from poolkeeper.planning.audit_laws import LAWS, Excesses
 from poolkeeper.planning.stage_backlog import Backlog, Queue
-from poolkeeper.planning.stage_filling import Filling, pace_of
+from poolkeeper.planning.stage_filling import USUAL, Filling, Style, pace_of
 from poolkeeper.planning.stage_guards import Guard
 from poolkeeper.planning.stage_laws import LAWFUL, Disks, Ledger
 from poolkeeper.planning.stage_limits import HEAL, Bounds, Entry, Room, TopicCaps
 from poolkeeper.planning.stage_orders import order
 from poolkeeper.planning.stage_standstills import standstill
+
+_STYLES = (
+    Style(gathers=True),
+    *(Style(part, gathers) for part in (25, 50, 80) for gathers in (False, True)),
+)
+"""Styles in which a scarce stage is tried besides the usual, which wins ties; so does the first."""
+
+_USUAL = 2
+"""A stage is scarce only if its largest entry is as many times what one stage should carry."""
+
+_PART = 25
+"""A stage is scarce only if its largest entry is above one in so many bytes of the busiest side."""
 
 _PRUNE_MAX = 200
 """A lawful group up to this size is made as small as possible."""
@@ -54,6 +71,45 @@ class Packer:
 
     def pack(self, backlog: Backlog) -> tuple[list[Entry], Room, str]:
         """Take a stage out of the backlog; if it is empty, the text says why."""
+        stage = self._fill(backlog, self._style(backlog))
+        reason = "" if stage.entries else stage.rescue()
+        backlog.compact()
+        return stage.entries, stage.room, reason
+
+    def _style(self, backlog: Backlog) -> Style:
+        """The style of the next stage: the one after which the plan is over first, for all known.
+
+        What heals is not weighed against anything.
+        """
+        best = USUAL
+        if HEAL in backlog.queues or not _is_scarce(backlog, self.execution):
+            return best
+        shortest_bytes = self._lasting_bytes(backlog, best)
+        if shortest_bytes is None:
+            return best
+        for style in _STYLES:
+            found = self._lasting_bytes(backlog, style)
+            if found is not None and found < shortest_bytes:
+                best, shortest_bytes = style, found
+        return best
+
+    def _lasting_bytes(self, backlog: Backlog, style: Style) -> int | None:
+        """What a stage in that style and the rest after it last at least; `None` if it is empty."""
+        tried, disks = backlog.clone(), self.disks.clone()
+        packer = replace(self, ledger=self.ledger.clone(), disks=disks, guard=self.guard.clone())
+        first = packer._fill(tried, style)
+        if not first.entries:
+            return None
+        tried.compact()
+        lasting_bytes = first.room.span_used_bytes
+        if tried.queues:
+            for entry in first.entries:
+                disks.release(entry)
+            lasting_bytes += packer._fill(tried, USUAL).room.span_used_bytes
+        return lasting_bytes + tried.all.busiest_bytes
+
+    def _fill(self, backlog: Backlog, style: Style) -> "_Stage":
+        """Take what may go by itself."""
         healing = {HEAL: backlog.queues[HEAL]} if HEAL in backlog.queues else {}
         rest = {urgency: q for urgency, q in backlog.queues.items() if urgency != HEAL}
         paces = [
@@ -66,11 +122,9 @@ class Packer:
         self.guard.begin(self.disks.free)
         stage = _Stage(self, backlog, room)
         for pace, queues in paces:
-            Filling(queues, room, pace, self.execution, stage.try_to_join).run()
+            Filling(queues, room, pace, self.execution, stage.try_to_join, style).run()
         stage.make_up()
-        reason = "" if stage.entries else stage.rescue()
-        backlog.compact()
-        return stage.entries, room, reason
+        return stage
 
     def hard_problem(self, entry: Entry) -> str:
         """Why the entry cannot go now even if disks have room, or an empty text."""
@@ -100,6 +154,13 @@ class Packer:
         return len(copied) == len(entries)
 
 
+def _is_scarce(backlog: Backlog, execution: Execution) -> bool:
+    """Whether the largest entry sets the length of the next stage, and much of the plan's."""
+    pace, busiest = pace_of(backlog.all, backlog.queues, execution), backlog.all.busiest_bytes
+    largest = pace.largest_bytes
+    return largest * pace.stages >= _USUAL * busiest and largest * _PART > busiest
+
+
 class _Stage:
     """One stage while it is packed."""
 
@@ -108,7 +169,7 @@ class _Stage:
         self._guarded = True
         self._packer = packer
         self._backlog = backlog
-        self._room = room
+        self.room = room
         self._aside: list[Item] = []
         self._change = LAWFUL
 
@@ -116,7 +177,7 @@ class _Stage:
         """Let the entry join if it may; put it aside if only laws are against it."""
         entry = queue.entries[place]
         assert entry is not None
-        if not self._room.fits(entry) or not self._may_go(entry):
+        if not self.room.fits(entry) or not self._may_go(entry):
             return False
         change = self._packer.ledger.change(entry)
         if change > LAWFUL:
@@ -132,7 +193,7 @@ class _Stage:
 
     def _join(self, queue: Queue, place: int, change: Excesses) -> None:
         entry = self._backlog.take(queue, place)
-        self._room.take(entry)
+        self.room.take(entry)
         self._packer.ledger.apply(entry)
         self._packer.disks.copy(entry)
         self._packer.guard.go(entry.move, entry.step, entry.added)
@@ -149,7 +210,7 @@ class _Stage:
                 queue, place, entry = item
                 change = self._packer.ledger.change(entry)
                 lawful = self._change.plus(change) <= LAWFUL
-                if lawful and self._room.fits(entry) and self._may_go(entry):
+                if lawful and self.room.fits(entry) and self._may_go(entry):
                     self._join(queue, place, change)
                     self._aside.remove(item)
                     joined = True
@@ -159,7 +220,7 @@ class _Stage:
         for self._guarded in (True, False):
             unlawful: list[Item] = []
             for queue, place, entry in self._backlog.everything():
-                if not self._room.fits(entry) or not self._may_go(entry):
+                if not self.room.fits(entry) or not self._may_go(entry):
                     continue
                 change = self._packer.ledger.change(entry)
                 if change <= LAWFUL:

@@ -6,7 +6,7 @@ import pytest
 
 from poolkeeper.model.specs import Execution
 from poolkeeper.planning.stage_backlog import Backlog
-from poolkeeper.planning.stage_filling import Filling, pace_of
+from poolkeeper.planning.stage_filling import USUAL, Filling, Style, pace_of
 from poolkeeper.planning.stage_giants import near_bytes
 from poolkeeper.planning.stage_limits import DEFAULT_BOUNDS, Entry, Room, TopicCaps
 
@@ -18,7 +18,9 @@ def entry(number: int, leader: int, target: int, size: int) -> Entry:
     return Entry(1, size, number, 1, f"t{number}", 0, before, after, after, leader, size)
 
 
-def stage(copies: list[tuple[int, int, int]], execution: Execution) -> list[int]:
+def stage(
+    copies: list[tuple[int, int, int]], execution: Execution, style: Style = USUAL
+) -> list[int]:
     """The sizes of the first stage, filled without laws; `copies`: leader, target, size."""
     entries = [entry(number, *copy) for number, copy in enumerate(copies)]
     backlog = Backlog(entries)
@@ -40,7 +42,7 @@ def stage(copies: list[tuple[int, int, int]], execution: Execution) -> list[int]
         taken.append(found)
         return True
 
-    Filling(backlog.queues, room, pace, execution, join).run()
+    Filling(backlog.queues, room, pace, execution, join, style).run()
     return sorted((found.size for found in taken), reverse=True)
 
 
@@ -71,3 +73,21 @@ def test_where_bytes_are_scarce_a_side_with_much_left_goes_before_a_larger_entry
 
 def test_an_entry_of_more_than_half_the_length_of_a_stage_is_near_it() -> None:
     assert [near_bytes(length) for length in (100, 101)] == [51, 51]
+
+
+def test_a_style_says_which_entries_go_first() -> None:
+    scarce = replace(EXECUTION, max_bytes=120)
+    assert stage([*IDLE, *BUSY], scarce) == [60, 20, 20, 20]
+    assert stage([*IDLE, *BUSY], scarce, Style(1, gathers=True)) == [60, 30, 20]
+
+
+def test_a_clone_of_a_backlog_leaves_the_first_as_it_is() -> None:
+    backlog = Backlog([entry(number, *copy) for number, copy in enumerate([*IDLE, *BUSY])])
+    was = list(backlog.everything())
+    clone = backlog.clone()
+    assert [found for _, _, found in clone.everything()] == [found for _, _, found in was]
+    queue, place, _ = next(clone.everything())
+    clone.take(queue, place)
+    clone.compact()
+    assert list(backlog.everything()) == was
+    assert (backlog.all.bytes, clone.all.bytes) == (210, 190)

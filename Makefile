@@ -19,7 +19,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
-WORKERS ?= 2
+# One more than processors: many tests wait for servers.
+WORKERS ?= 3
 
 # The locks are made for the first of these; later ones install the same files.
 INTERPRETERS := python3.11 python3.12 python3.13 python3
@@ -76,7 +77,7 @@ test: ahead .venv/.fleet lint
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 unit: .venv/.dev
-	@$(BIN)/python -m pytest -q -n $(WORKERS) tests/unit
+	@$(BIN)/python -m pytest -q -n 2 tests/unit
 
 soak: .venv/.dev
 	@$(BIN)/python -m pytest -q -m soak

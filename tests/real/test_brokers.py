@@ -3,10 +3,11 @@
 import json
 import time
 from contextlib import contextmanager
+from types import MappingProxyType
 
 import pytest
 from kafka import KafkaProducer
-from kafka.admin import KafkaAdminClient, NewTopic
+from kafka.admin import KafkaAdminClient
 from kazoo.client import KazooClient
 
 from poolkeeper.brokers import enrich
@@ -35,11 +36,12 @@ def admin(sandbox):
     client.close()
 
 
-def create(sandbox, topic, assignment):
+def create(sandbox, topic, assignment, config=MappingProxyType({})):
     client = KazooClient(sandbox.connect)
     client.start(timeout=120)
     body = {"version": 1, "partitions": {str(p): ids for p, ids in assignment.items()}}
-    client.create(f"/config/topics/{topic}", b'{"version":1,"config":{}}')
+    said = {"version": 1, "config": dict(config)}
+    client.create(f"/config/topics/{topic}", json.dumps(said).encode())
     client.create(f"/brokers/topics/{topic}", json.dumps(body).encode())
     client.stop()
     client.close()
@@ -134,10 +136,9 @@ def _known(found, topic):
 @pytest.mark.parametrize("version", VERSIONS)
 def test_configs_in_force(kafka, topic_name, version):
     sandbox = kafka(version)
-    with admin(sandbox) as client:
-        client.create_topics([NewTopic(topic_name, 1, 1, topic_configs={"retention.ms": "1000"})])
+    create(sandbox, topic_name, {0: [1]}, {"retention.ms": "1000"})
     with Brokers.open(servers(sandbox)) as brokers:
-        topics = until(lambda: brokers.topic_configs([topic_name, "no-such-topic"]))
+        topics = until(lambda: brokers.topic_configs([topic_name, "no-such-topic"]), 60)
         broker = brokers.broker_config(2)
     assert set(topics) == {topic_name}
     assert topics[topic_name]["retention.ms"] == Setting("1000", "DYNAMIC_TOPIC_CONFIG")

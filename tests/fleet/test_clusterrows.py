@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bench import clusters
 from fleet import cases
@@ -53,6 +54,16 @@ def test_a_cluster_comes_back_equal(cluster: Cluster, tmp_path: Path) -> None:
 @given(instances())
 def test_random_clusters_come_back_equal(instance) -> None:
     assert back(instance[1]) == instance[1]
+
+
+@given(
+    st.lists(st.none() | st.lists(st.integers(0, 9), max_size=4), max_size=12), st.integers(0, 12)
+)
+def test_lists_of_any_lengths_are_read_whole(values: list[list[int] | None], first: int) -> None:
+    array = pa.array(values, pa.list_(pa.int32()))
+    column = pa.chunked_array([array.slice(first), array])
+    expected = [None if each is None else tuple(each) for each in values]
+    assert clusterrows.lists(column) == expected[first:] + expected
 
 
 def test_absent_columns_read_as_unknown() -> None:

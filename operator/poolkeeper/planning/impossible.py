@@ -17,17 +17,19 @@ def problems(
 ) -> tuple[Problem, ...]:
     """Return all of them, with the place of the document that asks for it."""
     found: list[Problem] = []
-    holding = gone | {
-        broker
-        for topic in cluster.topics.values()
-        for partition in topic.partitions
-        for broker in partition.replicas
-    }
+    named = {broker for pool in desired.pools for broker in pool.brokers}
+    unseen = named - cluster.brokers.keys() - gone
+    holding = gone | _holding(cluster) if unseen else gone
     for pool in desired.pools:
         found.extend(_unknown_brokers(pool, cluster, records, holding))
     for spec in desired.topics:
         found.extend(_partitions(spec, cluster))
     return tuple(found)
+
+
+def _holding(cluster: Cluster) -> frozenset[int]:
+    partitions = (each for topic in cluster.topics.values() for each in topic.partitions)
+    return frozenset(broker for partition in partitions for broker in partition.replicas)
 
 
 def _unknown_brokers(

@@ -23,6 +23,7 @@ from poolkeeper.errors import Unavailable
 DEFAULT_PORT = 9092
 METADATA_AGE_MS = 10_000
 """After which a broker that was added to the cluster is known at the latest."""
+TIMEOUTS = (kafka_errors.KafkaTimeoutError, kafka_errors.RequestTimedOutError)
 WITHOUT_TLS = ("PLAINTEXT", "SASL_PLAINTEXT")
 REFUSALS_MAX = 3
 """So often credentials are shown: a wrong password stays wrong, and accounts get locked."""
@@ -130,9 +131,12 @@ class _Attempts(KafkaConnectionManager):  # type: ignore[misc] # it has no types
 
     def _failed(self, connection: KafkaConnection, error: Exception) -> None:
         """Tell the refusal of a password, which comes after the first answer, from others."""
-        hung_up = isinstance(error, kafka_errors.KafkaConnectionError)
+        late = isinstance(error, TIMEOUTS) or "timed out" in str(error)
+        hung_up = isinstance(error, kafka_errors.KafkaConnectionError) and not late
         answered = connection.broker_version_data is not None
         self._refusals += hung_up and answered and self.config["sasl_mechanism"] is not None
+        if self.remark and late:
+            return  # the deadline ended the last attempt; those before it say more
         self.remark = reason(error)
         if hung_up and not answered and self.config["security_protocol"] in WITHOUT_TLS:
             self.remark += "; brokers that want TLS hang up where it is not spoken"

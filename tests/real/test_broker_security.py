@@ -23,7 +23,7 @@ from poolkeeper.sandbox import Sandbox
 USER, PASSWORD, WRONG = "alice", "wonder-7", "wunder-7"
 ITERATIONS = 4096
 DEADLINE_S = 30.0
-SHORT_S = 3.0
+SHORT_S = 8.0
 KAFKA = "org.apache.kafka.common.security"
 HASHES = {Mechanism.SCRAM_SHA_256: "sha256", Mechanism.SCRAM_SHA_512: "sha512"}
 

@@ -138,7 +138,7 @@ class _Attempts(KafkaConnectionManager):  # type: ignore[misc] # it has no types
         if self.remark and late:
             return  # the deadline ended the last attempt; those before it say more
         self.remark = reason(error)
-        if hung_up and not answered and self.config["security_protocol"] in WITHOUT_TLS:
+        if not answered and not late and self.config["security_protocol"] in WITHOUT_TLS:
             self.remark += "; brokers that want TLS hang up where it is not spoken"
 
     def _began(self) -> None:

@@ -9,6 +9,7 @@ none. Tests on it mostly wait, those on brokers mostly work: the files of both a
 the first `AHEAD` on brokers have begun.
 """
 
+import logging
 import signal
 from pathlib import Path
 
@@ -37,6 +38,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure() -> None:
     # What a shell starts in the background inherits an ignored Ctrl-C, and so would our children.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Clients at work warn of every leader that moves, by the hundred, before what a failure says.
+    logging.getLogger("kafka").setLevel(logging.ERROR)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -3,9 +3,9 @@
 One row per case: moves, stages, predicted seconds, the bound of `planning.stage_bounds`, the
 busiest broker's bytes at the same rate, the makespan over each of the two, CPU seconds of the whole
 prediction. Asserted are the makespan, at most 1.15 times its bound, and growth: twice the moves may
-take at most 2.2 times the time. A migration into a new pool may take 1.2 times its bound: all
-replicas of a partition go at once there, each broker waits for two others, and the bound does not
-know. (Of 16 seeds at 30,000, one is above 1.15: the first, which is this one.)
+take at most 2.2 times the time. A migration into a new pool comes nearest to 1.15: all replicas of
+a partition go at once there, each broker waits for two others, and the bound does not know. (16
+seeds at 30,000: 1.025 to 1.140; the first, which is this one, is the most.)
 """
 
 import sys
@@ -22,8 +22,6 @@ from poolkeeper.planning.making import make_plan
 SIZES = (3_000, 30_000, 200_000)
 GROWTH_MAX = 2.2
 OVER_BOUND_MAX = 1.15
-MIGRATION = "into two pools"
-MIGRATION_OVER_BOUND_MAX = 1.2
 ROW = "{:<24}{:>9}{:>8}{:>10}{:>10}{:>10}{:>8}{:>10}{:>8}"
 
 
@@ -51,8 +49,7 @@ def main(sizes: tuple[int, ...]) -> None:
             if makespan is None:
                 raise SystemExit(f"{name} {size}: the stages come to a halt: {halt}")
             over = makespan.seconds / makespan.lower_bound_seconds
-            most = MIGRATION_OVER_BOUND_MAX if name == MIGRATION else OVER_BOUND_MAX
-            slow += [f"{name} {size}: {over:.3f}"] if over > most else []
+            slow += [f"{name} {size}: {over:.3f}"] if over > OVER_BOUND_MAX else []
             busiest = _busiest(plan, cluster) / makespan.bytes_per_second_per_broker
             numbers = (
                 len(plan.moves),
@@ -81,7 +78,7 @@ def _cases(size: int):  # type: ignore[no-untyped-def]
         ("weights", clusters.desired(60, capacity_of=clusters.weights(60)), settled),
         ("bytes 60 → 64", clusters.desired(64, goals=clusters.DISKS), joined),
         ("pools with strays", clusters.two_pools(pools), pools),
-        (MIGRATION, clusters.two_pools(settled), settled),
+        ("into two pools", clusters.two_pools(settled), settled),
     ]
 
 

@@ -72,8 +72,8 @@ class Pace(NamedTuple):
         return self.loads.bytes_of[side] - self.level_bytes
 
 
-def pace_of(loads: Loads, queues: Queues, execution: Execution) -> Pace:
-    """The pace for what is left."""
+def pace_of(loads: Loads, queues: Queues, execution: Execution, *, span_percent: int = 100) -> Pace:
+    """The pace for what is left; `span_percent` of the span that suits it."""
     replicas, size = loads.busiest_replicas, loads.busiest_bytes
     stages = max(
         -(-replicas // execution.max_moves_per_broker),
@@ -83,7 +83,8 @@ def pace_of(loads: Loads, queues: Queues, execution: Execution) -> Pace:
     )
     heads = (queue.entries[:_HEADS] for sides in queues.values() for queue in sides.values())
     largest = max((entry.bytes for head in heads for entry in head if entry is not None), default=0)
-    span = max(largest, -(-size // stages) + size // max(1, replicas))
+    usual = max(largest, -(-size // stages) + size // max(1, replicas))
+    span = usual * span_percent // 100
     by_direction = [[n for s, n in loads.bytes_of.items() if s.out == out] for out in (False, True)]
     level = max(level_bytes(loaded, execution.max_bytes) for loaded in by_direction)
     return Pace(loads, stages, span, max(0, size - span, level), largest)
@@ -92,11 +93,13 @@ def pace_of(loads: Loads, queues: Queues, execution: Execution) -> Pace:
 class Style(NamedTuple):
     """What goes first: entries of that part of the span, or those that `stage_giants` names.
 
-    `gathers`: by their bytes, whatever the pace; else by what their queues come to.
+    `gathers`: by their bytes, whatever the pace; else by what their queues come to. A longer span,
+    in percent of the usual, lets two large entries of one side share a stage.
     """
 
     giant_percent: int | None = None
     gathers: bool = False
+    span_percent: int = 100
 
 
 USUAL = Style()

@@ -34,10 +34,12 @@ from poolkeeper.planning.stage_limits import HEAL, Bounds, Entry, Room, TopicCap
 from poolkeeper.planning.stage_orders import order
 from poolkeeper.planning.stage_standstills import standstill
 
-_STYLES = (
-    Style(gathers=True),
-    *(Style(part, gathers) for part in (25, 50, 80) for gathers in (False, True)),
-)
+_STYLES = tuple(
+    Style(part, gathers, span)
+    for span in (100, 110)
+    for part in (None, 25, 50, 80)
+    for gathers in (False, True)
+)[1:]
 """Styles in which a scarce stage is tried besides the usual, which wins ties; so does the first."""
 
 _USUAL = 2
@@ -113,7 +115,7 @@ class Packer:
         healing = {HEAL: backlog.queues[HEAL]} if HEAL in backlog.queues else {}
         rest = {urgency: q for urgency, q in backlog.queues.items() if urgency != HEAL}
         paces = [
-            (pace_of(loads, queues, self.execution), queues)
+            (pace_of(loads, queues, self.execution, span_percent=style.span_percent), queues)
             for loads, queues in ((backlog.healing, healing), (backlog.all, rest))
             if queues
         ]

@@ -319,6 +319,20 @@ def test_a_prediction_tells_stages_seconds_and_the_bound() -> None:
     assert makespan == plans.Makespan(6.0, 6.0, GIB // 2)
 
 
+def test_a_stage_lasts_longer_than_its_largest_entry_where_the_plan_is_over_sooner() -> None:
+    """Broker 1 gives 38 and 34 GiB while broker 2 gives 70: else 34 would last for a stage."""
+    sizes = (38, 34, 1, 1, 1, 1)
+    lists = [partition(n, 1, size_bytes=gib * GIB) for n, gib in enumerate(sizes)]
+    moves = [move("t", n, (1,), (4 + n % 2,), gib=gib) for n, gib in enumerate(sizes)]
+    topics = {"t": lists, "u": [partition(0, 2, size_bytes=70 * GIB)]}
+    moves.append(move("u", 0, (2,), (6,), gib=70))
+    rate = specs.Throttle(specs.ThrottleMode.FIXED, GIB)
+    wanted = desired(max_moves_per_broker=2, throttle=rate)
+    predicted, makespan, _ = stages.predict(planned(*moves), cluster(**topics), wanted)
+    assert predicted[0].moves == ((0, 1), (1, 1), (6, 1))
+    assert makespan == plans.Makespan(76.0, 76.0, GIB)
+
+
 def test_without_a_throttle_a_rate_is_assumed() -> None:
     topics, moves = spread(1)
     wanted = desired(throttle=specs.Throttle(specs.ThrottleMode.NONE, 1))

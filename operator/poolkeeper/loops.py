@@ -22,7 +22,7 @@ from poolkeeper.brokers.enrich import enriched
 from poolkeeper.brokers.protocol import Brokers
 from poolkeeper.errands import Offer
 from poolkeeper.errors import Forbidden, HolderActive, Internal, PoolkeeperError, Stale, Unavailable
-from poolkeeper.means import Enrich, Means, Planner, Timed, untimed
+from poolkeeper.means import Asked, Enrich, Means, Memory, Planner, Timed, untimed
 from poolkeeper.model.outcomes import ErrandState, Outcome, Phase, Progress, State
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired, Mode
@@ -159,7 +159,11 @@ def _holding_for_apply(patience_s: float) -> Holding:
 
 @contextmanager
 def _means(
-    access: Access, holding: Holding, planner: Planner = make_plan, timed: Timed = untimed
+    access: Access,
+    holding: Holding,
+    planner: Planner = make_plan,
+    timed: Timed = untimed,
+    asked: Asked | None = None,
 ) -> Iterator[Means]:
     session = access.session()
     brokers = None
@@ -167,7 +171,8 @@ def _means(
         brokers = access.brokers()
         with holding(session) as held:
             enrich = _enrich(access, brokers)
-            yield Means(held, _now_ms, brokers, enrich, plan=planner, timed=timed)
+            memory = Memory(asked=asked or Asked())
+            yield Means(held, _now_ms, brokers, enrich, memory, planner, timed)
     finally:
         if brokers is not None:
             brokers.close()
@@ -196,7 +201,8 @@ class Kept:
     `paused`: whether the stage in flight is finished and none started, whatever is declared.
     `settling`: whether what is declared may still be arriving, piece by piece.
     `beat` is called whenever the loop goes on; it says for how long it may now be silent.
-    `offer`: a plan that somebody else made, to be carried out when it is its turn.
+    `offer`: a plan that somebody else made, to be carried out when it is its turn. `asked` is kept
+    from one executor of the cluster to the next, and through what only plans.
     """
 
     access: Access
@@ -210,6 +216,7 @@ class Kept:
     timed: Timed = untimed
     beat: Callable[[float], None] = lambda patience_s: None
     offer: Callable[[], Offer | None] = lambda: None
+    asked: Asked = field(default_factory=Asked)
 
     def end(self) -> None:
         """Ask the loop to end; what is recorded is resumed by the next one."""
@@ -257,7 +264,7 @@ def _preview(kept: Kept) -> None:
                 kept.beat(PASS_S)
                 kept.wake.clear()
                 outcome = reconcile.preview(
-                    session, kept.desired(), _now_ms(), enrich, kept.planner, kept.timed
+                    session, kept.desired(), _now_ms(), enrich, kept.asked, kept.planner, kept.timed
                 )
                 kept.report(outcome)
                 kept.beat(RESYNC_S + PASS_S)
@@ -269,7 +276,7 @@ def _preview(kept: Kept) -> None:
 
 def _keep_held(kept: Kept) -> None:
     pace = Pace()
-    with _means(kept.access, _holding_for_run(kept), kept.planner, kept.timed) as means:
+    with _means(kept.access, _holding_for_run(kept), kept.planner, kept.timed, kept.asked) as means:
         session = means.journal.session
         while not kept.stop.is_set() and kept.desired().cluster.mode is not Mode.PLAN_ONLY:
             kept.beat(PASS_S)

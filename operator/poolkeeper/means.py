@@ -25,6 +25,13 @@ FLYING = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
 
 
 @dataclass(slots=True)
+class Asked:
+    """The plan that a person was last asked to approve; kept through changes of mode."""
+
+    plan: Plan | None = None
+
+
+@dataclass(slots=True)
 class Memory:
     """What one process keeps between passes.
 
@@ -46,6 +53,7 @@ class Memory:
     stale_since_ms: int | None = None
     seen: Seen | None = None
     beside: "Beside | None" = None
+    asked: Asked = field(default_factory=Asked)
 
     def look_again(self, cluster: Cluster) -> None:
         """Have what was seen be as it is now; what only brokers tell stays as they told it."""

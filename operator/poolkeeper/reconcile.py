@@ -14,12 +14,12 @@ KRaft, or to a cluster whose id is not the one that is pinned.
 
 from dataclasses import dataclass, replace
 
-from poolkeeper import asides, copies, errands, execution, remedies, steps
+from poolkeeper import approvals, asides, copies, errands, execution, remedies, steps
 from poolkeeper.errands import Offer
 from poolkeeper.errors import Refused, StalePlan
 from poolkeeper.execution import Wish, closed_now
 from poolkeeper.flights import STALL_MS
-from poolkeeper.means import Enrich, Means, Planner, Timed, untimed
+from poolkeeper.means import Asked, Enrich, Means, Planner, Timed, untimed
 from poolkeeper.model.outcomes import Errand, ErrandState, Outcome, Seen, State
 from poolkeeper.model.plans import (
     AddPartitions,
@@ -37,7 +37,7 @@ from poolkeeper.planning.owners import settled
 from poolkeeper.planning.progress import MoveState, classify
 from poolkeeper.planning.residual import StepState
 from poolkeeper.sights import Sight, gone_brokers, see, shown
-from poolkeeper.zk import journal
+from poolkeeper.zk import asks, journal
 from poolkeeper.zk.runs import Run
 from poolkeeper.zk.session import Session
 
@@ -174,6 +174,8 @@ def _planned(
     if agreed is None:
         with means.timed("plan"):
             plan = means.plan(desired, sight.cluster, sight.records, sight.gone)
+        if not authority.covers(plan):
+            plan = approvals.asked_about(means, plan, desired, sight)
     else:
         plan = agreed
         stale = () if means.memory.begun else residual.staleness(plan, sight.cluster)
@@ -185,6 +187,7 @@ def _planned(
         outcome = _execute(means, desired, authority, plan, sight, by_person=agreed is not None)
     if outcome.state is State.CONVERGED and agreed is None:
         means.journal.forget_approvals()
+        asks.remember(means.journal, None)
     return outcome
 
 
@@ -208,6 +211,7 @@ def preview(
     desired: Desired,
     now_ms: int,
     enrich: Enrich,
+    asked: Asked,
     planner: Planner = make_plan,
     timed: Timed = untimed,
     because: str = "the mode is PlanOnly: nothing is written",
@@ -218,6 +222,7 @@ def preview(
     desired = settled(desired, sight.records)
     with timed("plan"):
         plan = planner(desired, sight.cluster, sight.records, sight.gone)
+    plan = approvals.renewed(asked, plan, desired, sight)
     seen = Seen(sight.cluster, sight.records, sight.gone)
     waits = [*gates.controller(sight.cluster), *gates.foreign(sight.cluster, ())]
     recorded = journal.read_run(session) is not None
@@ -238,6 +243,7 @@ def _look_only(means: Means, desired: Desired) -> Outcome:
         desired,
         means.now_ms(),
         means.enrich,
+        means.memory.asked,
         means.plan,
         means.timed,
         because="the cluster is paused",

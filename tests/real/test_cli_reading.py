@@ -171,7 +171,11 @@ def test_nothing_to_stop_and_nothing_to_show(run, kafka):
     where = ("--zookeeper", kafka().connect)
     assert run("stop", *where) == (0, "no run is recorded: nothing to stop\n", "")
     code, out, err = run("show", "5f2a91c4", *where)
-    assert (code, out, err) == (1, "", "no run is recorded, so no plan is stored\n")
+    assert (code, out, err) == (
+        1,
+        "",
+        "no run is recorded and no plan waits for approval, so none is stored\n",
+    )
 
 
 def unreachable(run, *words):

@@ -11,7 +11,7 @@ from poolkeeper import reconcile
 from poolkeeper.errands import Offer
 from poolkeeper.errors import Stale, Unavailable
 from poolkeeper.loops import WATCHED
-from poolkeeper.means import Means
+from poolkeeper.means import Enrich, Means
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.specs import Desired
 from poolkeeper.reconcile import Authority
@@ -42,6 +42,7 @@ class Executor:
     authority: Authority = EVERYTHING
     at_rest: Callable[[Outcome], bool] = converged
     offer: Callable[[], Offer | None] = lambda: None
+    enrich: Enrich = lambda cluster: cluster
     passes: int = 0
     writes: int = 0
     seen: list[Outcome] = field(default_factory=list)
@@ -89,7 +90,7 @@ class Executor:
     def _hold(self, session: FakeSession, passes_max: int) -> None:
         now_ms = self.cluster.clock.now_ms
         with journal.held(session, "apply", now_ms(), patience_s=30) as held:
-            means = Means(held, now_ms)
+            means = Means(held, now_ms, enrich=self.enrich)
             while True:
                 self.passes += 1
                 assert self.passes <= passes_max, f"too many passes: {self.seen[-3:]}"

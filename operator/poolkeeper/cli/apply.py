@@ -15,7 +15,7 @@ from typing import TextIO
 
 import click
 
-from poolkeeper import loops, sights
+from poolkeeper import approvals, loops, sights
 from poolkeeper.accesses import Access
 from poolkeeper.cli import (
     addressing,
@@ -31,11 +31,12 @@ from poolkeeper.cli import plan as planning_command
 from poolkeeper.cli.addressing import Target
 from poolkeeper.cli.options import Address
 from poolkeeper.errors import Refused, StalePlan
+from poolkeeper.means import Asked
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired, Mode
 from poolkeeper.planning import audit, documents, residual
-from poolkeeper.zk import journal
+from poolkeeper.zk import asks, journal
 from poolkeeper.zk.journal import Holder, JournalView
 from poolkeeper.zk.session import Session
 
@@ -94,7 +95,7 @@ def _apply(command: Command, check: interrupts.Check) -> int:
         now_ms = planning_command.now_ms()
         seen = sights.see(session, command.desired, now_ms, enriching)
         before = journal.read_status(session)
-        plan, resumed = _chosen(command, seen, before)
+        plan, resumed = _chosen(command, seen, before, asks.read(session))
     printing.warn(enriching.warnings)
     if plan is None:
         return _wind_up(command, before, check)
@@ -113,8 +114,13 @@ def _apply(command: Command, check: interrupts.Check) -> int:
     return _drive(command, plan, check)
 
 
-def _chosen(command: Command, seen: sights.Sight, before: JournalView) -> tuple[Plan | None, bool]:
-    """Return the plan to execute and whether it is under way already; None: wind up a run first."""
+def _chosen(
+    command: Command, seen: sights.Sight, before: JournalView, asked: Plan | None
+) -> tuple[Plan | None, bool]:
+    """Return the plan to execute and whether it is under way already; None: wind up a run first.
+
+    `asked` is what an operator asks about: nothing else would be approved by it.
+    """
     wanted = documents.fingerprint(command.desired, seen.records.cluster_id, seen.gone)
     if before.run is not None:
         stored = before.document.plan if before.document else None
@@ -124,7 +130,8 @@ def _chosen(command: Command, seen: sights.Sight, before: JournalView) -> tuple[
             raise Refused(f"another plan is under way: {stored.hash}")
         return stored, True
     if command.file is None:
-        return planning_command.lawful(command.desired, seen, prune=command.prune), False
+        plan = planning_command.lawful(command.desired, seen, prune=command.prune)
+        return approvals.renewed(Asked(asked), plan, command.desired, seen), False
     plan = _read(command.file)
     if plan.cluster != command.target.name:
         raise StalePlan(f"{command.file} is a plan for cluster {plan.cluster}")
@@ -135,6 +142,12 @@ def _chosen(command: Command, seen: sights.Sight, before: JournalView) -> tuple[
     if reasons := residual.staleness(plan, seen.cluster):
         raise StalePlan(f"the cluster moved on since the plan was made: {'; '.join(reasons)}")
     audit.enforce(plan, command.desired, seen.cluster, seen.records, seen.gone)
+    by_operator = before.holder is not None and before.holder.what == OPERATOR
+    if by_operator and asked is not None and asked.hash != plan.hash:
+        raise StalePlan(
+            f"the active operator asks about another plan, {asked.hash}: look at it with"
+            f" `poolkeeper show {command.target.name} {asked.hash}`, then approve that"
+        )
     return plan, False
 
 

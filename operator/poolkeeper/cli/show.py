@@ -8,7 +8,7 @@ from poolkeeper.cli import addressing, options, plantext, printing, reaching
 from poolkeeper.errors import Refused
 from poolkeeper.model.plans import Plan
 from poolkeeper.planning import documents
-from poolkeeper.zk import journal
+from poolkeeper.zk import asks, journal
 from poolkeeper.zk.session import Session
 
 PREFIX_MIN = 8
@@ -26,7 +26,7 @@ ALGORITHM = "sha256:"
 @options.address_options
 @options.output()
 def show(words: tuple[str, ...], output: str, **given: Any) -> None:
-    """Show the plan that is stored in the cluster under HASH, that of the run under way.
+    """Show the plan that is stored in the cluster under HASH: of the run, or waiting for approval.
 
     HASH is as `status` shows it; `sha256:` and its end may be left out. CLUSTER as for `status`.
     """
@@ -52,16 +52,21 @@ def show(words: tuple[str, ...], output: str, **given: Any) -> None:
 
 
 def stored(session: Session, wanted: str) -> Plan:
-    """Return the run's plan if it has that hash; raises Refused."""
-    run = journal.read_run(session)
-    if run is None:
-        raise Refused("no run is recorded, so no plan is stored")
+    """Return the plan of the run, or the one that waits, if it has that hash; raises Refused."""
     digits = wanted.removeprefix(ALGORITHM)
     if len(digits) < PREFIX_MIN:
         raise Refused(f"{wanted!r} is too short (expected {PREFIX_MIN} digits of the hash or more)")
-    if not run.plan.removeprefix(ALGORITHM).startswith(digits):
-        raise Refused(f"no plan {wanted} is stored (stored is {run.plan})")
-    document = journal.read_document(session, run)
-    if document is None:
-        raise Refused(f"plan {run.plan} was not stored to its end; the next executor discards it")
-    return document.plan
+    run, asked = journal.read_run(session), asks.read(session)
+    if run is not None and run.plan.removeprefix(ALGORITHM).startswith(digits):
+        document = journal.read_document(session, run)
+        if document is None:
+            raise Refused(
+                f"plan {run.plan} was not stored to its end; the next executor discards it"
+            )
+        return document.plan
+    if asked is not None and asked.hash.removeprefix(ALGORITHM).startswith(digits):
+        return asked
+    kept = [hash_ for hash_ in (run and run.plan, asked and asked.hash) if hash_]
+    if not kept:
+        raise Refused("no run is recorded and no plan waits for approval, so none is stored")
+    raise Refused(f"no plan {wanted} is stored (stored is {' and '.join(kept)})")

@@ -9,6 +9,7 @@ All of it lies under `/poolkeeper` in the cluster's own chroot:
   can write nothing.
 * `run` and its children: the record of the run (`runs`), gone when the run ends; `run/stop` is the
   wish that it ends after the stage in flight.
+* `asked` and its children: the plan that waits for approval (`asks`).
 * `approvals`: hashes that people approved on the command line beside an active holder.
 * `stopped`: the fingerprint that was stopped by a person; a loop does not start it again by itself.
 * `records`: topic owners, brokers' racks and absences, the cluster's id.
@@ -97,11 +98,15 @@ class Journal:
 
     def end(self, run: Run) -> None:
         """Remove the run and everything below it, in one transaction."""
-        children = self.session.children(znodes.RUN) or ()
-        paths = [f"{znodes.RUN}/{child}" for child in children]
+        self.commit(*self.emptying(znodes.RUN), Delete(znodes.RUN, run.version))
+
+    def emptying(self, path: str) -> tuple[Delete, ...]:
+        """Return what removes all children of a node."""
+        paths = [f"{path}/{child}" for child in self.session.children(path) or ()]
         nodes = self.session.read_many(paths)
-        deletes = [Delete(p, n.version) for p, n in zip(paths, nodes, strict=True) if n is not None]
-        self.commit(*deletes, Delete(znodes.RUN, run.version))
+        return tuple(
+            Delete(p, n.version) for p, n in zip(paths, nodes, strict=True) if n is not None
+        )
 
     # What is remembered
 

@@ -120,27 +120,46 @@ def encode_document(document: Document, chunk_bytes: int = CHUNK_BYTES) -> tuple
             "under_min_isr": sorted(document.baseline.under_min_isr),
         },
     }
+    return _chunks(body, chunk_bytes)
+
+
+def encode_plan(plan: Plan, chunk_bytes: int = CHUNK_BYTES) -> tuple[bytes, ...]:
+    """Encode a plan alone, in the same way."""
+    return _chunks(documents.to_json(plan), chunk_bytes)
+
+
+def _chunks(body: Mapping[str, Any], chunk_bytes: int) -> tuple[bytes, ...]:
     text = json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
     packed = gzip.compress(text, compresslevel=6, mtime=0)
     return tuple(packed[i : i + chunk_bytes] for i in range(0, len(packed), chunk_bytes))
 
 
 def digest_of(chunks: Sequence[bytes]) -> str:
-    """Return the digest that the run node keeps of its document."""
+    """Return the digest that a node keeps of the chunks below it."""
     return hashlib.sha256(b"".join(chunks)).hexdigest()
 
 
 def decode_document(chunks: Sequence[bytes], digest: str) -> Document | None:
     """Decode a document; `None` if chunks are missing or are another run's."""
-    if digest_of(chunks) != digest:
+    body = _body(chunks, digest)
+    if body is None:
         return None
-    body = json.loads(gzip.decompress(b"".join(chunks)))
     saved = body["saved"]
     return Document(
         plan=documents.from_json(body["plan"]),
         saved=Saved(saved["topics"], {int(id_): v for id_, v in saved["brokers"].items()}),
         baseline=_health(body["baseline"]),
     )
+
+
+def decode_plan(chunks: Sequence[bytes], digest: str) -> Plan | None:
+    """Decode a plan alone; `None` if chunks are missing or are another plan's."""
+    body = _body(chunks, digest)
+    return None if body is None else documents.from_json(body)
+
+
+def _body(chunks: Sequence[bytes], digest: str) -> Any:
+    return json.loads(gzip.decompress(b"".join(chunks))) if digest_of(chunks) == digest else None
 
 
 def _health(body: Mapping[str, Any]) -> Health:

@@ -46,6 +46,7 @@ HOLDER = "/poolkeeper/holder"
 EPOCH = "/poolkeeper/epoch"
 RUN = "/poolkeeper/run"
 RUN_STOP = "/poolkeeper/run/stop"
+ASKED = "/poolkeeper/asked"
 STOPPED = "/poolkeeper/stopped"
 APPROVALS = "/poolkeeper/approvals"
 RECORDS = "/poolkeeper/records"
@@ -54,9 +55,9 @@ RECORD_OF_BROKERS = "/poolkeeper/records/brokers"
 RECORDS_OF_TOPICS = "/poolkeeper/records/topics"
 
 
-def plan_chunk(number: int) -> str:
-    """Return the path of a chunk of the run's plan; names sort like numbers."""
-    return f"{RUN}/plan-{number:04d}"
+def plan_chunk(number: int, parent: str = RUN) -> str:
+    """Return the path of a chunk of a plan; names sort like numbers."""
+    return f"{parent}/plan-{number:04d}"
 
 
 def record_of_topic(topic: str) -> str:

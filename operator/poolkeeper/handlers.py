@@ -5,6 +5,10 @@ definitions are gone, the permission was taken back), and does not tell of what 
 could not watch. So a `Hearing` runs it again and again, with pauses, and compares the index with a
 fresh list of names after every start and every few minutes.
 
+It asks once, when it starts, which kinds there are, and watches no others for as long as it runs.
+A server that has just started may not serve all definitions that it has, so what kopf found is
+looked at, and it is started anew if one of our kinds is missing.
+
 It also keeps asking, for minutes and without a word, where it is not allowed to watch. So whenever
 a request of its failed, a comparison is made at once, to learn and say why. A server that is away
 is no reason to be unready once everything is known: nobody could do more than wait for it.
@@ -21,6 +25,7 @@ from threading import Event, Thread
 from typing import Any, Protocol, cast
 
 import kopf
+from kopf._cogs.structs.references import Insights  # what `kopf.operator` takes as `insights`
 
 from poolkeeper.declared import Declared
 from poolkeeper.errors import Forbidden, PoolkeeperError
@@ -76,6 +81,7 @@ class Hearing:
     _relisted: Event = field(default_factory=Event)
     _watching: str = "starting"
     _comparing: str = ""
+    _unheard: str = ""
     _threads: list[Thread] = field(default_factory=list)
 
     @property
@@ -117,20 +123,23 @@ class Hearing:
     def _watch_once(self) -> bool:
         """Let kopf watch until it ends; tell whether it had begun to."""
         ready = Event()
+        self._unheard = ""
         try:
             asyncio.run(self._operator(ready))
-            self._watching = "the watch ended"
+            self._watching = self._unheard or "the watch ended"
         except Exception as error:  # noqa: BLE001 - whatever ends kopf, it is started anew
             self._watching = f"the watch ended: {error}"
             logger.warning("%s", self._watching)
         self._relisted.set()
-        return ready.is_set()
+        return ready.is_set() and not self._unheard
 
     async def _operator(self, ready: Event) -> None:
         # kopf waits for the flag in a thread, which outlives kopf until the flag is set.
         self._round = Event()
         if self._stop.is_set():
             self._round.set()
+        insights = Insights()
+        looking = asyncio.create_task(self._look_at(insights))
         try:
             await kopf.operator(
                 registry=registry_of(self.declared, self._relisted, self.login),
@@ -142,8 +151,19 @@ class Hearing:
                 identity=cast(Any, "poolkeeper"),
                 stop_flag=self._round,
                 ready_flag=ready,
+                insights=insights,
             )
         finally:
+            looking.cancel()
+            self._round.set()
+
+    async def _look_at(self, insights: Insights) -> None:
+        """End this round if kopf did not find all our kinds."""
+        await insights.ready_resources.wait()
+        watched = {resource.plural for resource in insights.watched_resources}
+        if unheard := sorted({*KINDS.values()} - watched):
+            self._unheard = f"the API server did not name {', '.join(unheard)} as served"
+            logger.warning("the watch is begun anew: %s", self._unheard)
             self._round.set()
 
     def _compare(self) -> None:

@@ -35,6 +35,13 @@ def topic(name: str, namespace: str) -> dict[str, object]:
     }
 
 
+class Hasty(Source):
+    """Finds all kinds served, whatever they are."""
+
+    def missing(self) -> str:
+        return ""
+
+
 Hear = Callable[..., Hearing]
 
 
@@ -42,10 +49,10 @@ Hear = Callable[..., Hearing]
 def hear(clean_cluster: ControlPlane) -> Iterator[Hear]:
     begun = []
 
-    def begin(*namespaces: str, kubeconfig: str = "") -> Hearing:
+    def begin(*namespaces: str, kubeconfig: str = "", source: type[Source] = Source) -> Hearing:
         file = kubeconfig or str(clean_cluster.kubeconfig)
         api = Api.connect(environ={"KUBECONFIG": file})
-        hearing = Hearing(Declared(), Source(api, namespaces), namespaces, login=_login(file))
+        hearing = Hearing(Declared(), source(api, namespaces), namespaces, login=_login(file))
         begun.append(hearing)
         hearing.start()
         return hearing
@@ -177,6 +184,23 @@ def test_missing_definitions_are_named_and_waited_for(
     plane.request("POST", POOL, pool("again", 1))
     until(lambda: names(hearing) == ["ResourcePool again"], "resources are heard of again")
     assert hearing.failure == ""
+
+
+def test_kinds_that_kopf_was_not_told_of_are_not_forgotten(
+    clean_cluster: ControlPlane, hear: Hear
+) -> None:
+    """As after a restart of the server: our question finds them served, and kopf's, later, not."""
+    plane = clean_cluster
+    saved = plane.kubectl("get", "crd", "resourcepools.poolkeeper.dev", "-o", "yaml").stdout
+    plane.kubectl("delete", "crd", "resourcepools.poolkeeper.dev")
+    hearing = hear(source=Hasty)
+    unheard = "the API server did not name resourcepools as served"
+    until(lambda: hearing.failure == unheard, "what is not watched is named")
+    plane.apply(saved)
+    plane.kubectl("wait", "--for=condition=Established", "crd/resourcepools.poolkeeper.dev")
+    until(lambda: hearing.failure == "", "the watch is on")
+    plane.request("POST", POOL, pool("new", 1))
+    until(lambda: names(hearing) == ["ResourcePool new"], "it is heard of")
 
 
 def test_permissions_that_are_taken_back_are_said_and_waited_for(

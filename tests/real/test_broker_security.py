@@ -4,20 +4,16 @@ One broker listens in all four ways. Its users of SCRAM are in ZooKeeper, where 
 """
 
 import base64
-import gc
 import hashlib
 import hmac
 import json
-import threading
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from kazoo.client import KazooClient
 
 import certificates
-from conditions import until
 from poolkeeper.brokers.protocol import Brokers
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.credentials import BrokerCredentials, Mechanism
@@ -30,17 +26,6 @@ DEADLINE_S = 30.0
 SHORT_S = 8.0
 KAFKA = "org.apache.kafka.common.security"
 HASHES = {Mechanism.SCRAM_SHA_256: "sha256", Mechanism.SCRAM_SHA_512: "sha512"}
-
-
-@pytest.fixture(autouse=True)
-def _sockets() -> Iterator[None]:
-    """Collect the sockets of failed handshakes, which kafka-python leaves to do that."""
-    before = threading.active_count()
-    yield
-    until(lambda: threading.active_count() <= before, "threads of the client end")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
 
 
 @pytest.fixture(scope="module")

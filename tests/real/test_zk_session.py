@@ -369,8 +369,6 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return certificates.of_a_server(tmp_path_factory.mktemp("tls"), SECRET)
 
 
-# Kazoo leaves the sockets of failed handshakes to the garbage collector.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_tls_encrypts_everything_and_knows_the_server(
     start_server: Callable[..., Server], certificate: tuple[Path, Path]
 ) -> None:

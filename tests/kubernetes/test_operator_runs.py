@@ -30,7 +30,7 @@ def moving(scene: Scene):
 
 
 def test_how_far_it_is_can_be_seen_without_yaml(moving):
-    assert moving.says("cluster", reason="Moving") == "stage 1: 0 of 6 moves done, 12 MiB left"
+    moving.says("cluster", reason="Moving", about="stage 1: 0 of 6 moves done, 12 MiB left")
     plan = moving.status("cluster")["plan"]
     assert {**plan, "hash": ""} == {
         "hash": "",
@@ -62,7 +62,7 @@ def test_a_topic_is_created_at_once_beside_a_run(moving):
 
 def test_paused_in_mid_run_finishes_the_stage_and_starts_none(moving):
     moving.patch("cluster", mode="Paused")
-    said = moving.says("cluster", reason="Paused")
+    said = moving.says("cluster", reason="Paused", about="stage 1")
     assert moving.text(said).startswith(
         "the stage in flight is brought to its end, the next one waits;"
         " stage 1: 0 of 6 moves done, 12 MiB left; the mode is Paused: kubectl patch kafkacluster"

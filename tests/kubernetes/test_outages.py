@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -28,6 +28,7 @@ BATCHES = 5
 LONG_BATCHES = 11
 OUTAGE_S = 30.0
 IDLE_S = 15.0
+QUIET_S = 5.0
 GRACE_S = 10.0
 """What would be begun after what is declared has settled, has begun by then."""
 IDLE_TOPICS = 20
@@ -354,11 +355,20 @@ def test_an_operator_with_nothing_to_do_writes_nothing_but_its_lease(site: Site,
     for kind, name in topics:
         site.create(kind, name, in_pool("p"))
     site.await_ready(*topics, ("ResourcePool", "p"), THE_CLUSTER)
+
+    def written(since: datetime) -> set[str]:
+        return {
+            event.resource
+            for event in site.plane.audit()
+            if event.account == f"{site.namespace}/idle"
+            and event.at > since
+            and event.verb in WRITES
+        }
+
+    def quiet() -> bool:
+        return written(datetime.now(UTC) - timedelta(seconds=QUIET_S)) <= {"leases"}
+
+    until(quiet, "the last events are recorded")
     begin = datetime.now(UTC)
     time.sleep(IDLE_S)
-    events = [
-        event
-        for event in site.plane.audit()
-        if event.account == f"{site.namespace}/idle" and event.at > begin and event.verb in WRITES
-    ]
-    assert {event.resource for event in events} == {"leases"}
+    assert written(begin) == {"leases"}

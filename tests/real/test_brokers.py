@@ -55,7 +55,7 @@ def fill(sandbox, topic, partition=0):
     producer.close()
 
 
-def until(condition, timeout_s=20.0):
+def until(condition, timeout_s=60.0):
     """Wait for a condition and return its first true value."""
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:

@@ -1,6 +1,7 @@
 """Replication factors that were asked for and are not raised: how much room lacks where.
 
-They are raised all together or not at all, so each of the topics is told what lacks for all.
+Of those that are not, none finds room besides what is raised, or too few were tried (`raising`); so
+each of the topics is told what lacks for all of them.
 """
 
 from collections.abc import Iterator
@@ -26,7 +27,7 @@ def messages(
         return
     unit = wished.unit
     found = count_slots(unit.lists >= 0)
-    rows = np.flatnonzero(unit.placed & (unit.rf > found))
+    rows = np.flatnonzero(unit.placed & (unit.rf > count_slots(layout.lists >= 0)))
     topics, starts = np.unique(unit.topic[rows], return_index=True)
     why = _why(wished, members, arrived)
     count = f"{len(topics)} topics of the pool want more replicas, and with them " * (

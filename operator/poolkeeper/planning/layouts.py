@@ -1,13 +1,15 @@
 """One pool's layout, from what was found to what is wanted: open, place, lead.
 
 This is section 4 of the design for one unit, read from top to bottom. Higher replication factors
-are given up, all of them, where they would only put the pool further beyond its capacity: a lower
-law may get worse for a higher one, and wishing for more replicas is none. What is laid out without
-them may leave room that was not there before, as disks have been mended; so they are tried again
-from there, as the next plan would do it.
+are given up where they would only put the pool further beyond its capacity: a lower law may get
+worse for a higher one, and wishing for more replicas is none. What is laid out without them may
+leave room that was not there before, as disks have been mended; so they are tried again from there,
+as the next plan would do it, all of them and then of as many topics as have room (`raising`).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -19,6 +21,7 @@ from poolkeeper.planning.measures import measure_of, replica_measure
 from poolkeeper.planning.opening import Opened, open_slots
 from poolkeeper.planning.placement import Placed, held_by, place
 from poolkeeper.planning.quotas import headroom_mib, headroom_replicas
+from poolkeeper.planning.raising import raised
 from poolkeeper.planning.refining import Bounded
 from poolkeeper.planning.routing import UNLIMITED, UNLIMITED_MIB, Room
 from poolkeeper.planning.seating import held_mib
@@ -76,20 +79,45 @@ def lay_out(
 def _laid_out(
     unit: Unit, usable: Usable, limits: ClusterLimits, *, balance: bool, min_gain: float
 ) -> Layout:
-    """With all replicas that are wanted, or without any more than there are."""
+    """With all replicas that are wanted, or with those of as many topics as have room."""
     room = room_of(unit, usable, limits)
-    full = _settle(unit, room, balance=balance, min_gain=min_gain)
+    settle = partial(_settle, room=room, balance=balance, min_gain=min_gain)
+    full = settle(unit)
     found = count_slots(unit.lists >= 0)
     if not full.excess or not (unit.rf > found).any():
         return full
-    less = replace(unit, rf=np.minimum(unit.rf, found))
-    modest = _settle(less, room, balance=balance, min_gain=min_gain)
+    modest = settle(replace(unit, rf=np.minimum(unit.rf, found)))
     if modest.excess >= full.excess:
         return full
-    again = _settle(reached(unit, modest.lists), room, balance=balance, min_gain=min_gain)
-    if modest.excess >= again.excess:
-        return replace(again, unit=unit, opened=full.opened)
-    return replace(modest, wished=full)
+    return _raised(unit, full, modest, settle)
+
+
+def _raised(unit: Unit, full: Layout, modest: Layout, settle: Callable[[Unit], Layout]) -> Layout:
+    """What `raising` finds room for from where the modest layout leads, and again from there.
+
+    Whether there is room is asked of what the laws alone demand, as evening out costs much more.
+    """
+    layout = modest
+    while True:
+        start = reached(unit, layout.lists)
+        again = settle(start)
+        if again.excess <= layout.excess:
+            return replace(again, unit=unit, opened=full.opened)
+
+        def fits(some: Unit, most: int = layout.excess) -> bool:
+            return _lay_out(some, modest.room, balance=False).excess <= most
+
+        some = raised(start, modest.room, fits)
+        more = None if some is None else settle(some)
+        if more is None or more.excess > layout.excess:
+            break
+        layout = more
+    wished = replace(again, unit=unit, opened=full.opened)
+    if layout is modest:
+        return replace(modest, wished=wished)
+    less = replace(unit, rf=layout.unit.rf)
+    opened = open_slots(less, held_by(less, less.lists))
+    return replace(layout, unit=less, opened=opened, wished=wished)
 
 
 def _settle(unit: Unit, room: Room, *, balance: bool, min_gain: float) -> Layout:

@@ -43,15 +43,30 @@ PAIRS = cluster((1, 2), (3, 4), (5, 6), size_mib=10)
         pytest.param(
             and_u(PAIRS),
             [spec("t", 3), spec("u", 4)],
-            {"capacity": Capacity(replicas=2)},
+            {"capacity": Capacity(replicas=1)},
             {
-                name: f"the replication factor is not raised from {before}: 2 topics of the pool"
-                " want more replicas, and with them 1 replica finds no room: broker 1 lacks 1"
-                " replica. What helps: make room for 1 more replica on all 6 usable brokers or on a"
-                " new broker, or ask for fewer replicas"
-                for name, before in (("t", "2 to 3"), ("u", "1 to 4"))
+                "": "broker 1 holds 2 replicas, it may hold 1",
+                **{
+                    name: f"the replication factor is not raised from {before}: 2 topics of the"
+                    " pool want more replicas, and with them 7 replicas find no room: broker 1"
+                    " lacks 2 replicas, broker 2 lacks 2 replicas, broker 4 lacks 2 replicas,"
+                    " broker 6 lacks 1 replica. What helps: make room for 7 more replicas on all 6"
+                    " usable brokers, or ask for fewer replicas"
+                    for name, before in (("t", "2 to 3"), ("u", "1 to 4"))
+                },
             },
             id="two-topics",
+        ),
+        pytest.param(
+            and_u(PAIRS),
+            [spec("t", 3), spec("u", 4)],
+            {"capacity": Capacity(replicas=2)},
+            {
+                "u": "the replication factor is not raised from 1 to 4: 1 replica finds no room:"
+                " broker 6 lacks 1 replica. What helps: make room for 1 more replica on all 6"
+                " usable brokers or on a new broker, or ask for fewer replicas"
+            },
+            id="the-other-has-room",
         ),
         pytest.param(
             PAIRS,
@@ -91,3 +106,21 @@ def test_what_mended_disks_leave_room_for_grows_in_the_same_plan() -> None:
     t2 = TopicSpec("t2", "shop", "t2", "p", replication_factor=2)
     _, reached = lawful(replace(wanted, topics=(t2,)), seen)
     assert len(reached.topics["t2"].partitions[0].replicas) == 2
+
+
+@pytest.mark.parametrize(
+    ("sizes", "disk_mib", "raised"),
+    [
+        pytest.param([5, 1, 50, 3], 55, [3, 3, 2, 3], id="all-but-a-giant"),
+        pytest.param([5, 1, 50, 3], 70, [3, 3, 3, 3], id="all"),
+        pytest.param([5, 5, 5, 5, 5], 16, [3, 3, 2, 2, 2], id="two-of-a-kind"),
+        pytest.param([5, 5, 5, 5], 14, [2, 2, 2, 2], id="none"),
+    ],
+)
+def test_a_topic_without_room_keeps_no_other_waiting(sizes, disk_mib, raised) -> None:
+    lists = [(1, 2), (3, 4), (2, 3), (4, 1)]
+    seen = sized_cluster(4, *([(lists[n % 4], size)] for n, size in enumerate(sizes)))
+    wanted = desired(seen, (), capacity=Capacity(disk_bytes=disk_mib * MIB))
+    specs = tuple(TopicSpec(name, "shop", name, "p", replication_factor=3) for name in seen.topics)
+    _, reached = lawful(replace(wanted, topics=specs), seen)
+    assert [len(topic.partitions[0].replicas) for topic in reached.topics.values()] == raised

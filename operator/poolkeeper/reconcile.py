@@ -185,9 +185,10 @@ def _planned(
     audit.enforce(_rest_of(plan, sight.cluster), desired, sight.cluster, sight.records, sight.gone)
     with means.timed("apply"):
         outcome = _execute(means, desired, authority, plan, sight, by_person=agreed is not None)
-    if outcome.state is State.CONVERGED and agreed is None:
-        means.journal.forget_approvals()
+    if outcome.state is State.CONVERGED:
         asks.remember(means.journal, None)
+        if agreed is None:
+            means.journal.forget_approvals()
     return outcome
 
 

@@ -13,7 +13,13 @@ def test_the_container():
             {
                 "image": {"repository": "example.test/poolkeeper", "digest": "sha256:" + "0" * 64},
                 "watchNamespaces": ["pay", "shop"],
-                "operator": {"planners": 3, "port": 9090, "logLevel": "debug", "lease": "theirs"},
+                "operator": {
+                    "planners": 3,
+                    "settle": "1m30s",
+                    "port": 9090,
+                    "logLevel": "debug",
+                    "lease": "theirs",
+                },
                 "extraEnv": [{"name": "TZ", "value": "UTC"}],
                 "extraVolumes": [{"name": "ca", "secret": {"secretName": "kafka-ca"}}],
                 "extraVolumeMounts": [{"name": "ca", "mountPath": "/ca", "readOnly": True}],
@@ -39,6 +45,7 @@ def test_the_container():
             "--log-format=json",
             "--log-level=debug",
             "--planners=3",
+            "--settle=1m30s",
         ],
         "env": [
             {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},

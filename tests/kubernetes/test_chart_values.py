@@ -45,6 +45,12 @@ def test_an_older_kubernetes_is_refused():
             id="not-one-of",
         ),
         pytest.param(
+            {"operator": {"settle": "soon"}},
+            "/operator/settle",
+            "'soon' does not match pattern",
+            id="no-duration",
+        ),
+        pytest.param(
             {"image": {"digest": "latest"}},
             "/image/digest",
             "'latest' does not match pattern",

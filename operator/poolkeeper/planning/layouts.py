@@ -111,6 +111,8 @@ def _raised(unit: Unit, full: Layout, modest: Layout, settle: Callable[[Unit], L
         more = None if some is None else settle(some)
         if more is None or more.excess > layout.excess:
             break
+        if (more.lists >= 0).sum() <= (layout.lists >= 0).sum():
+            break  # what is asked for cannot be given for another reason than room
         layout = more
     wished = replace(again, unit=unit, opened=full.opened)
     if layout is modest:

@@ -4,8 +4,7 @@ One row per case: moves, stages, predicted seconds, the bound of `planning.stage
 busiest broker's bytes at the same rate, the makespan over each of the two, CPU seconds of the whole
 prediction. Asserted are the makespan, at most 1.15 times its bound, and growth: twice the moves may
 take at most 2.2 times the time. A migration into a new pool comes nearest to 1.15: all replicas of
-a partition go at once there, each broker waits for two others, and the bound does not know. (16
-seeds at 30,000: 1.025 to 1.140; the first, which is this one, is the most.)
+a partition go at once there, each broker waits for two others, and the bound does not know.
 """
 
 import sys

@@ -24,8 +24,10 @@ def remember(journal: Journal, plan: Plan | None) -> None:
         if plan is not None and _is_whole(journal.session, node.data, plan.hash):
             return
         journal.commit(*journal.emptying(znodes.ASKED), Delete(znodes.ASKED, node.version))
-    chunks = () if plan is None else runs.encode_plan(plan)
-    if plan is None or len(chunks) > runs.CHUNKS_MAX:
+    if plan is None:
+        return
+    chunks = runs.encode_plan(plan)
+    if len(chunks) > runs.CHUNKS_MAX:
         return
     body = {"version": 1, "plan": plan.hash, "digest": runs.digest_of(chunks)}
     data = json.dumps(body | {"chunks": len(chunks)}, sort_keys=True).encode()

@@ -124,3 +124,12 @@ def test_a_topic_without_room_keeps_no_other_waiting(sizes, disk_mib, raised) ->
     specs = tuple(TopicSpec(name, "shop", name, "p", replication_factor=3) for name in seen.topics)
     _, reached = lawful(replace(wanted, topics=specs), seen)
     assert [len(topic.partitions[0].replicas) for topic in reached.topics.values()] == raised
+
+
+def test_what_lacks_brokers_is_not_tried_for_ever_where_another_lacks_room() -> None:
+    seen = sized_cluster(3, [((1, 2, 3), 0)], [((1, 2), 50)], [((3, 1), 10)])
+    wanted = desired(seen, (), capacity=Capacity(disk_bytes=55 * MIB))
+    factors = {"t0": 4, "t1": 3, "t2": 2}
+    specs = tuple(TopicSpec(n, "shop", n, "p", replication_factor=f) for n, f in factors.items())
+    _, reached = lawful(replace(wanted, topics=specs), seen)
+    assert [len(topic.partitions[0].replicas) for topic in reached.topics.values()] == [3, 2, 2]

@@ -39,7 +39,7 @@ def raised(unit: Unit, room: Room, fits: Callable[[Unit], bool]) -> Unit | None:
     def asking(topics: Ints) -> Unit:
         asks = taken.copy()
         asks[topics] = True
-        return replace(unit, rf=np.where(asks[unit.topic], unit.rf, found))
+        return replace(unit, rf=np.where(asks[unit.topic], unit.rf, np.minimum(unit.rf, found)))
 
     waiting = _by_need(unit, found, wanting)
     while len(waiting) and left_out < _LEFT_OUT_MAX:

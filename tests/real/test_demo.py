@@ -28,6 +28,7 @@ pytestmark = pytest.mark.long
 DEMO = Path(__file__).parents[2] / "examples" / "demo" / "demo.py"
 DEADLINE_S = 300
 SERVERS = 10
+LAST_LINES = 40
 
 
 @dataclass(slots=True)
@@ -42,6 +43,9 @@ class Running:
         for line in self.process.stdout:
             self.lines.append(line.rstrip("\n"))
 
+    def last_words(self) -> str:
+        return "\n".join(self.lines[-LAST_LINES:])
+
     def await_line(self, words: str) -> None:
         def printed() -> bool:
             return any(words in line for line in self.lines)
@@ -50,7 +54,7 @@ class Running:
             return printed() or self.process.poll() is not None
 
         until(settled, f"{words!r} in the demo's output", DEADLINE_S)
-        until(printed, "\n".join(self.lines), 5)
+        until(printed, self.last_words(), 5)
 
     def servers(self) -> set[Identity]:
         records = [json.loads(line) for line in self._records().splitlines()]
@@ -101,7 +105,7 @@ def test_the_demo_shows_what_it_promises_and_leaves_no_process(start: Start) -> 
     demo.await_line("1. Before")
     servers = demo.servers()
     assert len(servers) == SERVERS
-    assert demo.process.wait(DEADLINE_S) == 0, "\n".join(demo.lines)
+    assert demo.process.wait(DEADLINE_S) == 0, demo.last_words()
     checks = [line.split(maxsplit=1)[1] for line in demo.lines if line.startswith("  ok  ")]
     applied = [
         "every topic lives only in its pool, every replica in sync",
@@ -127,7 +131,7 @@ def test_an_interruption_in_the_middle_of_a_move_leaves_no_process(start: Start)
     servers = demo.servers()
     assert len(servers) == SERVERS
     demo.process.send_signal(signal.SIGINT)
-    assert demo.process.wait(60) == 130, "\n".join(demo.lines)
+    assert demo.process.wait(60) == 130, demo.last_words()
     assert left_behind(demo, servers) == []
 
 

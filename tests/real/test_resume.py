@@ -79,7 +79,7 @@ PAUSED_FIRST = "a stage is over and the next not begun"
 
 
 def test_a_migration_whose_apply_is_killed_five_times_ends_right(fresh_kafka, tmp_path):
-    sandbox = fresh_kafka(brokers=6, session_timeout_max_ms=4_000)
+    sandbox = fresh_kafka(brokers=6, session_timeout_max_ms=8_000)
     create(sandbox, "wanders", *[(1, 2), (2, 3), (3, 1)] * 3)
     create(sandbox, "grows", (4,), (5,), (6,))
     traffic.fill(sandbox.bootstrap, {"wanders": 9, "grows": 3}, MIB)

@@ -89,7 +89,7 @@ def test_older_versions_are_ready_too(kafka, version):
 
 
 def test_brokers_come_and_go(fresh_kafka):
-    sandbox = fresh_kafka(brokers=2)
+    sandbox = fresh_kafka(brokers=2, session_timeout_ms=6_000)
     before = registrations(sandbox)[0]
     sandbox.kill(1)
     assert 1 in registrations(sandbox)[0]  # until its session times out

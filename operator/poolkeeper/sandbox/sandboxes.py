@@ -127,7 +127,7 @@ class Sandbox:
         return self.folder / "zookeeper" / "version-2"
 
     def kill(self, broker: int) -> None:
-        """Kill a broker at once; it stays registered until its session has timed out (4 s)."""
+        """Kill a broker at once; it stays registered until its session has timed out."""
         child = self.broker(broker)
         child.signal(signal.SIGKILL)
         child.wait(STOP_S)

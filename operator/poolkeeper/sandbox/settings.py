@@ -1,8 +1,8 @@
 """What a sandbox is made of, as values, and the files and command lines that follow from them.
 
 Pure: no file is written and no process started here. The settings make a cluster that starts in
-seconds, needs about 110 MB a broker and shows trouble early (short session timeouts); the same
-broker settings are accepted by every Kafka from 0.10.2 to 3.9.
+seconds, needs about 110 MB a broker and keeps its leaders where the machine stands still for some
+seconds; the same broker settings are accepted by every Kafka from 0.10.2 to 3.9.
 """
 
 import json
@@ -31,9 +31,11 @@ class SandboxSpec:
     """One ZooKeeper and these brokers, which may be none.
 
     Heaps are in MiB. ZooKeeper needs 1 to 2 GiB for the 600,000 nodes of 200,000 partitions.
-    `settings` go to every broker. No session outlives its client by more than
-    `session_timeout_max_ms`. `root` is where sandboxes keep their data (default: the cache's
-    `sandboxes/`); sandboxes clean up after killed ones under the same root only.
+    `settings` go to every broker. A broker that was killed stays registered for
+    `session_timeout_ms`; one that only stands still for less, as on a machine with other work,
+    keeps what it leads. No session outlives its client by more than `session_timeout_max_ms`.
+    `root` is where sandboxes keep their data (default: the cache's `sandboxes/`); sandboxes clean
+    up after killed ones under the same root only.
 
     `simulated` brokers write to the real ZooKeeper what real ones would, `speed` times as fast, and
     listen nowhere; `kafka` may be any release then. `tree` is a folder of ZooKeeper's data (a
@@ -45,6 +47,7 @@ class SandboxSpec:
     chroot: str = "/kafka"
     settings: tuple[tuple[str, str], ...] = ()
     zookeeper_heap_mib: int = 128
+    session_timeout_ms: int = 18_000
     session_timeout_max_ms: int = 60_000
     broker_heap_mib: int = 96
     name: str | None = None
@@ -90,7 +93,7 @@ def broker_config(
         "listeners": f"PLAINTEXT://{ADDRESS}:{port}" + (more and f",{more}"),
         "log.dirs": ",".join(map(str, log_dirs)),
         "zookeeper.connect": f"{zookeeper}{spec.chroot}",
-        "zookeeper.session.timeout.ms": 4_000,
+        "zookeeper.session.timeout.ms": spec.session_timeout_ms,
         "zookeeper.connection.timeout.ms": 30_000,
         "offsets.topic.replication.factor": 1,
         "offsets.topic.num.partitions": 1,
@@ -110,6 +113,7 @@ def broker_config(
         "group.initial.rebalance.delay.ms": 0,
         "delete.topic.enable": "true",
         "replica.fetch.wait.max.ms": 100,
+        "replica.lag.time.max.ms": 30_000,
     }
     if not spec.kafka.startswith("0."):
         settings["log.segment.delete.delay.ms"] = 1_000

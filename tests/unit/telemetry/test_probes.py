@@ -141,7 +141,8 @@ def test_clients_that_say_nothing_or_drip_are_dropped(server: Server, clock: Clo
     clock.now_s += probes.PATIENCE_S + 1
     assert ask(server, "GET", "/ok") == (200, b"fine\n")
     for connection in slow:
-        with contextlib.closing(connection):
+        # Closed before it had read what dripped, the server's end answers with a reset.
+        with contextlib.closing(connection), contextlib.suppress(ConnectionResetError):
             assert connection.recv(1) == b""
 
 

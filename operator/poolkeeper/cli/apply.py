@@ -34,7 +34,7 @@ from poolkeeper.errors import Refused, StalePlan
 from poolkeeper.means import Asked
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Desired, Mode
+from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode
 from poolkeeper.planning import audit, documents, residual
 from poolkeeper.zk import asks, journal
 from poolkeeper.zk.journal import Holder, JournalView
@@ -95,7 +95,7 @@ def _apply(command: Command, check: interrupts.Check) -> int:
         now_ms = planning_command.now_ms()
         seen = sights.see(session, command.desired, now_ms, enriching)
         before = journal.read_status(session)
-        plan, resumed = _chosen(command, seen, before, asks.read(session))
+        plan, resumed = _chosen(command, seen, before, _asked(command.desired, session))
     printing.warn(enriching.warnings)
     if plan is None:
         return _wind_up(command, before, check)
@@ -112,6 +112,12 @@ def _apply(command: Command, check: interrupts.Check) -> int:
     if before.holder is not None and before.holder.what == OPERATOR:
         return _hand_over(command, plan, before.holder)
     return _drive(command, plan, check)
+
+
+def _asked(desired: Desired, session: Session) -> Plan | None:
+    """Return what an operator asks about; under Auto it may have asked before, and does no more."""
+    auto = desired.cluster.approval.policy is ApprovalPolicy.AUTO
+    return None if auto else asks.read(session)
 
 
 def _chosen(

@@ -44,7 +44,7 @@ HOLDER = "/poolkeeper/holder"
 
 
 def access(sandbox: Sandbox) -> Access:
-    return Access(lambda: Session.open(sandbox.connect, timeout_s=6))
+    return Access(lambda: Session.open(sandbox.connect, timeout_s=15))
 
 
 def asking_brokers(sandbox: Sandbox) -> Access:

@@ -25,7 +25,7 @@ def bare(zookeeper, chroot, tmp_path) -> Iterator[Bare]:
 def operator(bare: Bare) -> Iterator[Journal]:
     """The journal of an operator that is active."""
     with (
-        Session.open(bare.connect, timeout_s=6) as session,
+        Session.open(bare.connect) as session,
         journal.held(session, "run", 0, patience_s=5) as held,
     ):
         yield held

@@ -17,7 +17,7 @@ from poolkeeper.sandbox.kazooclients import KazooSession
 from poolkeeper.sandbox.settings import BrokerSpec
 from poolkeeper.sandbox.simulation import Simulation, SimulationSpec
 
-SESSION_S = 6.0
+SESSION_S = 18.0
 SERVED_S = 300.0
 START_MS = 300_000
 LOOK_MS = 3_600_000

@@ -5,7 +5,6 @@ and the end of the session come back to that thread as actions. A call whose con
 made again on the next one: a simulated broker may then write twice what a real one writes once.
 """
 
-import logging
 import socket
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -36,6 +35,7 @@ from poolkeeper.sandbox.clients import (
 )
 from poolkeeper.sandbox.clocks import Clock
 from poolkeeper.sandbox.multireads import MultiRead
+from poolkeeper.sandbox.readiness import SILENCE
 
 Answer = TypeVar("Answer")
 ANSWER_S = 30.0
@@ -43,10 +43,6 @@ IN_FLIGHT = 1000
 TOGETHER = 1000
 """Nodes of one multiRead: some 200 kB, the states of a thousand partitions."""
 ATTEMPTS = 5
-
-_silence = logging.getLogger("poolkeeper.sandbox.silence")
-_silence.addHandler(logging.NullHandler())
-_silence.propagate = False
 
 
 class KazooSession:
@@ -59,7 +55,7 @@ class KazooSession:
         self._client = KazooClient(
             connect,
             timeout=timeout_s,
-            logger=_silence,
+            logger=SILENCE,
             connection_retry={"max_tries": -1, "delay": 0.05, "max_delay": 1.0},
         )
         self._client.start(timeout=ANSWER_S)

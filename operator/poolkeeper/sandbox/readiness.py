@@ -24,10 +24,9 @@ from poolkeeper.sandbox.processes import Child
 POLL_S = 0.05
 ATTEMPT_S = 1.0
 
-# A server that does not answer yet is what is waited for here, not a thing to warn of.
-_silence = logging.getLogger("poolkeeper.sandbox.silence")
-_silence.addHandler(logging.NullHandler())
-_silence.propagate = False
+SILENCE = logging.getLogger("poolkeeper.sandbox.silence")
+"""Of clients whose server does not answer yet: that is waited for, not a thing to warn of."""
+SILENCE.setLevel(logging.CRITICAL + 1)
 
 
 @contextmanager
@@ -40,7 +39,7 @@ def session(connect: str, deadline: float, check: Callable[[], None]) -> Iterato
     while True:
         check()
         client = KazooClient(
-            connect, timeout=10, connection_retry={"max_tries": 0}, logger=_silence
+            connect, timeout=10, connection_retry={"max_tries": 0}, logger=SILENCE
         )
         try:
             client.start(timeout=ATTEMPT_S)

@@ -38,9 +38,7 @@ def session(connect: str, deadline: float, check: Callable[[], None]) -> Iterato
     """
     while True:
         check()
-        client = KazooClient(
-            connect, timeout=10, connection_retry={"max_tries": 0}, logger=SILENCE
-        )
+        client = KazooClient(connect, timeout=10, connection_retry={"max_tries": 0}, logger=SILENCE)
         try:
             client.start(timeout=ATTEMPT_S)
             client.exists("/")

@@ -30,7 +30,7 @@ from kazoo.client import KazooClient
 
 from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
 
-IDLE_BROKERS = 8
+IDLE_BROKERS = 3
 
 KafkaFactory = Callable[..., Sandbox]
 

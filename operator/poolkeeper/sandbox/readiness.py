@@ -1,7 +1,8 @@
-"""When a sandbox may be used: ZooKeeper serves, brokers are registered and listen, one controls.
+"""When a sandbox may be used: ZooKeeper serves, brokers listen, and one of them controls them all.
 
 `ruok` proves nothing (it is answered before ZooKeeper serves); only a session and a read do. Nor
-does a registration: a broker of 3.9 begins to listen a moment after it.
+does a registration: a broker of 3.9 begins to listen a moment after it, and on a busy machine the
+controller takes it up seconds later.
 Everything is polled with a deadline, and a child that has ended ends the wait at once with its own
 last words.
 """
@@ -18,6 +19,7 @@ from kazoo.exceptions import KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
 from poolkeeper import errors
+from poolkeeper.brokers.protocol import Brokers
 from poolkeeper.sandbox import settings
 from poolkeeper.sandbox.processes import Child
 
@@ -72,6 +74,22 @@ def await_cluster(
         if time.monotonic() > deadline:
             raise errors.Unavailable(f"the sandbox is not ready in time: {missing}")
         time.sleep(POLL_S)
+
+
+def await_known(ports: Mapping[int, int], deadline: float, check: Callable[[], None]) -> None:
+    """Wait until the controller has taken up the brokers that listen at these ports.
+
+    One that has registered only is given no replicas yet, and when a controller of 2.0 takes one
+    up, it begins all reassignments to it once more. What the controller knows, it tells all.
+    Raises Unavailable that says who is missing at the deadline.
+    """
+    servers = [f"{settings.ADDRESS}:{port}" for port in ports.values()]
+    with Brokers.open(servers, deadline_s=max(ATTEMPT_S, deadline - time.monotonic())) as brokers:
+        while unknown := sorted(ports.keys() - set(brokers.ids())):
+            check()
+            if time.monotonic() > deadline:
+                raise errors.Unavailable(f"the controller has not taken up brokers {unknown}")
+            time.sleep(POLL_S)
 
 
 def await_gone(client: KazooClient, chroot: str, broker: int, deadline: float) -> None:

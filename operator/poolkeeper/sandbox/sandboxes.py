@@ -192,7 +192,7 @@ class Sandbox:
                 pass
 
     def await_ready(self, ready_s: float = READY_S) -> None:
-        """Wait until ZooKeeper serves, all running brokers are registered and one controls."""
+        """Wait until ZooKeeper serves, and one of the running brokers controls them all."""
         deadline = time.monotonic() + ready_s
         running = {n: child for n, child in self._children.items() if child.exit_code() is None}
         simulated = [] if self._simulated is None else [self._simulated]
@@ -205,6 +205,9 @@ class Sandbox:
         with readiness.session(self.zookeeper, deadline, check) as client:
             if ports:
                 readiness.await_cluster(client, self.state.chroot, ports, deadline, check)
+        if running:
+            listening = {broker: ports[broker] for broker in running}
+            readiness.await_known(listening, deadline, check)
 
     def detach(self) -> None:
         """Leave the sandbox running after this process; `take_down` ends it.

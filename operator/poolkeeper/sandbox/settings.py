@@ -112,7 +112,7 @@ def broker_config(
         "auto.leader.rebalance.enable": "false",
         "group.initial.rebalance.delay.ms": 0,
         "delete.topic.enable": "true",
-        "replica.fetch.wait.max.ms": 100,
+        "replica.fetch.wait.max.ms": 500,
         "replica.lag.time.max.ms": 30_000,
     }
     if not spec.kafka.startswith("0."):

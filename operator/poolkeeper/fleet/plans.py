@@ -248,7 +248,7 @@ def _merged(store: Store, task: Task, seen: Seen) -> Plan:
     )
     counts = planrows.held(together, seen.desired, seen.cluster, table)
     held = {broker: found[3] for broker, found in counts.items()}
-    return units.merged(plans, seen.desired, seen.cluster, seen.gone, held)
+    return units.merged(plans, seen.desired, seen.cluster, seen.records, seen.gone, held)
 
 
 def input_of_task(store: Store, task: Task) -> str:

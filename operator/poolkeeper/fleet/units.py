@@ -32,7 +32,7 @@ from poolkeeper.model.specs import (
     UnmanagedTopics,
 )
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning import identities
+from poolkeeper.planning import identities, losses
 from poolkeeper.planning.making import make_plan
 from poolkeeper.planning.quotas import Tally, standing_problems
 from poolkeeper.planning.scopes import Scope, scope
@@ -112,6 +112,7 @@ def merged(
     plans: Iterable[Plan],
     desired: Desired,
     cluster: Cluster,
+    records: Records,
     gone: frozenset[int],
     held: Mapping[int, int],
 ) -> Plan:
@@ -129,6 +130,9 @@ def merged(
     tally = Tally(replace(desired, pools=()), {}, in_cluster=size + added)
     problems = {p for plan in made for p in plan.problems if not _of_whole_cluster(p)}
     problems.update(standing_problems(tally, held))
+    if gone:
+        homes = scope(desired, cluster, records, prune=False).homes
+        problems.update(filter(_of_whole_cluster, losses.problems(cluster, homes, gone)))
     return Plan(
         cluster=desired.cluster.name,
         hash=identities.plan_hash(moves, steps),
@@ -259,5 +263,5 @@ def _steps(plans: Sequence[Plan]) -> tuple[AddPartitions | SetConfig | ElectLead
 
 
 def _of_whole_cluster(problem: PlanProblem) -> bool:
-    """Whether it is one of those that count over all pools (`standing_problems`)."""
-    return not problem.pool and not problem.topic and problem.law == "quotas"
+    """Whether it is a count over all pools, or over topics of none, which are in several parts."""
+    return not problem.pool and not problem.topic

@@ -141,14 +141,15 @@ def _moves(
         earlier = latest[key].causes if key in latest else ()
         causes = tuple(sorted((*earlier, *change.causes), key=lambda cause: cause[0]))
         latest[key] = Change(*key, change.target, causes, change.badness)
-    parts = [[move_of(change, cluster, table, one_at_a_time=one) for change in latest.values()]]
+    order = attrgetter("urgency", "topic", "partition")
+    found = (move_of(change, cluster, table, one_at_a_time=one) for change in latest.values())
+    parts = [sorted(found, key=order)]
     for layout in layouts:
         if layout.unit.role is Role.PLACED:
             parts.append(moves_of(layout, cluster, table, one_at_a_time=one))
     parts = [part for part in parts if part]
     if len(parts) == 1:
         return tuple(parts[0])
-    order = attrgetter("urgency", "topic", "partition")
     return tuple(sorted(chain.from_iterable(parts), key=order))
 
 

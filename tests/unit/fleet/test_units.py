@@ -40,7 +40,7 @@ def assert_parts_give_the_whole(
     if len(found) > 1:
         plans = [units.plan_of_part(part, desired, cluster, RECORDS, gone) for part in found]
         whole = make_plan(desired, cluster, RECORDS, gone)
-        together = units.merged(plans, desired, cluster, gone, held_after(whole, cluster))
+        together = units.merged(plans, desired, cluster, RECORDS, gone, held_after(whole, cluster))
         assert documents.to_json(together) == documents.to_json(whole)
     return found
 
@@ -197,3 +197,11 @@ def test_topics_that_count_across_pools_keep_a_cluster_whole(specs) -> None:
 def test_what_belongs_to_no_pool_is_load_in_every_part_that_it_touches() -> None:
     found = assert_parts_give_the_whole(*two(IN_A, IN_B, ACROSS, topic("nowhere", 9)))
     assert [part.topics for part in found] == [("a.1", "nowhere", "u"), ("b.1", "u")]
+
+
+def test_what_is_lost_of_topics_of_no_pool_is_counted_once_for_all_parts() -> None:
+    in_both = Topic("u", (Partition(0, (1,)), Partition(1, (3,))))
+    desired, cluster = two(IN_A, IN_B, in_both, topic("v", 1))
+    live = {id_: broker for id_, broker in cluster.brokers.items() if id_ != 1}
+    found = assert_parts_give_the_whole(desired, replace(cluster, brokers=live), frozenset({1}))
+    assert [part.topics for part in found] == [("a.1", "u", "v"), ("b.1", "u")]

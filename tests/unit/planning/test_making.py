@@ -265,3 +265,14 @@ def test_the_more_a_broker_weighs_the_more_it_holds() -> None:
         "broker 2 holds 4 replicas, its share is 3",
         "broker 3 holds 4 replicas, its share is 3",
     }
+
+
+def test_moves_of_topics_of_no_pool_are_in_the_order_of_their_urgency() -> None:
+    pools = [pool("p", 1, 2, 3, 4, drain=frozenset({3})), pool("q", 5, 6, 7)]
+    wanted = desired(pools, unmanaged_topics=UnmanagedTopics.EVACUATE_ONLY)
+    seen = cluster(flat(1, 2, 3, 4, 6, 7), topic("drained", (2, 3)), topic("lost", (5, 6)))
+    plan = lawful(wanted, seen, gone=frozenset({5}))
+    assert [(move.topic, move.reason) for move in plan.moves] == [
+        ("lost", "broker 5 is gone"),
+        ("drained", "broker 3 is drained"),
+    ]

@@ -217,9 +217,12 @@ def test_who_cannot_run_says_why(
     main = {"name": "main", "image": f"private-{pods.namespace}", "securityContext": security}
     pods.create("cannot", main)
     kind, word = reason
-    until(lambda: kind in pods.state("cannot"), f"it is {kind}")
-    state = pods.state("cannot")[kind]
-    assert (state["reason"], state["message"]) == (word, message.format(entry=entry))
+
+    def state() -> Json:
+        return pods.state("cannot").get(kind, {})
+
+    until(lambda: state().get("reason") == word, f"it is {kind}: {word}")
+    assert state()["message"] == message.format(entry=entry)
 
 
 def test_each_pod_is_reached_at_its_own_address(pods: Pods) -> None:

@@ -33,25 +33,41 @@ NO_THROTTLE = Execution(throttle=Throttle(ThrottleMode.NONE))
 
 
 class Loop:
-    """A kept cluster: `desired` may be replaced while it runs; `outcomes` is what it reported."""
+    """A kept cluster: `desired` may be replaced while it runs, also in the middle of a pass."""
 
     def __init__(self, sandbox: Sandbox, desired: Desired) -> None:
-        self.desired = desired
-        self.outcomes: list[Outcome] = []
-        access = Access(lambda: Session.open(sandbox.connect, timeout_s=4))
-        self.kept = Kept(access, lambda: self.desired, self.outcomes.append)
+        self.desired = self._looked_at = desired
+        self._reported: list[tuple[Desired, Outcome]] = []
+        access = Access(lambda: Session.open(sandbox.connect, timeout_s=15))
+        self.kept = Kept(access, self._look, self._report)
         self.thread = Thread(target=loops.keep, args=(self.kept,))
 
     def declare(self, desired: Desired) -> None:
         self.desired = desired
-        self.outcomes.clear()
+        self.again()
+
+    def again(self) -> None:
+        """Forget what was reported, and have it look."""
+        self._reported.clear()
         self.kept.wake.set()
 
+    @property
+    def outcomes(self) -> list[Outcome]:
+        """What it reported of that which is declared now."""
+        return [outcome for of, outcome in list(self._reported) if of is self.desired]
+
     def waits(self, part: str) -> bool:
-        return any(part in wait for outcome in list(self.outcomes) for wait in outcome.waits)
+        return any(part in wait for outcome in self.outcomes for wait in outcome.waits)
 
     def converged(self) -> bool:
-        return any(outcome.state is State.CONVERGED for outcome in list(self.outcomes))
+        return any(outcome.state is State.CONVERGED for outcome in self.outcomes)
+
+    def _look(self) -> Desired:
+        self._looked_at = self.desired
+        return self._looked_at
+
+    def _report(self, outcome: Outcome) -> None:
+        self._reported.append((self._looked_at, outcome))
 
 
 @contextmanager
@@ -118,8 +134,7 @@ def test_plan_only_writes_nothing_and_says_what_it_would_do(fresh_kafka):
 
         # ZooKeeper goes away and comes back.
         sandbox.kill_zookeeper()
-        loop.outcomes.clear()
-        loop.kept.wake.set()
+        loop.again()
         until(lambda: loop.waits("ZooKeeper"), "it says so", 60)
         sandbox.start_zookeeper()
         loop.declare(declared("t", Mode.APPLY, brokers=(1, 2)))

@@ -243,8 +243,19 @@ class Scene:
 
         self.wait(told, "a new Topic is looked at", SAYS_S, lambda: self.status("topic", name))
 
-    def events(self, kind: str, name: str = "", namespace: str = "") -> list[tuple[str, str, int]]:
-        """Type, reason and count of what was told of a resource, oldest first."""
+    def events(
+        self, kind: str, name: str = "", namespace: str = "", awaited: str = ""
+    ) -> list[tuple[str, str, int]]:
+        """Type, reason and count of what was told of a resource, oldest first.
+
+        A status comes before the event that tells of it: the `awaited` reason is waited for.
+        """
+        if awaited:
+
+            def told() -> bool:
+                return awaited in [reason for _, reason, _ in self.events(kind, name, namespace)]
+
+            self.wait(told, f"an event {awaited}")
         where = (namespace or self.namespace) if kind == "topic" else "default"
         found = self._request("GET", f"/apis/events.k8s.io/v1/namespaces/{where}/events")["items"]
         uid = self.get(kind, name, namespace)["metadata"]["uid"]

@@ -95,9 +95,9 @@ class Fleet:
         wanted = dict(zip(ORDINALS, states, strict=False))
         self.wait(lambda: self.states() == wanted, f"the clusters are {wanted}")
 
-    def events(self) -> list[tuple[str, str, int]]:
-        """What was told of it, oldest first."""
-        return self.scenes[0].events("rebalance", self.name)
+    def events(self, awaited: str) -> list[tuple[str, str, int]]:
+        """What was told of it, oldest first, once that reason is there."""
+        return self.scenes[0].events("rebalance", self.name, awaited=awaited)
 
     def text(self, printed: str) -> str:
         """Text without what differs from run to run."""

@@ -36,7 +36,8 @@ def test_partitions_are_added_at_once(scene):
     scene.says("topic", "orders")
     assert len(scene.assignment("orders")) == 5
     assert tuple(scene.assignment("orders").values())[:3] == REPLICAS
-    assert scene.events("topic", "orders") == [("Normal", "PartitionsAdded", 1)]
+    told = scene.events("topic", "orders", awaited="PartitionsAdded")
+    assert told == [("Normal", "PartitionsAdded", 1)]
 
 
 def test_more_replicas_are_a_plan_and_partitions_of_a_topic_that_moves_come_after_it(scene):

@@ -35,7 +35,7 @@ def test_two_topics_for_one_kafka_topic(scene):
     scene.gone("topic", "first")
     scene.says("topic", "second")
     assert len(scene.assignment("orders")) == 3
-    told = scene.events("topic", "second")
+    told = scene.events("topic", "second", awaited="Recovered")
     assert told[:2] == [("Warning", "TopicConflict", 1), ("Normal", "Recovered", 1)]
 
 
@@ -93,7 +93,7 @@ def test_a_broker_in_two_pools_stops_both(scene):
     scene.says("pool", "one")
     scene.says("pool", "two")
     assert scene.holders("orders") <= {3, 4, 5}
-    assert scene.events("pool", "one")[:2] == [
+    assert scene.events("pool", "one", awaited="Recovered")[:2] == [
         ("Warning", "BrokerConflict", 1),
         ("Normal", "Recovered", 1),
     ]
@@ -138,7 +138,7 @@ def test_what_is_invalid_is_said_and_is_nobody_elses_trouble(scene):
     assert scene.topics() == ["good"]
     scene.apply(scene.topic("bad-value", "p", config={"retention.ms": "900000000"}, **ONE))
     scene.says("topic", "bad-value")
-    told = [reason for _, reason, _ in scene.events("topic", "bad-value")]
+    told = [reason for _, reason, _ in scene.events("topic", "bad-value", awaited="Recovered")]
     assert told[:2] == ["Invalid", "Recovered"]
 
 
@@ -154,7 +154,7 @@ def test_what_is_missing_is_named_and_waited_for(scene):
     scene.apply(scene.cluster(**APPLY))
     scene.says("topic", "orders")
     scene.says("pool", "p")
-    told = [reason for _, reason, _ in scene.events("topic", "orders")]
+    told = [reason for _, reason, _ in scene.events("topic", "orders", awaited="Recovered")]
     assert told[:3] == ["NoSuchPool", "NoSuchCluster", "Recovered"]
 
 

@@ -19,7 +19,7 @@ def test_a_broker_is_drained_by_one_line_and_an_approval(scene):
     for name in NINE:
         scene.says("topic", name)
     scene.says("cluster")
-    created = {name: scene.events("topic", name) for name in NINE}
+    created = {name: scene.events("topic", name, awaited="Created") for name in NINE}
     assert set(map(str, created.values())) == {str([("Normal", "Created", 1)])}
     scene.patch("pool", "p", drain=[3])
     said = scene.says("pool", "p", "WaitingForApproval")
@@ -39,10 +39,11 @@ def test_a_broker_is_drained_by_one_line_and_an_approval(scene):
     status = scene.status("pool", "p")
     assert (status["drained"], "draining" in status) == ([3], False)
     for name in NINE:
-        told = [reason for _, reason, _ in scene.events("topic", name)]
+        told = [reason for _, reason, _ in scene.events("topic", name, awaited="Moved")]
         assert told == ["Created", "Moved"]
-    assert scene.events("pool", "p") == [("Normal", "Moved", 1), ("Normal", "Drained", 1)]
-    told = [reason for _, reason, _ in scene.events("cluster")]
+    told = scene.events("pool", "p", awaited="Drained")
+    assert told == [("Normal", "Moved", 1), ("Normal", "Drained", 1)]
+    told = [reason for _, reason, _ in scene.events("cluster", awaited="RunEnded")]
     assert told == ["Created", "WaitingForApproval", "Moving", "Moved", "RunEnded"]
     described = scene.kubectl("describe", "resourcepool", scene.full("pool", "p")).stdout
     assert described.rstrip().endswith("poolkeeper  broker 3 is empty")

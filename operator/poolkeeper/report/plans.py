@@ -92,21 +92,8 @@ def document(plan: Plan, desired: Desired, cluster: Cluster, extent: Extent) -> 
 
 def _tiles(plan: Plan) -> Iterator[Tile]:
     if plan.moves:
-        proofs = plan.certificates
-        moves = sum(proof.replica_moves for proof in proofs)
-        least = sum(proof.replica_moves_lower_bound for proof in proofs)
-        label = (
-            "replicas to move, as few as possible"
-            if moves <= least
-            else (f"replicas to move, at least {least:,} must")
-        )
-        yield Tile(f"{moves:,}", label, "good" if moves <= least else "")
-        size = sum(move.bytes for move in plan.moves)
-        least = sum(proof.bytes_lower_bound for proof in proofs)
-        fewest = (
-            "as little as possible" if size <= least else (f"at least {figures.size(least)} must")
-        )
-        yield Tile(figures.size(size), f"to copy, {fewest}")
+        yield parts.moves_tile(plan.certificates)
+        yield _bytes_tile(plan)
     if plan.makespan:
         least_s = figures.duration(plan.makespan.lower_bound_seconds)
         label = f"at least {least_s} at {figures.size(plan.makespan.bytes_per_second_per_broker)}/s"
@@ -116,8 +103,14 @@ def _tiles(plan: Plan) -> Iterator[Tile]:
     risky = len(_destructive(plan))
     if risky:
         yield Tile(f"{risky:,}", "to agree to", "bad")
-    if plan.problems:
-        yield Tile(f"{len(plan.problems):,}", "left undone", "bad")
+    yield from parts.undone_tile(len(plan.problems))
+
+
+def _bytes_tile(plan: Plan) -> Tile:
+    size = sum(move.bytes for move in plan.moves)
+    least = sum(proof.bytes_lower_bound for proof in plan.certificates)
+    fewest = "as little as possible" if size <= least else f"at least {figures.size(least)} must"
+    return Tile(figures.size(size), f"to copy, {fewest}")
 
 
 def _destructive(plan: Plan) -> list[Row]:

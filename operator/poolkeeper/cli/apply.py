@@ -138,16 +138,7 @@ def _chosen(
     if command.file is None:
         plan = planning_command.lawful(command.desired, seen, prune=command.prune)
         return approvals.renewed(Asked(asked), plan, command.desired, seen), False
-    plan = _read(command.file)
-    if plan.cluster != command.target.name:
-        raise StalePlan(f"{command.file} is a plan for cluster {plan.cluster}")
-    if plan.fingerprint != wanted:
-        raise StalePlan(
-            f"{command.file} was made for other manifests, or with other brokers gone: plan again"
-        )
-    if reasons := residual.staleness(plan, seen.cluster):
-        raise StalePlan(f"the cluster moved on since the plan was made: {'; '.join(reasons)}")
-    audit.enforce(plan, command.desired, seen.cluster, seen.records, seen.gone)
+    plan = _reviewed(command, command.file, seen, wanted)
     by_operator = before.holder is not None and before.holder.what == OPERATOR
     if by_operator and asked is not None and asked.hash != plan.hash:
         raise StalePlan(
@@ -155,6 +146,24 @@ def _chosen(
             f" `poolkeeper show {command.target.name} {asked.hash}`, then approve that"
         )
     return plan, False
+
+
+def _reviewed(command: Command, file: Path, seen: sights.Sight, wanted: str) -> Plan:
+    """Return the plan in the file, if it is still one for what is declared and live now.
+
+    `wanted`: the fingerprint of what is declared now.
+    """
+    plan = _read(file)
+    if plan.cluster != command.target.name:
+        raise StalePlan(f"{file} is a plan for cluster {plan.cluster}")
+    if plan.fingerprint != wanted:
+        raise StalePlan(
+            f"{file} was made for other manifests, or with other brokers gone: plan again"
+        )
+    if reasons := residual.staleness(plan, seen.cluster):
+        raise StalePlan(f"the cluster moved on since the plan was made: {'; '.join(reasons)}")
+    audit.enforce(plan, command.desired, seen.cluster, seen.records, seen.gone)
+    return plan
 
 
 def _read(file: Path) -> Plan:

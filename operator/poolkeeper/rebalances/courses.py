@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from poolkeeper.model.outcomes import ErrandState, Outcome
+from poolkeeper.model.outcomes import Errand, ErrandState, Outcome, Progress
 from poolkeeper.model.rebalances import Course, Part, PartState, RebalanceSpec, Step
 from poolkeeper.model.specs import ApprovalPolicy, Mode
 from poolkeeper.rebalances.answers import Answer, Planned
@@ -94,6 +94,24 @@ class View:
             return "it has not been looked at yet"
         return "" if outcome.error is None else str(outcome.error)
 
+    @property
+    def waits(self) -> tuple[str, ...]:
+        """What its loop waits for: with the offered plan, where one is offered."""
+        if self.outcome is None:
+            return ()
+        errand = self.outcome.errand
+        return self.outcome.waits if errand is None else errand.why
+
+    def progress_of(self, plan: str) -> Progress | None:
+        """How far a run of this plan is; None where none is under way."""
+        progress = None if self.outcome is None else self.outcome.progress
+        return progress if progress is not None and progress.plan == plan else None
+
+    def errand_of(self, plan: str) -> Errand | None:
+        """What became of this plan since it was offered; None where its loop has not seen it."""
+        errand = None if self.outcome is None else self.outcome.errand
+        return errand if errand is not None and errand.plan == plan else None
+
 
 def views(
     course: Course,
@@ -117,30 +135,38 @@ def seen(course: Course, views: Mapping[str, View], due: Collection[str]) -> Cou
 def _seen(part: Part, view: View, due: bool) -> Part:
     if part.state.ended:
         return part
-    outcome = view.outcome
     if view.assembly is None or view.assembly.cluster is None:
         message = f"KafkaCluster {part.cluster} does not exist any more"
         return replace(part, state=PartState.FAILED, message=message)
-    if outcome is None and view.assembly.desired is not None:
+    if view.outcome is None and view.assembly.desired is not None:
         return part  # who leads since a moment ago has not looked at it yet
     obstacle = view.obstacle(part.cluster)
-    if outcome is not None and outcome.progress and outcome.progress.plan == part.hash:
-        progress = outcome.progress
-        moved = replace(
+    progress = view.progress_of(part.hash)
+    if progress is not None:
+        part = replace(
             part,
             moves_done=coarse(progress.moves_done, part.moves),
             bytes_done=coarse(progress.bytes_done, part.bytes),
         )
-        return _waiting(moved, obstacle) if obstacle else _moving(moved, outcome)
     if obstacle:
         return _waiting(part, obstacle)
-    errand = None if outcome is None else outcome.errand
-    if errand is None or errand.plan != part.hash:
-        # What was seen before the plan was offered waits for something else.
-        told = outcome is not None and (part.begun or (due and outcome.seen is None))
-        why = few(outcome.waits if outcome is not None and told else (), SHOWN_MAX)
-        state = part.state if part.begun else PartState.PLANNED
-        return replace(part, state=state, message=why)
+    if progress is not None:
+        return _moving(part, view.waits)
+    errand = view.errand_of(part.hash)
+    return _not_seen(part, view.outcome, due) if errand is None else _answered(part, errand)
+
+
+def _not_seen(part: Part, outcome: Outcome | None, due: bool) -> Part:
+    """A part whose loop has said nothing of its plan yet.
+
+    What the loop said before the plan was offered waits for something else.
+    """
+    told = outcome is not None and (part.begun or (due and outcome.seen is None))
+    why = few(outcome.waits if outcome is not None and told else (), SHOWN_MAX)
+    return replace(part, state=part.state if part.begun else PartState.PLANNED, message=why)
+
+
+def _answered(part: Part, errand: Errand) -> Part:
     why = few(errand.why, SHOWN_MAX)
     match errand.state:
         case ErrandState.DONE:
@@ -154,9 +180,8 @@ def _seen(part: Part, view: View, due: bool) -> Part:
             return _waiting(part, why)
 
 
-def _moving(part: Part, outcome: Outcome) -> Part:
+def _moving(part: Part, found: Iterable[str]) -> Part:
     """Of the waits only those that are more than the stage's own progress."""
-    found = outcome.waits if outcome.errand is None else outcome.errand.why
     waits = [wait for wait in found if not wait.startswith(("stage ", "the brokers take"))]
     return replace(part, state=PartState.MOVING, message=few(waits, SHOWN_MAX))
 

@@ -37,20 +37,28 @@ def offer_of(part: Part, record: Record | None, held: str, rate: int | None = No
 def rate_of(cluster: str, at_it: Collection[str], budget: BudgetSpec, now_ms: int) -> int | None:
     """What the cluster may copy in a second: an even part of the fleet's rate and of its site's.
 
-    `at_it`: the clusters that move now, itself included. Of open windows the highest rate counts;
-    one without a rate has the fleet's.
+    `at_it`: the clusters that move now, itself included.
     """
-    now = datetime.fromtimestamp(now_ms / 1000, UTC)
-    opened = [each for each in budget.windows if windows.is_open((each.window,), now)]
-    rates = [each.rate_bytes_per_s or budget.rate_bytes_per_s for each in opened]
-    known = [rate for rate in rates or [budget.rate_bytes_per_s] if rate is not None]
-    unbounded = len(known) < max(1, len(rates))
-    shares = [] if unbounded else [max(known) // max(1, len(at_it))]
+    rate = fleet_rate(budget, now_ms)
+    shares = [] if rate is None else [rate // max(1, len(at_it))]
     for site in budget.sites:
         if cluster in site.clusters and site.rate_bytes_per_s is not None:
             there = sum(each in site.clusters for each in at_it)
             shares.append(site.rate_bytes_per_s // max(1, there))
     return max(1, min(shares)) if shares else None
+
+
+def fleet_rate(budget: BudgetSpec, now_ms: int) -> int | None:
+    """What all clusters together may copy in a second; None: as much as they can.
+
+    Of open windows the highest rate counts; one without a rate has the fleet's.
+    """
+    now = datetime.fromtimestamp(now_ms / 1000, UTC)
+    opened = [each for each in budget.windows if windows.is_open((each.window,), now)]
+    rates = [each.rate_bytes_per_s or budget.rate_bytes_per_s for each in opened]
+    rates = rates or [budget.rate_bytes_per_s]
+    known = [rate for rate in rates if rate is not None]
+    return max(known) if len(known) == len(rates) else None
 
 
 def held(spec: RebalanceSpec, now_ms: int) -> str:

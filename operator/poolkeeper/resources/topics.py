@@ -105,6 +105,13 @@ def _check_placement(spec: Mapping[str, Any], findings: Findings) -> None:
         findings.add(_ASSIGNMENT, message)
     for number, message in assignment_problems(lists):
         findings.add(_ASSIGNMENT if number is None else (*_ASSIGNMENT, number), message)
+    _check_counts(spec, lists, findings)
+
+
+def _check_counts(
+    spec: Mapping[str, Any], lists: Sequence[Sequence[int]], findings: Findings
+) -> None:
+    """An assignment against the numbers that are declared beside it."""
     partitions, factor = spec.get("partitions"), spec.get("replicationFactor")
     if partitions is not None and partitions != len(lists):
         message = f"has {len(lists)} lists (expected {partitions}, one for each partition)"

@@ -15,7 +15,7 @@ from typing import TextIO
 
 import click
 
-from poolkeeper import approvals, loops, sights
+from poolkeeper import approvals, loops, sights, wording
 from poolkeeper.accesses import Access
 from poolkeeper.cli import (
     addressing,
@@ -160,8 +160,8 @@ def _reviewed(command: Command, file: Path, seen: sights.Sight, wanted: str) -> 
         raise StalePlan(
             f"{file} was made for other manifests, or with other brokers gone: plan again"
         )
-    if reasons := residual.staleness(plan, seen.cluster):
-        raise StalePlan(f"the cluster moved on since the plan was made: {'; '.join(reasons)}")
+    if drifts := residual.staleness(plan, seen.cluster):
+        raise StalePlan("the cluster moved on since the plan was made", facts=drifts)
     audit.enforce(plan, command.desired, seen.cluster, seen.records, seen.gone)
     return plan
 
@@ -233,7 +233,11 @@ def _drive(command: Command, plan: Plan, check: interrupts.Check) -> int:
 
 def _result(plan: Plan, outcome: Outcome) -> None:
     printing.emit_json(
-        {"plan": plan.hash, "state": outcome.state.value, "waits": list(outcome.waits)}
+        {
+            "plan": plan.hash,
+            "state": outcome.state.value,
+            "waits": list(wording.sentences(outcome.waits)),
+        }
     )
 
 

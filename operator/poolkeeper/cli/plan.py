@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from poolkeeper import sights
+from poolkeeper import sights, wording
 from poolkeeper.cli import (
     addressing,
     options,
@@ -116,7 +116,7 @@ def lawful(desired: Desired, seen: sights.Sight, *, prune: bool) -> Plan:
     made = make_plan(desired, seen.cluster, seen.records, seen.gone, prune=prune)
     audit.enforce(made, desired, seen.cluster, seen.records, seen.gone)
     predicted, makespan, halt = stages.predict(made, seen.cluster, desired, gone=seen.gone)
-    waiting = (PlanProblem("", "", halt),) if halt else ()
+    waiting = () if halt is None else (PlanProblem("", "", wording.sentence(halt)),)
     problems = (*made.problems, *waiting)
     return replace(made, stages=predicted, makespan=makespan, problems=problems)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning import gates
 from poolkeeper.planning.progress import MoveProgress, MoveState, classify
 from poolkeeper.zk.journal import JournalView
@@ -53,7 +54,7 @@ class Status:
     holder: str | None
     run: RunStatus | None
     stopped: str | None
-    waits: tuple[str, ...] = ()
+    waits: tuple[Wait, ...] = ()
     warnings: tuple[str, ...] = field(default=())
 
 
@@ -79,7 +80,7 @@ def status_of(cluster: Cluster, journal: JournalView) -> Status:
     )
 
 
-def _run(cluster: Cluster, journal: JournalView) -> tuple[RunStatus | None, tuple[str, ...]]:
+def _run(cluster: Cluster, journal: JournalView) -> tuple[RunStatus | None, tuple[Wait, ...]]:
     waits = list(gates.controller(cluster))
     run, document = journal.run, journal.document
     if run is None:
@@ -90,7 +91,7 @@ def _run(cluster: Cluster, journal: JournalView) -> tuple[RunStatus | None, tupl
     waits.extend(gates.foreign(cluster, _ours(moves, progress)))
     waits.extend(_moves_wait(moves, progress, cluster))
     if journal.holder is None:
-        waits.append("nobody drives this run: `poolkeeper apply` or `run` takes it up again")
+        waits.append(Wait(WaitReason.RUN_WITHOUT_EXECUTOR))
     found = RunStatus(
         plan=run.plan,
         phase=run.phase.value,
@@ -119,11 +120,10 @@ def _ours(moves: Sequence[Move], progress: Sequence[MoveProgress]) -> frozenset[
 
 def _moves_wait(
     moves: Sequence[Move], progress: Sequence[MoveProgress], cluster: Cluster
-) -> list[str]:
-    blocked = gates.blocks(moves, progress, cluster)
-    waits = [f"{moves[i].topic}-{moves[i].partition}: {why}" for i, why in blocked.items()]
+) -> list[Wait]:
+    waits = list(gates.blocks(moves, progress, cluster).values())
     waits += [
-        f"{move.topic}-{move.partition} was moved by somebody else and is left alone"
+        Wait(WaitReason.LEFT_ALONE, partitions=(TopicPartition(move.topic, move.partition),))
         for move, p in zip(moves, progress, strict=True)
         if p.state is MoveState.DIVERGED
     ]

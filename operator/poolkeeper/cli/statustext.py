@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from poolkeeper import wording
 from poolkeeper.cli import quantities
 from poolkeeper.cli.statuses import RunStatus, Status
 from poolkeeper.model.plans import Move
@@ -30,7 +31,7 @@ def render(status: Status) -> str:
         lines.append(
             "stopped     a person stopped the last run; a loop does not repeat it by itself"
         )
-    lines += [f"waits for   {wait}" for wait in _cut(status.waits)]
+    lines += [f"waits for   {wait}" for wait in _cut(wording.sentences(status.waits))]
     lines += [f"warning     {warning}" for warning in _cut(status.warnings)]
     return "\n".join(lines)
 
@@ -50,7 +51,7 @@ def as_data(status: Status) -> dict[str, object]:
         "holder": status.holder,
         "run": None if status.run is None else _run_data(status.run),
         "stopped": status.stopped,
-        "waits": list(status.waits),
+        "waits": list(wording.sentences(status.waits)),
         "warnings": list(status.warnings),
     }
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from poolkeeper.errands import Offer
 from poolkeeper.model.outcomes import ErrandState, Outcome
 from poolkeeper.model.rebalances import BudgetSpec, Course, Part, RebalanceSpec
+from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning import windows
 from poolkeeper.rebalances.records import Record
 
@@ -27,7 +28,9 @@ def offers(
     }
 
 
-def offer_of(part: Part, record: Record | None, held: str, rate: int | None = None) -> Offer:
+def offer_of(
+    part: Part, record: Record | None, held: Wait | None, rate: int | None = None
+) -> Offer:
     """The plan of one cluster; without it, as long as the record cannot be read."""
     plan = None if record is None else record.plan(part.cluster)
     declared = "" if record is None else record.declared.get(part.cluster, "")
@@ -61,16 +64,16 @@ def fleet_rate(budget: BudgetSpec, now_ms: int) -> int | None:
     return max(known) if len(known) == len(rates) else None
 
 
-def held(spec: RebalanceSpec, now_ms: int) -> str:
-    """Why no stage may start now in any cluster; empty if it may."""
+def held(spec: RebalanceSpec, now_ms: int) -> Wait | None:
+    """Why no stage may start now in any cluster; None if it may."""
     if spec.paused:
-        return "the Rebalance is paused"
+        return Wait(WaitReason.REBALANCE_PAUSED)
     opened = [each.window for each in spec.budget.windows]
     now = datetime.fromtimestamp(now_ms / 1000, UTC)
     if windows.is_open(opened, now):
-        return ""
+        return None
     opening = windows.next_opening(opened, now)
-    return f"outside the windows of the Rebalance; the next opens {opening}"
+    return Wait(WaitReason.OUTSIDE_REBALANCE_WINDOW, until=opening)
 
 
 def may_run(part: Part, outcome: Outcome | None, *, kept: bool) -> bool:

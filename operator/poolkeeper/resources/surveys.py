@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from poolkeeper.model import waits
 from poolkeeper.model.outcomes import Outcome, Seen
 from poolkeeper.model.plans import ElectLeaders, Move, Plan, PlanProblem, Step
 from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode, TopicSpec
@@ -18,9 +19,6 @@ from poolkeeper.planning.scopes import LEFT_OUT, metric_name
 from poolkeeper.planning.standings import Standings, standings
 from poolkeeper.resources import topics
 from poolkeeper.resources.assemblies import Assembly
-
-APPROVAL_WAIT = "waits for approval"
-"""How a wait begins that ends with a person's word; many deletions wait for it even under Auto."""
 
 BALANCE = 4
 """Urgency of moves without which everything is as declared."""
@@ -164,7 +162,8 @@ def _approval(desired: Desired, outcome: Outcome, plan: Plan, *, running: bool) 
     approval = desired.cluster.approval
     asks = bool(plan.moves) or any(map(is_destructive, plan.steps))
     if approval.policy is ApprovalPolicy.AUTO:
-        asks = any(wait.startswith(APPROVAL_WAIT) for wait in outcome.waits)
+        # Many deletions wait for a person even under Auto.
+        asks = waits.has(outcome.waits, waits.WaitReason.APPROVAL_REQUIRED)
     if not asks:
         return "NotNeeded"
     return "Approved" if running or plan.hash in approval.plans else "Waiting"

@@ -34,11 +34,11 @@ from real.support import (
 )
 
 
-@pytest.fixture
 def requested(stage: int, count: int) -> Action:
     return Action(ActionKind.STAGE_REQUESTED, stage=stage, count=count)
 
 
+@pytest.fixture
 def client(kafka) -> Callable[[Sandbox], KazooClient]:
     opened = []
 

@@ -6,7 +6,6 @@ after its stage in flight before a new plan is made. Beside an active operator n
 the approval is handed over to it.
 """
 
-import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -168,12 +167,10 @@ def _reviewed(command: Command, file: Path, seen: sights.Sight, wanted: str) -> 
 
 def _read(file: Path) -> Plan:
     try:
-        body = json.loads(file.read_text(encoding="utf-8"))
+        body = file.read_bytes()
     except OSError as error:
         raise Refused(f"{file}: cannot be read ({error.strerror})") from error
-    except ValueError as error:
-        raise Refused(f"{file}: is no plan ({error})") from error
-    return documents.from_json(body, str(file))
+    return documents.decode(body, str(file))
 
 
 def _wind_up(command: Command, before: JournalView, check: interrupts.Check) -> int:

@@ -134,7 +134,6 @@ def _pool(move: Move, pool_of: Mapping[int, str]) -> str:
 
 def _steps(plan: Plan) -> pa.Table:
     bodies = documents.to_json(replace(plan, moves=()))["steps"]
-    assert isinstance(bodies, list)
     return from_rows(
         schemas.STEPS,
         (

@@ -99,7 +99,7 @@ def test_the_document_is_that_of_the_format() -> None:
         makespan=plans.Makespan(0.5, 0.5, 10),
         problems=(plans.PlanProblem("fast", "rack", "one rack is left"),),
     )
-    assert documents.to_json(plan) == {
+    assert json.loads(json.dumps(documents.to_json(plan))) == {
         "version": 1,
         "cluster": "main",
         "hash": plan.hash,
@@ -203,9 +203,9 @@ def edited(**changes: object) -> dict[str, object]:
         pytest.param(
             {"version": 1, "moves": 3},
             [
-                "cluster: is missing (expected text)",
-                "fingerprint: is missing (expected text)",
-                "hash: is missing (expected text)",
+                "cluster: is missing (expected a string)",
+                "fingerprint: is missing (expected a string)",
+                "hash: is missing (expected a string)",
                 "moves: is 3 (expected a list)",
             ],
             id="all-problems-at-once",
@@ -213,9 +213,9 @@ def edited(**changes: object) -> dict[str, object]:
         pytest.param(
             edited(moves=[{"topic": "t", "partition": True, "bytes": -1, "path": [[1], []]}]),
             [
-                "moves[0].bytes: is -1 (expected a whole number, 0 or more)",
-                "moves[0].partition: is True (expected a whole number, 0 or more)",
-                "moves[0].path[1]: is [] (expected at least one broker id)",
+                "moves[0].bytes: is -1 (expected an integer of 0 or more)",
+                "moves[0].partition: is True (expected an integer of 0 or more)",
+                "moves[0].path[1]: is [] (expected a list of at least one broker id)",
             ],
             id="a-move-with-wrong-values",
         ),
@@ -230,7 +230,7 @@ def edited(**changes: object) -> dict[str, object]:
             edited(moves=[{"topic": "t", "partition": 0, "bytes": 1, "path": [["1"]]}]),
             [
                 "moves[0].path: is [['1']] (expected at least two replica lists)",
-                "moves[0].path[0][0]: is '1' (expected a whole number, 0 or more)",
+                "moves[0].path[0][0]: is '1' (expected a broker id)",
             ],
             id="a-path-of-one-list-of-strings",
         ),

@@ -11,6 +11,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
@@ -50,6 +51,18 @@ def access(sandbox: Sandbox) -> Access:
 def asking_brokers(sandbox: Sandbox) -> Access:
     """Brokers tell when a throttle is in force; without them a run waits for it."""
     return replace(access(sandbox), brokers=lambda: Brokers.open(sandbox.bootstrap.split(",")))
+
+
+def topic_config(sandbox: Sandbox, topic: str) -> dict[str, tuple[str | None, str]]:
+    """Every key in force, as the brokers tell it, with its source; empty where they know none."""
+    client = KafkaAdminClient(bootstrap_servers=sandbox.bootstrap.split(","))
+    try:
+        asked = ConfigResource(ConfigResourceType.TOPIC, topic)
+        found = client.describe_configs([asked], config_filter="all")
+    finally:
+        client.close()
+    entries = found.get("topic", {}).get(topic) or {}
+    return {key: (entry["value"], entry["config_source"]) for key, entry in entries.items()}
 
 
 def ignore(_: Outcome) -> None:

@@ -15,6 +15,7 @@ from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
+import txnlog
 from poolkeeper.accesses import Access
 from poolkeeper.brokers.protocol import Brokers
 from poolkeeper.cli.main import main
@@ -33,7 +34,8 @@ from poolkeeper.model.specs import (
 )
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning import documents
-from poolkeeper.sandbox import Sandbox, txnlog
+from poolkeeper.sandbox import Sandbox
+from poolkeeper.sandbox.transactions import Operation
 from poolkeeper.zk import observe
 from poolkeeper.zk.session import Session
 
@@ -195,7 +197,7 @@ def of_path(changes: Iterable[Change], path: str) -> tuple[Change, ...]:
     return tuple(change for change in changes if change.path == path)
 
 
-def _kind(operation: txnlog.Operation) -> str:
+def _kind(operation: Operation) -> str:
     return "CREATE" if operation.kind.creates else operation.kind.name
 
 

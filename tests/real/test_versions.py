@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+import traffic
 from conditions import until
 from poolkeeper.model.topology import Topic
-from poolkeeper.sandbox import Sandbox, SandboxSpec, spread, traffic
+from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
 from real.support import (
     MIB,
     REQUEST,

@@ -12,7 +12,7 @@ from poolkeeper.fleet import loading, observing, steps
 from poolkeeper.fleet.engines import Engine, Local
 from poolkeeper.fleet.stores import Store
 from poolkeeper.model import snapshots
-from poolkeeper.rebalances import answering
+from poolkeeper.rebalances import answering, answers
 
 GOLDEN = cases.golden()
 NAMES = sorted(GOLDEN)
@@ -82,7 +82,8 @@ def test_a_question_has_the_answer_of_the_local_engine(
         question = asking.question(stack, zookeeper, tmp_path)
         theirs = answering.written(question, Local(1)).text
         assert answering.written(question, spark).text == theirs
-    assert [each.cluster for each in theirs.clusters if each.plan] == ["one", "two"]
+    said = answers.Answer.from_json(theirs).clusters
+    assert [each.cluster for each in said if each.plan] == ["one", "two"]
 
 
 @pytest.mark.parametrize("again", [False, True])

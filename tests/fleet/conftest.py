@@ -4,6 +4,7 @@ One Spark session for all tests of a worker process; it takes about ten seconds 
 all tests that take it are in one file.
 """
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,8 +18,9 @@ from servers import chroot
 __all__ = ["chroot"]
 
 HERE = Path(__file__).parent
+IMPORTED = (HERE.parent, HERE.parents[1] / "examples" / "demo")
 SMALL = {
-    "spark.executorEnv.PYTHONPATH": str(HERE.parent),  # tasks of these tests
+    "spark.executorEnv.PYTHONPATH": os.pathsep.join(map(str, IMPORTED)),  # tasks of these tests
     "spark.driver.memory": "512m",
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
 }

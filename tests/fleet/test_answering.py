@@ -23,7 +23,7 @@ def question(zookeeper, tmp_path: Path) -> Iterator[Question]:
 
 
 def test_clusters_that_cannot_be_read_have_their_reason(question: Question) -> None:
-    answer = answering.answer(question, Local(1))
+    answer = Answer.from_json(answering.written(question, Local(1)).text)
     problems = {each.cluster: each.problem for each in answer.clusters}
     assert problems.keys() == {"closed", "locked", "one", "two"}
     assert "no ZooKeeper answers at 127.0.0.1:1" in problems["closed"]
@@ -35,8 +35,8 @@ def test_clusters_that_cannot_be_read_have_their_reason(question: Question) -> N
 
 
 def test_processes_give_the_same_text(question: Question) -> None:
-    ours = answering.answer(question, Local(1)).to_json()
-    assert answering.answer(question, Local(2)).to_json() == ours
+    ours = answering.written(question, Local(1)).text
+    assert answering.written(question, Local(2)).text == ours
 
 
 def test_the_command_reads_a_question_whole_or_in_pieces(
@@ -61,7 +61,7 @@ def test_the_command_reads_a_question_whole_or_in_pieces(
         assert "warning: locked: there is no Secret zk" in said.err
         assert message.read_text() == '{"clusters": 4}'
         found.append(out.read_text())
-    assert found == [answering.answer(question, Local(1)).to_json()] * 2
+    assert found == [answering.written(question, Local(1)).text] * 2
 
 
 @pytest.mark.parametrize(

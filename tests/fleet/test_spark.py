@@ -12,7 +12,7 @@ from poolkeeper.fleet import loading, observing, steps
 from poolkeeper.fleet.engines import Engine, Local
 from poolkeeper.fleet.stores import Store
 from poolkeeper.model import snapshots
-from poolkeeper.rebalances import answering
+from poolkeeper.rebalances import answering, answers
 
 GOLDEN = cases.golden()
 NAMES = sorted(GOLDEN)
@@ -80,9 +80,10 @@ def test_a_question_has_the_answer_of_the_local_engine(
 ) -> None:
     with ExitStack() as stack:
         question = asking.question(stack, zookeeper, tmp_path)
-        theirs = answering.answer(question, Local(1))
-        assert answering.answer(question, spark).to_json() == theirs.to_json()
-    assert [each.cluster for each in theirs.clusters if each.plan] == ["one", "two"]
+        theirs = answering.written(question, Local(1)).text
+        assert answering.written(question, spark).text == theirs
+    said = answers.Answer.from_json(theirs).clusters
+    assert [each.cluster for each in said if each.plan] == ["one", "two"]
 
 
 @pytest.mark.parametrize("again", [False, True])

@@ -66,7 +66,7 @@ def expected(question, planning, tmp_path_factory) -> str:
     (folder / "zk").mkdir()
     for key, value in CREDENTIALS.items():
         (folder / "zk" / key).write_text(value)
-    answer = answering.answer(question, Local(1), str(folder))
+    answer = Answer.from_json(answering.written(question, Local(1), str(folder)).text)
     moves = {each.cluster: each.moves for each in answer.clusters if each.plan}
     assert moves == dict.fromkeys(("cluster-0", "cluster-1", "cluster-2", "secured"), 4)
     problems = {each.cluster: each.problem for each in answer.clusters if not each.plan}

@@ -11,9 +11,11 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
+import txnlog
 from poolkeeper.accesses import Access
 from poolkeeper.brokers.protocol import Brokers
 from poolkeeper.cli.main import main
@@ -32,7 +34,8 @@ from poolkeeper.model.specs import (
 )
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning import documents
-from poolkeeper.sandbox import Sandbox, txnlog
+from poolkeeper.sandbox import Sandbox
+from poolkeeper.sandbox.transactions import Operation
 from poolkeeper.zk import observe
 from poolkeeper.zk.session import Session
 
@@ -50,6 +53,18 @@ def access(sandbox: Sandbox) -> Access:
 def asking_brokers(sandbox: Sandbox) -> Access:
     """Brokers tell when a throttle is in force; without them a run waits for it."""
     return replace(access(sandbox), brokers=lambda: Brokers.open(sandbox.bootstrap.split(",")))
+
+
+def topic_config(sandbox: Sandbox, topic: str) -> dict[str, tuple[str | None, str]]:
+    """Every key in force, as the brokers tell it, with its source; empty where they know none."""
+    client = KafkaAdminClient(bootstrap_servers=sandbox.bootstrap.split(","))
+    try:
+        asked = ConfigResource(ConfigResourceType.TOPIC, topic)
+        found = client.describe_configs([asked], config_filter="all")
+    finally:
+        client.close()
+    entries = found.get("topic", {}).get(topic) or {}
+    return {key: (entry["value"], entry["config_source"]) for key, entry in entries.items()}
 
 
 def ignore(_: Outcome) -> None:
@@ -182,7 +197,7 @@ def of_path(changes: Iterable[Change], path: str) -> tuple[Change, ...]:
     return tuple(change for change in changes if change.path == path)
 
 
-def _kind(operation: txnlog.Operation) -> str:
+def _kind(operation: Operation) -> str:
     return "CREATE" if operation.kind.creates else operation.kind.name
 
 

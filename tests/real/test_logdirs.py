@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+import traffic
 from poolkeeper.brokers.protocol import Brokers
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.sandbox import Sandbox, traffic
+from poolkeeper.sandbox import Sandbox
 from real.support import create, declare, run
 
 PARTITIONS = 4

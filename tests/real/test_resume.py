@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 from kazoo.client import KazooClient
 
+import traffic
 from conditions import until
 from poolkeeper.accesses import Access
 from poolkeeper.loops import drive
 from poolkeeper.model.outcomes import State
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.specs import Desired, Execution, Throttle, ThrottleMode
-from poolkeeper.sandbox import Sandbox, traffic
+from poolkeeper.sandbox import Sandbox
 from poolkeeper.zk import journal
 from poolkeeper.zk.operations import Operation
 from poolkeeper.zk.session import Session

@@ -14,6 +14,8 @@ import pytest
 from kafka import KafkaAdminClient
 from kazoo.client import KazooClient
 
+import txnlog
+from authors import broker_by_session
 from conditions import until
 from poolkeeper import errors
 from poolkeeper.sandbox import (
@@ -24,8 +26,8 @@ from poolkeeper.sandbox import (
     spread,
     states,
     take_down,
-    txnlog,
 )
+from poolkeeper.sandbox.transactions import Kind, Operation
 
 COMMAND = [sys.executable, "-c", "from poolkeeper.cli.sandbox import sandbox; sandbox()"]
 
@@ -143,7 +145,7 @@ def test_the_transaction_log_tells_who_did_what(zookeeper, chroot):
         for transaction in txnlog.read_folder(zookeeper.transaction_log())
         if transaction.session == session
     ]
-    kinds = txnlog.Kind
+    kinds = Kind
     assert [(t.kind, t.failed) for t in ours] == [
         (kinds.OPEN_SESSION, False),
         (kinds.CREATE, False),
@@ -154,18 +156,18 @@ def test_the_transaction_log_tells_who_did_what(zookeeper, chroot):
     path = f"{prefix}/a"
     assert [t.changes for t in ours] == [
         (),
-        (txnlog.Operation(kinds.CREATE, path, b"1", ephemeral=True),),
-        (txnlog.Operation(kinds.SET, path, b"2", version=1),),
+        (Operation(kinds.CREATE, path, b"1", ephemeral=True),),
+        (Operation(kinds.SET, path, b"2", version=1),),
         (),
-        (txnlog.Operation(kinds.DELETE, path),),
+        (Operation(kinds.DELETE, path),),
     ]
-    assert ours[2].operations[0] == txnlog.Operation(kinds.CHECK, path, version=0)
+    assert ours[2].operations[0] == Operation(kinds.CHECK, path, version=0)
     assert abs(ours[1].time_ms / 1000 - time.time()) < 60
 
 
 def test_registrations_name_the_authors(kafka):
     sandbox = kafka()
-    found = txnlog.authors(txnlog.read_folder(sandbox.transaction_log()))
+    found = broker_by_session(txnlog.read_folder(sandbox.transaction_log()))
     assert set(found.values()) == {1, 2, 3}
 
 

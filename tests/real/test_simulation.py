@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from kazoo.client import KazooClient
 
+import txnlog
 from conditions import until
-from poolkeeper.sandbox import Sandbox, txnlog
+from poolkeeper.sandbox import Sandbox
 from poolkeeper.sandbox.clocks import RealClock
 from poolkeeper.sandbox.kazooclients import KazooSession
 from poolkeeper.sandbox.simulation import Simulation, SimulationSpec, spread

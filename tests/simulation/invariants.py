@@ -22,8 +22,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from authors import broker_by_session
 from poolkeeper.sandbox.fakezk import FakeZooKeeper
-from poolkeeper.sandbox.txnlog import Kind, Operation, Transaction, authors
+from poolkeeper.sandbox.transactions import Kind, Operation, Transaction
 from simulation.clusters import REQUEST
 
 HOLDER = "/poolkeeper/holder"
@@ -58,7 +59,7 @@ class Trail:
     @property
     def ours(self) -> Iterator[Transaction]:
         """The transactions of Poolkeeper's sessions that changed something."""
-        brokers = authors(self.server.log, "/brokers/ids")
+        brokers = broker_by_session(self.server.log, "/brokers/ids")
         for transaction in self.transactions:
             someone = transaction.session in self.others or transaction.session in brokers
             if transaction.changes and not someone:

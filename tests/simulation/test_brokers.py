@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from poolkeeper.sandbox import txnlog
 from poolkeeper.sandbox.clients import Create
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.sandbox.simulation.throttles import (
@@ -13,6 +12,7 @@ from poolkeeper.sandbox.simulation.throttles import (
     LEADER_RATE,
     LEADER_REPLICAS,
 )
+from poolkeeper.sandbox.transactions import Transaction
 from simulation.clusters import SimulatedCluster
 
 MB = 1_000_000
@@ -365,7 +365,7 @@ def test_a_directory_asked_for_beforehand_is_where_a_replica_comes() -> None:
 
 
 def test_the_same_seed_gives_the_same_history() -> None:
-    def history(seed: int) -> list[txnlog.Transaction]:
+    def history(seed: int) -> list[Transaction]:
         spec = SimulationSpec(spread(4), kafka="2.8.2", seed=seed)
         cluster = SimulatedCluster(spec)
         cluster.start()

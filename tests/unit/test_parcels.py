@@ -28,7 +28,7 @@ FULL = Question(
     Desired(KafkaClusterSpec("main", ZooKeeperSpec("zk:2181"))),
     Cluster(
         "main",
-        {1: Broker(1, "a", ("PLAINTEXT://b1:9092",), {"k": "v"}, 3, {"/d": LogDir(10, 5)})},
+        {1: Broker(1, "a", ("PLAINTEXT://b1:9092",), {"k": "v"}, {"/d": LogDir(10, 5)})},
         {
             "orders": Topic(
                 "orders",
@@ -39,7 +39,6 @@ FULL = Question(
                 "id",
                 {"retention.ms": "1"},
                 4,
-                5,
             ),
             "empty": Topic("empty", ()),
         },

@@ -21,7 +21,7 @@ def heard() -> Iterator[Check]:
     """Raise KeyboardInterrupt at a signal, in the main thread; what the caller ignores stays so."""
     came = False
 
-    def interrupt(number: int, frame: FrameType | None) -> None:
+    def interrupt(number: int, _frame: FrameType | None) -> None:
         nonlocal came
         came = True
         raise KeyboardInterrupt

@@ -53,6 +53,6 @@ class Ended:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._end)
 
-    def _end(self, number: int, frame: FrameType | None) -> None:
+    def _end(self, number: int, _frame: FrameType | None) -> None:
         self.signal = number
         self.event.set()

@@ -171,7 +171,7 @@ def _render(found: Mapping[str, object], output: str) -> str:
 def _stay(announcement: str) -> None:
     """Announce, then return at Ctrl-C or SIGTERM: here both are the way to end, not a failure."""
 
-    def interrupt(number: int, frame: FrameType | None) -> None:
+    def interrupt(number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, interrupt)

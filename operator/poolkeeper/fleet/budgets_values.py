@@ -12,7 +12,6 @@ from typing import NamedTuple
 from poolkeeper.model.specs import Window
 
 MIB = 1024**2
-DAY_MS = 86_400_000
 UNBOUNDED = 2**62
 """Stands for a rate or a time that nothing limits."""
 

@@ -11,7 +11,6 @@ are refused by number. The version is in every file's metadata (`poolkeeper.tabl
 as they were released.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from poolkeeper.errors import Refused
@@ -354,20 +353,3 @@ def check_version(table: Table, found: str | None, file: str) -> None:
             f"{file}: table {table.name} has {said} (expected version {table.version}):"
             " make it again with this release"
         )
-
-
-def description() -> dict[str, object]:
-    """All tables as JSON data, which a test compares with what was released."""
-    return {name: dict(_described(table)) for name, table in sorted(TABLES.items())}
-
-
-def _described(table: Table) -> Iterator[tuple[str, object]]:
-    yield "version", table.version
-    yield "by", list(table.by)
-    yield (
-        "columns",
-        [
-            {"name": each.name, "type": each.type, "nullable": each.nullable}
-            for each in table.columns
-        ],
-    )

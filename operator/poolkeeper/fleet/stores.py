@@ -6,17 +6,17 @@ One file per table, day and cluster: executors write them without asking each ot
 read without looking at others, and Spark, DuckDB or pandas read a whole table with `day` and
 `cluster` as columns of their own. `ROOT` is a folder that the driver and all executors see.
 
-**A step of a cluster is whole or not there.** Each step has a head table (`HEADS`), with one file
-that is removed before anything else is written and written after everything else. The head's
-metadata hold the *input*: the digest of all that the step was made from, the release of Poolkeeper
-included. A step whose head says `ok` for the same input is not made again, whoever asks: that is
-all there is to restarting.
+**A step of a cluster is whole or not there.** Each step has a head table (`clusters`, `features`,
+`plans`, `budgets`), with one file that is removed before anything else is written and written after
+everything else. The head's metadata hold the *input*: the digest of all that the step was made
+from, the release of Poolkeeper included. A step whose head says `ok` for the same input is not made
+again, whoever asks: that is all there is to restarting.
 """
 
 import contextlib
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,9 +30,6 @@ from poolkeeper.fleet.schemas import Table
 
 FILE = "rows.parquet"
 OK, FAILED = "ok", "failed"
-HEADS = (schemas.CLUSTERS, schemas.FEATURES, schemas.PLANS, schemas.BUDGETS)
-"""The tables that are written last, one for each of snapshot, features, plan and budget."""
-
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
@@ -68,21 +65,6 @@ class Store:
     ) -> pa.Table:
         """The rows of one cluster; raises `Refused` where there are none, or of another version."""
         return tables.read(self.file(table, day, cluster), table, columns)
-
-    def read_all(
-        self, table: Table, day: str = "", columns: Sequence[str] | None = None
-    ) -> pa.Table:
-        """The rows of all clusters, sorted by cluster; `cluster` is their first column."""
-        names = [each.name for each in table.columns] if columns is None else list(columns)
-        parts = []
-        for cluster in self.clusters(table, day):
-            rows = self.read(table, day, cluster, names)
-            said = pa.repeat(pa.scalar(cluster), rows.num_rows)
-            parts.append(rows.add_column(0, pa.field("cluster", pa.string()), said))
-        if parts:
-            return pa.concat_tables(parts)
-        fields = [tables.arrow(table).field(name) for name in names]
-        return pa.schema([pa.field("cluster", pa.string()), *fields]).empty_table()
 
     def head(self, table: Table, day: str, cluster: str) -> dict[str, Any] | None:
         """The row of a head table with one row, or None where there is none that can be used."""

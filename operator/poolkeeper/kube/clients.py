@@ -64,7 +64,6 @@ class Api:
         self.namespace = namespace
         self.requests: Counter[str] = Counter()
         self.on_request: OnRequest = _told_nobody
-        self.last_success_s: float | None = None
         self._configuration = configuration
         self._server = str(configuration.host).rstrip("/")
         self._pool: urllib3.PoolManager = rest(configuration).pool_manager
@@ -101,7 +100,6 @@ class Api:
         """Return the object, or `None` if there is none."""
         answer = self._answer("get", "GET", path, deadline_s=deadline_s)
         if answer.status == 404:
-            self.last_success_s = time.monotonic()
             return None
         return self._content(answer, f"reading {path}", path)
 
@@ -186,9 +184,7 @@ class Api:
     def _content(self, answer: Answer, doing: str, path: str, *, tests: bool = False) -> Body:
         if not answer.good:
             raise failures.failure(answer, doing, path, tests=tests)
-        found = failures.content(answer, doing)
-        self.last_success_s = time.monotonic()
-        return found
+        return failures.content(answer, doing)
 
     def _answer(
         self,

@@ -33,11 +33,6 @@ def _dated(condition: Status, old: Status | None, now: datetime) -> Status:
     return {**condition, "lastTransitionTime": since or timestamp(now)}
 
 
-def same(one: Status | None, other: Status | None) -> bool:
-    """Return whether two statuses are the same to a reader: nulls count as absent."""
-    return canonical(one or {}) == canonical(other or {})
-
-
 def canonical(status: Status) -> bytes:
     """Return the status as bytes that are equal for equal statuses."""
     return json.dumps(_cleaned(status), sort_keys=True, separators=(",", ":")).encode()

@@ -39,11 +39,6 @@ def remove(api: Objects, reference: Reference, body: dict[str, Any] | None = Non
     return _patch(api, reference, body, adding=False)
 
 
-def present(body: dict[str, Any]) -> bool:
-    """Return whether the object has our finalizer."""
-    return FINALIZER in (body["metadata"].get("finalizers") or ())
-
-
 def operations(body: dict[str, Any], *, adding: bool) -> Operations:
     """Return the JSON patch that is still to be done; empty if there is nothing to do."""
     meta = body["metadata"]

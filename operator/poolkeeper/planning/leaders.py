@@ -35,7 +35,6 @@ class Led:
     lists: Ints
     held: Ints
     band: Band
-    triggered: bool
 
 
 def lead(unit: Unit, lists: Ints, goal: Goal | None, *, balance: bool) -> Led:
@@ -51,11 +50,11 @@ def lead(unit: Unit, lists: Ints, goal: Goal | None, *, balance: bool) -> Led:
     if forced.any():
         trial = _rounds(unit, lists, candidates & forced[:, None], wide)
         if not forced_left(unit, trial, candidates) and _settled(unit, trial, wide):
-            return Led(trial, leaders_by(unit, trial), wide, False)
+            return Led(trial, leaders_by(unit, trial), wide)
     elif _settled(unit, lists, wide):
-        return Led(lists, held, wide, False)
+        return Led(lists, held, wide)
     lists = _rounds(unit, lists, candidates, narrow)
-    return Led(lists, leaders_by(unit, lists), narrow, True)
+    return Led(lists, leaders_by(unit, lists), narrow)
 
 
 def forced_left(unit: Unit, lists: Ints, candidates: Bools) -> bool:

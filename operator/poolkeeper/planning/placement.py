@@ -33,11 +33,10 @@ _ROUNDS_MAX = 40
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """The layout found, and the band that it was made for (`triggered`: the narrower one)."""
+    """The layout found, and the band that it was made for."""
 
     lists: Ints
     band: Band
-    triggered: bool
 
 
 def held_by(unit: Unit, lists: Ints) -> Ints:
@@ -72,7 +71,7 @@ def place(
             first = _round(setting, lists, narrow)
         lists = first.lists
     if _settled(unit, lists, wide, room):
-        return Placed(lists, wide, False)
+        return Placed(lists, wide)
     for _ in range(_ROUNDS_MAX):
         if _settled(unit, lists, narrow, room):
             break
@@ -80,7 +79,7 @@ def place(
         if not step.moved:
             break
         lists = step.lists
-    return Placed(lists, narrow, True)
+    return Placed(lists, narrow)
 
 
 def _settled(unit: Unit, lists: Ints, target: Band, room: Room) -> bool:

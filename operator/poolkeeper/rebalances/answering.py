@@ -27,7 +27,6 @@ from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.making import make_plan
 from poolkeeper.rebalances.answers import (
     PLANS_BYTES_MAX,
-    Answer,
     Part,
     planned_text,
     text_of,
@@ -112,11 +111,6 @@ def written(
         {each.cluster: each.problem for each in done if each.problem},
         sum(each.moves for each in done),
     )
-
-
-def answer(question: Question, engine: Engine, secrets: str = "") -> Answer:
-    """The whole answer; see `written`."""
-    return Answer.from_json(written(question, engine, secrets).text)
 
 
 def perform(task: Task) -> Done:

@@ -37,8 +37,3 @@ def percent(value: float) -> str:
     """One digit, none where it is whole: 0 %, 2.5 %, 130 %."""
     text = f"{value:,.1f}"
     return f"{text.removesuffix('.0')} %"
-
-
-def signed(value: int) -> str:
-    """A difference: +3, −2, ±0."""
-    return f"{'+' if value > 0 else '−' if value < 0 else '±'}{abs(value):,}"

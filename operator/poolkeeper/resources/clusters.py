@@ -42,11 +42,6 @@ def read_cluster(body: Mapping[str, Any], places: Places = _NOWHERE) -> Reading[
     return reading(KIND, body, places, _spec)
 
 
-def parse_cluster(body: Mapping[str, Any], places: Places = _NOWHERE) -> KafkaClusterSpec:
-    """The spec; `InvalidInput` with every problem."""
-    return read_cluster(body, places).value()
-
-
 def _spec(body: Mapping[str, Any], findings: Findings) -> KafkaClusterSpec:
     spec = body["spec"]
     _check_together(spec, findings)

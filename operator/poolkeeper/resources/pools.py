@@ -36,11 +36,6 @@ def read_pool(body: Mapping[str, Any], places: Places = _NOWHERE) -> Reading[Res
     return reading(KIND, body, places, _spec)
 
 
-def parse_pool(body: Mapping[str, Any], places: Places = _NOWHERE) -> ResourcePoolSpec:
-    """The spec; `InvalidInput` with every problem."""
-    return read_pool(body, places).value()
-
-
 def _spec(body: Mapping[str, Any], findings: Findings) -> ResourcePoolSpec:
     spec = body["spec"]
     brokers = _broker_ids(spec["brokers"], findings)

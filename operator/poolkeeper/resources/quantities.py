@@ -11,7 +11,6 @@ from fractions import Fraction
 
 from poolkeeper.errors import Refused
 
-SIZE_PATTERN = r"^[0-9]+([.][0-9]+)?(Ki|Mi|Gi|Ti|Pi|Ei|k|M|G|T|P|E|[eE][0-9]{1,2})?$"
 DURATION_PATTERN = r"^([0-9]{1,6}h)?([0-9]{1,6}m)?([0-9]{1,8}s)?$"
 BYTES_MAX = 2**63 - 1
 

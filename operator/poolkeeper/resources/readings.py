@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from poolkeeper.errors import InvalidInput, Problem
+from poolkeeper.errors import Problem
 from poolkeeper.resources import schemas
 from poolkeeper.resources.places import Findings, Places
 
@@ -37,12 +37,6 @@ class Reading(Generic[S]):
     def sound(self) -> S | None:
         """The spec, if nothing at all is wrong with it."""
         return None if self.problems else self.spec
-
-    def value(self) -> S:
-        """The spec; `InvalidInput` if anything is wrong."""
-        if self.problems or self.spec is None:
-            raise InvalidInput(self.problems)
-        return self.spec
 
 
 def reading(

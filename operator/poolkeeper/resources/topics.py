@@ -22,11 +22,6 @@ def read_topic(body: Mapping[str, Any], places: Places = _NOWHERE) -> Reading[To
     return reading(KIND, body, places, _spec, DEFAULT_NAMESPACE)
 
 
-def parse_topic(body: Mapping[str, Any], places: Places = _NOWHERE) -> TopicSpec:
-    """The spec; `InvalidInput` with every problem."""
-    return read_topic(body, places).value()
-
-
 def assignment_problems(lists: Sequence[Sequence[int]]) -> list[tuple[int | None, str]]:
     """What is wrong with a manual assignment by itself: (partition, problem); None is the whole.
 

@@ -123,7 +123,7 @@ class Sandbox:
         return home / "d0", home / "d1"
 
     def transaction_log(self) -> Path:
-        """Return the folder of ZooKeeper's transaction log, for `txnlog`."""
+        """Return the folder of ZooKeeper's transaction log."""
         return self.folder / "zookeeper" / "version-2"
 
     def kill(self, broker: int) -> None:

@@ -97,13 +97,6 @@ def delete_topic(journal: Journal, step: DeleteTopic, cluster: Cluster) -> None:
     )
 
 
-def forget_topic(journal: Journal, topic: str) -> None:
-    """Drop the record of a deleted topic."""
-    operation = journal.topic_record(topic, None)
-    if operation is not None:
-        journal.commit(operation)
-
-
 def election(partitions: Sequence[TopicPartition]) -> Operation:
     """Return the request of a preferred leader election, at most `ELECTION_PARTITIONS_MAX`."""
     assert 0 < len(partitions) <= ELECTION_PARTITIONS_MAX, "the caller cuts it"

@@ -180,7 +180,6 @@ def _topics(reading: Reading, damaged: dict[str, str], notes: list[str]) -> dict
             node.topic_id,
             _config(znodes.topic_config(name), config, notes),
             versions[name],
-            _version(config),
         )
     return topics
 
@@ -225,7 +224,6 @@ def _brokers(reading: Reading, notes: list[str]) -> tuple[dict[int, Broker], tup
         brokers[id_] = replace(
             broker,
             config=_config(znodes.broker_config(name), config, notes),
-            config_version=_version(config),
         )
     return dict(sorted(brokers.items())), tuple(formats)
 

@@ -15,10 +15,24 @@ def released() -> dict:
     return json.loads(RELEASED.read_text())
 
 
+def described() -> dict:
+    return {
+        name: {
+            "version": table.version,
+            "by": list(table.by),
+            "columns": [
+                {"name": each.name, "type": each.type, "nullable": each.nullable}
+                for each in table.columns
+            ],
+        }
+        for name, table in sorted(schemas.TABLES.items())
+    }
+
+
 def test_the_file_of_released_schemas_is_up_to_date(update_golden):
     if update_golden:
-        RELEASED.write_text(json.dumps(schemas.description(), indent=1) + "\n")
-    assert released() == schemas.description(), "pytest --update-golden, if this is meant"
+        RELEASED.write_text(json.dumps(described(), indent=1) + "\n")
+    assert released() == described(), "pytest --update-golden, if this is meant"
 
 
 def broken(before: dict, now: dict) -> list[str]:
@@ -35,7 +49,7 @@ def broken(before: dict, now: dict) -> list[str]:
 
 @pytest.mark.parametrize("name", sorted(released()))
 def test_no_table_breaks_what_was_released(name):
-    assert broken(released()[name], schemas.description()[name]) == []
+    assert broken(released()[name], described()[name]) == []
 
 
 COLUMN = {"name": "a", "type": "int", "nullable": False}

@@ -59,7 +59,7 @@ CLUSTER = Cluster(
     id="abc",
     kafka_version="3.9",
     controller=Controller(broker=1),
-    brokers={1: Broker(1, "a", ("PLAINTEXT://h:9092",), {}, None, {"/d1": LogDir(1, 0)})},
+    brokers={1: Broker(1, "a", ("PLAINTEXT://h:9092",), {}, {"/d1": LogDir(1, 0)})},
     topics={
         "t": Topic(
             "t",
@@ -87,7 +87,7 @@ def test_what_is_absent_is_unknown_and_never_zero() -> None:
     unknown = Partition(0, (7,), (), (), None, None, None, None, None, None)
     assert snapshots.from_json(SMALLEST) == Cluster(
         name="c",
-        brokers={7: Broker(7, None, (), None, None, None)},
+        brokers={7: Broker(7, None, (), None, None)},
         topics={"t": Topic("t", (unknown,), None, None)},
         reassignment=None,
     )
@@ -289,7 +289,6 @@ brokers = st.builds(
     rack=st.none() | names,
     endpoints=st.lists(names, max_size=2).map(tuple),
     config=configs,
-    config_version=st.none(),
     log_dirs=st.none()
     | st.dictionaries(names, st.builds(LogDir, st.none() | sizes, st.none() | sizes), max_size=2),
 )

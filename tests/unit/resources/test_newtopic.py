@@ -2,13 +2,13 @@ import pytest
 
 from poolkeeper.errors import InvalidInput
 from poolkeeper.resources import documents, newtopic
-from poolkeeper.resources.topics import parse_topic
+from poolkeeper.resources.topics import read_topic
 
 
 def test_a_manual_assignment_as_kafkas_tool_takes_it():
     text = newtopic.manifest("Orders", "fast", "1:2:3, 2:3:4")
     parsed, _ = documents.parse(text, "f.yaml")
-    spec = parse_topic(parsed[0].body)
+    spec = read_topic(parsed[0].body).sound
     assert (spec.topic, spec.pool, spec.strategy) == ("Orders", "fast", "Manual")
     assert spec.assignment == ((1, 2, 3), (2, 3, 4))
 

@@ -10,11 +10,12 @@ from poolkeeper.model.specs import (
     ZooKeeperSpec,
 )
 from poolkeeper.resources import quantities, schemas
-from poolkeeper.resources.clusters import parse_cluster
-from poolkeeper.resources.pools import parse_pool
-from poolkeeper.resources.topics import parse_topic
+from poolkeeper.resources.clusters import read_cluster
+from poolkeeper.resources.pools import read_pool
+from poolkeeper.resources.topics import read_topic
 
 PLURALS = ("kafkaclusters", "resourcepools", "topics", "rebalances")
+SIZE_PATTERN = r"^[0-9]+([.][0-9]+)?(Ki|Mi|Gi|Ti|Pi|Ei|k|M|G|T|P|E|[eE][0-9]{1,2})?$"
 API = {"apiVersion": "poolkeeper.dev/v1alpha1"}
 
 
@@ -36,16 +37,16 @@ def test_what_is_not_said_is_as_the_specs_have_it():
     pool = {**API, "kind": "ResourcePool", "metadata": {"name": "fast"}}
     topic = {**API, "kind": "Topic", "metadata": {"name": "t"}}
     zookeeper, brokers = {"connect": "zk:2181"}, {"bootstrapServers": "a:1,b:2"}
-    assert parse_cluster({**cluster, "spec": {"zookeeper": zookeeper}}) == KafkaClusterSpec(
+    assert read_cluster({**cluster, "spec": {"zookeeper": zookeeper}}).sound == KafkaClusterSpec(
         "main", ZooKeeperSpec("zk:2181")
     )
-    assert parse_cluster(
+    assert read_cluster(
         {**cluster, "spec": {"zookeeper": zookeeper, "brokers": brokers}}
-    ) == KafkaClusterSpec("main", ZooKeeperSpec("zk:2181"), BrokersSpec(("a:1", "b:2")))
-    assert parse_pool(
+    ).sound == KafkaClusterSpec("main", ZooKeeperSpec("zk:2181"), BrokersSpec(("a:1", "b:2")))
+    assert read_pool(
         {**pool, "spec": {"clusterRef": {"name": "main"}, "brokers": {"ids": [2, 1]}}}
-    ) == ResourcePoolSpec("fast", "main", (1, 2))
-    assert parse_topic({**topic, "spec": {"poolRef": {"name": "fast"}}}) == TopicSpec(
+    ).sound == ResourcePoolSpec("fast", "main", (1, 2))
+    assert read_topic({**topic, "spec": {"poolRef": {"name": "fast"}}}).sound == TopicSpec(
         "t", "default", "t", "fast"
     )
 
@@ -59,7 +60,7 @@ def test_what_the_api_server_adds_is_no_problem():
         "spec": {"poolRef": {"name": "fast"}, "keyed": False, "config": {}},
         "status": {"anything": 1},
     }
-    assert parse_topic(body) == TopicSpec("t", "a", "t", "fast")
+    assert read_topic(body).sound == TopicSpec("t", "a", "t", "fast")
 
 
 @pytest.mark.parametrize("plural", PLURALS)
@@ -107,10 +108,10 @@ def test_rules_say_what_is_wrong_and_match_nothing_without_an_end(plural):
 
 @pytest.mark.parametrize("plural", PLURALS)
 def test_patterns_of_sizes_and_durations_are_those_that_are_read(plural):
-    known = (quantities.SIZE_PATTERN, quantities.DURATION_PATTERN)
+    known = (SIZE_PATTERN, quantities.DURATION_PATTERN)
     for path, schema in nodes(root(plural)["properties"]["spec"]):
         if schema.get("x-kubernetes-int-or-string"):
-            assert schema["pattern"] == quantities.SIZE_PATTERN, path
+            assert schema["pattern"] == SIZE_PATTERN, path
         if re.search(r"Ki|\)\?s|h\)\?", schema.get("pattern", "")):
             assert schema["pattern"] in known, path
 

@@ -21,8 +21,8 @@ from kazoo.security import OPEN_ACL_UNSAFE, make_acl, make_digest_acl
 from poolkeeper.sandbox.clients import Check, Create, Delete, Event, Happening, Operation, SetData
 from poolkeeper.sandbox.clocks import VirtualClock
 from poolkeeper.sandbox.fakezk import FakeClient, FakeZooKeeper, Script
-from poolkeeper.sandbox.txnlog import Kind
-from poolkeeper.sandbox.txnlog import Operation as Logged
+from poolkeeper.sandbox.transactions import Kind
+from poolkeeper.sandbox.transactions import Operation as Logged
 
 CREATED, CHANGED = Happening.CREATED, Happening.CHANGED
 DELETED, CHILDREN = Happening.DELETED, Happening.CHILDREN

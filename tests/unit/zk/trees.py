@@ -106,16 +106,15 @@ T = Topic(
     None,
     {"retention.ms": "1"},
     0,
-    0,
 )
-U = Topic("u", (Partition(0, (2,), (), (), 2, (2,), 0),), None, {}, 0, None)
+U = Topic("u", (Partition(0, (2,), (), (), 2, (2,), 0),), None, {}, 0)
 CLUSTER = Cluster(
     name="main",
     id="NbXc",
     kafka_version="0.10.1 to 3.3",
     controller=Controller(1, 7, 0),
     brokers={
-        1: Broker(1, "a", ("PLAINTEXT://h:1",), {"x": "1"}, 0),
+        1: Broker(1, "a", ("PLAINTEXT://h:1",), {"x": "1"}),
         2: Broker(2, "b", ("PLAINTEXT://h:1",), {}),
     },
     topics={"t": T, "u": U},

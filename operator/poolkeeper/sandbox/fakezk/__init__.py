@@ -4,7 +4,7 @@
     server = FakeZooKeeper(clock)
     client = FakeClient(server, chroot="/kafka", plan=Script(seed=7, rate=0.01).plan())
     client.commit([Create("/a", b"1"), Check("/b", 0)])
-    server.log                                # as `txnlog` reads a real server's
+    server.log                                # `transactions`, as a real server's log has them
 
 It behaves as a real server does in what is listed in `trees`, `servers`, `watches`, `access` and
 `connections`, and no further: no quotas, containers, reconfiguration or persistent watches.

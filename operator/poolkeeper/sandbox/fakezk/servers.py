@@ -1,8 +1,8 @@
 """A ZooKeeper without a network, threads or a disk: sessions, transactions, their log.
 
-Writes are done one after another, each under the next zxid, and logged as a real server's log reads
-(`txnlog`): the same assertions work on both. A failed write takes a zxid as well. Watches are told
-right after the transaction, in its order, before the writer has its answer.
+Writes are done one after another, each under the next zxid, and logged as a real server logs them
+(`transactions`): the same assertions work on both. A failed write takes a zxid as well. Watches are
+told right after the transaction, in its order, before the writer has its answer.
 
 A session ends when its client closes it, when `expire` says so, or `timeout_ms` after its client
 was dropped; its ephemeral nodes go in one transaction.
@@ -26,8 +26,8 @@ from poolkeeper.sandbox.fakezk import access
 from poolkeeper.sandbox.fakezk.access import Identity
 from poolkeeper.sandbox.fakezk.trees import Moment, Tree
 from poolkeeper.sandbox.fakezk.watches import Told, Watches
-from poolkeeper.sandbox.txnlog import Kind, Transaction
-from poolkeeper.sandbox.txnlog import Operation as Logged
+from poolkeeper.sandbox.transactions import Kind, Transaction
+from poolkeeper.sandbox.transactions import Operation as Logged
 
 FIRST_SESSION = 0x1000_0000_0000_0001
 

@@ -2,7 +2,7 @@
 
 Written from what brokers do, not from what Poolkeeper's own codecs do: neither may hide the other's
 mistakes. Like Kafka, a reading of a reassignment request lets replica ids through that are no
-numbers; a controller that starts does not forgive them in a topic node (`require_sound`).
+numbers; a controller that starts does not forgive them in a topic node (`require_numbers`).
 
 What makes no sense raises ValueError, TypeError or KeyError, as broken input does in any program.
 """
@@ -162,11 +162,6 @@ def controller(profile: Profile, broker: int, now_ms: int) -> bytes:
     return _dump(body | {"version": 2, "kraftControllerEpoch": -1} if profile.knows_kraft else body)
 
 
-def controller_id(data: bytes) -> int:
-    """Read who the controller is."""
-    return int(json.loads(data)["brokerid"])
-
-
 def cluster_id(id_: str) -> bytes:
     """Encode the cluster's id."""
     return _dump({"version": "1", "id": id_})
@@ -200,12 +195,6 @@ def decode_topic(profile: Profile, data: bytes) -> TopicBody:
         for p, ids in body["partitions"].items()
     }
     return TopicBody(partitions, body.get("topic_id") if profile.has_topic_ids else None)
-
-
-def require_sound(body: TopicBody) -> None:
-    """Raise TypeError for ids that are no numbers."""
-    for assignment in body.partitions.values():
-        require_numbers(assignment.replicas)
 
 
 def require_numbers(ids: Iterable[Any]) -> None:

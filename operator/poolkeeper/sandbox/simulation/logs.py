@@ -4,7 +4,6 @@ What is here survives the death of the broker, and its memory does not know of i
 was moved away meanwhile stays as a stray.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from poolkeeper.sandbox.simulation.codecs import Tp
@@ -74,15 +73,6 @@ class Disk:
     def index(self, directory: str) -> int:
         """Return the number of a directory; ValueError if it is none of this broker's."""
         return self.directories.index(directory)
-
-    def used_bytes(self) -> Mapping[str, float]:
-        """Return the bytes in each directory."""
-        used = dict.fromkeys(self.directories, 0.0)
-        for log in self.logs.values():
-            used[self.directories[log.directory]] += log.bytes
-            if log.future is not None:
-                used[self.directories[log.future]] += log.future_bytes
-        return used
 
     def _emptiest(self) -> int:
         return self._counts.index(min(self._counts))

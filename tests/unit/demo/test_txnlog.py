@@ -5,9 +5,10 @@ import zlib
 
 import pytest
 
+import txnlog
+from authors import broker_by_session
 from poolkeeper import errors
-from poolkeeper.sandbox import txnlog
-from poolkeeper.sandbox.txnlog import Kind, Operation, Transaction
+from poolkeeper.sandbox.transactions import Kind, Operation, Transaction
 
 HEADER = b"ZKLG" + struct.pack(">iq", 2, 0)
 NOBODY = struct.pack(">ii", 1, 31) + struct.pack(">i5si6s", 5, b"world", 6, b"anyone")
@@ -154,4 +155,4 @@ def test_the_author_is_who_registered_the_broker():
             record(1, create("/kafka/brokers/topics/9", b""), session=0x14),
         ]
     )
-    assert txnlog.authors(txnlog.read_bytes(text)) == {0x11: 1, 0x12: 2}
+    assert broker_by_session(txnlog.read_bytes(text)) == {0x11: 1, 0x12: 2}

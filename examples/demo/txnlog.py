@@ -9,93 +9,19 @@ Better than polling, which misses a node that lives for two milliseconds. The se
 A file is laid out with zeros ahead of its end, so length 0 is the end; a record whose checksum does
 not fit (yet) is one that is being written: reading stops there, and a later reading gets it. What
 follows the body in a record (a digest) is left alone.
-
-A multi that failed is logged too: the members before the culprit as they were asked for, an ERROR
-from there on, and nothing of it took effect. The end of a session lists its ephemeral nodes.
-
-Who wrote: the session that created `/brokers/ids/N` is broker N's (`authors`). Sessions of brokers
-that are gone again stay known, because the log holds their registration as well.
 """
 
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from enum import IntEnum
+from collections.abc import Iterator
 from pathlib import Path
 
 from poolkeeper import errors
+from poolkeeper.sandbox.transactions import Kind, Operation, Transaction
 
 MAGIC = b"ZKLG"
 HEADER_LENGTH = 16
 END_OF_RECORD = 0x42
-
-
-class Kind(IntEnum):
-    """What a transaction does; the numbers are ZooKeeper's."""
-
-    CREATE = 1
-    DELETE = 2
-    SET = 5
-    SET_ACL = 7
-    CHECK = 13
-    MULTI = 14
-    CREATE_2 = 15
-    RECONFIG = 16
-    CREATE_CONTAINER = 19
-    DELETE_CONTAINER = 20
-    CREATE_TTL = 21
-    ERROR = -1
-    OPEN_SESSION = -10
-    CLOSE_SESSION = -11
-
-    @property
-    def creates(self) -> bool:
-        """Whether a node comes into being, of whichever sort."""
-        return self in (Kind.CREATE, Kind.CREATE_2, Kind.CREATE_CONTAINER, Kind.CREATE_TTL)
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """One change of one node, alone or as a member of a multi.
-
-    `path` is empty and `data` and `version` are None where the kind has none. `version` is the data
-    version after a SET, and the one that a CHECK found. `error` is ZooKeeper's code, for ERROR.
-    """
-
-    kind: Kind
-    path: str = ""
-    data: bytes | None = None
-    version: int | None = None
-    ephemeral: bool = False
-    error: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Transaction:
-    """One record: when, by which session, and what was asked for together.
-
-    A MULTI has one operation a member; a CLOSE_SESSION one DELETE for each ephemeral node; every
-    other kind one operation. Times are in milliseconds since 1970, of the server's clock.
-    """
-
-    zxid: int
-    session: int
-    time_ms: int
-    kind: Kind
-    operations: tuple[Operation, ...]
-
-    @property
-    def failed(self) -> bool:
-        """Whether nothing of it took effect."""
-        return any(operation.kind is Kind.ERROR for operation in self.operations)
-
-    @property
-    def changes(self) -> tuple[Operation, ...]:
-        """The operations that changed a node: none if it failed, and never a CHECK."""
-        if self.failed:
-            return ()
-        return tuple(o for o in self.operations if o.path and o.kind is not Kind.CHECK)
 
 
 def read_folder(folder: Path, after_zxid: int = 0) -> tuple[Transaction, ...]:
@@ -125,18 +51,6 @@ def read_bytes(text: bytes) -> Iterator[Transaction]:
         if text[at - 1] != END_OF_RECORD or zlib.adler32(record) != checksum:
             return
         yield _transaction(_Reader(record))
-
-
-def authors(
-    transactions: Iterable[Transaction], ids_path: str = "/kafka/brokers/ids"
-) -> Mapping[int, int]:
-    """Return broker id by session, for every session that ever registered a broker."""
-    return {
-        transaction.session: int(operation.path.rpartition("/")[2])
-        for transaction in transactions
-        for operation in transaction.changes
-        if operation.kind.creates and operation.path.rpartition("/")[0] == ids_path
-    }
 
 
 class _Reader:

@@ -21,6 +21,7 @@ from poolkeeper.model.plans import (
     SetConfig,
     Step,
 )
+from poolkeeper.model.problems import ProblemReason
 from poolkeeper.planning.identities import concern as concern
 from poolkeeper.planning.identities import fingerprint as fingerprint
 from poolkeeper.planning.identities import is_destructive as is_destructive
@@ -152,4 +153,8 @@ def _makespan(makespan: Makespan | None) -> Json | None:
 
 def _problem(problem: PlanProblem) -> Json:
     named: Json = {"pool": problem.pool, "law": problem.law, "message": problem.message}
-    return named | ({"topic": problem.topic} if problem.topic else {})
+    if problem.topic:
+        named["topic"] = problem.topic
+    if problem.reason is not ProblemReason.UNTOLD:
+        named["reason"] = problem.reason.value
+    return named

@@ -22,6 +22,7 @@ from poolkeeper.model.plans import (
     SetConfig,
     Step,
 )
+from poolkeeper.model.problems import ProblemReason, Recorded
 from poolkeeper.planning.identities import plan_hash
 from poolkeeper.planning.json_views import ABSENT, Complaints, View
 
@@ -203,6 +204,11 @@ def _problem(view: View) -> PlanProblem:
     return PlanProblem(
         pool=view.get("pool").text(),
         law=view.get("law").text(),
-        message=view.get("message").text(),
+        facts=Recorded(view.get("message").text(), _reason(view.get("reason", "").text())),
         topic=view.get("topic", "").text(),
     )
+
+
+def _reason(name: str) -> ProblemReason:
+    """The reason of that name; an older release gives none, a newer one may have others."""
+    return ProblemReason(name) if name in set(ProblemReason) else ProblemReason.UNTOLD

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from poolkeeper.model.plans import Move, Plan, Step
+from poolkeeper.model.plans import Move, Plan, PlanProblem, Step
+from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.typed_json import Object
 from poolkeeper.planning import plan_reading as declared
 from poolkeeper.planning.identities import concern as concern
@@ -43,7 +44,7 @@ def to_json(plan: Plan) -> Json:
         ),
         stages=_each(declared.StageJson, plan.stages),
         makespan=None if plan.makespan is None else _same(declared.MakespanJson, plan.makespan),
-        problems=_each(declared.ProblemJson, plan.problems),
+        problems=tuple(map(_problem, plan.problems)),
     )
     json: Json = msgspec.to_builtins(written)
     return json
@@ -80,6 +81,17 @@ def _move(move: Move) -> declared.MoveJson:
         bytes=move.bytes,
         reason=move.reason,
         urgency=move.urgency,
+    )
+
+
+def _problem(problem: PlanProblem) -> declared.ProblemJson:
+    told = problem.reason is not ProblemReason.UNTOLD
+    return declared.ProblemJson(
+        pool=problem.pool,
+        law=problem.law,
+        message=problem.message,
+        topic=problem.topic,
+        reason=problem.reason.value if told else "",
     )
 
 

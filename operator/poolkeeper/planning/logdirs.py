@@ -19,6 +19,13 @@ from typing import NamedTuple
 from poolkeeper.model.plans import MoveLogDir, PlanProblem
 from poolkeeper.model.specs import Goal, GoalKind, ResourcePoolSpec
 from poolkeeper.model.topology import Broker, Cluster, TopicPartition
+from poolkeeper.planning.phrases import Names
+from poolkeeper.planning.pool_problems import (
+    KeptBecause,
+    LogDirNotEmptied,
+    LogDirsUnknown,
+    NoSuchLogDir,
+)
 from poolkeeper.planning.scopes import Home, Role
 
 MARGIN_PERCENT = 5
@@ -78,12 +85,11 @@ def between_log_dirs(
         drained = {each.path for each in pool.drain_log_dirs if each.broker == id_}
         goal = _goal(pool)
         if broker.log_dirs is None:
-            problems.append(_problem(pool, f"broker {id_} does not tell its log directories"))
+            problems.append(PlanProblem(pool.name, "", LogDirsUnknown(id_)))
             continue
         if unknown := sorted(drained - broker.log_dirs.keys()):
-            there = ", ".join(sorted(broker.log_dirs))
-            message = f"broker {id_} has no log directory {unknown[0]} (it has {there})"
-            problems.append(_problem(pool, message))
+            there = tuple(sorted(broker.log_dirs))
+            problems.append(PlanProblem(pool.name, "", NoSuchLogDir(id_, unknown[0], there)))
         disks = _disks(broker, drained, held.get(id_, {}))
         moved = [*_drain(disks, drained), *(_even(disks, goal) if goal else ())]
         steps += _steps(id_, moved)
@@ -94,10 +100,6 @@ def between_log_dirs(
 
 def _goal(pool: ResourcePoolSpec) -> Goal | None:
     return next((goal for goal in pool.goals if goal.kind is GoalKind.LOG_DIRS), None)
-
-
-def _problem(pool: ResourcePoolSpec, message: str) -> PlanProblem:
-    return PlanProblem(pool.name, "", message)
 
 
 def _held(
@@ -210,18 +212,14 @@ def _left(pool: ResourcePoolSpec, broker: int, disks: list[_Disk]) -> Iterator[P
             continue
         free = [each for each in disk.held if each.free]
         others = [each for each in disk.held if not each.free]
-        where = f"broker {broker}: log directory {disk.path} keeps"
-        if free:
-            why = "no other directory has room for them"
-            if all(each.drained for each in disks):
-                why = "it has no directory that is not drained"
-            yield _problem(pool, f"{where} {_named(free)}: {why}")
-        if others:
-            why = "they go to other brokers, or are not this pool's to move"
-            yield _problem(pool, f"{where} {_named(others)}: {why}")
+        why = (
+            KeptBecause.ALL_DRAINED if all(each.drained for each in disks) else KeptBecause.NO_ROOM
+        )
+        for replicas, reason in ((free, why), (others, KeptBecause.NOT_OURS)):
+            if replicas:
+                kept = LogDirNotEmptied(broker, disk.path, _sample(replicas), reason)
+                yield PlanProblem(pool.name, "", kept)
 
 
-def _named(replicas: list[_Held]) -> str:
-    names = sorted(f"{each.topic}-{each.partition}" for each in replicas)
-    more = f" and {len(names) - _NAMED_MAX} more" if len(names) > _NAMED_MAX else ""
-    return ", ".join(names[:_NAMED_MAX]) + more
+def _sample(replicas: list[_Held]) -> Names:
+    return Names.of(sorted(f"{each.topic}-{each.partition}" for each in replicas), _NAMED_MAX)

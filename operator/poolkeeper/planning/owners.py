@@ -11,6 +11,7 @@ from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Claim, DeletionPolicy, Desired, TopicSpec
 from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.topic_problems import DeclaredTwice
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +70,9 @@ def conflicts(topics: Iterable[TopicSpec], won: Winners) -> list[PlanProblem]:
     problems = []
     for spec in sorted(topics, key=lambda spec: (spec.topic, spec.owner)):
         if len(owners[spec.topic]) > 1 and won.specs.get(spec.topic) is not spec:
-            others = ", ".join(sorted(o for o in owners[spec.topic] if o != spec.owner))
-            message = f"{spec.owner} declares a topic that {others} declares too"
-            problems.append(PlanProblem(spec.pool, "", message, spec.topic))
+            others = tuple(sorted(o for o in owners[spec.topic] if o != spec.owner))
+            twice = DeclaredTwice(spec.owner, others)
+            problems.append(PlanProblem(spec.pool, "", twice, spec.topic))
     return problems
 
 

@@ -9,7 +9,8 @@ from poolkeeper.planning import losses
 from poolkeeper.planning.moves import FACTOR, POOL, Change
 from poolkeeper.planning.scopes import Role, Scope
 from poolkeeper.planning.spreading import Usable
-from poolkeeper.planning.witnesses import DOWN, DRAINED, REMEDIES
+from poolkeeper.planning.topic_problems import PinnedElsewhere
+from poolkeeper.planning.witnesses import Member, Obstacle
 
 
 def pinned_changes(
@@ -42,20 +43,13 @@ def pinned_changes(
 
 
 def _unusable(reach: Scope, spec: TopicSpec, absent: list[int]) -> PlanProblem:
-    """Each of these brokers conflicts with the assignment by itself, so all are named."""
     pool = reach.pools[spec.pool]
-    reasons, ways = [], []
-    for broker in absent:
+
+    def obstacle(broker: int) -> Obstacle | None:
         if broker not in pool.brokers:
-            reasons.append(f"{broker} is not in pool {pool.name}")
-            ways.append(f"add {broker} to the pool")
-        else:
-            obstacle = DRAINED if broker in pool.drain else DOWN
-            reasons.append(f"{broker} {obstacle}")
-            ways.append(REMEDIES[obstacle].format(broker))
-    message = (
-        f"stays as it is: it is pinned, and broker {', '.join(reasons)}. What helps:"
-        f" {' and '.join(ways)}, or pin it elsewhere"
-    )
+            return None
+        return Obstacle.DRAINED if broker in pool.drain else Obstacle.DOWN
+
+    brokers = tuple(Member(broker, obstacle=obstacle(broker)) for broker in absent)
     law = "drained" if pool.drain & set(absent) else "pool"
-    return PlanProblem(pool.name, law, message, spec.topic)
+    return PlanProblem(pool.name, law, PinnedElsewhere(pool.name, brokers), spec.topic)

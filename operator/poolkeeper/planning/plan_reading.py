@@ -16,7 +16,8 @@ from msgspec import Meta, field
 
 from poolkeeper.errors import InvalidInput, Problem
 from poolkeeper.model import plans, typed_json
-from poolkeeper.model.plans import Move, Plan
+from poolkeeper.model.plans import Move, Plan, PlanProblem
+from poolkeeper.model.problems import ProblemReason, Recorded
 from poolkeeper.model.typed_json import Finite, Natural, Object, ReplicaList
 from poolkeeper.planning.identities import plan_hash
 
@@ -165,6 +166,7 @@ class ProblemJson(Object, omit_defaults=True):
     law: str
     message: str
     topic: str = ""
+    reason: str = ""
 
 
 class PlanJson(Object):
@@ -207,7 +209,7 @@ def _plan(read: PlanJson, file: str) -> Plan:
         certificates=tuple(_same(plans.PoolCertificate, pool) for pool in read.certificate.pools),
         stages=tuple(_same(plans.PlannedStage, stage) for stage in read.stages),
         makespan=None if read.makespan is None else _same(plans.Makespan, read.makespan),
-        problems=tuple(_same(plans.PlanProblem, problem) for problem in read.problems),
+        problems=tuple(map(_problem, read.problems)),
     )
     _refuse(_broken(plan), file)
     return plan
@@ -251,6 +253,20 @@ def _move(read: MoveJson) -> Move:
         read.reason,
         read.urgency,
     )
+
+
+def _problem(read: ProblemJson) -> PlanProblem:
+    return PlanProblem(
+        pool=read.pool,
+        law=read.law,
+        facts=Recorded(read.message, _reason(read.reason)),
+        topic=read.topic,
+    )
+
+
+def _reason(name: str) -> ProblemReason:
+    """The reason of that name; an older release gives none, a newer one may have others."""
+    return ProblemReason(name) if name in set(ProblemReason) else ProblemReason.UNTOLD
 
 
 def _same(kind: type[T], read: Object) -> T:

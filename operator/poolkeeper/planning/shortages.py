@@ -82,7 +82,7 @@ class Demand:
         if constraint == HEADROOM:
             return replace(self, headroom=None)
         seats = (
-            replace(seat, member=replace(seat.member, obstacle=""))
+            replace(seat, member=replace(seat.member, obstacle=None))
             if seat.member.id == constraint
             else seat
             for seat in self.seats

@@ -18,7 +18,7 @@ from itertools import combinations_with_replacement, islice
 
 from poolkeeper.model.specs import Domain
 from poolkeeper.planning.shortages import Demand, Seat, overflow
-from poolkeeper.planning.witnesses import GONE
+from poolkeeper.planning.witnesses import Obstacle
 
 FAILURES_MAX = 3
 LOSSES_MAX = 300
@@ -117,7 +117,7 @@ def _spare(demand: Demand, lost: Iterable[_Unit]) -> int:
 
 
 def _gone(seat: Seat) -> Seat:
-    return replace(seat, member=replace(seat.member, obstacle=GONE), fixed=0)
+    return replace(seat, member=replace(seat.member, obstacle=Obstacle.GONE), fixed=0)
 
 
 def _bound(seats: Iterable[Seat]) -> int:

@@ -13,8 +13,10 @@ from poolkeeper.model import configkeys, versions
 from poolkeeper.model.plans import DeleteTopic, ElectLeaders, PlanProblem, SetConfig
 from poolkeeper.model.records import Records
 from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.pool_problems import AwaitsPartitions
 from poolkeeper.planning.scopes import Home, Role, Scope
 from poolkeeper.planning.tables import UNKNOWN, Table
+from poolkeeper.planning.topic_problems import AwaitsMoves, CrowdedOut, NotDeleted
 
 
 def postponed(
@@ -29,15 +31,12 @@ def postponed(
     And of pools (`unfinished`) that they are evened out further once the new partitions exist.
     """
     for pool in unfinished:
-        message = "is evened out further once new partitions exist, as their topics cannot move now"
-        yield PlanProblem(pool, "", message)
+        yield PlanProblem(pool, "", AwaitsPartitions())
     for name in crowded_out:
-        message = "gets no new partitions: the pool has no room for them and for its other replicas"
-        yield PlanProblem(homes[name].pool, "capacity", message, name)
+        yield PlanProblem(homes[name].pool, "capacity", CrowdedOut(), name)
     for name in deferred:
         found = len(cluster.topics[name].partitions)
-        message = f"stays at {found} partitions until its replicas have moved"
-        yield PlanProblem(homes[name].pool, "", message, name)
+        yield PlanProblem(homes[name].pool, "", AwaitsMoves(found), name)
 
 
 def configs(scope: Scope, cluster: Cluster, records: Records) -> tuple[SetConfig, ...]:
@@ -105,7 +104,7 @@ def deletions(
     steps, problems = [], []
     for name in scope.doomed:
         if said := ownership_problem(name):
-            problems.append(PlanProblem("", "", f"not deleted: it {said}", name))
+            problems.append(PlanProblem("", "", NotDeleted(said), name))
         else:
             reason = "its Topic is gone and said deletionPolicy: Delete"
             steps.append(DeleteTopic(name, cluster.topics[name].topic_id, reason))

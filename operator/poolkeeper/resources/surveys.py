@@ -11,14 +11,17 @@ from dataclasses import dataclass, field
 from poolkeeper.model import waits
 from poolkeeper.model.outcomes import Outcome, Seen
 from poolkeeper.model.plans import ElectLeaders, Move, Plan, PlanProblem, Step
+from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode, TopicSpec
 from poolkeeper.planning.identities import is_destructive
-from poolkeeper.planning.newpartitions import DELAYED
 from poolkeeper.planning.owners import Winners, settled, winners
-from poolkeeper.planning.scopes import LEFT_OUT, metric_name
+from poolkeeper.planning.scopes import metric_name
 from poolkeeper.planning.standings import Standings, standings
 from poolkeeper.resources import topics
 from poolkeeper.resources.assemblies import Assembly
+
+_PASSING = frozenset({ProblemReason.LEFT_OUT, ProblemReason.AWAITS_ROOM})
+"""Problems that nobody needs to mend: the next plan looks again."""
 
 BALANCE = 4
 """Urgency of moves without which everything is as declared."""
@@ -171,7 +174,7 @@ def _approval(desired: Desired, outcome: Outcome, plan: Plan, *, running: bool) 
 
 def hindrance(problems: list[PlanProblem]) -> PlanProblem | None:
     """The problem that a person must mend, quotas first; None if there is none."""
-    real = [p for p in problems if not p.message.startswith((LEFT_OUT, DELAYED))]
+    real = [problem for problem in problems if problem.reason not in _PASSING]
     return min(real, key=lambda problem: (problem.law != "quotas", problem.message), default=None)
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from poolkeeper import errors
 from poolkeeper.model import plans
+from poolkeeper.model.problems import ProblemReason, Recorded
 from poolkeeper.planning import documents
 
 names = st.text("abcxyz.-_0", min_size=1, max_size=8)
@@ -44,6 +45,7 @@ steps = st.one_of(
     st.builds(plans.MoveLogDir, names, counts, counts, texts, texts, counts, texts),
 )
 seconds = st.floats(0, 1e9)
+recorded = st.builds(Recorded, texts, st.sampled_from(ProblemReason))
 certificates = st.builds(
     plans.PoolCertificate, names, counts, counts, counts, counts, seconds, texts
 )
@@ -64,7 +66,7 @@ def whole_plans(draw: st.DrawFn) -> plans.Plan:
         stages=(plans.PlannedStage(entries, 7, draw(seconds)),) if entries else (),
         makespan=draw(st.none() | st.builds(plans.Makespan, seconds, seconds, counts)),
         problems=tuple(
-            draw(st.lists(st.builds(plans.PlanProblem, names, texts, texts, texts), max_size=2))
+            draw(st.lists(st.builds(plans.PlanProblem, names, texts, recorded, texts), max_size=2))
         ),
     )
 
@@ -97,7 +99,7 @@ def test_the_document_is_that_of_the_format() -> None:
         certificates=(plans.PoolCertificate("fast", 1, 1, 5, 5, 0.0, "broker 1 gives 1"),),
         stages=(plans.PlannedStage(((0, 1),), 5, 0.5),),
         makespan=plans.Makespan(0.5, 0.5, 10),
-        problems=(plans.PlanProblem("fast", "rack", "one rack is left"),),
+        problems=(plans.PlanProblem("fast", "rack", Recorded("one rack is left")),),
     )
     assert json.loads(json.dumps(documents.to_json(plan))) == {
         "version": 1,

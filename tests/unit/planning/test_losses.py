@@ -3,6 +3,8 @@ import pytest
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
 from poolkeeper.planning.losses import problems, sourceless
+from poolkeeper.planning.phrases import Names
+from poolkeeper.planning.pool_problems import DataLost
 from poolkeeper.planning.scopes import Home, Role
 from poolkeeper.planning.tables import table_of
 
@@ -28,9 +30,10 @@ def test_nothing_is_lost(partition) -> None:
 def test_what_only_a_gone_broker_had_in_sync_is_named() -> None:
     partitions = (Partition(0, (1, 3), isr=(3,)), Partition(1, (1, 3), isr=(1,)))
     assert lost(*partitions) == (
-        PlanProblem(
-            "p", "", "data is lost: broker 3 held the only replica in sync of 1 partition: t-0"
-        ),
+        PlanProblem("p", "", DataLost((3,), Names.of(["t-0"]), told=True)),
+    )
+    assert str(lost(*partitions)[0].facts) == (
+        "data is lost: broker 3 held the only replica in sync of 1 partition: t-0"
     )
 
 

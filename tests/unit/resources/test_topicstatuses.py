@@ -208,7 +208,7 @@ def test_a_topic_over_the_quota_of_its_pool_is_stalled() -> None:
         "Stalled",
         "QuotaExceeded",
         "not created: pool fast has 4 of 6 partitions and would get 4 more"
-        " (spec.quotas.partitions of 8 would do)",
+        " (raise spec.quotas.partitions to 8)",
     )
 
 

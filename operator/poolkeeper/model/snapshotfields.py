@@ -134,7 +134,7 @@ def _broker(read: _Broker) -> Broker:
             path: LogDir(each.total_bytes, each.usable_bytes)
             for path, each in read.log_dirs.items()
         }
-    return Broker(read.id, read.rack, read.endpoints or (), read.config, None, log_dirs)
+    return Broker(read.id, read.rack, read.endpoints or (), read.config, log_dirs)
 
 
 def _topic(read: _Topic) -> Topic:

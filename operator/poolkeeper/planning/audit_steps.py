@@ -9,7 +9,13 @@ touched is not touched.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from poolkeeper.algorithms.names import collision_problem, ownership_problem, topic_name_problem
+from poolkeeper.algorithms.internal_topics import commits_need, config_problem, keeps
+from poolkeeper.algorithms.names import (
+    collision_problem,
+    is_internal,
+    ownership_problem,
+    topic_name_problem,
+)
 from poolkeeper.model.configkeys import is_destructive, is_owned_by_executor
 from poolkeeper.model.plans import (
     AddPartitions,
@@ -126,6 +132,8 @@ def _wrong_growth(rules: Rules, step: AddPartitions) -> Wrong:
         yield "untouched", reason
         return
     topic, spec = rules.cluster.topics[step.topic], rules.specs.get(step.topic)
+    if is_internal(step.topic):
+        yield "internal", "an internal topic of Kafka keeps its partitions"
     ids = [partition.partition for partition in topic.partitions]
     grown = step.first + len(step.replicas)
     if ids != list(range(step.first)) or not step.replicas:
@@ -172,6 +180,7 @@ def _wrong_config(rules: Rules, step: SetConfig, record: TopicRecord) -> Wrong:
         yield "untouched", reason
         return
     yield from _throttle_keys({**step.set, **dict.fromkeys(step.unset, "")})
+    yield from _breaking(rules, step)
     declared: Mapping[str, str] = {} if spec is None else spec.config
     for key in sorted(step.set):
         if declared.get(key) != step.set[key]:
@@ -184,6 +193,19 @@ def _wrong_config(rules: Rules, step: SetConfig, record: TopicRecord) -> Wrong:
     losses = is_destructive({key: old[key] for key in both}, both)
     if losses and not step.destructive:
         yield "destructive", f"{losses[0]}, and the step is not marked as destructive"
+
+
+def _breaking(rules: Rules, step: SetConfig) -> Wrong:
+    """What would keep Kafka from using its own topic."""
+    for key, value in sorted(step.set.items()):
+        if said := config_problem(step.topic, key, value):
+            yield "internal", f"{key}: {said}"
+    for key in step.unset:
+        if keeps(step.topic, key):
+            yield "internal", f"{key} of an internal topic of Kafka is never unset"
+    replicas = [len(p.replicas) for p in rules.cluster.topics[step.topic].partitions]
+    if is_internal(step.topic) and replicas and commits_need(step.set) > min(replicas):
+        yield "internal", f"min.insync.replicas is more than its {min(replicas)} replicas"
 
 
 def _throttle_keys(config: Mapping[str, str]) -> Wrong:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from poolkeeper.algorithms.names import is_internal, ownership_problem, topic_name_problem
-from poolkeeper.errors import Refused
+from poolkeeper.errors import PoolkeeperError
 from poolkeeper.model.plans import AddPartitions, CreateTopic, PlanProblem
 from poolkeeper.model.problems import Facts
 from poolkeeper.model.specs import ResourcePoolSpec, Strategy, TopicSpec
@@ -54,7 +54,7 @@ class Ground:
         return Ground(self.usable, Loads(Counter(replicas)), tally)
 
 
-class _Not(Refused):
+class _Not(PoolkeeperError):
     """Why a step is not taken; becomes a problem of the plan and never leaves this module."""
 
     def __init__(self, facts: Facts, law: str = "") -> None:

@@ -20,6 +20,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from poolkeeper.algorithms.internal_topics import is_declarable
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import (
@@ -30,7 +31,7 @@ from poolkeeper.model.specs import (
     UnmanagedTopics,
 )
 from poolkeeper.model.topology import Cluster, Topic
-from poolkeeper.planning import owners
+from poolkeeper.planning import internal_topics, owners
 from poolkeeper.planning.phrases import Names
 from poolkeeper.planning.pool_problems import SharedBrokers
 from poolkeeper.planning.topic_problems import (
@@ -97,9 +98,11 @@ def scope(
     problems += owners.conflicts(desired.topics, won)
     untouchable = _untouchable(cluster, cluster.topics if odd is None else odd)
     doomed = owners.doomed(desired, cluster, records, won, prune=prune)
+    unfollowed = internal_topics.refusals(specs, cluster, untouchable)
+    problems += unfollowed.values()
     homes: dict[str, Home] = {}
     for name in sorted(cluster.topics):
-        if name in doomed or name in won.held:
+        if name in doomed or name in won.held or name in unfollowed:
             homes[name] = Home(Role.FIXED)
         else:
             homes[name], said = _home(desired, pools, specs.get(name), name)
@@ -227,6 +230,8 @@ def _absent(
             problems.append(PlanProblem(spec.pool, "", NotCreated(MetricNameTaken(twin)), name))
         elif said := _not_admitted(pools, spec):
             problems.append(said)
+        elif is_declarable(name):
+            problems.append(internal_topics.not_created(spec))
         else:
             absent.append(spec)
     return tuple(absent), problems

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from poolkeeper.algorithms.internal_topics import keeps
 from poolkeeper.model import configkeys
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired, Strategy, TopicSpec
@@ -168,7 +169,7 @@ def _config(
     record = records.topics.get(spec.topic)
     before = record.declared_keys if record and record.owner == spec.owner else ()
     others = {k for k in live.keys() - spec.config if not configkeys.is_owned_by_executor(k)}
-    dropped = others.intersection(before)
+    dropped = {key for key in others.intersection(before) if not keeps(spec.topic, key)}
     changed = {key for key, value in spec.config.items() if live.get(key) != value}
     return tuple(sorted(changed | dropped)), tuple(sorted(others - dropped))
 

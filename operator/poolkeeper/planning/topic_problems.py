@@ -388,6 +388,62 @@ class NeverShrinks:
 
 
 @dataclass(frozen=True, slots=True)
+class InternalTopicAbsent:
+    """An internal topic that is declared and does not exist yet."""
+
+    reason: ClassVar = ProblemReason.INTERNAL_TOPIC
+
+    def __str__(self) -> str:
+        return "not created until Kafka does so itself, at its first use"
+
+
+@dataclass(frozen=True, slots=True)
+class InternalTopicResized:
+    """An internal topic's assignment has another number of partitions than the topic."""
+
+    reason: ClassVar = ProblemReason.INTERNAL_TOPIC
+    declared: int
+    found: int
+
+    def __str__(self) -> str:
+        return (
+            f"nothing is done: its assignment is of {self.declared} partitions, and an internal"
+            f" topic keeps its {self.found}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class InternalTopicShrunk:
+    """An internal topic would lose replicas; `partition` is the first that would."""
+
+    reason: ClassVar = ProblemReason.INTERNAL_TOPIC
+    partition: int
+    replicas: int
+
+    def __str__(self) -> str:
+        return (
+            "nothing is done: an internal topic of Kafka loses no replicas, partition"
+            f" {self.partition} has {self.replicas}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitsReplicas:
+    """A config value is set once as many replicas of every partition are in sync."""
+
+    reason: ClassVar = ProblemReason.AWAITS_REPLICAS
+    key: str
+    value: str
+    in_sync: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.key} is set to {self.value} once as many replicas of every partition are in"
+            f" sync, now {self.in_sync}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class InternalTopic:
     """Kafka has created the topic for itself."""
 

@@ -8,11 +8,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import numpy as np
 
+from poolkeeper.algorithms.internal_topics import keeps
 from poolkeeper.algorithms.names import ownership_problem
 from poolkeeper.model import configkeys, versions
 from poolkeeper.model.plans import DeleteTopic, ElectLeaders, PlanProblem, SetConfig
 from poolkeeper.model.records import Records
 from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.internal_topics import awaits_replicas
 from poolkeeper.planning.pool_problems import AwaitsPartitions
 from poolkeeper.planning.scopes import Home, Role, Scope
 from poolkeeper.planning.tables import UNKNOWN, Table
@@ -48,13 +50,20 @@ def configs(scope: Scope, cluster: Cluster, records: Records) -> tuple[SetConfig
         if home.spec is None or live is None or name in _unreadable(cluster):
             continue
         declared = home.spec.config
-        changed = {key: value for key, value in sorted(declared.items()) if live.get(key) != value}
+        changed = {
+            key: value
+            for key, value in sorted(declared.items())
+            if live.get(key) != value and not awaits_replicas(cluster.topics[name], key, value)
+        }
         record = records.topics.get(name)
         before = record.declared_keys if record and record.owner == home.spec.owner else ()
         dropped = tuple(
             key
             for key in sorted(set(before))
-            if key in live and key not in declared and not configkeys.is_owned_by_executor(key)
+            if key in live
+            and key not in declared
+            and not configkeys.is_owned_by_executor(key)
+            and not keeps(name, key)
         )
         if changed or dropped:
             after = {k: v for k, v in live.items() if k not in dropped} | changed

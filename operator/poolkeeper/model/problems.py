@@ -22,6 +22,8 @@ class ProblemReason(StrEnum):
     """A topic is created by the next plan, once moves of this one have made room for it."""
     AWAITS_MOVES = "AwaitsMoves"
     """A topic gets partitions by a later plan, once its replicas have moved."""
+    AWAITS_KAFKA = "AwaitsKafka"
+    """Kafka creates this internal topic itself, at its first use."""
     AWAITS_REPLICAS = "AwaitsReplicas"
     """A config is set once as many replicas are in sync as it asks for."""
     AWAITS_PARTITIONS = "AwaitsPartitions"

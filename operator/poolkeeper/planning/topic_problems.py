@@ -391,7 +391,7 @@ class NeverShrinks:
 class InternalTopicAbsent:
     """An internal topic that is declared and does not exist yet."""
 
-    reason: ClassVar = ProblemReason.INTERNAL_TOPIC
+    reason: ClassVar = ProblemReason.AWAITS_KAFKA
 
     def __str__(self) -> str:
         return "not created until Kafka does so itself, at its first use"

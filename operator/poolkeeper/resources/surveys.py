@@ -20,7 +20,9 @@ from poolkeeper.planning.standings import Standings, standings
 from poolkeeper.resources import topics
 from poolkeeper.resources.assemblies import Assembly
 
-_PASSING = frozenset({ProblemReason.LEFT_OUT, ProblemReason.AWAITS_ROOM})
+_PASSING = frozenset(
+    {ProblemReason.LEFT_OUT, ProblemReason.AWAITS_ROOM, ProblemReason.AWAITS_KAFKA}
+)
 """Problems that nobody needs to mend: the next plan looks again."""
 
 BALANCE = 4

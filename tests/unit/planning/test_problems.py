@@ -24,6 +24,8 @@ def test_reasons_are_those_that_scripts_know() -> None:
         "Untouched",
         "AwaitsRoom",
         "AwaitsMoves",
+        "AwaitsKafka",
+        "AwaitsReplicas",
         "AwaitsPartitions",
         "NoStage",
         "TopicConflict",

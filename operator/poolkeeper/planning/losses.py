@@ -26,10 +26,9 @@ def problems(
 ) -> Iterator[PlanProblem]:
     """One for each pool that loses something, with the brokers and the first partitions."""
     lost: dict[str, list[tuple[str, Partition]]] = {}
-    kept = set(cluster.brokers).difference(gone)
     for name in sorted(cluster.topics) if gone else ():
         for partition in cluster.topics[name].partitions:
-            if partition.replicas and not has_source(partition, kept):
+            if partition.replicas and set(partition.isr or partition.replicas).issubset(gone):
                 pool = homes[name].pool if name in homes else ""
                 lost.setdefault(pool, []).append((name, partition))
     for pool, found in lost.items():

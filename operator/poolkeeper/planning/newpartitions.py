@@ -106,7 +106,7 @@ def additions(
     steps, problems = [], []
     for name, home in scope.homes.items():
         spec, found = home.spec, len(cluster.topics[name].partitions)
-        wanted = _declared_partitions(spec) if spec else None
+        wanted = spec.declared_partitions if spec else None
         if spec is None or wanted is None or wanted == found:
             continue
         try:
@@ -121,16 +121,10 @@ def additions(
     return tuple(steps), tuple(problems)
 
 
-def _declared_partitions(spec: TopicSpec) -> int | None:
-    if spec.strategy is Strategy.MANUAL and spec.assignment is not None:
-        return len(spec.assignment)
-    return spec.partitions
-
-
 def _new_lists(spec: TopicSpec, pool: ResourcePoolSpec, ground: Ground) -> tuple[Replicas, ...]:
     if said := topic_name_problem(spec.topic) or ownership_problem(spec.topic):
         raise _Not(IllegalName(said))
-    partitions = _declared_partitions(spec) or pool.defaults.partitions
+    partitions = spec.declared_partitions or pool.defaults.partitions
     if partitions is None:
         raise _Not(PartitionsUndeclared(pool.name))
     if exceeded := ground.tally.refusal(spec, topics=1, partitions=partitions):

@@ -64,6 +64,9 @@ class Home:
     spec: TopicSpec | None = None
 
 
+_NOWHERE = Home(Role.FIXED)
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
     """What the plan is about.
@@ -99,21 +102,15 @@ def scope(
     untouchable = _untouchable(cluster, cluster.topics if odd is None else odd)
     doomed = owners.doomed(desired, cluster, records, won, prune=prune)
     unfollowed = internal_topics.refusals(specs, cluster, untouchable)
-    problems += unfollowed.values()
-    homes: dict[str, Home] = {}
-    for name in sorted(cluster.topics):
-        if name in doomed or name in won.held or name in unfollowed:
-            homes[name] = Home(Role.FIXED)
-        else:
-            homes[name], said = _home(desired, pools, specs.get(name), name)
-            problems += said
-        if name in untouchable and homes[name].role is not Role.FIXED:
-            homes[name] = Home(Role.FIXED, homes[name].pool, homes[name].spec)
-    problems += [
-        PlanProblem(homes[name].pool if name in homes else "", "", why, name)
-        for name, why in sorted(untouchable.items())
-        if name in specs or (name in homes and homes[name].pool)
-    ]
+    fixed = won.held.union(doomed, unfollowed)
+    homes, said = _homes(desired, pools, sorted(cluster.topics), specs, fixed)
+    problems += [*unfollowed.values(), *said]
+    for name, why in sorted(untouchable.items()):
+        home = homes.get(name, _NOWHERE)
+        if home.role is not Role.FIXED:
+            homes[name] = Home(Role.FIXED, home.pool, home.spec)
+        if name in specs or home.pool:
+            problems.append(PlanProblem(home.pool, "", why, name))
     absent, refused = _absent(pools, specs, cluster, untouchable)
     doomed = tuple(name for name in doomed if name not in untouchable)
     return Scope(pools, homes, absent, doomed, tuple(problems + refused))
@@ -169,6 +166,25 @@ def _unsound(topic: Topic) -> TopicLeftOut | None:
     return None
 
 
+def _homes(
+    desired: Desired,
+    pools: Mapping[str, ResourcePoolSpec],
+    names: Iterable[str],
+    specs: Mapping[str, TopicSpec],
+    fixed: Collection[str],
+) -> tuple[dict[str, Home], list[PlanProblem]]:
+    """The home of every topic; those of `fixed` have none that matters."""
+    homes: dict[str, Home] = {}
+    problems: list[PlanProblem] = []
+    for name in names:
+        if name in fixed:
+            homes[name] = _NOWHERE
+        else:
+            homes[name], said = _home(desired, pools, specs.get(name), name)
+            problems += said
+    return homes, problems
+
+
 def _home(
     desired: Desired, pools: Mapping[str, ResourcePoolSpec], spec: TopicSpec | None, name: str
 ) -> tuple[Home, list[PlanProblem]]:
@@ -177,16 +193,24 @@ def _home(
     claiming = [p.name for p in desired.pools if any(re.fullmatch(c, name) for c in p.claims)]
     if len(claiming) > 1:
         claimed = ClaimedTwice(tuple(claiming))
-        return Home(Role.FIXED), [PlanProblem(p, "pool", claimed, name) for p in claiming]
-    policy = desired.cluster.unmanaged_topics
+        return _NOWHERE, [PlanProblem(p, "pool", claimed, name) for p in claiming]
     if claiming:
         return Home(Role.PLACED if claiming[0] in pools else Role.FIXED, claiming[0]), []
+    return _unmanaged_home(desired, pools, name)
+
+
+def _unmanaged_home(
+    desired: Desired, pools: Mapping[str, ResourcePoolSpec], name: str
+) -> tuple[Home, list[PlanProblem]]:
+    policy = desired.cluster.unmanaged_topics
     if policy is UnmanagedTopics.MANAGE:
         default = desired.cluster.default_pool or ""
         if default in pools:
             return Home(Role.PLACED, default), []
-        return Home(Role.FIXED), [PlanProblem(default, "pool", NoDefaultPool(), name)]
-    return Home(Role.EVACUATED if policy is UnmanagedTopics.EVACUATE_ONLY else Role.FIXED), []
+        return _NOWHERE, [PlanProblem(default, "pool", NoDefaultPool(), name)]
+    if policy is UnmanagedTopics.EVACUATE_ONLY:
+        return Home(Role.EVACUATED), []
+    return _NOWHERE, []
 
 
 def _declared_home(

@@ -255,6 +255,15 @@ class _Stage:
 
     def _group(self, candidates: Sequence[Item]) -> Sequence[Item]:
         """The shortest lawful beginning of the candidates, without those that it can spare."""
+        group = self._beginning(candidates)
+        for item in list(group) if len(group) <= _PRUNE_MAX else ():
+            rest = [other for other in group if other is not item]
+            if rest and self._total(rest) <= LAWFUL:
+                group = rest
+        return group if self._packer.possible_together([entry for _, _, entry in group]) else ()
+
+    def _beginning(self, candidates: Sequence[Item]) -> Sequence[Item]:
+        """The shortest beginning that is lawful as a whole, if there is one."""
         total, ledger = LAWFUL, self._packer.ledger
         group: list[Item] = []
         for item in candidates:
@@ -265,13 +274,7 @@ class _Stage:
                 break
         for _, _, entry in group:
             ledger.undo(entry)
-        if total > LAWFUL:
-            return ()
-        for item in list(group) if len(group) <= _PRUNE_MAX else ():
-            rest = [other for other in group if other is not item]
-            if self._total(rest) <= LAWFUL and rest:
-                group = rest
-        return group if self._packer.possible_together([entry for _, _, entry in group]) else ()
+        return group if total <= LAWFUL else ()
 
     def _total(self, group: Sequence[Item]) -> Excesses:
         """How the laws fare if the whole group goes."""

@@ -107,13 +107,12 @@ def _spare(demand: Demand, lost: Iterable[_Unit]) -> int:
     ids = {seat.member.id for _, seats in lost for seat in seats}
     seats = tuple(_gone(seat) if seat.member.id in ids else seat for seat in demand.seats)
     after = replace(demand, seats=seats, headroom=None)
-    left = [seat for seat in seats if not seat.member.obstacle]
+    left = after.usable
     homeless = sum(max(0, f - len(left)) * amount for f, amount in demand.amounts.items())
-    found = overflow(after) if left else None
+    found = overflow(after)
     if homeless or found is not None:
         return -homeless - (0 if found is None else found.lacking)
-    wanted = sum(f * amount for f, amount in demand.amounts.items())
-    return _bound(left) - sum(seat.fixed for seat in left) - wanted
+    return _bound(left) - after.wanted
 
 
 def _gone(seat: Seat) -> Seat:

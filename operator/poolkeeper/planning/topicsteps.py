@@ -13,7 +13,8 @@ from poolkeeper.algorithms.names import ownership_problem
 from poolkeeper.model import configkeys, versions
 from poolkeeper.model.plans import DeleteTopic, ElectLeaders, PlanProblem, SetConfig
 from poolkeeper.model.records import Records
-from poolkeeper.model.topology import Cluster
+from poolkeeper.model.specs import TopicSpec
+from poolkeeper.model.topology import Cluster, Topic
 from poolkeeper.planning.internal_topics import awaits_replicas
 from poolkeeper.planning.pool_problems import AwaitsPartitions
 from poolkeeper.planning.scopes import Home, Role, Scope
@@ -43,34 +44,38 @@ def postponed(
 
 def configs(scope: Scope, cluster: Cluster, records: Records) -> tuple[SetConfig, ...]:
     """Enforce declared keys; unset those that were declared before and no longer are."""
-    steps = []
-    version = versions.SUPPORTED
+    steps, unreadable = [], _unreadable(cluster)
     for name, home in scope.homes.items():
         live = cluster.topics[name].config
-        if home.spec is None or live is None or name in _unreadable(cluster):
+        if home.spec is None or live is None or name in unreadable:
             continue
-        declared = home.spec.config
-        changed = {
-            key: value
-            for key, value in sorted(declared.items())
-            if live.get(key) != value and not awaits_replicas(cluster.topics[name], key, value)
-        }
         record = records.topics.get(name)
         before = record.declared_keys if record and record.owner == home.spec.owner else ()
-        dropped = tuple(
-            key
-            for key in sorted(set(before))
-            if key in live
-            and key not in declared
-            and not configkeys.is_owned_by_executor(key)
-            and not keeps(name, key)
-        )
-        if changed or dropped:
-            after = {k: v for k, v in live.items() if k not in dropped} | changed
-            losses = tuple(configkeys.is_destructive(live, after, version))
-            reason = _config_reason(changed, dropped)
-            steps.append(SetConfig(name, changed, dropped, losses, reason))
+        step = _config_step(home.spec, cluster.topics[name], live, before)
+        if step is not None:
+            steps.append(step)
     return tuple(steps)
+
+
+def _config_step(
+    spec: TopicSpec, topic: Topic, live: Mapping[str, str], before: Iterable[str]
+) -> SetConfig | None:
+    """What makes a topic's config the declared one; `before`: keys that were declared once."""
+    declared = spec.config
+    changed = {
+        key: value
+        for key, value in sorted(declared.items())
+        if live.get(key) != value and not awaits_replicas(topic, key, value)
+    }
+    ours = {
+        k for k in before if not configkeys.is_owned_by_executor(k) and not keeps(spec.topic, k)
+    }
+    dropped = tuple(sorted(key for key in ours if key in live and key not in declared))
+    if not changed and not dropped:
+        return None
+    after = {k: v for k, v in live.items() if k not in dropped} | changed
+    losses = tuple(configkeys.is_destructive(live, after, versions.SUPPORTED))
+    return SetConfig(spec.topic, changed, dropped, losses, _config_reason(changed, dropped))
 
 
 def elections(

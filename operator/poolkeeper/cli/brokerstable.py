@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from poolkeeper.cli.ink import PLAIN, Ink
 from poolkeeper.cli.quantities import size
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan
 from poolkeeper.model.specs import Desired
@@ -48,21 +49,23 @@ class _Held:
         )
 
 
-def brokers_table(cluster: Cluster, desired: Desired, plan: Plan | None = None) -> str:
-    """The table as text, two columns of indent, without a final line feed.
+def brokers_table(
+    cluster: Cluster, desired: Desired, plan: Plan | None = None, ink: Ink = PLAIN
+) -> list[str]:
+    """The lines of the table.
 
     Brokers of a pool stand together with a line of their sum; those of no pool come last.
     """
     before = _now(cluster)
     after = None if plan is None else _then(cluster, plan)
-    rows = [_heading(after is not None)]
+    rows: list[tuple[str, ...]] = [_heading(after is not None)]
     for pool, brokers in _groups(cluster, desired, before, after):
         for broker in brokers:
             rows.append((pool, _named(broker, cluster, desired), *_row(before, after, [broker])))
         if len(brokers) > 1:
             rows.append((pool, "all", *_row(before, after, brokers)))
         rows.append(())
-    return "\n".join(aligned(rows[:-1]))
+    return ink.table(rows[:-1])
 
 
 def _heading(compares: bool) -> tuple[str, ...]:
@@ -132,16 +135,3 @@ def _then(cluster: Cluster, plan: Plan) -> _Held:
             for replicas in step.replicas:
                 held.add(replicas, replicas[0], 0)
     return held
-
-
-def aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Lines of rows: two columns of names to the left, numbers to the right."""
-    widths = [max(len(row[i]) for row in rows if row) for i in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        cells = [
-            cell.ljust(width) if column < 2 else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=False))
-        ]
-        lines.append(("  " + "  ".join(cells)).rstrip())
-    return lines

@@ -11,6 +11,7 @@ import click
 from poolkeeper import sights, wording
 from poolkeeper.cli import (
     addressing,
+    ink,
     options,
     plantext,
     printing,
@@ -138,9 +139,8 @@ def show(made: Plan, desired: Desired, seen: sights.Sight, output: str) -> None:
     elif output in PAGES:
         printing.emit(PAGES[output](made, desired, seen.cluster))
     else:
-        colour, width = printing.colourful(), printing.width()
         left = rooms.rooms(made, desired, seen.cluster, seen.gone)
-        text = plantext.render(made, desired, seen.cluster, left, width=width, colour=colour)
+        text = plantext.render(made, desired, seen.cluster, left, ink.of_output())
         printing.emit(text)
 
 

@@ -1,13 +1,10 @@
 """The lines of one topic in a plan: created, changed, moved, deleted."""
 
 import json
-import textwrap
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-import click
-
+from poolkeeper.cli.ink import Ink
 from poolkeeper.cli.quantities import count, size
 from poolkeeper.model.plans import (
     AddPartitions,
@@ -24,30 +21,6 @@ _LISTED_MAX = 4
 _MOVES_MAX = 5
 _REASONS_MAX = 12
 _EXAMPLES_MAX = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Ink:
-    """How text is written: columns of a line, and whether it has colours."""
-
-    width: int
-    colour: bool
-
-    def _style(self, text: str, **style: object) -> str:
-        return click.style(text, **style) if self.colour else text  # type: ignore[arg-type]
-
-    def bold(self, text: str) -> str:
-        """A heading."""
-        return self._style(text, bold=True)
-
-    def yellow(self, text: str) -> str:
-        """A change in place, a remark."""
-        return self._style(text, fg="yellow")
-
-    def sign(self, sign: str, text: str) -> str:
-        """A line in the colour of its sign."""
-        colours = {"+": "green", "~": "yellow", "→": "cyan", "-": "red", "!": "red"}
-        return self._style(text, fg=colours[sign])
 
 
 def topic_lines(
@@ -71,28 +44,14 @@ def topic_lines(
     return lines + _moved(topic, moves, ink) + _moved_within(topic, between, ink)
 
 
-def folded(text: str, width: int, hang: int = 0) -> list[str]:
-    """The text in lines of at most `width`, all but the first indented by `hang`.
-
-    A leading indent is kept; long words (names, lists) are not torn.
-    """
-    return textwrap.wrap(
-        text,
-        max(width, 40),
-        subsequent_indent=" " * hang,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-
-
 def _head(sign: str, text: str, why: str, ink: Ink) -> list[str]:
     """`  + topic t: …`, with the reason on the same line if there is room."""
     head = f"  {sign} {text}"
     reason = f"  # {why}" if why else ""
     if len(head) + len(reason) <= ink.width:
         return [ink.sign(sign, head) + reason]
-    return [ink.sign(sign, line) for line in folded(head, ink.width, 6)] + (
-        folded(f"      # {why}", ink.width, 8) if why else []
+    return [ink.sign(sign, line) for line in ink.folded(head, 6)] + (
+        ink.folded(f"      # {why}", 8) if why else []
     )
 
 
@@ -102,7 +61,7 @@ def _created(step: CreateTopic, ink: Ink) -> list[str]:
     lines = _head("+", f"topic {step.topic}: {what}", step.reason, ink)
     lines += _assigned(step.replicas, 0, ink)
     for key, value in sorted(step.config.items()):
-        lines += folded(f"      {key} = {_quoted(value)}", ink.width, 10)
+        lines += ink.folded(f"      {key} = {_quoted(value)}", 10)
     return lines
 
 
@@ -118,11 +77,8 @@ def _assigned(lists: Sequence[Replicas], first: int, ink: Ink) -> list[str]:
         f"{number}: {_ids(replicas)}" for number, replicas in enumerate(lists[:_LISTED_MAX], first)
     ]
     more = len(lists) - _LISTED_MAX
-    return folded(
-        f"      replicas {' · '.join([*shown, *([f'… {more} more'] if more > 0 else [])])}",
-        ink.width,
-        15,
-    )
+    shown += [f"… {more} more"] if more > 0 else []
+    return ink.folded(f"      replicas {' · '.join(shown)}", 15)
 
 
 def _configured(step: SetConfig, cluster: Cluster, ink: Ink) -> list[str]:
@@ -134,9 +90,9 @@ def _configured(step: SetConfig, cluster: Cluster, ink: Ink) -> list[str]:
     for key in sorted({*step.set, *step.unset}):
         before = _quoted(old[key]) if key in old else "(default)"
         after = _quoted(step.set[key]) if key in step.set else "(default)"
-        lines += folded(f"      {key}: {before} → {after}", ink.width, 10)
+        lines += ink.folded(f"      {key}: {before} → {after}", 10)
     for effect in step.destructive:
-        lines += [ink.sign("!", line) for line in folded(f"    ! {effect}", ink.width, 6)]
+        lines += [ink.sign("!", line) for line in ink.folded(f"    ! {effect}", 6)]
     return lines
 
 
@@ -168,7 +124,7 @@ def _moved(topic: str, moves: Sequence[Move], ink: Ink) -> list[str]:
         for move in group[:_MOVES_MAX]:
             path = " → ".join(map(_ids, move.path))
             line = f"      {move.partition:>{digits}}: {path}{_difference(move)}"
-            lines += folded(line, ink.width, 8 + digits)
+            lines += ink.folded(line, 8 + digits)
         if len(group) > _MOVES_MAX:
             lines.append(f"      … and {len(group) - _MOVES_MAX:,} more; --output json shows all")
     return lines
@@ -188,13 +144,13 @@ def reason_lines(moves: Sequence[Move], ink: Ink) -> list[str]:
         for move in group[:_EXAMPLES_MAX]:
             path = " → ".join(map(_ids, move.path))
             line = f"      {move.topic}-{move.partition}: {path}{_difference(move)}"
-            lines += folded(line, ink.width, 8)
+            lines += ink.folded(line, 8)
         if len(group) > _EXAMPLES_MAX:
             lines.append(f"      … and {len(group) - _EXAMPLES_MAX:,} more")
     rest = [move for _, group in ordered[_REASONS_MAX:] for move in group]
     if rest:
         reasons = count(len(ordered) - _REASONS_MAX, "more reason")
-        lines += folded(f"  … and {_amount(rest)}, for {reasons}", ink.width, 4)
+        lines += ink.folded(f"  … and {_amount(rest)}, for {reasons}", 4)
     return [*lines, "  --output json shows every move with its reason"]
 
 
@@ -227,7 +183,7 @@ def _moved_within(topic: str, steps: Sequence[MoveLogDir], ink: Ink) -> list[str
     lines = _head("→", f"topic {topic}: {what}", steps[0].reason, ink)
     for step in steps[:_MOVES_MAX]:
         text = f"      {step.partition} on broker {step.broker}: {step.source} → {step.target}"
-        lines += folded(text, ink.width, 10)
+        lines += ink.folded(text, 10)
     if len(steps) > _MOVES_MAX:
         lines.append(f"      … and {len(steps) - _MOVES_MAX:,} more; --output json shows all")
     return lines

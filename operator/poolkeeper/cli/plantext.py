@@ -17,8 +17,9 @@ given width; without colours the signs alone say what the colours do.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
-from poolkeeper.cli.brokerstable import brokers_table as brokers_table
-from poolkeeper.cli.planlines import Ink, folded, reason_lines, topic_lines
+from poolkeeper.cli.brokerstable import brokers_table
+from poolkeeper.cli.ink import PLAIN, Ink
+from poolkeeper.cli.planlines import reason_lines, topic_lines
 from poolkeeper.cli.quantities import count, duration, size
 from poolkeeper.cli.roomtable import room_table
 from poolkeeper.model.plans import (
@@ -58,16 +59,13 @@ def render(
     desired: Desired,
     cluster: Cluster,
     rooms: Sequence[Room] = (),
-    *,
-    width: int,
-    colour: bool,
+    ink: Ink = PLAIN,
 ) -> str:
     """The whole plan as text, without a final line feed.
 
     `cluster` is the one that the plan was made from: it gives the old values of what changes.
     `rooms` is what fits into the pools after it.
     """
-    ink = Ink(width, colour)
     parts = [
         [ink.bold(f"Cluster {plan.cluster}")],
         *_pools(plan, desired, cluster, ink),
@@ -75,7 +73,7 @@ def render(
         _not_done(plan.problems, ink),
         *_figures(plan, desired, cluster, ink),
         _room(rooms, ink),
-        [ink.bold(line) for line in folded(summary(plan), ink.width)],
+        [ink.bold(line) for line in ink.folded(summary(plan))],
     ]
     return "\n\n".join("\n".join(part) for part in parts if part)
 
@@ -181,7 +179,7 @@ def _elections(plan: Plan, ink: Ink) -> list[str]:
     )
     why = f" ({'; '.join(reasons)})" if reasons else ""
     text = f"preferred replicas lead {count(len(pairs), 'partition')}{why}: {names}{more}"
-    return [ink.bold("Leaders"), *folded(f"  ~ {text}", ink.width, 4)]
+    return [ink.bold("Leaders"), *ink.folded(f"  ~ {text}", 4)]
 
 
 def _not_done(problems: Sequence[PlanProblem], ink: Ink) -> list[str]:
@@ -198,7 +196,7 @@ def _not_done(problems: Sequence[PlanProblem], ink: Ink) -> list[str]:
         place = ", ".join(name for name in names if name)
         told = f"{place}: {message}" if place else message
         told += f" [{law}]" if law else ""
-        lines += [ink.yellow(line) for line in folded(f"  • {told}", ink.width, 4)]
+        lines += [ink.yellow(line) for line in ink.folded(f"  • {told}", 4)]
     return lines + _more(len(alike) - _PROBLEMS_MAX, "problem")
 
 
@@ -213,14 +211,14 @@ def _topics(names: Sequence[str]) -> str:
 def _figures(plan: Plan, desired: Desired, cluster: Cluster, ink: Ink) -> Iterator[list[str]]:
     """Brokers before and after, the proof, the time it takes, the hash; for a plan that moves."""
     if plan.moves and len(cluster.brokers) <= _TABLE_BROKERS_MAX:
-        yield [ink.bold("Brokers"), brokers_table(cluster, desired, plan)]
+        yield [ink.bold("Brokers"), *brokers_table(cluster, desired, plan, ink)]
     yield _proof(plan.certificates, ink)
     told = [] if plan.empty else [f"Hash    {plan.hash}"]
     yield [*_duration(plan, ink), *told]
 
 
 def _room(rooms: Sequence[Room], ink: Ink) -> list[str]:
-    lines = room_table(rooms)
+    lines = room_table(rooms, ink)
     return [ink.bold("Room after this plan"), *lines] if lines else []
 
 
@@ -230,7 +228,7 @@ def _proof(certificates: Iterable[PoolCertificate], ink: Ink) -> list[str]:
         line
         for pool in certificates
         if pool.replica_moves or pool.bytes
-        for line in folded(f"  {_certificate(pool)}", ink.width, 4)
+        for line in ink.folded(f"  {_certificate(pool)}", 4)
     ]
     return [ink.bold("Proof"), *lines] if lines else []
 
@@ -261,7 +259,7 @@ def _duration(plan: Plan, ink: Ink) -> list[str]:
         text += f"; {steps - going:,} of {count(steps, 'step')} cannot go yet"
     else:
         text += f", {_time(plan.makespan)}"
-    return folded(text, ink.width, 8)
+    return ink.folded(text, 8)
 
 
 def _time(makespan: Makespan) -> str:

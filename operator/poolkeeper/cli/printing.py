@@ -5,8 +5,6 @@ Errors are one line each on standard error; with `--output json` they are also t
 """
 
 import json
-import os
-import shutil
 import sys
 from collections.abc import Iterable
 
@@ -17,16 +15,6 @@ from poolkeeper.errors import InvalidInput, PoolkeeperError, Problem
 
 TEXT = "text"
 JSON = "json"
-
-
-def colourful() -> bool:
-    """Whether standard output shows colours: a terminal, unless NO_COLOR says otherwise."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-
-
-def width() -> int:
-    """Return the columns of the terminal, 100 where there is none."""
-    return shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100
 
 
 def emit(text: str) -> None:

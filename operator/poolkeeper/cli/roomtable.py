@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from poolkeeper.cli.brokerstable import aligned
+from poolkeeper.cli.ink import Ink
 from poolkeeper.cli.quantities import size
 from poolkeeper.model.specs import Domain, Headroom
 from poolkeeper.planning.rooms import Amount, Room
@@ -13,7 +13,7 @@ _LOSSES = ("POOL", "WITHOUT", "REPLICAS", "BYTES")
 _NAMED_MAX = 3
 
 
-def room_table(rooms: Iterable[Room]) -> list[str]:
+def room_table(rooms: Iterable[Room], ink: Ink) -> list[str]:
     """Lines without a heading, for the pools that bound anything; nothing if none does."""
     lines: list[str] = []
     shown = [room for room in rooms if room.declared]
@@ -23,7 +23,7 @@ def room_table(rooms: Iterable[Room]) -> list[str]:
         rows.append(())
     if not shown:
         return []
-    lines += aligned(rows[:-1])
+    lines += ink.table(rows[:-1])
     failures = sorted({_lost(room.failures) for room in shown})
     lines.append(f"  SPARE: what is left with {' or '.join(failures)} lost")
     for room in shown:
@@ -32,10 +32,10 @@ def room_table(rooms: Iterable[Room]) -> list[str]:
             lines.append(
                 f"  pool {room.pool}: the size of {partitions} is unknown, so bytes are more"
             )
-    return [*lines, *_loss_table(shown)]
+    return [*lines, *_loss_table(shown, ink)]
 
 
-def _loss_table(rooms: Iterable[Room]) -> list[str]:
+def _loss_table(rooms: Iterable[Room], ink: Ink) -> list[str]:
     """What is spare, or too much, after the worst loss of so many brokers or racks."""
     rows = [
         (room.pool, _without(domain, failures), *cells)
@@ -47,7 +47,7 @@ def _loss_table(rooms: Iterable[Room]) -> list[str]:
     legend = (
         "  WITHOUT: the worst such loss, with replicas spread evenly over the racks that are left"
     )
-    return ["", *aligned([_LOSSES, *rows]), legend]
+    return ["", *ink.table([_LOSSES, *rows]), legend]
 
 
 def _losses(room: Room) -> Iterable[tuple[tuple[Domain, int], tuple[str, str]]]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from poolkeeper.cli import addressing, options, plantext, printing, reaching
+from poolkeeper.cli import addressing, ink, options, plantext, printing, reaching
 from poolkeeper.errors import Refused
 from poolkeeper.model.plans import Plan
 from poolkeeper.planning import documents
@@ -45,8 +45,7 @@ def show(words: tuple[str, ...], output: str, **given: Any) -> None:
                 plan,
                 desired,
                 observed.cluster,
-                width=printing.width(),
-                colour=printing.colourful(),
+                ink=ink.of_output(),
             )
         )
 

@@ -7,6 +7,7 @@ import click
 
 from poolkeeper.cli import (
     addressing,
+    ink,
     options,
     printing,
     reaching,
@@ -56,4 +57,4 @@ def _show(found: statuses.Status, *, watch: bool, output: str) -> None:
     else:
         if watch:
             click.clear()
-        printing.emit(statustext.render(found))
+        printing.emit(statustext.render(found, ink.of_output()))

@@ -5,35 +5,39 @@ from datetime import UTC, datetime
 
 from poolkeeper import wording
 from poolkeeper.cli import quantities
+from poolkeeper.cli.ink import PLAIN, Ink
 from poolkeeper.cli.statuses import RunStatus, Status
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import TopicPartition
 
 NAMED_MAX = 10
+NAMES_WIDTH = 12
 
 
-def render(status: Status) -> str:
+def render(status: Status, ink: Ink = PLAIN) -> str:
     """Write a status for people: a line per fact, then what is moving, then what it waits for."""
-    lines = [
-        f"cluster     {status.cluster}{_versions(status)}",
-        f"controller  {_controller(status)}",
-        f"topology    {quantities.count(status.brokers, 'live broker')}, "
-        f"{quantities.count(status.topics, 'topic')}, "
-        f"{quantities.count(status.partitions, 'partition')}",
-        f"health      {_health(status)}",
-        f"executor    {status.holder or 'none is active'}",
+    counts = (
+        quantities.count(status.brokers, "live broker"),
+        quantities.count(status.topics, "topic"),
+        quantities.count(status.partitions, "partition"),
+    )
+    facts = [
+        ("cluster", f"{status.cluster}{_versions(status)}"),
+        ("controller", _controller(status)),
+        ("topology", ", ".join(counts)),
+        ("health", _health(status)),
+        ("executor", status.holder or "none is active"),
     ]
     if status.run is None:
-        lines.append("run         none is recorded")
+        facts.append(("run", "none is recorded"))
     else:
-        lines += _run(status.run)
+        facts += _run(status.run)
     if status.stopped:
-        lines.append(
-            "stopped     a person stopped the last run; a loop does not repeat it by itself"
-        )
-    lines += [f"waits for   {wait}" for wait in _cut(wording.sentences(status.waits))]
-    lines += [f"warning     {warning}" for warning in _cut(status.warnings)]
-    return "\n".join(lines)
+        again = "a person stopped the last run; a loop does not repeat it by itself"
+        facts.append(("stopped", again))
+    facts += [("waits for", wait) for wait in _cut(wording.sentences(status.waits))]
+    facts += [("warning", warning) for warning in _cut(status.warnings)]
+    return "\n".join(ink.facts(facts, NAMES_WIDTH))
 
 
 def as_data(status: Status) -> dict[str, object]:
@@ -77,22 +81,22 @@ def _health(status: Status) -> str:
     return "; ".join(sick) or "all replicas are in sync"
 
 
-def _run(run: RunStatus) -> list[str]:
+def _run(run: RunStatus) -> list[tuple[str, str]]:
     started = datetime.fromtimestamp(run.started_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     done = run.moves.get("done", 0) + run.moves.get("gone", 0)
     stopping = ", stops after this stage" if run.stopping else ""
-    lines = [
-        f"run         {run.plan}",
-        f"            {run.phase}, stage {run.stage}{stopping}, began {started}",
-        f"moves       {done} of {run.moves_total} done{_others(run)}",
-        f"bytes       {quantities.size(run.bytes_done)} of {quantities.size(run.bytes_total)}",
+    facts = [
+        ("run", run.plan),
+        ("", f"{run.phase}, stage {run.stage}{stopping}, began {started}"),
+        ("moves", f"{done} of {run.moves_total} done{_others(run)}"),
+        ("bytes", f"{quantities.size(run.bytes_done)} of {quantities.size(run.bytes_total)}"),
     ]
     if run.throttle_bytes_per_s is not None:
-        lines.append(f"throttle    {quantities.size(run.throttle_bytes_per_s)}/s a broker")
-    lines += [f"moving      {_move(move)}" for move in run.in_flight[:NAMED_MAX]]
+        facts.append(("throttle", f"{quantities.size(run.throttle_bytes_per_s)}/s a broker"))
+    facts += [("moving", _move(move)) for move in run.in_flight[:NAMED_MAX]]
     if len(run.in_flight) > NAMED_MAX:
-        lines.append(f"            and {len(run.in_flight) - NAMED_MAX} more")
-    return lines
+        facts.append(("", f"and {len(run.in_flight) - NAMED_MAX} more"))
+    return facts
 
 
 def _others(run: RunStatus) -> str:

@@ -4,6 +4,8 @@ from dataclasses import replace
 import pytest
 
 from poolkeeper.cli import plantext
+from poolkeeper.cli.brokerstable import brokers_table
+from poolkeeper.cli.ink import Ink
 from poolkeeper.model import plans, specs, topology
 from poolkeeper.model.problems import Recorded
 
@@ -146,7 +148,7 @@ log directories (1 MiB), 2 leaders to elect, 11 replicas of 10 partitions to mov
 
 
 def rendered(plan: plans.Plan = PLAN, width: int = 92, colour: bool = False) -> str:
-    return plantext.render(plan, DESIRED, CLUSTER, width=width, colour=colour)
+    return plantext.render(plan, DESIRED, CLUSTER, ink=Ink(width, colour, terminal=colour))
 
 
 def test_a_plan_reads_like_this() -> None:
@@ -234,7 +236,7 @@ def test_values_that_a_terminal_would_obey_are_quoted() -> None:
 
 def test_the_table_of_brokers_alone() -> None:
     cluster = replace(CLUSTER, topics={"payments": topic("payments", (1, 2), (9, 4), mib=None)})
-    assert plantext.brokers_table(cluster, DESIRED) == (
+    assert "\n".join(brokers_table(cluster, DESIRED)) == (
         "  POOL  BROKER        REPLICAS  LEADERS  BYTES\n"
         "  fast  1 (drained)          1        1  ≥ 0 B\n"
         "  fast  2                    1        0  ≥ 0 B\n"

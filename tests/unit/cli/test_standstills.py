@@ -1,6 +1,7 @@
 """A plan that full disks bring to a halt says so, with numbers, and does what it can."""
 
 from poolkeeper.cli import plan, plantext
+from poolkeeper.cli.ink import Ink
 from poolkeeper.model import specs, topology
 from poolkeeper.model.records import Records
 from poolkeeper.sights import Sight
@@ -42,5 +43,5 @@ def test_a_plan_names_what_finds_no_room_and_how_much_is_enough() -> None:
         " b-0 needs 8,192 MiB on broker 1, which has 2,048 MiB left below its high-water mark."
         " What helps: make room for 6,144 MiB on broker 1, or make room for 6,144 MiB on broker 2"
     ]
-    text = plantext.render(made, desired, cluster, (), width=400, colour=False)
+    text = plantext.render(made, desired, cluster, (), Ink(400))
     assert "• a-0 needs 8,192 MiB on broker 2" in text

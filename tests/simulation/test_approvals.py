@@ -146,10 +146,9 @@ def test_somebody_who_confirms_beside_the_loop_confirms_what_it_asks_about() -> 
     asking = Asking(A_LITTLE)
     plan = asking.wait()
     session = asking.session()
-    sight = observe_cluster(
-        ZooKeeperView(session), DESIRED, asking.cluster.clock.now_ms(), asking.enrich
-    )
-    fresh = make_plan(DESIRED, sight.cluster, sight.records)
+    view, now_ms = ZooKeeperView(session), asking.cluster.clock.now_ms()
+    observed = observe_cluster(view, DESIRED, now_ms, asking.enrich)
+    fresh = make_plan(DESIRED, observed.cluster, observed.records)
     assert fresh.hash != plan.hash
     found = renew(PendingPlan(asks.read(session)), fresh, DESIRED, observed)
     assert (found.hash, found.moves) == (plan.hash, plan.moves)

@@ -12,22 +12,14 @@ the very damage that they mend.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from poolkeeper.model.plans import Move
+from poolkeeper.model.runs import Health
 from poolkeeper.model.topology import Cluster, Partition, Topic, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.progress import MoveProgress, MoveState
 
 HEAL, DRAIN = 0, 1
-
-
-@dataclass(frozen=True, slots=True)
-class Health:
-    """Partitions that are short of in-sync replicas, by how badly."""
-
-    under_replicated: frozenset[TopicPartition] = frozenset()
-    under_min_isr: frozenset[TopicPartition] = frozenset()
 
 
 def health(cluster: Cluster) -> Health:

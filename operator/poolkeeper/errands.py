@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from poolkeeper.execution import Wish
 from poolkeeper.model.outcomes import Errand, ErrandState, Outcome
-from poolkeeper.model.plans import Plan
+from poolkeeper.model.plans import Plan, Urgency
 from poolkeeper.model.specs import Desired, Throttle, ThrottleMode
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning import documents, residual
@@ -25,7 +25,6 @@ from poolkeeper.planning.progress import MoveState, classify
 from poolkeeper.planning.throttles import ADAPTIVE_RISE_MAX
 from poolkeeper.zk.runs import Run
 
-DRAIN = 1
 SHOWN_MAX = 5
 PAUSED = "the cluster is paused"
 """What a run says that is held, whoever holds it."""
@@ -129,7 +128,7 @@ def readiness(offer: Offer, desired: Desired, cluster: Cluster) -> Errand | None
 
 def has_urgent(plan: Plan) -> bool:
     """Whether a plan heals or drains."""
-    return any(move.urgency <= DRAIN for move in plan.moves)
+    return any(move.urgency <= Urgency.DRAIN for move in plan.moves)
 
 
 def _left_alone(plan: Plan, states: Sequence[MoveState]) -> tuple[str, ...]:

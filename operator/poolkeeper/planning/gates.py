@@ -14,11 +14,10 @@ the very damage that they mend.
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from poolkeeper.model.plans import Move
+from poolkeeper.model.plans import Move, Urgency
 from poolkeeper.model.topology import Cluster, Partition, Topic, TopicPartition
 from poolkeeper.planning.progress import MoveProgress, MoveState
 
-HEAL, DRAIN = 0, 1
 _NAMED_MAX = 5
 
 
@@ -63,7 +62,7 @@ def closed(
     reasons = list(controller(cluster))
     reasons.extend(foreign(cluster, ours))
     own = frozenset(ours) | {TopicPartition(move.topic, move.partition) for move in moves}
-    mending = all(move.urgency in (HEAL, DRAIN) for move in moves)
+    mending = all(move.urgency in (Urgency.HEAL, Urgency.DRAIN) for move in moves)
     now = health(cluster)
     for sick, before, what in (
         (now.under_replicated, baseline.under_replicated, "under-replicated"),

@@ -13,14 +13,15 @@ from functools import partial
 
 import numpy as np
 
-from poolkeeper.model.specs import ClusterLimits, Goal, GoalKind, LimitPolicy, ResourcePoolSpec
+from poolkeeper.model.specs import ClusterLimits, Goal, GoalKind
 from poolkeeper.planning.columns import NONE, Floats, Ints, any_slot, count_slots
 from poolkeeper.planning.evening import EVENED, WEIGHED, Evened, even
+from poolkeeper.planning.headroom import headroom_mib, headroom_replicas
 from poolkeeper.planning.leaders import Led, lead
 from poolkeeper.planning.measures import measure_of, replica_measure
 from poolkeeper.planning.opening import Opened, open_slots
 from poolkeeper.planning.placement import Placed, held_by, place
-from poolkeeper.planning.quotas import headroom_mib, headroom_replicas
+from poolkeeper.planning.quotas import replicas_cap
 from poolkeeper.planning.raising import raised
 from poolkeeper.planning.refining import Bounded
 from poolkeeper.planning.routing import UNLIMITED, UNLIMITED_MIB, Room
@@ -216,17 +217,9 @@ def room_of(unit: Unit, usable: Usable, limits: ClusterLimits) -> Room:
             replicas[row] = cap
         if capacity.disk_bytes is not None:
             mib[row] = capacity.disk_bytes // (1024 * 1024)
-    in_pool = headroom_replicas(unit.pool, usable), headroom_mib(unit.pool, usable)
+    in_pool = headroom_replicas(unit.pool, usable.racks), headroom_mib(unit.pool, usable.racks)
     pool_replicas, pool_mib = (UNLIMITED_MIB if left is None else left for left in in_pool)
     return Room(replicas, mib, int(pool_replicas), int(pool_mib))
-
-
-def replicas_cap(pool: ResourcePoolSpec, broker: int, limits: ClusterLimits) -> int | None:
-    """The most replicas that the broker may hold: its own cap, or the cluster's enforced limit."""
-    caps = [pool.capacity_for(broker).replicas]
-    if limits.policy is LimitPolicy.ENFORCE:
-        caps.append(limits.replicas_per_broker)
-    return min((cap for cap in caps if cap is not None), default=None)
 
 
 def share_of(unit: Unit, opened: Opened, room: Room) -> Floats:

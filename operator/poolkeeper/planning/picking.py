@@ -162,27 +162,47 @@ def _from_the_best_place(
     taken, cells = _from_place(demand, number, members, barred, count, count)
     if aim is None or bounds is None:
         return taken, cells
-    wanted, most = bounds
-    above = np.inf
-    best = float(aim.value[demand.members.row[taken]].sum())
+    best = _Best(*bounds, float(aim.value[demand.members.row[taken]].sum()), (taken, cells))
     for large in (*(max(count // part, 1) for part in _PARTS), 1):
         small = count - large
-        low, high = small, len(members) - (count - small)
-        while low < high and best < _ENOUGH * wanted:
+        low, high = small, len(members) - large
+        while low < high and not best.is_enough:
             place = (low + high + 1) // 2
             found = _from_place(demand, number, members, barred, small, place)
-            value = float(aim.value[demand.members.row[found[0]]].sum())
-            if value > wanted:
+            if best.keeps(float(aim.value[demand.members.row[found[0]]].sum()), found):
+                low = place
+            else:
                 high = place - 1
-                if value <= most and value < above:
-                    above, larger = value, found
-                continue
-            low = place
-            if value > best:
-                best, (taken, cells) = value, found
-    if best < _ENOUGH * wanted and above < np.inf:
-        return larger
-    return _topped_up(demand, members, barred, taken, cells, wanted - best)
+    if not best.is_enough and best.above is not None:
+        return best.above
+    return _topped_up(demand, members, barred, *best.below, best.wanted - best.value)
+
+
+class _Best:
+    """The members that come nearest to what is wanted, from below and from above.
+
+    `value` is that of those below. Above what is wanted, `most` is accepted.
+    """
+
+    def __init__(self, wanted: float, most: float, value: float, below: tuple[Ints, Ints]) -> None:
+        self.wanted, self.value, self.below = wanted, value, below
+        self.above: tuple[Ints, Ints] | None = None
+        self._most, self._above_value = most, np.inf
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether those below come near enough."""
+        return self.value >= _ENOUGH * self.wanted
+
+    def keeps(self, value: float, found: tuple[Ints, Ints]) -> bool:
+        """Remember what is better than all before; whether it is no more than is wanted."""
+        if value <= self.wanted:
+            if value > self.value:
+                self.value, self.below = value, found
+            return True
+        if value <= self._most and value < self._above_value:
+            self.above, self._above_value = found, value
+        return False
 
 
 def _topped_up(

@@ -21,6 +21,7 @@ from poolkeeper.model.plans import (
     PoolCertificate,
     SetConfig,
     Step,
+    Urgency,
 )
 from poolkeeper.model.problems import ProblemReason, Recorded
 from poolkeeper.planning.identities import plan_hash
@@ -87,7 +88,7 @@ def _move(view: View) -> Move:
         path=path,
         bytes=view.get("bytes").whole(),
         reason=view.get("reason", "").text(),
-        urgency=view.get("urgency", 4).whole(),
+        urgency=view.get("urgency", Urgency.BALANCE.value).whole(),
     )
 
 

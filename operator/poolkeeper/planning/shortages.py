@@ -29,7 +29,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from ortools.graph.python import max_flow
 
-from poolkeeper.model.specs import Domain, Headroom
+from poolkeeper.model.specs import Headroom
+from poolkeeper.planning.headroom import BrokerBound, room_left
 from poolkeeper.planning.laws import Spread, spread
 from poolkeeper.planning.witnesses import Member
 
@@ -177,16 +178,11 @@ def overflow(demand: Demand) -> Overflow | None:
 def _headroom_overflow(demand: Demand, usable: Sequence[Seat]) -> Iterator[Overflow]:
     if demand.headroom is None:
         return
-    domains: Counter[str] = Counter()
-    for seat in usable:
-        if seat.bound is None:
-            return
-        by_rack = demand.headroom.domain is Domain.RACK
-        domains[seat.member.rack if by_rack else str(seat.member.id)] += seat.bound
-    room = sum(sorted(domains.values(), reverse=True)[demand.headroom.failures :])
+    bounds = (BrokerBound(seat.member.id, seat.member.rack, seat.bound) for seat in usable)
+    room = room_left(demand.headroom, bounds)
     wanted = sum(_factor(f, usable) * amount for f, amount in demand.amounts.items())
     wanted += sum(seat.fixed for seat in demand.seats)
-    if wanted > room:
+    if room is not None and wanted > room:
         yield Overflow(tuple(seat.member.id for seat in usable), wanted, room)
 
 

@@ -52,9 +52,6 @@ class Bounds:
 
 DEFAULT_BOUNDS = Bounds()
 
-HEAL = 0
-"""The urgency that nothing else may hold up."""
-
 
 class Entry(NamedTuple):
     """One step that may go next: of the move with index `move`, to list `step` of its path.

@@ -24,13 +24,14 @@ way of every entry, and the reason of the most urgent one is told.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from poolkeeper.model.plans import Urgency
 from poolkeeper.model.specs import Execution
 from poolkeeper.planning.audit_laws import LAWS, Excesses
 from poolkeeper.planning.stage_backlog import Backlog, Queue
 from poolkeeper.planning.stage_filling import USUAL, Filling, Style, pace_of
 from poolkeeper.planning.stage_guards import Guard
 from poolkeeper.planning.stage_laws import LAWFUL, Disks, Ledger
-from poolkeeper.planning.stage_limits import HEAL, Bounds, Entry, Room, TopicCaps
+from poolkeeper.planning.stage_limits import Bounds, Entry, Room, TopicCaps
 from poolkeeper.planning.stage_orders import order
 from poolkeeper.planning.stage_standstills import standstill
 
@@ -84,7 +85,7 @@ class Packer:
         What heals is not weighed against anything.
         """
         best = USUAL
-        if HEAL in backlog.queues or not _is_scarce(backlog, self.execution):
+        if Urgency.HEAL in backlog.queues or not _is_scarce(backlog, self.execution):
             return best
         shortest_bytes = self._lasting_bytes(backlog, best)
         if shortest_bytes is None:
@@ -112,8 +113,8 @@ class Packer:
 
     def _fill(self, backlog: Backlog, style: Style) -> "_Stage":
         """Take what may go by itself."""
-        healing = {HEAL: backlog.queues[HEAL]} if HEAL in backlog.queues else {}
-        rest = {urgency: q for urgency, q in backlog.queues.items() if urgency != HEAL}
+        healing = {urgency: q for urgency, q in backlog.queues.items() if urgency == Urgency.HEAL}
+        rest = {urgency: q for urgency, q in backlog.queues.items() if urgency != Urgency.HEAL}
         paces = [
             (pace_of(loads, queues, self.execution, span_percent=style.span_percent), queues)
             for loads, queues in ((backlog.healing, healing), (backlog.all, rest))

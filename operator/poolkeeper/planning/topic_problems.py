@@ -5,7 +5,8 @@ from enum import Enum
 from typing import ClassVar
 
 from poolkeeper.model.problems import Facts, ProblemReason
-from poolkeeper.model.specs import Domain, Headroom
+from poolkeeper.model.specs import Headroom
+from poolkeeper.planning.headroom import lost
 from poolkeeper.planning.phrases import brokers, counted, joined
 from poolkeeper.planning.witnesses import Member
 
@@ -334,14 +335,6 @@ class BeyondHeadroom:
             f" {lost(self.headroom)}. What helps: add a broker, or ask for less headroom, or make"
             f" room for {more}"
         )
-
-
-def lost(headroom: Headroom) -> str:
-    """The failures that the headroom asks for: `the largest rack lost`."""
-    noun = "rack" if headroom.domain is Domain.RACK else "broker"
-    if headroom.failures == 1:
-        return f"the largest {noun} lost"
-    return f"the {headroom.failures} largest {noun}s lost"
 
 
 @dataclass(frozen=True, slots=True)

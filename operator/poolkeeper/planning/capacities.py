@@ -13,7 +13,7 @@ import numpy as np
 
 from poolkeeper.model.problems import Facts
 from poolkeeper.planning.arrivals import Arrived
-from poolkeeper.planning.capacity_problems import (
+from poolkeeper.planning.capacity_facts import (
     BrokerOverfull,
     CapacityConflict,
     ConflictRemedies,

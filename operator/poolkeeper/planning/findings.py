@@ -18,7 +18,7 @@ from poolkeeper.planning.losses import blocked_problem
 from poolkeeper.planning.measures import NOUNS
 from poolkeeper.planning.misfits import misfits
 from poolkeeper.planning.phrases import Names
-from poolkeeper.planning.pool_problems import (
+from poolkeeper.planning.pool_facts import (
     CannotLeave,
     DemotedLeads,
     GainTooSmall,

@@ -10,7 +10,7 @@ import numpy as np
 
 from poolkeeper.planning.arrivals import Arrived
 from poolkeeper.planning.capacities import Amount, amounts, conflict_of, remedies_of
-from poolkeeper.planning.capacity_problems import FactorNotRaised, Growth, Lack
+from poolkeeper.planning.capacity_facts import FactorNotRaised, Growth, Lack
 from poolkeeper.planning.columns import count_slots
 from poolkeeper.planning.layouts import Layout
 from poolkeeper.planning.witnesses import Member

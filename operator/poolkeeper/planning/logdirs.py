@@ -21,7 +21,7 @@ from poolkeeper.model.problems import Facts
 from poolkeeper.model.specs import Goal, GoalKind, ResourcePoolSpec
 from poolkeeper.model.topology import Broker, Cluster, Partition, TopicPartition
 from poolkeeper.planning.phrases import Names
-from poolkeeper.planning.pool_problems import (
+from poolkeeper.planning.pool_facts import (
     KeptBecause,
     LogDirNotEmptied,
     LogDirsUnknown,

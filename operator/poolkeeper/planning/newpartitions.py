@@ -19,7 +19,7 @@ from poolkeeper.planning.quotas import Tally
 from poolkeeper.planning.scopes import Role, Scope
 from poolkeeper.planning.shortages import Demand, Seat, overflow
 from poolkeeper.planning.spreading import Loads, Usable, added_as_kafka, as_kafka, balanced
-from poolkeeper.planning.topic_problems import (
+from poolkeeper.planning.topic_facts import (
     AssignedElsewhere,
     AwaitsRoom,
     BrokersFull,

@@ -9,7 +9,7 @@ from poolkeeper.planning import losses
 from poolkeeper.planning.moves import Change
 from poolkeeper.planning.scopes import Role, Scope
 from poolkeeper.planning.spreading import Usable
-from poolkeeper.planning.topic_problems import PinnedElsewhere
+from poolkeeper.planning.topic_facts import PinnedElsewhere
 from poolkeeper.planning.witnesses import Member, obstacle_of
 
 

@@ -20,11 +20,11 @@ from poolkeeper.model.specs import (
     TopicSpec,
 )
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.capacity_problems import QuotaHeld, TooManyPartitions, TooManyReplicas
+from poolkeeper.planning.capacity_facts import QuotaHeld, TooManyPartitions, TooManyReplicas
 from poolkeeper.planning.headroom import headroom_replicas
 from poolkeeper.planning.scopes import Scope
 from poolkeeper.planning.spreading import Usable
-from poolkeeper.planning.topic_problems import BeyondHeadroom, Excess, QuotaExceeded
+from poolkeeper.planning.topic_facts import BeyondHeadroom, QuotaExceeded, QuotaExcess
 
 
 @dataclass(slots=True)
@@ -74,18 +74,18 @@ class Tally:
         ):
             field = "spec.limits.partitions"
             counts = self.in_cluster, partitions, limits.partitions
-            found.append(Excess("the cluster", "partitions", *counts, field))
+            found.append(QuotaExcess("the cluster", "partitions", *counts, field))
         return QuotaExceeded(tuple(found)) if found else None
 
     def _excesses(
         self, pool: str, namespace: str, quota: Quotas, topics: int, partitions: int
-    ) -> list[Excess]:
+    ) -> list[QuotaExcess]:
         """What exceeds one quota."""
         whose = f"namespace {namespace} in pool {pool}" if namespace else f"pool {pool}"
         field = f"spec.quotas.perNamespace.{namespace}" if namespace else "spec.quotas"
         key = pool, namespace
         return [
-            Excess(whose, noun, held, more, most, f"{field}.{noun}")
+            QuotaExcess(whose, noun, held, more, most, f"{field}.{noun}")
             for held, more, most, noun in (
                 (self.topics[key], topics, quota.topics, "topics"),
                 (self.partitions[key], partitions, quota.partitions, "partitions"),

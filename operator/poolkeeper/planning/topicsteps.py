@@ -14,10 +14,10 @@ from poolkeeper.model.plans import DeleteTopic, ElectLeaders, PlanProblem, SetCo
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import TopicSpec
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.pool_problems import AwaitsPartitions
+from poolkeeper.planning.pool_facts import AwaitsPartitions
 from poolkeeper.planning.scopes import Home, Role, Scope
 from poolkeeper.planning.tables import UNKNOWN, Table
-from poolkeeper.planning.topic_problems import AwaitsMoves, CrowdedOut, NotDeleted
+from poolkeeper.planning.topic_facts import AwaitsMoves, CrowdedOut, NotDeleted
 
 
 def postponed(

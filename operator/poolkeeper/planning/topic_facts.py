@@ -236,7 +236,7 @@ class FactorUndeclared:
 
 
 @dataclass(frozen=True, slots=True)
-class Excess:
+class QuotaExcess:
     """`held` of `most` are there, and `more` are wanted; `field` is where `most` is declared.
 
     `whose`: the cluster, a pool, or a namespace in a pool.
@@ -261,7 +261,7 @@ class QuotaExceeded:
     """Each quota and limit that is exceeded conflicts by itself, so all of them are named."""
 
     reason: ClassVar = ProblemReason.QUOTA_EXCEEDED
-    excesses: tuple[Excess, ...]
+    excesses: tuple[QuotaExcess, ...]
 
     def __str__(self) -> str:
         return "; ".join(map(str, self.excesses))

@@ -37,7 +37,7 @@ from poolkeeper.model.plans import (
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit_rules import Rules
-from poolkeeper.planning.rooms import Room
+from poolkeeper.planning.rooms import RemainingCapacity
 
 _TOPICS_MAX = 40
 _MOVING_TOPICS_MAX = 10
@@ -53,7 +53,7 @@ def render(
     plan: Plan,
     desired: Desired,
     cluster: Cluster,
-    rooms: Sequence[Room] = (),
+    rooms: Sequence[RemainingCapacity] = (),
     *,
     width: int,
     colour: bool,
@@ -199,9 +199,9 @@ def _figures(plan: Plan, desired: Desired, cluster: Cluster, ink: Ink) -> Iterat
     yield [*_duration(plan, ink), *told]
 
 
-def _room(rooms: Sequence[Room], ink: Ink) -> list[str]:
+def _room(rooms: Sequence[RemainingCapacity], ink: Ink) -> list[str]:
     lines = room_table(rooms)
-    return [ink.bold("Room after this plan"), *lines] if lines else []
+    return [ink.bold("RemainingCapacity after this plan"), *lines] if lines else []
 
 
 def _proof(certificates: Iterable[PoolCertificate], ink: Ink) -> list[str]:

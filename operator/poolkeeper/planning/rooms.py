@@ -28,7 +28,7 @@ _ONE_BROKER = Headroom(Domain.BROKER, 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Amount:
+class Utilization:
     """Of one kind: what the pool holds, what it may, and what is spare with failures.
 
     `most` is `None` where nothing is declared; `spare` is negative where it would not fit.
@@ -45,15 +45,15 @@ class Amount:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class RemainingCapacity:
     """One pool; `unknown` partitions of it have no known size and count nothing in `bytes`."""
 
     pool: str
     failures: Headroom
-    replicas: Amount
-    bytes: Amount
-    topics: Amount
-    partitions: Amount
+    replicas: Utilization
+    bytes: Utilization
+    topics: Utilization
+    partitions: Utilization
     unknown: int
     survived_replicas: tuple[Survival, ...] = ()
     survived_bytes: tuple[Survival, ...] = ()
@@ -67,7 +67,7 @@ class Room:
 
 def rooms(
     plan: Plan, desired: Desired, cluster: Cluster, gone: frozenset[int] = frozenset()
-) -> tuple[Room, ...]:
+) -> tuple[RemainingCapacity, ...]:
     """The room of every pool after the plan, pools by name."""
     rules = Rules(desired, cluster, gone)
     replicas: Counter[int] = Counter()
@@ -87,13 +87,13 @@ def rooms(
                 replicas[broker] += 1
                 stored[broker] += size or 0
     return tuple(
-        Room(
+        RemainingCapacity(
             pool=pool.name,
             failures=pool.headroom or _ONE_BROKER,
             replicas=_amount(pool, rules, replicas, _caps(pool, desired)),
             bytes=_amount(pool, rules, stored, _disks(pool)),
-            topics=Amount(topics[pool.name], (pool.quotas or Quotas()).topics),
-            partitions=Amount(partitions[pool.name], (pool.quotas or Quotas()).partitions),
+            topics=Utilization(topics[pool.name], (pool.quotas or Quotas()).topics),
+            partitions=Utilization(partitions[pool.name], (pool.quotas or Quotas()).partitions),
             unknown=unknown[pool.name],
             survived_replicas=survivals(
                 demand_of(
@@ -155,10 +155,10 @@ def _disks(pool: ResourcePoolSpec) -> dict[int, int | None]:
 
 def _amount(
     pool: ResourcePoolSpec, rules: Rules, load: Mapping[int, int], bounds: Mapping[int, int | None]
-) -> Amount:
+) -> Utilization:
     held = sum(load.get(broker, 0) for broker in pool.brokers)
     usable = [BrokerBound(b, rack, bounds[b]) for b, rack in rules.usable[pool.name].items()]
     left = room_left(pool.headroom or _ONE_BROKER, usable)
     if left is None:
-        return Amount(held)
-    return Amount(held, sum(each.bound or 0 for each in usable), left - held)
+        return Utilization(held)
+    return Utilization(held, sum(each.bound or 0 for each in usable), left - held)

@@ -22,7 +22,7 @@ from poolkeeper.planning.columns import NONE, Floats, Ints, any_slot
 from poolkeeper.planning.measures import Measure
 from poolkeeper.planning.opening import OPEN, Opened
 from poolkeeper.planning.picking import ReplicaFlow
-from poolkeeper.planning.routing import Room, RoutingTask, routed
+from poolkeeper.planning.routing import CapacityBounds, RoutingTask, routed
 from poolkeeper.planning.seating import seat
 from poolkeeper.planning.shares import Band, band
 from poolkeeper.planning.units import Unit
@@ -52,7 +52,7 @@ def place(
     opened: Opened,
     share: Floats,
     goal: Goal | None,
-    room: Room,
+    room: CapacityBounds,
     *,
     balance: bool,
     weighed: Measure | None = None,
@@ -83,7 +83,7 @@ def place(
     return Placed(lists, narrow, True)
 
 
-def _settled(unit: Unit, lists: Ints, target: Band, room: Room) -> bool:
+def _settled(unit: Unit, lists: Ints, target: Band, room: CapacityBounds) -> bool:
     held = held_by(unit, lists)
     inside = (target.outside(held) == 0) & (held <= room.replicas)
     return bool(inside[unit.eligible].all())
@@ -105,7 +105,7 @@ class _Setting:
     unit: Unit
     opened: Opened
     by_size: Ints
-    room: Room
+    room: CapacityBounds
     weighed: Measure | None
 
 

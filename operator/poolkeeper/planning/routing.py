@@ -38,7 +38,7 @@ UNLIMITED_MIB = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class CapacityBounds:
     """Hard bounds, huge where nothing is declared: replicas and MiB by broker and of the pool.
 
     Those of the pool are what still fits with the failures that its headroom asks for.
@@ -70,7 +70,7 @@ class RoutingTask:
     wants: Wants
     held: Ints
     target: Band
-    room: Room
+    room: CapacityBounds
     leave: Ints | None = None
 
 

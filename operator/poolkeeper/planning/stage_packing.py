@@ -31,7 +31,7 @@ from poolkeeper.planning.stage_backlog import Backlog, Queue
 from poolkeeper.planning.stage_filling import USUAL, Filling, Style, pace_of
 from poolkeeper.planning.stage_guards import Guard
 from poolkeeper.planning.stage_laws import LAWFUL, Disks, Ledger
-from poolkeeper.planning.stage_limits import Bounds, Entry, Room, TopicCaps
+from poolkeeper.planning.stage_limits import Bounds, Entry, StageCapacity, TopicCaps
 from poolkeeper.planning.stage_orders import order
 from poolkeeper.planning.stage_standstills import standstill
 
@@ -72,7 +72,7 @@ class Packer:
     in_sync_problem: Callable[[Entry], str]
     guard: Guard
 
-    def pack(self, backlog: Backlog) -> tuple[list[Entry], Room, str]:
+    def pack(self, backlog: Backlog) -> tuple[list[Entry], StageCapacity, str]:
         """Take a stage out of the backlog; if it is empty, the text says why."""
         stage = self._fill(backlog, self._style(backlog))
         reason = "" if stage.entries else stage.rescue()
@@ -121,7 +121,7 @@ class Packer:
             if queues
         ]
         # What heals sets the span; the rest goes along as far as it does not last longer.
-        room = Room(self.execution, self.bounds, self.caps, paces[0][0].span_bytes)
+        room = StageCapacity(self.execution, self.bounds, self.caps, paces[0][0].span_bytes)
         self.guard.begin(self.disks.free)
         stage = _Stage(self, backlog, room)
         for pace, queues in paces:
@@ -167,7 +167,7 @@ def _is_scarce(backlog: Backlog, execution: Execution) -> bool:
 class _Stage:
     """One stage while it is packed."""
 
-    def __init__(self, packer: Packer, backlog: Backlog, room: Room) -> None:
+    def __init__(self, packer: Packer, backlog: Backlog, room: StageCapacity) -> None:
         self.entries: list[Entry] = []
         self._guarded = True
         self._packer = packer

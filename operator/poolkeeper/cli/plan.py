@@ -30,7 +30,7 @@ from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Broker
 from poolkeeper.planning import audit, documents, impossible, rooms, stages
 from poolkeeper.planning.making import make_plan
-from poolkeeper.planning.pool_problems import Standstill
+from poolkeeper.planning.pool_facts import Standstill
 from poolkeeper.reconcile.observation import Observation, observe_cluster, updated_records
 from poolkeeper.report import plans
 from poolkeeper.zk import journal

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from poolkeeper.errors import RefusalReason
 from poolkeeper.model.actions import Action, ActionKind
 from poolkeeper.model.outcomes import ExternalPlanState, ExternalPlanStatus, Outcome, Why
-from poolkeeper.model.plans import Plan
+from poolkeeper.model.plans import Plan, Urgency
 from poolkeeper.model.refusals import Drift, DriftReason, Refusal
 from poolkeeper.model.runs import Ending, Run
 from poolkeeper.model.specs import Desired, Throttle, ThrottleMode
@@ -29,8 +29,6 @@ from poolkeeper.planning.progress import MoveState, classify
 from poolkeeper.planning.throttles import ADAPTIVE_RISE_MAX
 from poolkeeper.reconcile.context import ENDED
 from poolkeeper.reconcile.observation import RunGuard
-
-DRAIN = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +138,7 @@ def readiness(
 
 def has_urgent(plan: Plan) -> bool:
     """Whether a plan heals or drains."""
-    return any(move.urgency <= DRAIN for move in plan.moves)
+    return any(move.urgency <= Urgency.DRAIN for move in plan.moves)
 
 
 def _left_alone(plan: Plan, states: Sequence[MoveState]) -> tuple[Action, ...]:

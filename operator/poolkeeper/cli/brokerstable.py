@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from poolkeeper.cli.ink import PLAIN, Ink
-from poolkeeper.cli.quantities import size
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.text import size
 
 Key = tuple[str, int]
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from poolkeeper.cli import printing, quantities, snapshotfiles, writing
+from poolkeeper.cli import printing, snapshotfiles, writing
 from poolkeeper.errors import PoolkeeperError, Refused
+from poolkeeper.text import count
 
 if TYPE_CHECKING:
     from poolkeeper.rebalances.answering import Written
@@ -79,8 +80,8 @@ def answer(
     _say(message, json.dumps(told, sort_keys=True))
     printing.warn(f"{cluster}: {problem}" for cluster, problem in made.problems.items())
     well = made.clusters - len(made.problems)
-    clusters = quantities.count(made.clusters, "cluster")
-    printing.emit(f"{well} of {clusters} planned, {quantities.count(made.moves, 'move')}")
+    clusters = count(made.clusters, "cluster")
+    printing.emit(f"{well} of {clusters} planned, {count(made.moves, 'move')}")
 
 
 def settings(words: tuple[str, ...]) -> dict[str, str]:

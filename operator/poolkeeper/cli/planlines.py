@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from poolkeeper.cli.ink import Ink
-from poolkeeper.cli.quantities import count, size
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,
@@ -16,6 +15,7 @@ from poolkeeper.model.plans import (
     Step,
 )
 from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.text import count, size
 
 _LISTED_MAX = 4
 _MOVES_MAX = 5

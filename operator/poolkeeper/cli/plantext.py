@@ -19,7 +19,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from poolkeeper.cli.brokerstable import brokers_table
 from poolkeeper.cli.ink import PLAIN, Ink
 from poolkeeper.cli.planlines import reason_lines, topic_lines
-from poolkeeper.cli.quantities import count, duration, size
 from poolkeeper.cli.roomtable import room_table
 from poolkeeper.model.plans import (
     AddPartitions,
@@ -39,6 +38,7 @@ from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit_rules import Rules
 from poolkeeper.planning.rooms import Room
+from poolkeeper.text import count, duration, size
 
 _TOPICS_MAX = 40
 _MOVING_TOPICS_MAX = 10

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from poolkeeper.cli.ink import Ink
-from poolkeeper.cli.quantities import size
 from poolkeeper.model.specs import Domain, Headroom
 from poolkeeper.planning.rooms import Amount, Room
 from poolkeeper.planning.survivals import Survival
+from poolkeeper.text import size
 
 _HEADING = ("POOL", "WHAT", "HELD", "MAY HOLD", "FREE", "SPARE")
 _LOSSES = ("POOL", "WITHOUT", "REPLICAS", "BYTES")

@@ -64,6 +64,7 @@ lint: .venv/.dev
 	@$(BIN)/mypy
 	@$(BIN)/vulture
 	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/python tests/checks/sentences.py operator
 
 # A Kubernetes takes minutes to build, the first time: begun at once, in the background. Tests that
 # need it wait for it; if it fails, they fail with the reason, which is in this log as well.

@@ -12,7 +12,8 @@ from dataclasses import replace
 
 from poolkeeper import steps
 from poolkeeper.means import Beside, Means
-from poolkeeper.model.outcomes import Outcome, State
+from poolkeeper.model.actions import Action
+from poolkeeper.model.outcomes import Outcome, Result, State
 from poolkeeper.model.plans import AddPartitions, CreateTopic, Plan, SetConfig, Step
 from poolkeeper.model.specs import Desired
 from poolkeeper.planning import audit, documents, gates
@@ -51,24 +52,23 @@ def _is_old(means: Means, known: Beside) -> bool:
 
 def _look(
     means: Means, desired: Desired, running: Plan, *, acting: bool, destructive: bool
-) -> tuple[Beside, tuple[str, ...]]:
+) -> tuple[Beside, tuple[Action, ...]]:
     with means.timed("observe"):
         sight = see(means.journal.session, desired, means.now_ms(), means.enrich)
     means.memory.seen = shown(sight, means.memory.seen)
     owned = settled(desired, sight.records)
     with means.timed("plan"):
         plan = means.plan(owned, sight.cluster, sight.records, sight.gone)
-    did: list[str] = []
-    waits: list[str] = list(gates.controller(sight.cluster))
-    if acting and not waits:
+    result = Result(waits=gates.controller(sight.cluster))
+    if acting and not result.waits:
         due = _steps_beside(plan, _moving(running, sight))
         _enforce(due, plan, owned, sight)
         for step in due:
             lossy = isinstance(step, SetConfig) and bool(step.destructive)
             allowed = destructive or not lossy
-            steps.take(means, owned, step, sight.cluster, allowed, did, waits)
-    pause_ms = LOOK_AGAIN_MS if did or sight.cluster.torn else LOOK_EVERY_MS
-    return Beside(desired, means.now_ms() + pause_ms, plan, tuple(waits)), tuple(did)
+            result += steps.take(means, owned, step, sight.cluster, allowed=allowed)
+    pause_ms = LOOK_AGAIN_MS if result.did or sight.cluster.torn else LOOK_EVERY_MS
+    return Beside(desired, means.now_ms() + pause_ms, plan, result.waits), result.did
 
 
 def _moving(running: Plan, sight: Sight) -> set[str]:

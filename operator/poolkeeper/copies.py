@@ -10,12 +10,15 @@ done to its end; a new process asks anew for the rest.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 
 from poolkeeper.errors import Unavailable
-from poolkeeper.means import Means, counted
+from poolkeeper.means import Means
+from poolkeeper.model.actions import Action, ActionKind
+from poolkeeper.model.outcomes import Result
 from poolkeeper.model.plans import MoveLogDir, Plan
 from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning import residual
 from poolkeeper.planning.residual import StepState
 
@@ -25,16 +28,13 @@ def begin(
     plan: Plan,
     cluster: Cluster,
     at_once: int,
-    holds: Iterable[str],
+    holds: Iterable[Wait],
     *,
     approved: bool,
-    did: list[str],
-    waits: list[str],
-) -> None:
+) -> Result:
     """Ask for what is due, so that no broker copies more than `at_once` replicas at a time.
 
-    `holds`: why none may begin now. `approved`: whether this plan is. Says in `did` and `waits`
-    what was begun, and what is waited for.
+    `holds`: why none may begin now. `approved`: whether this plan is.
     """
     steps = [step for step in plan.steps if isinstance(step, MoveLogDir)]
     if approved:
@@ -45,27 +45,23 @@ def begin(
     due = [step for step, state in states if state is StepState.TO_DO]
     on_their_way = sum(len(broker.arriving or ()) for broker in cluster.brokers.values())
     agreed = [step for step in due if step in means.memory.copies]
+    result = Result()
     if len(agreed) < len(due):
-        waits.append(f"waits for approval: move {_replicas(len(due) - len(agreed))}")
-    held = list(holds) if agreed else []
-    waits += held
+        action = Action(ActionKind.MOVE_LOG_DIRS, count=len(due) - len(agreed))
+        result += Result(waits=(Wait(WaitReason.APPROVAL_REQUIRED, action=action),))
+    held = tuple(holds) if agreed else ()
+    result += Result(waits=held)
     if agreed and not held:
-        _ask(means, agreed, cluster, at_once, did, waits)
-    if steps and on_their_way and not did:
-        waits.append(f"{_replicas(on_their_way)} on their way, {len(due)} to go")
+        result += _ask(means, agreed, cluster, at_once)
+    if steps and on_their_way and not result.did:
+        in_flight = WaitReason.LOG_DIR_MOVES_IN_FLIGHT
+        result += Result(waits=(Wait(in_flight, count=on_their_way, of=len(due)),))
+    return result
 
 
-def _ask(
-    means: Means,
-    due: list[MoveLogDir],
-    cluster: Cluster,
-    at_once: int,
-    did: list[str],
-    waits: list[str],
-) -> None:
+def _ask(means: Means, due: list[MoveLogDir], cluster: Cluster, at_once: int) -> Result:
     if means.brokers is None:
-        waits.append("the brokers cannot be asked to move replicas between log directories")
-        return
+        return Result(waits=(Wait(WaitReason.BROKERS_NOT_ASKED),))
     room = Counter({n: at_once - len(b.arriving or ()) for n, b in cluster.brokers.items()})
     batches: dict[int, dict[TopicPartition, str]] = {}
     for step in due:
@@ -73,17 +69,23 @@ def _ask(
             room[step.broker] -= 1
             name = TopicPartition(step.topic, step.partition)
             batches.setdefault(step.broker, {})[name] = step.target
+    result = Result()
     for broker, targets in sorted(batches.items()):
         means.journal.commit()
         try:
             refused = means.brokers.move_log_dirs(broker, targets)
         except Unavailable as away:
-            waits.append(str(away))
+            result += Result(waits=(Wait(WaitReason.UNAVAILABLE, detail=str(away)),))
             continue
-        waits += [f"broker {broker} does not move {name}: {why}" for name, why in refused.items()]
+        result += Result(waits=tuple(_refused(broker, refused)))
         if begun := len(targets) - len(refused):
-            did.append(f"move {_replicas(begun)} of broker {broker}")
+            action = Action(ActionKind.MOVE_LOG_DIRS, broker=broker, count=begun)
+            result += Result((action,))
+    return result
 
 
-def _replicas(count: int) -> str:
-    return f"{counted(count, 'replica')} between log directories"
+def _refused(broker: int, refused: Mapping[TopicPartition, str]) -> Iterator[Wait]:
+    for name, why in refused.items():
+        yield Wait(
+            WaitReason.LOG_DIR_MOVE_REFUSED, partitions=(name,), brokers=(broker,), detail=why
+        )

@@ -69,20 +69,24 @@ class Declared:
         judged by it. What we have heard of in a later generation than the list stays.
         """
         listed = {each.key: each for each in map(read_object, bodies)}
-        shown, before = {each.uid for each in listed.values()}, set(known)
         with self._lock:
-            gone = [
-                key
-                for key, each in self._objects.items()
-                if key.kind == kind and each.uid in before and each.uid not in shown
-            ]
-            for key in gone:
-                del self._objects[key]
+            gone = self._drop_unlisted(kind, listed.values(), set(known))
             missed = [each for key, each in listed.items() if self._is_news(key, each)]
             self._objects.update((each.key, each) for each in missed)
         if gone or missed:
             self.changed.set()
-        return len(gone) + len(missed)
+        return gone + len(missed)
+
+    def _drop_unlisted(self, kind: str, listed: Collection[Object], known: Collection[str]) -> int:
+        shown = {each.uid for each in listed}
+        gone = [
+            key
+            for key, each in self._objects.items()
+            if key.kind == kind and each.uid in known and each.uid not in shown
+        ]
+        for key in gone:
+            del self._objects[key]
+        return len(gone)
 
     def _is_news(self, key: ObjectKey, listed: Object) -> bool:
         old = self._objects.get(key)

@@ -15,20 +15,22 @@ has the plan: it is resumed like any other, also where nobody offers it any more
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from poolkeeper.errors import RefusalReason
 from poolkeeper.execution import Wish
-from poolkeeper.model.outcomes import Errand, ErrandState, Outcome
+from poolkeeper.model.actions import Action, ActionKind
+from poolkeeper.model.outcomes import Errand, ErrandState, Outcome, Why
 from poolkeeper.model.plans import Plan
+from poolkeeper.model.refusals import Drift, DriftReason, Refusal
+from poolkeeper.model.runs import Ending
 from poolkeeper.model.specs import Desired, Throttle, ThrottleMode
-from poolkeeper.model.topology import Cluster
+from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning import documents, residual
 from poolkeeper.planning.progress import MoveState, classify
 from poolkeeper.planning.throttles import ADAPTIVE_RISE_MAX
 from poolkeeper.zk.runs import Run
 
 DRAIN = 1
-SHOWN_MAX = 5
-PAUSED = "the cluster is paused"
-"""What a run says that is held, whoever holds it."""
 ENDED = (MoveState.DONE, MoveState.GONE, MoveState.DIVERGED)
 
 
@@ -37,8 +39,8 @@ class Offer:
     """A plan for one cluster; `None` while it cannot be read.
 
     `declared`: `declaration` of what it was planned for. `begun`: parts of it may be done, so that
-    the cluster looks otherwise than it was planned for. `held`: why no stage of it may start now;
-    empty if it may. `withdrawn`: nobody wants it any more; a run of it ends after its stage in
+    the cluster looks otherwise than it was planned for. `held`: why no stage of it may start now,
+    if none may. `withdrawn`: nobody wants it any more; a run of it ends after its stage in
     flight. `bytes_per_s`: what all brokers of the cluster together may take in for it.
     """
 
@@ -46,7 +48,7 @@ class Offer:
     plan: Plan | None = None
     declared: str = ""
     begun: bool = False
-    held: str = ""
+    held: Wait | None = None
     withdrawn: bool = False
     bytes_per_s: int | None = None
 
@@ -84,7 +86,7 @@ def wish_of(wish: Wish, run: Run, offer: Offer | None) -> Wish:
         return wish
     if offer.withdrawn:
         return replace(wish, still=lambda run, plan: False)
-    return replace(wish, paused=wish.paused or bool(offer.held))
+    return replace(wish, paused=wish.paused or offer.held is not None)
 
 
 def beside_a_run(outcome: Outcome, run: Run, offer: Offer | None) -> Outcome:
@@ -93,36 +95,37 @@ def beside_a_run(outcome: Outcome, run: Run, offer: Offer | None) -> Outcome:
         return outcome
     why = outcome.waits
     if run.plan != offer.hash:
-        state, why = ErrandState.WAITING, ("a plan of the cluster's own is under way",)
-    elif run.ending in ("replaced", "stopped"):
-        state, why = ErrandState.WAITING, (f"its run ends: {run.ending}",)
+        state, why = ErrandState.WAITING, (Wait(WaitReason.OWN_PLAN_RUNNING),)
+    elif run.ending in (Ending.REPLACED, Ending.STOPPED):
+        state, why = ErrandState.WAITING, (Wait(WaitReason.RUN_ENDING, ending=run.ending),)
     else:
         state = ErrandState.MOVING
-        if offer.held:
-            why = (offer.held, *(wait for wait in why if wait != PAUSED))
+        if offer.held is not None:
+            others = (wait for wait in why if wait.reason is not WaitReason.PAUSED)
+            why = (offer.held, *others)
     return replace(outcome, errand=Errand(offer.hash, state, why))
 
 
 def readiness(offer: Offer, desired: Desired, cluster: Cluster) -> Errand | None:
     """Why the offered plan is not begun now; None if it may be. There is no run."""
 
-    def errand(state: ErrandState, *why: str) -> Errand:
+    def errand(state: ErrandState, *why: Why) -> Errand:
         return Errand(offer.hash, state, why)
 
     if offer.withdrawn:
-        return errand(ErrandState.DONE, "withdrawn")
+        return errand(ErrandState.DONE, Action(ActionKind.WITHDRAWN))
     if offer.plan is None:
-        return errand(ErrandState.WAITING, "the plan is being read")
+        return errand(ErrandState.WAITING, Wait(WaitReason.PLAN_BEING_READ))
     states = [each.state for each in classify(offer.plan.moves, cluster)]
     stale = () if offer.begun else residual.staleness(offer.plan, cluster)
     if not stale and all(state in ENDED for state in states):
         return errand(ErrandState.DONE, *_left_alone(offer.plan, states))
     if declaration(desired, offer.plan) != offer.declared:
-        stale = ("the cluster, its pools or the topics to move are declared otherwise by now",)
+        stale = (Drift(DriftReason.DECLARED_OTHERWISE),)
     if stale:
-        said = "the plan is of another time: " + "; ".join(stale[:SHOWN_MAX])
-        return errand(ErrandState.REFUSED, said)
-    if offer.held:
+        refusal = Refusal(RefusalReason.STALE_PLAN, "the plan is of another time", stale)
+        return errand(ErrandState.REFUSED, refusal)
+    if offer.held is not None:
         return errand(ErrandState.WAITING, offer.held)
     return None
 
@@ -132,13 +135,10 @@ def has_urgent(plan: Plan) -> bool:
     return any(move.urgency <= DRAIN for move in plan.moves)
 
 
-def _left_alone(plan: Plan, states: Sequence[MoveState]) -> tuple[str, ...]:
-    named = [
-        f"{move.topic}-{move.partition}"
+def _left_alone(plan: Plan, states: Sequence[MoveState]) -> tuple[Action, ...]:
+    named = tuple(
+        TopicPartition(move.topic, move.partition)
         for move, state in zip(plan.moves, states, strict=True)
         if state in (MoveState.GONE, MoveState.DIVERGED)
-    ]
-    if not named:
-        return ()
-    more = f" and {len(named) - SHOWN_MAX} more" if len(named) > SHOWN_MAX else ""
-    return (f"left alone, as others moved or deleted them: {', '.join(named[:SHOWN_MAX])}{more}",)
+    )
+    return (Action(ActionKind.LEFT_TO_OTHERS, partitions=named),) if named else ()

@@ -20,12 +20,15 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from poolkeeper import flights
-from poolkeeper.errors import Refused, Unavailable
-from poolkeeper.means import FLYING, Means, counted, outcome_of
+from poolkeeper.errors import RefusalReason, Refused, Unavailable
+from poolkeeper.means import FLYING, Means, outcome_of
+from poolkeeper.model.actions import Action, ActionKind
 from poolkeeper.model.outcomes import Outcome, Phase, State
 from poolkeeper.model.plans import ElectLeaders, Plan
+from poolkeeper.model.runs import Ending
 from poolkeeper.model.specs import Desired, ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning import audit_laws, documents, gates, residual, stages, throttles, windows
 from poolkeeper.planning.progress import MoveProgress, MoveState, classify
 from poolkeeper.sights import Sight
@@ -74,7 +77,9 @@ def begin(means: Means, desired: Desired, plan: Plan, sight: Sight) -> Outcome:
     means.memory.arrived = set()
     means.memory.finished = None
     means.journal.begin(run, chunks)
-    return outcome_of(means, run, document, State.PROGRESSED, did=(f"run begun: {run.plan}",))
+    return outcome_of(
+        means, run, document, State.PROGRESSED, did=(Action(ActionKind.RUN_BEGUN, hash=run.plan),)
+    )
 
 
 def refuse_hopeless(desired: Desired, plan: Plan, cluster: Cluster) -> None:
@@ -87,9 +92,10 @@ def refuse_hopeless(desired: Desired, plan: Plan, cluster: Cluster) -> None:
         topic = cluster.topics.get(move.topic)
         partition = None if topic is None else topic.partition(move.partition)
         ingest.append(None if partition is None else partition.in_bytes_per_s)
-    named = throttles.hopeless(plan.moves, ingest, throttle.rate_bytes_per_s)
-    if named:
-        raise Refused("the throttle can never catch up: " + "; ".join(named[:5]))
+    hopeless = throttles.hopeless(plan.moves, ingest, throttle.rate_bytes_per_s)
+    if hopeless:
+        reason = RefusalReason.THROTTLE_TOO_LOW
+        raise Refused("the throttle can never catch up", reason=reason, facts=hopeless)
 
 
 def document_of(means: Means, run: Run) -> Document | None:
@@ -107,7 +113,7 @@ def advance(means: Means, desired: Desired, run: Run, wish: Wish) -> Outcome:
     document = document_of(means, run)
     if document is None:
         means.journal.end(run)
-        return Outcome(State.PROGRESSED, did=("discarded a run that was not recorded to its end",))
+        return Outcome(State.PROGRESSED, did=(Action(ActionKind.RUN_DISCARDED),))
     match run.phase:
         case Phase.STORING:
             return _turn(means, run, document, Phase.THROTTLING)
@@ -121,7 +127,9 @@ def advance(means: Means, desired: Desired, run: Run, wish: Wish) -> Outcome:
             return _restore(means, run, document)
 
 
-def _turn(means: Means, run: Run, document: Document, phase: Phase, ending: str = "") -> Outcome:
+def _turn(
+    means: Means, run: Run, document: Document, phase: Phase, ending: Ending | None = None
+) -> Outcome:
     after = replace(run, phase=phase, step=(), attempts=0, ending=ending or run.ending)
     after = means.journal.rewrite(run, after)
     return outcome_of(means, after, document, State.PROGRESSED)
@@ -129,21 +137,22 @@ def _turn(means: Means, run: Run, document: Document, phase: Phase, ending: str 
 
 def _throttle(means: Means, run: Run, document: Document, wish: Wish) -> Outcome:
     ending = _ending(means, run, document, wish)
-    if ending:
+    if ending is not None:
         return _turn(means, run, document, Phase.RESTORING, ending)
     lists = throttling.lists_of(document)
     if not lists:
         return _turn(means, run, document, Phase.MOVING)
     conflicts = throttling.write(means.journal, document.saved, lists, run.rates)
     if conflicts:
-        named = ", ".join(conflicts[:5])
-        wait = f"somebody else throttles {named} since the run began: remove those values"
+        wait = Wait(
+            WaitReason.THROTTLE_CONFLICT, topics=conflicts.topics, brokers=conflicts.brokers
+        )
         return outcome_of(means, run, document, State.WAITING, waits=(wait,))
     if not run.throttled_ms:
         after = means.journal.rewrite(run, replace(run, throttled_ms=means.now_ms()))
         return outcome_of(means, after, document, State.PROGRESSED)
     if not _settled(means, run, document):
-        wait = "the brokers take up the throttle"
+        wait = Wait(WaitReason.THROTTLE_SETTLING)
         return outcome_of(means, run, document, State.WAITING, waits=(wait,))
     return _turn(means, run, document, Phase.MOVING)
 
@@ -182,15 +191,17 @@ def _move(means: Means, desired: Desired, run: Run, document: Document, wish: Wi
         means.memory.see(plan, m, p, cluster)
     did = _verified(means, run, progress)
     if any(p.state is MoveState.UNKNOWN for p in progress):
-        return outcome_of(means, run, document, State.WAITING, did, ("topics change while read",))
+        changing = Wait(WaitReason.TOPICS_CHANGING)
+        return outcome_of(means, run, document, State.WAITING, did, (changing,))
     ending = _ending(means, run, document, wish)
-    if ending:
+    if ending is not None:
         return _noting(did, _turn(means, run, document, Phase.RESTORING, ending))
     open_ = (MoveState.PENDING, MoveState.ORPHANED)
     if not any(p.state in (*open_, *FLYING) for p in progress):
-        return _noting(did, _turn(means, run, document, Phase.ELECTING, "finished"))
+        return _noting(did, _turn(means, run, document, Phase.ELECTING, Ending.FINISHED))
     if wish.paused:
-        return outcome_of(means, run, document, State.WAITING, did, ("the cluster is paused",))
+        paused = Wait(WaitReason.PAUSED)
+        return outcome_of(means, run, document, State.WAITING, did, (paused,))
     return _next_stage(means, desired, run, document, cluster, progress, did, wish)
 
 
@@ -201,7 +212,7 @@ def _next_stage(
     document: Document,
     cluster: Cluster,
     progress: Sequence[MoveProgress],
-    did: tuple[str, ...],
+    did: tuple[Action, ...],
     wish: Wish,
 ) -> Outcome:
     moves = document.plan.moves
@@ -225,15 +236,14 @@ def _next_stage(
     with means.timed("stage"):
         stage = stages.next_stage(moves, at, sized, desired, gone=gone)
     if not isinstance(stage, stages.Stage):
-        waits = [f"{moves[i].topic}-{moves[i].partition}: {why}" for i, why in blocked.items()]
-        waits.extend(() if stage is None else (stage.reason,))
+        waits = [*blocked.values(), *(() if stage is None else (stage.wait,))]
         return outcome_of(means, run, document, State.WAITING, did, tuple(waits[:WAITS_MAX]))
     before = audit_laws.live_state(cluster)
     after_stage = stages.after_stage(before, moves, stage)
     stages.assert_lawful(before, after_stage, desired, sized, gone)
     attempts = run.attempts + 1 if tuple(stage.entries) == run.step else 1
     if attempts > ATTEMPTS_MAX:
-        wait = "the controller has not acted on the same request for five times"
+        wait = Wait(WaitReason.REQUEST_IGNORED, count=ATTEMPTS_MAX)
         return outcome_of(means, run, document, State.WAITING, did, (wait,))
     after = apply.request(
         means.journal,
@@ -250,20 +260,20 @@ def _next_stage(
     )
     means.memory.flying = len(stage.entries)
     means.memory.finished = None
-    did = (*did, f"stage {after.stage} requested: {counted(len(stage.entries), 'partition')}")
-    return outcome_of(means, after, document, State.PROGRESSED, did)
+    requested = Action(ActionKind.STAGE_REQUESTED, stage=after.stage, count=len(stage.entries))
+    return outcome_of(means, after, document, State.PROGRESSED, (*did, requested))
 
 
-def closed_now(desired: Desired, cluster: Cluster, now_ms: int) -> tuple[str, ...]:
+def closed_now(desired: Desired, cluster: Cluster, now_ms: int) -> tuple[Wait, ...]:
     """Return why nothing may start at this time: a restart lock, or outside the windows."""
     execution = desired.cluster.execution
     reasons = []
     if cluster.restart_locked:
-        reasons.append(f"{execution.restart_lock} exists: brokers are being restarted")
+        reasons.append(Wait(WaitReason.RESTART_LOCKED, path=execution.restart_lock or ""))
     now = datetime.fromtimestamp(now_ms / 1000, UTC)
     if execution.windows and not windows.is_open(execution.windows, now):
         opening = windows.next_opening(execution.windows, now)
-        reasons.append(f"outside the windows for stages; the next opens {opening}")
+        reasons.append(Wait(WaitReason.OUTSIDE_WINDOW, until=opening))
     return tuple(reasons)
 
 
@@ -279,37 +289,37 @@ def _elect(means: Means, desired: Desired, run: Run, document: Document) -> Outc
     for m, p in enumerate(classify(plan.moves, cluster)):
         means.memory.see(plan, m, p, cluster)
     if cluster.electing:
-        wait = "a preferred leader election is under way"
+        wait = Wait(WaitReason.ELECTION_IN_PROGRESS)
         return outcome_of(means, run, document, State.WAITING, waits=(wait,))
     due = sorted(set(residual.due_elections(wanted, cluster)))
     rounds = 2 + len(set(wanted)) // apply.ELECTION_PARTITIONS_MAX
     if not due or run.attempts >= rounds:
-        left = f"{counted(len(due), 'partition')} kept another leader than the preferred"
-        did = (left,) if due else ()
+        did = (Action(ActionKind.LEADERS_KEPT, count=len(due)),) if due else ()
         return _noting(did, _turn(means, run, document, Phase.RESTORING))
     election = apply.election(due[: apply.ELECTION_PARTITIONS_MAX])
     after = means.journal.rewrite(run, replace(run, attempts=run.attempts + 1), election)
-    did = (f"preferred leaders requested for {counted(len(due), 'partition')}",)
+    did = (Action(ActionKind.ELECTION_REQUESTED, count=len(due)),)
     return outcome_of(means, after, document, State.PROGRESSED, did)
 
 
 def _restore(means: Means, run: Run, document: Document) -> Outcome:
     throttling.restore(means.journal, document.saved, throttling.lists_of(document), run.rates)
-    if run.ending == "stopped":
+    if run.ending is Ending.STOPPED:
         means.journal.remember_stopped(run.fingerprint)
-    ended = outcome_of(means, run, document, State.PROGRESSED, (f"run ended: {run.ending}",))
+    did = (Action(ActionKind.RUN_ENDED, ending=run.ending),)
+    ended = outcome_of(means, run, document, State.PROGRESSED, did)
     means.journal.end(run)
-    state = State.STOPPED if run.ending == "stopped" else State.PROGRESSED
+    state = State.STOPPED if run.ending is Ending.STOPPED else State.PROGRESSED
     return replace(ended, state=state)
 
 
-def _ending(means: Means, run: Run, document: Document, wish: Wish) -> str:
+def _ending(means: Means, run: Run, document: Document, wish: Wish) -> Ending | None:
     if journal.read_stop(means.journal.session):
-        return "stopped"
-    return "" if wish.still(run, document.plan) else "replaced"
+        return Ending.STOPPED
+    return None if wish.still(run, document.plan) else Ending.REPLACED
 
 
-def _verified(means: Means, run: Run, progress: Sequence[MoveProgress]) -> tuple[str, ...]:
+def _verified(means: Means, run: Run, progress: Sequence[MoveProgress]) -> tuple[Action, ...]:
     """Tell how a stage ended, once: many passes may come before the next one begins."""
     if not run.step:
         return ()
@@ -317,13 +327,13 @@ def _verified(means: Means, run: Run, progress: Sequence[MoveProgress]) -> tuple
     if means.memory.finished == (run.stage, arrived):
         return ()
     means.memory.finished = (run.stage, arrived)
-    of = counted(len(run.step), "partition")
-    return (f"stage {run.stage} finished: {arrived} of {of} arrived",)
+    finished = ActionKind.STAGE_FINISHED
+    return (Action(finished, stage=run.stage, count=arrived, of=len(run.step)),)
 
 
 def _topics_of(plan: Plan, step: Sequence[tuple[int, int]]) -> tuple[str, ...]:
     return tuple(sorted({plan.moves[m].topic for m, _ in step}))
 
 
-def _noting(did: tuple[str, ...], outcome: Outcome) -> Outcome:
+def _noting(did: tuple[Action, ...], outcome: Outcome) -> Outcome:
     return replace(outcome, did=(*did, *outcome.did))

@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from poolkeeper import remedies
-from poolkeeper.means import Means, counted, outcome_of
+from poolkeeper.means import Means, outcome_of
+from poolkeeper.model.actions import Action
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired, ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning import gates, throttles
 from poolkeeper.planning.progress import MoveProgress, MoveState
 from poolkeeper.zk import throttling
@@ -40,38 +42,39 @@ def watch(
         means.memory.see(plan, m, p, cluster)
     arrived = sum(p.at >= index for (_, index), p in zip(run.step, progress, strict=True))
     means.memory.flying = len(run.step) - arrived
-    of = counted(len(run.step), "partition")
-    waits = [f"stage {run.stage}: {arrived} of {of} arrived"]
+    in_flight = WaitReason.STAGE_IN_FLIGHT
+    waits = [Wait(in_flight, stage=run.stage, count=arrived, of=len(run.step))]
     waits.extend(_hanging(plan, run, cluster, progress))
     waits.extend(gates.controller(cluster))
     waits.extend(gates.foreign(cluster, step))
     age_ms = means.now_ms() - run.requested_ms
     stall = remedies.stall_of(plan.moves, run.step, progress, cluster)
-    did: tuple[str, ...] = ()
+    did: tuple[Action, ...] = ()
     if age_ms > STALL_MS and stall is not None:
         allowed = desired.cluster.execution.remedies
-        did, more = remedies.attempt(means.journal, means.brokers, observation, stall, allowed)
-        waits.extend(more)
+        answer = remedies.attempt(means.journal, means.brokers, observation, stall, allowed)
+        did = answer.did
+        waits.extend(answer.waits)
     if age_ms > desired.cluster.execution.stage_deadline_s * 1000:
-        waits.append(f"stage {run.stage} is over its deadline")
+        waits.append(Wait(WaitReason.STAGE_DEADLINE, stage=run.stage))
         if desired.cluster.execution.roll_back_on_deadline:
-            waits.append("onDeadline: RollBack is not done by this release: it goes on waiting")
+            waits.append(Wait(WaitReason.ROLL_BACK_UNSUPPORTED))
     run = _adapt(means, desired, run, document, cluster, step)
     return outcome_of(means, run, document, State.WAITING, did, tuple(waits))
 
 
-def _hanging(plan: Plan, run: Run, cluster: Cluster, progress: Sequence[MoveProgress]) -> list[str]:
+def _hanging(
+    plan: Plan, run: Run, cluster: Cluster, progress: Sequence[MoveProgress]
+) -> list[Wait]:
     """Name the targets that died while partitions are on their way to them."""
-    hanging: dict[int, list[str]] = {}
+    hanging: dict[int, list[TopicPartition]] = {}
     for (m, index), p in zip(run.step, progress, strict=True):
         if p.state is MoveState.IN_FLIGHT:
             move = plan.moves[m]
             for broker in set(move.path[index]) - set(cluster.brokers):
-                hanging.setdefault(broker, []).append(f"{move.topic}-{move.partition}")
+                hanging.setdefault(broker, []).append(TopicPartition(move.topic, move.partition))
     return [
-        f"broker {broker} is not live; {', '.join(names[:3])}"
-        + (f" and {len(names) - 3} more wait" if len(names) > 3 else " wait")
-        + " for it"
+        Wait(WaitReason.BROKER_NOT_LIVE, brokers=(broker,), partitions=tuple(names))
         for broker, names in sorted(hanging.items())
     ]
 

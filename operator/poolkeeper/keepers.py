@@ -36,6 +36,7 @@ from poolkeeper.model.outcomes import Outcome
 from poolkeeper.model.specs import Desired, KafkaClusterSpec, Mode
 from poolkeeper.reports import Reporter
 from poolkeeper.resources.assemblies import Assembly, assemble
+from poolkeeper.telemetry import logs
 from poolkeeper.telemetry.health import Health
 from poolkeeper.telemetry.metrics import Metrics
 from poolkeeper.zk.session import Session
@@ -129,9 +130,9 @@ class Keeper:
                 self._counted = (reads, writes)
             metrics.saw(self.name, outcome)
             if outcome.error is not None:
-                logger.warning("%s", outcome.error, extra={"cluster": self.name})
+                logger.warning("%s", logs.words(outcome.error), extra={"cluster": self.name})
             for did in outcome.did:
-                logger.info("%s", did, extra={"cluster": self.name})
+                logger.info("%s", logs.words(did), extra={"cluster": self.name})
             self._of.reporter.report(self.assembly, outcome)
 
     def _timed(self, part: str) -> AbstractContextManager[None]:

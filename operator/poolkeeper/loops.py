@@ -27,6 +27,7 @@ from poolkeeper.model.outcomes import ErrandState, Outcome, Phase, Progress, Sta
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired, Mode
 from poolkeeper.model.topology import Cluster
+from poolkeeper.model.waits import Wait, WaitReason, after_error
 from poolkeeper.planning.making import make_plan
 from poolkeeper.reconcile import Authority, authority_of
 from poolkeeper.zk import journal, znodes
@@ -116,7 +117,7 @@ def drive(
             away_since = away_since or time.monotonic()
             if not passed or time.monotonic() - away_since > AWAY_S:
                 raise
-            report(Outcome(State.WAITING, waits=(str(away),), plan=agreed))
+            report(Outcome(State.WAITING, waits=(after_error(away),), plan=agreed))
             Event().wait(POLL_S)
 
 
@@ -135,7 +136,7 @@ def _drive(
             stale_in_a_row += 1
             if stale_in_a_row > STALE_IN_A_ROW_MAX:
                 raise
-            outcome = Outcome(State.WAITING, waits=(str(stale),))
+            outcome = Outcome(State.WAITING, waits=(after_error(stale),))
         outcome = pace.paced(outcome, time.monotonic())
         report(outcome)
         if outcome.state in (State.CONVERGED, State.STOPPED):
@@ -240,16 +241,16 @@ def keep(kept: Kept) -> None:
                 _keep_held(kept)
             failures = 0
         except HolderActive as other:
-            kept.report(Outcome(State.WAITING, waits=(str(other),), error=other))
+            kept.report(Outcome(State.WAITING, waits=(after_error(other),), error=other))
         except PoolkeeperError as error:
-            kept.report(Outcome(State.WAITING, waits=(str(error),), error=error))
+            kept.report(Outcome(State.WAITING, waits=(after_error(error),), error=error))
             failures = min(failures + 1, 6)
             _pause(kept, min(2 ** (failures - 1), 30))
         except Exception as error:
             # A defect of ours in one pass must end neither this loop nor the others.
             logger.exception("pass of cluster %s failed", kept.desired().cluster.name)
             internal = Internal(f"internal error: {error!r}")
-            kept.report(Outcome(State.WAITING, waits=(str(internal),), error=internal))
+            kept.report(Outcome(State.WAITING, waits=(after_error(internal),), error=internal))
             failures = min(failures + 1, 6)
             _pause(kept, min(2 ** (failures - 1), 30))
 
@@ -289,7 +290,9 @@ def _keep_held(kept: Kept) -> None:
             try:
                 outcome = reconcile.reconcile_cluster(means, desired, authority, offer=kept.offer())
             except Stale as stale:
-                outcome = Outcome(State.WAITING, waits=(str(stale),), seen=means.memory.seen)
+                outcome = Outcome(
+                    State.WAITING, waits=(after_error(stale),), seen=means.memory.seen
+                )
             kept.report(pace.paced(outcome, time.monotonic()))
             if outcome.state is not State.PROGRESSED:
                 busy = outcome.progress is not None or bool(outcome.waits) or _awaited(outcome)
@@ -308,7 +311,7 @@ def _holding_for_run(kept: Kept) -> Holding:
 
     def waiting(holder: journal.Holder) -> None:
         kept.wake.clear()
-        wait = f"another executor is active on this cluster: {holder}"
+        wait = Wait(WaitReason.EXECUTOR_ACTIVE, detail=str(holder))
         kept.report(Outcome(State.WAITING, waits=(wait,)))
 
     return lambda session: journal.held(

@@ -10,11 +10,13 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
 from poolkeeper.brokers.protocol import Brokers
+from poolkeeper.model.actions import Action
 from poolkeeper.model.outcomes import Outcome, Progress, Seen, State
 from poolkeeper.model.plans import MoveLogDir, Plan
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.model.waits import Wait
 from poolkeeper.planning.making import make_plan
 from poolkeeper.planning.progress import MoveProgress, MoveState
 from poolkeeper.zk.journal import Journal
@@ -76,7 +78,7 @@ class Beside:
     desired: Desired
     until_ms: int
     plan: Plan
-    waits: tuple[str, ...] = ()
+    waits: tuple[Wait, ...] = ()
 
 
 Enrich = Callable[[Cluster], Cluster]
@@ -153,14 +155,9 @@ def outcome_of(
     run: Run,
     document: Document,
     state: State,
-    did: tuple[str, ...] = (),
-    waits: tuple[str, ...] = (),
+    did: tuple[Action, ...] = (),
+    waits: tuple[Wait, ...] = (),
 ) -> Outcome:
     """Return the outcome of a pass over this run."""
     progress = progress_of(means, run, document)
     return Outcome(state, did, waits, document.plan, progress, seen=means.memory.seen)
-
-
-def counted(number: int, noun: str) -> str:
-    """Return "1 partition", "2 partitions"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

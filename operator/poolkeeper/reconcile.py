@@ -20,7 +20,8 @@ from poolkeeper.errors import Refused, StalePlan
 from poolkeeper.execution import Wish, closed_now
 from poolkeeper.flights import STALL_MS
 from poolkeeper.means import Asked, Enrich, Means, Planner, Timed, untimed
-from poolkeeper.model.outcomes import Errand, ErrandState, Outcome, Seen, State
+from poolkeeper.model.actions import Action, ActionKind
+from poolkeeper.model.outcomes import Errand, ErrandState, Outcome, Result, Seen, State
 from poolkeeper.model.plans import (
     AddPartitions,
     DeleteTopic,
@@ -29,8 +30,10 @@ from poolkeeper.model.plans import (
     Plan,
     SetConfig,
 )
+from poolkeeper.model.refusals import refusal_of
 from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode
-from poolkeeper.model.topology import Cluster
+from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning import audit, documents, gates, residual
 from poolkeeper.planning.making import make_plan
 from poolkeeper.planning.owners import settled
@@ -44,7 +47,6 @@ from poolkeeper.zk.session import Session
 DELETIONS_MAX = 10
 """Topics that are deleted within a while, where no person approves: a slip of the hand, no more."""
 DELETIONS_WITHIN_MS = 600_000
-SETTLING = "what is declared changed a moment ago: moves and deletions wait until it has settled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,7 @@ def _offered(
     """Do one pass without a run: what goes before the offered plan, or begin that."""
     errand = errands.readiness(offer, desired, sight.cluster)
     if errand is None and authority.settling:
-        errand = Errand(offer.hash, ErrandState.WAITING, (SETTLING,))
+        errand = Errand(offer.hash, ErrandState.WAITING, (Wait(WaitReason.SETTLING),))
     if errand is not None:
         return replace(_planned(means, desired, authority, sight, None), errand=errand)
     assert offer.plan is not None
@@ -141,7 +143,7 @@ def _offered(
     if outcome.state is State.PROGRESSED or own is None:
         return replace(outcome, errand=waiting)
     if errands.has_urgent(own) and authority.covers(own):
-        urgent = ("the cluster's own plan heals or drains: it goes first",)
+        urgent = (Wait(WaitReason.OWN_PLAN_URGENT),)
         outcome = _planned(means, desired, authority, sight, None)
         return replace(outcome, errand=replace(waiting, why=urgent))
     try:
@@ -153,11 +155,12 @@ def _offered(
         pace = errands.paced(desired, offer)
         begun = _execute(means, pace, agreed, offer.plan, sight, by_person=False)
     except Refused as refused:
-        errand = Errand(offer.hash, ErrandState.REFUSED, (str(refused),))
+        errand = Errand(offer.hash, ErrandState.REFUSED, (refusal_of(refused),))
         return replace(_planned(means, desired, authority, sight, None), errand=errand)
     if begun.state is State.PROGRESSED:
         return replace(begun, errand=replace(waiting, state=ErrandState.MOVING, why=begun.waits))
-    waits = tuple(wait for wait in outcome.waits if not wait.startswith("waits for approval"))
+    approval = WaitReason.APPROVAL_REQUIRED
+    waits = tuple(wait for wait in outcome.waits if wait.reason is not approval)
     kept = outcome.waits if authority.plans is not None else waits
     return replace(outcome, waits=kept, errand=replace(waiting, why=begun.waits))
 
@@ -169,8 +172,8 @@ def _planned(
     desired = settled(desired, sight.records)
     waits = (*gates.controller(sight.cluster), *gates.foreign(sight.cluster, ()))
     if waits:
-        did, more = _cure(means, desired, authority, sight)
-        return Outcome(State.WAITING, did, (*waits, *more), agreed)
+        cure = _cure(means, desired, authority, sight)
+        return Outcome(State.WAITING, cure.did, (*waits, *cure.waits), agreed)
     if agreed is None:
         with means.timed("plan"):
             plan = means.plan(desired, sight.cluster, sight.records, sight.gone)
@@ -180,7 +183,7 @@ def _planned(
         plan = agreed
         stale = () if means.memory.begun else residual.staleness(plan, sight.cluster)
         if stale:
-            raise StalePlan("the cluster moved on since the plan was made: " + "; ".join(stale))
+            raise StalePlan("the cluster moved on since the plan was made", facts=stale)
     means.memory.begun = True
     audit.enforce(_rest_of(plan, sight.cluster), desired, sight.cluster, sight.records, sight.gone)
     with means.timed("apply"):
@@ -192,17 +195,17 @@ def _planned(
     return outcome
 
 
-def _cure(means: Means, desired: Desired, authority: Authority, sight: Sight) -> remedies.Answer:
+def _cure(means: Means, desired: Desired, authority: Authority, sight: Sight) -> Result:
     """Withdraw somebody's request that is done or pointless, once it has been so for a while."""
     stall = remedies.foreign_stall_of(sight.cluster)
     memory = means.memory
     if stall is None or not (authority.steps or authority.plans):
         memory.stale_since_ms = None
-        return (), ()
+        return Result()
     now_ms = means.now_ms()
     memory.stale_since_ms = memory.stale_since_ms or now_ms
     if now_ms - memory.stale_since_ms < STALL_MS:
-        return (), ()
+        return Result()
     allowed = desired.cluster.execution.remedies
     return remedies.attempt(means.journal, means.brokers, sight.observation, stall, allowed)
 
@@ -215,7 +218,7 @@ def preview(
     asked: Asked,
     planner: Planner = make_plan,
     timed: Timed = untimed,
-    because: str = "the mode is PlanOnly: nothing is written",
+    because: WaitReason = WaitReason.PLAN_ONLY,
 ) -> Outcome:
     """Plan, and write nothing at all; a run that is recorded is left as it is."""
     with timed("observe"):
@@ -228,11 +231,11 @@ def preview(
     waits = [*gates.controller(sight.cluster), *gates.foreign(sight.cluster, ())]
     recorded = journal.read_run(session) is not None
     if recorded:
-        waits.append(f"a run is recorded, and {because}")
+        waits.append(Wait(WaitReason.RUN_RECORDED, cause=Wait(because)))
     if plan.empty and not waits:
         return Outcome(State.CONVERGED, plan=plan, seen=seen)
     if not plan.empty:
-        waits.append(because)
+        waits.append(Wait(because))
     return Outcome(State.WAITING, waits=tuple(waits), plan=plan, seen=seen, recorded=recorded)
 
 
@@ -247,7 +250,7 @@ def _look_only(means: Means, desired: Desired) -> Outcome:
         means.memory.asked,
         means.plan,
         means.timed,
-        because="the cluster is paused",
+        because=WaitReason.PAUSED,
     )
     means.memory.seen = outcome.seen
     return outcome
@@ -298,8 +301,7 @@ def _execute(
     by_person: bool,
 ) -> Outcome:
     cluster = sight.cluster
-    did: list[str] = []
-    waits: list[str] = []
+    result = Result()
     if authority.steps or (authority.covers(plan) and not plan.empty):
         means.journal.remember_brokers(sight.records)
     moving = {move.topic for move in plan.moves}
@@ -311,21 +313,16 @@ def _execute(
             continue  # a controller that moves the topic could swallow the addition
         destructive = isinstance(step, SetConfig) and step.destructive
         allowed = covered if destructive else authority.steps
-        steps.take(means, desired, step, cluster, allowed, did, waits)
-    copies.begin(
-        means,
-        plan,
-        cluster,
-        desired.cluster.execution.max_moves_per_broker,
-        ((SETTLING,) if authority.early else closed_now(desired, cluster, means.now_ms())),
-        approved=covered,
-        did=did,
-        waits=waits,
-    )
+        result += steps.take(means, desired, step, cluster, allowed=allowed)
+    settling = (Wait(WaitReason.SETTLING),)
+    holds = settling if authority.early else closed_now(desired, cluster, means.now_ms())
+    at_once = desired.cluster.execution.max_moves_per_broker
+    begun = copies.begin(means, plan, cluster, at_once, holds, approved=covered)
+    result += begun
     ended = (MoveState.DONE, MoveState.GONE, MoveState.DIVERGED)
     pending = [p for p in classify(plan.moves, cluster) if p.state not in ended]
-    if did:
-        return Outcome(State.PROGRESSED, tuple(did), tuple(waits), plan)
+    if result.did:
+        return Outcome(State.PROGRESSED, result.did, result.waits, plan)
     if authority.steps:
         steps.remember_owners(means, desired, plan, sight)
     if pending:
@@ -333,29 +330,27 @@ def _execute(
             journal.read_stopped(means.journal.session) == plan.fingerprint
         )
         if stopped:
-            waits.append(
-                "stopped by a person; `poolkeeper apply` goes on, or an edit that changes the plan"
-            )
-            return Outcome(State.WAITING, waits=tuple(waits), plan=plan)
-        return _start(means, desired, authority, plan, sight, tuple(waits))
+            waits = (*result.waits, Wait(WaitReason.STOPPED_BY_PERSON))
+            return Outcome(State.WAITING, waits=waits, plan=plan)
+        return _start(means, desired, authority, plan, sight, result.waits)
     deleting = covered and not _is_storm(means, authority, plan)
     for step in plan.steps:
         late = isinstance(step, ElectLeaders | DeleteTopic) or (
             isinstance(step, AddPartitions) and step.topic in moving
         )
         if late and authority.early and isinstance(step, DeleteTopic):
-            waits.append(SETTLING)
+            result += Result(waits=settling)
         elif late:
             allowed = deleting if isinstance(step, DeleteTopic) else authority.steps
-            done = len(did)
-            steps.take(means, desired, step, cluster, allowed, did, waits)
-            if isinstance(step, DeleteTopic) and len(did) > done:
+            taken = steps.take(means, desired, step, cluster, allowed=allowed)
+            if isinstance(step, DeleteTopic) and taken.did:
                 means.memory.deletions_ms.append(means.now_ms())
-    waits = list(dict.fromkeys(waits))
-    if did:
-        return Outcome(State.PROGRESSED, tuple(did), tuple(waits), plan)
+            result += taken
+    waits = tuple(dict.fromkeys(result.waits))
+    if result.did:
+        return Outcome(State.PROGRESSED, result.did, waits, plan)
     state = State.WAITING if waits else State.CONVERGED
-    return Outcome(state, _left_alone(plan, cluster), tuple(waits), plan)
+    return Outcome(state, _left_alone(plan, cluster), waits, plan)
 
 
 def _is_storm(means: Means, authority: Authority, plan: Plan) -> bool:
@@ -368,11 +363,13 @@ def _is_storm(means: Means, authority: Authority, plan: Plan) -> bool:
     return recent + due > DELETIONS_MAX
 
 
-def _left_alone(plan: Plan, cluster: Cluster) -> tuple[str, ...]:
+def _left_alone(plan: Plan, cluster: Cluster) -> tuple[Action, ...]:
     """Name the moves that ended without being done: their partition went another way."""
     return tuple(
-        f"left alone: {move.topic}-{move.partition} "
-        + ("is gone" if p.state is MoveState.GONE else "was moved by somebody else")
+        Action(
+            ActionKind.TOPIC_GONE if p.state is MoveState.GONE else ActionKind.LEFT_ALONE,
+            partitions=(TopicPartition(move.topic, move.partition),),
+        )
         for move, p in zip(plan.moves, classify(plan.moves, cluster), strict=True)
         if p.state in (MoveState.GONE, MoveState.DIVERGED)
     )
@@ -384,13 +381,13 @@ def _start(
     authority: Authority,
     plan: Plan,
     sight: Sight,
-    waits: tuple[str, ...],
+    waits: tuple[Wait, ...],
 ) -> Outcome:
     if not authority.covers(plan):
-        wait = f"waits for approval of {plan.hash}"
+        wait = Wait(WaitReason.APPROVAL_REQUIRED, hash=plan.hash)
         return Outcome(State.WAITING, waits=(*waits, wait), plan=plan)
     if authority.early:
-        return Outcome(State.WAITING, waits=(*waits, SETTLING), plan=plan)
+        return Outcome(State.WAITING, waits=(*waits, Wait(WaitReason.SETTLING)), plan=plan)
     closed = closed_now(desired, sight.cluster, means.now_ms())
     if closed:
         return Outcome(State.WAITING, waits=(*waits, *closed), plan=plan)

@@ -19,9 +19,12 @@ from enum import StrEnum
 
 from poolkeeper.brokers.protocol import Brokers
 from poolkeeper.errors import Unavailable
+from poolkeeper.model.actions import Action, ActionKind
+from poolkeeper.model.outcomes import Result
 from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning import gates
 from poolkeeper.planning.progress import MoveProgress, MoveState, entries_of
 from poolkeeper.zk import observe, znodes
@@ -31,17 +34,20 @@ from poolkeeper.zk.readings import Observation
 
 
 class Stall(StrEnum):
-    """What is stuck; the values are what a person is told."""
+    """What is stuck."""
 
-    STALE = (
-        "all of the request is done but it stays in /admin/reassign_partitions, "
-        "where it blocks every later one"
-    )
-    IGNORED = "the controller does not act on the request: it may have stopped noticing new ones"
+    STALE = "stale"
+    IGNORED = "ignored"
 
 
-Answer = tuple[tuple[str, ...], tuple[str, ...]]
-"""What was done, and what is waited for, as sentences."""
+_WITHDRAWN = {
+    Stall.STALE: ActionKind.STALE_REQUEST_WITHDRAWN,
+    Stall.IGNORED: ActionKind.UNNOTICED_REQUEST_WITHDRAWN,
+}
+_WAITING = {
+    Stall.STALE: WaitReason.REQUEST_STALE,
+    Stall.IGNORED: WaitReason.REQUEST_UNNOTICED,
+}
 
 
 def stall_of(
@@ -99,37 +105,38 @@ def attempt(
     observation: Observation,
     stall: Stall,
     allowed: Remedies,
-) -> Answer:
+) -> Result:
     """Cure a stall as far as is allowed."""
     if not allowed.remove_stale_requests:
-        return (), (f"{stall.value} (execution.remedies.removeStaleRequests would withdraw it)",)
+        return Result(waits=(Wait(_WAITING[stall]),))
     version = observation.versions[znodes.REASSIGNMENT]
     journal.commit(Delete(znodes.REASSIGNMENT, version))
-    did = f"withdrew the request: {stall.value}"
-    if brokers is not None:
-        try:
-            brokers.wake_controller()
-        except Unavailable as old:
-            return _failover(journal, observation, allowed, did, str(old))
-        return (did, "let the controller look for requests again"), ()
-    return _failover(journal, observation, allowed, did, "the brokers cannot be asked")
+    did = Action(_WITHDRAWN[stall])
+    if brokers is None:
+        return _failover(journal, observation, allowed, did)
+    try:
+        brokers.wake_controller()
+    except Unavailable as old:
+        return _failover(journal, observation, allowed, did, str(old))
+    return Result((did, Action(ActionKind.CONTROLLER_WOKEN)))
 
 
 def _failover(
-    journal: Journal, observation: Observation, allowed: Remedies, did: str, why: str
-) -> Answer:
+    journal: Journal, observation: Observation, allowed: Remedies, did: Action, why: str = ""
+) -> Result:
+    """Have another controller elected. `why`: the error with which the present one answered."""
     if not allowed.allow_controller_failover:
-        wait = f"the controller may not notice requests ({why}); "
-        return (did,), (wait + "execution.remedies.allowControllerFailover would elect another",)
+        return Result((did,), (Wait(WaitReason.CONTROLLER_UNNOTICING, detail=why),))
     whole = observe.cluster(journal.session, observation.cluster.name, want_configs=False).cluster
     hazards = gates.hazards(whole, ())
     if hazards:
-        return (did,), tuple(f"no controller failover: {reason}" for reason in hazards)
+        unsafe = WaitReason.FAILOVER_UNSAFE
+        return Result((did,), tuple(Wait(unsafe, cause=hazard) for hazard in hazards))
     node = journal.session.read(znodes.CONTROLLER)
     epoch_version = whole.controller.epoch_version
     if node is None or epoch_version is None:
-        return (did,), ()
+        return Result((did,))
     journal.commit(
         Check(znodes.CONTROLLER_EPOCH, epoch_version), Delete(znodes.CONTROLLER, node.version)
     )
-    return (did, "elected another controller"), ()
+    return Result((did, Action(ActionKind.CONTROLLER_FAILOVER)))

@@ -4,7 +4,9 @@ Each is one transaction. Whether it took effect is read from the cluster in the 
 """
 
 from poolkeeper.errors import Refused
-from poolkeeper.means import Means, counted
+from poolkeeper.means import Means
+from poolkeeper.model.actions import Action, ActionKind
+from poolkeeper.model.outcomes import Result
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,
@@ -18,6 +20,7 @@ from poolkeeper.model.plans import (
 from poolkeeper.model.records import TopicRecord
 from poolkeeper.model.specs import Desired, TopicSpec
 from poolkeeper.model.topology import Cluster
+from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning import residual
 from poolkeeper.planning.residual import StepState
 from poolkeeper.sights import Sight
@@ -27,46 +30,38 @@ from poolkeeper.zk.operations import Operation
 RECORDS_BATCH = 200
 
 
-def take(
-    means: Means,
-    desired: Desired,
-    step: Step,
-    cluster: Cluster,
-    allowed: bool,
-    did: list[str],
-    waits: list[str],
-) -> None:
-    """Write one step if it is to be done and may be; say what was done or is waited for."""
+def take(means: Means, desired: Desired, step: Step, cluster: Cluster, *, allowed: bool) -> Result:
+    """Write one step if it is to be done and may be; return what was done or is waited for."""
     progress = residual.progress_of(step, cluster)
-    if progress.state is StepState.SETTLING:
-        waits.append(progress.reason)
-    elif progress.state is StepState.TO_DO and not allowed:
-        waits.append(f"waits for approval: {describe(step)}")
-    elif progress.state is StepState.TO_DO:
-        sentence = _write(means, desired, step, cluster)
-        if sentence:
-            (waits if sentence.startswith("waits") else did).append(sentence)
+    if progress.wait is not None:
+        return Result(waits=(progress.wait,))
+    if progress.state is not StepState.TO_DO:
+        return Result()
+    if not allowed:
+        return Result(waits=(Wait(WaitReason.APPROVAL_REQUIRED, action=action_of(step)),))
+    return _write(means, desired, step, cluster)
 
 
-def describe(step: Step) -> str:
-    """Return a step in a few words."""
+def action_of(step: Step) -> Action:
+    """Return a step as what is done when it is written."""
     match step:
         case CreateTopic():
-            partitions = counted(len(step.replicas), "partition")
-            return f"create topic {step.topic} ({partitions} in {step.pool})"
+            kind, count = ActionKind.CREATE_TOPIC, len(step.replicas)
+            return Action(kind, topic=step.topic, pool=step.pool, count=count)
         case AddPartitions():
-            return f"add {counted(len(step.replicas), 'partition')} to topic {step.topic}"
+            kind, count = ActionKind.ADD_PARTITIONS, len(step.replicas)
+            return Action(kind, topic=step.topic, count=count)
         case SetConfig():
-            return f"set config of topic {step.topic}"
+            return Action(ActionKind.SET_CONFIG, topic=step.topic)
         case ElectLeaders():
-            return f"elect preferred leaders of {counted(len(step.partitions), 'partition')}"
+            return Action(ActionKind.ELECT_LEADERS, count=len(step.partitions))
         case DeleteTopic():
-            return f"delete topic {step.topic} and its data"
+            return Action(ActionKind.DELETE_TOPIC, topic=step.topic)
         case MoveLogDir():
-            return f"move a replica of {step.topic}-{step.partition} to {step.target}"
+            return Action(ActionKind.MOVE_LOG_DIRS, broker=step.broker, count=1)
 
 
-def _write(means: Means, desired: Desired, step: Step, cluster: Cluster) -> str:
+def _write(means: Means, desired: Desired, step: Step, cluster: Cluster) -> Result:
     record = _record_for(desired, step)
     match step:
         case CreateTopic():
@@ -81,20 +76,20 @@ def _write(means: Means, desired: Desired, step: Step, cluster: Cluster) -> str:
             return _elect(means, step, cluster)
         case MoveLogDir():
             raise Refused("moves between log directories are begun together: see `copies`")
-    return describe(step)
+    return Result((action_of(step),))
 
 
-def _elect(means: Means, step: ElectLeaders, cluster: Cluster) -> str:
+def _elect(means: Means, step: ElectLeaders, cluster: Cluster) -> Result:
     if cluster.electing:
-        return "waits for an election under way"
+        return Result(waits=(Wait(WaitReason.ELECTION_IN_PROGRESS),))
     tried = means.memory.elections
     due = [p for p in residual.due_elections(step.partitions, cluster) if p not in tried]
     some = sorted(due)[: apply.ELECTION_PARTITIONS_MAX]
     tried.update(some)
     if not some:
-        return ""
+        return Result()
     means.journal.commit(apply.election(some))
-    return f"elect preferred leaders of {counted(len(some), 'partition')}"
+    return Result((Action(ActionKind.ELECT_LEADERS, count=len(some)),))
 
 
 def _record_for(desired: Desired, step: Step) -> TopicRecord | None:

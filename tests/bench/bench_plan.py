@@ -28,6 +28,7 @@ from ortools.graph.python import min_cost_flow
 from poolkeeper.algorithms.assignments import assign_replicas
 from poolkeeper.model import snapshots
 from poolkeeper.model.plans import Plan
+from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import Desired, Goal, GoalKind
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.making import make_plan
@@ -136,7 +137,7 @@ def _report(name: str, desired: Desired, cluster: Cluster) -> None:
     )
     print(ROW.format(name, *numbers), flush=True)
     for problem in plan.problems:
-        if "limit" not in problem.message:
+        if problem.reason is not ProblemReason.LIMIT_EXCEEDED:
             print("   !", problem.message[:160])
 
 

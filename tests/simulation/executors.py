@@ -14,6 +14,7 @@ from poolkeeper.loops import WATCHED
 from poolkeeper.means import Enrich, Means
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.specs import Desired
+from poolkeeper.model.waits import after_error
 from poolkeeper.reconcile import Authority
 from poolkeeper.sandbox.fakezk import Faults, faults
 from poolkeeper.zk import journal
@@ -99,7 +100,7 @@ class Executor:
                         means, self.desired, self.authority, offer=self.offer()
                     )
                 except Stale as stale:
-                    outcome = Outcome(State.WAITING, waits=(str(stale),))
+                    outcome = Outcome(State.WAITING, waits=(after_error(stale),))
                 self.seen.append(outcome)
                 if self.at_rest(outcome):
                     return

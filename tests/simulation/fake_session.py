@@ -19,6 +19,10 @@ from poolkeeper.sandbox.fakezk import FakeClient, FakeZooKeeper, Faults, faults
 from poolkeeper.zk.connections import Address
 from poolkeeper.zk.session import Session
 
+TIMEOUT_MS = 6000
+DEADLINE_S = 15.0
+LATENCY_MS = 1
+
 
 class Answer:
     """Kazoo's asynchronous result, of something that is done already; late by `late_ms`."""
@@ -169,25 +173,22 @@ class FakeSession(Session):
         *,
         chroot: str = "",
         plan: Faults = faults.none,
-        timeout_s: float = 6,
-        deadline_s: float = 15,
-        latency_ms: float = 1,
         login: tuple[str, str] | None = None,
     ) -> None:
         self.clock = clock
         self.fake = FakeClient(
             server,
             chroot=chroot,
-            timeout_ms=int(timeout_s * 1000),
+            timeout_ms=TIMEOUT_MS,
             plan=plan,
-            before_call=lambda: clock.advance(latency_ms),
+            before_call=lambda: clock.advance(LATENCY_MS),
             on_delay=self._late,
         )
         if login is not None:
             self.fake.log_in(*login)
         self._kazoo = FakeKazoo(clock, self.fake)
         connection: Any = FakeConnection(self._kazoo)
-        super().__init__(connection, Address("fake:2181", chroot), deadline_s)
+        super().__init__(connection, Address("fake:2181", chroot), DEADLINE_S)
 
     def die(self) -> None:
         """Vanish as a killed process does: nothing more is sent, the session times out."""

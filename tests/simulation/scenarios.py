@@ -18,6 +18,7 @@ from poolkeeper.model.specs import (
     TopicSpec,
     ZooKeeperSpec,
 )
+from poolkeeper.model.waits import WaitReason, has
 from poolkeeper.sandbox.clients import Create, Event
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation.clusters import REQUEST, SimulatedCluster
@@ -147,7 +148,7 @@ def _stop(cluster: SimulatedCluster) -> Desired:
 
 def _stopped(outcome: Outcome) -> bool:
     """Whether the run was stopped: by the one who ended it, or as found by the next."""
-    return outcome.state is State.STOPPED or any("stopped by" in w for w in outcome.waits)
+    return outcome.state is State.STOPPED or has(outcome.waits, WaitReason.STOPPED_BY_PERSON)
 
 
 def _partitions_and_config(cluster: SimulatedCluster) -> Desired:

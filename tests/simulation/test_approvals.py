@@ -17,6 +17,7 @@ from poolkeeper.model.specs import (
     ZooKeeperSpec,
 )
 from poolkeeper.model.topology import Cluster
+from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.making import make_plan
 from poolkeeper.reconcile import Authority
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
@@ -84,7 +85,7 @@ class Asking:
 
     def _look(self, outcome: Outcome) -> bool:
         assert outcome.plan is not None
-        assert outcome.waits == (f"waits for approval of {outcome.plan.hash}",)
+        assert outcome.waits == (Wait(WaitReason.APPROVAL_REQUIRED, hash=outcome.plan.hash),)
         self.asked.append(outcome.plan.hash)
         return len(self.asked) == self._passes_max
 

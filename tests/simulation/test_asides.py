@@ -5,7 +5,9 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from poolkeeper.model.actions import Action, ActionKind
 from poolkeeper.model.outcomes import Outcome, State
+from poolkeeper.model.runs import Ending
 from poolkeeper.model.specs import (
     Desired,
     Execution,
@@ -16,6 +18,7 @@ from poolkeeper.model.specs import (
     TopicSpec,
     ZooKeeperSpec,
 )
+from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.reconcile import Authority
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation.clusters import REQUEST, SimulatedCluster
@@ -49,7 +52,9 @@ class Course:
         """Return the outcomes after the edit, up to the end of the run that was under way."""
         assert self.edited_at is not None
         after = self.executor.seen[self.edited_at :]
-        ends = (i for i, o in enumerate(after) if any("run ended" in d for d in o.did))
+        ends = (
+            i for i, o in enumerate(after) if any(d.kind is ActionKind.RUN_ENDED for d in o.did)
+        )
         return after[: next(ends) + 1]
 
 
@@ -83,8 +88,16 @@ def with_topics(*topics: TopicSpec) -> Callable[[Desired], Desired]:
     return lambda desired: replace(desired, topics=topics)
 
 
-def did(outcomes: list[Outcome]) -> list[str]:
-    return [sentence for outcome in outcomes for sentence in outcome.did]
+def did(outcomes: list[Outcome]) -> list[Action]:
+    return [action for outcome in outcomes for action in outcome.did]
+
+
+def ended(ending: Ending) -> Action:
+    return Action(ActionKind.RUN_ENDED, ending=ending)
+
+
+def added(topic: str) -> Action:
+    return Action(ActionKind.ADD_PARTITIONS, topic=topic, count=1)
 
 
 NEW = TopicSpec("new", "shop", "new", "p", partitions=2, replication_factor=2)
@@ -93,8 +106,8 @@ NEW = TopicSpec("new", "shop", "new", "p", partitions=2, replication_factor=2)
 def test_a_topic_declared_while_a_request_is_in_flight_is_created_at_once() -> None:
     found = course(with_topics(MOVES, NEW, STAYS))
     during = did(found.passed_with_the_run())
-    assert during[0] == "create topic new (2 partitions in p)"
-    assert during[-1] == "run ended: finished"
+    assert during[0] == Action(ActionKind.CREATE_TOPIC, topic="new", pool="p", count=2)
+    assert during[-1] == ended(Ending.FINISHED)
     assert len({o.plan.hash for o in found.executor.seen if o.progress and o.plan}) == 1
 
 
@@ -109,8 +122,8 @@ def test_a_harmless_config_of_a_topic_that_moves_is_set_at_once_and_stays() -> N
     moves = replace(MOVES, config={"max.message.bytes": "2000000"})
     found = course(with_topics(moves, STAYS))
     during = did(found.passed_with_the_run())
-    assert during[0] == "set config of topic moves"
-    assert during[-1] == "run ended: finished"
+    assert during[0] == Action(ActionKind.SET_CONFIG, topic="moves")
+    assert during[-1] == ended(Ending.FINISHED)
     assert found.executor.cluster.read("/config/topics/moves") == {
         "version": 1,
         "config": {"max.message.bytes": "2000000"},
@@ -121,8 +134,8 @@ def test_partitions_are_added_at_once_unless_the_topic_moves() -> None:
     grown = (replace(MOVES, partitions=3), replace(STAYS, partitions=2))
     found = course(with_topics(*grown))
     during = did(found.passed_with_the_run())
-    assert during[0] == "add 1 partition to topic stays"
-    assert "add 1 partition to topic moves" not in during
+    assert during[0] == added("stays")
+    assert added("moves") not in during
     assert len(found.executor.cluster.replicas("moves")) == 3
 
 
@@ -133,8 +146,9 @@ def test_a_config_that_loses_data_waits_for_approval_beside_a_run_of_an_approved
     authority = Authority(steps=True, plans=frozenset(approved))
     found = course(with_topics(MOVES, shorter), authority, one_run=True)
     during = found.passed_with_the_run()
-    assert "waits for approval: set config of topic stays" in during[0].waits
-    assert "set config of topic stays" not in did(found.executor.seen)
+    config = Action(ActionKind.SET_CONFIG, topic="stays")
+    assert Wait(WaitReason.APPROVAL_REQUIRED, action=config) in during[0].waits
+    assert config not in did(found.executor.seen)
     assert found.executor.cluster.read("/config/topics/stays") is None
 
 
@@ -155,7 +169,7 @@ def test_a_config_that_loses_data_waits_for_approval_beside_a_run_of_an_approved
 def test_what_concerns_the_moves_ends_the_run_after_its_stage(
     edit: Callable[[Desired], Desired],
 ) -> None:
-    assert did(course(edit).passed_with_the_run())[-1] == "run ended: replaced"
+    assert did(course(edit).passed_with_the_run())[-1] == ended(Ending.REPLACED)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +186,7 @@ def test_what_concerns_the_moves_ends_the_run_after_its_stage(
 def test_what_does_not_concern_the_moves_lets_the_run_finish(
     edit: Callable[[Desired], Desired],
 ) -> None:
-    assert did(course(edit).passed_with_the_run())[-1] == "run ended: finished"
+    assert did(course(edit).passed_with_the_run())[-1] == ended(Ending.FINISHED)
 
 
 def paused_in_mid_run() -> Executor:
@@ -192,8 +206,9 @@ def paused_in_mid_run() -> Executor:
 
 
 def test_the_end_of_a_stage_is_told_once_however_long_the_next_one_is_not_to_begin() -> None:
-    told = [said for said in did(paused_in_mid_run().seen) if said.startswith("stage 1 finished")]
-    assert told == ["stage 1 finished: 1 of 1 partition arrived"]
+    finished = ActionKind.STAGE_FINISHED
+    found = [action for action in did(paused_in_mid_run().seen) if action.kind is finished]
+    assert found == [Action(finished, stage=1, count=1, of=1)]
 
 
 def test_what_arrived_since_the_pause_is_seen() -> None:

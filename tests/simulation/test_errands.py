@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 import pytest
 
 from poolkeeper.errands import Offer, declaration
+from poolkeeper.model.actions import Action, ActionKind
 from poolkeeper.model.outcomes import Errand, ErrandState, Outcome
 from poolkeeper.model.plans import Plan
+from poolkeeper.model.refusals import Drift, DriftReason
 from poolkeeper.model.specs import (
     Approval,
     Desired,
@@ -19,6 +21,8 @@ from poolkeeper.model.specs import (
     TopicSpec,
     ZooKeeperSpec,
 )
+from poolkeeper.model.topology import TopicPartition
+from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning import documents
 from poolkeeper.planning.making import make_plan
 from poolkeeper.reconcile import Authority
@@ -41,6 +45,7 @@ POOL = ResourcePoolSpec("p", "c", (1, 2, 3))
 TOPIC = TopicSpec("t", "shop", "t", "p")
 DESIRED = Desired(CLUSTER, (POOL,), (TOPIC,))
 UNEVEN = [[1, 2]] * 6
+NIGHT = Wait(WaitReason.OUTSIDE_REBALANCE_WINDOW, until="tomorrow")
 
 
 @dataclass
@@ -80,11 +85,16 @@ def ended(outcome: Outcome) -> bool:
     return outcome.errand is not None and outcome.errand.state in done
 
 
-def waits_for(text: str) -> Callable[[Outcome], bool]:
+def waits_for(reason: WaitReason) -> Callable[[Outcome], bool]:
     def found(outcome: Outcome) -> bool:
-        return outcome.errand is not None and any(text in why for why in outcome.errand.why)
+        why = () if outcome.errand is None else outcome.errand.why
+        return any(isinstance(each, Wait) and each.reason is reason for each in why)
 
     return found
+
+
+def drifts(errand: Errand) -> list[Drift]:
+    return [fact for why in errand.why for fact in getattr(why, "facts", ())]
 
 
 def made(kafka: str = "2.8.2") -> Ground:
@@ -160,8 +170,11 @@ def test_what_moved_on_since_is_refused_and_the_loop_goes_on(ground: Ground) -> 
     errand = executor.seen[-1].errand
     assert errand is not None
     assert errand.state is ErrandState.REFUSED
-    assert errand.why[0].startswith(
-        "the plan is of another time: t-0 has replicas [4, 3], planned from [1, 2]"
+    assert drifts(errand)[0] == Drift(
+        DriftReason.REPLICAS_CHANGED,
+        partition=TopicPartition("t", 0),
+        live=(4, 3),
+        planned=(1, 2),
     )
     assert not ground.cluster.exists("/poolkeeper/run")
 
@@ -174,7 +187,7 @@ def test_what_was_begun_leaves_alone_what_others_moved(ground: Ground) -> None:
     assert errand is not None
     assert (errand.state, errand.why) == (
         ErrandState.DONE,
-        ("left alone, as others moved or deleted them: t-0",),
+        (Action(ActionKind.LEFT_TO_OTHERS, partitions=(TopicPartition("t", 0),)),),
     )
     assert ground.cluster.replicas("t")["0"] == [4, 3]
 
@@ -186,7 +199,7 @@ def test_what_is_declared_otherwise_by_now_is_refused(ground: Ground) -> None:
     errand = executor.seen[-1].errand
     assert errand is not None
     assert errand.state is ErrandState.REFUSED
-    assert "are declared otherwise by now" in errand.why[0]
+    assert drifts(errand) == [Drift(DriftReason.DECLARED_OTHERWISE)]
     assert ground.requested == []
 
 
@@ -201,11 +214,11 @@ def test_creations_are_not_held_up_by_it(ground: Ground) -> None:
 @pytest.mark.parametrize(
     ("offer", "why"),
     [
-        pytest.param({"held": "it is night"}, "it is night", id="held"),
-        pytest.param({"plan": None}, "the plan is being read", id="not-read-yet"),
+        pytest.param({"held": NIGHT}, NIGHT.reason, id="held"),
+        pytest.param({"plan": None}, WaitReason.PLAN_BEING_READ, id="not-read-yet"),
     ],
 )
-def test_it_waits(ground: Ground, offer: dict[str, object], why: str) -> None:
+def test_it_waits(ground: Ground, offer: dict[str, object], why: WaitReason) -> None:
     told = replace(ground.offer(), **offer)  # type: ignore[arg-type]
     ground.executor(lambda: told, at_rest=waits_for(why)).finish()
     assert ground.requested == []
@@ -213,7 +226,7 @@ def test_it_waits(ground: Ground, offer: dict[str, object], why: str) -> None:
 
 def test_it_waits_until_what_is_declared_has_settled(ground: Ground) -> None:
     settling = replace(NOTHING_APPROVED, settling=True)
-    at_rest = waits_for("until it has settled")
+    at_rest = waits_for(WaitReason.SETTLING)
     ground.executor(ground.offer, authority=settling, at_rest=at_rest).finish()
     assert ground.requested == []
 
@@ -225,9 +238,9 @@ def begun(ground: Ground) -> Callable[[Outcome], bool]:
 def test_held_in_mid_run_it_finishes_its_stage_and_starts_none(ground: Ground) -> None:
     ground.executor(ground.offer, at_rest=begun(ground)).finish()
     held = ground.executor(
-        lambda: ground.offer(held="it is night"),
+        lambda: ground.offer(held=NIGHT),
         at_rest=lambda outcome: (
-            waits_for("it is night")(outcome) and not ground.cluster.exists(REQUEST)
+            waits_for(NIGHT.reason)(outcome) and not ground.cluster.exists(REQUEST)
         ),
     )
     held.finish()
@@ -242,7 +255,8 @@ def test_withdrawn_in_mid_run_its_run_ends_after_its_stage(ground: Ground) -> No
     ground.executor(ground.offer, at_rest=begun(ground)).finish()
     executor = ground.executor(lambda: Offer(ground.plan.hash, withdrawn=True))
     executor.finish()
-    assert executor.seen[-1].errand == Errand(ground.plan.hash, ErrandState.DONE, ("withdrawn",))
+    withdrawn = (Action(ActionKind.WITHDRAWN),)
+    assert executor.seen[-1].errand == Errand(ground.plan.hash, ErrandState.DONE, withdrawn)
     assert not ground.cluster.exists("/poolkeeper/run")
     assert len(ground.requested) == 2
 
@@ -272,7 +286,7 @@ def test_a_drain_goes_first_where_it_may_go(ground: Ground) -> None:
         lambda: told, desired=desired, authority=Authority(steps=True, plans=None)
     )
     executor.finish()
-    assert any(waits_for("it goes first")(outcome) for outcome in executor.seen)
+    assert any(waits_for(WaitReason.OWN_PLAN_URGENT)(outcome) for outcome in executor.seen)
     assert ground.requested[0] == ("other", 0)
 
 

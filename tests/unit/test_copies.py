@@ -5,10 +5,14 @@ import pytest
 from poolkeeper import copies
 from poolkeeper.errors import Unavailable
 from poolkeeper.means import Means
+from poolkeeper.model.actions import Action, ActionKind
+from poolkeeper.model.outcomes import Result
 from poolkeeper.model.plans import MoveLogDir, Plan
 from poolkeeper.model.topology import Broker, Cluster, LogDir, Partition, Topic, TopicPartition
+from poolkeeper.model.waits import Wait, WaitReason
 
 A, B = "/a", "/b"
+CLOSED = Wait(WaitReason.OUTSIDE_WINDOW, until="tomorrow")
 
 
 class Journal:
@@ -56,10 +60,16 @@ STEPS = tuple(MoveLogDir("t", p, 1 if p < 4 else 2, A, B, 1) for p in range(6))
 
 def begun(brokers, seen, *, means=None, holds=(), approved=True, steps=STEPS, at_once=2):
     means = means or Means(Journal(), lambda: 0, brokers)
-    did, waits = [], []
     plan = Plan("c", "sha256:x", "f", steps=steps)
-    copies.begin(means, plan, seen, at_once, holds, approved=approved, did=did, waits=waits)
-    return did, waits
+    return copies.begin(means, plan, seen, at_once, holds, approved=approved)
+
+
+def moved(count, broker=None):
+    return Action(ActionKind.MOVE_LOG_DIRS, broker=broker, count=count)
+
+
+def unapproved(count):
+    return Wait(WaitReason.APPROVAL_REQUIRED, action=moved(count))
 
 
 @pytest.mark.parametrize(
@@ -69,40 +79,34 @@ def begun(brokers, seen, *, means=None, holds=(), approved=True, steps=STEPS, at
             (),
             {},
             {1: [0, 1], 2: [4, 5]},
-            (
-                [
-                    "move 2 replicas between log directories of broker 1",
-                    "move 2 replicas between log directories of broker 2",
-                ],
-                [],
-            ),
+            Result((moved(2, 1), moved(2, 2))),
             id="each-broker-copies-two-at-a-time",
         ),
         pytest.param(
             (0, 4, 5),
             {},
             {1: [1]},
-            (["move 1 replica between log directories of broker 1"], []),
+            Result((moved(1, 1),)),
             id="what-is-on-its-way-counts",
         ),
         pytest.param(
             (0, 1, 4, 5),
             {},
             {},
-            ([], ["4 replicas between log directories on their way, 2 to go"]),
+            Result(waits=(Wait(WaitReason.LOG_DIR_MOVES_IN_FLIGHT, count=4, of=2),)),
             id="all-are-busy",
         ),
         pytest.param(
             (),
             {"approved": False},
             {},
-            ([], ["waits for approval: move 6 replicas between log directories"]),
+            Result(waits=(unapproved(6),)),
             id="nobody-approved",
         ),
         pytest.param(
-            (), {"holds": ("not now",)}, {}, ([], ["not now"]), id="outside-of-its-window"
+            (), {"holds": (CLOSED,)}, {}, Result(waits=(CLOSED,)), id="outside-of-its-window"
         ),
-        pytest.param((), {"steps": ()}, {}, ([], []), id="nothing-to-do"),
+        pytest.param((), {"steps": ()}, {}, Result(), id="nothing-to-do"),
     ],
 )
 def test_what_is_asked_for(arriving, more, asked, said):
@@ -117,17 +121,22 @@ def test_what_was_approved_once_is_done_to_its_end_and_what_is_new_is_not():
     begun(brokers, cluster(), means=means, steps=STEPS[:4])
     brokers.asked.clear()
     rest, new = STEPS[2:4], STEPS[4:]
-    did, waits = begun(brokers, cluster(), means=means, approved=False, steps=(*rest, *new))
+    found = begun(brokers, cluster(), means=means, approved=False, steps=(*rest, *new))
     assert brokers.asked == {1: [2, 3]}
-    assert did == ["move 2 replicas between log directories of broker 1"]
-    assert waits == ["waits for approval: move 2 replicas between log directories"]
+    assert found == Result((moved(2, 1),), (unapproved(2),))
 
 
 def test_a_broker_that_is_away_holds_up_no_other_and_refusals_are_said():
     brokers = Brokers(away=(1,), refused=(5,))
-    did, waits = begun(brokers, cluster())
-    assert did == ["move 1 replica between log directories of broker 2"]
-    assert waits == ["broker 1 is away", "broker 2 does not move t-5: no such directory"]
+    refused = Wait(
+        WaitReason.LOG_DIR_MOVE_REFUSED,
+        partitions=(TopicPartition("t", 5),),
+        brokers=(2,),
+        detail="no such directory",
+    )
+    assert begun(brokers, cluster()) == Result(
+        (moved(1, 2),), (Wait(WaitReason.UNAVAILABLE, detail="broker 1 is away"), refused)
+    )
 
 
 def test_the_epoch_is_checked_before_each_request():
@@ -138,7 +147,4 @@ def test_the_epoch_is_checked_before_each_request():
 
 
 def test_without_brokers_to_ask_it_is_said():
-    assert begun(None, cluster()) == (
-        [],
-        ["the brokers cannot be asked to move replicas between log directories"],
-    )
+    assert begun(None, cluster()) == Result(waits=(Wait(WaitReason.BROKERS_NOT_ASKED),))

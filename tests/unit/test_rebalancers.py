@@ -8,11 +8,13 @@ from prometheus_client import CollectorRegistry
 
 from poolkeeper.declared import Declared
 from poolkeeper.errands import Offer, declaration
-from poolkeeper.errors import Unavailable
+from poolkeeper.errors import RefusalReason, Unavailable
 from poolkeeper.fleet.budgets_values import Stage, Work
 from poolkeeper.kube.leases import Role
 from poolkeeper.model.outcomes import Errand, ErrandState, Outcome, Phase, Progress, State
 from poolkeeper.model.plans import Move, Plan
+from poolkeeper.model.refusals import Refusal
+from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning import documents
 from poolkeeper.rebalancerecords import RecordStore
 from poolkeeper.rebalancereports import RebalanceReporter
@@ -27,6 +29,7 @@ from unit.resources.bodies import body
 HOUR_MS = 3_600_000
 MOVES = (Move("t", None, 0, ((1, 2), (2, 3)), 100, "balance"),)
 PLAN = Plan("", documents.plan_hash(MOVES, ()), "f", moves=MOVES)
+STALE = Refusal(RefusalReason.STALE_PLAN, "the plan is of another time")
 SEEN_NOTHING = Outcome(State.CONVERGED)
 
 
@@ -284,7 +287,7 @@ def test_while_the_record_cannot_be_read_what_runs_is_held_all_the_same(ground):
     ground.restart()
     ground.server.away = True
     assert ground.look() == "Paused"
-    assert ground.loops.offers["a"] == Offer(PLAN.hash, held="the Rebalance is paused")
+    assert ground.loops.offers["a"] == Offer(PLAN.hash, held=Wait(WaitReason.REBALANCE_PAUSED))
 
 
 def test_without_its_record_it_has_failed(ground):
@@ -318,11 +321,11 @@ def test_outside_its_windows_stages_are_held(ground):
         "Rebalance", "r", {"budget": {"windows": [{"cron": "0 22 * * *", "duration": "8h"}]}}
     )
     ground.executing()
-    held = "outside the windows of the Rebalance; the next opens 1970-01-01 22:00 UTC"
+    held = Wait(WaitReason.OUTSIDE_REBALANCE_WINDOW, until="1970-01-01 22:00 UTC")
     assert {offer.held for offer in ground.loops.offers.values()} == {held}
     ground.now_ms = 23 * HOUR_MS
     ground.look()
-    assert {offer.held for offer in ground.loops.offers.values()} == {""}
+    assert {offer.held for offer in ground.loops.offers.values()} == {None}
 
 
 def test_who_does_not_lead_offers_nothing_and_remembers_nothing(ground):
@@ -345,7 +348,7 @@ def test_two_of_them_go_one_after_the_other_in_a_cluster(ground):
     assert ground.look("q") == "Waiting"
     message = condition_of(ground.said.statuses["q"], "Ready")["message"]
     assert message.endswith("waits: a: Rebalance r goes first")
-    ground.loops.outcomes["a"] = errand(ErrandState.REFUSED, "the plan is of another time")
+    ground.loops.outcomes["a"] = errand(ErrandState.REFUSED, STALE)
     ground.look()
     assert ground.states()["a"] == "Failed"
     assert ground.states("q")["a"] == "Failed", "of the same plan the same is said"

@@ -9,6 +9,7 @@ import pytest
 from poolkeeper.errors import Unavailable
 from poolkeeper.kube.references import Reference
 from poolkeeper.model.outcomes import Errand, ErrandState, Outcome, State
+from poolkeeper.model.waits import Wait, WaitReason, after_error
 from poolkeeper.reports import Reporter, run_looms
 from poolkeeper.resources.assemblies import Assembly, assemble
 from poolkeeper.resources.conditions import condition_of
@@ -22,7 +23,7 @@ WANTED = topic("orders", "fast", partitions=2, replicationFactor=1)
 OBJECTS = (AUTO, pool("fast", 1, 2), pool("slow", 4, 5), WANTED)
 SEEN = seen(kafka([kafka_topic("orders", (4,), (5,))]))
 AWAY = Unavailable("no server of zk:2181 answers")
-OUTAGE = Outcome(State.WAITING, waits=(str(AWAY),), error=AWAY)
+OUTAGE = Outcome(State.WAITING, waits=(after_error(AWAY),), error=AWAY)
 
 
 class Writer:
@@ -150,10 +151,13 @@ def test_a_loop_that_waits_for_another_holder_in_mid_run_says_so_and_ends_no_run
 ) -> None:
     room.report(main(), running(main(), SEEN, 1))
     room.recorder.events = []
-    holder = "another executor is active on this cluster: `poolkeeper run` on a, process 1"
-    room.reporter.report(main(), Outcome(State.WAITING, waits=(holder,)))
+    holder = "`poolkeeper run` on a, process 1"
+    wait = Wait(WaitReason.EXECUTOR_ACTIVE, detail=holder)
+    room.reporter.report(main(), Outcome(State.WAITING, waits=(wait,)))
     status = room.writer.written["main"]
-    assert condition_of(status, "Ready")["message"] == holder
+    assert condition_of(status, "Ready")["message"] == (
+        f"another executor is active on this cluster: {holder}"
+    )
     assert status["plan"]["stage"] == 2
     assert room.writer.said() == {"main": ("Unknown", "Waiting")}
     assert room.recorder.events == []

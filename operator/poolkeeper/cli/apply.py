@@ -6,7 +6,6 @@ after its stage in flight before a new plan is made. Beside an active operator n
 the approval is handed over to it.
 """
 
-import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import TextIO
 
 import click
 
-from poolkeeper import approvals, loops, sights
+from poolkeeper import approvals, loops, sights, wording
 from poolkeeper.accesses import Access
 from poolkeeper.cli import (
     addressing,
@@ -138,16 +137,7 @@ def _chosen(
     if command.file is None:
         plan = planning_command.lawful(command.desired, seen, prune=command.prune)
         return approvals.renewed(Asked(asked), plan, command.desired, seen), False
-    plan = _read(command.file)
-    if plan.cluster != command.target.name:
-        raise StalePlan(f"{command.file} is a plan for cluster {plan.cluster}")
-    if plan.fingerprint != wanted:
-        raise StalePlan(
-            f"{command.file} was made for other manifests, or with other brokers gone: plan again"
-        )
-    if reasons := residual.staleness(plan, seen.cluster):
-        raise StalePlan(f"the cluster moved on since the plan was made: {'; '.join(reasons)}")
-    audit.enforce(plan, command.desired, seen.cluster, seen.records, seen.gone)
+    plan = _reviewed(command, command.file, seen, wanted)
     by_operator = before.holder is not None and before.holder.what == OPERATOR
     if by_operator and asked is not None and asked.hash != plan.hash:
         raise StalePlan(
@@ -157,14 +147,30 @@ def _chosen(
     return plan, False
 
 
+def _reviewed(command: Command, file: Path, seen: sights.Sight, wanted: str) -> Plan:
+    """Return the plan in the file, if it is still one for what is declared and live now.
+
+    `wanted`: the fingerprint of what is declared now.
+    """
+    plan = _read(file)
+    if plan.cluster != command.target.name:
+        raise StalePlan(f"{file} is a plan for cluster {plan.cluster}")
+    if plan.fingerprint != wanted:
+        raise StalePlan(
+            f"{file} was made for other manifests, or with other brokers gone: plan again"
+        )
+    if drifts := residual.staleness(plan, seen.cluster):
+        raise StalePlan("the cluster moved on since the plan was made", facts=drifts)
+    audit.enforce(plan, command.desired, seen.cluster, seen.records, seen.gone)
+    return plan
+
+
 def _read(file: Path) -> Plan:
     try:
-        body = json.loads(file.read_text(encoding="utf-8"))
+        body = file.read_bytes()
     except OSError as error:
         raise Refused(f"{file}: cannot be read ({error.strerror})") from error
-    except ValueError as error:
-        raise Refused(f"{file}: is no plan ({error})") from error
-    return documents.from_json(body, str(file))
+    return documents.decode(body, str(file))
 
 
 def _wind_up(command: Command, before: JournalView, check: interrupts.Check) -> int:
@@ -224,7 +230,11 @@ def _drive(command: Command, plan: Plan, check: interrupts.Check) -> int:
 
 def _result(plan: Plan, outcome: Outcome) -> None:
     printing.emit_json(
-        {"plan": plan.hash, "state": outcome.state.value, "waits": list(outcome.waits)}
+        {
+            "plan": plan.hash,
+            "state": outcome.state.value,
+            "waits": list(wording.sentences(outcome.waits)),
+        }
     )
 
 

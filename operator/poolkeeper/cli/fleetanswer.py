@@ -1,8 +1,9 @@
 """`poolkeeper fleet answer`: what a planning Job runs; a question in, plans out."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +19,27 @@ DEADLINE_S = 60.0
 MESSAGE_CHARS_MAX = 2000
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What was said on the command line."""
+
+    source: Path
+    digest: str | None
+    out: Path | None
+    job: str | None
+    job_uid: str | None
+    message: Path | None
+    secrets: Path | None
+    master: str | None
+    processes: int | None
+    conf: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse options that contradict each other."""
+        if (self.job is None) != (self.job_uid is None) or (self.job is None) == (self.out is None):
+            raise click.UsageError("expected --out, or --job and --job-uid")
 
 
 @click.command()
@@ -47,37 +69,25 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     "--processes", metavar="N", type=click.IntRange(min=1), help="Without --master: how many."
 )
 @click.option("--conf", metavar="KEY=VALUE", multiple=True, help="For Spark. Repeatable.")
-def answer(
-    source: Path,
-    digest: str | None,
-    out: Path | None,
-    job: str | None,
-    job_uid: str | None,
-    message: Path | None,
-    secrets: Path | None,
-    master: str | None,
-    processes: int | None,
-    conf: tuple[str, ...],
-) -> None:
+def answer(**given: Any) -> None:
     """Answer the question of a Rebalance: read every cluster it names, and plan it.
 
     A cluster that cannot be read or planned has its reason in the answer; the others go on.
     """
-    if (job is None) != (job_uid is None) or (job is None) == (out is None):
-        raise click.UsageError("expected --out, or --job and --job-uid")
-    given = settings(conf)
+    command = Command(**given)
+    given_to_spark = settings(command.conf)
     try:
-        question = _question(source, digest)
-        made = _answered(question, secrets, master, processes, given)
-        if out is not None:
-            writing.text(out, made.text)
+        question = _question(command.source, command.digest)
+        made = _answered(question, command, given_to_spark)
+        if command.out is not None:
+            writing.text(command.out, made.text)
             told: dict[str, object] = {"clusters": made.clusters}
         else:
-            told = _kept(str(job), str(job_uid), made.text)
+            told = _kept(str(command.job), str(command.job_uid), made.text)
     except PoolkeeperError as failed:
-        _say(message, printing.one_line(str(failed))[:MESSAGE_CHARS_MAX])
+        _say(command.message, printing.one_line(str(failed))[:MESSAGE_CHARS_MAX])
         raise
-    _say(message, json.dumps(told, sort_keys=True))
+    _say(command.message, json.dumps(told, sort_keys=True))
     printing.warn(f"{cluster}: {problem}" for cluster, problem in made.problems.items())
     well = made.clusters - len(made.problems)
     clusters = count(made.clusters, "cluster")
@@ -110,18 +120,13 @@ def _question(source: Path, digest: str | None) -> "Question":
     return Question.from_json(chunks.joined(pieces, digest))
 
 
-def _answered(
-    question: "Question",
-    secrets: Path | None,
-    master: str | None,
-    processes: int | None,
-    conf: dict[str, str],
-) -> "Written":
+def _answered(question: "Question", command: Command, conf: dict[str, str]) -> "Written":
     from poolkeeper.rebalances import answering
 
     engines = snapshotfiles.fleet("engines")
-    with engines.opened(master, processes, conf) as engine:
-        return answering.written(question, engine, str(secrets.absolute()) if secrets else "")
+    secrets = "" if command.secrets is None else str(command.secrets.absolute())
+    with engines.opened(command.master, command.processes, conf) as engine:
+        return answering.written(question, engine, secrets)
 
 
 def _kept(job: str, uid: str, text: str) -> dict[str, object]:

@@ -164,21 +164,32 @@ def address_of(
     CLUSTER is a connect string if there is a colon or a slash in it, else a name.
     """
     if where is not None and (":" in where or "/" in where):
-        if zookeeper is not None:
-            raise click.UsageError("CLUSTER and --zookeeper both give a connect string")
-        zookeeper = where
+        zookeeper = _connect(where, zookeeper)
     elif where is not None:
-        if cluster is not None and cluster != where:
-            raise click.UsageError(f"CLUSTER is {where}, but --cluster is {cluster}")
-        cluster = where
+        cluster = _name(where, cluster)
     if zookeeper is not None and folders:
         raise click.UsageError("-f and --zookeeper exclude each other")
     if zookeeper is None and not folders:
         raise click.UsageError("no cluster is given: -f DIR [--cluster NAME], or --zookeeper")
     if bootstrap is not None and zookeeper is None:
         raise click.UsageError("--bootstrap goes with --zookeeper (manifests name the brokers)")
-    servers = tuple(part.strip() for part in (bootstrap or "").split(",") if part.strip())
-    return Address(folders, cluster, zookeeper, servers, client_config, timeout_s)
+    return Address(folders, cluster, zookeeper, _servers(bootstrap), client_config, timeout_s)
+
+
+def _connect(where: str, zookeeper: str | None) -> str:
+    if zookeeper is not None:
+        raise click.UsageError("CLUSTER and --zookeeper both give a connect string")
+    return where
+
+
+def _name(where: str, cluster: str | None) -> str:
+    if cluster not in (None, where):
+        raise click.UsageError(f"CLUSTER is {where}, but --cluster is {cluster}")
+    return where
+
+
+def _servers(bootstrap: str | None) -> tuple[str, ...]:
+    return tuple(part.strip() for part in (bootstrap or "").split(",") if part.strip())
 
 
 def _together(*decorators: Decorator) -> Decorator:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from poolkeeper import sights
+from poolkeeper import sights, wording
 from poolkeeper.cli import (
     addressing,
     ink,
@@ -29,6 +29,7 @@ from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Broker
 from poolkeeper.planning import audit, documents, impossible, rooms, stages
 from poolkeeper.planning.making import make_plan
+from poolkeeper.planning.pool_problems import Standstill
 from poolkeeper.report import plans
 from poolkeeper.zk import journal
 from poolkeeper.zk.readings import Observation
@@ -117,7 +118,7 @@ def lawful(desired: Desired, seen: sights.Sight, *, prune: bool) -> Plan:
     made = make_plan(desired, seen.cluster, seen.records, seen.gone, prune=prune)
     audit.enforce(made, desired, seen.cluster, seen.records, seen.gone)
     predicted, makespan, halt = stages.predict(made, seen.cluster, desired, gone=seen.gone)
-    waiting = (PlanProblem("", "", halt),) if halt else ()
+    waiting = () if halt is None else (PlanProblem("", "", Standstill(wording.sentence(halt))),)
     problems = (*made.problems, *waiting)
     return replace(made, stages=predicted, makespan=makespan, problems=problems)
 

@@ -14,7 +14,8 @@ Long lists are cut, and what is cut is counted; `--output json` has everything. 
 given width; without colours the signs alone say what the colours do.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from poolkeeper.cli.brokerstable import brokers_table
 from poolkeeper.cli.ink import PLAIN, Ink
@@ -48,6 +49,9 @@ _TOPICS_NAMED_MAX = 4
 _CLAUSES_MAX = 3
 _TABLE_BROKERS_MAX = 40
 _UNOWNED = "Topics that no pool owns"
+
+Changes = dict[str, tuple[list[Step], list[Move]]]
+"""Steps and moves by topic."""
 
 
 def render(
@@ -87,22 +91,27 @@ def summary(plan: Plan) -> str:
 
 
 def _step_counts(steps: Sequence[Step]) -> Iterator[str]:
-    creations = sum(isinstance(step, CreateTopic) for step in steps)
-    partitions = sum(len(step.replicas) for step in steps if isinstance(step, AddPartitions))
-    configs = sum(len(s.set) + len(s.unset) for s in steps if isinstance(s, SetConfig))
     log_dirs = [step.bytes for step in steps if isinstance(step, MoveLogDir)]
-    leaders = sum(len(step.partitions) for step in steps if isinstance(step, ElectLeaders))
-    if creations:
-        yield f"{count(creations, 'topic')} to create"
-    if partitions:
-        yield f"{count(partitions, 'partition')} to add"
-    if configs:
-        yield f"{count(configs, 'config')} to change"
-    if log_dirs:
-        replicas = count(len(log_dirs), "replica")
-        yield f"{replicas} to move between log directories ({size(sum(log_dirs))})"
-    if leaders:
-        yield f"{count(leaders, 'leader')} to elect"
+    counted = (
+        (sum(isinstance(s, CreateTopic) for s in steps), "topic", "to create"),
+        (
+            sum(len(s.replicas) for s in steps if isinstance(s, AddPartitions)),
+            "partition",
+            "to add",
+        ),
+        (
+            sum(len(s.set) + len(s.unset) for s in steps if isinstance(s, SetConfig)),
+            "config",
+            "to change",
+        ),
+        (len(log_dirs), "replica", f"to move between log directories ({size(sum(log_dirs))})"),
+        (
+            sum(len(s.partitions) for s in steps if isinstance(s, ElectLeaders)),
+            "leader",
+            "to elect",
+        ),
+    )
+    return (f"{count(number, noun)} {what}" for number, noun, what in counted if number)
 
 
 def _move_counts(moves: Sequence[Move]) -> Iterator[str]:
@@ -122,8 +131,15 @@ def _move_counts(moves: Sequence[Move]) -> Iterator[str]:
 
 def _pools(plan: Plan, desired: Desired, cluster: Cluster, ink: Ink) -> Iterator[list[str]]:
     """One part per pool with changes, pools by name, topics by name; the unowned ones last."""
-    rules = Rules(desired, cluster, frozenset())
-    by_pool: dict[str, dict[str, tuple[list[Step], list[Move]]]] = {}
+    by_pool = _by_pool(plan, Rules(desired, cluster, frozenset()))
+    for pool, topics in sorted(by_pool.items(), key=lambda item: (not item[0], item[0])):
+        title = ink.bold(f"Pool {pool}" if pool else _UNOWNED)
+        yield [title, *_topics_lines(topics, cluster, ink)]
+
+
+def _by_pool(plan: Plan, rules: Rules) -> Mapping[str, Changes]:
+    """What changes, by the pool that its topic shall live in; "" is of topics of none."""
+    by_pool: dict[str, Changes] = {}
 
     def place(topic: str) -> tuple[list[Step], list[Move]]:
         pool = rules.home(topic).pool or ""
@@ -134,16 +150,20 @@ def _pools(plan: Plan, desired: Desired, cluster: Cluster, ink: Ink) -> Iterator
             place(step.topic)[0].append(step)
     for move in plan.moves:
         place(move.topic)[1].append(move)
-    for pool, topics in sorted(by_pool.items(), key=lambda item: (not item[0], item[0])):
-        lines = [ink.bold(f"Pool {pool}" if pool else _UNOWNED)]
-        moves = [move for _, of_topic in topics.values() for move in of_topic]
-        many = sum(1 for _, of_topic in topics.values() if of_topic) > _MOVING_TOPICS_MAX
-        shown = sorted(name for name, (steps, _) in topics.items() if steps or not many)
-        for topic in shown[:_TOPICS_MAX]:
-            steps, own = topics[topic]
-            lines += topic_lines(topic, steps, () if many else own, cluster, ink)
-        lines += _more(len(shown) - _TOPICS_MAX, "topic")
-        yield lines + (reason_lines(moves, ink) if many else [])
+    return by_pool
+
+
+def _topics_lines(topics: Changes, cluster: Cluster, ink: Ink) -> list[str]:
+    """The topics of one pool; where many move, their moves by reason."""
+    moving = [moves for _, moves in topics.values() if moves]
+    many = len(moving) > _MOVING_TOPICS_MAX
+    shown = sorted(name for name, (steps, _) in topics.items() if steps or not many)
+    lines: list[str] = []
+    for topic in shown[:_TOPICS_MAX]:
+        steps, own = topics[topic]
+        lines += topic_lines(topic, steps, () if many else own, cluster, ink)
+    lines += _more(len(shown) - _TOPICS_MAX, "topic")
+    return lines + (reason_lines(list(chain(*moving)), ink) if many else [])
 
 
 def _elections(plan: Plan, ink: Ink) -> list[str]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 import click
 
+from poolkeeper import wording
 from poolkeeper.errors import InvalidInput, PoolkeeperError, Problem
 
 TEXT = "text"
@@ -37,7 +38,8 @@ def problems_of(error: PoolkeeperError) -> tuple[Problem, ...]:
     """Return what an error has to say, one problem a line."""
     if isinstance(error, InvalidInput):
         return error.problems
-    return tuple(Problem("", 0, "", line) for line in str(error).splitlines() if line.strip())
+    lines = wording.error_text(error).splitlines()
+    return tuple(Problem("", 0, "", line) for line in lines if line.strip())
 
 
 def report(problems: Iterable[Problem], *, as_json: bool) -> None:

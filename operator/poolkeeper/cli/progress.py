@@ -14,11 +14,14 @@ import click
 from rich import progress as bars
 from rich.console import Console
 
+from poolkeeper import wording
 from poolkeeper.cli import settings
 from poolkeeper.model.outcomes import Outcome, Phase, Progress
+from poolkeeper.model.waits import Kind
 from poolkeeper.text import count, duration, size
 
 WAITS_MAX = 3
+Kinds = tuple[Kind, ...]
 
 
 def line(outcome: Outcome) -> str:
@@ -35,7 +38,7 @@ def line(outcome: Outcome) -> str:
 def waits(outcome: Outcome) -> str:
     """Put the first few things that are waited for into one sentence."""
     more = len(outcome.waits) - WAITS_MAX
-    listed = ", ".join(outcome.waits[:WAITS_MAX])
+    listed = ", ".join(wording.sentences(outcome.waits[:WAITS_MAX]))
     return f"{listed} and {more} more" if more > 0 else listed
 
 
@@ -80,11 +83,11 @@ class LinePrinter:
         self._clock = clock
         self._said = ""
         self._said_at = float("-inf")
-        self._waits: tuple[str, ...] = ()
+        self._waits: Kinds = ()
 
     def __call__(self, outcome: Outcome) -> None:
         """Print what was done, and how far it is if that is news."""
-        for sentence in outcome.did:
+        for sentence in wording.sentences(outcome.did):
             self._print(sentence)
         text = line(outcome)
         due = self._clock() - self._said_at >= self._every_s
@@ -119,11 +122,11 @@ class BarPrinter:
             console=console,
         )
         self._task = self._bar.add_task("starting", total=None, facts="")
-        self._waits: tuple[str, ...] = ()
+        self._waits: Kinds = ()
 
     def __call__(self, outcome: Outcome) -> None:
         """Redraw the bar; print what was done, and what is waited for where that is news."""
-        for sentence in outcome.did:
+        for sentence in wording.sentences(outcome.did):
             self._above(sentence)
         if outcome.waits and _kinds(outcome) != self._waits:
             self._above(f"waits: {waits(outcome)}")
@@ -182,8 +185,8 @@ def as_data(outcome: Outcome) -> dict[str, object]:
     progress = outcome.progress
     return {
         "state": outcome.state.value,
-        "did": list(outcome.did),
-        "waits": list(outcome.waits),
+        "did": list(wording.sentences(outcome.did)),
+        "waits": list(wording.sentences(outcome.waits)),
         "plan": outcome.plan.hash if outcome.plan else None,
         "progress": None if progress is None else _progress_data(progress),
     }
@@ -205,7 +208,6 @@ def _progress_data(progress: Progress) -> dict[str, object]:
     }
 
 
-def _kinds(outcome: Outcome) -> tuple[str, ...]:
-    """Return the waits without their numbers: counting down is no news."""
-    digits = str.maketrans("", "", "0123456789")
-    return tuple(wait.translate(digits) for wait in outcome.waits)
+def _kinds(outcome: Outcome) -> Kinds:
+    """Return what the waits are about, without their numbers: counting down is no news."""
+    return tuple(wait.kind for wait in outcome.waits)

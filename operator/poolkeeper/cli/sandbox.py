@@ -8,8 +8,10 @@ import json
 import signal
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import click
 
@@ -25,6 +27,37 @@ ROOT = click.option(
 OUTPUT = click.option(
     "--output", type=click.Choice(["text", "json"]), default="text", show_default=True
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What was said on the command line of the cluster to start."""
+
+    brokers: int
+    kafka: str
+    simulated: bool
+    speed: float
+    racks: str
+    heap: int
+    zookeeper_heap: int
+    name: str
+    root: Path | None
+
+    def spec(self) -> sandboxes.SandboxSpec:
+        """The sandbox that is meant; raises a usage error where options contradict each other."""
+        if self.speed != 1 and not self.simulated:
+            raise click.UsageError("--speed goes with --simulated: real brokers take their time")
+        racks = [rack for rack in self.racks.split(",") if rack]
+        return sandboxes.SandboxSpec(
+            brokers=sandboxes.spread(self.brokers, racks),
+            kafka=self.kafka,
+            zookeeper_heap_mib=self.zookeeper_heap,
+            broker_heap_mib=self.heap,
+            name=self.name,
+            root=self.root,
+            simulated=self.simulated,
+            speed=self.speed,
+        )
 
 
 @click.group()
@@ -62,33 +95,9 @@ def sandbox() -> None:
 @NAME
 @ROOT
 @OUTPUT
-def up(
-    brokers: int,
-    kafka: str,
-    simulated: bool,
-    speed: float,
-    racks: str,
-    heap: int,
-    zookeeper_heap: int,
-    foreground: bool,
-    name: str,
-    root: Path | None,
-    output: str,
-) -> None:
+def up(*, foreground: bool, output: str, **given: Any) -> None:
     """Start ZooKeeper and brokers, and say where they are when they are ready."""
-    if speed != 1 and not simulated:
-        raise click.UsageError("--speed goes with --simulated: real brokers take their time")
-    spec = sandboxes.SandboxSpec(
-        brokers=sandboxes.spread(brokers, [rack for rack in racks.split(",") if rack]),
-        kafka=kafka,
-        zookeeper_heap_mib=zookeeper_heap,
-        broker_heap_mib=heap,
-        name=name,
-        root=root,
-        simulated=simulated,
-        speed=speed,
-    )
-    running = sandboxes.Sandbox.start(spec, tied=foreground)
+    running = sandboxes.Sandbox.start(Shape(**given).spec(), tied=foreground)
     if not foreground:
         running.detach()
         click.echo(_render(_describe(running), output))

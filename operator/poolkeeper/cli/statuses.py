@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from poolkeeper.model.plans import Move, Plan
+from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning import gates
 from poolkeeper.planning.progress import MoveProgress, MoveState, classify
 from poolkeeper.zk.journal import JournalView
@@ -53,7 +54,7 @@ class Status:
     holder: str | None
     run: RunStatus | None
     stopped: str | None
-    waits: tuple[str, ...] = ()
+    waits: tuple[Wait, ...] = ()
     warnings: tuple[str, ...] = field(default=())
 
 
@@ -79,40 +80,37 @@ def status_of(cluster: Cluster, journal: JournalView) -> Status:
     )
 
 
-def _run(cluster: Cluster, journal: JournalView) -> tuple[RunStatus | None, tuple[str, ...]]:
+def _run(cluster: Cluster, journal: JournalView) -> tuple[RunStatus | None, tuple[Wait, ...]]:
     waits = list(gates.controller(cluster))
     run, document = journal.run, journal.document
     if run is None:
         return None, (*waits, *gates.foreign(cluster, ()))
-    plan = None if document is None else document.plan
-    progress = classify(plan.moves, cluster) if plan else ()
-    waits.extend(gates.foreign(cluster, _ours(plan, progress)))
-    if plan:
-        waits.extend(_moves_wait(plan.moves, progress, cluster))
+    # Of a run whose plan was not stored whole, no moves are known.
+    moves = () if document is None else document.plan.moves
+    progress = classify(moves, cluster)
+    waits.extend(gates.foreign(cluster, _ours(moves, progress)))
+    waits.extend(_moves_wait(moves, progress, cluster))
     if journal.holder is None:
-        waits.append("nobody drives this run: `poolkeeper apply` or `run` takes it up again")
+        waits.append(Wait(WaitReason.RUN_WITHOUT_EXECUTOR))
     found = RunStatus(
         plan=run.plan,
         phase=run.phase.value,
         stage=run.stage,
         started_ms=run.started_ms,
         moves=dict(Counter(p.state.value for p in progress)),
-        moves_total=len(plan.moves) if plan else 0,
-        bytes_done=_bytes_done(plan.moves, progress) if plan else 0,
-        bytes_total=sum(move.bytes for move in plan.moves) if plan else 0,
+        moves_total=len(moves),
+        bytes_done=_bytes_done(moves, progress),
+        bytes_total=sum(move.bytes for move in moves),
         throttle_bytes_per_s=run.rates[0] if run.rates else None,
         stopping=journal.stopping,
         in_flight=tuple(
-            move
-            for move, p in zip(plan.moves if plan else (), progress, strict=True)
-            if p.state in _FLYING
+            move for move, p in zip(moves, progress, strict=True) if p.state in _FLYING
         ),
     )
     return found, tuple(waits)
 
 
-def _ours(plan: Plan | None, progress: Sequence[MoveProgress]) -> frozenset[TopicPartition]:
-    moves = plan.moves if plan else ()
+def _ours(moves: Sequence[Move], progress: Sequence[MoveProgress]) -> frozenset[TopicPartition]:
     return frozenset(
         TopicPartition(move.topic, move.partition)
         for move, p in zip(moves, progress, strict=True)
@@ -122,11 +120,10 @@ def _ours(plan: Plan | None, progress: Sequence[MoveProgress]) -> frozenset[Topi
 
 def _moves_wait(
     moves: Sequence[Move], progress: Sequence[MoveProgress], cluster: Cluster
-) -> list[str]:
-    blocked = gates.blocks(moves, progress, cluster)
-    waits = [f"{moves[i].topic}-{moves[i].partition}: {why}" for i, why in blocked.items()]
+) -> list[Wait]:
+    waits = list(gates.blocks(moves, progress, cluster).values())
     waits += [
-        f"{move.topic}-{move.partition} was moved by somebody else and is left alone"
+        Wait(WaitReason.LEFT_ALONE, partitions=(TopicPartition(move.topic, move.partition),))
         for move, p in zip(moves, progress, strict=True)
         if p.state is MoveState.DIVERGED
     ]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from poolkeeper import wording
 from poolkeeper.cli.ink import PLAIN, Ink
 from poolkeeper.cli.statuses import RunStatus, Status
 from poolkeeper.model.plans import Move
@@ -34,7 +35,7 @@ def render(status: Status, ink: Ink = PLAIN) -> str:
     if status.stopped:
         again = "a person stopped the last run; a loop does not repeat it by itself"
         facts.append(("stopped", again))
-    facts += [("waits for", wait) for wait in _cut(status.waits)]
+    facts += [("waits for", wait) for wait in _cut(wording.sentences(status.waits))]
     facts += [("warning", warning) for warning in _cut(status.warnings)]
     return "\n".join(ink.facts(facts, NAMES_WIDTH))
 
@@ -54,7 +55,7 @@ def as_data(status: Status) -> dict[str, object]:
         "holder": status.holder,
         "run": None if status.run is None else _run_data(status.run),
         "stopped": status.stopped,
-        "waits": list(status.waits),
+        "waits": list(wording.sentences(status.waits)),
         "warnings": list(status.warnings),
     }
 

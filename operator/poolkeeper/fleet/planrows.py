@@ -1,7 +1,7 @@
 """A plan as tables, and back; and what brokers hold before it and after it."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -105,10 +105,6 @@ def _fields(value: Any) -> tuple[Any, ...]:
 def _moves(plan: Plan, desired: Desired) -> pa.Table:
     moves = plan.moves
     pool_of = {broker: pool.name for pool in desired.pools for broker in pool.brokers}
-    paths = [move.path for move in moves]
-    ends = np.zeros(len(paths) + 1, dtype=np.int32)
-    np.cumsum([len(path) for path in paths], out=ends[1:])
-    inner = int_lists([replicas for path in paths for replicas in path])
     return table_of(
         schemas.MOVES,
         {
@@ -117,12 +113,19 @@ def _moves(plan: Plan, desired: Desired) -> pa.Table:
             "topic": [move.topic for move in moves],
             "topic_id": [move.topic_id for move in moves],
             "partition": [move.partition for move in moves],
-            "path": pa.ListArray.from_arrays(pa.array(ends), inner),
+            "path": _paths([move.path for move in moves]),
             "bytes": [move.bytes for move in moves],
             "reason": [move.reason for move in moves],
             "urgency": [move.urgency for move in moves],
         },
     )
+
+
+def _paths(paths: Sequence[Sequence[Replicas]]) -> pa.ListArray:
+    ends = np.zeros(len(paths) + 1, dtype=np.int32)
+    np.cumsum([len(path) for path in paths], out=ends[1:])
+    inner = int_lists([replicas for path in paths for replicas in path])
+    return pa.ListArray.from_arrays(pa.array(ends), inner)
 
 
 def _pool(move: Move, pool_of: Mapping[int, str]) -> str:
@@ -131,7 +134,6 @@ def _pool(move: Move, pool_of: Mapping[int, str]) -> str:
 
 def _steps(plan: Plan) -> pa.Table:
     bodies = documents.to_json(replace(plan, moves=()))["steps"]
-    assert isinstance(bodies, list)
     return from_rows(
         schemas.STEPS,
         (

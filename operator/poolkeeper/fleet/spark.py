@@ -119,8 +119,13 @@ def spread(
 def _cause(failed: Exception) -> str:
     """The last line that says something, which of Python's is the error itself."""
     lines = [line.strip() for line in str(failed).splitlines() if line.strip()]
-    told = [line for line in lines if not line.startswith(("at ", "SQLSTATE", "..."))]
-    return (told or [type(failed).__name__])[-1][:_CAUSE_MAX]
+    noise = ("at ", "SQLSTATE", "...")
+    causes = [
+        line
+        for line in lines
+        if not line.startswith(noise)  # their words: the cause is among lines of the stack
+    ]
+    return (causes or [type(failed).__name__])[-1][:_CAUSE_MAX]
 
 
 def _columns(tasks: Sequence[Any], kind: type[Any]) -> dict[str, list[Any]]:

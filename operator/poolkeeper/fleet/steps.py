@@ -143,23 +143,20 @@ def plan(
     ]
     todo = [name for name in clusters if name not in set(kept)]
     tasks, merges = plans.tasks_of(store, day, todo, engine.slots, split_from)
-    done = engine.do(tasks, plans.perform, plans.Done, [task.weight for task in tasks])
     # Parts are put together when all of them are there, beside nobody: it is a small part of them.
-    done = [each for each in done if not each.pool] + engine.do(
-        merges, plans.perform, plans.Done, [task.weight for task in merges]
-    )
-    lines = [
-        Line(
-            d.cluster,
-            d.status,
-            d.reason,
-            figures={"partitions": d.partitions, "moves": d.moves, "hash": d.hash},
-        )
-        for d in done
-    ]
-    for name in kept:
-        lines.append(_kept(name, store.head(schemas.PLANS, day, name) or {}))
+    done = [each for each in _perform(engine, tasks) if not each.pool] + _perform(engine, merges)
+    lines = [_planned(each) for each in done]
+    lines += [_kept(name, store.head(schemas.PLANS, day, name) or {}) for name in kept]
     return Outcome("plan", day, tuple(sorted(lines, key=lambda line: line.cluster)))
+
+
+def _perform(engine: Engine, tasks: Sequence[plans.Task]) -> list[plans.Done]:
+    return engine.do(tasks, plans.perform, plans.Done, [task.weight for task in tasks])
+
+
+def _planned(done: plans.Done) -> Line:
+    figures = {"partitions": done.partitions, "moves": done.moves, "hash": done.hash}
+    return Line(done.cluster, done.status, done.reason, figures=figures)
 
 
 def _do(

@@ -82,20 +82,24 @@ def plan_of_part(
     part is planned with all of the cluster's: those that nothing of it names are in a pool of no
     topics, `_REST`, and nothing is said of that.
     """
-    pools, topics = set(part.pools), set(part.topics)
-    own = tuple(pool for pool in desired.pools if pool.name in pools)
     some = replace(cluster, topics={name: cluster.topics[name] for name in part.topics})
-    rest = _brokers(desired.pools, cluster) - _brokers(own, some)
-    racks = {b: rack for pool in desired.pools for b, rack in pool.racks.items() if b in rest}
-    others = ResourcePoolSpec(_REST, desired.cluster.name, tuple(sorted(rest)), racks, goals=())
-    specs = tuple(spec for spec in desired.topics if spec.topic in topics)
-    alone = replace(desired, pools=(*own, others) if rest else own, topics=specs)
-    plan = make_plan(alone, some, records, gone)
+    plan = make_plan(_desired_of(part, desired, cluster, some), some, records, gone)
     return replace(
         plan,
         certificates=tuple(each for each in plan.certificates if each.pool != _REST),
         problems=tuple(each for each in plan.problems if each.pool != _REST),
     )
+
+
+def _desired_of(part: Part, desired: Desired, whole: Cluster, some: Cluster) -> Desired:
+    """What is declared for the part's pools and topics, and a pool of all brokers left over."""
+    pools, topics = set(part.pools), set(part.topics)
+    own = tuple(pool for pool in desired.pools if pool.name in pools)
+    rest = _brokers(desired.pools, whole) - _brokers(own, some)
+    racks = {b: rack for pool in desired.pools for b, rack in pool.racks.items() if b in rest}
+    others = ResourcePoolSpec(_REST, desired.cluster.name, tuple(sorted(rest)), racks, goals=())
+    specs = tuple(spec for spec in desired.topics if spec.topic in topics)
+    return replace(desired, pools=(*own, others) if rest else own, topics=specs)
 
 
 def _brokers(pools: Iterable[ResourcePoolSpec], cluster: Cluster) -> set[int]:

@@ -17,6 +17,7 @@ from poolkeeper.fleet.plans import desired_of
 from poolkeeper.fleet.stores import OK, Store, input_digest
 from poolkeeper.fleet.tables import from_rows, rows_of, table_of
 from poolkeeper.model.plans import Plan, PlanProblem, PoolCertificate
+from poolkeeper.model.problems import Recorded
 from poolkeeper.report.values import ClusterReport, FleetReport, Holding, Timeline
 
 Sites = Mapping[str, str]
@@ -108,7 +109,8 @@ def _cluster(store: Store, day: str, name: str, site: str) -> ClusterReport:
             PoolCertificate(**row) for row in rows_of(store.read(schemas.CERTIFICATES, day, name))
         ),
         problems=tuple(
-            PlanProblem(**row) for row in rows_of(store.read(schemas.PROBLEMS, day, name))
+            PlanProblem(row["pool"], row["law"], Recorded(row["message"]), row["topic"])
+            for row in rows_of(store.read(schemas.PROBLEMS, day, name))
         ),
         brokers=_holdings(store, day, name),
     )

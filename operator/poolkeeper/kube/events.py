@@ -39,6 +39,24 @@ class Objects(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Note:
+    """What is told of an object, in the words of events.k8s.io."""
+
+    reason: str
+    text: str
+    action: str
+    warning: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reporting:
+    """Who tells it: the controller's name, and which of its processes."""
+
+    controller: str
+    instance: str
+
+
+@dataclass(frozen=True, slots=True)
 class _Told:
     reference: Reference
     body: dict[str, Any]
@@ -64,7 +82,7 @@ class Recorder:
         self.written = 0
         self.dropped = 0
         self._api = api
-        self._component, self._identity = component, identity
+        self._by = Reporting(component, identity)
         self._pause_s, self._clock, self._now = pause_s, clock, now
         self._filter = Filter(clock())
         self._queue: deque[_Told] = deque()
@@ -91,16 +109,7 @@ class Recorder:
         with self._condition:
             if self._ended or not self._filter.admits(reference, (reason, note), self._clock()):
                 return False
-            body = event(
-                reference,
-                reason,
-                note,
-                action=action,
-                warning=warning,
-                component=self._component,
-                identity=self._identity,
-                now=self._now(),
-            )
+            body = event(reference, Note(reason, note, action, warning), self._by, self._now())
             if len(self._queue) >= QUEUE_MAX:
                 self._queue.popleft()
                 self.dropped += 1
@@ -165,20 +174,10 @@ class Recorder:
         return False
 
 
-def event(
-    reference: Reference,
-    reason: str,
-    note: str,
-    *,
-    action: str,
-    warning: bool,
-    component: str,
-    identity: str,
-    now: datetime,
-) -> dict[str, Any]:
+def event(reference: Reference, told: Note, by: Reporting, now: datetime) -> dict[str, Any]:
     """Return the Event to create; texts are cut to what the API server takes."""
     namespace = reference.namespace or CLUSTER_NAMESPACE
-    suffix = f".{int(now.timestamp() * 1e6):x}{hash((reason, note)) & 0xFFFF:04x}"
+    suffix = f".{int(now.timestamp() * 1e6):x}{hash((told.reason, told.text)) & 0xFFFF:04x}"
     regarding = {
         "apiVersion": API_VERSION,
         "kind": reference.kind,
@@ -192,12 +191,12 @@ def event(
         "kind": "Event",
         "metadata": {"name": name, "namespace": namespace},
         "eventTime": microtime(now),
-        "reportingController": component[:FIELD_CHARS_MAX],
-        "reportingInstance": identity[:FIELD_CHARS_MAX],
-        "action": action[:FIELD_CHARS_MAX],
-        "reason": reason[:FIELD_CHARS_MAX],
-        "type": "Warning" if warning else "Normal",
-        "note": shortened(note, NOTE_BYTES_MAX),
+        "reportingController": by.controller[:FIELD_CHARS_MAX],
+        "reportingInstance": by.instance[:FIELD_CHARS_MAX],
+        "action": told.action[:FIELD_CHARS_MAX],
+        "reason": told.reason[:FIELD_CHARS_MAX],
+        "type": "Warning" if told.warning else "Normal",
+        "note": shortened(told.text, NOTE_BYTES_MAX),
         "regarding": {key: value for key, value in regarding.items() if value},
     }
 

@@ -57,6 +57,7 @@ def failure(answer: Answer, doing: str, path: str, *, tests: bool = False) -> Po
     """Return what to raise; `doing` is a clause such as "writing X", `tests` for JSON patches."""
     reported = _status(answer.body)
     said = _said(answer, reported)
+    mistyped = said.startswith(MISTYPED)  # their words: the status says an internal error
     match answer.status:
         case 401:
             return Forbidden(f"the API server does not know this identity ({doing}): {said}")
@@ -70,7 +71,7 @@ def failure(answer: Answer, doing: str, path: str, *, tests: bool = False) -> Po
             return Stale(f"{doing}: {said}", path)
         case 408 | 429:
             return Unavailable(f"the API server is busy ({doing}): {said}")
-        case status if 400 <= status < 500 or said.startswith(MISTYPED):
+        case status if 400 <= status < 500 or mistyped:
             return Refused(f"{doing}: {said}")
         case status:
             return Unavailable(f"the API server answered {status} ({doing}): {said}")

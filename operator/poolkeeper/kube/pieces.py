@@ -90,10 +90,10 @@ def read(api: Objects, namespace: str, name: str) -> Text | None:
     head = api.get(_path(namespace, f"{name}-0"))
     if head is None:
         return None
-    said = head["metadata"].get("annotations") or {}
-    if DIGEST not in said or not said.get(CHUNKS, "").isdigit():
+    annotations = head["metadata"].get("annotations") or {}
+    if DIGEST not in annotations or not annotations.get(CHUNKS, "").isdigit():
         return None
-    found, count = [head], int(said[CHUNKS])
+    found, count = [head], int(annotations[CHUNKS])
     for number in range(1, min(count, PIECES_MAX)):
         body = api.get(_path(namespace, f"{name}-{number}"))
         if body is None:
@@ -103,7 +103,7 @@ def read(api: Objects, namespace: str, name: str) -> Text | None:
         chunks = [_chunk(body, number) for number, body in enumerate(found)]
     except (KeyError, binascii.Error) as broken:
         raise Refused(f"ConfigMaps {name}-… hold no pieces of a text: {broken!r}") from broken
-    return Text(chunks, said[DIGEST])
+    return Text(chunks, annotations[DIGEST])
 
 
 def _chunk(body: Body, number: int) -> bytes:

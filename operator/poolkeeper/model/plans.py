@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from poolkeeper.model.problems import Facts, ProblemReason
 from poolkeeper.model.topology import Replicas
 
 
@@ -121,12 +122,25 @@ class PoolCertificate:
 
 @dataclass(frozen=True, slots=True)
 class PlanProblem:
-    """What the plan will not do or cannot mend, and why; `law` is empty where none is concerned."""
+    """What the plan will not do or cannot mend, and why.
+
+    `pool`, `law` and `topic` are empty where none is concerned.
+    """
 
     pool: str
     law: str
-    message: str
+    facts: Facts
     topic: str = ""
+
+    @property
+    def reason(self) -> ProblemReason:
+        """The kind of the problem: what code decides on."""
+        return self.facts.reason
+
+    @property
+    def message(self) -> str:
+        """The sentence that people read."""
+        return str(self.facts)
 
 
 @dataclass(frozen=True, slots=True)

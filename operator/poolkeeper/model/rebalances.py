@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from poolkeeper.model.outcomes import Why
 from poolkeeper.model.specs import Approval, Source, Window
 
 
@@ -107,7 +108,11 @@ class PartState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One cluster of a Rebalance. `hash`: of its plan, empty where there is none."""
+    """One cluster of a Rebalance. `hash`: of its plan, empty where there is none.
+
+    `why`: what it waits for, or how it ended, as its loop told last. `message`: the words of that
+    as its status has them, or of what no loop tells.
+    """
 
     cluster: str
     state: PartState = PartState.PLANNED
@@ -118,6 +123,7 @@ class Part:
     moves_done: int = 0
     bytes_done: int = 0
     message: str = ""
+    why: tuple[Why, ...] = ()
 
     @property
     def begun(self) -> bool:

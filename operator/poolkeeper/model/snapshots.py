@@ -55,7 +55,7 @@ def to_json(cluster: Cluster) -> dict[str, Any]:
 
 def from_json(data: object, file: str = "") -> Cluster:
     """Return the cluster; raises `InvalidInput` with every problem, each with its field."""
-    return snapshotfields.cluster(data, file)
+    return snapshotfields.convert(data, file)
 
 
 def write(path: Path | str, cluster: Cluster) -> None:
@@ -85,17 +85,12 @@ def read(path: Path | str) -> Cluster:
     compressed = _is_compressed(path)
     try:
         body = path.read_bytes()
-        data = json.loads(gzip.decompress(body) if compressed else body)
-    except json.JSONDecodeError as wrong:
-        problem = Problem(str(path), wrong.lineno, "", f"is not JSON: {wrong.msg}")
-        raise InvalidInput([problem]) from wrong
+        text = gzip.decompress(body) if compressed else body
     except (EOFError, zlib.error, gzip.BadGzipFile) as wrong:
         raise InvalidInput([Problem(str(path), 0, "", "is not a gzip file, or cut off")]) from wrong
-    except UnicodeDecodeError as wrong:
-        raise InvalidInput([Problem(str(path), 0, "", "is not UTF-8")]) from wrong
     except OSError as failed:
         raise Refused(f"{path}: cannot be read: {failed.strerror}") from failed
-    return from_json(data, str(path))
+    return snapshotfields.decode(text, str(path))
 
 
 def _is_compressed(path: Path) -> bool:

@@ -355,6 +355,16 @@ class TopicSpec:
         """`namespace/name`, as the ownership record names it."""
         return f"{self.namespace}/{self.name}"
 
+    @property
+    def manual(self) -> tuple[Replicas, ...] | None:
+        """The replica lists that the topic is pinned to, partition by partition, if it is."""
+        return self.assignment if self.strategy is Strategy.MANUAL else None
+
+    @property
+    def declared_partitions(self) -> int | None:
+        """How many partitions the Topic asks for, if it says so."""
+        return self.partitions if self.manual is None else len(self.manual)
+
 
 class Claim(NamedTuple):
     """A Kafka topic and the Topic resource that names it, as `namespace/name`."""

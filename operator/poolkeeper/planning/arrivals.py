@@ -11,8 +11,6 @@ from poolkeeper.planning.placement import held_by
 from poolkeeper.planning.scopes import Role
 from poolkeeper.planning.seating import held_mib
 
-_NAMED_MAX = 5
-
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
@@ -21,14 +19,6 @@ class Arrived:
     replicas: Ints
     mib: Ints
     left: tuple[int, ...] = ()
-
-    @property
-    def whence(self) -> str:
-        """`with unmanaged topics that leave broker 3`."""
-        named = [str(broker) for broker in self.left[:_NAMED_MAX]]
-        more = [f"{len(self.left) - _NAMED_MAX} more"] if len(self.left) > _NAMED_MAX else []
-        plural = "s" if len(self.left) > 1 else ""
-        return f"with unmanaged topics that leave broker{plural} {', '.join([*named, *more])}"
 
 
 def arrived(pool: str, layouts: Iterable[Layout], brokers: int) -> Arrived:

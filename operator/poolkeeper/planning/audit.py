@@ -86,7 +86,8 @@ def enforce(
         listed = [str(violation) for violation in violations[:_SHOWN_MAX]]
         more = len(violations) - len(listed)
         raise errors.Refused(
-            "\n".join(["the plan is unlawful:", *listed, *([f"and {more} more"] if more else [])])
+            "\n".join(["the plan is unlawful:", *listed, *([f"and {more} more"] if more else [])]),
+            reason=errors.RefusalReason.UNLAWFUL_PLAN,
         )
 
 

@@ -14,7 +14,7 @@ from operator import itemgetter
 
 from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import ReplicasAtATime
-from poolkeeper.model.topology import Replicas, Topic
+from poolkeeper.model.topology import Partition, Replicas, Topic
 from poolkeeper.planning.audit_laws import rack_excess
 from poolkeeper.planning.audit_rules import Rules
 from poolkeeper.planning.audit_violations import untouchable
@@ -44,33 +44,37 @@ def others(rules: Rules, moves: Iterable[Move]) -> Iterator[Move]:
 def _others_of_topic(rules: Rules, ground: _Ground, moves: Iterable[Move]) -> Iterator[Move]:
     one = rules.desired.cluster.execution.replicas_at_a_time is ReplicasAtATime.ONE
     gone, requested = rules.cluster.brokers.keys().isdisjoint, rules.requested
-    partition_of, rack_of = ground.topic.partition, ground.racks.get
+    partition_of = ground.topic.partition
     for move in moves:
         name, _, number, path, *_ = move
         partition = partition_of(number)
         if (
             len(path) != 2
             or partition is None
-            or partition.replicas != path[0]
-            or partition.adding
-            or partition.removing
+            or _is_elsewhere(partition, path[0])
             or (requested and (name, number) in requested)
             or gone(partition.isr or partition.replicas)
+            or not _is_lawful(ground, *path, one_at_a_time=one)
         ):
             yield move
-            continue
-        before, after = path
-        count, racks = len(after), list(map(rack_of, after))
-        spread = set(racks)
-        if (
-            len(set(before)) != count
-            or len(before) != count
-            or before == after
-            or None in spread
-            or (len(spread) != count and not _is_even(after, racks, ground.sizes))
-            or (one and len(set(after).difference(before)) > 1)
-        ):
-            yield move
+
+
+def _is_elsewhere(partition: Partition, source: Replicas) -> bool:
+    """Whether the partition is not where a path starts, or moves already."""
+    return bool(partition.replicas != source or partition.adding or partition.removing)
+
+
+def _is_lawful(
+    ground: _Ground, before: Replicas, after: Replicas, *, one_at_a_time: bool = False
+) -> bool:
+    """Whether as many brokers as before, all usable, hold it as evenly over racks as can be."""
+    count, racks = len(after), list(map(ground.racks.get, after))
+    spread = set(racks)
+    if len(before) != count or before == after or None in spread or len(set(before)) != count:
+        return False
+    if len(spread) != count and not _is_even(after, racks, ground.sizes):
+        return False
+    return not one_at_a_time or len(set(after).difference(before)) <= 1
 
 
 def _is_even(replicas: Replicas, racks: Sequence[str | None], sizes: Mapping[str, int]) -> bool:

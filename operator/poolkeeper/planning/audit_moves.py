@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from poolkeeper.algorithms.names import is_internal
 from poolkeeper.model.plans import Move
-from poolkeeper.model.specs import ReplicasAtATime, Strategy
+from poolkeeper.model.specs import ReplicasAtATime, Strategy, TopicSpec
 from poolkeeper.model.topology import Replicas
 from poolkeeper.planning.audit_laws import LAWS, partition_excess
 from poolkeeper.planning.audit_rules import Rules
@@ -91,15 +91,13 @@ def _worse(before: tuple[int, ...], after: tuple[int, ...]) -> str:
 
 def _wrong_end(rules: Rules, move: Move) -> Wrong:
     """Whether the last list is one that this topic may be brought to."""
-    spec = rules.specs.get(move.topic)
     found, aim = set(move.source), len(move.target)
-    wanted = spec.replication_factor if spec is not None else None
+    spec = rules.specs.get(move.topic)
     if spec is not None and spec.strategy is Strategy.MANUAL:
         pinned = dict(enumerate(spec.assignment or ())).get(move.partition)
         if move.target != pinned:
             yield "untouched", "its replicas are pinned by a manual assignment"
-        wanted = aim
-    usual = {len(found), rules.usual_factor(move.topic)} if wanted is None else {wanted}
+    usual = _usual_factors(rules, move, spec)
     if not min(usual | {len(found)}) <= aim <= max(usual | {len(found)}):
         yield "replicas", f"it ends with {aim} replicas, {_either(usual)} are declared or found"
     if aim < len(found) and is_internal(move.topic):
@@ -108,6 +106,15 @@ def _wrong_end(rules: Rules, move: Move) -> Wrong:
         left = found - set(move.target)
         if aim != len(found) or not left or left - rules.shunned:
             yield "untouched", "an unmanaged topic may only leave drained and gone brokers"
+
+
+def _usual_factors(rules: Rules, move: Move, spec: TopicSpec | None) -> set[int]:
+    """How many replicas the partition may end with: as pinned, as declared, else as found."""
+    if spec is not None and spec.strategy is Strategy.MANUAL:
+        return {len(move.target)}
+    if spec is not None and spec.replication_factor is not None:
+        return {spec.replication_factor}
+    return {len(set(move.source)), rules.usual_factor(move.topic)}
 
 
 def _either(numbers: Collection[int]) -> str:

@@ -9,7 +9,13 @@ touched is not touched.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from poolkeeper.algorithms.names import collision_problem, ownership_problem, topic_name_problem
+from poolkeeper.algorithms.internal_topics import commits_need, config_problem, keeps
+from poolkeeper.algorithms.names import (
+    collision_problem,
+    is_internal,
+    ownership_problem,
+    topic_name_problem,
+)
 from poolkeeper.model.configkeys import is_destructive, is_owned_by_executor
 from poolkeeper.model.plans import (
     AddPartitions,
@@ -39,6 +45,20 @@ Wrong = Iterator[tuple[str, str]]
 
 def step_violations(rules: Rules, steps: Sequence[Step], records: Records) -> Iterator[Violation]:
     """Everything unlawful about the steps, each taken alone, and about two of a kind."""
+    yield from _repeated(steps)
+    created = Counter(metric_name(step.topic) for step in steps if isinstance(step, CreateTopic))
+    for step in steps:
+        if isinstance(step, ElectLeaders):
+            yield from _wrong_elections(rules, step, steps)
+            continue
+        if isinstance(step, CreateTopic) and created[metric_name(step.topic)] > 1:
+            yield Violation("name", "the plan creates another that collides", step.topic)
+        for law, message in _wrong(rules, step, records):
+            yield Violation(law, message, step.topic)
+
+
+def _repeated(steps: Sequence[Step]) -> Iterator[Violation]:
+    """Topics that the plan has two steps of one kind for."""
     named = Counter(
         (type(step).__name__, step.topic)
         for step in steps
@@ -47,28 +67,25 @@ def step_violations(rules: Rules, steps: Sequence[Step], records: Records) -> It
     for (kind, topic), count in named.items():
         if count > 1:
             yield Violation("once", f"the plan holds {count} steps {kind} for it", topic)
-    created = Counter(metric_name(step.topic) for step in steps if isinstance(step, CreateTopic))
-    for step in steps:
-        match step:
-            case CreateTopic():
-                if created[metric_name(step.topic)] > 1:
-                    yield Violation("name", "the plan creates another that collides", step.topic)
-                yield from _about(step.topic, _wrong_creation(rules, step))
-            case AddPartitions():
-                yield from _about(step.topic, _wrong_growth(rules, step))
-            case SetConfig():
-                record = records.topics.get(step.topic, TopicRecord(""))
-                yield from _about(step.topic, _wrong_config(rules, step, record))
-            case ElectLeaders():
-                yield from _wrong_elections(rules, step, steps)
-            case DeleteTopic():
-                yield from _about(step.topic, _wrong_deletion(rules, step, records))
-            case MoveLogDir():
-                yield from _about(step.topic, _wrong_log_dir(rules, step))
 
 
-def _about(topic: str, wrong: Wrong) -> Iterator[Violation]:
-    return (Violation(law, message, topic) for law, message in wrong)
+def _wrong(
+    rules: Rules,
+    step: CreateTopic | AddPartitions | SetConfig | DeleteTopic | MoveLogDir,
+    records: Records,
+) -> Wrong:
+    """What is wrong with a step about one topic."""
+    match step:
+        case CreateTopic():
+            return _wrong_creation(rules, step)
+        case AddPartitions():
+            return _wrong_growth(rules, step)
+        case SetConfig():
+            return _wrong_config(rules, step, records.topics.get(step.topic, TopicRecord("")))
+        case DeleteTopic():
+            return _wrong_deletion(rules, step, records)
+        case MoveLogDir():
+            return _wrong_log_dir(rules, step)
 
 
 def _wrong_creation(rules: Rules, step: CreateTopic) -> Wrong:
@@ -126,8 +143,9 @@ def _wrong_growth(rules: Rules, step: AddPartitions) -> Wrong:
         yield "untouched", reason
         return
     topic, spec = rules.cluster.topics[step.topic], rules.specs.get(step.topic)
+    if is_internal(step.topic):
+        yield "internal", "an internal topic of Kafka keeps its partitions"
     ids = [partition.partition for partition in topic.partitions]
-    grown = step.first + len(step.replicas)
     if ids != list(range(step.first)) or not step.replicas:
         yield "growth", f"new partitions start at {step.first}, the topic has {len(ids)}"
         return
@@ -135,16 +153,26 @@ def _wrong_growth(rules: Rules, step: AddPartitions) -> Wrong:
         yield "untouched", "no Topic declares more partitions"
         return
     pinned = len(spec.assignment or ()) if spec.strategy is Strategy.MANUAL else 0
+    yield from _wrong_count(spec, step.first + len(step.replicas), pinned)
+    if topic.partitions and not pinned:
+        yield from _wrong_factor(spec, len(topic.partitions[0].replicas), step.replicas)
+    yield from _wrong_lists(rules, spec, step.replicas, step.first)
+
+
+def _wrong_count(spec: TopicSpec, grown: int, pinned: int) -> Wrong:
+    """Whether the topic may have `grown` partitions; `pinned`: as its manual assignment says."""
     if grown not in (spec.partitions, pinned):
         yield "growth", f"{grown} partitions, {spec.partitions or pinned or 'none'} are declared"
     if spec.keyed and spec.accept_key_remap_to != grown:
         yield "keyed", f"it is keyed and has not accepted {grown} partitions"
-    factors = {len(topic.partitions[0].replicas)} if topic.partitions else set()
-    factors |= {spec.replication_factor} if spec.replication_factor else set()
-    wrong = sorted({len(replicas) for replicas in step.replicas} - factors)
-    if wrong and topic.partitions and not pinned:
+
+
+def _wrong_factor(spec: TopicSpec, usual: int, lists: Sequence[Replicas]) -> Wrong:
+    """Whether new partitions have as many replicas as the first one, or as are declared."""
+    factors = {usual, spec.replication_factor or usual}
+    wrong = sorted({len(replicas) for replicas in lists} - factors)
+    if wrong:
         yield "growth", f"new partitions have {wrong[0]} replicas, the topic has {min(factors)}"
-    yield from _wrong_lists(rules, spec, step.replicas, step.first)
 
 
 def _wrong_lists(rules: Rules, spec: TopicSpec, lists: Sequence[Replicas], first: int) -> Wrong:
@@ -172,18 +200,36 @@ def _wrong_config(rules: Rules, step: SetConfig, record: TopicRecord) -> Wrong:
         yield "untouched", reason
         return
     yield from _throttle_keys({**step.set, **dict.fromkeys(step.unset, "")})
-    declared: Mapping[str, str] = {} if spec is None else spec.config
+    yield from _breaking(rules, step)
+    yield from _undeclared({} if spec is None else spec.config, step, record)
+    old = rules.cluster.topics[step.topic].config or {}
+    both = {key: value for key, value in step.set.items() if key in old}
+    losses = is_destructive({key: old[key] for key in both}, both)
+    if losses and not step.destructive:
+        yield "destructive", f"{losses[0]}, and the step is not marked as destructive"
+
+
+def _undeclared(declared: Mapping[str, str], step: SetConfig, record: TopicRecord) -> Wrong:
+    """Keys that nobody asked to set, or that were never ours."""
     for key in sorted(step.set):
         if declared.get(key) != step.set[key]:
             yield "config", f"{key}={step.set[key]} is not declared"
     for key in step.unset:
         if key in declared or key not in record.declared_keys:
             yield "config", f"{key} is not ours to unset"
-    old = rules.cluster.topics[step.topic].config or {}
-    both = {key: value for key, value in step.set.items() if key in old}
-    losses = is_destructive({key: old[key] for key in both}, both)
-    if losses and not step.destructive:
-        yield "destructive", f"{losses[0]}, and the step is not marked as destructive"
+
+
+def _breaking(rules: Rules, step: SetConfig) -> Wrong:
+    """What would keep Kafka from using its own topic."""
+    for key, value in sorted(step.set.items()):
+        if said := config_problem(step.topic, key, value):
+            yield "internal", f"{key}: {said}"
+    for key in step.unset:
+        if keeps(step.topic, key):
+            yield "internal", f"{key} of an internal topic of Kafka is never unset"
+    replicas = [len(p.replicas) for p in rules.cluster.topics[step.topic].partitions]
+    if is_internal(step.topic) and replicas and commits_need(step.set) > min(replicas):
+        yield "internal", f"min.insync.replicas is more than its {min(replicas)} replicas"
 
 
 def _throttle_keys(config: Mapping[str, str]) -> Wrong:
@@ -208,20 +254,27 @@ def _wrong_elections(
 
 
 def _wrong_deletion(rules: Rules, step: DeleteTopic, records: Records) -> Wrong:
-    topic, record = rules.cluster.topics.get(step.topic), records.topics.get(step.topic)
+    cluster, topic = rules.cluster, rules.cluster.topics.get(step.topic)
     if ownership_problem(step.topic):
         yield "internal", "an internal topic of Kafka must not be deleted"
-    if topic is None or step.topic in rules.cluster.torn or step.topic in rules.cluster.deleting:
+    if topic is None or step.topic in cluster.torn or step.topic in cluster.deleting:
         yield "untouched", untouchable(rules, step.topic)
     elif foreign_move(rules, step.topic):
         yield "untouched", foreign_move(rules, step.topic)
-    doomed = record is not None and Claim(step.topic, record.owner) in rules.desired.doomed
-    if record is None or not (doomed or record.deletion_policy is DeletionPolicy.DELETE):
+    if not _says_delete(rules, step.topic, records.topics.get(step.topic)):
         yield "deletion", "its ownership record does not say Delete"
     if step.topic in rules.specs or rules.held_back(step.topic):
         yield "deletion", "a Topic declares it"
     if topic and None not in (step.topic_id, topic.topic_id) and step.topic_id != topic.topic_id:
         yield "deletion", f"its topic id is {topic.topic_id}, not {step.topic_id}"
+
+
+def _says_delete(rules: Rules, topic: str, record: TopicRecord | None) -> bool:
+    """Whether who is recorded as the topic's owner wants it deleted."""
+    if record is None:
+        return False
+    doomed = Claim(topic, record.owner) in rules.desired.doomed
+    return doomed or record.deletion_policy is DeletionPolicy.DELETE
 
 
 def _wrong_log_dir(rules: Rules, step: MoveLogDir) -> Wrong:

@@ -1,4 +1,4 @@
-"""Where a pool's capacity does not suffice, in sentences: which constraints conflict, what helps.
+"""Where a pool's capacity does not suffice: which constraints conflict, and what helps.
 
 What lies above a bound after a plan is told broker by broker. Where counting shows that no layout
 could do better (see `shortages`), the conflict is named too, with what would be enough to end it.
@@ -6,18 +6,26 @@ What unmanaged topics bring that leave other brokers could have gone elsewhere (
 no conflict counts it; but the brokers that it overfills are told of it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from poolkeeper.planning import mebibytes
+from poolkeeper.model.problems import Facts
 from poolkeeper.planning.arrivals import Arrived
+from poolkeeper.planning.capacity_problems import (
+    BrokerOverfull,
+    CapacityConflict,
+    ConflictRemedies,
+    HeadroomExceeded,
+    Place,
+    Quantity,
+)
 from poolkeeper.planning.columns import NONE, Ints, any_slot, count_slots
 from poolkeeper.planning.layouts import Layout
 from poolkeeper.planning.packings import packs
+from poolkeeper.planning.phrases import Names
 from poolkeeper.planning.placement import held_by
-from poolkeeper.planning.quotas import lost
 from poolkeeper.planning.routing import UNLIMITED, UNLIMITED_MIB
 from poolkeeper.planning.seating import held_mib
 from poolkeeper.planning.shortages import (
@@ -29,8 +37,7 @@ from poolkeeper.planning.shortages import (
     overflow,
     shortage,
 )
-from poolkeeper.planning.units import Unit
-from poolkeeper.planning.witnesses import REMEDIES, Member
+from poolkeeper.planning.witnesses import Member
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +47,7 @@ class Amount:
     `weights`: by row what a replica counts. A bound of `unlimited` is none.
     """
 
-    noun: str
+    quantity: Quantity
     held: Ints
     arrived: Ints
     bounds: Ints
@@ -51,15 +58,7 @@ class Amount:
     @property
     def sized(self) -> bool:
         """Whether replicas count differently."""
-        return self.unlimited == UNLIMITED_MIB
-
-    def noun_of(self, count: int) -> str:
-        """`replica`, `replicas`, `MiB`."""
-        return self.noun.removesuffix("s") if count == 1 else self.noun
-
-    def text(self, count: int) -> str:
-        """`1 replica`, `3 replicas`, and sizes as people read them: `8 GiB`."""
-        return mebibytes.text(count) if self.sized else f"{count} {self.noun_of(count)}"
+        return self.quantity is Quantity.MIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,33 +75,45 @@ class Conflict:
         return {seat.member.id: seat.member for seat in self.demand.seats}
 
 
-def messages(layout: Layout, members: tuple[Member, ...], arrived: Arrived) -> Iterator[str]:
-    """A sentence for each conflict, for each broker above its bound, and for the headroom."""
+def shortfalls(layout: Layout, members: tuple[Member, ...], arrived: Arrived) -> Iterator[Facts]:
+    """Each conflict, each broker above its bound, and the headroom where it is exceeded."""
+    for amount in amounts(layout, arrived):
+        yield from _shortfalls(layout, amount, members, arrived)
+
+
+def _shortfalls(
+    layout: Layout, amount: Amount, members: tuple[Member, ...], arrived: Arrived
+) -> Iterator[Facts]:
+    """Those of one amount."""
     unit = layout.unit
     inside = unit.brokers.rows(unit.pool.brokers)
-    for amount in amounts(layout, arrived):
-        total = int(amount.held[inside].sum())
-        above = [row for row in inside if amount.held[row] > amount.bounds[row]]
-        if not above and total <= amount.pool_bound:
-            continue
-        conflict = conflict_of(layout, amount, members)
-        if conflict is not None:
-            yield _sentence(unit, conflict)
-        for row in above:
-            held, bound, came = (of[row] for of in (amount.held, amount.bounds, amount.arrived))
-            whence = f"; {came} of them come {arrived.whence}" if came else ""
-            name = unit.brokers.ids[row]
-            yield f"broker {name} holds {held} {amount.noun}, it may hold {bound}{whence}"
-        named = conflict is not None and HEADROOM in conflict.found.constraints
-        if total > amount.pool_bound and not named:
-            yield (f"holds {total} {amount.noun}; {amount.pool_bound} fit with {lost(unit.pool)}")
+    total = int(amount.held[inside].sum())
+    above = [row for row in inside if amount.held[row] > amount.bounds[row]]
+    beyond = total > amount.pool_bound
+    if not above and not beyond:
+        return
+    conflict = conflict_of(layout, amount, members)
+    if conflict is not None:
+        yield facts_of(conflict)
+        beyond = beyond and HEADROOM not in conflict.found.constraints
+    for row in above:
+        yield BrokerOverfull(
+            broker=unit.brokers.ids[row],
+            quantity=amount.quantity,
+            held=int(amount.held[row]),
+            room=int(amount.bounds[row]),
+            came=int(amount.arrived[row]),
+            left=Names.of(arrived.left),
+        )
+    if beyond and unit.pool.headroom is not None:
+        yield HeadroomExceeded(amount.quantity, total, int(amount.pool_bound), unit.pool.headroom)
 
 
 def amounts(layout: Layout, arrived: Arrived) -> Iterator[Amount]:
     """Replicas, then MiB."""
     unit, room = layout.unit, layout.room
     yield Amount(
-        "replicas",
+        Quantity.REPLICAS,
         held_by(unit, layout.lists),
         arrived.replicas,
         room.replicas,
@@ -111,7 +122,7 @@ def amounts(layout: Layout, arrived: Arrived) -> Iterator[Amount]:
         UNLIMITED,
     )
     yield Amount(
-        "MiB",
+        Quantity.MIB,
         unit.fixed_mib + held_mib(unit, layout.lists),
         arrived.mib,
         room.mib,
@@ -158,38 +169,33 @@ def _demand(layout: Layout, amount: Amount, members: tuple[Member, ...]) -> Dema
     )
 
 
-def _sentence(unit: Unit, conflict: Conflict) -> str:
-    amount, found, by_id = conflict.amount, conflict.found, conflict.members
+def facts_of(conflict: Conflict) -> CapacityConflict:
+    """The constraints that conflict, and what would end it."""
+    found, demand, by_id = conflict.found, conflict.demand, conflict.members
     over = found.overflow
-    if HEADROOM in found.constraints:
-        said = f"holds {over.wanted} {amount.noun}; {over.room} fit with {lost(unit.pool)}"
-    else:
-        where = _where(over.brokers, by_id)
-        said = f"{where} must hold {over.wanted} {amount.noun} and may hold {over.room}"
-    reasons = ["replicas of a partition are spread over all racks"] * (
-        RACK_LAW in found.constraints
+    return CapacityConflict(
+        quantity=conflict.amount.quantity,
+        place=Place.of(over.brokers, by_id.values()),
+        wanted=over.wanted,
+        room=over.room,
+        headroom=demand.headroom if HEADROOM in found.constraints else None,
+        spread=RACK_LAW in found.constraints,
+        blocked=tuple(by_id[c] for c in found.constraints if isinstance(c, int)),
+        remedies=remedies_of(conflict),
     )
-    reasons += [f"{c} {by_id[c].obstacle}" for c in found.constraints if isinstance(c, int)]
-    why = "".join(f"; {reason}" for reason in reasons)
-    return f"{said}{why}. What helps: {', or '.join(ways(conflict))}"
 
 
-def ways(conflict: Conflict) -> list[str]:
+def remedies_of(conflict: Conflict) -> ConflictRemedies:
     """What would end it, each by itself."""
-    over, by_id = conflict.found.overflow, conflict.members
-    found = []
-    for constraint in conflict.found.remedies:
-        if isinstance(constraint, int):
-            found.append(REMEDIES[by_id[constraint].obstacle].format(constraint))
-        elif constraint == HEADROOM:
-            found.append("ask for less headroom")
-    amount = conflict.amount
-    more = f"{over.lacking} more {amount.noun_of(over.lacking)}"
-    if amount.sized:
-        more = f"at least {mebibytes.text(over.lacking, up=True)} more"
-    elsewhere = " or on a new broker" if _new_one_helps(conflict) else ""
-    where = _where(over.brokers, by_id)
-    return [*found, f"make room for {more} on {where}{elsewhere}"]
+    found, by_id = conflict.found, conflict.members
+    return ConflictRemedies(
+        unblock=tuple(by_id[c] for c in found.remedies if isinstance(c, int)),
+        less_headroom=HEADROOM in found.remedies,
+        quantity=conflict.amount.quantity,
+        lacking=found.overflow.lacking,
+        place=Place.of(found.overflow.brokers, by_id.values()),
+        new_broker=_new_one_helps(conflict),
+    )
 
 
 def _new_one_helps(conflict: Conflict) -> bool:
@@ -206,13 +212,3 @@ def _new_one_helps(conflict: Conflict) -> bool:
         is None
         for rack in sorted({*racks, f"{max(racks, default='')}+"})
     )
-
-
-def _where(brokers: Sequence[int], by_id: Mapping[int, Member]) -> str:
-    """`broker 5`, `brokers 5, 6 of rack c`, `all 6 brokers`."""
-    usable = [member for member in by_id.values() if not member.obstacle]
-    if len(brokers) > 1 and len(brokers) == len(usable):
-        return f"all {len(brokers)} usable brokers"
-    racks = sorted({by_id[broker].rack for broker in brokers if by_id[broker].rack})
-    of = f" of rack{'s' if len(racks) > 1 else ''} {', '.join(racks)}" if racks else ""
-    return f"broker{'s' if len(brokers) > 1 else ''} {', '.join(map(str, brokers))}{of}"

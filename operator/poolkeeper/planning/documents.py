@@ -6,45 +6,48 @@ keys are ignored. `hash` is computed again when reading: a document that was edi
 nobody approved what it says now.
 """
 
-from poolkeeper.model.plans import (
-    AddPartitions,
-    CreateTopic,
-    DeleteTopic,
-    ElectLeaders,
-    Makespan,
-    Move,
-    MoveLogDir,
-    Plan,
-    PlannedStage,
-    PlanProblem,
-    PoolCertificate,
-    SetConfig,
-    Step,
-)
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from poolkeeper.model.plans import Move, Plan, PlanProblem, Step
+from poolkeeper.model.problems import ProblemReason
+from poolkeeper.model.typed_json import Object
+from poolkeeper.planning import plan_reading as declared
 from poolkeeper.planning.identities import concern as concern
 from poolkeeper.planning.identities import fingerprint as fingerprint
 from poolkeeper.planning.identities import is_destructive as is_destructive
 from poolkeeper.planning.identities import plan_hash as plan_hash
 from poolkeeper.planning.plan_reading import VERSION
+from poolkeeper.planning.plan_reading import decode as decode
 from poolkeeper.planning.plan_reading import from_json as from_json
 
-Json = dict[str, object]
+T = TypeVar("T", bound=Object)
+Json = dict[str, Any]
+_STEPS: Mapping[type[Step], type[declared.Step]] = {
+    ours: written for written, ours in declared.STEPS.items()
+}
 
 
 def to_json(plan: Plan) -> Json:
     """The plan as JSON values, in the order of keys that people read best."""
-    return {
-        "version": VERSION,
-        "cluster": plan.cluster,
-        "hash": plan.hash,
-        "fingerprint": plan.fingerprint,
-        "steps": [_step(step) for step in plan.steps],
-        "moves": [_move(move) for move in plan.moves],
-        "certificate": {"pools": [_certificate(pool) for pool in plan.certificates]},
-        "stages": [_stage(stage) for stage in plan.stages],
-        "makespan": _makespan(plan.makespan),
-        "problems": [_problem(problem) for problem in plan.problems],
-    }
+    written = declared.PlanJson(
+        version=VERSION,
+        cluster=plan.cluster,
+        hash=plan.hash,
+        fingerprint=plan.fingerprint,
+        steps=tuple(_same(_STEPS[type(step)], step) for step in plan.steps),
+        moves=tuple(map(_move, plan.moves)),
+        certificate=declared.CertificatesJson(
+            pools=_each(declared.CertificateJson, plan.certificates)
+        ),
+        stages=_each(declared.StageJson, plan.stages),
+        makespan=None if plan.makespan is None else _same(declared.MakespanJson, plan.makespan),
+        problems=tuple(map(_problem, plan.problems)),
+    )
+    json: Json = msgspec.to_builtins(written)
+    return json
 
 
 def reassign_json(plan: Plan) -> list[Json]:
@@ -67,89 +70,35 @@ def _entry(move: Move, step: int) -> Json:
     return {"topic": move.topic, "partition": move.partition, "replicas": list(move.path[step])}
 
 
-def _move(move: Move) -> Json:
-    return {
-        "topic": move.topic,
-        "topicId": move.topic_id,
-        "partition": move.partition,
-        "path": [list(replicas) for replicas in move.path],
-        "from": list(move.source),
-        "to": list(move.target),
-        "bytes": move.bytes,
-        "reason": move.reason,
-        "urgency": move.urgency,
-    }
+def _move(move: Move) -> declared.MoveJson:
+    return declared.MoveJson(
+        topic=move.topic,
+        topic_id=move.topic_id,
+        partition=move.partition,
+        path=move.path,
+        source=move.source,
+        target=move.target,
+        bytes=move.bytes,
+        reason=move.reason,
+        urgency=move.urgency,
+    )
 
 
-def _step(step: Step) -> Json:
-    """One step under its kind; `reason` and the like only where there is one."""
-    body: Json = {"kind": type(step).__name__, **_body(step)}
-    if step.reason:
-        body["reason"] = step.reason
-    return body
+def _problem(problem: PlanProblem) -> declared.ProblemJson:
+    told = problem.reason is not ProblemReason.UNTOLD
+    return declared.ProblemJson(
+        pool=problem.pool,
+        law=problem.law,
+        message=problem.message,
+        topic=problem.topic,
+        reason=problem.reason.value if told else "",
+    )
 
 
-def _body(step: Step) -> Json:
-    match step:
-        case CreateTopic():
-            return {
-                "topic": step.topic,
-                "pool": step.pool,
-                "replicas": [list(replicas) for replicas in step.replicas],
-                "config": dict(step.config),
-            }
-        case AddPartitions():
-            lists = [list(replicas) for replicas in step.replicas]
-            return {"topic": step.topic, "first": step.first, "replicas": lists}
-        case SetConfig():
-            body: Json = {"topic": step.topic, "set": dict(step.set), "unset": list(step.unset)}
-            return body | ({"destructive": list(step.destructive)} if step.destructive else {})
-        case ElectLeaders():
-            return {"partitions": [[topic, partition] for topic, partition in step.partitions]}
-        case DeleteTopic():
-            identity = {} if step.topic_id is None else {"topicId": step.topic_id}
-            return {"topic": step.topic, **identity}
-        case MoveLogDir():
-            return {
-                "topic": step.topic,
-                "partition": step.partition,
-                "broker": step.broker,
-                "from": step.source,
-                "to": step.target,
-                "bytes": step.bytes,
-            }
+def _each(kind: type[T], values: Iterable[object]) -> tuple[T, ...]:
+    return tuple(_same(kind, value) for value in values)
 
 
-def _certificate(pool: PoolCertificate) -> Json:
-    return {
-        "pool": pool.pool,
-        "replicaMoves": pool.replica_moves,
-        "replicaMovesLowerBound": pool.replica_moves_lower_bound,
-        "bytes": pool.bytes,
-        "bytesLowerBound": pool.bytes_lower_bound,
-        "gapPercent": pool.gap_percent,
-        "witness": pool.witness,
-    }
-
-
-def _stage(stage: PlannedStage) -> Json:
-    return {
-        "moves": [[index, step] for index, step in stage.moves],
-        "bytes": stage.bytes,
-        "seconds": stage.seconds,
-    }
-
-
-def _makespan(makespan: Makespan | None) -> Json | None:
-    if makespan is None:
-        return None
-    return {
-        "seconds": makespan.seconds,
-        "lowerBoundSeconds": makespan.lower_bound_seconds,
-        "bytesPerSecondPerBroker": makespan.bytes_per_second_per_broker,
-    }
-
-
-def _problem(problem: PlanProblem) -> Json:
-    named: Json = {"pool": problem.pool, "law": problem.law, "message": problem.message}
-    return named | ({"topic": problem.topic} if problem.topic else {})
+def _same(kind: type[T], value: object) -> T:
+    """What is written of a value: its fields under the same names."""
+    return kind(**{name: getattr(value, name) for name in kind.__struct_fields__})

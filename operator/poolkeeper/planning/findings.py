@@ -6,25 +6,35 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from poolkeeper.model.plans import PlanProblem
+from poolkeeper.model.problems import Facts
 from poolkeeper.model.specs import GoalKind
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.planning import capacities, growths, misfits
 from poolkeeper.planning.arrivals import Arrived, arrived
+from poolkeeper.planning.capacities import shortfalls
 from poolkeeper.planning.columns import Bools, Ints, any_slot, count_slots
+from poolkeeper.planning.growths import growths
 from poolkeeper.planning.layouts import Layout
 from poolkeeper.planning.losses import blocked_problem
 from poolkeeper.planning.measures import NOUNS
+from poolkeeper.planning.misfits import misfits
+from poolkeeper.planning.phrases import Names
+from poolkeeper.planning.pool_problems import (
+    CannotLeave,
+    DemotedLeads,
+    GainTooSmall,
+    OutsideBand,
+    RacksIncomplete,
+    RatesUnknown,
+    TooFewBrokers,
+    TooFewRacks,
+    UnevenBrokers,
+    UnevenTopics,
+    UsableBrokers,
+)
 from poolkeeper.planning.scopes import Role
 from poolkeeper.planning.shares import Band
 from poolkeeper.planning.topic_counts import TopicCounts
-from poolkeeper.planning.witnesses import (
-    DOWN,
-    DRAINED,
-    GONE,
-    Member,
-    brokers_lacking,
-    racks_lacking,
-)
+from poolkeeper.planning.witnesses import Member, Obstacle, brokers_lacking, racks_lacking
 
 _NAMED_MAX = 5
 
@@ -65,11 +75,8 @@ def _short(layout: Layout) -> list[PlanProblem]:
     for topic in np.unique(unit.topic[opened.short > 0]):
         rows = np.flatnonzero((unit.topic == topic) & (opened.short > 0))
         asked = int(unit.rf[rows].max())
-        message = (
-            f"{_plural(len(rows), 'partition')} stay at fewer than {asked} replicas: {asked}"
-            f" distinct brokers are needed; usable: {_usable(layout, asked)}"
-        )
-        problems.append(_problem(layout, "distinct", message, unit.topics[topic]))
+        facts = TooFewBrokers(len(rows), asked, _usable(layout, asked))
+        problems.append(_problem(layout, "distinct", facts, unit.topics[topic]))
     return problems
 
 
@@ -86,12 +93,9 @@ def _stuck(layout: Layout) -> list[PlanProblem]:
         count = int(opened.stuck[rows].sum())
         asked = int(unit.rf[rows].max())
         law = "drained" if inside[brokers].all() else "pool"
-        message = (
-            f"{_plural(count, 'replica')} cannot leave broker"
-            f" {', '.join(str(unit.brokers.ids[b]) for b in brokers)}: {asked} replicas need"
-            f" {asked} brokers; usable: {_usable(layout, asked)}"
-        )
-        problems.append(_problem(layout, law, message, unit.topics[topic]))
+        ids = tuple(unit.brokers.ids[b] for b in brokers)
+        facts = CannotLeave(count, ids, asked, _usable(layout, asked))
+        problems.append(_problem(layout, law, facts, unit.topics[topic]))
     return problems
 
 
@@ -109,15 +113,10 @@ def _mixed(layout: Layout) -> list[PlanProblem]:
     """Brokers without a rack beside brokers with one."""
     usable = [member for member in _members(layout) if not member.obstacle]
     racks = sorted({member.rack for member in usable if member.rack})
-    without = [str(member.id) for member in usable if not member.rack]
+    without = tuple(member.id for member in usable if not member.rack)
     if not racks or not without:
         return []
-    verb = "has" if len(without) == 1 else "have"
-    message = (
-        f"broker{'' if len(without) == 1 else 's'} {', '.join(without)} {verb} no rack and count as"
-        f" one more beside {', '.join(racks)}; spec.racks of the pool can name theirs"
-    )
-    return [_problem(layout, "", message)]
+    return [_problem(layout, "", RacksIncomplete(without, tuple(racks)))]
 
 
 def _racks(layout: Layout) -> list[PlanProblem]:
@@ -132,17 +131,8 @@ def _racks(layout: Layout) -> list[PlanProblem]:
     problems = []
     for factor, count in sorted(counts.items()):
         witness = racks_lacking(factor, members)
-        if witness is None:
-            continue
-        needs = "needs" if count == 1 else "need"
-        racks = ", ".join(witness.usable)
-        why = "".join(f"; {obstacle}" for obstacle in witness.obstacles.values())
-        message = (
-            f"{_plural(count, 'topic')} of replication factor {factor} {needs} {factor} racks;"
-            f" racks {racks} have usable brokers{why}, so some hold two replicas of a partition."
-            f" What helps: {witness.advice('add a broker in another rack')}"
-        )
-        problems.append(_problem(layout, "racks", message))
+        if witness is not None:
+            problems.append(_problem(layout, "racks", TooFewRacks(count, witness)))
     return problems
 
 
@@ -151,58 +141,50 @@ def _members(layout: Layout) -> list[Member]:
     brokers, pool = layout.unit.brokers, layout.unit.pool
     members = []
     for row in brokers.rows(pool.brokers):
-        name, obstacle = brokers.ids[row], ""
+        name, obstacle = brokers.ids[row], None
         if name in pool.drain:
-            obstacle = DRAINED
+            obstacle = Obstacle.DRAINED
         elif brokers.gone[row]:
-            obstacle = GONE
+            obstacle = Obstacle.GONE
         elif not layout.unit.eligible[row]:
-            obstacle = DOWN
+            obstacle = Obstacle.DOWN
         members.append(Member(name, brokers.rack_names[brokers.rack[row]], obstacle))
     return members
 
 
-def _usable(layout: Layout, factor: int) -> str:
+def _usable(layout: Layout, factor: int) -> UsableBrokers:
     """The usable brokers, and what makes them too few."""
-    witness = brokers_lacking(factor, _members(layout))
-    if witness is None:
-        return _ids(layout, layout.unit.eligible)
-    return f"{witness.text}. What helps: {witness.advice('add a broker')}"
+    brokers = layout.unit.brokers
+    ids = tuple(brokers.ids[row] for row in np.flatnonzero(layout.unit.eligible))
+    return UsableBrokers(ids, brokers_lacking(factor, _members(layout)))
 
 
 def _capacity(layout: Layout, came: Arrived) -> list[PlanProblem]:
     members = tuple(_members(layout))
-    found = [
-        *growths.messages(layout, members, came),
-        *(("", message) for message in capacities.messages(layout, members, came)),
-        *misfits.messages(layout.wished or layout, came.mib),
+    found: list[tuple[str, Facts]] = [
+        *growths(layout, members, came),
+        *(("", facts) for facts in shortfalls(layout, members, came)),
+        *misfits(layout.wished or layout, came.mib),
     ]
-    return [_problem(layout, "capacity", message, topic) for topic, message in found]
+    return [_problem(layout, "capacity", facts, topic) for topic, facts in found]
 
 
 def _demoted(layout: Layout) -> list[PlanProblem]:
     unit = layout.unit
     leading = unit.placed & unit.eligible[layout.lists[:, 0]] & ~unit.leads[layout.lists[:, 0]]
     count = int(leading.sum())
-    if not count:
-        return []
-    message = (
-        f"{_plural(count, 'partition')} keep a demoted broker as preferred leader: no other broker"
-        " that may lead holds them"
-    )
-    return [_problem(layout, "", message)]
+    return [_problem(layout, "", DemotedLeads(count))] if count else []
 
 
 def _goals(layout: Layout) -> list[PlanProblem]:
     if not layout.balance:
         return []
     if layout.too_little:
-        message = "nothing is evened out: that would remove less imbalance than balancing.minGain"
-        return [_problem(layout, "", message)]
+        return [_problem(layout, "", GainTooSmall())]
     unit = layout.unit
     problems: list[PlanProblem] = []
     if any(g.kind is GoalKind.BYTES_IN for g in unit.pool.goals) and not unit.rate.any():
-        problems.append(_problem(layout, "", "balance.bytesIn is left out: no rate is known"))
+        problems.append(_problem(layout, "", RatesUnknown()))
     for aimed in layout.evened.goals:
         if isinstance(aimed, TopicCounts):
             problems += _uneven_topics(layout, aimed.recounted(unit, layout.lists))
@@ -216,37 +198,23 @@ def _goals(layout: Layout) -> list[PlanProblem]:
 def _uneven_topics(layout: Layout, counts: TopicCounts) -> list[PlanProblem]:
     outside = any_slot((counts.held > counts.high) | (counts.held < counts.low))
     rows = np.flatnonzero(outside)
-    if not len(rows):
-        return []
-    named = ", ".join(layout.unit.topics[row] for row in rows[:_NAMED_MAX])
-    more = f" and {len(rows) - _NAMED_MAX} topics more" if len(rows) > _NAMED_MAX else ""
-    message = f"replicas of one topic cannot be evened out further: {named}{more}"
-    return [_problem(layout, "", message)]
+    names = [layout.unit.topics[row] for row in rows]
+    return [_problem(layout, "", UnevenTopics(Names.of(names)))] if names else []
 
 
 def _outside(
     layout: Layout, noun: str, band: Band, held: Ints, brokers: Bools
 ) -> list[PlanProblem]:
     rows = np.flatnonzero((band.outside(held) != 0) & brokers)
-    shown = [
-        f"broker {layout.unit.brokers.ids[row]} stays at {held[row]} (band {band.low[row]} to"
-        f" {band.high[row]})"
+    shown = tuple(
+        OutsideBand(
+            layout.unit.brokers.ids[row], int(held[row]), int(band.low[row]), int(band.high[row])
+        )
         for row in rows[:_NAMED_MAX]
-    ]
-    if len(rows) > _NAMED_MAX:
-        shown.append(f"and {len(rows) - _NAMED_MAX} brokers more")
-    message = f"{noun} cannot be evened out further: {', '.join(shown)}"
-    return [_problem(layout, "", message)] if shown else []
+    )
+    facts = UnevenBrokers(noun, shown, len(rows) - len(shown))
+    return [_problem(layout, "", facts)] if shown else []
 
 
-def _ids(layout: Layout, which: Bools) -> str:
-    brokers = layout.unit.brokers
-    return ", ".join(str(brokers.ids[row]) for row in np.flatnonzero(which)) or "none"
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
-def _problem(layout: Layout, law: str, message: str, topic: str = "") -> PlanProblem:
-    return PlanProblem(layout.unit.pool.name, law, message, topic)
+def _problem(layout: Layout, law: str, facts: Facts, topic: str = "") -> PlanProblem:
+    return PlanProblem(layout.unit.pool.name, law, facts, topic)

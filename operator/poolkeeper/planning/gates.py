@@ -11,15 +11,15 @@ that only reduce excess, healing and draining, pass a gate that the loss of a br
 the very damage that they mend.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Partition, Topic, TopicPartition
+from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.progress import MoveProgress, MoveState
 
 HEAL, DRAIN = 0, 1
-_NAMED_MAX = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ def health(cluster: Cluster) -> Health:
 
 def closed(
     cluster: Cluster, baseline: Health, moves: Sequence[Move], ours: Collection[TopicPartition]
-) -> tuple[str, ...]:
-    """Return why no stage may start now, as sentences; empty if it may.
+) -> tuple[Wait, ...]:
+    """Return why no stage may start now; empty if it may.
 
     `moves` are those that the stage could hold, `ours` the partitions whose request or damage is
     this run's own.
@@ -65,38 +65,36 @@ def closed(
     own = frozenset(ours) | {TopicPartition(move.topic, move.partition) for move in moves}
     mending = all(move.urgency in (HEAL, DRAIN) for move in moves)
     now = health(cluster)
-    for sick, before, what in (
-        (now.under_replicated, baseline.under_replicated, "under-replicated"),
-        (now.under_min_isr, baseline.under_min_isr, "below min.insync.replicas"),
+    for sick, before, reason in (
+        (now.under_replicated, baseline.under_replicated, WaitReason.UNDER_REPLICATED),
+        (now.under_min_isr, baseline.under_min_isr, WaitReason.UNDER_MIN_ISR),
     ):
         worse = sorted(sick - before - own)
         if mending:
             worse = [name for name in worse if not _only_dead_missing(cluster, name)]
         if worse:
-            reasons.append(
-                f"{_count(worse, 'partition')} became {what} since the run began: {_named(worse)}"
-            )
+            reasons.append(Wait(reason, partitions=tuple(worse)))
     return tuple(reasons)
 
 
-def controller(cluster: Cluster) -> tuple[str, ...]:
+def controller(cluster: Cluster) -> tuple[Wait, ...]:
     """Return why the controller cannot be trusted with a request now."""
     if cluster.controller.kraft:
-        return ("the cluster is migrating to KRaft: nothing is written to ZooKeeper any more",)
+        return (Wait(WaitReason.KRAFT_MIGRATION),)
     if cluster.controller.broker is None:
-        return ("no controller is elected",)
+        return (Wait(WaitReason.NO_CONTROLLER),)
     return ()
 
 
-def foreign(cluster: Cluster, ours: Collection[TopicPartition]) -> tuple[str, ...]:
+def foreign(cluster: Cluster, ours: Collection[TopicPartition]) -> tuple[Wait, ...]:
     """Name reassignments that are not this run's: by request node and by the brokers' API."""
     reasons = []
     requested = {TopicPartition(e.topic, e.partition) for e in cluster.reassignment or ()}
     strange = sorted(requested - set(ours))
     if strange:
-        reasons.append(f"a foreign reassignment request runs for {_named(strange)}")
+        reasons.append(Wait(WaitReason.FOREIGN_REQUEST, partitions=tuple(strange)))
     elif cluster.reassignment is not None and not requested:
-        reasons.append("/admin/reassign_partitions exists without a readable entry")
+        reasons.append(Wait(WaitReason.UNREADABLE_REQUEST))
     moving = sorted(
         name
         for topic in cluster.topics.values()
@@ -106,17 +104,20 @@ def foreign(cluster: Cluster, ours: Collection[TopicPartition]) -> tuple[str, ..
         if name not in ours and name not in requested
     )
     if moving:
-        reasons.append(f"a foreign reassignment moves {_named(moving)}")
+        reasons.append(Wait(WaitReason.FOREIGN_MOVE, partitions=tuple(moving)))
     return tuple(reasons)
 
 
-def hazards(cluster: Cluster, progress: Sequence[MoveProgress]) -> tuple[str, ...]:
-    """Return what a controller failover would make worse, as sentences.
+def hazards(cluster: Cluster, progress: Sequence[MoveProgress]) -> tuple[Wait, ...]:
+    """Return what a controller failover would make worse.
 
     A topic node that cannot be decoded, or a partition without target replicas, stops every next
     controller while it starts; on 2.3 and earlier a move without its request would be forgotten.
     """
-    reasons = [f"topic {name} is damaged: {why}" for name, why in sorted(cluster.damaged.items())]
+    reasons = [
+        Wait(WaitReason.TOPIC_DAMAGED, topic=name, detail=why)
+        for name, why in sorted(cluster.damaged.items())
+    ]
     empty = sorted(
         TopicPartition(topic.name, partition.partition)
         for topic in cluster.topics.values()
@@ -124,45 +125,46 @@ def hazards(cluster: Cluster, progress: Sequence[MoveProgress]) -> tuple[str, ..
         if not set(partition.replicas) - set(partition.removing)
     )
     if empty:
-        reasons.append(f"no replicas are wanted of {_named(empty)}")
+        reasons.append(Wait(WaitReason.NO_REPLICAS_WANTED, partitions=tuple(empty)))
     orphans = sum(p.state is MoveState.ORPHANED for p in progress)
     if orphans:
-        reasons.append(f"{orphans} moves run without their request")
+        reasons.append(Wait(WaitReason.MOVES_WITHOUT_REQUEST, count=orphans))
     return tuple(reasons)
 
 
 def blocks(
     moves: Sequence[Move], progress: Sequence[MoveProgress], cluster: Cluster
-) -> dict[int, str]:
-    """Return the moves that must wait, by index, each with its reason."""
+) -> dict[int, Wait]:
+    """Return the moves that must wait, by index, each with what it waits for."""
     blocked = {}
     for i, (move, state) in enumerate(zip(moves, progress, strict=True)):
         if state.state in (MoveState.PENDING, MoveState.ORPHANED):
-            reason = _block(move, state.at, cluster)
-            if reason:
-                blocked[i] = reason
+            wait = _block(move, state.at, cluster)
+            if wait is not None:
+                blocked[i] = wait
     return blocked
 
 
-def _block(move: Move, at: int, cluster: Cluster) -> str:
+def _block(move: Move, at: int, cluster: Cluster) -> Wait | None:
+    named = (TopicPartition(move.topic, move.partition),)
     if move.topic in cluster.deleting:
-        return f"topic {move.topic} is being deleted"
+        return Wait(WaitReason.TOPIC_QUEUED_FOR_DELETION, partitions=named)
     after = move.path[at + 1]
     dead = sorted(set(after) - set(move.path[at]) - set(cluster.brokers))
     if dead:
-        return f"{_brokers(dead)} not live"
+        return Wait(WaitReason.TARGET_NOT_LIVE, partitions=named, brokers=tuple(dead))
     partition = cluster.topics[move.topic].partition(move.partition)
     if partition is None or partition.isr is None:
-        return "the partition's state is not known"
+        return Wait(WaitReason.PARTITION_STATE_UNKNOWN, partitions=named)
     if partition.leader == -1:
-        return "the partition has no leader"
+        return Wait(WaitReason.PARTITION_LEADERLESS, partitions=named)
     grows = len(after) > len(move.path[at])
     behind = sorted((set(move.path[at]) & set(cluster.brokers)) - set(partition.isr))
     if grows and behind:
-        return f"replica {', '.join(map(str, behind))} is not in sync yet"
+        return Wait(WaitReason.REPLICA_NOT_IN_SYNC, partitions=named, brokers=tuple(behind))
     if not set(after) & set(partition.isr) and not set(partition.isr) & set(cluster.brokers):
-        return "no in-sync replica is live"
-    return ""
+        return Wait(WaitReason.NO_LIVE_REPLICA_IN_SYNC, partitions=named)
+    return None
 
 
 def _missing(partition: Partition) -> frozenset[int]:
@@ -178,19 +180,3 @@ def _only_dead_missing(cluster: Cluster, name: TopicPartition) -> bool:
 def _min_insync(topic: Topic) -> int:
     declared = (topic.config or {}).get("min.insync.replicas", "1")
     return int(declared) if declared.strip().isdigit() else 1
-
-
-def _named(names: Iterable[TopicPartition]) -> str:
-    listed = list(names)
-    text = ", ".join(map(str, listed[:_NAMED_MAX]))
-    more = len(listed) - _NAMED_MAX
-    return f"{text} and {more} more" if more > 0 else text
-
-
-def _brokers(ids: Sequence[int]) -> str:
-    listed = ", ".join(map(str, ids))
-    return f"broker {listed} is" if len(ids) == 1 else f"brokers {listed} are"
-
-
-def _count(items: Sequence[object], noun: str) -> str:
-    return f"{len(items)} {noun}{'' if len(items) == 1 else 's'}"

@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from poolkeeper.model.specs import ClusterLimits, GoalKind, LimitPolicy, ResourcePoolSpec
+from poolkeeper.model.specs import ClusterLimits, Goal, GoalKind, LimitPolicy, ResourcePoolSpec
 from poolkeeper.planning.columns import NONE, Floats, Ints, any_slot, count_slots
 from poolkeeper.planning.evening import EVENED, WEIGHED, Evened, even
 from poolkeeper.planning.leaders import Led, lead
@@ -186,9 +186,7 @@ def _imbalance(goals: Layout, layout: Layout) -> float:
 def _lay_out(unit: Unit, room: Room, *, balance: bool) -> Layout:
     opened = open_slots(unit, held_by(unit, unit.lists))
     share = share_of(unit, opened, room)
-    goals = [g for g in unit.pool.goals if g.kind in EVENED] if balance else []
-    # Sizes that are all unknown say nothing about what is even.
-    goals = [g for g in goals if unit.sized or g.kind is not GoalKind.BYTES]
+    goals = _goals(unit) if balance else []
     first = goals[0] if goals and goals[0].kind is GoalKind.REPLICAS else None
     heavy = next((g for g in goals if g.kind in WEIGHED), None)
     weighed = measure_of(unit, opened, opened.lists, heavy) if heavy else None
@@ -199,6 +197,12 @@ def _lay_out(unit: Unit, room: Room, *, balance: bool) -> Layout:
     leaders = next((g for g in unit.pool.goals if g.kind is GoalKind.LEADERS), None)
     led = lead(unit, evened.lists, leaders, balance=balance)
     return Layout(unit, opened, placed, evened, led, room, balance)
+
+
+def _goals(unit: Unit) -> list[Goal]:
+    """What the unit is evened out by; sizes that are all unknown say nothing about what is even."""
+    goals = (goal for goal in unit.pool.goals if goal.kind in EVENED)
+    return [goal for goal in goals if unit.sized or goal.kind is not GoalKind.BYTES]
 
 
 def room_of(unit: Unit, usable: Usable, limits: ClusterLimits) -> Room:

@@ -17,8 +17,16 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from poolkeeper.model.plans import MoveLogDir, PlanProblem
+from poolkeeper.model.problems import Facts
 from poolkeeper.model.specs import Goal, GoalKind, ResourcePoolSpec
 from poolkeeper.model.topology import Broker, Cluster, TopicPartition
+from poolkeeper.planning.phrases import Names
+from poolkeeper.planning.pool_problems import (
+    KeptBecause,
+    LogDirNotEmptied,
+    LogDirsUnknown,
+    NoSuchLogDir,
+)
 from poolkeeper.planning.scopes import Home, Role
 
 MARGIN_PERCENT = 5
@@ -66,38 +74,37 @@ def between_log_dirs(
 
     `moving`: partitions whose replicas go to other brokers.
     """
-    wanted = {
-        name: pool for name, pool in pools.items() if pool.drain_log_dirs or _goal(pool) is not None
-    }
+    wanted = [pool for pool in pools.values() if pool.drain_log_dirs or _goal(pool) is not None]
     steps: list[MoveLogDir] = []
     problems: list[PlanProblem] = []
-    of_pool = {b: pool for pool in wanted.values() for b in pool.brokers if b in cluster.brokers}
+    of_pool = {b: pool for pool in wanted for b in pool.brokers if b in cluster.brokers}
     held = _held(cluster, homes, of_pool, moving)
     for id_, pool in sorted(of_pool.items()):
-        broker = cluster.brokers[id_]
-        drained = {each.path for each in pool.drain_log_dirs if each.broker == id_}
-        goal = _goal(pool)
-        if broker.log_dirs is None:
-            problems.append(_problem(pool, f"broker {id_} does not tell its log directories"))
-            continue
-        if unknown := sorted(drained - broker.log_dirs.keys()):
-            there = ", ".join(sorted(broker.log_dirs))
-            message = f"broker {id_} has no log directory {unknown[0]} (it has {there})"
-            problems.append(_problem(pool, message))
-        disks = _disks(broker, drained, held.get(id_, {}))
-        moved = [*_drain(disks, drained), *(_even(disks, goal) if goal else ())]
-        steps += _steps(id_, moved)
-        problems += _left(pool, id_, disks)
+        copies, found = _within(cluster.brokers[id_], pool, held.get(id_, {}))
+        steps += copies
+        problems += (PlanProblem(pool.name, "", facts) for facts in found)
     steps.sort(key=lambda step: (step.topic, step.partition, step.broker))
     return tuple(steps), tuple(problems)
 
 
+def _within(
+    broker: Broker, pool: ResourcePoolSpec, held: Mapping[str, list[_Held]]
+) -> tuple[list[MoveLogDir], list[Facts]]:
+    """The same of one broker; `held`: its replicas by directory."""
+    if broker.log_dirs is None:
+        return [], [LogDirsUnknown(broker.id)]
+    problems: list[Facts] = []
+    drained = {each.path for each in pool.drain_log_dirs if each.broker == broker.id}
+    if unknown := sorted(drained - broker.log_dirs.keys()):
+        there = tuple(sorted(broker.log_dirs))
+        problems.append(NoSuchLogDir(broker.id, unknown[0], there))
+    disks, goal = _disks(broker, drained, held), _goal(pool)
+    copies = [*_drain(disks, drained), *(_even(disks, goal) if goal else ())]
+    return list(_steps(broker.id, copies)), [*problems, *_left(broker.id, disks)]
+
+
 def _goal(pool: ResourcePoolSpec) -> Goal | None:
     return next((goal for goal in pool.goals if goal.kind is GoalKind.LOG_DIRS), None)
-
-
-def _problem(pool: ResourcePoolSpec, message: str) -> PlanProblem:
-    return PlanProblem(pool.name, "", message)
 
 
 def _held(
@@ -112,16 +119,16 @@ def _held(
         return found
     for name, topic in cluster.topics.items():
         home = homes.get(name)
+        placed = home.pool if home is not None and home.role is Role.PLACED else None
         for p in topic.partitions:
-            for id_ in p.replicas:
-                path = (p.log_dirs or {}).get(id_)
+            partition = TopicPartition(name, p.partition)
+            for id_, path in (p.log_dirs or {}).items():
                 pool = of_pool.get(id_)
-                if pool is None or path is None:
+                if pool is None or id_ not in p.replicas:
                     continue
-                going = (cluster.brokers[id_].arriving or {}).get(TopicPartition(name, p.partition))
-                ours = home is not None and home.role is Role.PLACED and home.pool == pool.name
-                free = ours and going is None and (name, p.partition) not in moving
-                replica = _Held(p.size_bytes or 0, name, p.partition, free)
+                going = (cluster.brokers[id_].arriving or {}).get(partition)
+                free = placed == pool.name and going is None and partition not in moving
+                replica = _Held(p.size_bytes or 0, *partition, free)
                 found.setdefault(id_, {}).setdefault(going or path, []).append(replica)
     return found
 
@@ -166,25 +173,31 @@ def _even(disks: list[_Disk], goal: Goal) -> Iterator[_Copy]:
     whole, weights = sum(disk.bytes for disk in live), sum(disk.weight for disk in live)
     share = {disk.path: whole * disk.weight / weights for disk in live}
 
-    def beyond(disk: _Disk, part: float) -> bool:
-        band = goal.percent / 100 * share[disk.path] if goal.percent is not None else 0.0
-        slack = band if goal.count is None else goal.count * MIB
-        return abs(disk.bytes - share[disk.path]) > max(slack * part, MIB)
+    def beyond(part: float) -> bool:
+        return any(
+            abs(disk.bytes - share[disk.path]) > max(_slack(goal, share[disk.path]) * part, MIB)
+            for disk in live
+        )
 
-    if not any(beyond(disk, 1.0) for disk in live):
+    if not beyond(1.0):
         return
-    while any(beyond(disk, 0.5) for disk in live):
+    while beyond(0.5):
         ordered = sorted(live, key=lambda d: (d.bytes - share[d.path], d.path))
         target, source = ordered[0], ordered[-1]
         most = min(source.bytes - share[source.path], share[target.path] - target.bytes)
         # Within twice that, what one of them loses the other gains, and both end nearer.
-        replica = next(
-            (r for r in source.held if r.free and r.size < 2 * most and target.takes(r) and r.size),
-            None,
-        )
+        fits = (r for r in source.held if r.free and r.size < 2 * most and target.takes(r))
+        replica = next((each for each in fits if each.size), None)
         if replica is None:
             return
         yield _move(replica, source, target, "bytes of log directories are evened out")
+
+
+def _slack(goal: Goal, share: float) -> float:
+    """How far from its share the goal lets a directory be."""
+    if goal.count is not None:
+        return goal.count * MIB
+    return 0.0 if goal.percent is None else goal.percent / 100 * share
 
 
 def _move(replica: _Held, source: _Disk, target: _Disk, reason: str) -> _Copy:
@@ -203,25 +216,20 @@ def _steps(broker: int, copies: list[_Copy]) -> Iterator[MoveLogDir]:
         )
 
 
-def _left(pool: ResourcePoolSpec, broker: int, disks: list[_Disk]) -> Iterator[PlanProblem]:
+def _left(broker: int, disks: list[_Disk]) -> Iterator[Facts]:
     """What stays in directories that are drained, and why."""
     for disk in disks:
         if not disk.drained or not disk.held:
             continue
         free = [each for each in disk.held if each.free]
         others = [each for each in disk.held if not each.free]
-        where = f"broker {broker}: log directory {disk.path} keeps"
-        if free:
-            why = "no other directory has room for them"
-            if all(each.drained for each in disks):
-                why = "it has no directory that is not drained"
-            yield _problem(pool, f"{where} {_named(free)}: {why}")
-        if others:
-            why = "they go to other brokers, or are not this pool's to move"
-            yield _problem(pool, f"{where} {_named(others)}: {why}")
+        why = (
+            KeptBecause.ALL_DRAINED if all(each.drained for each in disks) else KeptBecause.NO_ROOM
+        )
+        for replicas, reason in ((free, why), (others, KeptBecause.NOT_OURS)):
+            if replicas:
+                yield LogDirNotEmptied(broker, disk.path, _sample(replicas), reason)
 
 
-def _named(replicas: list[_Held]) -> str:
-    names = sorted(f"{each.topic}-{each.partition}" for each in replicas)
-    more = f" and {len(names) - _NAMED_MAX} more" if len(names) > _NAMED_MAX else ""
-    return ", ".join(names[:_NAMED_MAX]) + more
+def _sample(replicas: list[_Held]) -> Names:
+    return Names.of(sorted(f"{each.topic}-{each.partition}" for each in replicas), _NAMED_MAX)

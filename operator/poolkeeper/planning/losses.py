@@ -15,10 +15,10 @@ import numpy as np
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.topology import Cluster, Partition, TopicPartition
 from poolkeeper.planning.columns import Bools
+from poolkeeper.planning.phrases import Names
+from poolkeeper.planning.pool_problems import DataLost, NoSource
 from poolkeeper.planning.scopes import Home
 from poolkeeper.planning.tables import Table
-
-_NAMED_MAX = 5
 
 
 def problems(
@@ -26,14 +26,13 @@ def problems(
 ) -> Iterator[PlanProblem]:
     """One for each pool that loses something, with the brokers and the first partitions."""
     lost: dict[str, list[tuple[str, Partition]]] = {}
-    kept = set(cluster.brokers).difference(gone)
     for name in sorted(cluster.topics) if gone else ():
         for partition in cluster.topics[name].partitions:
-            if partition.replicas and not has_source(partition, kept):
+            if partition.replicas and set(partition.isr or partition.replicas).issubset(gone):
                 pool = homes[name].pool if name in homes else ""
                 lost.setdefault(pool, []).append((name, partition))
     for pool, found in lost.items():
-        yield PlanProblem(pool, "", _message(found, gone))
+        yield PlanProblem(pool, "", _lost(found, gone))
 
 
 def has_source(partition: Partition, live: Collection[int]) -> bool:
@@ -55,27 +54,11 @@ def sourceless(cluster: Cluster, table: Table) -> Bools:
 
 def blocked_problem(pool: str, names: Sequence[TopicPartition]) -> PlanProblem:
     """Says that these partitions ought to change and cannot."""
-    one = len(names) == 1
-    message = (
-        f"{len(names):,} partition{'' if one else 's'} cannot be moved: no live broker holds"
-        f" {'it' if one else 'them'} in sync: {_listed([str(name) for name in names])}"
-    )
-    return PlanProblem(pool, "", message)
+    return PlanProblem(pool, "", NoSource(Names.of(names)))
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED_MAX:,} more" if len(names) > _NAMED_MAX else ""
-    return ", ".join(names[:_NAMED_MAX]) + more
-
-
-def _message(found: list[tuple[str, Partition]], gone: Collection[int]) -> str:
+def _lost(found: list[tuple[str, Partition]], gone: Collection[int]) -> DataLost:
     brokers = sorted({b for _, p in found for b in p.isr or p.replicas if b in gone})
-    names = [f"{name}-{partition.partition}" for name, partition in found]
-    one = len(names) == 1
+    names = [TopicPartition(name, partition.partition) for name, partition in found]
     told = all(partition.isr is not None for _, partition in found)
-    what = "the only replica in sync" if told else "the only replica known to be in sync"
-    return (
-        f"data is lost: broker{'s' if len(brokers) > 1 else ''} {', '.join(map(str, brokers))} held"
-        f" {what} of {len(names):,} partition{'' if one else 's'}:"
-        f" {_listed(names)}"
-    )
+    return DataLost(tuple(brokers), Names.of(names), told)

@@ -27,7 +27,14 @@ from poolkeeper.model.plans import (
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired, ReplicasAtATime, ResourcePoolSpec
 from poolkeeper.model.topology import Cluster, Replicas
-from poolkeeper.planning import findings, identities, losses, newpartitions, topicsteps
+from poolkeeper.planning import (
+    findings,
+    identities,
+    internal_topics,
+    losses,
+    newpartitions,
+    topicsteps,
+)
 from poolkeeper.planning.certificates import certificate, together
 from poolkeeper.planning.columns import Brokers, brokers_of, eligible_of
 from poolkeeper.planning.layouts import Layout, replicas_cap
@@ -99,6 +106,7 @@ def make_plan(
             situation.homes, cluster, laid.crowded_out, laid.deferred, laid.unfinished
         ),
         *not_deleted,
+        *internal_topics.postponed({n: home.spec for n, home in reach.homes.items()}, cluster),
         *not_copied,
         *losses.problems(cluster, situation.homes, gone),
         *findings.of_all(laid.layouts),

@@ -8,17 +8,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from poolkeeper.planning import mebibytes
+from poolkeeper.planning.capacity_problems import PartitionTooLarge
 from poolkeeper.planning.columns import Ints, count_slots
 from poolkeeper.planning.layouts import Layout
 from poolkeeper.planning.routing import UNLIMITED_MIB
 from poolkeeper.planning.seating import held_mib
 
-_HELP = "What helps: brokers with larger disks, or a topic that retains less"
 
-
-def messages(layout: Layout, arrived_mib: Ints) -> Iterator[tuple[str, str]]:
-    """(topic, sentence about its largest such partition); `arrived_mib` could go elsewhere too."""
+def misfits(layout: Layout, arrived_mib: Ints) -> Iterator[tuple[str, PartitionTooLarge]]:
+    """(topic, its largest such partition); `arrived_mib` could go elsewhere too."""
     unit = layout.unit
     brokers = np.flatnonzero(unit.eligible)
     if not len(brokers) or (layout.room.mib[brokers] >= UNLIMITED_MIB).any():
@@ -33,21 +31,17 @@ def messages(layout: Layout, arrived_mib: Ints) -> Iterator[tuple[str, str]]:
         rows = np.flatnonzero(misfit & (unit.topic == topic))
         row = int(rows[np.argmax(unit.mib[rows])])
         fitting = int(found[row])
-        name = f"{unit.topics[topic]}-{unit.number[row]}"
         at = brokers[fitting]
-        size, room = mebibytes.texts(int(unit.mib[row]), max(0, int(free[at])))
-        largest = f"{room} (broker {unit.brokers.ids[at]})"
-        if fitting:
-            ids = ", ".join(str(unit.brokers.ids[b]) for b in brokers[:fitting])
-            said = (
-                f"partition {name} of {size} needs {wanted[row]} brokers of pool {unit.pool.name}"
-                f" and fits {fitting} of them ({ids}): the next free disk has {largest}"
-            )
-        else:
-            said = (
-                f"partition {name} of {size} fits no broker of pool {unit.pool.name}:"
-                f" the largest free disk has {largest}"
-            )
-        more = len(rows) - 1
-        also = f"; so for {more} partition{'' if more == 1 else 's'} more of it" if more else ""
-        yield unit.topics[topic], f"{said}{also}. {_HELP}"
+        yield (
+            unit.topics[topic],
+            PartitionTooLarge(
+                partition=f"{unit.topics[topic]}-{unit.number[row]}",
+                mib=int(unit.mib[row]),
+                wanted=int(wanted[row]),
+                pool=unit.pool.name,
+                fitting=tuple(unit.brokers.ids[b] for b in brokers[:fitting]),
+                broker=unit.brokers.ids[at],
+                free_mib=max(0, int(free[at])),
+                more=len(rows) - 1,
+            ),
+        )

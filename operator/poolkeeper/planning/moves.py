@@ -199,16 +199,23 @@ class _Why:
     def causes(self, row: int, before: list[int], after: list[int]) -> Causes:
         found, wanted = [b for b in before if b >= 0], [b for b in after if b >= 0]
         removed = [b for b in found if b not in wanted]
-        causes = [cause for b in removed if (cause := self._leaves(row, b))]
-        if len(found) != len(wanted):
-            causes.append((FACTOR, f"replication factor {len(found)} → {len(wanted)}"))
-        if self.layout.opened.crowded[row]:
-            causes.append((FACTOR, f"{len(found)} replicas are not spread evenly over racks"))
+        causes = self._needs(row, found, wanted, removed)
         if not causes and removed:
             causes = [(BALANCE, self._too_full(b)) for b in removed]
         if not causes:
             causes = [self._leader(found, wanted)]
         return tuple(sorted(causes, key=lambda cause: cause[0]))
+
+    def _needs(
+        self, row: int, found: list[int], wanted: list[int], removed: list[int]
+    ) -> list[tuple[int, str]]:
+        """Causes besides balance."""
+        causes = [cause for b in removed if (cause := self._leaves(row, b))]
+        if len(found) != len(wanted):
+            causes.append((FACTOR, f"replication factor {len(found)} → {len(wanted)}"))
+        if self.layout.opened.crowded[row]:
+            causes.append((FACTOR, f"{len(found)} replicas are not spread evenly over racks"))
+        return causes
 
     def _leaves(self, row: int, broker: int) -> tuple[int, str] | None:
         name = self.unit.brokers.ids[broker]

@@ -10,18 +10,33 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from poolkeeper.algorithms.names import is_internal, ownership_problem, topic_name_problem
-from poolkeeper.errors import Refused
+from poolkeeper.errors import PoolkeeperError
 from poolkeeper.model.plans import AddPartitions, CreateTopic, PlanProblem
+from poolkeeper.model.problems import Facts
 from poolkeeper.model.specs import ResourcePoolSpec, Strategy, TopicSpec
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.quotas import Tally
 from poolkeeper.planning.scopes import Role, Scope
 from poolkeeper.planning.shortages import Demand, Seat, overflow
 from poolkeeper.planning.spreading import Loads, Usable, added_as_kafka, as_kafka, balanced
+from poolkeeper.planning.topic_problems import (
+    AssignedElsewhere,
+    AwaitsRoom,
+    BrokersFull,
+    FactorUndeclared,
+    FewerBrokers,
+    IllegalName,
+    InternalTopic,
+    InvalidAssignment,
+    KeyedTopic,
+    NeverShrinks,
+    NoRoomBetween,
+    NotCreated,
+    NotExtended,
+    PartitionsUndeclared,
+    TopicFixed,
+)
 from poolkeeper.planning.witnesses import Member
-
-DELAYED = "not created until "
-"""How the problem of a topic begins that the next plan creates, once this one has made room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +54,12 @@ class Ground:
         return Ground(self.usable, Loads(Counter(replicas)), tally)
 
 
-class _Not(Refused):
+class _Not(PoolkeeperError):
     """Why a step is not taken; becomes a problem of the plan and never leaves this module."""
 
-    def __init__(self, message: str, law: str = "") -> None:
-        self.message, self.law = message, law
-        super().__init__(message)
+    def __init__(self, facts: Facts, law: str = "") -> None:
+        self.facts, self.law = facts, law
+        super().__init__(str(facts))
 
 
 def creations(
@@ -56,8 +71,7 @@ def creations(
         try:
             lists = _new_lists(spec, scope.pools[spec.pool], ground)
         except _Not as why:
-            message = f"not created: {why.message}"
-            problems.append(PlanProblem(spec.pool, why.law, message, spec.topic))
+            problems.append(PlanProblem(spec.pool, why.law, NotCreated(why.facts), spec.topic))
             continue
         reason = f"declared by {spec.owner}"
         steps.append(CreateTopic(spec.topic, spec.pool, lists, dict(spec.config), reason))
@@ -72,8 +86,7 @@ def delayed(scope: Scope, ground: Ground, refused: Iterable[PlanProblem]) -> Ite
     specs = {spec.topic: spec for spec in scope.absent}
     for problem in refused:
         if problem.law == "capacity" and _fits(specs[problem.topic], scope, ground):
-            message = f"{DELAYED}moves of this plan have made room for it"
-            yield replace(problem, message=message)
+            yield replace(problem, facts=AwaitsRoom())
         else:
             yield problem
 
@@ -93,42 +106,36 @@ def additions(
     steps, problems = [], []
     for name, home in scope.homes.items():
         spec, found = home.spec, len(cluster.topics[name].partitions)
-        wanted = _declared_partitions(spec) if spec else None
+        wanted = spec.declared_partitions if spec else None
         if spec is None or wanted is None or wanted == found:
             continue
         try:
             if home.role is Role.FIXED:
-                raise _Not("the topic is left out of this plan")
+                raise _Not(TopicFixed())
             lists = _added_lists(spec, cluster, wanted, ground)
         except _Not as why:
-            message = f"stays at {found} partitions instead of {wanted}: {why.message}"
-            problems.append(PlanProblem(spec.pool, why.law, message, name))
+            facts = NotExtended(found, wanted, why.facts)
+            problems.append(PlanProblem(spec.pool, why.law, facts, name))
             continue
         steps.append(AddPartitions(name, found, lists, f"partitions {found} → {wanted}"))
     return tuple(steps), tuple(problems)
 
 
-def _declared_partitions(spec: TopicSpec) -> int | None:
-    if spec.strategy is Strategy.MANUAL and spec.assignment is not None:
-        return len(spec.assignment)
-    return spec.partitions
-
-
 def _new_lists(spec: TopicSpec, pool: ResourcePoolSpec, ground: Ground) -> tuple[Replicas, ...]:
     if said := topic_name_problem(spec.topic) or ownership_problem(spec.topic):
-        raise _Not(f"the name {said}")
-    partitions = _declared_partitions(spec) or pool.defaults.partitions
+        raise _Not(IllegalName(said))
+    partitions = spec.declared_partitions or pool.defaults.partitions
     if partitions is None:
-        raise _Not(f"neither the Topic nor pool {pool.name} says how many partitions")
-    if said := ground.tally.refusal(spec, topics=1, partitions=partitions):
-        raise _Not(said, "quotas")
+        raise _Not(PartitionsUndeclared(pool.name))
+    if exceeded := ground.tally.refusal(spec, topics=1, partitions=partitions):
+        raise _Not(exceeded, "quotas")
     usable = ground.usable[pool.name]
     if spec.strategy is Strategy.MANUAL:
         lists = _manual(spec, usable, 0, ground.loads)
     else:
         factor = spec.replication_factor or pool.defaults.replication_factor
         if factor is None:
-            raise _Not(f"neither the Topic nor pool {pool.name} says how many replicas")
+            raise _Not(FactorUndeclared(pool.name))
         _check_brokers(usable, pool.name, factor)
         lists = _spread(spec, usable, partitions, factor, (), ground.loads)
     _check_room(ground, spec.pool, lists)
@@ -143,13 +150,13 @@ def _added_lists(
     existing = [p.replicas for p in cluster.topics[spec.topic].partitions]
     added = wanted - len(existing)
     if added < 0:
-        raise _Not("partitions never shrink")
+        raise _Not(NeverShrinks())
     if is_internal(spec.topic):
-        raise _Not("it is an internal topic of Kafka")
+        raise _Not(InternalTopic())
     if spec.keyed and spec.accept_key_remap_to != wanted:
-        raise _Not(f"its keys would go to other partitions; acceptKeyRemapTo: {wanted} allows it")
-    if said := ground.tally.refusal(spec, topics=0, partitions=added):
-        raise _Not(said, "quotas")
+        raise _Not(KeyedTopic(wanted))
+    if exceeded := ground.tally.refusal(spec, topics=0, partitions=added):
+        raise _Not(exceeded, "quotas")
     usable = ground.usable[spec.pool]
     if spec.strategy is Strategy.MANUAL:
         lists = _manual(spec, usable, len(existing), ground.loads)
@@ -187,45 +194,32 @@ def _spread(
     return lists
 
 
-def _no_room(usable: Usable, partitions: int, factor: int, loads: Loads) -> str:
+def _no_room(usable: Usable, partitions: int, factor: int, loads: Loads) -> Facts:
     """Which brokers cannot take their part of the new replicas, beside those that they hold."""
     seats = tuple(
         Seat(Member(broker, rack or ""), usable.caps.get(broker), loads.replicas[broker])
         for broker, rack in sorted(usable.racks.items())
     )
-    ways = "What helps: add a broker, or raise capacity.replicas"
     for by_racks in (False, True):
         found = overflow(Demand({factor: partitions}, seats, by_racks=by_racks))
         if found is not None:
-            named = ", ".join(map(str, found.brokers))
-            whose = f"brokers {named}" if len(found.brokers) > 1 else f"broker {named}"
-            even = ", to be even over racks" if by_racks else ""
-            said = f"{whose} would hold {found.wanted} replicas and may hold {found.room}{even}"
-            return f"{said}. {ways}"
-    return f"the brokers' caps of replicas leave no room. {ways}"
+            return BrokersFull(found.brokers, found.wanted, found.room, even=by_racks)
+    return NoRoomBetween()
 
 
 def _manual(spec: TopicSpec, usable: Usable, first: int, loads: Loads) -> tuple[Replicas, ...]:
     lists = (spec.assignment or ())[first:]
     absent = sorted({broker for replicas in lists for broker in replicas} - set(usable.racks))
     if absent:
-        named = ", ".join(map(str, absent))
-        raise _Not(
-            f"its assignment names brokers that pool {spec.pool} cannot use: {named}", "pool"
-        )
+        raise _Not(AssignedElsewhere(spec.pool, tuple(absent)), "pool")
     if any(len(set(replicas)) < len(replicas) or not replicas for replicas in lists):
-        raise _Not("its assignment has an empty list or names a broker twice", "distinct")
+        raise _Not(InvalidAssignment(), "distinct")
     return lists
 
 
 def _check_brokers(usable: Usable, pool: str, factor: int) -> None:
     if factor > len(usable.racks):
-        named = ", ".join(map(str, sorted(usable.racks))) or "none"
-        raise _Not(
-            f"{factor} replicas need {factor} brokers; usable in pool {pool}: {named}. What helps:"
-            f" {factor - len(usable.racks)} more, undrained or new",
-            "distinct",
-        )
+        raise _Not(FewerBrokers(pool, factor, tuple(sorted(usable.racks))), "distinct")
 
 
 def _check_room(ground: Ground, pool: str, lists: Collection[Replicas]) -> None:
@@ -237,10 +231,6 @@ def _check_room(ground: Ground, pool: str, lists: Collection[Replicas]) -> None:
     grown = [b for b in full if after.replicas[b] > ground.loads.replicas[b]]
     if grown:
         broker = grown[0]
-        raise _Not(
-            f"broker {broker} would hold {after.replicas[broker]} replicas, it may hold"
-            f" {caps[broker]}. What helps: add a broker, or raise capacity.replicas",
-            "capacity",
-        )
-    if said := ground.tally.headroom_refusal(pool, after.replicas):
-        raise _Not(said, "capacity")
+        raise _Not(BrokersFull((broker,), after.replicas[broker], caps[broker]), "capacity")
+    if beyond := ground.tally.headroom_refusal(pool, after.replicas):
+        raise _Not(beyond, "capacity")

@@ -4,13 +4,14 @@ A topic is *held* where a resource names it that cannot be acted on, or several 
 is its recorded owner. It is not unmanaged for that: what is wrong with a resource moves nothing.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Claim, DeletionPolicy, Desired, TopicSpec
 from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.topic_problems import DeclaredTwice
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +35,18 @@ def winners(desired: Desired, records: Records) -> Winners:
     held |= {topic for topic, record in records.topics.items() if record.owner in mute}
     specs = {}
     for name, rivals in claimed.items():
-        owner = next((s for s in rivals if s.owner == _owner(records, name)), None)
-        winner = owner or (rivals[0] if len(rivals) == 1 else None)
+        winner = _winner(rivals, _owner(records, name))
         if winner is None:
             held.add(name)
         elif name not in held:
             specs[name] = winner
     return Winners(dict(sorted(specs.items())), frozenset(held))
+
+
+def _winner(rivals: Sequence[TopicSpec], owner: str | None) -> TopicSpec | None:
+    """The resource that is followed, of those that name one topic."""
+    recorded = next((spec for spec in rivals if spec.owner == owner), None)
+    return recorded or (rivals[0] if len(rivals) == 1 else None)
 
 
 def settled(desired: Desired, records: Records) -> Desired:
@@ -69,9 +75,9 @@ def conflicts(topics: Iterable[TopicSpec], won: Winners) -> list[PlanProblem]:
     problems = []
     for spec in sorted(topics, key=lambda spec: (spec.topic, spec.owner)):
         if len(owners[spec.topic]) > 1 and won.specs.get(spec.topic) is not spec:
-            others = ", ".join(sorted(o for o in owners[spec.topic] if o != spec.owner))
-            message = f"{spec.owner} declares a topic that {others} declares too"
-            problems.append(PlanProblem(spec.pool, "", message, spec.topic))
+            others = tuple(sorted(o for o in owners[spec.topic] if o != spec.owner))
+            twice = DeclaredTwice(spec.owner, others)
+            problems.append(PlanProblem(spec.pool, "", twice, spec.topic))
     return problems
 
 

@@ -9,53 +9,56 @@ from poolkeeper.planning import losses
 from poolkeeper.planning.moves import FACTOR, POOL, Change
 from poolkeeper.planning.scopes import Role, Scope
 from poolkeeper.planning.spreading import Usable
-from poolkeeper.planning.witnesses import DOWN, DRAINED, REMEDIES
+from poolkeeper.planning.topic_problems import PinnedElsewhere
+from poolkeeper.planning.witnesses import Member, Obstacle
 
 
 def pinned_changes(
     reach: Scope, cluster: Cluster, usable: Mapping[str, Usable]
 ) -> tuple[list[Change], list[PlanProblem]]:
     """Partitions that are not where they are pinned, and topics whose pins cannot be."""
-    changes, problems = [], []
-    for name, home in reach.homes.items():
+    changes: list[Change] = []
+    problems = []
+    for home in reach.homes.values():
         spec = home.spec
         if home.role is not Role.PINNED or spec is None:
             continue
-        assignment = spec.assignment or ()
-        wanted = {broker for replicas in assignment for broker in replicas}
+        wanted = {broker for replicas in spec.assignment or () for broker in replicas}
         absent = sorted(wanted - set(usable[home.pool].racks))
         if absent:
             problems.append(_unusable(reach, spec, absent))
             continue
-        blocked = []
-        for p in cluster.topics[name].partitions[: len(assignment)]:
-            target = assignment[p.partition]
-            if p.replicas != target and not losses.has_source(p, cluster.brokers):
-                blocked.append(TopicPartition(name, p.partition))
-            elif p.replicas != target:
-                grown = len(target) != len(p.replicas)
-                causes = ((FACTOR if grown else POOL, "its replicas are pinned elsewhere"),)
-                changes.append(Change(name, p.partition, target, causes, lambda brokers: 0))
+        found, blocked = _changes(spec, cluster)
+        changes += found
         if blocked:
             problems.append(losses.blocked_problem(home.pool, blocked))
     return changes, problems
 
 
+def _changes(spec: TopicSpec, cluster: Cluster) -> tuple[list[Change], list[TopicPartition]]:
+    """What changes of one topic, and what should but has nothing to be copied from."""
+    found, blocked = [], []
+    partitions = cluster.topics[spec.topic].partitions
+    for p, target in zip(partitions, spec.assignment or (), strict=False):
+        if p.replicas == target:
+            continue
+        if not losses.has_source(p, cluster.brokers):
+            blocked.append(TopicPartition(spec.topic, p.partition))
+            continue
+        grown = len(target) != len(p.replicas)
+        causes = ((FACTOR if grown else POOL, "its replicas are pinned elsewhere"),)
+        found.append(Change(spec.topic, p.partition, target, causes, lambda brokers: 0))
+    return found, blocked
+
+
 def _unusable(reach: Scope, spec: TopicSpec, absent: list[int]) -> PlanProblem:
-    """Each of these brokers conflicts with the assignment by itself, so all are named."""
     pool = reach.pools[spec.pool]
-    reasons, ways = [], []
-    for broker in absent:
+
+    def obstacle(broker: int) -> Obstacle | None:
         if broker not in pool.brokers:
-            reasons.append(f"{broker} is not in pool {pool.name}")
-            ways.append(f"add {broker} to the pool")
-        else:
-            obstacle = DRAINED if broker in pool.drain else DOWN
-            reasons.append(f"{broker} {obstacle}")
-            ways.append(REMEDIES[obstacle].format(broker))
-    message = (
-        f"stays as it is: it is pinned, and broker {', '.join(reasons)}. What helps:"
-        f" {' and '.join(ways)}, or pin it elsewhere"
-    )
+            return None
+        return Obstacle.DRAINED if broker in pool.drain else Obstacle.DOWN
+
+    brokers = tuple(Member(broker, obstacle=obstacle(broker)) for broker in absent)
     law = "drained" if pool.drain & set(absent) else "pool"
-    return PlanProblem(pool.name, law, message, spec.topic)
+    return PlanProblem(pool.name, law, PinnedElsewhere(pool.name, brokers), spec.topic)

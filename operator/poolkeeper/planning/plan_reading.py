@@ -1,31 +1,192 @@
-"""From `plan.json` back to a plan: every value checked, all problems reported at once.
+"""`plan.json` as declared types, and from them to a plan: all problems are reported at once.
 
 Only the shape is checked here and that the document is whole (`hash`, `from`, `to`, the indexes of
 its stages); whether the plan is lawful is asked of `audit`, on the live cluster.
+
+Where our name of a field differs from the document's, the declaration names the latter. What is
+empty and need not be written has a plain default, which msgspec leaves out when writing; what is
+written all the same has a `default_factory`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Final, Literal, TypeVar
 
-from poolkeeper import errors
-from poolkeeper.model.plans import (
-    AddPartitions,
-    CreateTopic,
-    DeleteTopic,
-    ElectLeaders,
-    Makespan,
-    Move,
-    MoveLogDir,
-    Plan,
-    PlannedStage,
-    PlanProblem,
-    PoolCertificate,
-    SetConfig,
-    Step,
-)
+import msgspec
+from msgspec import Meta, field
+
+from poolkeeper.errors import InvalidInput, Problem
+from poolkeeper.model import plans, typed_json
+from poolkeeper.model.plans import Move, Plan, PlanProblem
+from poolkeeper.model.problems import ProblemReason, Recorded
+from poolkeeper.model.typed_json import Finite, Natural, Object, ReplicaList
 from poolkeeper.planning.identities import plan_hash
-from poolkeeper.planning.json_views import ABSENT, Complaints, View
 
-VERSION = 1
+VERSION: Final = 1
+
+T = TypeVar("T")
+_Path = Annotated[
+    tuple[ReplicaList, ...], Meta(min_length=2, description="at least two replica lists")
+]
+_Pair = Annotated[tuple[Natural, Natural], Meta(description="a list of two")]
+_TopicPair = Annotated[tuple[str, Natural], Meta(description="a list of two")]
+_Texts = dict[str, str]
+
+
+class MoveJson(Object, kw_only=True):
+    """One of `moves`."""
+
+    topic: str
+    topic_id: str | None = None
+    partition: Natural
+    path: _Path
+    source: ReplicaList | None = field(name="from", default=None)
+    target: ReplicaList | None = field(name="to", default=None)
+    bytes: Natural
+    reason: str = ""
+    urgency: Natural = 4
+
+
+class StepJson(Object, tag_field="kind", omit_defaults=True):
+    """One of `steps`; its class is named by its key `kind`."""
+
+
+class CreateTopicJson(StepJson, tag="CreateTopic"):
+    """Creates a topic."""
+
+    topic: str
+    pool: str
+    replicas: tuple[ReplicaList, ...]
+    config: _Texts = field(default_factory=lambda: {})
+    reason: str = ""
+
+
+class AddPartitionsJson(StepJson, tag="AddPartitions"):
+    """Adds partitions to a topic."""
+
+    topic: str
+    first: Natural
+    replicas: tuple[ReplicaList, ...]
+    reason: str = ""
+
+
+class SetConfigJson(StepJson, tag="SetConfig"):
+    """Sets and unsets keys of a topic's config."""
+
+    topic: str
+    set: _Texts = field(default_factory=lambda: {})
+    unset: tuple[str, ...] = field(default_factory=lambda: ())
+    destructive: tuple[str, ...] = ()
+    reason: str = ""
+
+
+class MoveLogDirJson(StepJson, tag="MoveLogDir"):
+    """Moves a replica between directories of its broker."""
+
+    topic: str
+    partition: Natural
+    broker: Natural
+    source: str = field(name="from")
+    target: str = field(name="to")
+    bytes: Natural
+    reason: str = ""
+
+
+class ElectLeadersJson(StepJson, tag="ElectLeaders"):
+    """Elects the preferred leaders of partitions."""
+
+    partitions: tuple[_TopicPair, ...]
+    reason: str = ""
+
+
+class DeleteTopicJson(StepJson, tag="DeleteTopic"):
+    """Deletes a topic."""
+
+    topic: str
+    topic_id: str | None = None
+    reason: str = ""
+
+
+Step = (
+    CreateTopicJson
+    | AddPartitionsJson
+    | SetConfigJson
+    | MoveLogDirJson
+    | ElectLeadersJson
+    | DeleteTopicJson
+)
+STEPS: Mapping[type[Step], type[plans.Step]] = {
+    CreateTopicJson: plans.CreateTopic,
+    AddPartitionsJson: plans.AddPartitions,
+    SetConfigJson: plans.SetConfig,
+    MoveLogDirJson: plans.MoveLogDir,
+    ElectLeadersJson: plans.ElectLeaders,
+    DeleteTopicJson: plans.DeleteTopic,
+}
+"""What a step of a document is in a plan; fields have the same names."""
+
+
+class CertificateJson(Object):
+    """One of `certificate.pools`."""
+
+    pool: str
+    replica_moves: Natural
+    replica_moves_lower_bound: Natural
+    bytes: Natural
+    bytes_lower_bound: Natural
+    gap_percent: Finite
+    witness: str = ""
+
+
+class CertificatesJson(Object):
+    """The key `certificate`."""
+
+    pools: tuple[CertificateJson, ...] = field(default_factory=lambda: ())
+
+
+class StageJson(Object):
+    """One of `stages`."""
+
+    moves: tuple[_Pair, ...]
+    bytes: Natural
+    seconds: Finite
+
+
+class MakespanJson(Object):
+    """The key `makespan`."""
+
+    seconds: Finite
+    lower_bound_seconds: Finite
+    bytes_per_second_per_broker: Natural
+
+
+class ProblemJson(Object, omit_defaults=True):
+    """One of `problems`."""
+
+    pool: str
+    law: str
+    message: str
+    topic: str = ""
+    reason: str = ""
+
+
+class PlanJson(Object):
+    """The document."""
+
+    version: Literal[1]
+    cluster: str
+    hash: str
+    fingerprint: str
+    steps: tuple[Step, ...] = ()
+    moves: tuple[MoveJson, ...] = ()
+    certificate: CertificatesJson = field(default_factory=lambda: CertificatesJson(pools=()))
+    stages: tuple[StageJson, ...] = ()
+    makespan: MakespanJson | None = None
+    problems: tuple[ProblemJson, ...] = ()
+
+
+def decode(data: bytes, file: str = "") -> Plan:
+    """The plan of a JSON text; raises `InvalidInput` with every problem of it."""
+    return _plan(typed_json.decode(data, PlanJson, file), file)
 
 
 def from_json(data: object, file: str = "") -> Plan:
@@ -33,176 +194,81 @@ def from_json(data: object, file: str = "") -> Plan:
 
     `file` names the document in messages.
     """
-    complaints = Complaints(file)
-    view = View(data, "", complaints)
-    if not view.mapping():
-        raise errors.InvalidInput(complaints.problems)
-    if view.get("version").value != VERSION:
-        view.get("version").wrong(f"{VERSION}")
+    return _plan(typed_json.convert(data, PlanJson, file), file)
+
+
+def _plan(read: PlanJson, file: str) -> Plan:
+    """The plan of a document whose values are as declared."""
+    _refuse(_ends(read), file)
     plan = Plan(
-        cluster=view.get("cluster").text(),
-        hash=view.get("hash").text(),
-        fingerprint=view.get("fingerprint").text(),
-        steps=tuple(step for item in view.get("steps", []).items() if (step := _step(item))),
-        moves=view.get("moves", []).each(_move),
-        certificates=view.get("certificate", {}).get("pools", []).each(_certificate),
-        stages=view.get("stages", []).each(_stage),
-        makespan=_makespan(view.get("makespan", None)),
-        problems=view.get("problems", []).each(_problem),
+        cluster=read.cluster,
+        hash=read.hash,
+        fingerprint=read.fingerprint,
+        steps=tuple(_same(STEPS[type(step)], step) for step in read.steps),
+        moves=tuple(map(_move, read.moves)),
+        certificates=tuple(_same(plans.PoolCertificate, pool) for pool in read.certificate.pools),
+        stages=tuple(_same(plans.PlannedStage, stage) for stage in read.stages),
+        makespan=None if read.makespan is None else _same(plans.Makespan, read.makespan),
+        problems=tuple(map(_problem, read.problems)),
     )
-    if not complaints.problems:
-        _check_whole(plan, view)
-    if complaints.problems:
-        raise errors.InvalidInput(complaints.problems)
+    _refuse(_broken(plan), file)
     return plan
 
 
-def _check_whole(plan: Plan, view: View) -> None:
-    """What only the whole document can tell: the hash, and the stages' references."""
+def _refuse(problems: Iterator[tuple[str, str]], file: str) -> None:
+    if found := [Problem(file, 0, place, message) for place, message in problems]:
+        raise InvalidInput(found)
+
+
+def _ends(read: PlanJson) -> Iterator[tuple[str, str]]:
+    """Give the moves whose `from` and `to` are not the ends of their paths."""
+    for number, move in enumerate(read.moves):
+        for key, told, end in (
+            ("from", move.source, move.path[0]),
+            ("to", move.target, move.path[-1]),
+        ):
+            if told is not None and told != end:
+                wrong = f"is {list(told)} (expected the path's end, {list(end)})"
+                yield f"moves[{number}].{key}", wrong
+
+
+def _broken(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Give what only the whole document can tell: the hash, and the stages' references."""
     computed = plan_hash(plan.moves, plan.steps)
     if plan.hash != computed:
-        view.complaints.add(
-            "hash", f"the document was changed: it says {plan.hash}, its content is {computed}"
-        )
-    for view_of_stage, stage in zip(view.get("stages", []).items(), plan.stages, strict=True):
+        yield "hash", f"the document was changed: it says {plan.hash}, its content is {computed}"
+    for number, stage in enumerate(plan.stages):
         for index, step in stage.moves:
             if index >= len(plan.moves) or not 0 < step < len(plan.moves[index].path):
-                place = f"{view_of_stage.place}.moves"
-                view.complaints.add(place, f"[{index}, {step}] names no step of a move")
+                yield f"stages[{number}].moves", f"[{index}, {step}] names no step of a move"
 
 
-def _move(view: View) -> Move:
-    path = view.get("path").each(View.replicas)
-    if len(path) < 2 and isinstance(view.get("path").value, list):
-        view.get("path").wrong("at least two replica lists")
-    for key, end in (("from", path[:1]), ("to", path[-1:])):
-        told = view.get(key)
-        if told.value is not ABSENT and end and told.replicas() != end[0]:
-            told.wrong(f"the path's end, {list(end[0])}")
+def _move(read: MoveJson) -> Move:
     return Move(
-        topic=view.get("topic").text(),
-        topic_id=view.get("topicId", None).optional_text(),
-        partition=view.get("partition").whole(),
-        path=path,
-        bytes=view.get("bytes").whole(),
-        reason=view.get("reason", "").text(),
-        urgency=view.get("urgency", 4).whole(),
+        read.topic,
+        read.topic_id,
+        read.partition,
+        read.path,
+        read.bytes,
+        read.reason,
+        read.urgency,
     )
 
 
-def _step(view: View) -> Step | None:
-    if not view.mapping():
-        return None
-    kind = view.get("kind")
-    read = _STEPS.get(kind.value) if isinstance(kind.value, str) else None
-    if read is None:
-        kind.wrong("one of " + ", ".join(_STEPS))
-        return None
-    return read(view)
-
-
-def _create_topic(view: View) -> Step:
-    return CreateTopic(
-        topic=view.get("topic").text(),
-        pool=view.get("pool").text(),
-        replicas=view.get("replicas").each(View.replicas),
-        config=view.get("config", {}).texts_by_key(),
-        reason=view.get("reason", "").text(),
-    )
-
-
-def _add_partitions(view: View) -> Step:
-    return AddPartitions(
-        topic=view.get("topic").text(),
-        first=view.get("first").whole(),
-        replicas=view.get("replicas").each(View.replicas),
-        reason=view.get("reason", "").text(),
-    )
-
-
-def _set_config(view: View) -> Step:
-    return SetConfig(
-        topic=view.get("topic").text(),
-        set=view.get("set", {}).texts_by_key(),
-        unset=view.get("unset", []).each(View.text),
-        destructive=view.get("destructive", []).each(View.text),
-        reason=view.get("reason", "").text(),
-    )
-
-
-def _elect_leaders(view: View) -> Step:
-    pairs = (item.pair() for item in view.get("partitions").items())
-    return ElectLeaders(
-        partitions=tuple((pair[0].text(), pair[1].whole()) for pair in pairs if pair),
-        reason=view.get("reason", "").text(),
-    )
-
-
-def _delete_topic(view: View) -> Step:
-    return DeleteTopic(
-        topic=view.get("topic").text(),
-        topic_id=view.get("topicId", None).optional_text(),
-        reason=view.get("reason", "").text(),
-    )
-
-
-def _move_log_dir(view: View) -> Step:
-    return MoveLogDir(
-        topic=view.get("topic").text(),
-        partition=view.get("partition").whole(),
-        broker=view.get("broker").whole(),
-        source=view.get("from").text(),
-        target=view.get("to").text(),
-        bytes=view.get("bytes").whole(),
-        reason=view.get("reason", "").text(),
-    )
-
-
-_STEPS: Mapping[str, Callable[[View], Step]] = {
-    "CreateTopic": _create_topic,
-    "AddPartitions": _add_partitions,
-    "SetConfig": _set_config,
-    "MoveLogDir": _move_log_dir,
-    "ElectLeaders": _elect_leaders,
-    "DeleteTopic": _delete_topic,
-}
-
-
-def _certificate(view: View) -> PoolCertificate:
-    return PoolCertificate(
-        pool=view.get("pool").text(),
-        replica_moves=view.get("replicaMoves").whole(),
-        replica_moves_lower_bound=view.get("replicaMovesLowerBound").whole(),
-        bytes=view.get("bytes").whole(),
-        bytes_lower_bound=view.get("bytesLowerBound").whole(),
-        gap_percent=view.get("gapPercent").number(),
-        witness=view.get("witness", "").text(),
-    )
-
-
-def _stage(view: View) -> PlannedStage:
-    pairs = (item.pair() for item in view.get("moves").items())
-    return PlannedStage(
-        moves=tuple((pair[0].whole(), pair[1].whole()) for pair in pairs if pair),
-        bytes=view.get("bytes").whole(),
-        seconds=view.get("seconds").number(),
-    )
-
-
-def _makespan(view: View) -> Makespan | None:
-    if view.value is None or not view.mapping():
-        return None
-    return Makespan(
-        seconds=view.get("seconds").number(),
-        lower_bound_seconds=view.get("lowerBoundSeconds").number(),
-        bytes_per_second_per_broker=view.get("bytesPerSecondPerBroker").whole(),
-    )
-
-
-def _problem(view: View) -> PlanProblem:
+def _problem(read: ProblemJson) -> PlanProblem:
     return PlanProblem(
-        pool=view.get("pool").text(),
-        law=view.get("law").text(),
-        message=view.get("message").text(),
-        topic=view.get("topic", "").text(),
+        pool=read.pool,
+        law=read.law,
+        facts=Recorded(read.message, _reason(read.reason)),
+        topic=read.topic,
     )
+
+
+def _reason(name: str) -> ProblemReason:
+    """The reason of that name; an older release gives none, a newer one may have others."""
+    return ProblemReason(name) if name in set(ProblemReason) else ProblemReason.UNTOLD
+
+
+def _same(kind: type[T], read: Object) -> T:
+    """The value of ours whose fields have the same names."""
+    return kind(**msgspec.structs.asdict(read))

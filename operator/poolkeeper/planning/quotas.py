@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.specs import Desired, Domain, LimitPolicy, Quotas, ResourcePoolSpec, TopicSpec
 from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.capacity_problems import QuotaHeld, TooManyPartitions, TooManyReplicas
 from poolkeeper.planning.columns import MIB
 from poolkeeper.planning.scopes import Scope
 from poolkeeper.planning.spreading import Usable
+from poolkeeper.planning.topic_problems import BeyondHeadroom, Excess, QuotaExceeded
 
 
 @dataclass(slots=True)
@@ -50,54 +52,48 @@ class Tally:
             self.partitions[key] += partitions
         self.in_cluster += partitions
 
-    def refusal(self, spec: TopicSpec, *, topics: int, partitions: int) -> str:
-        """Why that many more are too many, or an empty text.
-
-        Each quota and limit that is exceeded conflicts by itself, so all of them are named.
-        """
+    def refusal(self, spec: TopicSpec, *, topics: int, partitions: int) -> QuotaExceeded | None:
+        """Every quota and limit that so many more would exceed, if any."""
         pool = self._pool(spec.pool)
         quotas = pool.quotas or Quotas()
-        bounds = [("", quotas)]
+        found = self._excesses(pool.name, "", quotas, topics, partitions)
         if spec.namespace in quotas.per_namespace:
-            bounds.append((spec.namespace, quotas.per_namespace[spec.namespace]))
-        said = []
-        for namespace, quota in bounds:
-            where = f"namespace {namespace} in pool {pool.name}" if namespace else pool.name
-            whose = where if namespace else f"pool {where}"
-            key = (pool.name, namespace)
+            quota = quotas.per_namespace[spec.namespace]
+            found += self._excesses(pool.name, spec.namespace, quota, topics, partitions)
+        limits = self.desired.cluster.limits
+        if (
+            limits.policy is LimitPolicy.ENFORCE
+            and self.in_cluster + partitions > limits.partitions
+        ):
+            field = "spec.limits.partitions"
+            counts = self.in_cluster, partitions, limits.partitions
+            found.append(Excess("the cluster", "partitions", *counts, field))
+        return QuotaExceeded(tuple(found)) if found else None
+
+    def _excesses(
+        self, pool: str, namespace: str, quota: Quotas, topics: int, partitions: int
+    ) -> list[Excess]:
+        """What exceeds one quota."""
+        whose = f"namespace {namespace} in pool {pool}" if namespace else f"pool {pool}"
+        field = f"spec.quotas.perNamespace.{namespace}" if namespace else "spec.quotas"
+        key = pool, namespace
+        return [
+            Excess(whose, noun, held, more, most, f"{field}.{noun}")
             for held, more, most, noun in (
                 (self.topics[key], topics, quota.topics, "topics"),
                 (self.partitions[key], partitions, quota.partitions, "partitions"),
-            ):
-                if most is not None and more and held + more > most:
-                    field = (
-                        f"quotas.perNamespace.{namespace}.{noun}" if namespace else f"quotas.{noun}"
-                    )
-                    said.append(
-                        f"{whose} has {held} of {most} {noun} and would get {more} more"
-                        f" (spec.{field} of {held + more} would do)"
-                    )
-        limits = self.desired.cluster.limits
-        total = self.in_cluster + partitions
-        if limits.policy is LimitPolicy.ENFORCE and total > limits.partitions:
-            said.append(
-                f"the cluster has {self.in_cluster} of {limits.partitions} partitions and would get"
-                f" {partitions} more (spec.limits.partitions of {total} would do)"
             )
-        return "; ".join(said)
+            if most is not None and more and held + more > most
+        ]
 
-    def headroom_refusal(self, pool: str, held: Mapping[int, int]) -> str:
-        """Why the pool cannot hold that many replicas by broker, or an empty text."""
+    def headroom_refusal(self, pool: str, held: Mapping[int, int]) -> BeyondHeadroom | None:
+        """Why the pool cannot hold that many replicas by broker, if it cannot."""
         spec = self._pool(pool)
         left = headroom_replicas(spec, self.usable[pool])
         total = sum(held.get(broker, 0) for broker in spec.brokers)
-        if left is None or total <= left:
-            return ""
-        more = f"{total - left} more replica{'' if total - left == 1 else 's'}"
-        return (
-            f"pool {pool} would hold {total} replicas, {left} fit with {lost(spec)}. What helps:"
-            f" add a broker, or ask for less headroom, or make room for {more}"
-        )
+        if spec.headroom is None or left is None or total <= left:
+            return None
+        return BeyondHeadroom(pool, total, left, spec.headroom)
 
     def _pool(self, name: str) -> ResourcePoolSpec:
         return next(pool for pool in self.desired.pools if pool.name == name)
@@ -126,38 +122,27 @@ def _left(pool: ResourcePoolSpec, usable: Usable, capacity: Mapping[int, int | N
     return sum(sorted(domains.values(), reverse=True)[pool.headroom.failures :])
 
 
-def lost(pool: ResourcePoolSpec) -> str:
-    """The failures that the headroom asks for, in words."""
-    assert pool.headroom is not None
-    count = pool.headroom.failures
-    noun = "rack" if pool.headroom.domain is Domain.RACK else "broker"
-    return f"the largest {noun} lost" if count == 1 else f"the {count} largest {noun}s lost"
-
-
 def standing_problems(tally: Tally, held: Mapping[int, int]) -> tuple[PlanProblem, ...]:
     """Quotas and limits that are exceeded by what exists."""
     problems = []
     for pool in tally.desired.pools:
         quotas = pool.quotas or Quotas()
         for namespace, quota in (("", quotas), *sorted(quotas.per_namespace.items())):
-            key, whose = (pool.name, namespace), f" of namespace {namespace}" if namespace else ""
+            key = pool.name, namespace
             for count, most, noun in (
                 (tally.topics[key], quota.topics, "topics"),
                 (tally.partitions[key], quota.partitions, "partitions"),
             ):
                 if most is not None and count > most:
-                    message = f"holds {count} {noun}{whose}, its quota is {most}"
-                    problems.append(PlanProblem(pool.name, "quotas", message))
+                    facts = QuotaHeld(count, noun, most, namespace)
+                    problems.append(PlanProblem(pool.name, "quotas", facts))
     limits = tally.desired.cluster.limits
     if tally.in_cluster > limits.partitions:
-        message = f"the cluster has {tally.in_cluster} partitions, the limit is {limits.partitions}"
-        problems.append(PlanProblem("", "quotas", message))
+        partitions = TooManyPartitions(tally.in_cluster, limits.partitions)
+        problems.append(PlanProblem("", "quotas", partitions))
     over = {broker: count for broker, count in held.items() if count > limits.replicas_per_broker}
     if over:
         most = min(over, key=lambda broker: (-over[broker], broker))
-        message = (
-            f"{len(over)} brokers hold more replicas than the limit of {limits.replicas_per_broker}"
-            f" (broker {most} most, {over[most]})"
-        )
-        problems.append(PlanProblem("", "quotas", message))
+        replicas = TooManyReplicas(len(over), limits.replicas_per_broker, most, over[most])
+        problems.append(PlanProblem("", "quotas", replicas))
     return tuple(problems)

@@ -40,17 +40,25 @@ def renewed(shown: Plan, fresh: Plan, cluster: Cluster) -> Plan | None:
         return None
     if not _costs_alike(shown.moves, fresh.moves, cluster):
         return None
-    if any(state != _BEGINNING for state in classify(shown.moves, cluster)):
-        return None
-    between = tuple(step for step in shown.steps if isinstance(step, MoveLogDir))
-    if bool(between) != any(isinstance(step, MoveLogDir) for step in fresh.steps):
-        return None
-    if any(residual.progress_of(step, cluster).state is not StepState.TO_DO for step in between):
+    if _is_begun(shown, cluster) or _between_log_dirs(shown) != _between_log_dirs(fresh):
         return None
     steps = _steps(shown.steps, fresh.steps)
     if plan_hash(shown.moves, steps) != shown.hash:
         return None
     return replace(shown, steps=steps, problems=fresh.problems)
+
+
+def _is_begun(plan: Plan, cluster: Cluster) -> bool:
+    """Whether a move of the plan, between brokers or log directories, is done or on its way."""
+    if any(state != _BEGINNING for state in classify(plan.moves, cluster)):
+        return True
+    copies = (step for step in plan.steps if isinstance(step, MoveLogDir))
+    return any(residual.progress_of(s, cluster).state is not StepState.TO_DO for s in copies)
+
+
+def _between_log_dirs(plan: Plan) -> bool:
+    """Whether anything goes from one log directory to another."""
+    return any(isinstance(step, MoveLogDir) for step in plan.steps)
 
 
 def _necessary(moves: Iterable[Move]) -> set[tuple[str, int, int]]:

@@ -22,7 +22,9 @@ from poolkeeper.model.plans import (
     SetConfig,
     Step,
 )
+from poolkeeper.model.refusals import Drift, DriftReason
 from poolkeeper.model.topology import Cluster, Partition, Replicas, Topic, TopicPartition
+from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.progress import MoveState, classify
 
 
@@ -37,22 +39,23 @@ class StepState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StepProgress:
-    """A step's state, with a sentence where it settles or is stale."""
+    """A step's state: `wait` tells what it settles on, `drift` why it is stale."""
 
     state: StepState
-    reason: str = ""
+    wait: Wait | None = None
+    drift: Drift | None = None
 
 
 TO_DO = StepProgress(StepState.TO_DO)
 DONE = StepProgress(StepState.DONE)
 
 
-def _settling(reason: str) -> StepProgress:
-    return StepProgress(StepState.SETTLING, reason)
+def _settling(wait: Wait) -> StepProgress:
+    return StepProgress(StepState.SETTLING, wait)
 
 
-def _stale(reason: str) -> StepProgress:
-    return StepProgress(StepState.STALE, reason)
+def _stale(drift: Drift) -> StepProgress:
+    return StepProgress(StepState.STALE, drift=drift)
 
 
 def progress_of(step: Step, cluster: Cluster) -> StepProgress:
@@ -60,7 +63,7 @@ def progress_of(step: Step, cluster: Cluster) -> StepProgress:
     if isinstance(step, ElectLeaders):
         return TO_DO if due_elections(step.partitions, cluster) else DONE
     if step.topic in cluster.torn:
-        return _settling(f"topic {step.topic} changed while it was being read")
+        return _settling(Wait(WaitReason.TOPIC_CHANGING, topic=step.topic))
     if isinstance(step, MoveLogDir):
         return _between_log_dirs(step, cluster)
     topic = cluster.topics.get(step.topic)
@@ -69,7 +72,7 @@ def progress_of(step: Step, cluster: Cluster) -> StepProgress:
     if isinstance(step, DeleteTopic):
         return _deleted(step, topic, cluster)
     if topic is None or step.topic in cluster.deleting:
-        return _stale(f"topic {step.topic} is gone")
+        return _stale(Drift(DriftReason.TOPIC_GONE, step.topic))
     if isinstance(step, AddPartitions):
         return _added(step, topic, cluster)
     return _configured(step, topic)
@@ -78,29 +81,31 @@ def progress_of(step: Step, cluster: Cluster) -> StepProgress:
 def _between_log_dirs(step: MoveLogDir, cluster: Cluster) -> StepProgress:
     topic = cluster.topics.get(step.topic)
     partition = topic.partition(step.partition) if topic else None
+    name = TopicPartition(step.topic, step.partition)
     if partition is None or step.broker not in partition.replicas:
-        return _stale(f"broker {step.broker} holds {step.topic}-{step.partition} no longer")
+        return _stale(Drift(DriftReason.REPLICA_GONE, partition=name, broker=step.broker))
     broker = cluster.brokers.get(step.broker)
     held = (partition.log_dirs or {}).get(step.broker)
     if broker is None or held is None:
-        return _settling(f"broker {step.broker} does not tell its log directories")
+        return _settling(Wait(WaitReason.LOG_DIRS_UNKNOWN, brokers=(step.broker,)))
     if held == step.target:
         return DONE
-    going = (broker.arriving or {}).get(TopicPartition(step.topic, step.partition))
+    going = (broker.arriving or {}).get(name)
     if going is not None:
-        return _settling(f"{step.topic}-{step.partition} is being copied to {going}")
+        return _settling(Wait(WaitReason.REPLICA_COPYING, partitions=(name,), path=going))
     if held != step.source:
-        return _stale(f"{step.topic}-{step.partition} is in {held} of broker {step.broker}")
+        drift = Drift(DriftReason.LOG_DIR_CHANGED, partition=name, broker=step.broker, path=held)
+        return _stale(drift)
     return TO_DO
 
 
 def _created(step: CreateTopic, topic: Topic | None, cluster: Cluster) -> StepProgress:
     if step.topic in cluster.deleting:
-        return _settling(f"topic {step.topic} is still being deleted")
+        return _settling(Wait(WaitReason.TOPIC_STILL_DELETING, topic=step.topic))
     if topic is None:
         return TO_DO
     if tuple(p.replicas for p in topic.partitions) != step.replicas:
-        return _stale(f"topic {step.topic} exists by now, with other replicas")
+        return _stale(Drift(DriftReason.TOPIC_EXISTS, step.topic))
     return _led(step.topic, topic.partitions)
 
 
@@ -108,19 +113,19 @@ def _added(step: AddPartitions, topic: Topic, cluster: Cluster) -> StepProgress:
     if len(topic.partitions) == step.first:
         requested = any(entry.topic == step.topic for entry in cluster.reassignment or ())
         if requested or any(p.moving for p in topic.partitions):
-            return _settling(f"topic {step.topic} is being reassigned: partitions are added after")
+            return _settling(Wait(WaitReason.TOPIC_REASSIGNED, topic=step.topic))
         return TO_DO
     added = topic.partitions[step.first : step.first + len(step.replicas)]
     if tuple(p.replicas for p in added) != step.replicas:
-        return _stale(f"topic {step.topic} has {len(topic.partitions)} partitions by now")
+        count = len(topic.partitions)
+        return _stale(Drift(DriftReason.PARTITIONS_ADDED, step.topic, count=count))
     return _led(step.topic, added)
 
 
 def _led(name: str, partitions: Iterable[Partition]) -> StepProgress:
-    waiting = [p.partition for p in partitions if p.leader is None]
+    waiting = tuple(TopicPartition(name, p.partition) for p in partitions if p.leader is None)
     if waiting:
-        listed = ", ".join(map(str, waiting[:5])) + ("…" if len(waiting) > 5 else "")
-        return _settling(f"topic {name} waits for leaders of partition {listed}")
+        return _settling(Wait(WaitReason.LEADERS_MISSING, topic=name, partitions=waiting))
     return DONE
 
 
@@ -132,11 +137,11 @@ def _configured(step: SetConfig, topic: Topic) -> StepProgress:
 
 def _deleted(step: DeleteTopic, topic: Topic | None, cluster: Cluster) -> StepProgress:
     if step.topic in cluster.deleting:
-        return _settling(f"topic {step.topic} is being deleted by the brokers")
+        return _settling(Wait(WaitReason.TOPIC_DELETING, topic=step.topic))
     if topic is None:
         return DONE
     if step.topic_id and topic.topic_id and step.topic_id != topic.topic_id:
-        return _stale(f"topic {step.topic} was deleted and created again by somebody else")
+        return _stale(Drift(DriftReason.TOPIC_RECREATED, step.topic))
     return TO_DO
 
 
@@ -157,28 +162,27 @@ def due_elections(
     return tuple(due)
 
 
-def staleness(plan: Plan, cluster: Cluster) -> tuple[str, ...]:
+def staleness(plan: Plan, cluster: Cluster) -> tuple[Drift, ...]:
     """Return why a plan made earlier no longer fits the cluster; empty if it still does.
 
     A plan whose execution was interrupted fits: what is done is done, what is under way is its own.
     """
-    reasons = []
+    found = []
     for move, state in zip(plan.moves, classify(plan.moves, cluster), strict=True):
         name = TopicPartition(move.topic, move.partition)
         if state.state is MoveState.DIVERGED:
-            live = _live(cluster, name)
-            reasons.append(f"{name} has replicas {live}, planned from {list(move.source)}")
+            live, reason = _live(cluster, name), DriftReason.REPLICAS_CHANGED
+            found.append(Drift(reason, partition=name, live=live, planned=move.source))
         elif state.state is MoveState.GONE:
-            reasons.append(f"topic {move.topic} is gone, or was created anew")
+            found.append(Drift(DriftReason.MOVED_TOPIC_GONE, move.topic))
     for step in plan.steps:
-        state_of_step = progress_of(step, cluster)
-        if state_of_step.state is StepState.STALE:
-            reasons.append(state_of_step.reason)
-    return tuple(dict.fromkeys(reasons))
+        drift = progress_of(step, cluster).drift
+        if drift is not None:
+            found.append(drift)
+    return tuple(dict.fromkeys(found))
 
 
-def _live(cluster: Cluster, name: TopicPartition) -> list[int]:
+def _live(cluster: Cluster, name: TopicPartition) -> Replicas:
     topic = cluster.topics.get(name.topic)
     partition = None if topic is None else topic.partition(name.partition)
-    replicas: Replicas = () if partition is None else partition.replicas
-    return list(replicas)
+    return () if partition is None else partition.replicas

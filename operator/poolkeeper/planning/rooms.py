@@ -19,7 +19,7 @@ from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.audit_rules import Rules
 from poolkeeper.planning.shortages import Seat
 from poolkeeper.planning.survivals import Survival, demand_of, survivals
-from poolkeeper.planning.witnesses import DOWN, DRAINED, Member
+from poolkeeper.planning.witnesses import Member, Obstacle
 
 _ONE_BROKER = Headroom(Domain.BROKER, 1)
 
@@ -137,7 +137,8 @@ def _seats(
 ) -> Iterator[Seat]:
     for broker in pool.brokers:
         usable = broker in rules.cluster.brokers and broker not in rules.shunned
-        obstacle = "" if usable else DRAINED if broker in pool.drain else DOWN
+        drained = broker in pool.drain
+        obstacle = None if usable else Obstacle.DRAINED if drained else Obstacle.DOWN
         member = Member(broker, rules.racks[broker] if usable else "", obstacle)
         yield Seat(member, bounds[broker], foreign.get(broker, 0) if usable else 0)
 

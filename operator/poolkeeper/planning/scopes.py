@@ -16,10 +16,11 @@ A topic that nobody may speak for (see `owners`) is held: nothing moves for it.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from poolkeeper.algorithms.internal_topics import is_declarable
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import (
@@ -30,10 +31,19 @@ from poolkeeper.model.specs import (
     UnmanagedTopics,
 )
 from poolkeeper.model.topology import Cluster, Topic
-from poolkeeper.planning import owners
-
-LEFT_OUT = "left out: "
-"""How the problem of a topic begins that this plan leaves as it is; the next one may not."""
+from poolkeeper.planning import internal_topics, owners
+from poolkeeper.planning.phrases import Names
+from poolkeeper.planning.pool_problems import SharedBrokers
+from poolkeeper.planning.topic_problems import (
+    ClaimedTwice,
+    MetricNameTaken,
+    NoDefaultPool,
+    NotAdmitted,
+    NotCreated,
+    PoolUnavailable,
+    TopicLeftOut,
+    Unsettled,
+)
 
 
 class Role(StrEnum):
@@ -52,6 +62,9 @@ class Home:
     role: Role
     pool: str = ""
     spec: TopicSpec | None = None
+
+
+_NOWHERE = Home(Role.FIXED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,20 +101,16 @@ def scope(
     problems += owners.conflicts(desired.topics, won)
     untouchable = _untouchable(cluster, cluster.topics if odd is None else odd)
     doomed = owners.doomed(desired, cluster, records, won, prune=prune)
-    homes: dict[str, Home] = {}
-    for name in sorted(cluster.topics):
-        if name in doomed or name in won.held:
-            homes[name] = Home(Role.FIXED)
-        else:
-            homes[name], said = _home(desired, pools, specs.get(name), name)
-            problems += said
-        if name in untouchable and homes[name].role is not Role.FIXED:
-            homes[name] = Home(Role.FIXED, homes[name].pool, homes[name].spec)
-    problems += [
-        PlanProblem(homes[name].pool if name in homes else "", "", f"{LEFT_OUT}{why}", name)
-        for name, why in sorted(untouchable.items())
-        if name in specs or (name in homes and homes[name].pool)
-    ]
+    unfollowed = internal_topics.refusals(specs, cluster, untouchable)
+    fixed = won.held.union(doomed, unfollowed)
+    homes, said = _homes(desired, pools, sorted(cluster.topics), specs, fixed)
+    problems += [*unfollowed.values(), *said]
+    for name, why in sorted(untouchable.items()):
+        home = homes.get(name, _NOWHERE)
+        if home.role is not Role.FIXED:
+            homes[name] = Home(Role.FIXED, home.pool, home.spec)
+        if name in specs or home.pool:
+            problems.append(PlanProblem(home.pool, "", why, name))
     absent, refused = _absent(pools, specs, cluster, untouchable)
     doomed = tuple(name for name in doomed if name not in untouchable)
     return Scope(pools, homes, absent, doomed, tuple(problems + refused))
@@ -121,8 +130,10 @@ def _working_pools(desired: Desired) -> tuple[dict[str, ResourcePoolSpec], list[
         PlanProblem(
             name,
             "pool",
-            f"nothing moves: {_brokers(ids)} also in "
-            + ", ".join(sorted({other for b in ids for other in shared[b]} - {name})),
+            SharedBrokers(
+                tuple(sorted(ids)),
+                tuple(sorted({other for b in ids for other in shared[b]} - {name})),
+            ),
         )
         for name, ids in sorted(frozen.items())
     ]
@@ -130,30 +141,48 @@ def _working_pools(desired: Desired) -> tuple[dict[str, ResourcePoolSpec], list[
     return pools, problems
 
 
-def _untouchable(cluster: Cluster, odd: Iterable[str]) -> dict[str, str]:
-    """Topics whose state must not be built on, with the reason."""
-    why: dict[str, str] = {}
+def _untouchable(cluster: Cluster, odd: Iterable[str]) -> dict[str, TopicLeftOut]:
+    """Topics whose state must not be built on, and why."""
+    why: dict[str, TopicLeftOut] = {}
     for request in cluster.reassignment or ():
-        why.setdefault(request.topic, "a reassignment request names it")
+        why.setdefault(request.topic, TopicLeftOut(Unsettled.REQUESTED))
     for name in odd:
-        if reason := _unsound(cluster.topics[name]):
-            why[name] = reason
-    why |= {name: "it changed while it was being read" for name in cluster.torn}
-    why |= {name: f"its node is damaged: {reason}" for name, reason in cluster.damaged.items()}
-    why |= {name: "it is being deleted" for name in cluster.deleting}
+        if (unsound := _unsound(cluster.topics[name])) is not None:
+            why[name] = unsound
+    why |= {name: TopicLeftOut(Unsettled.CHANGING) for name in cluster.torn}
+    why |= {name: TopicLeftOut(Unsettled.DAMAGED, what) for name, what in cluster.damaged.items()}
+    why |= {name: TopicLeftOut(Unsettled.DELETING) for name in cluster.deleting}
     return why
 
 
-def _unsound(topic: Topic) -> str:
+def _unsound(topic: Topic) -> TopicLeftOut | None:
     moving = [p.partition for p in topic.partitions if p.moving]
     if moving:
-        shown = ", ".join(map(str, moving[:5])) + (", …" if len(moving) > 5 else "")
-        return f"replicas of partitions {shown} are being moved"
+        return TopicLeftOut(Unsettled.MOVING, str(Names.of(moving)))
     if any(p.partition != position for position, p in enumerate(topic.partitions)):
-        return "its partition ids have gaps"
+        return TopicLeftOut(Unsettled.GAPS)
     if any(not p.replicas for p in topic.partitions):
-        return "it has partitions without replicas"
-    return ""
+        return TopicLeftOut(Unsettled.NO_REPLICAS)
+    return None
+
+
+def _homes(
+    desired: Desired,
+    pools: Mapping[str, ResourcePoolSpec],
+    names: Iterable[str],
+    specs: Mapping[str, TopicSpec],
+    fixed: Collection[str],
+) -> tuple[dict[str, Home], list[PlanProblem]]:
+    """The home of every topic; those of `fixed` have none that matters."""
+    homes: dict[str, Home] = {}
+    problems: list[PlanProblem] = []
+    for name in names:
+        if name in fixed:
+            homes[name] = _NOWHERE
+        else:
+            homes[name], said = _home(desired, pools, specs.get(name), name)
+            problems += said
+    return homes, problems
 
 
 def _home(
@@ -163,18 +192,25 @@ def _home(
         return _declared_home(pools, spec)
     claiming = [p.name for p in desired.pools if any(re.fullmatch(c, name) for c in p.claims)]
     if len(claiming) > 1:
-        message = f"nothing moves: pools {', '.join(claiming)} claim it"
-        return Home(Role.FIXED), [PlanProblem(p, "pool", message, name) for p in claiming]
-    policy = desired.cluster.unmanaged_topics
+        claimed = ClaimedTwice(tuple(claiming))
+        return _NOWHERE, [PlanProblem(p, "pool", claimed, name) for p in claiming]
     if claiming:
         return Home(Role.PLACED if claiming[0] in pools else Role.FIXED, claiming[0]), []
+    return _unmanaged_home(desired, pools, name)
+
+
+def _unmanaged_home(
+    desired: Desired, pools: Mapping[str, ResourcePoolSpec], name: str
+) -> tuple[Home, list[PlanProblem]]:
+    policy = desired.cluster.unmanaged_topics
     if policy is UnmanagedTopics.MANAGE:
         default = desired.cluster.default_pool or ""
         if default in pools:
             return Home(Role.PLACED, default), []
-        message = "unmanaged, and there is no default pool that could be worked in"
-        return Home(Role.FIXED), [PlanProblem(default, "pool", message, name)]
-    return Home(Role.EVACUATED if policy is UnmanagedTopics.EVACUATE_ONLY else Role.FIXED), []
+        return _NOWHERE, [PlanProblem(default, "pool", NoDefaultPool(), name)]
+    if policy is UnmanagedTopics.EVACUATE_ONLY:
+        return Home(Role.EVACUATED), []
+    return _NOWHERE, []
 
 
 def _declared_home(
@@ -191,14 +227,13 @@ def _declared_home(
 def _not_admitted(pools: Mapping[str, ResourcePoolSpec], spec: TopicSpec) -> PlanProblem | None:
     pool = pools.get(spec.pool)
     if pool is None:
-        message = f"nothing is done: its pool {spec.pool} does not exist or may not be worked in"
-        return PlanProblem(spec.pool, "pool", message, spec.topic)
+        return PlanProblem(spec.pool, "pool", PoolUnavailable(spec.pool), spec.topic)
     allowed = pool.allowed_namespaces
     if allowed is None or allowed.selector is not None or allowed.names is None:
         return None  # labels of namespaces are known to the API server alone
     if spec.namespace not in allowed.names:
-        message = f"nothing is done: pool {spec.pool} does not admit namespace {spec.namespace}"
-        return PlanProblem(spec.pool, "pool", message, spec.topic)
+        refusal = NotAdmitted(spec.pool, spec.namespace)
+        return PlanProblem(spec.pool, "pool", refusal, spec.topic)
     return None
 
 
@@ -206,7 +241,7 @@ def _absent(
     pools: Mapping[str, ResourcePoolSpec],
     specs: Mapping[str, TopicSpec],
     cluster: Cluster,
-    untouchable: Mapping[str, str],
+    untouchable: Collection[str],
 ) -> tuple[tuple[TopicSpec, ...], list[PlanProblem]]:
     """Specs of topics to create; a name that Kafka's metrics would mix up with another is not."""
     metric_names = {metric_name(name): name for name in sorted(cluster.topics)}
@@ -216,10 +251,11 @@ def _absent(
             continue
         twin = metric_names.setdefault(metric_name(name), name)
         if twin != name:
-            message = f"not created: Kafka's metrics cannot tell it from {twin}"
-            problems.append(PlanProblem(spec.pool, "", message, name))
+            problems.append(PlanProblem(spec.pool, "", NotCreated(MetricNameTaken(twin)), name))
         elif said := _not_admitted(pools, spec):
             problems.append(said)
+        elif is_declarable(name):
+            problems.append(internal_topics.not_created(spec))
         else:
             absent.append(spec)
     return tuple(absent), problems
@@ -228,9 +264,3 @@ def _absent(
 def metric_name(name: str) -> str:
     """The topic's name in Kafka's metrics, which cannot tell `.` from `_`."""
     return name.replace(".", "_")
-
-
-def _brokers(ids: Iterable[int]) -> str:
-    named = sorted(ids)
-    verb = "is" if len(named) == 1 else "are"
-    return f"broker{'s' if len(named) > 1 else ''} {', '.join(map(str, named))} {verb}"

@@ -63,6 +63,16 @@ class Demand:
         free = (seat for seat in self.seats if not seat.member.obstacle)
         return tuple(sorted(free, key=lambda seat: seat.member.id))
 
+    @property
+    def wanted(self) -> int:
+        """What usable brokers must hold: what cannot leave them, and all that they can be given.
+
+        Replicas that there are no distinct brokers for are told of elsewhere.
+        """
+        usable = self.usable
+        amounts = (_factor(f, usable) * amount for f, amount in self.amounts.items())
+        return sum(seat.fixed for seat in usable) + sum(amounts)
+
     def racks_of(self, usable: Sequence[Seat]) -> tuple[str, ...]:
         """The racks of these brokers as far as they count, each once."""
         return tuple(sorted({seat.member.rack for seat in usable})) if self.by_racks else ("",)
@@ -82,7 +92,7 @@ class Demand:
         if constraint == HEADROOM:
             return replace(self, headroom=None)
         seats = (
-            replace(seat, member=replace(seat.member, obstacle=""))
+            replace(seat, member=replace(seat.member, obstacle=None))
             if seat.member.id == constraint
             else seat
             for seat in self.seats
@@ -186,34 +196,43 @@ def _factor(factor: int, usable: Sequence[Seat]) -> int:
 
 
 def _overflow(demand: Demand, usable: Sequence[Seat]) -> Iterator[Overflow]:
-    """By the maximum flow from the source (node 0) through factors, racks and brokers to node 1."""
-    names = demand.racks_of(usable)
-    rack = [names.index(seat.member.rack) if demand.by_racks else 0 for seat in usable]
-    fixed = sum(seat.fixed for seat in usable)
-    total = fixed + sum(_factor(f, usable) * amount for f, amount in demand.amounts.items())
-    broker = 2 + np.arange(len(usable))
-    arcs = [(0, 2 + n, seat.fixed) for n, seat in enumerate(usable)]
-    arcs += [(2 + n, 1, total if s.bound is None else s.bound) for n, s in enumerate(usable)]
-    nodes = 2 + len(usable)
-    for factor, amount in demand.amounts.items():
-        even = demand.spread_of(_factor(factor, usable), usable)
-        free = nodes
-        arcs.append((0, free, (_factor(factor, usable) - sum(even.low)) * amount))
-        for place, (low, high) in enumerate(zip(even.low, even.high, strict=True), free + 1):
-            arcs += [(0, place, low * amount), (free, place, (high - low) * amount)]
-        arcs += [(free + 1 + rack[n], 2 + n, amount) for n in range(len(usable))]
-        nodes += 1 + len(names)
+    """By the maximum flow from the source through factors, racks and brokers to the sink."""
+    total = demand.wanted
     solver = max_flow.SimpleMaxFlow()
-    columns = np.array(arcs, dtype=np.int64).T
+    columns = np.array(_arcs(demand, usable, total), dtype=np.int64).T
     solver.add_arcs_with_capacity(
         columns[0].astype(np.int32), columns[1].astype(np.int32), columns[2]
     )
-    status = solver.solve(0, 1)
+    status = solver.solve(_SOURCE, _SINK)
     if status != solver.OPTIMAL:
         raise AssertionError(f"a maximum flow always exists, the solver says {status}")
     lacking = total - solver.optimal_flow()
     if lacking:
         cut = set(solver.get_source_side_min_cut())
-        full = [seat for node, seat in zip(broker.tolist(), usable, strict=True) if node in cut]
+        full = [seat for node, seat in enumerate(usable, _FIRST) if node in cut]
         room = sum(seat.bound or 0 for seat in full)
         yield Overflow(tuple(seat.member.id for seat in full), room + lacking, room)
+
+
+_SOURCE, _SINK, _FIRST = range(3)
+"""Nodes of the flow; from the third on come the usable brokers, then each factor and its racks."""
+
+
+def _arcs(demand: Demand, usable: Sequence[Seat], total: int) -> list[tuple[int, int, int]]:
+    """(from, to, capacity) of every arc; a broker without a bound takes the total."""
+    names = demand.racks_of(usable)
+    rack = [names.index(seat.member.rack) if demand.by_racks else 0 for seat in usable]
+    arcs = [(_SOURCE, node, seat.fixed) for node, seat in enumerate(usable, _FIRST)]
+    arcs += [
+        (node, _SINK, total if seat.bound is None else seat.bound)
+        for node, seat in enumerate(usable, _FIRST)
+    ]
+    free = _FIRST + len(usable)
+    for factor, amount in demand.amounts.items():
+        even = demand.spread_of(_factor(factor, usable), usable)
+        arcs.append((_SOURCE, free, (_factor(factor, usable) - sum(even.low)) * amount))
+        for place, (low, high) in enumerate(zip(even.low, even.high, strict=True), free + 1):
+            arcs += [(_SOURCE, place, low * amount), (free, place, (high - low) * amount)]
+        arcs += [(free + 1 + at, node, amount) for node, at in enumerate(rack, _FIRST)]
+        free += 1 + len(names)
+    return arcs

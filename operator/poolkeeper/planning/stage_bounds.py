@@ -48,6 +48,10 @@ class Copy(NamedTuple):
         """Of all its replicas."""
         return self.size * len(self.added)
 
+    def bytes_of(self, *, out: bool) -> Mapping[int, int]:
+        """Bytes by broker, given or taken."""
+        return {self.leader: self.bytes} if out else dict.fromkeys(self.added, self.size)
+
 
 class _Load(NamedTuple):
     """What one side has to carry: bytes of entries, and of single replicas, largest first."""
@@ -66,10 +70,7 @@ def shortest_bytes(copies: Iterable[Copy], *, replicas_max: int, bytes_max: int)
     best = _by_one_side(sides, most, bytes_max)
     for out in (False, True):
         some = {broker: load for (broker, outwards), load in sides.items() if outwards == out}
-        giants = [
-            (copy, {copy.leader: copy.bytes} if out else dict.fromkeys(copy.added, copy.size))
-            for copy in others[:GIANTS_MAX]
-        ]
+        giants = [(copy, copy.bytes_of(out=out)) for copy in others[:GIANTS_MAX]]
         best = max(best, _by_all_sides(giants, some, most, bytes_max, best))
     return alone + best
 

@@ -10,7 +10,8 @@ import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from poolkeeper.model.plans import Move
-from poolkeeper.model.topology import Cluster, Partition, Replicas, Topic
+from poolkeeper.model.topology import Cluster, Partition, Replicas, Topic, TopicPartition
+from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.audit_rules import Rules
 from poolkeeper.planning.stage_guards import Guard
 from poolkeeper.planning.stage_laws import Disks, Ledger
@@ -90,10 +91,10 @@ def _leader(partition: Partition | None, before: Replicas, live: Collection[int]
     return next((broker for broker in before if broker in live), before[0])
 
 
-def _in_sync_check(topics: Mapping[str, Topic]) -> Callable[[Entry], str]:
-    def problem(entry: Entry) -> str:
+def _in_sync_check(topics: Mapping[str, Topic]) -> Callable[[Entry], Wait | None]:
+    def problem(entry: Entry) -> Wait | None:
         if entry.added or len(entry.after) >= len(entry.before):
-            return ""
+            return None
         topic = topics[entry.topic]
         partition = topic.partition(entry.partition)
         in_sync = set(entry.before)
@@ -102,10 +103,13 @@ def _in_sync_check(topics: Mapping[str, Topic]) -> Callable[[Entry], str]:
         stay = len(in_sync & set(entry.after))
         needed = min(_min_in_sync(topic) + 1, len(entry.after))
         if stay >= needed:
-            return ""
-        return (
-            f"{entry.topic}-{entry.partition} would keep {stay} of {len(entry.after)} replicas in"
-            f" sync by going to {list(entry.after)}, {needed} are needed"
+            return None
+        return Wait(
+            WaitReason.TOO_FEW_IN_SYNC,
+            partitions=(TopicPartition(entry.topic, entry.partition),),
+            replicas=entry.after,
+            count=stay,
+            of=needed,
         )
 
     return problem

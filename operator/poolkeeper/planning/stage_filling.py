@@ -124,22 +124,17 @@ class Filling:
         self._queues = {(urgency, s): q for urgency in queues for s, q in queues[urgency].items()}
         self._cursors = {name: Cursor(q, _LOOK_AHEAD) for name, q in self._queues.items()}
         self._parts = {side: pace.part(side) for _, side in self._queues}
-        needs = {side: pace.needs(side) for side in pace.loads.bytes_of}
-        self._needs = {side: needs[side] for _, side in self._queues}
-        by_side = [(side, queue) for (_, side), queue in self._queues.items()]
-        giant = giant_bytes(by_side, pace.loads, needs, room.span_bytes, execution)
-        near = near_bytes(min(room.span_bytes, pace.largest_bytes))
-        self._giant = near if giant is None else giant
-        if style.giant_percent is not None:
-            self._giant = max(1, room.span_bytes * style.giant_percent // 100)
+        self._needs = {side: pace.needs(side) for side in pace.loads.bytes_of}
         self._gathers = style.gathers
+        by_side = [(side, queue) for (_, side), queue in self._queues.items()]
+        giant = giant_bytes(by_side, pace.loads, self._needs, room.span_bytes, execution)
+        self._giant = _giant_bytes(style, giant, room.span_bytes, pace.largest_bytes)
         self._left = None if giant is None else pace.loads.bytes_of
         self._least = {
             name: _least_bytes(queue, self._parts[name[1]] - 1)
             for name, queue in self._queues.items()
         }
-        owed = ((side, pace.owed(side, self._limit)) for side in pace.loads.replicas_of)
-        self._owed = {side: count for side, count in owed if count and not side.out}
+        self._owed = _owed_by_side(pace, self._limit)
 
     def run(self) -> None:
         """Take what fits, large ones first; then what the kept slots were not needed for."""
@@ -213,6 +208,19 @@ class Filling:
         if not used:
             return left
         return left - self._least[name] * max(0, self._parts[side] - used - 1)
+
+
+def _giant_bytes(style: Style, giant: int | None, span_bytes: int, largest_bytes: int) -> int:
+    """From which size on entries go first; `giant`: what `stage_giants` names, if anything."""
+    if style.giant_percent is not None:
+        return max(1, span_bytes * style.giant_percent // 100)
+    return near_bytes(min(span_bytes, largest_bytes)) if giant is None else giant
+
+
+def _owed_by_side(pace: Pace, limit: int) -> dict[Side, int]:
+    """Replicas that brokers must take in, or more stages are needed; those that owe any."""
+    owed = ((side, pace.owed(side, limit)) for side in pace.loads.replicas_of if not side.out)
+    return {side: count for side, count in owed if count}
 
 
 def _least_bytes(queue: Queue, count: int) -> int:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from poolkeeper.model.plans import Makespan, Plan, PlannedStage
 from poolkeeper.model.specs import Desired, Execution, ThrottleMode
 from poolkeeper.model.topology import Cluster
+from poolkeeper.model.waits import Wait
 from poolkeeper.planning.audit_rules import Rules
 from poolkeeper.planning.stage_backlog import Backlog
 from poolkeeper.planning.stage_bounds import Copy, busiest_bytes, shortest_bytes
@@ -27,12 +28,12 @@ class Forecast(NamedTuple):
     """The stages of a plan, as predicted, and how long they take.
 
     No makespan if there is nothing to move, or if the stages come to a halt before the end: then
-    they hold what can go until something else changes, and `halt` says why.
+    they hold what can go until something else changes, and `halt` is what that waits for.
     """
 
     stages: tuple[PlannedStage, ...] = ()
     makespan: Makespan | None = None
-    halt: str = ""
+    halt: Wait | None = None
 
 
 def predict(
@@ -59,9 +60,9 @@ def predict(
     carried: list[Entry] = []
     within = True
     while backlog.queues:
-        entries, room, reason = packer.pack(backlog)
-        if not entries:
-            return Forecast(tuple(stages), halt=reason)
+        entries, room, wait = packer.pack(backlog)
+        if wait is not None:
+            return Forecast(tuple(stages), halt=wait)
         steps = tuple(sorted((entry.move, entry.step) for entry in entries))
         stages.append(PlannedStage(steps, room.bytes, room.span_used_bytes / rate))
         span_bytes += room.span_used_bytes

@@ -18,6 +18,7 @@ room that is lacking first, with ways back as long as it is small: then, an orde
 is one. What heals is ordered by itself before, as nothing may hold it up.
 """
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -66,15 +67,20 @@ def order(chains: Chains, free: Mapping[int, int], tries_max: int = _TRIES_MAX) 
     With few steps between brokers that are not loose, some are blocked only if no order has room
     for all (for what heals: and then for the rest). With many, it may miss one.
     """
-    healing = [chain for chain in chains if chain and all(step.heals for step in chain)]
-    others = [chain for chain in chains if chain and not all(step.heals for step in chain)]
+    whole = [chain for chain in chains if chain]
+    healing = [chain for chain in whole if _heals(chain)]
+    others = [chain for chain in whole if not _heals(chain)]
     steps: list[Step] = []
-    left: Chains = healing
-    for more in ([], others) if healing else (others,):
+    left: Chains = ()
+    for more in (healing, others) if healing else (others,):
         found = _search([*left, *more], free, tries_max)
         steps += found.steps
         left, free = _unfinished([*left, *more], found.steps), found.free
-    return Order(tuple(steps), tuple(step for chain in left for step in chain), free)
+    return Order(tuple(steps), tuple(itertools.chain.from_iterable(left)), free)
+
+
+def _heals(chain: Sequence[Step]) -> bool:
+    return all(step.heals for step in chain)
 
 
 def _unfinished(chains: Chains, done: Iterable[Step]) -> list[Sequence[Step]]:
@@ -112,6 +118,11 @@ class _State:
             list(self.first),
             list(self.last),
         )
+
+    @property
+    def name(self) -> frozenset[tuple[int, int]]:
+        """How far each chain is: equal states have equal names."""
+        return frozenset((index, low) for index, (low, _) in self.spans.items())
 
     def fits(self, step: Step) -> bool:
         """Whether there is room for it now."""
@@ -176,39 +187,43 @@ class _State:
 
 
 def _search(chains: Chains, free: Mapping[int, int], tries_max: int) -> Order:
-    lacking = tight(chains, free)
     spans = {index: (0, len(chain)) for index, chain in enumerate(chains)}
-    start = _State(chains, spans, dict(free), lacking, [], [])
+    open_ = [_State(chains, spans, dict(free), tight(chains, free), [], [])]
     best: Order | None = None
     seen: set[frozenset[tuple[int, int]]] = set()
-    open_ = [start]
     for _ in range(tries_max):
         if not open_:
             break
         state = open_.pop()
         state.peel()
-        name = frozenset((index, low) for index, (low, _) in state.spans.items())
+        name = state.name
         if name in seen:
             continue
         seen.add(name)
-        choices = state.choices()
-        if not choices:
+        after = _after(state, state.choices())
+        open_ += after
+        if not after:
             found = _completed(state, free)
             if best is None or len(found.steps) > len(best.steps):
                 best = found
             if not found.blocked:
                 break
-        elif len(state.spans) > _SINGLE_MAX:
-            for index in choices:
-                if state.fits(chains[index][state.spans[index][0]]):
-                    state.go(index)
-            open_.append(state)
-        else:
-            for index in reversed(choices):
-                after = state.copy()
-                after.go(index)
-                open_.append(after)
     return best or _completed(open_.pop(), free)
+
+
+def _after(state: _State, choices: Sequence[int]) -> list[_State]:
+    """What a search looks at next, the most promising last; nothing where there is no choice."""
+    if choices and len(state.spans) > _SINGLE_MAX:
+        for index in choices:
+            if state.fits(state.chains[index][state.spans[index][0]]):
+                state.go(index)
+        return [state]
+    found = []
+    for index in reversed(choices):
+        after = state.copy()
+        after.go(index)
+        found.append(after)
+    return found
 
 
 def _completed(state: _State, free: Mapping[int, int]) -> Order:

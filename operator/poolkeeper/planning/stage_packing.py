@@ -25,6 +25,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from poolkeeper.model.specs import Execution
+from poolkeeper.model.topology import TopicPartition
+from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.audit_laws import LAWS, Excesses
 from poolkeeper.planning.stage_backlog import Backlog, Queue
 from poolkeeper.planning.stage_filling import USUAL, Filling, Style, pace_of
@@ -60,7 +62,7 @@ Item = tuple[Queue, int, Entry]
 class Packer:
     """Everything that packing needs to know; `ledger` and `disks` follow what joins.
 
-    `in_sync_problem` says why a step may not go because of its replicas' state, if so.
+    `in_sync_problem` tells what a step waits for because of its replicas' state, if it does.
     """
 
     execution: Execution
@@ -68,15 +70,15 @@ class Packer:
     caps: TopicCaps
     ledger: Ledger
     disks: Disks
-    in_sync_problem: Callable[[Entry], str]
+    in_sync_problem: Callable[[Entry], Wait | None]
     guard: Guard
 
-    def pack(self, backlog: Backlog) -> tuple[list[Entry], Room, str]:
-        """Take a stage out of the backlog; if it is empty, the text says why."""
+    def pack(self, backlog: Backlog) -> tuple[list[Entry], Room, Wait | None]:
+        """Take a stage out of the backlog; if it is empty, the wait tells why."""
         stage = self._fill(backlog, self._style(backlog))
-        reason = "" if stage.entries else stage.rescue()
+        wait = None if stage.entries else stage.rescue()
         backlog.compact()
-        return stage.entries, stage.room, reason
+        return stage.entries, stage.room, wait
 
     def _style(self, backlog: Backlog) -> Style:
         """The style of the next stage: the one after which the plan is over first, for all known.
@@ -128,15 +130,14 @@ class Packer:
         stage.make_up()
         return stage
 
-    def hard_problem(self, entry: Entry) -> str:
-        """Why the entry cannot go now even if disks have room, or an empty text."""
+    def hard_problem(self, entry: Entry) -> Wait | None:
+        """What the entry waits for even if disks have room, if anything."""
         if self.caps.of(entry.topic) == 0:
-            name = f"{entry.topic}-{entry.partition}"
-            return f"{name}: the node of topic {entry.topic} is too large for any move"
+            return Wait(WaitReason.TOPIC_NODE_TOO_LARGE, partitions=(_name(entry),))
         return self.in_sync_problem(entry)
 
     def possible(self, entry: Entry) -> bool:
-        """Whether nothing hard stands in the way; without building a sentence."""
+        """Whether nothing hard stands in the way."""
         return (
             self.disks.lacking(entry) is None
             and self.caps.of(entry.topic) > 0
@@ -217,8 +218,8 @@ class _Stage:
                     self._aside.remove(item)
                     joined = True
 
-    def rescue(self) -> str:
-        """Find some that may go, else a group of them; the reason if there is none."""
+    def rescue(self) -> Wait | None:
+        """Find some that may go, else a group of them; return what is waited for without any."""
         for self._guarded in (True, False):
             unlawful: list[Item] = []
             for queue, place, entry in self._backlog.everything():
@@ -232,10 +233,10 @@ class _Stage:
             for queue, place, entry in () if self.entries else self._group(unlawful):
                 self._join(queue, place, self._packer.ledger.change(entry))
             if self.entries:
-                return ""
-        return self._reason()
+                return None
+        return self._standstill()
 
-    def _reason(self) -> str:
+    def _standstill(self) -> Wait:
         """Why the most urgent entry cannot go; of those that wait for room, all together."""
         packer = self._packer
         waiting, other = [], None
@@ -254,6 +255,15 @@ class _Stage:
 
     def _group(self, candidates: Sequence[Item]) -> Sequence[Item]:
         """The shortest lawful beginning of the candidates, without those that it can spare."""
+        group = self._beginning(candidates)
+        for item in list(group) if len(group) <= _PRUNE_MAX else ():
+            rest = [other for other in group if other is not item]
+            if rest and self._total(rest) <= LAWFUL:
+                group = rest
+        return group if self._packer.possible_together([entry for _, _, entry in group]) else ()
+
+    def _beginning(self, candidates: Sequence[Item]) -> Sequence[Item]:
+        """The shortest beginning that is lawful as a whole, if there is one."""
         total, ledger = LAWFUL, self._packer.ledger
         group: list[Item] = []
         for item in candidates:
@@ -264,13 +274,7 @@ class _Stage:
                 break
         for _, _, entry in group:
             ledger.undo(entry)
-        if total > LAWFUL:
-            return ()
-        for item in list(group) if len(group) <= _PRUNE_MAX else ():
-            rest = [other for other in group if other is not item]
-            if self._total(rest) <= LAWFUL and rest:
-                group = rest
-        return group if self._packer.possible_together([entry for _, _, entry in group]) else ()
+        return group if total <= LAWFUL else ()
 
     def _total(self, group: Sequence[Item]) -> Excesses:
         """How the laws fare if the whole group goes."""
@@ -283,9 +287,16 @@ class _Stage:
         return total
 
 
-def _unlawful(entry: Entry, change: Excesses) -> str:
+def _unlawful(entry: Entry, change: Excesses) -> Wait:
     law = next(law for law, number in zip(LAWS, change, strict=True) if number > 0)
-    return (
-        f"{entry.topic}-{entry.partition} would make the law {law} worse on its way from"
-        f" {list(entry.before)} to {list(entry.after)}"
+    return Wait(
+        WaitReason.LAW_WORSENED,
+        partitions=(_name(entry),),
+        before=entry.before,
+        replicas=entry.after,
+        law=law,
     )
+
+
+def _name(entry: Entry) -> TopicPartition:
+    return TopicPartition(entry.topic, entry.partition)

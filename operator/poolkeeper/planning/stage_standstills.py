@@ -5,8 +5,10 @@ by trying: the least room on one broker with which all can go in some order; if 
 enough, room on several, of which none can have less.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
+from poolkeeper.model.topology import TopicPartition
+from poolkeeper.model.waits import RoomNeed, RoomShortage, Wait, WaitReason
 from poolkeeper.planning.stage_limits import Entry
 from poolkeeper.planning.stage_orders import Chains, order, tight
 
@@ -18,30 +20,23 @@ _TRIES_MAX = 50
 """What is tried: amounts on so many brokers, for so many steps, in so many orders."""
 
 
-def standstill(waiting: Sequence[Entry], chains: Chains, free: Mapping[int, int]) -> str:
+def standstill(waiting: Sequence[Entry], chains: Chains, free: Mapping[int, int]) -> Wait:
     """What waits for room, with numbers, and what would be enough for all steps that are left.
 
     `waiting`: entries that have no room, most urgent first; `chains`: all that is left to do.
     """
-    told = [_needs(entry, free) for entry in waiting[:_NAMED_MAX]]
-    more = len(waiting) - len(told)
-    ways = _ways(chains, free)
-    return (
-        "; ".join(told)
-        + (f"; {more} more wait for room as well" if more > 0 else "")
-        + (f". What helps: {', or '.join(ways)}" if ways else "")
-    )
+    needs = tuple(_need(entry, free) for entry in waiting[:_NAMED_MAX])
+    room = RoomShortage(needs, len(waiting) - len(needs), tuple(_ways(chains, free)))
+    return Wait(WaitReason.NO_ROOM_ON_DISKS, room=room)
 
 
-def _needs(entry: Entry, free: Mapping[int, int]) -> str:
+def _need(entry: Entry, free: Mapping[int, int]) -> RoomNeed:
     broker = next(broker for broker in entry.added if free.get(broker, entry.size) < entry.size)
-    return (
-        f"{entry.topic}-{entry.partition} needs {_mib(entry.size)} on broker {broker}, which has"
-        f" {max(0, free[broker]) // _MIB:,} MiB left below its high-water mark"
-    )
+    name = TopicPartition(entry.topic, entry.partition)
+    return RoomNeed(name, broker, entry.size, max(0, free[broker]))
 
 
-def _ways(chains: Chains, free: Mapping[int, int]) -> list[str]:
+def _ways(chains: Chains, free: Mapping[int, int]) -> list[tuple[tuple[int, int], ...]]:
     """Amounts of room that are enough, each way by itself."""
     lacking = tight(chains, free)
     if sum(map(len, chains)) <= _STEPS_MAX and len(lacking) <= _BROKERS_MAX:
@@ -80,15 +75,5 @@ def _is_enough(chains: Chains, free: Mapping[int, int], more: Mapping[int, int])
     return not order(chains, room, tries_max=_TRIES_MAX).blocked
 
 
-def _way(room: Mapping[int, int]) -> str:
-    amounts = [f"{_mib(n)} on broker {broker}" for broker, n in room.items() if n]
-    return f"make room for {_listed(amounts)}"
-
-
-def _listed(amounts: Iterable[str]) -> str:
-    *most, last = amounts
-    return f"{', '.join(most)} and {last}" if most else last
-
-
-def _mib(size: int) -> str:
-    return f"{-(-size // _MIB):,} MiB"
+def _way(room: Mapping[int, int]) -> tuple[tuple[int, int], ...]:
+    return tuple((broker, size_bytes) for broker, size_bytes in room.items() if size_bytes)

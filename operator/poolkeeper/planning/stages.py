@@ -17,6 +17,7 @@ from poolkeeper import errors
 from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.model.waits import Wait
 from poolkeeper.planning.audit_laws import LAWS, State, excesses
 from poolkeeper.planning.audit_rules import Rules
 from poolkeeper.planning.stage_backlog import Backlog
@@ -36,9 +37,9 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class NothingFits:
-    """Steps are pending, but none of them may go now; why, and what helps where disks are full."""
+    """Steps are pending, but none of them may go now: what they wait for."""
 
-    reason: str
+    wait: Wait
 
 
 def next_stage(
@@ -63,9 +64,9 @@ def next_stage(
     if not waiting:
         return None
     packer = packer_for(Rules(desired, cluster, frozenset(gone)), bounds, moves, waiting)
-    entries, room, reason = packer.pack(Backlog(waiting))
-    if not entries:
-        return NothingFits(reason)
+    entries, room, wait = packer.pack(Backlog(waiting))
+    if wait is not None:
+        return NothingFits(wait)
     return Stage(tuple(sorted((entry.move, entry.step) for entry in entries)), room.bytes)
 
 
@@ -90,5 +91,6 @@ def assert_lawful(
         law = next(law for law, a, b in zip(LAWS, was, becomes, strict=True) if a != b)
         raise errors.Refused(
             f"the stage would make the law {law} worse: its excess grows from"
-            f" {getattr(was, law)} to {getattr(becomes, law)}"
+            f" {getattr(was, law)} to {getattr(becomes, law)}",
+            reason=errors.RefusalReason.UNLAWFUL_STAGE,
         )

@@ -11,12 +11,15 @@ plan's business, and so is a broker that is merely down: it comes back.
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import ne
+from typing import NamedTuple
 
+from poolkeeper.algorithms.internal_topics import keeps
 from poolkeeper.model import configkeys
 from poolkeeper.model.records import Records
-from poolkeeper.model.specs import Desired, Strategy, TopicSpec
+from poolkeeper.model.specs import Desired, ResourcePoolSpec, TopicSpec
 from poolkeeper.model.topology import Cluster, Replicas, Topic
 from poolkeeper.planning.owners import settled
 from poolkeeper.planning.scopes import scope
@@ -87,6 +90,14 @@ class Standings:
     homes: Mapping[str, str] = field(default_factory=dict)
 
 
+class _Place(NamedTuple):
+    """Where all brokers of a replica list are: their pool or "", and whether any is no home."""
+
+    pool: str
+    drained: bool
+    lost: bool
+
+
 class _Lists:
     """What a replica list means, worked out once for each."""
 
@@ -98,14 +109,14 @@ class _Lists:
         self.pool_of = {b: names[0] for b, names in holders.items() if len(names) == 1}
         self.drain = frozenset[int]().union(*(pool.drain for pool in desired.pools))
         self.gone = gone
-        self._known: dict[Replicas, tuple[str, bool, bool]] = {}
+        self._known: dict[Replicas, _Place] = {}
 
-    def of(self, replicas: Replicas) -> tuple[str, bool, bool]:
-        """The pool of all of them or "", whether one is drained, whether one is lost."""
+    def of(self, replicas: Replicas) -> _Place:
+        """The place of that list."""
         found = self._known.get(replicas)
         if found is None:
             pools = {self.pool_of.get(broker, "") for broker in replicas}
-            found = self._known[replicas] = (
+            found = self._known[replicas] = _Place(
                 pools.pop() if len(pools) == 1 else "",
                 not self.drain.isdisjoint(replicas),
                 not self.gone.isdisjoint(replicas),
@@ -131,15 +142,12 @@ def standings(
 def _topic(spec: TopicSpec, found: Topic | None, records: Records, lists: _Lists) -> TopicStanding:
     if found is None:
         return TopicStanding()
-    manual = spec.assignment if spec.strategy is Strategy.MANUAL else None
-    wanted = len(manual) if manual is not None else spec.partitions
     replicas = [p.replicas for p in found.partitions]
-    met = Counter(map(lists.of, replicas))
+    places = Counter(map(lists.of, replicas))
+    pools = {place.pool for place in places}
     factors = Counter(map(len, replicas))
-    pools = {pool for pool, _, _ in met}
-    pinned = zip(replicas, manual or (), strict=False)
+    wanted = spec.declared_partitions
     differing, foreign = _config(spec, found, records)
-    factor = spec.replication_factor if manual is None else None
     return TopicStanding(
         exists=True,
         topic_id=found.topic_id,
@@ -148,14 +156,24 @@ def _topic(spec: TopicSpec, found: Topic | None, records: Records, lists: _Lists
         replication_factor=factors.most_common(1)[0][0] if factors else 0,
         missing=0 if wanted is None else wanted - len(replicas),
         unled=sum(p.leader is None for p in found.partitions),
-        resized=0 if factor is None else len(replicas) - factors[factor],
-        outside=sum(n for (pool, _, _), n in met.items() if pool != spec.pool),
-        drained=sum(n for (_, drained, _), n in met.items() if drained),
-        lost=sum(n for (_, _, lost), n in met.items() if lost),
-        unpinned=sum(a != b for a, b in pinned),
+        resized=_resized(spec, factors),
+        outside=sum(n for place, n in places.items() if place.pool != spec.pool),
+        drained=sum(n for place, n in places.items() if place.drained),
+        lost=sum(n for place, n in places.items() if place.lost),
+        unpinned=sum(map(ne, replicas, spec.manual or ())),
         differing=differing,
         foreign=foreign,
     )
+
+
+def _resized(spec: TopicSpec, factors: Counter[int]) -> int:
+    """Partitions that have not as many replicas as are declared; `factors` counts those that are.
+
+    A manual assignment says for each partition how many it has.
+    """
+    if spec.manual is not None or spec.replication_factor is None:
+        return 0
+    return factors.total() - factors[spec.replication_factor]
 
 
 def _config(
@@ -168,7 +186,7 @@ def _config(
     record = records.topics.get(spec.topic)
     before = record.declared_keys if record and record.owner == spec.owner else ()
     others = {k for k in live.keys() - spec.config if not configkeys.is_owned_by_executor(k)}
-    dropped = others.intersection(before)
+    dropped = {key for key in others.intersection(before) if not keeps(spec.topic, key)}
     changed = {key for key, value in spec.config.items() if live.get(key) != value}
     return tuple(sorted(changed | dropped)), tuple(sorted(others - dropped))
 
@@ -176,34 +194,58 @@ def _config(
 def _pools(
     desired: Desired, cluster: Cluster, homes: Mapping[str, str], drain: frozenset[int]
 ) -> dict[str, PoolStanding]:
-    held: Counter[int] = Counter()
-    lists: Counter[Replicas] = Counter()
-    left: dict[int, list[str]] = {broker: [] for broker in drain}
     topics: Counter[str] = Counter()
     partitions: Counter[str] = Counter()
-    for name, topic in sorted(cluster.topics.items()):
-        own = Counter(p.replicas for p in topic.partitions)
-        lists.update(own)
+    for name, topic in cluster.topics.items():
         topics[homes[name]] += 1
         partitions[homes[name]] += len(topic.partitions)
-        for broker in _met(drain, own):
-            if len(left[broker]) < NAMED_MAX:
-                left[broker].append(name)
-    for replicas, count in lists.items():
-        for broker in replicas:
-            held[broker] += count
+    held, left = _holdings(cluster, drain)
     return {
-        pool.name: PoolStanding(
-            live=tuple(broker for broker in pool.brokers if broker in cluster.brokers),
-            topics=topics[pool.name],
-            partitions=partitions[pool.name],
-            replicas=sum(held[broker] for broker in pool.brokers),
-            drained=tuple(broker for broker in sorted(pool.drain) if not held[broker]),
-            draining={broker: held[broker] for broker in sorted(pool.drain) if held[broker]},
-            left={broker: tuple(left[broker]) for broker in sorted(pool.drain) if held[broker]},
+        pool.name: _pool(
+            pool, cluster, held, left, topics=topics[pool.name], partitions=partitions[pool.name]
         )
         for pool in desired.pools
     }
+
+
+def _holdings(
+    cluster: Cluster, drain: frozenset[int]
+) -> tuple[Counter[int], Mapping[int, Sequence[str]]]:
+    """Replicas by broker; and by drained broker the first topics that it has some of."""
+    lists: Counter[Replicas] = Counter()
+    left: dict[int, list[str]] = {broker: [] for broker in drain}
+    for name, topic in sorted(cluster.topics.items()):
+        own = Counter(p.replicas for p in topic.partitions)
+        lists.update(own)
+        for broker in _met(drain, own):
+            if len(left[broker]) < NAMED_MAX:
+                left[broker].append(name)
+    held: Counter[int] = Counter()
+    for replicas, count in lists.items():
+        for broker in replicas:
+            held[broker] += count
+    return held, left
+
+
+def _pool(
+    pool: ResourcePoolSpec,
+    cluster: Cluster,
+    held: Counter[int],
+    left: Mapping[int, Sequence[str]],
+    *,
+    topics: int,
+    partitions: int,
+) -> PoolStanding:
+    draining = [broker for broker in sorted(pool.drain) if held[broker]]
+    return PoolStanding(
+        live=tuple(broker for broker in pool.brokers if broker in cluster.brokers),
+        topics=topics,
+        partitions=partitions,
+        replicas=sum(held[broker] for broker in pool.brokers),
+        drained=tuple(broker for broker in sorted(pool.drain) if not held[broker]),
+        draining={broker: held[broker] for broker in draining},
+        left={broker: tuple(left[broker]) for broker in draining},
+    )
 
 
 def _met(brokers: frozenset[int], lists: Iterable[Replicas]) -> frozenset[int]:

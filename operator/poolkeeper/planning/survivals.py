@@ -18,7 +18,7 @@ from itertools import combinations_with_replacement, islice
 
 from poolkeeper.model.specs import Domain
 from poolkeeper.planning.shortages import Demand, Seat, overflow
-from poolkeeper.planning.witnesses import GONE
+from poolkeeper.planning.witnesses import Obstacle
 
 FAILURES_MAX = 3
 LOSSES_MAX = 300
@@ -107,17 +107,16 @@ def _spare(demand: Demand, lost: Iterable[_Unit]) -> int:
     ids = {seat.member.id for _, seats in lost for seat in seats}
     seats = tuple(_gone(seat) if seat.member.id in ids else seat for seat in demand.seats)
     after = replace(demand, seats=seats, headroom=None)
-    left = [seat for seat in seats if not seat.member.obstacle]
+    left = after.usable
     homeless = sum(max(0, f - len(left)) * amount for f, amount in demand.amounts.items())
-    found = overflow(after) if left else None
+    found = overflow(after)
     if homeless or found is not None:
         return -homeless - (0 if found is None else found.lacking)
-    wanted = sum(f * amount for f, amount in demand.amounts.items())
-    return _bound(left) - sum(seat.fixed for seat in left) - wanted
+    return _bound(left) - after.wanted
 
 
 def _gone(seat: Seat) -> Seat:
-    return replace(seat, member=replace(seat.member, obstacle=GONE), fixed=0)
+    return replace(seat, member=replace(seat.member, obstacle=Obstacle.GONE), fixed=0)
 
 
 def _bound(seats: Iterable[Seat]) -> int:

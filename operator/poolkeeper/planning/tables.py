@@ -53,15 +53,13 @@ def table_of(cluster: Cluster) -> Table:
     names = tuple(sorted(cluster.topics))
     parts = [cluster.topics[name].partitions for name in names]
     start = np.zeros(len(names) + 1, dtype=np.int64)
-    np.cumsum([len(part) for part in parts], out=start[1:])
-    replicas = [p.replicas for part in parts for p in part]
+    np.cumsum(list(map(len, parts)), out=start[1:])
+    partitions = list(chain.from_iterable(parts))
+    replicas = [p.replicas for p in partitions]
     held = np.fromiter(map(len, replicas), dtype=np.int64, count=len(replicas))
-    leader = [p.leader for part in parts for p in part]
-    size = [p.size_bytes for part in parts for p in part]
-    rate = [p.in_bytes_per_s for part in parts for p in part]
-    known_size, unsized = _known(size, start, MIB)
-    rate_kib_per_s = [None if x is None else -(-int(x) // _KIB) for x in rate]
-    known_rate, unrated = _known(rate_kib_per_s, start, 0)
+    sizes = [p.size_bytes for p in partitions]
+    size, unsized = _known(sizes, start, MIB)
+    rate, unrated = _known(_rates_kib_per_s(partitions), start, 0)
     return Table(
         names=names,
         rank={name: number for number, name in enumerate(names)},
@@ -70,13 +68,23 @@ def table_of(cluster: Cluster) -> Table:
         held=held,
         ids=np.fromiter(flat_ids(replicas), dtype=np.int64, count=int(held.sum())),
         odd=tuple(name for name, part in zip(names, parts, strict=True) if _odd(part)),
-        leader=np.array([UNKNOWN if x is None else x for x in leader], dtype=np.int64),
-        size=known_size,
-        rate=known_rate,
+        leader=_leaders(partitions),
+        size=size,
+        rate=rate,
         unsized=unsized,
         unrated=unrated,
-        sized=any(x is not None for x in size),
+        sized=any(size is not None for size in sizes),
     )
+
+
+def _leaders(partitions: Sequence[Partition]) -> Ints:
+    ids = (p.leader for p in partitions)
+    return np.array([UNKNOWN if id_ is None else id_ for id_ in ids], dtype=np.int64)
+
+
+def _rates_kib_per_s(partitions: Sequence[Partition]) -> list[int | None]:
+    rates = (p.in_bytes_per_s for p in partitions)
+    return [None if rate is None else -(-int(rate) // _KIB) for rate in rates]
 
 
 def _odd(part: Sequence[Partition]) -> bool:

@@ -30,6 +30,8 @@ from poolkeeper.algorithms.throttles import (
     list_value,
 )
 from poolkeeper.model.plans import Move
+from poolkeeper.model.refusals import HopelessMove
+from poolkeeper.model.topology import TopicPartition
 
 __all__ = ["BROKER_KEYS", "TOPIC_KEYS"]
 
@@ -115,11 +117,12 @@ def adapted(rate_bytes_per_s: int, start_bytes_per_s: int, *, healthy: bool) -> 
     return max(rate_bytes_per_s // 2, min(RATE_MIN_BYTES_PER_S, start_bytes_per_s))
 
 
-def hopeless(moves: Sequence[Move], in_bytes_per_s: Sequence[float | None], rate: int) -> list[str]:
-    """Name the moves that can never catch up: their own ingest is at least the rate."""
+def hopeless(
+    moves: Sequence[Move], in_bytes_per_s: Sequence[float | None], rate: int
+) -> list[HopelessMove]:
+    """Return the moves that can never catch up: their own ingest is at least the rate."""
     return [
-        f"{move.topic}-{move.partition} takes in {ingest / 2**20:.1f} MiB/s, "
-        f"the throttle lets {rate / 2**20:.1f} MiB/s through"
+        HopelessMove(TopicPartition(move.topic, move.partition), ingest, rate)
         for move, ingest in zip(moves, in_bytes_per_s, strict=True)
         if ingest is not None and ingest >= rate and move.bytes
     ]

@@ -8,13 +8,18 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import numpy as np
 
+from poolkeeper.algorithms.internal_topics import keeps
 from poolkeeper.algorithms.names import ownership_problem
 from poolkeeper.model import configkeys, versions
 from poolkeeper.model.plans import DeleteTopic, ElectLeaders, PlanProblem, SetConfig
 from poolkeeper.model.records import Records
-from poolkeeper.model.topology import Cluster
+from poolkeeper.model.specs import TopicSpec
+from poolkeeper.model.topology import Cluster, Topic
+from poolkeeper.planning.internal_topics import awaits_replicas
+from poolkeeper.planning.pool_problems import AwaitsPartitions
 from poolkeeper.planning.scopes import Home, Role, Scope
 from poolkeeper.planning.tables import UNKNOWN, Table
+from poolkeeper.planning.topic_problems import AwaitsMoves, CrowdedOut, NotDeleted
 
 
 def postponed(
@@ -29,40 +34,48 @@ def postponed(
     And of pools (`unfinished`) that they are evened out further once the new partitions exist.
     """
     for pool in unfinished:
-        message = "is evened out further once new partitions exist, as their topics cannot move now"
-        yield PlanProblem(pool, "", message)
+        yield PlanProblem(pool, "", AwaitsPartitions())
     for name in crowded_out:
-        message = "gets no new partitions: the pool has no room for them and for its other replicas"
-        yield PlanProblem(homes[name].pool, "capacity", message, name)
+        yield PlanProblem(homes[name].pool, "capacity", CrowdedOut(), name)
     for name in deferred:
         found = len(cluster.topics[name].partitions)
-        message = f"stays at {found} partitions until its replicas have moved"
-        yield PlanProblem(homes[name].pool, "", message, name)
+        yield PlanProblem(homes[name].pool, "", AwaitsMoves(found), name)
 
 
 def configs(scope: Scope, cluster: Cluster, records: Records) -> tuple[SetConfig, ...]:
     """Enforce declared keys; unset those that were declared before and no longer are."""
-    steps = []
-    version = versions.SUPPORTED
+    steps, unreadable = [], _unreadable(cluster)
     for name, home in scope.homes.items():
         live = cluster.topics[name].config
-        if home.spec is None or live is None or name in _unreadable(cluster):
+        if home.spec is None or live is None or name in unreadable:
             continue
-        declared = home.spec.config
-        changed = {key: value for key, value in sorted(declared.items()) if live.get(key) != value}
         record = records.topics.get(name)
         before = record.declared_keys if record and record.owner == home.spec.owner else ()
-        dropped = tuple(
-            key
-            for key in sorted(set(before))
-            if key in live and key not in declared and not configkeys.is_owned_by_executor(key)
-        )
-        if changed or dropped:
-            after = {k: v for k, v in live.items() if k not in dropped} | changed
-            losses = tuple(configkeys.is_destructive(live, after, version))
-            reason = _config_reason(changed, dropped)
-            steps.append(SetConfig(name, changed, dropped, losses, reason))
+        step = _config_step(home.spec, cluster.topics[name], live, before)
+        if step is not None:
+            steps.append(step)
     return tuple(steps)
+
+
+def _config_step(
+    spec: TopicSpec, topic: Topic, live: Mapping[str, str], before: Iterable[str]
+) -> SetConfig | None:
+    """What makes a topic's config the declared one; `before`: keys that were declared once."""
+    declared = spec.config
+    changed = {
+        key: value
+        for key, value in sorted(declared.items())
+        if live.get(key) != value and not awaits_replicas(topic, key, value)
+    }
+    ours = {
+        k for k in before if not configkeys.is_owned_by_executor(k) and not keeps(spec.topic, k)
+    }
+    dropped = tuple(sorted(key for key in ours if key in live and key not in declared))
+    if not changed and not dropped:
+        return None
+    after = {k: v for k, v in live.items() if k not in dropped} | changed
+    losses = tuple(configkeys.is_destructive(live, after, versions.SUPPORTED))
+    return SetConfig(spec.topic, changed, dropped, losses, _config_reason(changed, dropped))
 
 
 def elections(
@@ -105,7 +118,7 @@ def deletions(
     steps, problems = [], []
     for name in scope.doomed:
         if said := ownership_problem(name):
-            problems.append(PlanProblem("", "", f"not deleted: it {said}", name))
+            problems.append(PlanProblem("", "", NotDeleted(said), name))
         else:
             reason = "its Topic is gone and said deletionPolicy: Delete"
             steps.append(DeleteTopic(name, cluster.topics[name].topic_id, reason))

@@ -11,58 +11,94 @@ replica with any of them. What a pool has less than that, it lacks for one of tw
 A rack is not usable if none of its brokers is. Brokers without a rack are one rack together.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 
-DRAINED, DOWN, GONE = "is drained", "is not live", "is gone"
-_ORDER = (DRAINED, DOWN, GONE)
 
-REMEDIES = {DRAINED: "undrain {}", DOWN: "bring {} back", GONE: "replace {}"}
-"""What a person can do about each."""
+class Obstacle(StrEnum):
+    """Why a broker of a pool may not be given replicas; what a person can give back comes first."""
 
+    DRAINED = "is drained"
+    DOWN = "is not live"
+    GONE = "is gone"
+
+    def remedy(self, broker: int) -> str:
+        """What a person can do about it: `undrain 3`."""
+        return _REMEDIES[self].format(broker)
+
+
+_ORDER = tuple(Obstacle)
+_REMEDIES = {
+    Obstacle.DRAINED: "undrain {}",
+    Obstacle.DOWN: "bring {} back",
+    Obstacle.GONE: "replace {}",
+}
 _NAMED_MAX = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A broker of a pool; `obstacle` says why it may not be used, or is empty."""
+    """A broker of a pool; `obstacle` is what keeps it from being given replicas, if anything."""
 
     id: int
     rack: str = ""
-    obstacle: str = ""
+    obstacle: Obstacle | None = None
+
+    def __str__(self) -> str:
+        return f"{self.id} {self.obstacle}" if self.obstacle else str(self.id)
 
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """The factor, what the pool has for it, and what takes the rest away: all of it conflicts.
+    """Why that many replicas find no distinct brokers, or no distinct racks (`of_racks`).
 
-    `usable` are names of brokers or racks; `obstacles` are sentences, by the brokers they are about
-    (a rack's brokers together). Without obstacles the pool has too few of them at all.
-
-    `remedies` are what a person can do about any that are not usable, whether named or not; each
-    brings back one, and it takes `lacking` of them, or of new ones.
+    `usable` are names of brokers or racks. `blocked` are the others, a broker or all brokers of a
+    rack each, in the order of what a person can give back; it takes `lacking` of them, or of new
+    ones.
     """
 
     factor: int
     usable: tuple[str, ...]
-    obstacles: Mapping[tuple[int, ...], str]
-    remedies: tuple[str, ...] = ()
+    blocked: tuple[tuple[Member, ...], ...] = ()
+    of_racks: bool = False
 
     @property
     def lacking(self) -> int:
         """How many more are needed."""
         return self.factor - len(self.usable)
 
-    def advice(self, new: str) -> str:
-        """`undrain 3, or add a broker`; `new` says how one more comes about."""
-        shown = [*self.remedies[:_NAMED_MAX], new]
-        ways = ", or ".join(shown) if self.lacking == 1 else ", ".join(shown)
-        return ways if self.lacking == 1 else f"{self.lacking} more are needed: {ways}"
+    @property
+    def conflicting(self) -> tuple[tuple[Member, ...], ...]:
+        """The fewest of `blocked` that conflict with the factor; if none, there are too few."""
+        return self.blocked[: max(0, len(self.usable) + len(self.blocked) - self.factor + 1)]
+
+    @property
+    def obstacles(self) -> tuple[str, ...]:
+        """`3 is drained`, `of rack c 3 is drained, 4 is not live`: all that conflict."""
+        return tuple(self._named(group) for group in self.conflicting)
 
     @property
     def text(self) -> str:
         """`1, 2; 3 is drained`."""
-        return "; ".join([", ".join(self.usable) or "none", *self.obstacles.values()])
+        return "; ".join([", ".join(self.usable) or "none", *self.obstacles])
+
+    def advice(self, new: str) -> str:
+        """`undrain 3, or add a broker`; `new` says how one more comes about."""
+        shown = [*map(self._remedy, self.blocked[:_NAMED_MAX]), new]
+        if self.lacking == 1:
+            return ", or ".join(shown)
+        return f"{self.lacking} more are needed: {', '.join(shown)}"
+
+    def _named(self, group: tuple[Member, ...]) -> str:
+        rack = f"of rack {group[0].rack or '(none)'} " if self.of_racks else ""
+        return rack + ", ".join(map(str, group))
+
+    def _remedy(self, group: tuple[Member, ...]) -> str:
+        """What brings one of a rack's brokers back, or the broker."""
+        member = min(group, key=_blocked_order)
+        where = f" (rack {member.rack})" if self.of_racks and member.rack else ""
+        return (member.obstacle or Obstacle.GONE).remedy(member.id) + where
 
 
 def brokers_lacking(factor: int, members: Iterable[Member]) -> Witness | None:
@@ -71,13 +107,8 @@ def brokers_lacking(factor: int, members: Iterable[Member]) -> Witness | None:
     usable = tuple(str(member.id) for member in pool if not member.obstacle)
     if factor <= len(usable):
         return None
-    blocked = sorted(
-        (member for member in pool if member.obstacle),
-        key=lambda member: (_ORDER.index(member.obstacle), member.id),
-    )
-    named = blocked[: max(0, len(pool) - factor + 1)]
-    remedies = tuple(REMEDIES[m.obstacle].format(m.id) for m in blocked)
-    return Witness(factor, usable, {(m.id,): f"{m.id} {m.obstacle}" for m in named}, remedies)
+    blocked = sorted((member for member in pool if member.obstacle), key=_blocked_order)
+    return Witness(factor, usable, tuple((member,) for member in blocked))
 
 
 def racks_lacking(factor: int, members: Iterable[Member]) -> Witness | None:
@@ -85,23 +116,22 @@ def racks_lacking(factor: int, members: Iterable[Member]) -> Witness | None:
     racks: dict[str, list[Member]] = {}
     for member in sorted(members, key=lambda member: member.id):
         racks.setdefault(member.rack, []).append(member)
-    usable = [rack for rack, held in sorted(racks.items()) if not all(m.obstacle for m in held)]
+    usable = tuple(
+        rack or "(none)"
+        for rack, held in sorted(racks.items())
+        if not all(member.obstacle for member in held)
+    )
     if factor <= len(usable):
         return None
-    blocked = sorted(
-        (min(_ORDER.index(m.obstacle) for m in held), rack)
-        for rack, held in racks.items()
-        if rack not in usable
-    )
-    named = [rack for _, rack in blocked[: max(0, len(racks) - factor + 1)]]
-    obstacles = {
-        tuple(m.id for m in racks[rack]): f"of rack {rack or '(none)'} "
-        + ", ".join(f"{m.id} {m.obstacle}" for m in racks[rack])
-        for rack in named
-    }
-    remedies = tuple(
-        REMEDIES[m.obstacle].format(m.id) + (f" (rack {rack})" if rack else "")
-        for _, rack in blocked
-        for m in sorted(racks[rack], key=lambda m: (_ORDER.index(m.obstacle), m.id))[:1]
-    )
-    return Witness(factor, tuple(rack or "(none)" for rack in usable), obstacles, remedies)
+    blocked = [tuple(held) for held in racks.values() if all(member.obstacle for member in held)]
+    blocked.sort(key=lambda held: (min(map(_rank, held)), held[0].rack))
+    return Witness(factor, usable, tuple(blocked), of_racks=True)
+
+
+def _rank(member: Member) -> int:
+    """How easily a person gives the broker back: least is easiest, one without obstacle last."""
+    return _ORDER.index(member.obstacle) if member.obstacle else len(_ORDER)
+
+
+def _blocked_order(member: Member) -> tuple[int, int]:
+    return _rank(member), member.id

@@ -11,15 +11,14 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from poolkeeper.model.outcomes import ErrandState, Outcome
+from poolkeeper.model.outcomes import Errand, ErrandState, Outcome, Progress, Why
 from poolkeeper.model.rebalances import Course, Part, PartState, RebalanceSpec, Step
 from poolkeeper.model.specs import ApprovalPolicy, Mode
+from poolkeeper.model.waits import Wait, WaitReason, after_error
 from poolkeeper.rebalances.answers import Answer, Planned
 from poolkeeper.rebalances.scopes import Scope
 from poolkeeper.resources.assemblies import Assembly
-from poolkeeper.resources.sentences import coarse, few, mode_line
-
-SHOWN_MAX = 3
+from poolkeeper.resources.sentences import coarse
 
 
 def planned(course: Course, scope: Scope, answer: Answer, record: str) -> Course:
@@ -78,21 +77,39 @@ class View:
     first: str = ""
     """The Rebalance that has its turn in this cluster before."""
 
-    def obstacle(self, cluster: str) -> str:
-        """Why nothing can be begun in it at the moment; empty if it can."""
+    def obstacle(self, cluster: str) -> Wait | None:
+        """Why nothing can be begun in it at the moment; None if it can."""
         assembly, outcome = self.assembly, self.outcome
         if assembly is None or assembly.cluster is None:
-            return f"KafkaCluster {cluster} does not exist"
+            return Wait(WaitReason.CLUSTER_MISSING, name=cluster)
         if assembly.desired is None:
-            return f"nothing is done: {assembly.hold}"
+            return Wait(WaitReason.DECLARATION_HELD, detail=assembly.hold)
         mode = assembly.desired.cluster.mode
         if mode is not Mode.APPLY:
-            return f"the mode is {mode}: {mode_line(cluster)}"
+            return Wait(WaitReason.MODE_NOT_APPLY, name=cluster, mode=mode)
         if self.first:
-            return f"Rebalance {self.first} goes first"
+            return Wait(WaitReason.OTHER_REBALANCE_FIRST, name=self.first)
         if outcome is None:
-            return "it has not been looked at yet"
-        return "" if outcome.error is None else str(outcome.error)
+            return Wait(WaitReason.NOT_OBSERVED_YET)
+        return None if outcome.error is None else after_error(outcome.error)
+
+    @property
+    def why(self) -> tuple[Why, ...]:
+        """What its loop waits for: with the offered plan, where one is offered."""
+        if self.outcome is None:
+            return ()
+        errand = self.outcome.errand
+        return self.outcome.waits if errand is None else errand.why
+
+    def progress_of(self, plan: str) -> Progress | None:
+        """How far a run of this plan is; None where none is under way."""
+        progress = None if self.outcome is None else self.outcome.progress
+        return progress if progress is not None and progress.plan == plan else None
+
+    def errand_of(self, plan: str) -> Errand | None:
+        """What became of this plan since it was offered; None where its loop has not seen it."""
+        errand = None if self.outcome is None else self.outcome.errand
+        return errand if errand is not None and errand.plan == plan else None
 
 
 def views(
@@ -117,52 +134,59 @@ def seen(course: Course, views: Mapping[str, View], due: Collection[str]) -> Cou
 def _seen(part: Part, view: View, due: bool) -> Part:
     if part.state.ended:
         return part
-    outcome = view.outcome
     if view.assembly is None or view.assembly.cluster is None:
         message = f"KafkaCluster {part.cluster} does not exist any more"
-        return replace(part, state=PartState.FAILED, message=message)
-    if outcome is None and view.assembly.desired is not None:
+        return replace(part, state=PartState.FAILED, message=message, why=())
+    if view.outcome is None and view.assembly.desired is not None:
         return part  # who leads since a moment ago has not looked at it yet
     obstacle = view.obstacle(part.cluster)
-    if outcome is not None and outcome.progress and outcome.progress.plan == part.hash:
-        progress = outcome.progress
-        moved = replace(
+    progress = view.progress_of(part.hash)
+    if progress is not None:
+        part = replace(
             part,
             moves_done=coarse(progress.moves_done, part.moves),
             bytes_done=coarse(progress.bytes_done, part.bytes),
         )
-        return _waiting(moved, obstacle) if obstacle else _moving(moved, outcome)
-    if obstacle:
-        return _waiting(part, obstacle)
-    errand = None if outcome is None else outcome.errand
-    if errand is None or errand.plan != part.hash:
-        # What was seen before the plan was offered waits for something else.
-        told = outcome is not None and (part.begun or (due and outcome.seen is None))
-        why = few(outcome.waits if outcome is not None and told else (), SHOWN_MAX)
-        state = part.state if part.begun else PartState.PLANNED
-        return replace(part, state=state, message=why)
-    why = few(errand.why, SHOWN_MAX)
+    if obstacle is not None:
+        return _now(part, PartState.WAITING, (obstacle,))
+    if progress is not None:
+        return _moving(part, view.why)
+    errand = view.errand_of(part.hash)
+    return _not_seen(part, view.outcome, due) if errand is None else _answered(part, errand)
+
+
+def _not_seen(part: Part, outcome: Outcome | None, due: bool) -> Part:
+    """A part whose loop has said nothing of its plan yet.
+
+    What the loop said before the plan was offered waits for something else.
+    """
+    told = outcome is not None and (part.begun or (due and outcome.seen is None))
+    state = part.state if part.begun else PartState.PLANNED
+    return _now(part, state, outcome.waits if outcome is not None and told else ())
+
+
+def _answered(part: Part, errand: Errand) -> Part:
     match errand.state:
         case ErrandState.DONE:
             done = replace(part, moves_done=part.moves, bytes_done=part.bytes)
-            return replace(done, state=PartState.DONE, message=why)
+            return _now(done, PartState.DONE, errand.why)
         case ErrandState.REFUSED:
-            return replace(part, state=PartState.FAILED, message=why)
+            return _now(part, PartState.FAILED, errand.why)
         case ErrandState.MOVING:
-            return replace(part, state=PartState.MOVING, message="")
+            return _now(part, PartState.MOVING)
         case ErrandState.WAITING:
-            return _waiting(part, why)
+            return _now(part, PartState.WAITING, errand.why)
 
 
-def _moving(part: Part, outcome: Outcome) -> Part:
+def _moving(part: Part, found: Iterable[Why]) -> Part:
     """Of the waits only those that are more than the stage's own progress."""
-    found = outcome.waits if outcome.errand is None else outcome.errand.why
-    waits = [wait for wait in found if not wait.startswith(("stage ", "the brokers take"))]
-    return replace(part, state=PartState.MOVING, message=few(waits, SHOWN_MAX))
+    own = (WaitReason.STAGE_IN_FLIGHT, WaitReason.STAGE_DEADLINE, WaitReason.THROTTLE_SETTLING)
+    why = tuple(w for w in found if not (isinstance(w, Wait) and w.reason in own))
+    return _now(part, PartState.MOVING, why)
 
 
-def _waiting(part: Part, why: str) -> Part:
-    return replace(part, state=PartState.WAITING, message=why)
+def _now(part: Part, state: PartState, why: tuple[Why, ...] = ()) -> Part:
+    return replace(part, state=state, message="", why=why)
 
 
 def due(course: Course, spec: RebalanceSpec, views: Mapping[str, View]) -> frozenset[str]:
@@ -172,7 +196,7 @@ def due(course: Course, spec: RebalanceSpec, views: Mapping[str, View]) -> froze
         (part for part in course.parts if not part.state.ended),
         key=lambda part: (not part.begun, part.wave, part.cluster),
     )
-    able = [part for part in open_ if not views[part.cluster].obstacle(part.cluster)]
+    able = [part for part in open_ if views[part.cluster].obstacle(part.cluster) is None]
     wave = min((part.wave for part in able), default=0)
     turn = [part.cluster for part in able if part.begun or part.wave == wave]
     return frozenset(turn[:limit])
@@ -190,7 +214,7 @@ def without_record(course: Course) -> Course:
     """The course where the plans cannot be read any more: what runs goes on by itself."""
     message = "the record of the plans is gone"
     parts = tuple(
-        part if part.state.ended else replace(part, state=PartState.FAILED, message=message)
+        part if part.state.ended else replace(_now(part, PartState.FAILED), message=message)
         for part in course.parts
     )
     return replace(course, parts=parts)

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from poolkeeper.errands import Offer
 from poolkeeper.model.outcomes import ErrandState, Outcome
 from poolkeeper.model.rebalances import BudgetSpec, Course, Part, RebalanceSpec
+from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning import windows
 from poolkeeper.rebalances.records import Record
 
@@ -27,7 +28,9 @@ def offers(
     }
 
 
-def offer_of(part: Part, record: Record | None, held: str, rate: int | None = None) -> Offer:
+def offer_of(
+    part: Part, record: Record | None, held: Wait | None, rate: int | None = None
+) -> Offer:
     """The plan of one cluster; without it, as long as the record cannot be read."""
     plan = None if record is None else record.plan(part.cluster)
     declared = "" if record is None else record.declared.get(part.cluster, "")
@@ -37,15 +40,10 @@ def offer_of(part: Part, record: Record | None, held: str, rate: int | None = No
 def rate_of(cluster: str, at_it: Collection[str], budget: BudgetSpec, now_ms: int) -> int | None:
     """What the cluster may copy in a second: an even part of the fleet's rate and of its site's.
 
-    `at_it`: the clusters that move now, itself included. Of open windows the highest rate counts;
-    one without a rate has the fleet's.
+    `at_it`: the clusters that move now, itself included.
     """
-    now = datetime.fromtimestamp(now_ms / 1000, UTC)
-    opened = [each for each in budget.windows if windows.is_open((each.window,), now)]
-    rates = [each.rate_bytes_per_s or budget.rate_bytes_per_s for each in opened]
-    known = [rate for rate in rates or [budget.rate_bytes_per_s] if rate is not None]
-    unbounded = len(known) < max(1, len(rates))
-    shares = [] if unbounded else [max(known) // max(1, len(at_it))]
+    rate = fleet_rate(budget, now_ms)
+    shares = [] if rate is None else [rate // max(1, len(at_it))]
     for site in budget.sites:
         if cluster in site.clusters and site.rate_bytes_per_s is not None:
             there = sum(each in site.clusters for each in at_it)
@@ -53,16 +51,29 @@ def rate_of(cluster: str, at_it: Collection[str], budget: BudgetSpec, now_ms: in
     return max(1, min(shares)) if shares else None
 
 
-def held(spec: RebalanceSpec, now_ms: int) -> str:
-    """Why no stage may start now in any cluster; empty if it may."""
+def fleet_rate(budget: BudgetSpec, now_ms: int) -> int | None:
+    """What all clusters together may copy in a second; None: as much as they can.
+
+    Of open windows the highest rate counts; one without a rate has the fleet's.
+    """
+    now = datetime.fromtimestamp(now_ms / 1000, UTC)
+    opened = [each for each in budget.windows if windows.is_open((each.window,), now)]
+    rates = [each.rate_bytes_per_s or budget.rate_bytes_per_s for each in opened]
+    rates = rates or [budget.rate_bytes_per_s]
+    known = [rate for rate in rates if rate is not None]
+    return max(known) if len(known) == len(rates) else None
+
+
+def held(spec: RebalanceSpec, now_ms: int) -> Wait | None:
+    """Why no stage may start now in any cluster; None if it may."""
     if spec.paused:
-        return "the Rebalance is paused"
+        return Wait(WaitReason.REBALANCE_PAUSED)
     opened = [each.window for each in spec.budget.windows]
     now = datetime.fromtimestamp(now_ms / 1000, UTC)
     if windows.is_open(opened, now):
-        return ""
+        return None
     opening = windows.next_opening(opened, now)
-    return f"outside the windows of the Rebalance; the next opens {opening}"
+    return Wait(WaitReason.OUTSIDE_REBALANCE_WINDOW, until=opening)
 
 
 def may_run(part: Part, outcome: Outcome | None, *, kept: bool) -> bool:

@@ -84,22 +84,29 @@ def _added(move: Move) -> set[int]:
 
 def topic_rows(plan: Plan, cluster: Cluster) -> Iterator[tuple[str, Row]]:
     """What is done to each topic, one row per topic."""
+    for topic, (steps, moves) in _by_topic(plan).items():
+        what = [*_step_words(steps, cluster), *_move_words(moves)]
+        total = sum(move.bytes for move in moves)
+        total += sum(step.bytes for step in steps if isinstance(step, MoveLogDir))
+        cells = Cell("; ".join(what)), Cell(_reasons((*steps, *moves)))
+        yield topic, (*cells, number(size(total) if total else ""))
+
+
+def _by_topic(plan: Plan) -> Mapping[str, tuple[list[Step], list[Move]]]:
+    """Steps and moves of each topic; elections are of none."""
     of_topic: dict[str, tuple[list[Step], list[Move]]] = defaultdict(lambda: ([], []))
     for step in plan.steps:
         if not isinstance(step, ElectLeaders):
             of_topic[step.topic][0].append(step)
     for move in plan.moves:
         of_topic[move.topic][1].append(move)
-    for topic, (steps, moves) in of_topic.items():
-        what = [*_step_words(steps, cluster), *_move_words(moves)]
-        why = dict.fromkeys(
-            said for each in (*steps, *moves) for said in [getattr(each, "reason", "")] if said
-        )
-        total = sum(move.bytes for move in moves)
-        total += sum(step.bytes for step in steps if isinstance(step, MoveLogDir))
-        reasons = "; ".join([*why][:3]) + ("; …" if len(why) > 3 else "")
-        cells = Cell("; ".join(what)), Cell(reasons), number(size(total) if total else "")
-        yield topic, cells
+    return of_topic
+
+
+def _reasons(changes: Sequence[Step | Move], shown_max: int = 3) -> str:
+    found = (getattr(each, "reason", "") for each in changes)
+    reasons = dict.fromkeys(reason for reason in found if reason)
+    return "; ".join([*reasons][:shown_max]) + ("; …" if len(reasons) > shown_max else "")
 
 
 def _step_words(steps: Sequence[Step], cluster: Cluster) -> Iterator[str]:

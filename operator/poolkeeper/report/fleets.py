@@ -95,27 +95,22 @@ def _tiles(
         yield Tile(f"{failed:,}", "without a plan", "bad")
     partitions = sum(cluster.partitions for cluster in planned)
     yield Tile(f"{partitions:,}", f"partitions in {count(len(pools), 'pool')}")
-    proofs = [proof for cluster in planned for proof in cluster.certificates]
-    moves = sum(proof.replica_moves for proof in proofs)
-    least = sum(proof.replica_moves_lower_bound for proof in proofs)
-    label = (
-        "replicas to move, as few as possible"
-        if moves <= least
-        else (f"replicas to move, at least {least:,} must")
-    )
-    yield Tile(f"{moves:,}", label, "good" if moves <= least else "")
-    total = sum(cluster.bytes for cluster in planned)
-    least = sum(proof.bytes_lower_bound for proof in proofs)
-    yield Tile(size(total), f"to copy, at least {size(least)} must")
+    yield from _proof_tiles(planned)
     if report.timeline and report.timeline.bars:
         bound = fine_duration(report.timeline.bound_s)
         yield Tile(fine_duration(report.timeline.makespan_s), f"to move, at least {bound}")
     risky = sum(cluster.destructive for cluster in planned)
     if risky:
         yield Tile(f"{risky:,}", "destructive steps to agree to", "bad")
-    problems = sum(len(cluster.problems) for cluster in planned)
-    if problems:
-        yield Tile(f"{problems:,}", "left undone", "bad")
+    yield from parts.undone_tile(sum(len(cluster.problems) for cluster in planned))
+
+
+def _proof_tiles(planned: Sequence[ClusterReport]) -> Iterator[Tile]:
+    proofs = [proof for cluster in planned for proof in cluster.certificates]
+    yield parts.moves_tile(proofs)
+    total = sum(cluster.bytes for cluster in planned)
+    least = sum(proof.bytes_lower_bound for proof in proofs)
+    yield Tile(size(total), f"to copy, at least {size(least)} must")
 
 
 def _failed(report: FleetReport, extent: Extent) -> Section | None:

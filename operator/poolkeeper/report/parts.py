@@ -1,12 +1,27 @@
 """Sections that reports of one cluster and of many have in common."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from poolkeeper.model.plans import PlanProblem, PoolCertificate
 from poolkeeper.report.balances import MEASURES, PoolBalance, heat
-from poolkeeper.report.documents import Cell, Row, Table, name, number, table
+from poolkeeper.report.documents import Cell, Row, Table, Tile, name, number, table
 from poolkeeper.report.values import Holding
 from poolkeeper.text import percent, size
+
+
+def moves_tile(proofs: Sequence[PoolCertificate]) -> Tile:
+    """The replicas that pools move, beside the fewest possible."""
+    moves = sum(proof.replica_moves for proof in proofs)
+    least = sum(proof.replica_moves_lower_bound for proof in proofs)
+    if moves <= least:
+        return Tile(f"{moves:,}", "replicas to move, as few as possible", "good")
+    return Tile(f"{moves:,}", f"replicas to move, at least {least:,} must")
+
+
+def undone_tile(problems: int) -> Iterator[Tile]:
+    """The number of things left undone; nothing where there are none."""
+    if problems:
+        yield Tile(f"{problems:,}", "left undone", "bad")
 
 
 def certificates_table(

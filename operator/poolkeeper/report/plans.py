@@ -91,19 +91,8 @@ def document(plan: Plan, desired: Desired, cluster: Cluster, extent: Extent) -> 
 
 def _tiles(plan: Plan) -> Iterator[Tile]:
     if plan.moves:
-        proofs = plan.certificates
-        moves = sum(proof.replica_moves for proof in proofs)
-        least = sum(proof.replica_moves_lower_bound for proof in proofs)
-        label = (
-            "replicas to move, as few as possible"
-            if moves <= least
-            else (f"replicas to move, at least {least:,} must")
-        )
-        yield Tile(f"{moves:,}", label, "good" if moves <= least else "")
-        total = sum(move.bytes for move in plan.moves)
-        least = sum(proof.bytes_lower_bound for proof in proofs)
-        fewest = "as little as possible" if total <= least else (f"at least {size(least)} must")
-        yield Tile(size(total), f"to copy, {fewest}")
+        yield parts.moves_tile(plan.certificates)
+        yield _bytes_tile(plan)
     if plan.makespan:
         least_s = fine_duration(plan.makespan.lower_bound_seconds)
         label = f"at least {least_s} at {size(plan.makespan.bytes_per_second_per_broker)}/s"
@@ -113,8 +102,14 @@ def _tiles(plan: Plan) -> Iterator[Tile]:
     risky = len(_destructive(plan))
     if risky:
         yield Tile(f"{risky:,}", "to agree to", "bad")
-    if plan.problems:
-        yield Tile(f"{len(plan.problems):,}", "left undone", "bad")
+    yield from parts.undone_tile(len(plan.problems))
+
+
+def _bytes_tile(plan: Plan) -> Tile:
+    total = sum(move.bytes for move in plan.moves)
+    least = sum(proof.bytes_lower_bound for proof in plan.certificates)
+    fewest = "as little as possible" if total <= least else f"at least {size(least)} must"
+    return Tile(size(total), f"to copy, {fewest}")
 
 
 def _destructive(plan: Plan) -> list[Row]:

@@ -57,14 +57,20 @@ def _condition(
         if stalled.get("reason") != reason:
             yield Announcement("Warning", reason, note)
     elif now["status"] == "True":
-        if stalled or (was.get("reason") == "Unreachable" and kind == "KafkaCluster"):
-            yield Announcement("Normal", "Recovered", note)
-        elif was.get("status") == "False" and (kind, was["reason"]) != ("Topic", "Creating"):
-            yield Announcement("Normal", _PAST.get(was["reason"], "InPlace"), note)
+        yield from _ready(kind, was, note, stalled=bool(stalled))
     elif reason in _BEGUN[kind] and was.get("reason") != reason:
         yield Announcement("Warning" if reason == "Unreachable" else "Normal", reason, note)
     elif stalled:
         yield Announcement("Normal", "Recovered", note)
+
+
+def _ready(
+    kind: str, was: Mapping[str, Any], note: str, *, stalled: bool
+) -> Iterator[Announcement]:
+    if stalled or (was.get("reason") == "Unreachable" and kind == "KafkaCluster"):
+        yield Announcement("Normal", "Recovered", note)
+    elif was.get("status") == "False" and (kind, was["reason"]) != ("Topic", "Creating"):
+        yield Announcement("Normal", _PAST.get(was["reason"], "InPlace"), note)
 
 
 def _cluster(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Announcement]:

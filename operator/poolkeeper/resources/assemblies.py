@@ -128,16 +128,7 @@ def _assembly(
     astray: frozenset[Claim],
     twin: str,
 ) -> Assembly:
-    verdicts = {**parts.verdicts, **_pool_verdicts(name, parts)}
-    spec = parts.cluster.spec if parts.cluster else None
-    version = spec.kafka_version if isinstance(spec, KafkaClusterSpec) else None
-    declared = {p.name: p.spec for p in parts.pools if isinstance(p.spec, ResourcePoolSpec)}
-    for topic in parts.topics:
-        said = _topic_verdict(name, parts, declared, topic, namespaces, version)
-        if said:
-            verdicts.setdefault(topic.key, said)
-    if parts.cluster is not None and (said := _cluster_verdict(parts.cluster, declared, twin)):
-        verdicts[parts.cluster.key] = said
+    verdicts = _verdicts(name, parts, namespaces, twin)
     leaving = parts.cluster is not None and parts.cluster.deleting
     hold = _hold(name, parts, verdicts, twin, leaving=leaving)
     everything = [*([parts.cluster] if parts.cluster else []), *parts.pools, *parts.topics]
@@ -150,6 +141,22 @@ def _assembly(
         objects={each.key: each for each in everything},
         verdicts=verdicts,
     )
+
+
+def _verdicts(
+    name: str, parts: _Parts, namespaces: Mapping[str, Labels], twin: str
+) -> dict[ObjectKey, Verdict]:
+    verdicts = {**parts.verdicts, **_pool_verdicts(name, parts)}
+    spec = parts.cluster.spec if parts.cluster else None
+    version = spec.kafka_version if isinstance(spec, KafkaClusterSpec) else None
+    declared = {p.name: p.spec for p in parts.pools if isinstance(p.spec, ResourcePoolSpec)}
+    for topic in parts.topics:
+        said = _topic_verdict(name, parts, declared, topic, namespaces, version)
+        if said:
+            verdicts.setdefault(topic.key, said)
+    if parts.cluster is not None and (said := _cluster_verdict(parts.cluster, declared, twin)):
+        verdicts[parts.cluster.key] = said
+    return verdicts
 
 
 def _desired(

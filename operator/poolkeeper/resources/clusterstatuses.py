@@ -5,13 +5,21 @@ as they were first told under its hash, and the time left is told anew only when
 the plan has changed: an idle or a waiting cluster writes nothing.
 """
 
-import re
 from typing import Any
 
-from poolkeeper.errors import HolderActive, OtherCluster, Refused, StalePlan, Unavailable
+from poolkeeper import wording
+from poolkeeper.errors import (
+    HolderActive,
+    OtherCluster,
+    PoolkeeperError,
+    Refused,
+    StalePlan,
+    Unavailable,
+)
 from poolkeeper.model.outcomes import Outcome, Phase, Progress
 from poolkeeper.model.plans import ElectLeaders, Plan
 from poolkeeper.model.specs import Mode
+from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.resources.conditions import Mood, Remark, conditions
 from poolkeeper.resources.objects import Object
 from poolkeeper.resources.sentences import (
@@ -21,15 +29,20 @@ from poolkeeper.resources.sentences import (
     coarse_seconds,
     count,
     few,
-    mode_line,
     size,
     summary,
 )
 from poolkeeper.resources.surveys import Survey, Work
 
 _FACTS = ("clusterId", "kafkaVersion", "brokers", "topics", "partitions", "plan")
-_CHATTER = re.compile(
-    r"stage \d+: |the brokers take up|topics change while|waits for approval|the cluster is paused"
+_CHATTER = frozenset(
+    (
+        WaitReason.STAGE_IN_FLIGHT,
+        WaitReason.THROTTLE_SETTLING,
+        WaitReason.TOPICS_CHANGING,
+        WaitReason.APPROVAL_REQUIRED,
+        WaitReason.PAUSED,
+    )
 )
 """Waits that other words of the status say already, or that pass in a second."""
 
@@ -116,25 +129,26 @@ def _remark(
     if outcome.error is not None:
         return _trouble(outcome.error)
     if work is None:
-        waits = few(outcome.waits, 3) if outcome.waits else "it has not been looked at yet"
-        return Remark(Mood.UNSURE, "Waiting", waits)
+        waits = outcome.waits or (Wait(WaitReason.NOT_OBSERVED_YET),)
+        return Remark(Mood.UNSURE, "Waiting", few(wording.sentences(waits), 3))
     if outcome.progress is not None:
         return _running(work, outcome, outcome.progress, each.name, facts.get("plan", {}))
     return _at_rest(work, outcome, each.name, facts.get("plan", {}))
 
 
-def _trouble(error: Exception) -> Remark:
+def _trouble(error: PoolkeeperError) -> Remark:
+    message = wording.error_text(error)
     match error:
         case OtherCluster():
-            return Remark(Mood.STALLED, "OtherCluster", str(error))
+            return Remark(Mood.STALLED, "OtherCluster", message)
         case HolderActive() | StalePlan():
-            return Remark(Mood.UNSURE, "Waiting", str(error))
+            return Remark(Mood.UNSURE, "Waiting", message)
         case Refused():
-            return Remark(Mood.STALLED, "Impossible", str(error))
+            return Remark(Mood.STALLED, "Impossible", message)
         case Unavailable():
-            return Remark(Mood.UNSURE, "Unreachable", str(error))
+            return Remark(Mood.UNSURE, "Unreachable", message)
         case _:
-            return Remark(Mood.UNSURE, "Waiting", str(error))
+            return Remark(Mood.UNSURE, "Waiting", message)
 
 
 def _running(
@@ -209,7 +223,7 @@ def _next_step(work: Work, plan: Plan, name: str) -> str:
 
 
 def _mode_step(work: Work, name: str) -> str:
-    return f"; the mode is {work.mode}: {mode_line(name)}"
+    return f"; the mode is {work.mode}: {wording.mode_line(name)}"
 
 
 def _busy(plan: Plan) -> str:
@@ -222,4 +236,4 @@ def _busy(plan: Plan) -> str:
 
 
 def _waits(outcome: Outcome) -> list[str]:
-    return [wait for wait in outcome.waits if not _CHATTER.match(wait)]
+    return [wording.sentence(wait) for wait in outcome.waits if wait.reason not in _CHATTER]

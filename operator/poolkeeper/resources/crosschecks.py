@@ -49,17 +49,19 @@ def references(readings: Readings) -> Iterator[Problem]:
         if topic.spec and topic.spec.pool not in pools:
             yield _unknown(topic, ("spec", "poolRef", "name"), topic.spec.pool, pools)
     for cluster in readings.clusters:
-        default = cluster.spec.default_pool if cluster.spec else None
-        path = ("spec", "defaultPool")
-        if default is None:
-            continue
-        if default not in pools:
-            yield _unknown(cluster, path, default, pools)
-        elif (spec := pools[default].spec) and spec.cluster != cluster.name:
-            message = (
-                f"pool {default!r} is of cluster {spec.cluster!r} (expected a pool of this one)"
-            )
-            yield cluster.places.problem(path, message)
+        if cluster.spec and cluster.spec.default_pool is not None:
+            yield from _default_pool(cluster, cluster.spec.default_pool, pools)
+
+
+def _default_pool(
+    cluster: Reading[KafkaClusterSpec], name: str, pools: Mapping[str, Reading[ResourcePoolSpec]]
+) -> Iterator[Problem]:
+    path = ("spec", "defaultPool")
+    if name not in pools:
+        yield _unknown(cluster, path, name, pools)
+    elif (spec := pools[name].spec) and spec.cluster != cluster.name:
+        message = f"pool {name!r} is of cluster {spec.cluster!r} (expected a pool of this one)"
+        yield cluster.places.problem(path, message)
 
 
 def brokers_protocol(readings: Readings) -> Iterator[Problem]:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from poolkeeper import wording
 from poolkeeper.model.outcomes import Outcome
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.specs import Mode, ResourcePoolSpec
@@ -112,7 +113,7 @@ def _progress(
     if outcome.progress is not None:
         reason = "Moving" if leaving else "Queued"
         return Remark(Mood.BUSY, reason, f"{what}; a run is under way")
-    why = f": {few(outcome.waits, 2)}" if outcome.waits else ""
+    why = f": {few(wording.sentences(outcome.waits), 2)}" if outcome.waits else ""
     return Remark(Mood.BUSY, "Waiting", f"{what}{why}")
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from poolkeeper import wording
 from poolkeeper.model.rebalances import Course, Part, PartState, RebalanceSpec, Step
 from poolkeeper.model.specs import ApprovalPolicy
 from poolkeeper.resources.announcements import NOTE_MAX, Announcement
@@ -155,7 +156,7 @@ def _succeeded(course: Course) -> str:
     moving = sum(bool(part.hash) for part in course.parts)
     copied = f" ({size(course.bytes)})" if course.bytes else ""
     where = count(moving, "cluster")
-    remarks = [f"{part.cluster}: {part.message}" for part in course.parts if part.message]
+    remarks = [f"{part.cluster}: {told(part)}" for part in course.parts if told(part)]
     said = f"moved {count(course.moves, 'partition')}{copied} in {where}"
     return "; ".join([said, *remarks[:SHOWN_MAX]])
 
@@ -167,7 +168,7 @@ def _failed(course: Course) -> str:
 
 
 def _named(course: Course, state: PartState) -> str:
-    found = [f"{part.cluster}: {part.message}" for part in course.parts if part.state is state]
+    found = [f"{part.cluster}: {told(part)}" for part in course.parts if part.state is state]
     return few(found, SHOWN_MAX)
 
 
@@ -205,10 +206,15 @@ def _cluster(part: Part) -> dict[str, Any]:
             "movesDone": part.moves_done,
             "bytesDone": part.bytes_done,
         }
-    message = part.message
+    message = told(part)
     if len(message) > PART_MESSAGE_MAX:
         message = message[: PART_MESSAGE_MAX - 1] + "…"
     return found | ({"message": message} if message else {})
+
+
+def told(part: Part) -> str:
+    """What is said of one cluster of a Rebalance."""
+    return part.message or few(wording.sentences(part.why), SHOWN_MAX)
 
 
 def _part(found: Mapping[str, Any]) -> Part:

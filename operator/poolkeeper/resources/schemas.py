@@ -137,18 +137,28 @@ def prepared(schema: Mapping[str, Any]) -> dict[str, Any]:
     if pattern:
         # Python's $ also matches before a line break at the end.
         plain["pattern"] = pattern.removesuffix("$") + r"\Z" if pattern[-1] == "$" else pattern
+    return {**plain, **_prepared_list(schema), **_prepared_object(schema)}
+
+
+def _prepared_list(schema: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
     if schema.get("x-kubernetes-list-type") == "set":
-        plain["uniqueItems"] = True
+        found["uniqueItems"] = True
     if "items" in schema:
-        plain["items"] = prepared(schema["items"])
+        found["items"] = prepared(schema["items"])
         # A list in a list is the replicas of a partition; its reader knows them for brokers.
-        plain["items"].pop("uniqueItems", None)
-    if isinstance(schema.get("additionalProperties"), dict):
-        plain["additionalProperties"] = prepared(schema["additionalProperties"])
+        found["items"].pop("uniqueItems", None)
+    return found
+
+
+def _prepared_object(schema: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
     if "properties" in schema:
-        plain["properties"] = {name: prepared(s) for name, s in schema["properties"].items()}
-        plain.setdefault("additionalProperties", False)
-    return plain
+        found["properties"] = {name: prepared(s) for name, s in schema["properties"].items()}
+        found["additionalProperties"] = schema.get("additionalProperties", False)
+    if isinstance(schema.get("additionalProperties"), dict):
+        found["additionalProperties"] = prepared(schema["additionalProperties"])
+    return found
 
 
 def _kind(crd: Mapping[str, Any]) -> Kind:

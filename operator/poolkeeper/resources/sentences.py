@@ -73,12 +73,6 @@ def approval_line(cluster: str, plan: str) -> str:
     return f"kubectl patch kafkacluster {cluster} --type=merge -p '{patch}'"
 
 
-def mode_line(cluster: str) -> str:
-    """The command that lets a cluster be written to."""
-    patch = '{"spec":{"mode":"Apply"}}'
-    return f"kubectl patch kafkacluster {cluster} --type=merge -p '{patch}'"
-
-
 def summary(plan: Plan, size_bytes: int) -> str:
     """What a plan does: "create 2 topics, move 12 partitions (40 GiB)"."""
     kinds = (

@@ -8,19 +8,22 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from poolkeeper.model import waits
 from poolkeeper.model.outcomes import Outcome, Seen
 from poolkeeper.model.plans import ElectLeaders, Move, Plan, PlanProblem, Step
+from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode, TopicSpec
 from poolkeeper.planning.identities import is_destructive
-from poolkeeper.planning.newpartitions import DELAYED
 from poolkeeper.planning.owners import Winners, settled, winners
-from poolkeeper.planning.scopes import LEFT_OUT, metric_name
+from poolkeeper.planning.scopes import metric_name
 from poolkeeper.planning.standings import Standings, standings
 from poolkeeper.resources import topics
 from poolkeeper.resources.assemblies import Assembly
 
-APPROVAL_WAIT = "waits for approval"
-"""How a wait begins that ends with a person's word; many deletions wait for it even under Auto."""
+_PASSING = frozenset(
+    {ProblemReason.LEFT_OUT, ProblemReason.AWAITS_ROOM, ProblemReason.AWAITS_KAFKA}
+)
+"""Problems that nobody needs to mend: the next plan looks again."""
 
 BALANCE = 4
 """Urgency of moves without which everything is as declared."""
@@ -164,7 +167,8 @@ def _approval(desired: Desired, outcome: Outcome, plan: Plan, *, running: bool) 
     approval = desired.cluster.approval
     asks = bool(plan.moves) or any(map(is_destructive, plan.steps))
     if approval.policy is ApprovalPolicy.AUTO:
-        asks = any(wait.startswith(APPROVAL_WAIT) for wait in outcome.waits)
+        # Many deletions wait for a person even under Auto.
+        asks = waits.has(outcome.waits, waits.WaitReason.APPROVAL_REQUIRED)
     if not asks:
         return "NotNeeded"
     return "Approved" if running or plan.hash in approval.plans else "Waiting"
@@ -172,7 +176,7 @@ def _approval(desired: Desired, outcome: Outcome, plan: Plan, *, running: bool) 
 
 def hindrance(problems: list[PlanProblem]) -> PlanProblem | None:
     """The problem that a person must mend, quotas first; None if there is none."""
-    real = [p for p in problems if not p.message.startswith((LEFT_OUT, DELAYED))]
+    real = [problem for problem in problems if problem.reason not in _PASSING]
     return min(real, key=lambda problem: (problem.law != "quotas", problem.message), default=None)
 
 

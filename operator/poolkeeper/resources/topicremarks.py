@@ -9,6 +9,7 @@ what the loop does next by itself.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from poolkeeper import wording
 from poolkeeper.model.outcomes import Outcome
 from poolkeeper.model.plans import AddPartitions, CreateTopic, SetConfig
 from poolkeeper.model.specs import ApprovalPolicy, DeletionPolicy, Mode, TopicSpec
@@ -223,13 +224,14 @@ def _queued(at: Situation) -> Remark | None:
         )
         return Remark(Mood.BUSY, "Queued", message)
     if at.outcome.waits:
-        message = f"waits to {_differences(at)}: {few(at.outcome.waits, 2)}"
+        message = f"waits to {_differences(at)}: {few(wording.sentences(at.outcome.waits), 2)}"
         return Remark(Mood.BUSY, "Waiting", message)
     return Remark(Mood.BUSY, "Queued", f"about to {_differences(at)}")
 
 
 def _otherwise(at: Situation) -> Remark:
-    reasons = [p.message for p in at.planned.problems] or list(at.outcome.waits)
+    problems = [p.message for p in at.planned.problems]
+    reasons = problems or wording.sentences(at.outcome.waits)
     message = f"waits to {_differences(at)}" + (f": {few(reasons, 2)}" if reasons else "")
     return Remark(Mood.BUSY, "Waiting", message)
 

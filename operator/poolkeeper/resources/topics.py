@@ -4,7 +4,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from poolkeeper.algorithms.names import ownership_problem, topic_name_problem
+from poolkeeper.algorithms.internal_topics import (
+    commits_need,
+    config_problem,
+    declaration_problem,
+    is_declarable,
+)
+from poolkeeper.algorithms.names import topic_name_problem
 from poolkeeper.model.specs import DeletionPolicy, Strategy, TopicSpec
 from poolkeeper.model.topology import Replicas
 from poolkeeper.resources.complaints import shown
@@ -49,8 +55,10 @@ def _spec(body: Mapping[str, Any], findings: Findings) -> TopicSpec:
     spec, metadata = body["spec"], body["metadata"]
     topic = spec.get("topicName", metadata["name"])
     path: Path = ("spec", "topicName") if "topicName" in spec else ("metadata", "name")
-    problem = topic_name_problem(topic) or ownership_problem(topic)
+    problem = topic_name_problem(topic) or declaration_problem(topic)
     findings.add(path, problem and f"{shown(topic)} {problem}")
+    if is_declarable(topic):
+        _check_internal(topic, spec, findings)
     _check_keys(spec, findings)
     placement = spec["placement"]
     assignment = placement.get("assignment")
@@ -77,6 +85,24 @@ def _assignment(lists: Sequence[Sequence[int]] | None) -> tuple[Replicas, ...] |
     return None if lists is None else tuple(tuple(replicas) for replicas in lists)
 
 
+def _check_internal(topic: str, spec: Mapping[str, Any], findings: Findings) -> None:
+    """An internal topic of Kafka: its pool, placement and replication factor alone are free."""
+    if "partitions" in spec:
+        message = f"{topic} keeps the partitions that Kafka gave it (expected no number)"
+        findings.add(("spec", "partitions"), message)
+    if spec["deletionPolicy"] == DeletionPolicy.DELETE:
+        message = f"{topic} cannot be deleted: Kafka does not run without (expected Retain)"
+        findings.add(("spec", "deletionPolicy"), message)
+    for key, value in spec["config"].items():
+        findings.add(("spec", "config", key), config_problem(topic, key, value))
+    needed, factor = commits_need(spec["config"]), spec.get("replicationFactor")
+    if factor is not None and needed > factor:
+        message = (
+            f"'{needed}' is more than its replicas: no commit succeeds (expected at most {factor})"
+        )
+        findings.add(("spec", "config", "min.insync.replicas"), message)
+
+
 def _check_keys(spec: Mapping[str, Any], findings: Findings) -> None:
     accepted, partitions = spec.get("acceptKeyRemapTo"), spec.get("partitions")
     path = ("spec", "acceptKeyRemapTo")
@@ -100,6 +126,13 @@ def _check_placement(spec: Mapping[str, Any], findings: Findings) -> None:
         findings.add(_ASSIGNMENT, message)
     for number, message in assignment_problems(lists):
         findings.add(_ASSIGNMENT if number is None else (*_ASSIGNMENT, number), message)
+    _check_counts(spec, lists, findings)
+
+
+def _check_counts(
+    spec: Mapping[str, Any], lists: Sequence[Sequence[int]], findings: Findings
+) -> None:
+    """An assignment against the numbers that are declared beside it."""
     partitions, factor = spec.get("partitions"), spec.get("replicationFactor")
     if partitions is not None and partitions != len(lists):
         message = f"has {len(lists)} lists (expected {partitions}, one for each partition)"

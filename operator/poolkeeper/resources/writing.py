@@ -15,7 +15,10 @@ from ruamel.yaml.representer import SafeRepresenter
 from poolkeeper.model.names import API_VERSION
 from poolkeeper.model.specs import (
     DEFAULT_GOALS,
+    AllowedNamespaces,
     Capacity,
+    Goal,
+    Headroom,
     KafkaClusterSpec,
     Quotas,
     ResourcePoolSpec,
@@ -117,35 +120,23 @@ def cluster_body(spec: KafkaClusterSpec) -> Body:
 
 def pool_body(spec: ResourcePoolSpec) -> Body:
     """A ResourcePool; its brokers are listed one by one."""
-    allowed = spec.allowed_namespaces
     return _body("ResourcePool", {"name": spec.name}, {
         "clusterRef": {"name": spec.cluster},
         "brokers": {"ids": list(spec.brokers)},
         "racks": {str(broker): rack for broker, rack in sorted(spec.racks.items())} or None,
         "drain": sorted(spec.drain) or None,
         "demote": sorted(spec.demote) or None,
-        "drainLogDirs": [
-            {"broker": each.broker, "path": each.path} for each in spec.drain_log_dirs
-        ] or None,
+        "drainLogDirs": _drained_log_dirs(spec),
         "capacity": _said({**_capacity(spec.capacity), "overrides": _overrides(spec) or None}),
-        "headroom": spec.headroom and {
-            "domain": spec.headroom.domain.value,
-            "failures": spec.headroom.failures,
-        },
+        "headroom": _headroom(spec.headroom),
         "quotas": spec.quotas and _quotas(spec.quotas),
-        "allowedNamespaces": allowed and _said({
-            "names": None if allowed.names is None else list(allowed.names),
-            "selector": None if allowed.selector is None else dict(allowed.selector),
-        }),
+        "allowedNamespaces": _namespaces(spec.allowed_namespaces),
         "claims": list(spec.claims) or None,
         "defaults": _said({
             "partitions": spec.defaults.partitions,
             "replicationFactor": spec.defaults.replication_factor,
         }),
-        "balance": None if spec.goals == DEFAULT_GOALS else {
-            goal.kind.value: _said({"percent": _number(goal.percent), "count": goal.count})
-            for goal in spec.goals
-        },
+        "balance": _balance(spec.goals),
     })  # fmt: skip
 
 
@@ -220,6 +211,34 @@ def _overrides(spec: ResourcePoolSpec) -> list[Body]:
         {"ids": ids, "weight": _number(capacity.weight), **_capacity(capacity)}
         for capacity, ids in groups.items()
     ]
+
+
+def _drained_log_dirs(spec: ResourcePoolSpec) -> list[Body] | None:
+    return [{"broker": each.broker, "path": each.path} for each in spec.drain_log_dirs] or None
+
+
+def _headroom(headroom: Headroom | None) -> Body | None:
+    if headroom is None:
+        return None
+    return {"domain": headroom.domain.value, "failures": headroom.failures}
+
+
+def _namespaces(allowed: AllowedNamespaces | None) -> Body | None:
+    if allowed is None:
+        return None
+    return _said({
+        "names": None if allowed.names is None else list(allowed.names),
+        "selector": None if allowed.selector is None else dict(allowed.selector),
+    })  # fmt: skip
+
+
+def _balance(goals: tuple[Goal, ...]) -> Body | None:
+    if goals == DEFAULT_GOALS:
+        return None
+    return {
+        goal.kind.value: _said({"percent": _number(goal.percent), "count": goal.count})
+        for goal in goals
+    }
 
 
 def _quotas(quotas: Quotas) -> Body:

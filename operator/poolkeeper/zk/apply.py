@@ -15,7 +15,7 @@ Orders that matter, and why:
 
 from collections.abc import Collection, Mapping, Sequence
 
-from poolkeeper.errors import Refused, Stale
+from poolkeeper.errors import RefusalReason, Refused, Stale
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
 from poolkeeper.model.records import TopicRecord
 from poolkeeper.model.topology import Cluster, Requested, TopicPartition
@@ -132,10 +132,16 @@ def _refuse_traps(requested: Sequence[Requested], cluster: Cluster) -> None:
         topic = cluster.topics.get(entry.topic)
         partition = None if topic is None else topic.partition(entry.partition)
         if partition is None or entry.topic in cluster.deleting:
-            raise Refused(f"the request was not written: {name} does not exist or is being deleted")
+            raise Refused(
+                f"the request was not written: {name} does not exist or is being deleted",
+                reason=RefusalReason.UNSAFE_REQUEST,
+            )
         dead = sorted(set(entry.replicas) - set(partition.replicas) - set(cluster.brokers))
         if dead:
-            raise Refused(f"the request was not written: {name} would gain {dead}, not live")
+            raise Refused(
+                f"the request was not written: {name} would gain {dead}, not live",
+                reason=RefusalReason.UNSAFE_REQUEST,
+            )
 
 
 def _recorded(journal: Journal, topic: str, record: TopicRecord | None) -> tuple[Operation, ...]:

@@ -222,9 +222,7 @@ def _take(
             other = read_holder(session)
             at_once = waiting is None and other is not None and _lives_here(other)
             if last or at_once:
-                raise HolderActive(
-                    f"another executor is active on this cluster: {other or 'it just changed'}"
-                ) from None
+                raise HolderActive(str(other or "it just changed")) from None
             if other is not None:
                 if waiting is not None:
                     waiting(other)

@@ -16,6 +16,7 @@ from typing import Any
 
 from poolkeeper.model.outcomes import Phase
 from poolkeeper.model.plans import Plan
+from poolkeeper.model.runs import Ending
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning import documents
 from poolkeeper.planning.gates import Health
@@ -32,7 +33,7 @@ class Run:
     `concern`: what the rest of the run depends on (`planning.identities`).
     `step`: (move, index of the path's list) pairs of the request in flight, empty between stages.
     `rates`: the throttle in force and, while it is being changed, the one before; empty without.
-    `ending`: why the run winds up: "", "finished", "stopped" or "replaced".
+    `ending`: why the run winds up; `None` while it does not.
     `version` is the node's data version and not part of the body.
     """
 
@@ -49,7 +50,7 @@ class Run:
     attempts: int = 0
     throttled_ms: int = 0
     rates: tuple[int, ...] = ()
-    ending: str = ""
+    ending: Ending | None = None
     version: int = 0
 
 
@@ -79,7 +80,7 @@ def encode_run(run: Run) -> bytes:
         "attempts": run.attempts,
         "throttled_ms": run.throttled_ms,
         "rates": run.rates,
-        "ending": run.ending,
+        "ending": run.ending or "",
     }
     return json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
 
@@ -101,7 +102,7 @@ def decode_run(data: bytes, version: int) -> Run:
         attempts=body["attempts"],
         throttled_ms=body["throttled_ms"],
         rates=tuple(body["rates"]),
-        ending=body["ending"],
+        ending=Ending(body["ending"]) if body["ending"] else None,
         version=version,
     )
 

@@ -7,6 +7,7 @@ from poolkeeper.cli import plantext
 from poolkeeper.cli.brokerstable import brokers_table
 from poolkeeper.cli.ink import Ink
 from poolkeeper.model import plans, specs, topology
+from poolkeeper.model.problems import Recorded
 
 MIB = 2**20
 
@@ -78,8 +79,8 @@ PLAN = plans.Plan(
     stages=(plans.PlannedStage(tuple((n, 1) for n in range(10)), 19 * MIB, 125.0),),
     makespan=plans.Makespan(125.0, 120.0, MIB),
     problems=(
-        plans.PlanProblem("fast", "racks", "two replicas in one rack", "events"),
-        plans.PlanProblem("slow", "", "broker 5 is not live"),
+        plans.PlanProblem("fast", "racks", Recorded("two replicas in one rack"), "events"),
+        plans.PlanProblem("slow", "", Recorded("broker 5 is not live")),
     ),
 )
 TEXT = """\
@@ -213,7 +214,7 @@ def test_what_kind_of_move_it_is(path, head, closing) -> None:
 
 def test_many_topics_and_problems_are_cut_and_counted() -> None:
     steps = tuple(plans.SetConfig(f"t{n:03}", {"a": "b"}) for n in range(60))
-    problems = tuple(plans.PlanProblem("fast", "pool", f"no {n}") for n in range(25))
+    problems = tuple(plans.PlanProblem("fast", "pool", Recorded(f"no {n}")) for n in range(25))
     text = rendered(plans.Plan("main", "", "", steps=steps, problems=problems))
     assert "  … and 20 more topics; --output json shows all" in text.splitlines()
     assert "  … and 5 more problems; --output json shows all" in text.splitlines()
@@ -279,6 +280,8 @@ def test_many_moves_are_grouped_by_their_main_reason() -> None:
 
 
 def test_topics_that_suffer_alike_stand_together() -> None:
-    told = tuple(plans.PlanProblem("fast", "racks", "too few racks", f"t{n}") for n in range(6))
+    told = tuple(
+        plans.PlanProblem("fast", "racks", Recorded("too few racks"), f"t{n}") for n in range(6)
+    )
     shown = rendered(replace(PLAN, problems=told))
     assert "  • 6 topics (t0, t1, t2, t3, …), pool fast: too few racks [racks]\n" in shown

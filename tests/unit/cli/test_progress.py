@@ -5,9 +5,20 @@ import pytest
 from rich.console import Console
 
 from poolkeeper.cli import progress
+from poolkeeper.model.actions import Action, ActionKind
 from poolkeeper.model.outcomes import Outcome, Phase, Progress, State
+from poolkeeper.model.waits import Wait, WaitReason
 
 MIB = 1024**2
+REQUESTED = Action(ActionKind.STAGE_REQUESTED, stage=2, count=12)
+
+
+def gates(*texts):
+    return tuple(Wait(WaitReason.UNAVAILABLE, detail=text) for text in texts)
+
+
+def in_flight(arrived):
+    return Wait(WaitReason.STAGE_IN_FLIGHT, stage=2, count=arrived, of=12)
 
 
 def under_way(done=12, flying=10, bytes_done=40 * MIB, stage=2, **more):
@@ -44,7 +55,7 @@ def outcome(**more):
             id="before-the-first-stage",
         ),
         pytest.param(
-            outcome(waits=("a", "b", "c", "d", "e")), "waits: a, b, c and 2 more", id="waits"
+            outcome(waits=gates("a", "b", "c", "d", "e")), "waits: a, b, c and 2 more", id="waits"
         ),
     ],
 )
@@ -72,10 +83,10 @@ def printed(steps, every_s=5.0):
 
 def test_what_was_done_is_printed_at_once_and_progress_every_few_seconds():
     steps = [(t, outcome(progress=under_way(bytes_done=t * MIB))) for t in range(12)]
-    steps.insert(3, (2.5, outcome(did=("stage 2 requested",), progress=under_way(bytes_done=2))))
+    steps.insert(3, (2.5, outcome(did=(REQUESTED,), progress=under_way(bytes_done=2))))
     assert printed(steps) == [
         "moving, stage 2: 12 of 81 moves, 10 in flight, 0 B of 120 MiB",
-        "stage 2 requested",
+        "stage 2 requested: 12 partitions",
         "moving, stage 2: 12 of 81 moves, 10 in flight, 5 MiB of 120 MiB",
         "moving, stage 2: 12 of 81 moves, 10 in flight, 10 MiB of 120 MiB",
     ]
@@ -83,31 +94,31 @@ def test_what_was_done_is_printed_at_once_and_progress_every_few_seconds():
 
 def test_a_new_reason_to_wait_is_printed_at_once_but_not_its_countdown():
     steps = [
-        (0, outcome(waits=("12 partitions in flight",))),
-        (1, outcome(waits=("11 partitions in flight",))),
-        (2, outcome(waits=("no controller is elected",))),
-        (3, outcome(waits=("no controller is elected",))),
+        (0, outcome(waits=(in_flight(4),))),
+        (1, outcome(waits=(in_flight(5),))),
+        (2, outcome(waits=(Wait(WaitReason.NO_CONTROLLER),))),
+        (3, outcome(waits=(Wait(WaitReason.NO_CONTROLLER),))),
     ]
     assert printed(steps) == [
-        "waits: 12 partitions in flight",
+        "waits: stage 2: 4 of 12 partitions arrived",
         "waits: no controller is elected",
     ]
 
 
 def test_nothing_is_repeated_for_as_long_as_it_does_not_change():
-    assert printed([(t, outcome(waits=("a gate",))) for t in (0, 60, 120)]) == ["waits: a gate"]
+    assert printed([(t, outcome(waits=gates("a gate"))) for t in (0, 60, 120)]) == ["waits: a gate"]
 
 
 def test_news_of_a_cluster_as_lines_of_json():
     stream = io.StringIO()
     say = progress.news_printer("main", stream, as_json=True)
-    waiting = outcome(waits=("a gate",), progress=under_way())
-    for found in (waiting, waiting, outcome(did=("did",), waits=("a gate",))):
+    waiting = outcome(waits=gates("a gate"), progress=under_way())
+    for found in (waiting, waiting, outcome(did=(REQUESTED,), waits=gates("a gate"))):
         say(found)
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert [(line["cluster"], line["did"], line["waits"]) for line in lines] == [
         ("main", [], ["a gate"]),
-        ("main", ["did"], ["a gate"]),
+        ("main", ["stage 2 requested: 12 partitions"], ["a gate"]),
     ]
     assert lines[0]["progress"] == {
         "plan": "sha256:1",
@@ -128,7 +139,7 @@ def test_a_terminal_shows_a_bar_and_what_was_done_above_it():
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=True, width=120, color_system=None)
     with progress.BarPrinter(console) as printer:
-        printer(outcome(did=("stage 2 requested",), waits=("a gate",), progress=under_way()))
+        printer(outcome(did=(REQUESTED,), waits=gates("a gate"), progress=under_way()))
     shown = stream.getvalue()
     assert "stage 2 requested" in shown
     assert "waits: a gate" in shown

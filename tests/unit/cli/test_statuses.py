@@ -11,6 +11,7 @@ from poolkeeper.model.topology import (
     Topic,
     TopicPartition,
 )
+from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.gates import Health
 from poolkeeper.planning.throttles import Saved
 from poolkeeper.zk.journal import Holder, JournalView
@@ -124,13 +125,13 @@ def test_a_run_half_way():
 
 def test_a_run_that_nobody_drives_and_that_shall_stop():
     found = status_of(HALFWAY, journal(holder=False, stopping=True))
-    assert found.waits == ("nobody drives this run: `poolkeeper apply` or `run` takes it up again",)
+    assert found.waits == (Wait(WaitReason.RUN_WITHOUT_EXECUTOR),)
     assert "            moving, stage 2, stops after this stage, began" in render(found)
 
 
 def test_a_foreign_reassignment_is_named():
     found = status_of(cluster(partition(0, (1, 2)), requested=(Requested("t", 0, (3,)),)), NOTHING)
-    assert found.waits == ("a foreign reassignment request runs for t-0",)
+    assert found.waits == (Wait(WaitReason.FOREIGN_REQUEST, partitions=(TopicPartition("t", 0),)),)
 
 
 def test_sick_partitions_are_counted_and_named():
@@ -140,7 +141,7 @@ def test_sick_partitions_are_counted_and_named():
     found = status_of(sick, NOTHING)
     assert found.under_replicated == (TopicPartition("t", 0),)
     assert found.offline == (TopicPartition("t", 1),)
-    assert found.waits == ("no controller is elected",)
+    assert found.waits == (Wait(WaitReason.NO_CONTROLLER),)
     assert render(found).splitlines()[1:4] == [
         "controller  none is elected",
         "topology    4 live brokers, 1 topic, 2 partitions",

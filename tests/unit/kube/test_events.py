@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from conditions import until
 from poolkeeper.errors import Forbidden, Refused, Stale, Unavailable
 from poolkeeper.kube import events
-from poolkeeper.kube.events import Recorder, event, shortened
+from poolkeeper.kube.events import Note, Recorder, Reporting, event, shortened
 from poolkeeper.kube.references import Reference
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -41,9 +41,9 @@ def recording():
         recorder.close()
 
 
-def made(reference=TOPIC, reason="Moving", note="moving", **extra):
-    given = {"action": "Reconcile", "warning": False, "component": "poolkeeper"}
-    return event(reference, reason, note, **(given | extra), identity="me-0", now=NOW)
+def made(reference=TOPIC, reason="Moving", note="moving", warning=False, component="poolkeeper"):
+    told = Note(reason, note, "Reconcile", warning)
+    return event(reference, told, Reporting(component, "me-0"), NOW)
 
 
 def test_an_event_says_what_happened_to_which_object():

@@ -5,6 +5,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan
+from poolkeeper.model.problems import ProblemReason, Recorded
 from poolkeeper.model.specs import (
     Balancing,
     Capacity,
@@ -155,6 +156,15 @@ def _spec(
         strategy=draw(st.sampled_from(strategies)),
         paused=draw(st.integers(0, 9)) == 0,
     )
+
+
+def as_told(plan: Plan, *, reasons: bool = True) -> Plan:
+    """The plan as a document tells of it: of problems the sentences, and the reasons or none."""
+    problems = (
+        replace(p, facts=Recorded(p.message, p.reason if reasons else ProblemReason.UNTOLD))
+        for p in plan.problems
+    )
+    return replace(plan, problems=tuple(problems))
 
 
 def after(plan: Plan, cluster: Cluster) -> Cluster:

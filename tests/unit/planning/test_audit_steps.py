@@ -142,6 +142,34 @@ def created(**changes: object) -> tuple[plans.Step, ...]:
             id="adds-to-a-claimed-topic",
         ),
         pytest.param(
+            (plans.AddPartitions("__consumer_offsets", 1, ((1, 2, 3),)),),
+            [
+                "internal: __consumer_offsets: an internal topic of Kafka keeps its partitions",
+                "growth: __consumer_offsets: 2 partitions, none are declared",
+            ],
+            id="adds-to-an-internal-topic",
+        ),
+        pytest.param(
+            (
+                plans.SetConfig(
+                    "__consumer_offsets",
+                    {"cleanup.policy": "delete", "min.insync.replicas": "4"},
+                    ("segment.bytes",),
+                ),
+            ),
+            [
+                "internal: __consumer_offsets: cleanup.policy: 'delete' breaks __consumer_offsets"
+                " (expected 'compact')",
+                "internal: __consumer_offsets: segment.bytes of an internal topic of Kafka is never"
+                " unset",
+                "internal: __consumer_offsets: min.insync.replicas is more than its 3 replicas",
+                "config: __consumer_offsets: cleanup.policy=delete is not declared",
+                "config: __consumer_offsets: min.insync.replicas=4 is not declared",
+                "config: __consumer_offsets: segment.bytes is not ours to unset",
+            ],
+            id="breaks-an-internal-topic",
+        ),
+        pytest.param(
             (replace(CONFIG, set={"retention.ms": "7"}, destructive=("shorter",)),),
             ["config: orders: retention.ms=7 is not declared"],
             id="sets-what-is-not-declared",

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from poolkeeper import errors
 from poolkeeper.model import plans
+from poolkeeper.model.problems import ProblemReason, Recorded
 from poolkeeper.planning import documents
 
 names = st.text("abcxyz.-_0", min_size=1, max_size=8)
@@ -44,6 +45,7 @@ steps = st.one_of(
     st.builds(plans.MoveLogDir, names, counts, counts, texts, texts, counts, texts),
 )
 seconds = st.floats(0, 1e9)
+recorded = st.builds(Recorded, texts, st.sampled_from(ProblemReason))
 certificates = st.builds(
     plans.PoolCertificate, names, counts, counts, counts, counts, seconds, texts
 )
@@ -64,7 +66,7 @@ def whole_plans(draw: st.DrawFn) -> plans.Plan:
         stages=(plans.PlannedStage(entries, 7, draw(seconds)),) if entries else (),
         makespan=draw(st.none() | st.builds(plans.Makespan, seconds, seconds, counts)),
         problems=tuple(
-            draw(st.lists(st.builds(plans.PlanProblem, names, texts, texts, texts), max_size=2))
+            draw(st.lists(st.builds(plans.PlanProblem, names, texts, recorded, texts), max_size=2))
         ),
     )
 
@@ -97,9 +99,9 @@ def test_the_document_is_that_of_the_format() -> None:
         certificates=(plans.PoolCertificate("fast", 1, 1, 5, 5, 0.0, "broker 1 gives 1"),),
         stages=(plans.PlannedStage(((0, 1),), 5, 0.5),),
         makespan=plans.Makespan(0.5, 0.5, 10),
-        problems=(plans.PlanProblem("fast", "rack", "one rack is left"),),
+        problems=(plans.PlanProblem("fast", "rack", Recorded("one rack is left")),),
     )
-    assert documents.to_json(plan) == {
+    assert json.loads(json.dumps(documents.to_json(plan))) == {
         "version": 1,
         "cluster": "main",
         "hash": plan.hash,
@@ -203,9 +205,9 @@ def edited(**changes: object) -> dict[str, object]:
         pytest.param(
             {"version": 1, "moves": 3},
             [
-                "cluster: is missing (expected text)",
-                "fingerprint: is missing (expected text)",
-                "hash: is missing (expected text)",
+                "cluster: is missing (expected a string)",
+                "fingerprint: is missing (expected a string)",
+                "hash: is missing (expected a string)",
                 "moves: is 3 (expected a list)",
             ],
             id="all-problems-at-once",
@@ -213,9 +215,9 @@ def edited(**changes: object) -> dict[str, object]:
         pytest.param(
             edited(moves=[{"topic": "t", "partition": True, "bytes": -1, "path": [[1], []]}]),
             [
-                "moves[0].bytes: is -1 (expected a whole number, 0 or more)",
-                "moves[0].partition: is True (expected a whole number, 0 or more)",
-                "moves[0].path[1]: is [] (expected at least one broker id)",
+                "moves[0].bytes: is -1 (expected an integer of 0 or more)",
+                "moves[0].partition: is True (expected an integer of 0 or more)",
+                "moves[0].path[1]: is [] (expected a list of at least one broker id)",
             ],
             id="a-move-with-wrong-values",
         ),
@@ -230,7 +232,7 @@ def edited(**changes: object) -> dict[str, object]:
             edited(moves=[{"topic": "t", "partition": 0, "bytes": 1, "path": [["1"]]}]),
             [
                 "moves[0].path: is [['1']] (expected at least two replica lists)",
-                "moves[0].path[0][0]: is '1' (expected a whole number, 0 or more)",
+                "moves[0].path[0][0]: is '1' (expected a broker id)",
             ],
             id="a-path-of-one-list-of-strings",
         ),

@@ -12,11 +12,14 @@ from poolkeeper.model.topology import (
     Topic,
     TopicPartition,
 )
+from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning import gates
 from poolkeeper.planning.gates import Health
 from poolkeeper.planning.progress import MoveProgress, MoveState
 
 HEALTHY = Health()
+R = WaitReason
+T0, T1 = (TopicPartition("t", 0),), (TopicPartition("t", 1),)
 
 
 def partition(number: int, replicas, isr=None, leader=1, adding=(), removing=()) -> Partition:
@@ -46,42 +49,42 @@ def move(number=0, path=((1, 2), (3, 2)), urgency=4) -> Move:
             cluster(controller=Controller(None, 5, 5)),
             HEALTHY,
             (),
-            ("no controller is elected",),
+            (Wait(R.NO_CONTROLLER),),
             id="no-controller",
         ),
         pytest.param(
             cluster(controller=Controller(1, 5, 5, kraft=True)),
             HEALTHY,
             (),
-            ("the cluster is migrating to KRaft: nothing is written to ZooKeeper any more",),
+            (Wait(R.KRAFT_MIGRATION),),
             id="kraft",
         ),
         pytest.param(
             cluster(reassignment=(Requested("u", 3, (1, 2)),)),
             HEALTHY,
             (),
-            ("a foreign reassignment request runs for u-3",),
+            (Wait(R.FOREIGN_REQUEST, partitions=(TopicPartition("u", 3),)),),
             id="foreign-request",
         ),
         pytest.param(
             cluster(reassignment=()),
             HEALTHY,
             (),
-            ("/admin/reassign_partitions exists without a readable entry",),
+            (Wait(R.UNREADABLE_REQUEST),),
             id="unreadable-request",
         ),
         pytest.param(
             cluster(partition(7, (3, 1, 2), (1, 2), adding=(3,))),
             HEALTHY,
             (),
-            ("a foreign reassignment moves t-7",),
+            (Wait(R.FOREIGN_MOVE, partitions=(TopicPartition("t", 7),)),),
             id="foreign-move-by-the-api",
         ),
         pytest.param(
             cluster(partition(1, (1, 2), (1,))),
             HEALTHY,
             (move(),),
-            ("1 partition became under-replicated since the run began: t-1",),
+            (Wait(R.UNDER_REPLICATED, partitions=T1),),
             id="damage-elsewhere",
         ),
         pytest.param(
@@ -105,7 +108,7 @@ def move(number=0, path=((1, 2), (3, 2)), urgency=4) -> Move:
             cluster(partition(1, (1, 2), (1,)), live=(1, 3, 4)),
             HEALTHY,
             (move(urgency=1), move(5, urgency=4)),
-            ("1 partition became under-replicated since the run began: t-1",),
+            (Wait(R.UNDER_REPLICATED, partitions=T1),),
             id="balance-does-not-pass-it",
         ),
         pytest.param(
@@ -113,8 +116,8 @@ def move(number=0, path=((1, 2), (3, 2)), urgency=4) -> Move:
             HEALTHY,
             (),
             (
-                "1 partition became under-replicated since the run began: t-1",
-                "1 partition became below min.insync.replicas since the run began: t-1",
+                Wait(R.UNDER_REPLICATED, partitions=T1),
+                Wait(R.UNDER_MIN_ISR, partitions=T1),
             ),
             id="below-min-isr",
         ),
@@ -132,21 +135,21 @@ def test_a_stage_does_not_start_behind_a_closed_gate(seen, baseline, moves, expe
             cluster(partition(0, (1, 2)), live=(1, 2)),
             move(),
             0,
-            "broker 3 is not live",
+            Wait(R.TARGET_NOT_LIVE, partitions=T0, brokers=(3,)),
             id="target-not-live",
         ),
         pytest.param(
             cluster(partition(0, (1, 2), leader=-1)),
             move(),
             0,
-            "the partition has no leader",
+            Wait(R.PARTITION_LEADERLESS, partitions=T0),
             id="no-leader",
         ),
         pytest.param(
             cluster(partition(0, (1, 2), (1,))),
             move(path=((1, 2), (1, 2, 3))),
             0,
-            "replica 2 is not in sync yet",
+            Wait(R.REPLICA_NOT_IN_SYNC, partitions=T0, brokers=(2,)),
             id="growth-on-a-replica-out-of-sync",
         ),
         pytest.param(
@@ -156,7 +159,7 @@ def test_a_stage_does_not_start_behind_a_closed_gate(seen, baseline, moves, expe
             cluster(partition(0, (1, 2)), deleting=frozenset({"t"})),
             move(),
             0,
-            "topic t is being deleted",
+            Wait(R.TOPIC_QUEUED_FOR_DELETION, partitions=T0),
             id="topic-queued-for-deletion",
         ),
     ],
@@ -170,7 +173,7 @@ def test_a_failover_is_not_caused_over_damage_that_would_stop_the_next_controlle
     seen = cluster(partition(0, (1, 2), removing=(1, 2)), damaged={"u": "replicas are strings"})
     orphan = MoveProgress(MoveState.ORPHANED, 0)
     assert gates.hazards(seen, (orphan,)) == (
-        "topic u is damaged: replicas are strings",
-        "no replicas are wanted of t-0",
-        "1 moves run without their request",
+        Wait(R.TOPIC_DAMAGED, topic="u", detail="replicas are strings"),
+        Wait(R.NO_REPLICAS_WANTED, partitions=T0),
+        Wait(R.MOVES_WITHOUT_REQUEST, count=1),
     )

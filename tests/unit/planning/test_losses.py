@@ -3,6 +3,8 @@ import pytest
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
 from poolkeeper.planning.losses import problems, sourceless
+from poolkeeper.planning.phrases import Names
+from poolkeeper.planning.pool_problems import DataLost
 from poolkeeper.planning.scopes import Home, Role
 from poolkeeper.planning.tables import table_of
 
@@ -18,19 +20,20 @@ def lost(*partitions: Partition, gone: tuple[int, ...] = (3,), live: tuple[int, 
         pytest.param(Partition(0, (1, 3), isr=(1, 3)), id="another-is-in-sync"),
         pytest.param(Partition(0, (1, 3)), id="another-holds-it-and-nobody-told-who-is-in-sync"),
         pytest.param(Partition(0, (9,), isr=(9,)), id="on-a-broker-that-may-come-back"),
+        pytest.param(Partition(0, (3, 9), isr=(3, 9)), id="also-on-a-broker-that-may-come-back"),
     ],
 )
 def test_nothing_is_lost(partition) -> None:
-    gone = (3,) if 9 not in partition.replicas else ()
-    assert lost(partition, gone=gone) == ()
+    assert lost(partition) == ()
 
 
 def test_what_only_a_gone_broker_had_in_sync_is_named() -> None:
     partitions = (Partition(0, (1, 3), isr=(3,)), Partition(1, (1, 3), isr=(1,)))
     assert lost(*partitions) == (
-        PlanProblem(
-            "p", "", "data is lost: broker 3 held the only replica in sync of 1 partition: t-0"
-        ),
+        PlanProblem("p", "", DataLost((3,), Names.of(["t-0"]), told=True)),
+    )
+    assert str(lost(*partitions)[0].facts) == (
+        "data is lost: broker 3 held the only replica in sync of 1 partition: t-0"
     )
 
 

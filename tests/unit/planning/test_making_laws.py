@@ -11,10 +11,11 @@ from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit import check_plan
 from poolkeeper.planning.making import make_plan
-from poolkeeper.planning.newpartitions import DELAYED
+from poolkeeper.planning.pool_problems import AwaitsPartitions
+from poolkeeper.planning.topic_problems import AwaitsMoves, AwaitsRoom, CrowdedOut, NotExtended
 from unit.planning.instances import after, instances
 
-WAITING = (DELAYED, "stays at", "gets no new partitions", "is evened out further once")
+WAITING = (AwaitsRoom, AwaitsMoves, AwaitsPartitions, CrowdedOut, NotExtended)
 Instance = tuple[Desired, Cluster, frozenset[int]]
 
 
@@ -32,7 +33,7 @@ def test_a_plan_for_the_outcome_of_a_plan_has_no_moves(instance: Instance) -> No
     desired, cluster, gone = instance
     first = make_plan(desired, cluster, gone=gone)
     # What had to wait for this plan is new work for the next one.
-    assume(not any(problem.message.startswith(WAITING) for problem in first.problems))
+    assume(not any(isinstance(problem.facts, WAITING) for problem in first.problems))
     reached = after(first, cluster)
     assert make_plan(desired, reached, gone=gone).moves == ()
 

@@ -76,7 +76,7 @@ from unit.planning.byhand import (
             ),
             cluster(flat(1, 2), topic("t", (1,))),
             "u: not created: pool p has 1 of 1 topics and would get 1 more"
-            " (spec.quotas.topics of 2 would do)",
+            " (raise spec.quotas.topics to 2)",
             id="a quota of topics",
         ),
         pytest.param(

@@ -15,6 +15,7 @@ from poolkeeper.model.specs import (
 )
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
 from poolkeeper.planning.making import make_plan
+from poolkeeper.planning.topic_problems import PinnedElsewhere
 
 State = dict[int, str]
 """By broker: whether it is `drained`, `down`, `elsewhere` (not in the pool), or nothing of it."""
@@ -37,7 +38,7 @@ def refusals(states: State, assignment: tuple[int, ...]) -> list[str]:
     return [
         problem.message
         for problem in make_plan(wanted, cluster).problems
-        if "it is pinned" in problem.message
+        if isinstance(problem.facts, PinnedElsewhere)
     ]
 
 

@@ -46,8 +46,8 @@ def tally(bounds: Bounds, held: int) -> Tally:
 
 
 def named(said: str) -> Bounds:
-    """The fields that a refusal names, and what it says would do."""
-    return {field: int(n) for field, n in re.findall(r"\(spec\.(\S+) of (\d+) would do\)", said)}
+    """The fields that a refusal names, and what it says to raise them to."""
+    return {field: int(n) for field, n in re.findall(r"\(raise spec\.(\S+) to (\d+)\)", said)}
 
 
 @given(
@@ -59,7 +59,7 @@ def test_each_bound_that_is_named_refuses_alone_and_all_raised_refuse_nothing(
     bounds, held, partitions
 ) -> None:
     def refusal(these: Bounds) -> str:
-        return tally(these, held).refusal(TOPIC, topics=1, partitions=partitions)
+        return str(tally(these, held).refusal(TOPIC, topics=1, partitions=partitions) or "")
 
     found = named(refusal(bounds))
     assert {field for field in bounds if refusal({field: bounds[field]})} == set(found)
@@ -72,8 +72,8 @@ def test_a_refusal() -> None:
     said = tally({"quotas.topics": 2, "quotas.perNamespace.shop.partitions": 5}, 2).refusal(
         TOPIC, topics=1, partitions=3
     )
-    assert said == (
-        "pool p has 2 of 2 topics and would get 1 more (spec.quotas.topics of 3 would do);"
+    assert str(said) == (
+        "pool p has 2 of 2 topics and would get 1 more (raise spec.quotas.topics to 3);"
         " namespace shop in pool p has 4 of 5 partitions and would get 3 more"
-        " (spec.quotas.perNamespace.shop.partitions of 7 would do)"
+        " (raise spec.quotas.perNamespace.shop.partitions to 7)"
     )

@@ -14,6 +14,7 @@ from poolkeeper.model.plans import (
     PlanProblem,
     SetConfig,
 )
+from poolkeeper.model.problems import Recorded
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
 from poolkeeper.planning import documents
 from poolkeeper.planning.renewals import renewed
@@ -171,7 +172,7 @@ def test_whether_the_plan_that_was_shown_stays(shown, fresh, seen, stays) -> Non
 
 
 def test_what_needs_no_approval_is_that_of_the_fresh_plan() -> None:
-    old, new = PlanProblem("p", "", "old"), PlanProblem("p", "", "new")
+    old, new = (PlanProblem("p", "", Recorded(said)) for said in ("old", "new"))
     shown = plan(move(0), ELECT, DELETE, old)
     fresh = plan(move(1), CREATE, ELECT_OTHERS, DELETE, new)
     found = renewed(shown, fresh, cluster())

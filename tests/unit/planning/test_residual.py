@@ -12,9 +12,22 @@ from poolkeeper.model.plans import (
     Plan,
     SetConfig,
 )
+from poolkeeper.model.refusals import Drift, DriftReason
 from poolkeeper.model.topology import Broker, Cluster, Partition, Requested, Topic, TopicPartition
+from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning import residual
-from poolkeeper.planning.residual import StepProgress, StepState
+from poolkeeper.planning.residual import DONE, TO_DO, StepProgress, StepState
+
+R, D = WaitReason, DriftReason
+T0 = (TopicPartition("t", 0),)
+
+
+def settling(reason, **numbers):
+    return StepProgress(StepState.SETTLING, Wait(reason, **numbers))
+
+
+def stale(reason, **numbers):
+    return StepProgress(StepState.STALE, drift=Drift(reason, **numbers))
 
 
 def cluster(*partitions: Partition, config=None, topic_id="id-1", **other) -> Cluster:
@@ -40,79 +53,71 @@ DELETE = DeleteTopic("t", "id-1")
 
 
 @pytest.mark.parametrize(
-    ("step", "seen", "state", "reason"),
+    ("step", "seen", "expected"),
     [
-        pytest.param(CREATE, ABSENT, "to do", "", id="create"),
-        pytest.param(CREATE, cluster(led(0, 1, 2)), "done", "", id="created"),
+        pytest.param(CREATE, ABSENT, TO_DO, id="create"),
+        pytest.param(CREATE, cluster(led(0, 1, 2)), DONE, id="created"),
         pytest.param(
             CREATE,
             cluster(Partition(0, (1, 2))),
-            "settling",
-            "topic t waits for leaders of partition 0",
+            settling(R.LEADERS_MISSING, topic="t", partitions=(TopicPartition("t", 0),)),
             id="created-without-leader-yet",
         ),
         pytest.param(
             CREATE,
             cluster(led(0, 2, 1)),
-            "stale",
-            "topic t exists by now, with other replicas",
+            stale(D.TOPIC_EXISTS, topic="t"),
             id="created-otherwise-by-somebody",
         ),
         pytest.param(
             CREATE,
             cluster(topics={}, deleting=frozenset({"t"})),
-            "settling",
-            "topic t is still being deleted",
+            settling(R.TOPIC_STILL_DELETING, topic="t"),
             id="create-behind-a-deletion",
         ),
-        pytest.param(ADD, cluster(led(0, 1, 2)), "to do", "", id="add"),
-        pytest.param(ADD, cluster(led(0, 1, 2), led(1, 2, 3)), "done", "", id="added"),
+        pytest.param(ADD, cluster(led(0, 1, 2)), TO_DO, id="add"),
+        pytest.param(ADD, cluster(led(0, 1, 2), led(1, 2, 3)), DONE, id="added"),
         pytest.param(
             ADD,
             cluster(led(0, 1, 2), led(1, 3, 2)),
-            "stale",
-            "topic t has 2 partitions by now",
+            stale(D.PARTITIONS_ADDED, topic="t", count=2),
             id="added-by-somebody-else",
         ),
         pytest.param(
             ADD,
             cluster(led(0, 1, 2), reassignment=(Requested("t", 0, (1, 3)),)),
-            "settling",
-            "topic t is being reassigned: partitions are added after",
+            settling(R.TOPIC_REASSIGNED, topic="t"),
             id="never-add-while-the-topic-moves",
         ),
-        pytest.param(ADD, ABSENT, "stale", "topic t is gone", id="add-to-nothing"),
-        pytest.param(CONFIG, cluster(config={"b": "2", "c": "3"}), "to do", "", id="config"),
-        pytest.param(CONFIG, cluster(config={"a": "1", "c": "3"}), "done", "", id="configured"),
-        pytest.param(ELECT, cluster(led(0, 1, 2, leader=2)), "to do", "", id="elect"),
-        pytest.param(ELECT, cluster(led(0, 1, 2)), "done", "", id="elected"),
+        pytest.param(ADD, ABSENT, stale(D.TOPIC_GONE, topic="t"), id="add-to-nothing"),
+        pytest.param(CONFIG, cluster(config={"b": "2", "c": "3"}), TO_DO, id="config"),
+        pytest.param(CONFIG, cluster(config={"a": "1", "c": "3"}), DONE, id="configured"),
+        pytest.param(ELECT, cluster(led(0, 1, 2, leader=2)), TO_DO, id="elect"),
+        pytest.param(ELECT, cluster(led(0, 1, 2)), DONE, id="elected"),
         pytest.param(
             ELECT,
             cluster(led(0, 1, 2, leader=2, isr=(2,))),
-            "done",
-            "",
+            DONE,
             id="not-while-the-preferred-replica-is-out-of-sync",
         ),
-        pytest.param(DELETE, cluster(led(0, 1)), "to do", "", id="delete"),
-        pytest.param(DELETE, ABSENT, "done", "", id="deleted"),
+        pytest.param(DELETE, cluster(led(0, 1)), TO_DO, id="delete"),
+        pytest.param(DELETE, ABSENT, DONE, id="deleted"),
         pytest.param(
             DELETE,
             cluster(led(0, 1), topic_id="id-2"),
-            "stale",
-            "topic t was deleted and created again by somebody else",
+            stale(D.TOPIC_RECREATED, topic="t"),
             id="never-delete-its-successor",
         ),
         pytest.param(
             CONFIG,
             cluster(torn=frozenset({"t"})),
-            "settling",
-            "topic t changed while it was being read",
+            settling(R.TOPIC_CHANGING, topic="t"),
             id="torn",
         ),
     ],
 )
-def test_a_steps_state_is_read_from_the_cluster(step, seen, state, reason):
-    assert residual.progress_of(step, seen) == StepProgress(StepState(state), reason)
+def test_a_steps_state_is_read_from_the_cluster(step, seen, expected):
+    assert residual.progress_of(step, seen) == expected
 
 
 def test_due_elections_leave_out_partitions_on_the_move_and_dead_preferred_replicas():
@@ -134,9 +139,14 @@ def test_a_plan_is_stale_for_each_way_the_cluster_moved_on():
     plan = Plan("c", "h", "f", (AddPartitions("gone", 1, ((1,),)),), moves)
     seen = cluster(led(0, 3, 2), led(1, 2, 1))
     assert residual.staleness(plan, seen) == (
-        "t-1 has replicas [2, 1], planned from [1, 2]",
-        "topic gone is gone, or was created anew",
-        "topic gone is gone",
+        Drift(
+            D.REPLICAS_CHANGED,
+            partition=TopicPartition("t", 1),
+            live=(2, 1),
+            planned=(1, 2),
+        ),
+        Drift(D.MOVED_TOPIC_GONE, "gone"),
+        Drift(D.TOPIC_GONE, "gone"),
     )
 
 
@@ -151,32 +161,36 @@ def holder(path, arriving=None, replicas=(1, 2)):
 
 
 @pytest.mark.parametrize(
-    ("seen", "state", "reason"),
+    ("seen", "expected"),
     [
-        pytest.param(holder("/a"), StepState.TO_DO, "", id="it-is-where-it-was"),
+        pytest.param(holder("/a"), TO_DO, id="it-is-where-it-was"),
         pytest.param(
-            holder("/a", "/b"), StepState.SETTLING, "t-0 is being copied to /b", id="on-its-way"
+            holder("/a", "/b"),
+            settling(R.REPLICA_COPYING, partitions=T0, path="/b"),
+            id="on-its-way",
         ),
         pytest.param(
-            holder("/a", "/c"), StepState.SETTLING, "t-0 is being copied to /c", id="elsewhere"
+            holder("/a", "/c"),
+            settling(R.REPLICA_COPYING, partitions=T0, path="/c"),
+            id="elsewhere",
         ),
-        pytest.param(holder("/b"), StepState.DONE, "", id="it-has-arrived"),
+        pytest.param(holder("/b"), DONE, id="it-has-arrived"),
         pytest.param(
-            holder("/c"), StepState.STALE, "t-0 is in /c of broker 1", id="somebody-moved-it"
+            holder("/c"),
+            stale(D.LOG_DIR_CHANGED, partition=T0[0], broker=1, path="/c"),
+            id="somebody-moved-it",
         ),
         pytest.param(
             holder("/a", replicas=(2, 3)),
-            StepState.STALE,
-            "broker 1 holds t-0 no longer",
+            stale(D.REPLICA_GONE, partition=T0[0], broker=1),
             id="it-left-the-broker",
         ),
         pytest.param(
             holder(None),
-            StepState.SETTLING,
-            "broker 1 does not tell its log directories",
+            settling(R.LOG_DIRS_UNKNOWN, brokers=(1,)),
             id="a-silent-broker",
         ),
     ],
 )
-def test_copies_between_log_directories(seen, state, reason):
-    assert residual.progress_of(COPY, seen) == StepProgress(state, reason)
+def test_copies_between_log_directories(seen, expected):
+    assert residual.progress_of(COPY, seen) == expected

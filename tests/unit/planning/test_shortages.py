@@ -23,7 +23,7 @@ from poolkeeper.planning.shortages import (
     overflow,
     shortage,
 )
-from poolkeeper.planning.witnesses import DOWN, DRAINED, Member
+from poolkeeper.planning.witnesses import Member, Obstacle
 
 
 @st.composite
@@ -31,7 +31,9 @@ def demands(draw: st.DrawFn) -> Demand:
     seats = tuple(
         Seat(
             Member(
-                n, draw(st.sampled_from("aabc")), draw(st.sampled_from(["", "", DRAINED, DOWN]))
+                n,
+                draw(st.sampled_from("aabc")),
+                draw(st.sampled_from([None, None, Obstacle.DRAINED, Obstacle.DOWN])),
             ),
             draw(st.sampled_from([None, 0, 1, 2, 3, 4])),
         )
@@ -165,7 +167,7 @@ def seats(text: str, bound: int = 10, fixed: int = 0) -> tuple[Seat, ...]:
     """`a1 b2 c3-`: racks and ids, drained ones marked."""
     words = (word for word in text.split())
     return tuple(
-        Seat(Member(int(w[1]), w[0], DRAINED if w.endswith("-") else ""), bound, fixed)
+        Seat(Member(int(w[1]), w[0], Obstacle.DRAINED if w.endswith("-") else None), bound, fixed)
         for w in words
     )
 

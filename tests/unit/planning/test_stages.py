@@ -6,10 +6,13 @@ import pytest
 from poolkeeper import errors
 from poolkeeper.algorithms.sizes import reassignment_bytes, topic_bytes
 from poolkeeper.model import plans, specs, topology
+from poolkeeper.model.waits import RoomNeed, RoomShortage, Wait, WaitReason
 from poolkeeper.planning import documents, stages
 from poolkeeper.planning.stage_limits import Bounds
 
 GIB = 2**30
+T0 = (topology.TopicPartition("t", 0),)
+IN_SYNC = WaitReason.TOO_FEW_IN_SYNC
 RACKS = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
 
 
@@ -192,42 +195,42 @@ def test_a_topic_node_at_its_limit_moves_not_at_all() -> None:
     assert topic_bytes({p.partition: p.replicas for p in lists}) > 950_000
     away = move("t", 0, (1001, 1002, 1003), (1, 2, 3), gib=0)
     stage = first([away], observed, desired())
-    assert stage == stages.NothingFits("t-0: the node of topic t is too large for any move")
+    assert stage == stages.NothingFits(Wait(WaitReason.TOPIC_NODE_TOO_LARGE, partitions=T0))
 
 
 # Replicas in sync
 
 
 @pytest.mark.parametrize(
-    ("isr", "target", "min_isr", "reason"),
+    ("isr", "target", "min_isr", "wait"),
     [
-        pytest.param((1, 2, 3, 4), (1, 2, 3), "2", "", id="three-stay-for-two-and-one-lost"),
-        pytest.param((1, 2, 4), (1, 2, 3), "1", "", id="two-stay-for-one-and-one-lost"),
+        pytest.param((1, 2, 3, 4), (1, 2, 3), "2", None, id="three-stay-for-two-and-one-lost"),
+        pytest.param((1, 2, 4), (1, 2, 3), "1", None, id="two-stay-for-one-and-one-lost"),
         pytest.param(
             (1, 2, 4),
             (1, 2, 3),
             "2",
-            "t-0 would keep 2 of 3 replicas in sync by going to [1, 2, 3], 3 are needed",
+            Wait(IN_SYNC, partitions=T0, replicas=(1, 2, 3), count=2, of=3),
             id="two-stay-three-are-needed",
         ),
-        pytest.param((1, 2, 3, 4), (1, 2), "2", "", id="as-few-as-declared-if-all-in-sync"),
+        pytest.param((1, 2, 3, 4), (1, 2), "2", None, id="as-few-as-declared-if-all-in-sync"),
         pytest.param(
             (1, 4),
             (1, 2),
             "2",
-            "t-0 would keep 1 of 2 replicas in sync by going to [1, 2], 2 are needed",
+            Wait(IN_SYNC, partitions=T0, replicas=(1, 2), count=1, of=2),
             id="few-and-one-of-them-behind",
         ),
-        pytest.param((4,), (1, 2, 3, 5), "2", "", id="a-move-that-adds-ends-in-sync"),
-        pytest.param((1, 2), (2, 1, 3, 4), "3", "", id="a-reordering-takes-nothing-away"),
+        pytest.param((4,), (1, 2, 3, 5), "2", None, id="a-move-that-adds-ends-in-sync"),
+        pytest.param((1, 2), (2, 1, 3, 4), "3", None, id="a-reordering-takes-nothing-away"),
     ],
 )
-def test_a_shrinking_step_keeps_enough_in_sync(isr, target, min_isr, reason) -> None:
+def test_a_shrinking_step_keeps_enough_in_sync(isr, target, min_isr, wait) -> None:
     lists = [topology.Partition(0, (1, 2, 3, 4), leader=isr[0], isr=isr)]
     topic = topology.Topic("t", tuple(lists), config={"min.insync.replicas": min_isr})
     observed = replace(cluster(), topics={"t": topic})
     stage = first([move("t", 0, (1, 2, 3, 4), target)], observed, desired())
-    assert (stage.reason if isinstance(stage, stages.NothingFits) else "") == reason
+    assert (stage.wait if isinstance(stage, stages.NothingFits) else None) == wait
 
 
 # Laws
@@ -262,7 +265,13 @@ def test_what_would_be_unlawful_without_a_missing_move_waits() -> None:
     moves = [move("t", 0, (1, 2), (4, 2)), move("t", 1, (4, 5), (1, 5))]
     capped = {"capacity": specs.Capacity(replicas=1)}
     assert first(moves, cluster(t=lists), desired(capped), at=[0, None]) == stages.NothingFits(
-        "t-0 would make the law capacity worse on its way from [1, 2] to [4, 2]"
+        Wait(
+            WaitReason.LAW_WORSENED,
+            partitions=T0,
+            before=(1, 2),
+            replicas=(4, 2),
+            law="capacity",
+        )
     )
 
 
@@ -357,9 +366,9 @@ def test_a_plan_that_comes_to_a_halt_has_no_makespan() -> None:
     predicted, makespan, halt = stages.predict(planned(*moves), cluster(t=lists), desired(full))
     assert [stage.moves for stage in predicted] == [((1, 1),)]
     assert makespan is None
-    assert halt == (
-        "t-0 needs 10,240 MiB on broker 4, which has 1,024 MiB left below its high-water mark."
-        " What helps: make room for 9,216 MiB on broker 4"
+    need = RoomNeed(T0[0], 4, 10 * GIB, GIB)
+    assert halt == Wait(
+        WaitReason.NO_ROOM_ON_DISKS, room=RoomShortage((need,), 0, (((4, 9 * GIB),),))
     )
 
 

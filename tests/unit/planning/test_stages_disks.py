@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from poolkeeper import wording
 from poolkeeper.model import specs, topology
+from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning import stages
 from unit.planning.test_stages import (
     GIB,
@@ -64,7 +66,9 @@ def test_no_disk_goes_above_its_high_water_mark(observed, pool, fits) -> None:
     assert isinstance(stage, stages.Stage) == fits
     if not fits:
         assert isinstance(stage, stages.NothingFits)
-        assert stage.reason.startswith("t-0 needs 10,240 MiB on broker 4, which has ")
+        (need,) = stage.wait.room.needs
+        assert (need.partition, need.broker) == (("t", 0), 4)
+        assert need.left_bytes < need.needed_bytes == 10 * GIB
 
 
 def test_what_a_stage_frees_counts_only_after_it() -> None:
@@ -88,7 +92,7 @@ def test_room_is_left_for_those_that_others_wait_for() -> None:
         planned(*moves), cluster(t=lists), desired({"capacity_of": disks})
     )
     assert [stage.moves for stage in predicted] == [((1, 1),), ((2, 1),), ((0, 1),)]
-    assert (makespan is None, halt) == (False, "")
+    assert (makespan is None, halt) == (False, None)
 
 
 def test_a_replica_that_goes_makes_room() -> None:
@@ -96,7 +100,7 @@ def test_a_replica_that_goes_makes_room() -> None:
     moves = [move("t", 0, (1,), (4,)), move("t", 1, (4, 2), (2,), gib=0)]
     disk = {"capacity_of": {4: specs.Capacity(disk_bytes=GIB)}}
     predicted, _, halt = stages.predict(planned(*moves), cluster(t=lists), desired(disk))
-    assert ([stage.moves for stage in predicted], halt) == ([((1, 1),), ((0, 1),)], "")
+    assert ([stage.moves for stage in predicted], halt) == ([((1, 1),), ((0, 1),)], None)
 
 
 FULL = [partition(0, 1, size_bytes=10 * GIB), partition(1, 4, size_bytes=8 * GIB)]
@@ -132,7 +136,8 @@ NEEDS = (
 def test_a_standstill_says_what_waits_for_room_and_how_much_is_enough(disks, reason) -> None:
     capacities = {id: specs.Capacity(disk_bytes=gib * GIB) for id, gib in disks.items()}
     stage = first(SWAP, cluster(t=FULL), desired({"capacity_of": capacities}))
-    assert stage == stages.NothingFits(reason)
+    assert isinstance(stage, stages.NothingFits)
+    assert wording.sentence(stage.wait) == reason
 
 
 def test_where_disks_are_not_the_reason_the_law_that_is_gets_named() -> None:
@@ -141,7 +146,13 @@ def test_where_disks_are_not_the_reason_the_law_that_is_gets_named() -> None:
     capacities = {4: specs.Capacity(disk_bytes=GIB), 5: specs.Capacity(replicas=0)}
     stage = first(moves, cluster(t=lists), desired({"capacity_of": capacities}))
     assert stage == stages.NothingFits(
-        "t-1 would make the law capacity worse on its way from [4] to [5]"
+        Wait(
+            WaitReason.LAW_WORSENED,
+            partitions=(topology.TopicPartition("t", 1),),
+            before=(4,),
+            replicas=(5,),
+            law="capacity",
+        )
     )
 
 
@@ -151,10 +162,8 @@ def test_a_standstill_names_the_first_few() -> None:
     disk = {"capacity_of": {4: specs.Capacity(disk_bytes=0)}}
     stage = first(moves, cluster(t=lists), desired(disk))
     assert isinstance(stage, stages.NothingFits)
-    assert stage.reason.count("high-water mark") == 3
-    assert stage.reason.endswith(
-        "; 6 more wait for room as well. What helps: make room for 9,216 MiB on broker 4"
-    )
+    room = stage.wait.room
+    assert (len(room.needs), room.more, room.ways) == (3, 6, (((4, 9 * GIB),),))
 
 
 def test_a_list_that_names_a_broker_twice_fills_its_disk_once() -> None:

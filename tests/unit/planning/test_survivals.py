@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from poolkeeper.model.specs import Domain
 from poolkeeper.planning.shortages import Demand
 from poolkeeper.planning.survivals import Survival, survivals
-from poolkeeper.planning.witnesses import GONE
+from poolkeeper.planning.witnesses import Obstacle
 from unit.planning.test_shortages import demands, fits, seats
 
 
@@ -20,7 +20,9 @@ def survived(demand: Demand, lost: tuple[str, ...], domain: Domain) -> bool:
         return (seat.member.rack if domain is Domain.RACK else str(seat.member.id)) in lost
 
     left = tuple(
-        replace(seat, member=replace(seat.member, obstacle=GONE)) if is_lost(seat) else seat
+        replace(seat, member=replace(seat.member, obstacle=Obstacle.GONE))
+        if is_lost(seat)
+        else seat
         for seat in demand.seats
     )
     usable = sum(not seat.member.obstacle for seat in left)

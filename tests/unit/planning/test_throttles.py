@@ -3,6 +3,8 @@
 import pytest
 
 from poolkeeper.model.plans import Move
+from poolkeeper.model.refusals import HopelessMove
+from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning import throttles
 
 LEADERS = "leader.replication.throttled.replicas"
@@ -65,5 +67,5 @@ def test_the_adaptive_rate_grows_by_steps_and_halves(rate, start, healthy, expec
 def test_a_rate_below_the_ingest_is_hopeless_and_says_the_numbers():
     moves = [move("t", 0, (1,), (2,)), move("t", 1, (1,), (2,)), move("t", 2, (1,), (2,))]
     assert throttles.hopeless(moves, [3.0 * 2**20, None, 1.0], 2 * 2**20) == [
-        "t-0 takes in 3.0 MiB/s, the throttle lets 2.0 MiB/s through"
+        HopelessMove(TopicPartition("t", 0), 3.0 * 2**20, 2 * 2**20)
     ]

@@ -6,17 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poolkeeper.planning.witnesses import (
-    DOWN,
-    DRAINED,
-    GONE,
-    Member,
-    brokers_lacking,
-    racks_lacking,
-)
+from poolkeeper.planning.witnesses import Member, Obstacle, brokers_lacking, racks_lacking
+
+DRAINED, DOWN, GONE = Obstacle
 
 members = st.lists(
-    st.tuples(st.sampled_from("abc"), st.sampled_from(["", "", DRAINED, DOWN, GONE])), max_size=6
+    st.tuples(st.sampled_from("abc"), st.sampled_from([None, None, *Obstacle])), max_size=6
 ).map(lambda found: [Member(n, rack, why) for n, (rack, why) in enumerate(found, 1)])
 
 
@@ -37,7 +32,7 @@ def test_a_witness_conflicts_and_is_minimal(racks, pool, factor) -> None:
     assert (witness is None) == possible(factor, pool, blocked, racks=racks)
     if witness is None:
         return
-    groups = list(witness.obstacles)
+    groups = [tuple(member.id for member in group) for group in witness.conflicting]
     assert set(itertools.chain(*groups)) <= blocked
     assert not possible(factor, pool, set(itertools.chain(*groups)), racks=racks)
     assert possible(factor - 1, pool, blocked, racks=racks) or factor - 1 > len(witness.usable)
@@ -68,7 +63,7 @@ def test_a_witness_conflicts_and_is_minimal(racks, pool, factor) -> None:
     ],
 )
 def test_texts(obstacles, factor, text, advice) -> None:
-    why = {".": "", "d": DRAINED, "-": DOWN, "x": GONE}
+    why = {".": None, "d": DRAINED, "-": DOWN, "x": GONE}
     pool = [Member(n, "", why[sign]) for n, sign in enumerate(obstacles, 1)]
     witness = brokers_lacking(factor, pool)
     assert witness is not None

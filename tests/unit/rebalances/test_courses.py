@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from poolkeeper.errors import Unavailable
+from poolkeeper.errors import RefusalReason, Unavailable
 from poolkeeper.fleet.budgets_values import Bound, LeftOut, Schedule, Turn
+from poolkeeper.model.actions import Action, ActionKind
 from poolkeeper.model.outcomes import Errand, ErrandState, Outcome, Phase, Progress, State
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.rebalances import (
@@ -17,7 +18,10 @@ from poolkeeper.model.rebalances import (
     RebalanceSpec,
     Step,
 )
-from poolkeeper.model.specs import Approval, ApprovalPolicy
+from poolkeeper.model.refusals import Refusal
+from poolkeeper.model.specs import Approval, ApprovalPolicy, Mode
+from poolkeeper.model.topology import TopicPartition
+from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.rebalances import courses
 from poolkeeper.rebalances.answers import Answer, Planned
 from poolkeeper.rebalances.courses import View
@@ -137,16 +141,18 @@ def errand(state, *why, name="a"):
     return Outcome(State.WAITING, errand=Errand(f"sha256:{name}", state, why))
 
 
+IN_FLIGHT = Wait(WaitReason.STAGE_IN_FLIGHT, stage=1, count=2, of=4)
+NOT_LIVE = Wait(WaitReason.BROKER_NOT_LIVE, brokers=(3,), partitions=(TopicPartition("t", 0),))
 PROGRESS = Progress("sha256:a", Phase.MOVING, 1, 4, 2, 10, 400, 1000)
 RUNNING = Outcome(
     State.WAITING,
-    waits=("stage 1: 2 of 4 partitions arrived", "broker 3 is not live"),
+    waits=(IN_FLIGHT, NOT_LIVE),
     progress=PROGRESS,
 )
-MODE = (
-    "the mode is PlanOnly: kubectl patch kafkacluster a --type=merge"
-    """ -p '{"spec":{"mode":"Apply"}}'"""
-)
+MODE = (Wait(WaitReason.MODE_NOT_APPLY, name="a", mode=Mode.PLAN_ONLY),)
+CLOSED = Wait(WaitReason.OUTSIDE_WINDOW, until="tomorrow")
+LEFT = Action(ActionKind.LEFT_TO_OTHERS, partitions=(TopicPartition("t", 1),))
+STALE = Refusal(RefusalReason.STALE_PLAN, "the plan is of another time")
 
 
 @pytest.mark.parametrize(
@@ -167,54 +173,54 @@ MODE = (
             id="a-new-leader-has-not-looked-yet",
         ),
         pytest.param(
-            part("a"), view(mode="PlanOnly"), part("a", W, message=MODE), id="in-mode-plan-only"
+            part("a"), view(mode="PlanOnly"), part("a", W, why=MODE), id="in-mode-plan-only"
         ),
         pytest.param(
             part("a"),
             view(outcome=Outcome(State.WAITING, error=Unavailable("no answer from zk"))),
-            part("a", W, message="no answer from zk"),
+            part("a", W, why=(Wait(WaitReason.UNAVAILABLE, detail="no answer from zk"),)),
             id="unreachable",
         ),
         pytest.param(
             part("a"),
             view(first="q"),
-            part("a", W, message="Rebalance q goes first"),
+            part("a", W, why=(Wait(WaitReason.OTHER_REBALANCE_FIRST, name="q"),)),
             id="another-one-has-its-turn",
         ),
         pytest.param(
             part("a"),
             view(outcome=RUNNING),
-            part("a", M, moves_done=4, bytes_done=400, message="broker 3 is not live"),
+            part("a", M, moves_done=4, bytes_done=400, why=(NOT_LIVE,)),
             id="its-run-is-under-way",
         ),
         pytest.param(
             part("a"),
             view(mode="PlanOnly", outcome=RUNNING),
-            part("a", W, moves_done=4, bytes_done=400, message=MODE),
+            part("a", W, moves_done=4, bytes_done=400, why=MODE),
             id="its-run-stands-still",
         ),
         pytest.param(
             part("a"),
             view(outcome=replace(RUNNING, progress=replace(PROGRESS, plan="sha256:own"))),
-            part("a", message="stage 1: 2 of 4 partitions arrived, broker 3 is not live"),
+            part("a", why=(IN_FLIGHT, NOT_LIVE)),
             id="a-run-of-its-own-is-under-way",
         ),
         pytest.param(
             part("a"),
-            view(outcome=errand(ErrandState.WAITING, "outside the windows")),
-            part("a", W, message="outside the windows"),
+            view(outcome=errand(ErrandState.WAITING, CLOSED)),
+            part("a", W, why=(CLOSED,)),
             id="it-waits-for-its-turn",
         ),
         pytest.param(
             part("a", M, moves_done=4, bytes_done=400),
-            view(outcome=errand(ErrandState.DONE, "left alone: t-1")),
-            part("a", D, moves_done=10, bytes_done=1000, message="left alone: t-1"),
+            view(outcome=errand(ErrandState.DONE, LEFT)),
+            part("a", D, moves_done=10, bytes_done=1000, why=(LEFT,)),
             id="done",
         ),
         pytest.param(
             part("a"),
-            view(outcome=errand(ErrandState.REFUSED, "the plan is of another time")),
-            part("a", F, message="the plan is of another time"),
+            view(outcome=errand(ErrandState.REFUSED, STALE)),
+            part("a", F, why=(STALE,)),
             id="refused",
         ),
         pytest.param(

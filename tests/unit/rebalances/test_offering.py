@@ -12,6 +12,7 @@ from poolkeeper.model.rebalances import (
     Site,
 )
 from poolkeeper.model.specs import Window
+from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.rebalances.offering import held, may_run, rate_of
 
 HOUR_MS = 3_600_000
@@ -47,13 +48,13 @@ def test_rates(budget, at_it, hour, expected):
 @pytest.mark.parametrize(
     ("spec", "hour", "expected"),
     [
-        pytest.param({}, 0, "", id="at-any-time"),
-        pytest.param({"paused": True}, 0, "the Rebalance is paused", id="paused"),
-        pytest.param({"budget": BudgetSpec(windows=(NIGHT,))}, 23, "", id="in-a-window"),
+        pytest.param({}, 0, None, id="at-any-time"),
+        pytest.param({"paused": True}, 0, Wait(WaitReason.REBALANCE_PAUSED), id="paused"),
+        pytest.param({"budget": BudgetSpec(windows=(NIGHT,))}, 23, None, id="in-a-window"),
         pytest.param(
             {"budget": BudgetSpec(windows=(NIGHT, PLAIN))},
             9,
-            "outside the windows of the Rebalance; the next opens 1970-01-01 12:00 UTC",
+            Wait(WaitReason.OUTSIDE_REBALANCE_WINDOW, until="1970-01-01 12:00 UTC"),
             id="outside-of-all",
         ),
     ],

@@ -6,6 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from poolkeeper.model.plans import PlanProblem, PoolCertificate
+from poolkeeper.model.problems import Recorded
 from poolkeeper.report import balances
 from poolkeeper.report.fleets import fleet_markdown, fleet_page
 from poolkeeper.report.markdown import COMMENT_MAX
@@ -45,7 +46,7 @@ def cluster(name: str, said: str = "") -> ClusterReport:
         1,
         30 * GIB,
         (PoolCertificate("fast", 12, 11, 30 * GIB, 20 * GIB, 9.09, "broker 1 must give 12"),),
-        (PlanProblem("fast", "rack", said or "one rack only", "orders"),),
+        (PlanProblem("fast", "rack", Recorded(said or "one rack only"), "orders"),),
         (holding(1, "a", 12, 0, 0.0), holding(2, "a", 8, 14), holding(3, None, 8, 14)),
     )
 

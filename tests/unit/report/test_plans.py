@@ -5,6 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from poolkeeper.model import plans, specs, topology
+from poolkeeper.model.problems import Recorded
 from poolkeeper.report import changes, holdings
 from poolkeeper.report.markdown import COMMENT_MAX
 from poolkeeper.report.markup import clean
@@ -91,7 +92,10 @@ def small(topic: str = "events", pool: str = "fast", rack: str = "a", said: str 
             plans.PlannedStage(((2, 1),), 0, 0.0),
         ),
         makespan=plans.Makespan(120.0, 60.0, 100 * MIB),
-        problems=(plans.PlanProblem(pool, "rack", said, topic), plans.PlanProblem("", "", said)),
+        problems=(
+            plans.PlanProblem(pool, "rack", Recorded(said), topic),
+            plans.PlanProblem("", "", Recorded(said)),
+        ),
     )
     return plan, desired, cluster
 
@@ -156,7 +160,9 @@ def test_size_is_bounded(topics, page_max):
         moves=tuple(moves),
         steps=(),
         stages=tuple(plans.PlannedStage(((n, 1),), MIB, 1.0) for n in range(topics)),
-        problems=tuple(plans.PlanProblem("fast", "rack", "<" * 900, name) for name in names),
+        problems=tuple(
+            plans.PlanProblem("fast", "rack", Recorded("<" * 900), name) for name in names
+        ),
     )
     desired = replace(desired, pools=(pool,))
     cluster = replace(cluster, brokers=live)

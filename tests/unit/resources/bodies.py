@@ -15,27 +15,35 @@ def body(
     kind: str,
     name: str,
     spec: Mapping[str, Any],
+    status: Mapping[str, Any] | None = None,
+    **marks: Any,
+) -> Body:
+    """`marks` are those of `metadata`."""
+    whole = {
+        "apiVersion": "poolkeeper.dev/v1alpha1",
+        "kind": kind,
+        "metadata": metadata(name, **marks),
+        "spec": dict(spec),
+    }
+    return whole if status is None else {**whole, "status": status}
+
+
+def metadata(
+    name: str,
     *,
     namespace: str = "",
     deleting: bool = False,
     guarded: bool = False,
     generation: int = 1,
-    status: Mapping[str, Any] | None = None,
 ) -> Body:
-    metadata: Body = {"name": name, "uid": f"uid-{name}", "generation": generation}
+    found: Body = {"name": name, "uid": f"uid-{name}", "generation": generation}
     if namespace:
-        metadata["namespace"] = namespace
+        found["namespace"] = namespace
     if deleting:
-        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        found["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     if guarded:
-        metadata["finalizers"] = [FINALIZER]
-    whole = {
-        "apiVersion": "poolkeeper.dev/v1alpha1",
-        "kind": kind,
-        "metadata": metadata,
-        "spec": dict(spec),
-    }
-    return whole if status is None else {**whole, "status": status}
+        found["finalizers"] = [FINALIZER]
+    return found
 
 
 def kafka_cluster(name: str = "main", connect: str = "zk:2181/kafka", **fields: Any) -> Object:

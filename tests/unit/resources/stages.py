@@ -8,6 +8,7 @@ from poolkeeper.model.outcomes import Outcome, Phase, Progress, Seen, State
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.records import Records, TopicRecord
 from poolkeeper.model.topology import Cluster
+from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.making import make_plan
 from poolkeeper.planning.owners import settled
 from poolkeeper.resources.assemblies import Assembly, assemble
@@ -30,7 +31,7 @@ def planned(assembly: Assembly, what: Seen) -> Plan:
     return make_plan(wanted, what.cluster, what.records, what.gone)
 
 
-def at_rest(assembly: Assembly, what: Seen, *waits: str) -> Outcome:
+def at_rest(assembly: Assembly, what: Seen, *waits: Wait) -> Outcome:
     """The outcome of a pass that only planned."""
     plan = planned(assembly, what)
     state = State.WAITING if waits or not plan.empty else State.CONVERGED
@@ -54,7 +55,7 @@ def running(assembly: Assembly, what: Seen, arrived: int, **fields: Any) -> Outc
     )
     return Outcome(
         State.WAITING,
-        waits=(f"stage 2: {arrived} of {len(plan.moves)} partitions arrived",),
+        waits=(Wait(WaitReason.STAGE_IN_FLIGHT, stage=2, count=arrived, of=len(plan.moves)),),
         plan=plan,
         progress=replace(progress, **fields),
         fresh=plan,

@@ -1,6 +1,7 @@
 """What is declared for each cluster, and that what is wrong with one resource stays with it."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -63,6 +64,17 @@ def test_a_topic_that_cannot_be_acted_on_is_held(wrong: Object, reason: str, mes
     assert list(found.verdicts) == [wrong.key]
     assert found.verdicts[wrong.key].reason == reason
     assert message in found.verdicts[wrong.key].message
+
+
+def test_an_internal_topic_is_held_where_its_deletion_is_declared() -> None:
+    name = "__transaction_state"
+    wrong = topic("state", "fast", topicName=name, deletionPolicy="Delete", deleting=True)
+    for each in (wrong, replace(wrong, deleting=False)):
+        found = assembly(MAIN, pool("fast", 1, 2, 3), ORDERS, each)
+        assert found.desired is not None
+        assert found.desired.doomed == frozenset()
+        assert found.desired.held == (set() if each.deleting else {Claim(name, "shop/state")})
+        assert found.verdicts[each.key].message.startswith(f"spec.deletionPolicy: {name} cannot be")
 
 
 def test_a_namespace_is_allowed_by_its_labels() -> None:

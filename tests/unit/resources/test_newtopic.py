@@ -64,12 +64,17 @@ def test_numbers_instead_of_an_assignment():
             ("orders", ""), ["--pool: is empty (expected text)"], id="a-pool-without-a-name"
         ),
         pytest.param(
-            ("__consumer_offsets", "fast"),
+            ("__cluster_metadata", "fast"),
+            ["NAME: '__cluster_metadata' is reserved by Kafka (expected a name of your own)"],
+            id="a-name-that-kafka-reserves",
+        ),
+        pytest.param(
+            ("__consumer_offsets", "fast", None, 50, 3),
             [
-                "NAME: '__consumer_offsets' is an internal topic of Kafka"
-                " (expected a name of your own)"
+                "--partitions: __consumer_offsets keeps the partitions that Kafka gave it"
+                " (expected no number)"
             ],
-            id="kafkas-own-topic",
+            id="partitions-of-kafkas-own-topic",
         ),
     ],
 )

@@ -6,6 +6,7 @@ import pytest
 
 from poolkeeper.errors import HolderActive, OtherCluster, PoolkeeperError, Refused, Unavailable
 from poolkeeper.model.outcomes import Outcome, Phase, State
+from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.resources.assemblies import assemble
 from poolkeeper.resources.objects import Object, ObjectKey
 from poolkeeper.resources.statuses import changed, statuses
@@ -37,6 +38,10 @@ from unit.resources.stages import (
     told,
     with_statuses,
 )
+
+CLOSED = Wait(WaitReason.OUTSIDE_WINDOW, until="tomorrow")
+IN_FLIGHT = Wait(WaitReason.STAGE_IN_FLIGHT, stage=2, count=1, of=4)
+NO_CONTROLLER = Wait(WaitReason.NO_CONTROLLER)
 
 
 def test_a_cluster_in_place() -> None:
@@ -93,16 +98,19 @@ def test_an_approved_plan_waits_for_what_the_loop_says() -> None:
     approved = kafka_cluster(mode="Apply", approval={"plans": [name]})
     objects = (approved, *POOLS, WANTED)
     what = seen(kafka([IN_SLOW]))
-    outcome = at_rest(assemble(objects)["main"], what, "outside the windows for stages")
+    outcome = at_rest(assemble(objects)["main"], what, CLOSED)
     found = told(objects, what, outcome)
+    outside = "outside the windows for stages; the next opens tomorrow"
     assert found[MAIN]["plan"]["approval"] == "Approved"
     assert found[MAIN]["conditions"] == conditions(
-        "Busy", "Waiting", "waits to move 4 partitions (8 GiB): outside the windows for stages"
+        "Busy",
+        "Waiting",
+        f"waits to move 4 partitions (8 GiB): {outside}",
     )
     assert found[ORDERS]["conditions"] == conditions(
         "Busy",
         "Waiting",
-        "waits to move 4 partitions into pool fast: outside the windows for stages",
+        f"waits to move 4 partitions into pool fast: {outside}",
     )
 
 
@@ -132,9 +140,9 @@ def test_what_a_run_waits_for_is_said_and_its_other_phases_too() -> None:
     objects = (MANUAL, *POOLS, WANTED)
     what = seen(kafka([IN_SLOW]))
     outcome = running(assemble(objects)["main"], what, 1, phase=Phase.RESTORING)
-    outcome = replace(outcome, waits=("stage 2: 1 of 4 arrived", "broker 2 is not live"))
+    outcome = replace(outcome, waits=(IN_FLIGHT, NO_CONTROLLER))
     assert told(objects, what, outcome)[MAIN]["conditions"] == conditions(
-        "Busy", "Moving", "restoring throttles; waits: broker 2 is not live"
+        "Busy", "Moving", "restoring throttles; waits: no controller is elected"
     )
 
 
@@ -152,8 +160,12 @@ def test_what_a_run_waits_for_is_said_and_its_other_phases_too() -> None:
             id="another-cluster",
         ),
         pytest.param(
-            HolderActive("host-2 works on it"),
-            ("Unsure", "Waiting", "host-2 works on it"),
+            HolderActive("`poolkeeper run` on a"),
+            (
+                "Unsure",
+                "Waiting",
+                "another executor is active on this cluster: `poolkeeper run` on a",
+            ),
             id="somebody-else-holds-it",
         ),
         pytest.param(

@@ -27,6 +27,7 @@ from poolkeeper.model.specs import (
     Mode,
 )
 from poolkeeper.model.topology import Cluster
+from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.resources import schemas
 from poolkeeper.resources.announcements import announcements
 from poolkeeper.resources.assemblies import Assembly, assemble
@@ -103,7 +104,7 @@ def _outcomes(draw: st.DrawFn, assembly: Assembly, seen: Seen) -> tuple[Seen | N
         errors = [Unavailable("x"), OtherCluster("y"), HolderActive("z"), Refused("w"), None]
         error = draw(st.sampled_from(errors))
         return draw(st.sampled_from([None, seen])), Outcome(State.WAITING, error=error)
-    waits = draw(st.sampled_from([(), ("outside the windows",)]))
+    waits = draw(st.sampled_from([(), (Wait(WaitReason.OUTSIDE_WINDOW, until="tomorrow"),)]))
     if kind == "rest":
         return seen, at_rest(assembly, seen, *waits)
     whole = len(planned(assembly, seen).moves)

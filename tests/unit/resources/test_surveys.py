@@ -3,14 +3,19 @@
 import pytest
 
 from poolkeeper.model.plans import PlanProblem
-from poolkeeper.planning.newpartitions import DELAYED
-from poolkeeper.planning.scopes import LEFT_OUT
+from poolkeeper.model.problems import ProblemReason, Recorded
 from poolkeeper.resources.surveys import hindrance
 
-FULL = PlanProblem("p", "capacity", "not created: broker 1 would hold 5 replicas", "t")
-QUOTA = PlanProblem("p", "quotas", "not created: pool p has 1 of 1 topics", "t")
-MOVED = PlanProblem("p", "", f"{LEFT_OUT}a reassignment request names it", "t")
-ROOM = PlanProblem("p", "capacity", f"{DELAYED}moves of this plan have made room for it", "t")
+
+def _told(reason: ProblemReason) -> Recorded:
+    """Say nothing that could be taken for the reason."""
+    return Recorded("said", reason)
+
+
+FULL = PlanProblem("p", "capacity", _told(ProblemReason.CAPACITY_EXCEEDED), "t")
+QUOTA = PlanProblem("p", "quotas", _told(ProblemReason.QUOTA_EXCEEDED), "t")
+MOVED = PlanProblem("p", "", _told(ProblemReason.LEFT_OUT), "t")
+ROOM = PlanProblem("p", "capacity", _told(ProblemReason.AWAITS_ROOM), "t")
 
 
 @pytest.mark.parametrize(

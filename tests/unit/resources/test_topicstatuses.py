@@ -185,6 +185,41 @@ def test_a_topic_elsewhere_tells_what_lies_between(
             ("Stalled", "NoSuchPool", "spec.poolRef: ResourcePool nowhere does not exist"),
             id="no-pool",
         ),
+        pytest.param(
+            AUTO,
+            topic("orders", "fast", topicName="__consumer_offsets", partitions=50),
+            None,
+            (
+                "Stalled",
+                "Invalid",
+                "spec.partitions: __consumer_offsets keeps the partitions that Kafka gave it"
+                " (expected no number)",
+            ),
+            id="internal-with-partitions",
+        ),
+        pytest.param(
+            AUTO,
+            topic("orders", "fast", topicName="__consumer_offsets", replicationFactor=2),
+            None,
+            (
+                "Busy",
+                "Waiting",
+                "waits to create topic __consumer_offsets in pool fast: not created until Kafka"
+                " does so itself, at its first use",
+            ),
+            id="internal-and-not-there-yet",
+        ),
+        pytest.param(
+            AUTO,
+            topic("orders", "fast", topicName="__consumer_offsets", replicationFactor=1),
+            kafka_topic("__consumer_offsets", (1, 2)),
+            (
+                "Stalled",
+                "Impossible",
+                "nothing is done: an internal topic of Kafka loses no replicas, partition 0 has 2",
+            ),
+            id="internal-with-fewer-replicas",
+        ),
     ],
 )
 def test_a_topic_says(
@@ -208,7 +243,7 @@ def test_a_topic_over_the_quota_of_its_pool_is_stalled() -> None:
         "Stalled",
         "QuotaExceeded",
         "not created: pool fast has 4 of 6 partitions and would get 4 more"
-        " (spec.quotas.partitions of 8 would do)",
+        " (raise spec.quotas.partitions to 8)",
     )
 
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from poolkeeper.model.outcomes import Phase
 from poolkeeper.model.plans import Move, Plan
+from poolkeeper.model.runs import Ending
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning import documents
 from poolkeeper.planning.gates import Health
@@ -59,7 +60,7 @@ RUN = Run("sha256:p", "sha256:f", "sha256:c", Phase.STORING, "d", 2, 1_700_000_0
     phase=st.sampled_from(list(Phase)),
     step=st.lists(st.tuples(st.integers(0, 10**6), st.integers(1, 9)), max_size=5),
     rates=st.lists(st.integers(1, 2**40), max_size=2),
-    ending=st.sampled_from(["", "finished", "stopped", "replaced"]),
+    ending=st.sampled_from([None, *Ending]),
     numbers=st.tuples(*[st.integers(0, 2**42)] * 4),
     version=st.integers(0, 10**6),
 )

@@ -1,0 +1,128 @@
+"""Why a plan leaves something undone, as values: a reason to decide on, and the facts of it.
+
+Facts are one frozen class for each kind of problem, with the numbers and names that the problem is
+about (the planner's are in `planning/topic_problems`, `pool_problems` and `capacity_problems`). The
+sentence that people read is made from them, and nothing is decided on it. A problem that was read
+from a document keeps its reason and its sentence, no other facts.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+
+class ProblemReason(StrEnum):
+    """The kind of a problem, stable: `reason` in `plan.json`."""
+
+    LEFT_OUT = "LeftOut"
+    """The topic's state cannot be built on now; the next plan may do what this one does not."""
+    UNTOUCHED = "Untouched"
+    """The topic gets no partitions, as nothing is done about it for another problem."""
+    AWAITS_ROOM = "AwaitsRoom"
+    """A topic is created by the next plan, once moves of this one have made room for it."""
+    AWAITS_MOVES = "AwaitsMoves"
+    """A topic gets partitions by a later plan, once its replicas have moved."""
+    AWAITS_KAFKA = "AwaitsKafka"
+    """Kafka creates this internal topic itself, at its first use."""
+    AWAITS_REPLICAS = "AwaitsReplicas"
+    """A config is set once as many replicas are in sync as it asks for."""
+    AWAITS_PARTITIONS = "AwaitsPartitions"
+    """A pool is evened out further by a later plan, once new partitions exist."""
+    NO_STAGE = "NoStage"
+    """Some moves never get a stage as the cluster is now."""
+
+    TOPIC_CONFLICT = "TopicConflict"
+    """Several Topics name one Kafka topic, and this one does not speak for it."""
+    SEVERAL_POOLS_CLAIM = "SeveralPoolsClaim"
+    """The claims of several pools match the topic."""
+    BROKERS_IN_SEVERAL_POOLS = "BrokersInSeveralPools"
+    """A broker belongs to several pools; nothing moves in any of them."""
+    POOL_UNAVAILABLE = "PoolUnavailable"
+    """The topic's pool does not exist, or nothing may move in it."""
+    NO_DEFAULT_POOL = "NoDefaultPool"
+    """The topic is unmanaged, and there is no default pool that could be worked in."""
+    NAMESPACE_NOT_ADMITTED = "NamespaceNotAdmitted"
+    """The pool does not admit Topics of this namespace."""
+
+    ILLEGAL_NAME = "IllegalName"
+    """Kafka allows no topic of this name, or keeps it for itself."""
+    METRIC_NAME_TAKEN = "MetricNameTaken"
+    """Kafka's metrics could not tell the topic from another one."""
+    INTERNAL_TOPIC = "InternalTopic"
+    """The topic is Kafka's own."""
+    PARTITIONS_UNDECLARED = "PartitionsUndeclared"
+    """Neither the Topic nor its pool says how many partitions a new topic has."""
+    REPLICATION_FACTOR_UNDECLARED = "ReplicationFactorUndeclared"
+    """Neither the Topic nor its pool says how many replicas a new topic has."""
+    PARTITIONS_NEVER_SHRINK = "PartitionsNeverShrink"
+    """Fewer partitions are declared than there are."""
+    KEYS_WOULD_MOVE = "KeysWouldMove"
+    """More partitions would send the keys of a keyed topic to other ones."""
+    INVALID_ASSIGNMENT = "InvalidAssignment"
+    """A manual assignment has an empty list, or names a broker twice."""
+    PINNED_BROKERS_UNUSABLE = "PinnedBrokersUnusable"
+    """A manual assignment names brokers that its pool cannot use."""
+
+    QUOTA_EXCEEDED = "QuotaExceeded"
+    """A quota of a pool or namespace, or a limit of the cluster that is enforced, is exceeded."""
+    LIMIT_EXCEEDED = "LimitExceeded"
+    """The cluster holds more than `spec.limits` says."""
+    TOO_FEW_BROKERS = "TooFewBrokers"
+    """Fewer brokers are usable than a partition has replicas."""
+    TOO_FEW_RACKS = "TooFewRacks"
+    """Fewer racks have usable brokers than a partition has replicas."""
+    RACKS_INCOMPLETE = "RacksIncomplete"
+    """Some brokers of a pool have a rack and others have none."""
+    CAPACITY_EXCEEDED = "CapacityExceeded"
+    """Brokers would hold more replicas or bytes than their capacity."""
+    HEADROOM_EXCEEDED = "HeadroomExceeded"
+    """What a pool holds would not fit with the brokers or racks lost that its headroom names."""
+    PARTITION_TOO_LARGE = "PartitionTooLarge"
+    """A partition is larger than the disks of the brokers that it needs."""
+    FACTOR_NOT_RAISED = "FactorNotRaised"
+    """A higher replication factor is declared, and there is no room for it."""
+
+    DATA_LOST = "DataLost"
+    """Only brokers that are gone for good held partitions in sync."""
+    NO_SOURCE = "NoSource"
+    """No live broker holds the partitions in sync, so nothing can be copied from."""
+    LOG_DIRS_UNKNOWN = "LogDirsUnknown"
+    """A broker does not tell its log directories."""
+    NO_SUCH_LOG_DIR = "NoSuchLogDir"
+    """A log directory is to be drained that the broker does not have."""
+    LOG_DIR_NOT_EMPTIED = "LogDirNotEmptied"
+    """Replicas stay in a log directory that is drained."""
+
+    DEMOTED_BROKER_LEADS = "DemotedBrokerLeads"
+    """Partitions keep a demoted broker as preferred leader."""
+    RATES_UNKNOWN = "RatesUnknown"
+    """A goal weighs what is written to partitions, and no rate is known."""
+    GAIN_TOO_SMALL = "GainTooSmall"
+    """Balancing would remove less imbalance than `balancing.minGain`."""
+    GOAL_NOT_MET = "GoalNotMet"
+    """Something cannot be evened out as far as a goal asks."""
+
+    UNTOLD = "Untold"
+    """The document that tells of the problem gives no reason, or none that is known here."""
+
+
+class Facts(Protocol):
+    """What one problem is about; immutable all through, as problems are kept in sets."""
+
+    @property
+    def reason(self) -> ProblemReason:
+        """The kind of the problem."""
+
+    def __str__(self) -> str:
+        """Return the sentence that people read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A problem that a document tells of."""
+
+    message: str
+    reason: ProblemReason = ProblemReason.UNTOLD
+
+    def __str__(self) -> str:
+        return self.message

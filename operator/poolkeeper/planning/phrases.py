@@ -1,0 +1,38 @@
+"""Parts of sentences about problems: counts, brokers, names of which only the first are shown."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+_NAMED_MAX = 5
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 partition`, `1,200 partitions`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def joined(parts: Iterable[object]) -> str:
+    """`1, 2, 3`."""
+    return ", ".join(map(str, parts))
+
+
+def brokers(ids: Sequence[int]) -> str:
+    """`broker 1`, `brokers 1, 2`."""
+    return f"broker{'' if len(ids) == 1 else 's'} {joined(ids)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """How many there are, and the first of them."""
+
+    total: int
+    first: tuple[str, ...]
+
+    @staticmethod
+    def of(names: Sequence[object], named_max: int = _NAMED_MAX) -> "Names":
+        """Keep the first few of these names."""
+        return Names(len(names), tuple(map(str, names[:named_max])))
+
+    def __str__(self) -> str:
+        rest = self.total - len(self.first)
+        return joined(self.first) + (f" and {rest:,} more" if rest else "")

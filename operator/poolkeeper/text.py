@@ -88,6 +88,12 @@ def few(names: Iterable[object], most: int = 5, *, grouped: bool = True) -> str:
     return ", ".join(all_[:most]) + (f" {rest}" if rest else "")
 
 
+def cut(parts: Iterable[str], most: int, *, grouped: bool = True) -> list[str]:
+    """Keep the first of some parts, and say behind them how many more there are."""
+    all_ = list(parts)
+    return [*all_[:most], *filter(None, [more(len(all_) - most, grouped=grouped)])]
+
+
 def first(names: Iterable[object], most: int, separator: str = ", ") -> str:
     """Write the first of some names, and that there are more: a, b, …."""
     all_ = list(map(str, names))
@@ -103,7 +109,7 @@ def listed(names: Iterable[object], last: str = "and") -> str:
 def named(noun: str, names: Iterable[object]) -> str:
     """Write names behind what they are: broker 3, brokers 3, 4."""
     all_ = list(map(str, names))
-    return f"{noun}{'s' if len(all_) > 1 else ''} {', '.join(all_)}"
+    return f"{noun}{'' if len(all_) == 1 else 's'} {', '.join(all_)}"
 
 
 def _number(number: int, grouped: bool) -> str:

@@ -18,7 +18,7 @@ from poolkeeper import wording
 from poolkeeper.cli import settings
 from poolkeeper.model.outcomes import Outcome, Phase, Progress
 from poolkeeper.model.waits import Kind
-from poolkeeper.text import count, duration, size
+from poolkeeper.text import count, duration, few, size
 
 WAITS_MAX = 3
 Kinds = tuple[Kind, ...]
@@ -37,9 +37,7 @@ def line(outcome: Outcome) -> str:
 
 def waits(outcome: Outcome) -> str:
     """Put the first few things that are waited for into one sentence."""
-    more = len(outcome.waits) - WAITS_MAX
-    listed = ", ".join(wording.sentences(outcome.waits[:WAITS_MAX]))
-    return f"{listed} and {more} more" if more > 0 else listed
+    return few(wording.sentences(outcome.waits), WAITS_MAX, grouped=False)
 
 
 def _progress(progress: Progress) -> str:

@@ -6,7 +6,7 @@ from poolkeeper.cli.ink import Ink
 from poolkeeper.model.specs import Domain, Headroom
 from poolkeeper.planning.rooms import Amount, Room
 from poolkeeper.planning.survivals import Survival
-from poolkeeper.text import size
+from poolkeeper.text import count, size
 
 _HEADING = ("POOL", "WHAT", "HELD", "MAY HOLD", "FREE", "SPARE")
 _LOSSES = ("POOL", "WITHOUT", "REPLICAS", "BYTES")
@@ -28,7 +28,7 @@ def room_table(rooms: Iterable[Room], ink: Ink) -> list[str]:
     lines.append(f"  SPARE: what is left with {' or '.join(failures)} lost")
     for room in shown:
         if room.unknown and room.bytes.most is not None:
-            partitions = f"{room.unknown:,} partition{'' if room.unknown == 1 else 's'}"
+            partitions = count(room.unknown, "partition")
             lines.append(
                 f"  pool {room.pool}: the size of {partitions} is unknown, so bytes are more"
             )

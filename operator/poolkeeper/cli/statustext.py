@@ -1,14 +1,12 @@
 """A status as text and as JSON's values."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from poolkeeper import wording
 from poolkeeper.cli.ink import PLAIN, Ink
 from poolkeeper.cli.statuses import RunStatus, Status
 from poolkeeper.model.plans import Move
-from poolkeeper.model.topology import TopicPartition
-from poolkeeper.text import count, size
+from poolkeeper.text import count, cut, few, more, size
 
 NAMED_MAX = 10
 NAMES_WIDTH = 12
@@ -35,8 +33,11 @@ def render(status: Status, ink: Ink = PLAIN) -> str:
     if status.stopped:
         again = "a person stopped the last run; a loop does not repeat it by itself"
         facts.append(("stopped", again))
-    facts += [("waits for", wait) for wait in _cut(wording.sentences(status.waits))]
-    facts += [("warning", warning) for warning in _cut(status.warnings)]
+    facts += [
+        ("waits for", wait)
+        for wait in cut(wording.sentences(status.waits), NAMED_MAX, grouped=False)
+    ]
+    facts += [("warning", warning) for warning in cut(status.warnings, NAMED_MAX, grouped=False)]
     return "\n".join(ink.facts(facts, NAMES_WIDTH))
 
 
@@ -75,7 +76,7 @@ def _health(status: Status) -> str:
     if status.offline:
         sick.append(f"{count(len(status.offline), 'partition')} without a leader")
     if status.under_replicated:
-        named = _names(status.under_replicated)
+        named = few(status.under_replicated, NAMED_MAX, grouped=False)
         under = count(len(status.under_replicated), "partition")
         sick.append(f"{under} under-replicated: {named}")
     return "; ".join(sick) or "all replicas are in sync"
@@ -94,8 +95,8 @@ def _run(run: RunStatus) -> list[tuple[str, str]]:
     if run.throttle_bytes_per_s is not None:
         facts.append(("throttle", f"{size(run.throttle_bytes_per_s)}/s a broker"))
     facts += [("moving", _move(move)) for move in run.in_flight[:NAMED_MAX]]
-    if len(run.in_flight) > NAMED_MAX:
-        facts.append(("", f"and {len(run.in_flight) - NAMED_MAX} more"))
+    if rest := more(len(run.in_flight) - NAMED_MAX, grouped=False):
+        facts.append(("", rest))
     return facts
 
 
@@ -133,14 +134,3 @@ def _run_data(run: RunStatus) -> dict[str, object]:
             for move in run.in_flight
         ],
     }
-
-
-def _names(names: Sequence[TopicPartition]) -> str:
-    more = len(names) - NAMED_MAX
-    listed = ", ".join(map(str, names[:NAMED_MAX]))
-    return f"{listed} and {more} more" if more > 0 else listed
-
-
-def _cut(sentences: Sequence[str]) -> list[str]:
-    more = len(sentences) - NAMED_MAX
-    return [*sentences[:NAMED_MAX], *([f"and {more} more"] if more > 0 else [])]

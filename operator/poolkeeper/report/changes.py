@@ -16,7 +16,7 @@ from poolkeeper.model.plans import (
 )
 from poolkeeper.model.topology import Cluster
 from poolkeeper.report.documents import Cell, Row, number
-from poolkeeper.text import count, size
+from poolkeeper.text import count, first, size
 
 
 def summary(plan: Plan) -> str:
@@ -106,7 +106,7 @@ def _by_topic(plan: Plan) -> Mapping[str, tuple[list[Step], list[Move]]]:
 def _reasons(changes: Sequence[Step | Move], shown_max: int = 3) -> str:
     found = (getattr(each, "reason", "") for each in changes)
     reasons = dict.fromkeys(reason for reason in found if reason)
-    return "; ".join([*reasons][:shown_max]) + ("; …" if len(reasons) > shown_max else "")
+    return first(reasons, shown_max, "; ")
 
 
 def _step_words(steps: Sequence[Step], cluster: Cluster) -> Iterator[str]:

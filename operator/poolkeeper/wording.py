@@ -11,6 +11,7 @@ from poolkeeper.model.actions import Action, ActionKind
 from poolkeeper.model.outcomes import Why
 from poolkeeper.model.refusals import Drift, DriftReason, Fact, HopelessMove, Refusal, refusal_of
 from poolkeeper.model.waits import RoomNeed, RoomShortage, Wait, WaitReason
+from poolkeeper.text import count, cut, few, listed, named
 
 NAMED_MAX = 5
 _WAITING_NAMED_MAX = 3
@@ -52,9 +53,8 @@ def mode_line(cluster: str) -> str:
 def _refusal(refusal: Refusal) -> str:
     if not refusal.facts:
         return refusal.detail
-    facts = "; ".join(_fact(fact) for fact in refusal.facts[:NAMED_MAX])
-    more = len(refusal.facts) - NAMED_MAX
-    return f"{refusal.detail}: {facts}" + (f"; and {more} more" if more > 0 else "")
+    facts = cut(map(_fact, refusal.facts), NAMED_MAX, grouped=False)
+    return f"{refusal.detail}: {'; '.join(facts)}"
 
 
 def _fact(fact: Fact) -> str:
@@ -84,11 +84,9 @@ def _conflict(wait: Wait) -> str:
 
 
 def _hanging(wait: Wait) -> str:
-    names, shown = wait.partitions, _WAITING_NAMED_MAX
-    more = len(names) - shown
-    waiting = f" and {more} more wait" if more > 0 else " wait" if len(names) > 1 else " waits"
-    named = ", ".join(map(str, names[:shown]))
-    return f"{_brokers(wait.brokers)} not live; {named}{waiting} for it"
+    waiting = few(wait.partitions, _WAITING_NAMED_MAX, grouped=False)
+    waiting += " wait" if len(wait.partitions) > 1 else " waits"
+    return f"{_brokers(wait.brokers)} not live; {waiting} for it"
 
 
 def _few_in_sync(wait: Wait) -> str:
@@ -108,7 +106,7 @@ def _worsened(wait: Wait) -> str:
 def _room(wait: Wait) -> str:
     shortage = wait.room or RoomShortage()
     more = f"; {shortage.more} more wait for room as well" if shortage.more > 0 else ""
-    ways = ", or ".join(f"make room for {_listed(map(_amount, way))}" for way in shortage.ways)
+    ways = ", or ".join(f"make room for {listed(map(_amount, way))}" for way in shortage.ways)
     told = "; ".join(_need(need) for need in shortage.needs)
     return f"{told}{more}" + (f". What helps: {ways}" if ways else "")
 
@@ -358,9 +356,7 @@ def _partition(wait: Wait) -> str:
 
 
 def _named(names: Sequence[object]) -> str:
-    listed = ", ".join(map(str, names[:NAMED_MAX]))
-    more = len(names) - NAMED_MAX
-    return f"{listed} and {more} more" if more > 0 else listed
+    return few(names, NAMED_MAX, grouped=False)
 
 
 def _was(items: Sequence[object]) -> str:
@@ -372,7 +368,7 @@ def _is(items: Sequence[object]) -> str:
 
 
 def _brokers(ids: Sequence[int]) -> str:
-    return f"broker{'' if len(ids) == 1 else 's'} {_joined(ids)} {_is(ids)}"
+    return f"{named('broker', ids)} {_is(ids)}"
 
 
 def _joined(ids: Iterable[int]) -> str:
@@ -388,14 +384,9 @@ def _amount(amount: tuple[int, int]) -> str:
     return f"{_mib(size_bytes)} on broker {broker}"
 
 
-def _listed(amounts: Iterable[str]) -> str:
-    *most, last = amounts
-    return f"{', '.join(most)} and {last}" if most else last
-
-
 def _mib(size_bytes: int) -> str:
     return f"{-(-size_bytes // _MIB):,} MiB"
 
 
 def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    return count(number, noun, grouped=False)

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from poolkeeper.cli.ink import PLAIN, Ink
-from poolkeeper.cli.quantities import size
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.aftermath import after_plan
+from poolkeeper.text import size
 
 
 @dataclass

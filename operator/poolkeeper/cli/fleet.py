@@ -14,7 +14,6 @@ from poolkeeper.cli import (
     fleetwaves,
     options,
     printing,
-    quantities,
     settings,
     snapshotfiles,
 )
@@ -22,6 +21,7 @@ from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.model.specs import Desired
 from poolkeeper.resources import folders
 from poolkeeper.resources.quantities import positive_duration_s
+from poolkeeper.text import count
 
 if TYPE_CHECKING:
     from poolkeeper.fleet.engines import Engine
@@ -376,10 +376,10 @@ def _as_data(outcome: "Outcome") -> Mapping[str, Any]:
 def _sentence(outcome: "Outcome") -> str:
     well = len(outcome.lines) - len(outcome.failed)
     kept = len(outcome.lines) - len(outcome.made)
-    parts = [f"{well} of {quantities.count(len(outcome.lines), 'cluster')}"]
+    parts = [f"{well} of {count(len(outcome.lines), 'cluster')}"]
     for name in ("partitions", "samples", "features", "moves"):
         if total := outcome.total(name):
-            parts.append(quantities.count(total, name.removesuffix("s")))
+            parts.append(count(total, name.removesuffix("s")))
     if kept:
         parts.append(f"{kept} as they were")
     return f"{outcome.step} {outcome.day}: {', '.join(parts)}"

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from poolkeeper.cli import printing, quantities, snapshotfiles, writing
+from poolkeeper.cli import printing, snapshotfiles, writing
 from poolkeeper.errors import PoolkeeperError, Refused
+from poolkeeper.text import count
 
 if TYPE_CHECKING:
     from poolkeeper.rebalances.answering import Written
@@ -89,8 +90,8 @@ def answer(**given: Any) -> None:
     _say(command.message, json.dumps(told, sort_keys=True))
     printing.warn(f"{cluster}: {problem}" for cluster, problem in made.problems.items())
     well = made.clusters - len(made.problems)
-    clusters = quantities.count(made.clusters, "cluster")
-    printing.emit(f"{well} of {clusters} planned, {quantities.count(made.moves, 'move')}")
+    clusters = count(made.clusters, "cluster")
+    printing.emit(f"{well} of {clusters} planned, {count(made.moves, 'move')}")
 
 
 def settings(words: tuple[str, ...]) -> dict[str, str]:

@@ -8,11 +8,12 @@ from typing import Any
 
 import click
 
-from poolkeeper.cli import quantities, snapshotfiles, writing
+from poolkeeper.cli import snapshotfiles, writing
 from poolkeeper.errors import Refused
 from poolkeeper.model.specs import Window
 from poolkeeper.resources.quantities import positive_duration_s, size_bytes
 from poolkeeper.resources.schedules import cron_problem, time_zone_problem
+from poolkeeper.text import count, duration, size
 
 Function = Callable[..., Any]
 _WINDOW_FIELDS = 6
@@ -92,11 +93,11 @@ def budget(out: Path, day: str, allowed: Allowed) -> tuple[str, dict[str, Any]]:
     store = snapshotfiles.fleet("stores").Store(out)
     begin = allowed.begin or _end_of(day)
     made = waves.budgeted(store, day, allowed.limits, allowed.sites, begin)
-    size = sum(turn.bytes for turn in made.turns)
+    total = sum(turn.bytes for turn in made.turns)
     sentence = (
-        f"budget {day}: {quantities.count(made.waves, 'wave')}, {quantities.size(size)} in"
-        f" {quantities.duration(made.makespan_ms / 1000)}"
-        f" (no schedule is shorter than {quantities.duration(made.bound.ms / 1000)}:"
+        f"budget {day}: {count(made.waves, 'wave')}, {size(total)} in"
+        f" {duration(made.makespan_ms / 1000)}"
+        f" (no schedule is shorter than {duration(made.bound.ms / 1000)}:"
         f" {made.bound.cause})"
     )
     for each in made.left_out:
@@ -105,7 +106,7 @@ def budget(out: Path, day: str, allowed: Allowed) -> tuple[str, dict[str, Any]]:
         "step": "budget",
         "day": day,
         "waves": made.waves,
-        "bytes": size,
+        "bytes": total,
         "makespanSeconds": made.makespan_ms / 1000,
         "lowerBoundSeconds": made.bound.ms / 1000,
         "leftOut": [{"cluster": each.cluster, "reason": each.reason} for each in made.left_out],

@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 
-from poolkeeper.cli import addressing, options, printing, quantities, reaching, snapshotfiles
+from poolkeeper.cli import addressing, options, printing, reaching, snapshotfiles
 from poolkeeper.errors import InvalidInput, Problem, Refused
 from poolkeeper.resources import importing
+from poolkeeper.text import count
 
 
 @click.command("import")
@@ -47,7 +48,7 @@ def import_(where: str | None, snapshot: Path | None, out: Path, output: str, **
     if output == printing.JSON:
         printing.emit_json({"files": [str(out / name) for name in sorted(files)]})
     else:
-        printing.emit(f"wrote {quantities.count(len(files), 'file')} to {out}")
+        printing.emit(f"wrote {count(len(files), 'file')} to {out}")
 
 
 def write(out: Path, files: Mapping[str, str]) -> None:

@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from poolkeeper.cli.ink import Ink
-from poolkeeper.cli.quantities import count, size
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,
@@ -16,6 +15,7 @@ from poolkeeper.model.plans import (
     Step,
 )
 from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.text import count, more, size
 
 _LISTED_MAX = 4
 _MOVES_MAX = 5
@@ -76,8 +76,8 @@ def _assigned(lists: Sequence[Replicas], first: int, ink: Ink) -> list[str]:
     shown = [
         f"{number}: {_ids(replicas)}" for number, replicas in enumerate(lists[:_LISTED_MAX], first)
     ]
-    more = len(lists) - _LISTED_MAX
-    shown += [f"… {more} more"] if more > 0 else []
+    left = len(lists) - _LISTED_MAX
+    shown += [f"… {left} more"] if left > 0 else []
     return ink.folded(f"      replicas {' · '.join(shown)}", 15)
 
 
@@ -125,8 +125,8 @@ def _moved(topic: str, moves: Sequence[Move], ink: Ink) -> list[str]:
             path = " → ".join(map(_ids, move.path))
             line = f"      {move.partition:>{digits}}: {path}{_difference(move)}"
             lines += ink.folded(line, 8 + digits)
-        if len(group) > _MOVES_MAX:
-            lines.append(f"      … and {len(group) - _MOVES_MAX:,} more; --output json shows all")
+        if rest := more(len(group) - _MOVES_MAX):
+            lines.append(f"      … {rest}; --output json shows all")
     return lines
 
 
@@ -145,8 +145,8 @@ def reason_lines(moves: Sequence[Move], ink: Ink) -> list[str]:
             path = " → ".join(map(_ids, move.path))
             line = f"      {move.topic}-{move.partition}: {path}{_difference(move)}"
             lines += ink.folded(line, 8)
-        if len(group) > _EXAMPLES_MAX:
-            lines.append(f"      … and {len(group) - _EXAMPLES_MAX:,} more")
+        if left := more(len(group) - _EXAMPLES_MAX):
+            lines.append(f"      … {left}")
     rest = [move for _, group in ordered[_REASONS_MAX:] for move in group]
     if rest:
         reasons = count(len(ordered) - _REASONS_MAX, "more reason")
@@ -184,8 +184,8 @@ def _moved_within(topic: str, steps: Sequence[MoveLogDir], ink: Ink) -> list[str
     for step in steps[:_MOVES_MAX]:
         text = f"      {step.partition} on broker {step.broker}: {step.source} → {step.target}"
         lines += ink.folded(text, 10)
-    if len(steps) > _MOVES_MAX:
-        lines.append(f"      … and {len(steps) - _MOVES_MAX:,} more; --output json shows all")
+    if rest := more(len(steps) - _MOVES_MAX):
+        lines.append(f"      … {rest}; --output json shows all")
     return lines
 
 

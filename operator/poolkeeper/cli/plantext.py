@@ -20,7 +20,6 @@ from itertools import chain
 from poolkeeper.cli.brokerstable import brokers_table
 from poolkeeper.cli.ink import PLAIN, Ink
 from poolkeeper.cli.planlines import reason_lines, topic_lines
-from poolkeeper.cli.quantities import count, duration, size
 from poolkeeper.cli.roomtable import room_table
 from poolkeeper.model.plans import (
     AddPartitions,
@@ -40,6 +39,7 @@ from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit_rules import Rules
 from poolkeeper.planning.rooms import RemainingCapacity
+from poolkeeper.text import count, duration, few, first, more, size
 
 _TOPICS_MAX = 40
 _MOVING_TOPICS_MAX = 10
@@ -172,13 +172,12 @@ def _elections(plan: Plan, ink: Ink) -> list[str]:
     ]
     if not pairs:
         return []
-    names = ", ".join(f"{topic}-{partition}" for topic, partition in sorted(pairs)[:_NAMED_MAX])
-    more = f" and {len(pairs) - _NAMED_MAX:,} more" if len(pairs) > _NAMED_MAX else ""
+    names = few((f"{topic}-{partition}" for topic, partition in sorted(pairs)), _NAMED_MAX)
     reasons = dict.fromkeys(
         s.reason for s in plan.steps if isinstance(s, ElectLeaders) and s.reason
     )
     why = f" ({'; '.join(reasons)})" if reasons else ""
-    text = f"preferred replicas lead {count(len(pairs), 'partition')}{why}: {names}{more}"
+    text = f"preferred replicas lead {count(len(pairs), 'partition')}{why}: {names}"
     return [ink.bold("Leaders"), *ink.folded(f"  ~ {text}", 4)]
 
 
@@ -204,8 +203,7 @@ def _topics(names: Sequence[str]) -> str:
     """`topic a`, or `12 topics (a, b, c, d, … )` with the first few."""
     if len(names) < 2:
         return "".join(f"topic {name}" for name in names)
-    more = ", …" if len(names) > _TOPICS_NAMED_MAX else ""
-    return f"{count(len(names), 'topic')} ({', '.join(names[:_TOPICS_NAMED_MAX])}{more})"
+    return f"{count(len(names), 'topic')} ({first(names, _TOPICS_NAMED_MAX)})"
 
 
 def _figures(plan: Plan, desired: Desired, cluster: Cluster, ink: Ink) -> Iterator[list[str]]:
@@ -244,7 +242,7 @@ def _certificate(pool: PoolCertificate) -> str:
     carried = f"{size(pool.bytes)}, as little as possible" if exact else needed
     gap = f"; gap {pool.gap_percent:.1f} %" if pool.gap_percent else ""
     clauses = pool.witness.split("; ") if pool.witness else []
-    told = "; ".join(clauses[:_CLAUSES_MAX]) + ("; …" if len(clauses) > _CLAUSES_MAX else "")
+    told = first(clauses, _CLAUSES_MAX, "; ")
     return f"pool {pool.pool}: {replicas}; {carried}{gap}" + (f" ({told})" if told else "")
 
 
@@ -269,4 +267,5 @@ def _time(makespan: Makespan) -> str:
 
 
 def _more(number: int, noun: str) -> list[str]:
-    return [f"  … and {number:,} more {noun}s; --output json shows all"] if number > 0 else []
+    rest = more(number, noun)
+    return [f"  … {rest}; --output json shows all"] if rest else []

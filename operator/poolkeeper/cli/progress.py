@@ -15,10 +15,11 @@ from rich import progress as bars
 from rich.console import Console
 
 from poolkeeper import wording
-from poolkeeper.cli import quantities, settings
+from poolkeeper.cli import settings
 from poolkeeper.model.outcomes import Outcome, Progress
 from poolkeeper.model.runs import Phase
 from poolkeeper.model.waits import Kind
+from poolkeeper.text import count, duration, few, size
 
 WAITS_MAX = 3
 Kinds = tuple[Kind, ...]
@@ -37,24 +38,22 @@ def line(outcome: Outcome) -> str:
 
 def waits(outcome: Outcome) -> str:
     """Put the first few things that are waited for into one sentence."""
-    more = len(outcome.waits) - WAITS_MAX
-    listed = ", ".join(wording.sentences(outcome.waits[:WAITS_MAX]))
-    return f"{listed} and {more} more" if more > 0 else listed
+    return few(wording.sentences(outcome.waits), WAITS_MAX, grouped=False)
 
 
 def _progress(progress: Progress) -> str:
     if progress.phase in (Phase.STORING, Phase.THROTTLING):
         return progress.phase.value
-    parts = [f"{progress.moves_done} of {quantities.count(progress.moves_total, 'move')}"]
+    parts = [f"{progress.moves_done} of {count(progress.moves_total, 'move')}"]
     if progress.moves_in_flight:
         parts.append(f"{progress.moves_in_flight} in flight")
     if progress.bytes_total:
-        done, total = (quantities.size(n) for n in (progress.bytes_done, progress.bytes_total))
+        done, total = (size(n) for n in (progress.bytes_done, progress.bytes_total))
         parts.append(f"{done} of {total}")
     if progress.rate_bytes_per_s is not None:
-        parts.append(f"{quantities.size(progress.rate_bytes_per_s)}/s")
+        parts.append(f"{size(progress.rate_bytes_per_s)}/s")
     if progress.seconds_left is not None:
-        parts.append(f"about {quantities.duration(progress.seconds_left)} left")
+        parts.append(f"about {duration(progress.seconds_left)} left")
     return f"{_stage(progress)}: {', '.join(parts)}"
 
 

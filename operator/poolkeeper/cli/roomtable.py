@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from poolkeeper.cli.ink import Ink
-from poolkeeper.cli.quantities import size
 from poolkeeper.model.specs import Domain, Headroom
 from poolkeeper.planning.rooms import RemainingCapacity, Utilization
 from poolkeeper.planning.survivals import Survival
+from poolkeeper.text import count, size
 
 _HEADING = ("POOL", "WHAT", "HELD", "MAY HOLD", "FREE", "SPARE")
 _LOSSES = ("POOL", "WITHOUT", "REPLICAS", "BYTES")
@@ -28,7 +28,7 @@ def room_table(rooms: Iterable[RemainingCapacity], ink: Ink) -> list[str]:
     lines.append(f"  SPARE: what is left with {' or '.join(failures)} lost")
     for room in shown:
         if room.unknown and room.bytes.most is not None:
-            partitions = f"{room.unknown:,} partition{'' if room.unknown == 1 else 's'}"
+            partitions = count(room.unknown, "partition")
             lines.append(
                 f"  pool {room.pool}: the size of {partitions} is unknown, so bytes are more"
             )

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import click
 
-from poolkeeper.cli import addressing, options, printing, quantities, reaching, snapshotfiles
+from poolkeeper.cli import addressing, options, printing, reaching, snapshotfiles
 from poolkeeper.cli.options import Address
+from poolkeeper.text import count
 
 
 @click.command()
@@ -43,7 +44,7 @@ def snapshot(address: Address, out: Path, output: str) -> None:
         )
     else:
         printing.emit(
-            f"wrote {out}: {quantities.count(len(observed.cluster.brokers), 'broker')}, "
-            f"{quantities.count(len(observed.cluster.topics), 'topic')}, "
-            f"{quantities.count(partitions, 'partition')}"
+            f"wrote {out}: {count(len(observed.cluster.brokers), 'broker')}, "
+            f"{count(len(observed.cluster.topics), 'topic')}, "
+            f"{count(partitions, 'partition')}"
         )

@@ -1,14 +1,12 @@
 """A status as text and as JSON's values."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from poolkeeper import wording
-from poolkeeper.cli import quantities
 from poolkeeper.cli.ink import PLAIN, Ink
 from poolkeeper.cli.statuses import RunStatus, Status
 from poolkeeper.model.plans import Move
-from poolkeeper.model.topology import TopicPartition
+from poolkeeper.text import count, cut, few, more, size
 
 NAMED_MAX = 10
 NAMES_WIDTH = 12
@@ -17,9 +15,9 @@ NAMES_WIDTH = 12
 def render(status: Status, ink: Ink = PLAIN) -> str:
     """Write a status for people: a line per fact, then what is moving, then what it waits for."""
     counts = (
-        quantities.count(status.brokers, "live broker"),
-        quantities.count(status.topics, "topic"),
-        quantities.count(status.partitions, "partition"),
+        count(status.brokers, "live broker"),
+        count(status.topics, "topic"),
+        count(status.partitions, "partition"),
     )
     facts = [
         ("cluster", f"{status.cluster}{_versions(status)}"),
@@ -35,8 +33,11 @@ def render(status: Status, ink: Ink = PLAIN) -> str:
     if status.stopped:
         again = "a person stopped the last run; a loop does not repeat it by itself"
         facts.append(("stopped", again))
-    facts += [("waits for", wait) for wait in _cut(wording.sentences(status.waits))]
-    facts += [("warning", warning) for warning in _cut(status.warnings)]
+    facts += [
+        ("waits for", wait)
+        for wait in cut(wording.sentences(status.waits), NAMED_MAX, grouped=False)
+    ]
+    facts += [("warning", warning) for warning in cut(status.warnings, NAMED_MAX, grouped=False)]
     return "\n".join(ink.facts(facts, NAMES_WIDTH))
 
 
@@ -73,10 +74,10 @@ def _controller(status: Status) -> str:
 def _health(status: Status) -> str:
     sick = []
     if status.offline:
-        sick.append(f"{quantities.count(len(status.offline), 'partition')} without a leader")
+        sick.append(f"{count(len(status.offline), 'partition')} without a leader")
     if status.under_replicated:
-        named = _names(status.under_replicated)
-        under = quantities.count(len(status.under_replicated), "partition")
+        named = few(status.under_replicated, NAMED_MAX, grouped=False)
+        under = count(len(status.under_replicated), "partition")
         sick.append(f"{under} under-replicated: {named}")
     return "; ".join(sick) or "all replicas are in sync"
 
@@ -89,13 +90,13 @@ def _run(run: RunStatus) -> list[tuple[str, str]]:
         ("run", run.plan),
         ("", f"{run.phase}, stage {run.stage}{stopping}, began {started}"),
         ("moves", f"{done} of {run.moves_total} done{_others(run)}"),
-        ("bytes", f"{quantities.size(run.bytes_done)} of {quantities.size(run.bytes_total)}"),
+        ("bytes", f"{size(run.bytes_done)} of {size(run.bytes_total)}"),
     ]
     if run.throttle_bytes_per_s is not None:
-        facts.append(("throttle", f"{quantities.size(run.throttle_bytes_per_s)}/s a broker"))
+        facts.append(("throttle", f"{size(run.throttle_bytes_per_s)}/s a broker"))
     facts += [("moving", _move(move)) for move in run.in_flight[:NAMED_MAX]]
-    if len(run.in_flight) > NAMED_MAX:
-        facts.append(("", f"and {len(run.in_flight) - NAMED_MAX} more"))
+    if rest := more(len(run.in_flight) - NAMED_MAX, grouped=False):
+        facts.append(("", rest))
     return facts
 
 
@@ -106,7 +107,7 @@ def _others(run: RunStatus) -> str:
 
 def _move(move: Move) -> str:
     source, target = (",".join(map(str, ids)) for ids in (move.source, move.target))
-    return f"{move.topic}-{move.partition}  {source} -> {target}  {quantities.size(move.bytes)}"
+    return f"{move.topic}-{move.partition}  {source} -> {target}  {size(move.bytes)}"
 
 
 def _run_data(run: RunStatus) -> dict[str, object]:
@@ -133,14 +134,3 @@ def _run_data(run: RunStatus) -> dict[str, object]:
             for move in run.in_flight
         ],
     }
-
-
-def _names(names: Sequence[TopicPartition]) -> str:
-    more = len(names) - NAMED_MAX
-    listed = ", ".join(map(str, names[:NAMED_MAX]))
-    return f"{listed} and {more} more" if more > 0 else listed
-
-
-def _cut(sentences: Sequence[str]) -> list[str]:
-    more = len(sentences) - NAMED_MAX
-    return [*sentences[:NAMED_MAX], *([f"and {more} more"] if more > 0 else [])]

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import click
 
-from poolkeeper.cli import options, printing, quantities
+from poolkeeper.cli import options, printing
 from poolkeeper.resources import folders as loading
+from poolkeeper.text import count
 
 
 @click.command()
@@ -25,7 +26,7 @@ def validate(folders: tuple[Path, ...], output: str) -> None:
     if output == printing.JSON:
         printing.emit_json({"errors": [], "documents": counts, "ignored": found.ignored})
         return
-    listed = ", ".join(quantities.count(n, kind) for kind, n in counts.items() if n)
-    ignored = quantities.count(found.ignored, "other document")
+    listed = ", ".join(count(n, kind) for kind, n in counts.items() if n)
+    ignored = count(found.ignored, "other document")
     aside = f" ({ignored} left alone)" if found.ignored else ""
     printing.emit(f"valid: {listed or 'no resources'}{aside}")

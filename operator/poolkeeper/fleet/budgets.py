@@ -28,7 +28,7 @@ from poolkeeper.fleet.budgets_values import (
     Turn,
     Work,
 )
-from poolkeeper.report import figures
+from poolkeeper.text import fine_duration
 
 
 def schedule(works: Iterable[Work], budget: Budget, begin: datetime) -> Schedule:
@@ -91,7 +91,7 @@ def _left_out(
 
 def _reason(work: Work, done: int, budget: Budget, fleet: Fleet, opened: Sequence[Opening]) -> str:
     """Why the first stage that is left had no time."""
-    days = figures.duration(budget.horizon_s)
+    days = fine_duration(budget.horizon_s)
     site_rate = budget.sites.get(work.site, UNBOUNDED)
     if budget.clusters_max is not None and budget.clusters_max <= 0:
         return "the budget lets no cluster move"
@@ -109,9 +109,9 @@ def _reason(work: Work, done: int, budget: Budget, fleet: Fleet, opened: Sequenc
     spell, ms = min(
         needs.items(), key=lambda item: item[1] - (item[0].deadline_ms - item[0].begin_ms)
     )
-    span = figures.duration((spell.deadline_ms - spell.begin_ms) / 1000)
+    span = fine_duration((spell.deadline_ms - spell.begin_ms) / 1000)
     return (
-        f"stage {done + 1} needs {figures.duration(ms / 1000)}, and has {span} at most:"
+        f"stage {done + 1} needs {fine_duration(ms / 1000)}, and has {span} at most:"
         " longer windows, more rate or smaller stages are needed"
     )
 

@@ -20,7 +20,7 @@ from itertools import islice
 
 from poolkeeper.fleet.budgets_calendars import ALWAYS, Fleet, Opening
 from poolkeeper.fleet.budgets_values import UNBOUNDED, Bound, Budget, Stage, Work
-from poolkeeper.report import figures
+from poolkeeper.text import count
 
 
 def bound(
@@ -44,7 +44,7 @@ def bound(
     ]
     if budget.clusters_max:
         least = _until(-(-sum(spans.values()) // budget.clusters_max), _open(fleet, ALWAYS))
-        found.append(Bound(least, f"{figures.count(budget.clusters_max, 'cluster')} at once"))
+        found.append(Bound(least, f"{count(budget.clusters_max, 'cluster')} at once"))
     return max((each for each in found if each.ms), key=lambda each: each.ms, default=Bound())
 
 

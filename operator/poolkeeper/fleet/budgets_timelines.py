@@ -1,8 +1,8 @@
 """A schedule as reports show it."""
 
 from poolkeeper.fleet.budgets_values import Budget, Schedule
-from poolkeeper.report import figures
 from poolkeeper.report.values import Bar, Omitted, Timeline
+from poolkeeper.text import count, fine_duration, size
 
 
 def timeline_of(schedule: Schedule, budget: Budget) -> Timeline:
@@ -38,15 +38,13 @@ def told(budget: Budget) -> str:
     """The budget in words: 2 GiB/s in all, 1 GiB/s at site a, 20 clusters at once."""
     parts = []
     if budget.bytes_per_s is not None:
-        parts.append(f"{figures.size(budget.bytes_per_s)}/s in all")
-    parts += [
-        f"{figures.size(rate)}/s at site {site}" for site, rate in sorted(budget.sites.items())
-    ]
+        parts.append(f"{size(budget.bytes_per_s)}/s in all")
+    parts += [f"{size(rate)}/s at site {site}" for site, rate in sorted(budget.sites.items())]
     for each in budget.windows:
-        rate = "" if each.bytes_per_s is None else f" with {figures.size(each.bytes_per_s)}/s"
+        rate = "" if each.bytes_per_s is None else f" with {size(each.bytes_per_s)}/s"
         window = each.window
-        length = figures.duration(window.duration_s)
+        length = fine_duration(window.duration_s)
         parts.append(f"windows of {length} at {window.cron} ({window.time_zone}){rate}")
     if budget.clusters_max is not None:
-        parts.append(f"{figures.count(budget.clusters_max, 'cluster')} at once")
+        parts.append(f"{count(budget.clusters_max, 'cluster')} at once")
     return ", ".join(parts) or "no limits"

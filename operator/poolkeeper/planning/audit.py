@@ -37,6 +37,7 @@ from poolkeeper.planning.audit_rules import Rules
 from poolkeeper.planning.audit_steps import step_violations
 from poolkeeper.planning.audit_violations import Violation as Violation
 from poolkeeper.planning.identities import plan_hash
+from poolkeeper.text import cut
 
 _SHOWN_MAX = 50
 _PLACE = itemgetter(*map(Move._fields.index, ("topic", "partition")))
@@ -83,10 +84,9 @@ def enforce(
     """Raise `Refused` with every violation of the plan; to be called before any write."""
     violations = check_plan(plan, desired, cluster, records, gone, fresh=fresh)
     if violations:
-        listed = [str(violation) for violation in violations[:_SHOWN_MAX]]
-        more = len(violations) - len(listed)
+        told = cut(map(str, violations), _SHOWN_MAX, grouped=False)
         raise errors.Refused(
-            "\n".join(["the plan is unlawful:", *listed, *([f"and {more} more"] if more else [])]),
+            "\n".join(["the plan is unlawful:", *told]),
             reason=errors.RefusalReason.UNLAWFUL_PLAN,
         )
 

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import Headroom
-from poolkeeper.planning import mebibytes
 from poolkeeper.planning.headroom import lost
 from poolkeeper.planning.phrases import Names, brokers, counted, joined
 from poolkeeper.planning.witnesses import Member
+from poolkeeper.text import named, size_of_mib, sizes_of_mib
 
 
 class Quantity(StrEnum):
@@ -21,12 +21,12 @@ class Quantity(StrEnum):
 
     def text(self, count: int) -> str:
         """`1 replica`, `3 replicas`, and sizes as people read them: `8 GiB`."""
-        return mebibytes.text(count) if self is Quantity.MIB else counted(count, "replica")
+        return size_of_mib(count) if self is Quantity.MIB else counted(count, "replica")
 
     def more(self, count: int) -> str:
         """`1 more replica`, `at least 8 GiB more`."""
         if self is Quantity.MIB:
-            return f"at least {mebibytes.text(count, up=True)} more"
+            return f"at least {size_of_mib(count, up=True)} more"
         return counted(count, "more replica")
 
 
@@ -49,8 +49,7 @@ class Place:
     def __str__(self) -> str:
         if self.every and len(self.brokers) > 1:
             return f"all {len(self.brokers)} usable brokers"
-        plural = "s" if len(self.racks) > 1 else ""
-        of = f" of rack{plural} {joined(self.racks)}" if self.racks else ""
+        of = f" of {named('rack', self.racks)}" if self.racks else ""
         return f"{brokers(self.brokers)}{of}"
 
 
@@ -185,7 +184,7 @@ class Lack:
         named = [f"broker {b} lacks {self.quantity.text(lacks)}" for b, lacks in self.brokers]
         if self.rest:
             lack = "lacks" if self.rest == 1 else "lack"
-            rest = f"{self.rest} broker{'' if self.rest == 1 else 's'} more"
+            rest = f"{counted(self.rest, 'broker')} more"
             named.append(f"and {rest} {lack} {self.quantity.text(self.rest_lacks)}")
         return joined(named)
 
@@ -246,7 +245,7 @@ class PartitionTooLarge:
     more: int
 
     def __str__(self) -> str:
-        size, room = mebibytes.texts(self.mib, self.free_mib)
+        size, room = sizes_of_mib(self.mib, self.free_mib)
         largest = f"{room} (broker {self.broker})"
         if self.fitting:
             said = (

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from poolkeeper.text import count as counted
+from poolkeeper.text import more, named
+
+__all__ = ["Names", "brokers", "counted", "joined"]
+
 _NAMED_MAX = 5
-
-
-def counted(count: int, noun: str) -> str:
-    """`1 partition`, `1,200 partitions`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def joined(parts: Iterable[object]) -> str:
@@ -18,7 +18,7 @@ def joined(parts: Iterable[object]) -> str:
 
 def brokers(ids: Sequence[int]) -> str:
     """`broker 1`, `brokers 1, 2`."""
-    return f"broker{'' if len(ids) == 1 else 's'} {joined(ids)}"
+    return named("broker", ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,5 +34,4 @@ class Names:
         return Names(len(names), tuple(map(str, names[:named_max])))
 
     def __str__(self) -> str:
-        rest = self.total - len(self.first)
-        return joined(self.first) + (f" and {rest:,} more" if rest else "")
+        return " ".join(filter(None, (joined(self.first), more(self.total - len(self.first)))))

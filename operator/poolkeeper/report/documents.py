@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
+from poolkeeper.text import more
+
 
 class Kind(Enum):
     """What a cell holds: prose, a name that people gave, a number."""
@@ -98,10 +100,4 @@ def table(
     listed = list(rows)
     if not listed or rows_max <= 0:
         return ()
-    return (Table(caption, columns, tuple(listed[:rows_max]), more(len(listed), rows_max, noun)),)
-
-
-def more(total: int, shown_max: int, noun: str) -> str:
-    """Tell what is not shown, if anything: and 12 more pools."""
-    left = total - shown_max
-    return f"and {left:,} more {noun}{'' if left == 1 else 's'}" if left > 0 else ""
+    return (Table(caption, columns, tuple(listed[:rows_max]), more(len(listed) - rows_max, noun)),)

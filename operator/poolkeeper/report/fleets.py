@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from poolkeeper.report import balances, figures, markdown, pages, parts, pictures, timelines
+from poolkeeper.report import balances, markdown, pages, parts, pictures, timelines
 from poolkeeper.report.balances import PoolBalance
 from poolkeeper.report.documents import (
     Cell,
@@ -13,12 +13,12 @@ from poolkeeper.report.documents import (
     Row,
     Section,
     Tile,
-    more,
     name,
     number,
     table,
 )
 from poolkeeper.report.values import URGENCIES, Bar, ClusterReport, FleetReport, Timeline
+from poolkeeper.text import count, fine_duration, more, size
 
 
 class Extent(NamedTuple):
@@ -64,7 +64,7 @@ def document(report: FleetReport, extent: Extent) -> Document:
         _clusters(planned, extent),
     )
     return Document(
-        f"Fleet of {figures.count(len(report.clusters), 'cluster')}, {report.day}",
+        f"Fleet of {count(len(report.clusters), 'cluster')}, {report.day}",
         _lead(report, planned),
         tuple(_tiles(report, planned, pools)),
         tuple(section for section in sections if section),
@@ -74,13 +74,13 @@ def document(report: FleetReport, extent: Extent) -> Document:
 
 def _lead(report: FleetReport, planned: Sequence[ClusterReport]) -> str:
     moving = sum(1 for cluster in planned if cluster.moves)
-    size = figures.size(sum(cluster.bytes for cluster in planned))
-    told = f"{figures.count(moving, 'cluster')} would move {size}"
+    copied = size(sum(cluster.bytes for cluster in planned))
+    told = f"{count(moving, 'cluster')} would move {copied}"
     if report.timeline and report.timeline.bars:
-        told += f" in {figures.duration(report.timeline.makespan_s)}"
+        told += f" in {fine_duration(report.timeline.makespan_s)}"
     failed = len(report.clusters) - len(planned)
     could = (
-        f"{figures.count(failed, 'cluster')} could not be planned"
+        f"{count(failed, 'cluster')} could not be planned"
         if failed
         else ("all clusters could be planned")
     )
@@ -94,11 +94,11 @@ def _tiles(
     if failed:
         yield Tile(f"{failed:,}", "without a plan", "bad")
     partitions = sum(cluster.partitions for cluster in planned)
-    yield Tile(f"{partitions:,}", f"partitions in {figures.count(len(pools), 'pool')}")
+    yield Tile(f"{partitions:,}", f"partitions in {count(len(pools), 'pool')}")
     yield from _proof_tiles(planned)
     if report.timeline and report.timeline.bars:
-        bound = figures.duration(report.timeline.bound_s)
-        yield Tile(figures.duration(report.timeline.makespan_s), f"to move, at least {bound}")
+        bound = fine_duration(report.timeline.bound_s)
+        yield Tile(fine_duration(report.timeline.makespan_s), f"to move, at least {bound}")
     risky = sum(cluster.destructive for cluster in planned)
     if risky:
         yield Tile(f"{risky:,}", "destructive steps to agree to", "bad")
@@ -108,9 +108,9 @@ def _tiles(
 def _proof_tiles(planned: Sequence[ClusterReport]) -> Iterator[Tile]:
     proofs = [proof for cluster in planned for proof in cluster.certificates]
     yield parts.moves_tile(proofs)
-    size = sum(cluster.bytes for cluster in planned)
+    total = sum(cluster.bytes for cluster in planned)
     least = sum(proof.bytes_lower_bound for proof in proofs)
-    yield Tile(figures.size(size), f"to copy, at least {figures.size(least)} must")
+    yield Tile(size(total), f"to copy, at least {size(least)} must")
 
 
 def _failed(report: FleetReport, extent: Extent) -> Section | None:
@@ -145,9 +145,9 @@ def _figures(bars: Sequence[Bar]) -> Row:
     return (
         number(len({bar.cluster for bar in bars})),
         number(sum(bar.stages for bar in bars)),
-        number(figures.size(sum(bar.bytes for bar in bars))),
-        number(figures.duration(min(bar.begin_s for bar in bars))),
-        number(figures.duration(max(bar.end_s for bar in bars))),
+        number(size(sum(bar.bytes for bar in bars))),
+        number(fine_duration(min(bar.begin_s for bar in bars))),
+        number(fine_duration(max(bar.end_s for bar in bars))),
     )
 
 
@@ -158,11 +158,11 @@ def _class(bar: Bar) -> int:
 def _timeline(timeline: Timeline) -> Picture:
     lanes = 1 + max(bar.lane for bar in timeline.bars)
     tells = (
-        f"{figures.count(len(timeline.bars), 'turn')} of"
-        f" {figures.count(len({bar.cluster for bar in timeline.bars}), 'cluster')}"
-        f" in {figures.count(lanes, 'lane')}, over {figures.duration(timeline.makespan_s)}."
+        f"{count(len(timeline.bars), 'turn')} of"
+        f" {count(len({bar.cluster for bar in timeline.bars}), 'cluster')}"
+        f" in {count(lanes, 'lane')}, over {fine_duration(timeline.makespan_s)}."
     )
-    if cut := more(lanes, timelines.LANES_MAX, "lane"):
+    if cut := more(lanes - timelines.LANES_MAX, "lane"):
         tells += f" The first lanes are shown, {cut} are not."
     return timelines.timeline_picture(timeline.bars, timeline.makespan_s, "Who moves when:", tells)
 
@@ -171,10 +171,10 @@ def _told(timeline: Timeline) -> Iterator[str]:
     if timeline.budget:
         yield f"Budget: {timeline.budget}."
     if timeline.bound_s:
-        ratio, least = timeline.makespan_s / timeline.bound_s, figures.duration(timeline.bound_s)
+        ratio, least = timeline.makespan_s / timeline.bound_s, fine_duration(timeline.bound_s)
         yield (
             f"From {timeline.begin:%Y-%m-%d %H:%M %Z} it takes"
-            f" {figures.duration(timeline.makespan_s)}: {ratio:.2f} times the"
+            f" {fine_duration(timeline.makespan_s)}: {ratio:.2f} times the"
             f" {least} that no order can beat ({timeline.bound_cause})."
         )
     yield (
@@ -190,7 +190,7 @@ def _omitted(timeline: Timeline | None, extent: Extent) -> Section | None:
         (
             name(each.cluster),
             number(each.stages),
-            number(figures.size(each.bytes)),
+            number(size(each.bytes)),
             Cell(each.reason),
         )
         for each in sorted(timeline.omitted, key=lambda each: (-each.bytes, each.cluster))
@@ -225,7 +225,7 @@ def _proofs(planned: Sequence[ClusterReport], extent: Extent) -> Section | None:
     proofs.sort(key=lambda each: (-each[1].gap_percent, -each[1].bytes, each[0], each[1].pool))
     exact = sum(proof.replica_moves <= proof.replica_moves_lower_bound for _, proof in proofs)
     note = (
-        f"{exact:,} of {figures.count(len(proofs), 'pool')} move as few replicas as any plan could;"
+        f"{exact:,} of {count(len(proofs), 'pool')} move as few replicas as any plan could;"
         " the widest gaps first."
     )
     tables = parts.certificates_table(proofs, extent.pools, clusters=True)
@@ -240,7 +240,7 @@ def _problems(planned: Sequence[ClusterReport], extent: Extent) -> Section | Non
     ]
     if not found:
         return None
-    cut = more(len(found), extent.problems, "problem")
+    cut = more(len(found) - extent.problems, "problem")
     return Section("Not done, and why", items=tuple(found[: extent.problems]), more=cut)
 
 
@@ -251,7 +251,7 @@ def _clusters(planned: Sequence[ClusterReport], extent: Extent) -> Section | Non
             name(c.site),
             number(c.partitions),
             number(c.moves),
-            number(figures.size(c.bytes)),
+            number(size(c.bytes)),
             number(c.destructive),
             number(len(c.problems)),
             name(c.hash),

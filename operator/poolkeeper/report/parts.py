@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from poolkeeper.model.plans import PlanProblem, PoolCertificate
-from poolkeeper.report import figures
 from poolkeeper.report.balances import MEASURES, PoolBalance, heat
 from poolkeeper.report.documents import Cell, Row, Table, Tile, name, number, table
 from poolkeeper.report.values import Holding
+from poolkeeper.text import percent, size
 
 
 def moves_tile(proofs: Sequence[PoolCertificate]) -> Tile:
@@ -34,9 +34,9 @@ def certificates_table(
             name(proof.pool),
             number(proof.replica_moves),
             number(proof.replica_moves_lower_bound),
-            number(figures.size(proof.bytes)),
-            number(figures.size(proof.bytes_lower_bound)),
-            number(figures.percent(proof.gap_percent), _gap_heat(proof.gap_percent)),
+            number(size(proof.bytes)),
+            number(size(proof.bytes_lower_bound)),
+            number(percent(proof.gap_percent), _gap_heat(proof.gap_percent)),
             Cell(_clauses(proof.witness)),
         )
         rows.append((name(cluster), *cells) if clusters else cells)
@@ -72,9 +72,7 @@ def balances_table(
     rows = []
     for pool in pools:
         cells = [
-            number(figures.percent(100 * value), heat(value))
-            for pair in pool.imbalances
-            for value in pair
+            number(percent(100 * value), heat(value)) for pair in pool.imbalances for value in pair
         ]
         whose = (name(pool.cluster),) if clusters else ()
         rows.append((*whose, name(pool.pool), number(len(pool.brokers)), *cells))
@@ -96,8 +94,8 @@ def brokers_table(brokers: Iterable[Holding], rows_max: int) -> tuple[Table, ...
             number(each.replicas_after),
             number(each.leaders_before),
             number(each.leaders_after),
-            number(figures.size(each.bytes_before)),
-            number(figures.size(each.bytes_after)),
+            number(size(each.bytes_before)),
+            number(size(each.bytes_after)),
         )
         for each in brokers
     ]

@@ -7,11 +7,11 @@ where there are few has each a text of its own to point at.
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from poolkeeper.report import figures
 from poolkeeper.report.balances import HEATS, MEASURES, Measure, PoolBalance, heat
 from poolkeeper.report.documents import Picture
 from poolkeeper.report.markup import clean, coordinate, element, text
 from poolkeeper.report.values import Holding
+from poolkeeper.text import count, percent, size
 
 WIDTH = 960
 _LEFT, _RIGHT, _TOP, _PANEL, _STEP = 74, 8, 22, 84, 112
@@ -64,11 +64,11 @@ def brokers_picture(balance: PoolBalance, cluster: str = "") -> Picture:
 
 
 def _told(balance: PoolBalance) -> str:
-    parts = [f"{figures.count(len(balance.brokers), 'broker')}."]
+    parts = [f"{count(len(balance.brokers), 'broker')}."]
     for measure, (before, after) in zip(MEASURES, balance.imbalances, strict=True):
         parts.append(
-            f"{measure.name} off their shares: {figures.percent(100 * before)} before,"
-            f" {figures.percent(100 * after)} after."
+            f"{measure.name} off their shares: {percent(100 * before)} before,"
+            f" {percent(100 * after)} after."
         )
     return " ".join(parts)
 
@@ -92,7 +92,7 @@ def _panel(
     row: int, measure: Measure, brokers: Sequence[Holding], places: Sequence[tuple[float, float]]
 ) -> str:
     top = _TOP + row * _STEP
-    shown = figures.size if measure.name == "Bytes" else _whole
+    shown = size if measure.name == "Bytes" else _whole
     before = [getattr(each, measure.before) for each in brokers]
     after = [getattr(each, measure.after) for each in brokers]
     most = _ceiling(max((*before, *after, 1)), 1024 if measure.name == "Bytes" else 1000)
@@ -216,7 +216,7 @@ def _rows(cells: int, width: float, cell: int) -> int:
     return -(-cells // int(width // cell))
 
 
-_LIMITS = [figures.percent(100 * limit) for limit in HEATS]
+_LIMITS = [percent(100 * limit) for limit in HEATS]
 _HEAT_KEYS = (
     ("c0", f"below {_LIMITS[0]}"),
     *((f"c{n}", f"from {limit}") for n, limit in enumerate(_LIMITS, 1)),

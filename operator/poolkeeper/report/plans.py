@@ -20,7 +20,6 @@ from poolkeeper.planning.identities import is_destructive
 from poolkeeper.report import (
     balances,
     changes,
-    figures,
     markdown,
     pages,
     parts,
@@ -34,13 +33,13 @@ from poolkeeper.report.documents import (
     Row,
     Section,
     Tile,
-    more,
     name,
     number,
     table,
 )
 from poolkeeper.report.holdings import holdings
 from poolkeeper.report.values import Bar
+from poolkeeper.text import count, fine_duration, more, size
 
 
 class Extent(NamedTuple):
@@ -96,9 +95,9 @@ def _tiles(plan: Plan) -> Iterator[Tile]:
         yield parts.moves_tile(plan.certificates)
         yield _bytes_tile(plan)
     if plan.makespan:
-        least_s = figures.duration(plan.makespan.lower_bound_seconds)
-        label = f"at least {least_s} at {figures.size(plan.makespan.bytes_per_second_per_broker)}/s"
-        yield Tile(figures.duration(plan.makespan.seconds), f"to move, {label} per broker")
+        least_s = fine_duration(plan.makespan.lower_bound_seconds)
+        label = f"at least {least_s} at {size(plan.makespan.bytes_per_second_per_broker)}/s"
+        yield Tile(fine_duration(plan.makespan.seconds), f"to move, {label} per broker")
     if plan.stages:
         yield Tile(f"{len(plan.stages):,}", "stage" if len(plan.stages) == 1 else "stages")
     risky = len(_destructive(plan))
@@ -108,10 +107,10 @@ def _tiles(plan: Plan) -> Iterator[Tile]:
 
 
 def _bytes_tile(plan: Plan) -> Tile:
-    size = sum(move.bytes for move in plan.moves)
+    total = sum(move.bytes for move in plan.moves)
     least = sum(proof.bytes_lower_bound for proof in plan.certificates)
-    fewest = "as little as possible" if size <= least else f"at least {figures.size(least)} must"
-    return Tile(figures.size(size), f"to copy, {fewest}")
+    fewest = "as little as possible" if total <= least else f"at least {size(least)} must"
+    return Tile(size(total), f"to copy, {fewest}")
 
 
 def _destructive(plan: Plan) -> list[Row]:
@@ -126,8 +125,8 @@ def _destructive(plan: Plan) -> list[Row]:
     for move in plan.moves:
         if len(move.target) < len(move.source):
             shrunk[move.topic] += 1
-    for topic, count in sorted(shrunk.items()):
-        told = f"loses replicas of {figures.count(count, 'partition')}"
+    for topic, partitions in sorted(shrunk.items()):
+        told = f"loses replicas of {count(partitions, 'partition')}"
         rows.append((Cell("topic"), name(topic), Cell(told)))
     return rows
 
@@ -137,7 +136,7 @@ def _agreement(plan: Plan, extent: Extent) -> Section | None:
     if not rows:
         return None
     note = "These lose data or safety, and cannot be undone by another plan:"
-    cut = more(len(rows), extent.problems, "topic")
+    cut = more(len(rows) - extent.problems, "topic")
     return Section("To agree to", (note,), items=tuple(rows[: extent.problems]), more=cut)
 
 
@@ -149,7 +148,7 @@ def _changes(plan: Plan, desired: Desired, cluster: Cluster, extent: Extent) -> 
         rows.append(((not pool, pool, topic), (name(pool), name(topic), *row)))
     rows.sort(key=lambda keyed: keyed[0])
     elected = sum(len(s.partitions) for s in plan.steps if isinstance(s, ElectLeaders))
-    notes = (f"Preferred replicas lead {figures.count(elected, 'partition')}.",) if elected else ()
+    notes = (f"Preferred replicas lead {count(elected, 'partition')}.",) if elected else ()
     if not rows:
         return Section("What changes", notes) if notes else None
     columns = ("Pool", "Topic", "What", "Why", "Bytes")
@@ -163,14 +162,14 @@ def _moves_section(plan: Plan, extent: Extent) -> Section | None:
             name(move.topic),
             number(str(move.partition)),
             Cell(" → ".join(map(_ids, move.path))),
-            number(figures.size(move.bytes)),
+            number(size(move.bytes)),
             Cell(move.reason),
         )
         for move in plan.moves[: extent.moves + 1]
     ]
     columns = ("Topic", "Partition", "Replicas", "Bytes", "Why")
     tables = table("Moves", columns, rows, extent.moves, "move")
-    left = more(len(plan.moves), extent.moves, "move")
+    left = more(len(plan.moves) - extent.moves, "move")
     tables = tuple(replace(each, more=left) for each in tables if each.rows)
     return Section("Moves one by one", tables=tables, folded="The moves") if tables else None
 
@@ -185,7 +184,7 @@ def _brokers(plan: Plan, desired: Desired, cluster: Cluster, extent: Extent) -> 
     return Section(
         "Brokers before and after",
         pictures=tuple(map(pictures.brokers_picture, shown)),
-        more=more(len(changing), extent.pictures, "pool") if extent.pictures else "",
+        more=more(len(changing) - extent.pictures, "pool") if extent.pictures else "",
         tables=parts.brokers_table(held, extent.brokers),
         folded="The same in figures",
     )
@@ -207,13 +206,13 @@ def _stages(plan: Plan, extent: Extent) -> Section | None:
         )
         end = at + stage.seconds
         bars.append(Bar(f"{place + 1}", "", urgency, 1, stage.bytes, at, end, 0, 1))
-        moves = figures.count(len(stage.moves), "move")
-        when = number(figures.duration(at)), number(figures.duration(end))
-        rows.append((number(place + 1), Cell(moves), number(figures.size(stage.bytes)), *when))
+        moves = count(len(stage.moves), "move")
+        when = number(fine_duration(at)), number(fine_duration(end))
+        rows.append((number(place + 1), Cell(moves), number(size(stage.bytes)), *when))
         at = end
     shown: tuple[Picture, ...] = ()
     if extent.pictures and at:
-        tells = f"{figures.count(len(bars), 'stage')}, one after the other, coloured by urgency."
+        tells = f"{count(len(bars), 'stage')}, one after the other, coloured by urgency."
         shown = (timelines.timeline_picture(bars, at, "When:", tells),)
     columns = ("Stage", "What", "Bytes", "Begins after", "Ends after")
     tables = table("Stages", columns, rows, extent.stages, "stage")
@@ -225,7 +224,7 @@ def _undone(plan: Plan, extent: Extent) -> Section | None:
     if not plan.problems:
         return None
     items = tuple(parts.problem_item("", problem) for problem in plan.problems[: extent.problems])
-    cut = more(len(plan.problems), extent.problems, "problem")
+    cut = more(len(plan.problems) - extent.problems, "problem")
     return Section("Not done, and why", items=items, more=cut)
 
 

@@ -7,11 +7,11 @@ of 100,000 turns is no larger than its pixels. Wide ones have a text of their ow
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from poolkeeper.report import figures
 from poolkeeper.report.documents import Picture
 from poolkeeper.report.markup import clean, coordinate, element, text
 from poolkeeper.report.pictures import WIDTH, box, svg, words
 from poolkeeper.report.values import URGENCIES, Bar
+from poolkeeper.text import count, fine_duration, size
 
 LANES_MAX = 40
 _LEFT, _TOP, _LANE, _LETTER_PX, _POINTED_PX = 30, 22, 16, 6.4, 12
@@ -57,7 +57,7 @@ def _axis(span_s: float, pixels_per_s: float, height: float) -> Iterator[str]:
     for tick in range(ticks + 1):
         x = _LEFT + tick * step * pixels_per_s
         yield element("path", d=f"M{coordinate(x)} {_TOP - 4}V{coordinate(height)}", class_="grid")
-        label = figures.duration(tick * step) if tick else "0"
+        label = fine_duration(tick * step) if tick else "0"
         yield words(x, _TOP - 9, label, "middle" if tick else "start")
 
 
@@ -90,11 +90,11 @@ def _box(x: float, width: float, top: float) -> str:
 def _pointed(group: Sequence[Bar], x: float, width: float, top: float) -> str:
     """A bar that is wide enough to be pointed at, with its cluster's name as far as it fits."""
     first, last = group[0], max(bar.end_s for bar in group)
-    copied = figures.size(sum(bar.bytes for bar in group))
-    when = f"{figures.duration(first.begin_s)} to {figures.duration(last)}"
+    copied = size(sum(bar.bytes for bar in group))
+    when = f"{fine_duration(first.begin_s)} to {fine_duration(last)}"
     name = clean(first.cluster, 80)
     who = name if len(group) == 1 else f"{len(group):,} turns"
-    stages = figures.count(sum(bar.stages for bar in group), "stage")
+    stages = count(sum(bar.stages for bar in group), "stage")
     told = f"{who}, {URGENCIES[_class(first.urgency)]}: {stages}, {copied}, {when}"
     shape = element(
         "path",

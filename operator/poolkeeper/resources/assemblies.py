@@ -37,6 +37,7 @@ from poolkeeper.resources.addresses import ensemble
 from poolkeeper.resources.crosschecks import config_problems
 from poolkeeper.resources.objects import Object, ObjectKey
 from poolkeeper.resources.selectors import Labels
+from poolkeeper.text import cut
 
 PROBLEMS_SHOWN_MAX = 5
 
@@ -330,7 +331,4 @@ def _invalid(each: Object) -> Verdict:
 
 
 def _few(sentences: Iterable[str]) -> str:
-    listed = list(sentences)
-    shown = listed[:PROBLEMS_SHOWN_MAX]
-    more = len(listed) - len(shown)
-    return "; ".join([*shown, *([f"and {more} more"] if more else [])])
+    return "; ".join(cut(sentences, PROBLEMS_SHOWN_MAX, grouped=False))

@@ -12,6 +12,7 @@ from jsonschema import ValidationError
 
 from poolkeeper.resources.places import Path
 from poolkeeper.resources.scalars import resolve
+from poolkeeper.text import first
 
 _SHOWN_MAX = 60
 _LIKENESS = 0.7
@@ -57,8 +58,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
         return f"(did you mean {lowered[near[0]]!r}?)"
     if not names:
         return "(there are none)"
-    rest = ", …" if len(names) > _NAMES_MAX else ""
-    return f"(expected one of {', '.join(names[:_NAMES_MAX])}{rest})"
+    return f"(expected one of {first(names, _NAMES_MAX)})"
 
 
 def shown(value: Any) -> str:

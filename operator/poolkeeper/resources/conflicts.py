@@ -9,7 +9,7 @@ and then take anything. Whatever else overlaps shows in the plan, topic by topic
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from poolkeeper.errors import Problem
@@ -19,6 +19,7 @@ from poolkeeper.resources.complaints import quoted
 from poolkeeper.resources.crosschecks import Readings
 from poolkeeper.resources.places import Path
 from poolkeeper.resources.readings import Reading
+from poolkeeper.text import first
 
 _PLAIN = re.compile(r"(?:[A-Za-z0-9_-]|\\[.-])*")
 
@@ -66,11 +67,10 @@ def shared_brokers(readings: Readings) -> Iterator[Problem]:
             if other.name != pool.name:
                 shared[other.name].append(broker)
         for name, brokers in shared.items():
-            first = holder[pool.spec.cluster, brokers[0]]
-            which = (
-                f"broker {brokers[0]} is" if len(brokers) == 1 else f"brokers {_few(brokers)} are"
-            )
-            message = f"{which} in pool {name!r} too ({_at(first)}) (expected one pool)"
+            other = holder[pool.spec.cluster, brokers[0]]
+            one = len(brokers) == 1
+            which = f"broker {brokers[0]} is" if one else f"brokers {first(brokers, 10)} are"
+            message = f"{which} in pool {name!r} too ({_at(other)}) (expected one pool)"
             yield pool.places.problem(("spec", "brokers"), message)
 
 
@@ -138,11 +138,6 @@ def _split(claim: str) -> tuple[str, str]:
     if end and end < len(claim) and claim[end] in "*+?{":
         end -= 2 if claim[end - 2 : end - 1] == "\\" else 1
     return claim[:end].replace("\\", ""), claim[end:]
-
-
-def _few(brokers: Sequence[int]) -> str:
-    shown = ", ".join(str(broker) for broker in brokers[:10])
-    return shown if len(brokers) <= 10 else f"{shown}, …"
 
 
 def _same_resource(a: Reading[Any], b: Reading[Any]) -> bool:

@@ -8,12 +8,13 @@ Unknown keys are ignored: a Secret may serve others too. Problems name Secret an
 Pure: whoever calls reads the Secrets and puts the TLS files where the libraries find them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import TypeVar
 
 from poolkeeper.errors import Refused
 from poolkeeper.model.credentials import BrokerCredentials, Mechanism, Scheme, ZooKeeperCredentials
+from poolkeeper.text import listed
 
 TLS_FILES = {"ca": "ca.crt", "certificate": "tls.crt", "key": "tls.key"}
 """Fields of `Tls` and the keys of a Secret that hold them."""
@@ -42,7 +43,8 @@ def tls_files(name: str, secret: Secret) -> dict[str, bytes]:
     """Read the PEM files by field of `Tls`; raises `Refused` where none or half a pair is there."""
     found = {field: secret[key] for field, key in TLS_FILES.items() if secret.get(key)}
     if not found:
-        raise Refused(f"Secret {name}: holds no TLS files (expected {_listed(TLS_FILES.values())})")
+        expected = listed(TLS_FILES.values(), "or")
+        raise Refused(f"Secret {name}: holds no TLS files (expected {expected})")
     if ("certificate" in found) != ("key" in found):
         here, there = ("tls.crt", "tls.key") if "certificate" in found else ("tls.key", "tls.crt")
         raise Refused(f"Secret {name}: {there} is missing (expected with {here})")
@@ -68,8 +70,3 @@ def _chosen(name: str, secret: Secret, key: str, default: _Choice) -> _Choice:
     except ValueError:
         expected = ", ".join(choice.value for choice in kind)
         raise Refused(f"Secret {name}: {key} is unknown (expected one of {expected})") from None
-
-
-def _listed(names: Iterable[str]) -> str:
-    *most, last = names
-    return f"{', '.join(most)} or {last}"

@@ -1,11 +1,12 @@
 """Words and numbers of a status: rounded so that it is not written again for nothing.
 
 Numbers of a run advance in steps of some percent, sizes have two digits at most, durations are
-"about". The last step is exact: all is all.
+"about". The last step is exact: all is all. Counts have no separators of thousands.
 """
 
-from collections.abc import Iterable
+from functools import partial
 
+from poolkeeper import text
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,
@@ -17,8 +18,12 @@ from poolkeeper.model.plans import (
 from poolkeeper.planning.identities import is_destructive
 
 STEPS = 40
-_SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _LADDER_S = ((90, 10), (600, 60), (3600, 300), (6 * 3600, 1800), (float("inf"), 3600))
+
+count = partial(text.count, grouped=False)
+few = partial(text.few, grouped=False)
+size = text.coarse_size
+about = text.about
 
 
 def coarse(done: int, total: int, steps: int = STEPS) -> int:
@@ -32,39 +37,6 @@ def coarse_seconds(seconds: float) -> int:
     """A duration to the next ten seconds, minute, five minutes, half hour or hour."""
     unit = next(unit for limit, unit in _LADDER_S if seconds < limit)
     return max(unit, int(-(-seconds // unit)) * unit)
-
-
-def size(size_bytes: int) -> str:
-    """Two digits: 40 GiB, 1.5 MiB, 120 GiB."""
-    value, unit = float(size_bytes), 0
-    while value >= 1000 and unit < len(_SIZES) - 1:
-        value, unit = value / 1024, unit + 1
-    if value >= 100:
-        return f"{round(value / 10) * 10} {_SIZES[unit]}"
-    digits = 0 if value >= 10 or unit == 0 else 1
-    return f"{value:.{digits}f}".removesuffix(".0") + f" {_SIZES[unit]}"
-
-
-def about(seconds: int) -> str:
-    """A coarse duration: about 40 s, about 12 min, about 1 h 30 min."""
-    if seconds < 90:
-        return f"about {seconds} s"
-    hours, minutes = divmod(-(-seconds // 60), 60)
-    if not hours:
-        return f"about {minutes} min"
-    return f"about {hours} h" + (f" {minutes} min" if minutes else "")
-
-
-def count(number: int, noun: str) -> str:
-    """1 topic, 2 topics."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def few(names: Iterable[str], shown_max: int = 5) -> str:
-    """The first of some names, and how many more."""
-    listed = list(names)
-    more = len(listed) - shown_max
-    return ", ".join(listed[:shown_max]) + (f" and {more} more" if more > 0 else "")
 
 
 def approval_line(cluster: str, plan: str) -> str:

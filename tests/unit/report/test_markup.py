@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poolkeeper.report import figures, markdown, markup
+from poolkeeper.report import markdown, markup
 
 CLEANED = [
     pytest.param("orders.v1", "orders.v1", id="a usual name stays"),
@@ -55,29 +55,6 @@ PROSE = [
 @pytest.mark.parametrize(("raw", "expected"), PROSE)
 def test_prose_in_markdown(raw, expected):
     assert markdown.prose(raw) == expected
-
-
-FIGURES = [
-    pytest.param(figures.size(0), "0 B", id="nothing"),
-    pytest.param(figures.size(1000), "1,000 B", id="bytes"),
-    pytest.param(figures.size(1536), "1.5 KiB", id="one and a half"),
-    pytest.param(figures.size(98.4 * 1024**2), "98.4 MiB", id="three digits"),
-    pytest.param(figures.size(2**80), "1,048,576 EiB", id="beyond all units"),
-    pytest.param(figures.duration(0), "0 s", id="no time"),
-    pytest.param(figures.duration(0.41), "0.4 s", id="parts of a second"),
-    pytest.param(figures.duration(125), "2 min 5 s", id="two units"),
-    pytest.param(figures.duration(3600), "1 h", id="a whole hour"),
-    pytest.param(figures.duration(187_200), "2 d 4 h", id="days"),
-    pytest.param(figures.count(1, "topic"), "1 topic", id="one"),
-    pytest.param(figures.count(2000, "topic"), "2,000 topics", id="many"),
-    pytest.param(figures.percent(2.5), "2.5 %", id="percent"),
-    pytest.param(figures.percent(10), "10 %", id="whole percent"),
-]
-
-
-@pytest.mark.parametrize(("written", "expected"), FIGURES)
-def test_figures(written, expected):
-    assert written == expected
 
 
 @given(st.text(st.characters()))

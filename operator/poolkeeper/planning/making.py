@@ -37,7 +37,7 @@ from poolkeeper.planning.pins import pinned_changes
 from poolkeeper.planning.pool_layouts import PoolLayouts, Situation, lay_out_all
 from poolkeeper.planning.quotas import Tally, replicas_cap, standing_problems
 from poolkeeper.planning.scopes import Home, Role, Scope, scope
-from poolkeeper.planning.spreading import Loads, Usable
+from poolkeeper.planning.spreading import ReplicaCounts, Usable
 from poolkeeper.planning.tables import Lists, Table, lists_of, table_of
 from poolkeeper.planning.unit_rows import named_again
 
@@ -190,9 +190,9 @@ def _held(reach: Scope, laid: PoolLayouts) -> dict[int, int]:
     return dict(zip(laid.lists.brokers.ids, held.tolist(), strict=True))
 
 
-def _loads(reach: Scope, lists: Lists) -> Loads:
+def _loads(reach: Scope, lists: Lists) -> ReplicaCounts:
     held, leads = lists.counts()
     for broker, _ in named_again(reach.homes, lists):
         held[broker] += 1
     by_id = (zip(lists.brokers.ids, counts.tolist(), strict=True) for counts in (held, leads))
-    return Loads(*(Counter(dict(counts)) for counts in by_id))
+    return ReplicaCounts(*(Counter(dict(counts)) for counts in by_id))

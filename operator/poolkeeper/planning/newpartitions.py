@@ -18,7 +18,7 @@ from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.quotas import Tally
 from poolkeeper.planning.scopes import Role, Scope
 from poolkeeper.planning.shortages import CapacityDemand, Seat, overflow
-from poolkeeper.planning.spreading import Loads, Usable, added_as_kafka, as_kafka, balanced
+from poolkeeper.planning.spreading import ReplicaCounts, Usable, added_as_kafka, as_kafka, balanced
 from poolkeeper.planning.topic_facts import (
     AssignedElsewhere,
     AwaitsRoom,
@@ -44,14 +44,14 @@ class Ground:
     """What new partitions are placed on: usable brokers by pool, and counts that are kept up."""
 
     usable: Mapping[str, Usable]
-    loads: Loads
+    loads: ReplicaCounts
     tally: Tally
 
     def holding(self, replicas: Mapping[int, int]) -> "Ground":
         """A copy with so many replicas by broker; nobody leads there."""
         counts = Counter(self.tally.topics), Counter(self.tally.partitions)
         tally = replace(self.tally, topics=counts[0], partitions=counts[1])
-        return Ground(self.usable, Loads(Counter(replicas)), tally)
+        return Ground(self.usable, ReplicaCounts(Counter(replicas)), tally)
 
 
 class _Not(Refused):
@@ -176,7 +176,7 @@ def _spread(
     partitions: int,
     factor: int,
     existing: Collection[Replicas],
-    loads: Loads,
+    loads: ReplicaCounts,
 ) -> tuple[Replicas, ...]:
     if spec.strategy is Strategy.KAFKA:
         old = list(existing)
@@ -186,7 +186,7 @@ def _spread(
             return added_as_kafka(usable, old, len(old) + partitions)
         if not old:
             return as_kafka(usable, spec.topic, partitions, factor)
-    topic = Loads()
+    topic = ReplicaCounts()
     topic.add(existing)
     lists = balanced(usable, partitions, factor, loads.copy(), topic)
     if lists is None:
@@ -194,7 +194,7 @@ def _spread(
     return lists
 
 
-def _no_room(usable: Usable, partitions: int, factor: int, loads: Loads) -> Facts:
+def _no_room(usable: Usable, partitions: int, factor: int, loads: ReplicaCounts) -> Facts:
     """Which brokers cannot take their part of the new replicas, beside those that they hold."""
     seats = tuple(
         Seat(Member(broker, rack or ""), usable.caps.get(broker), loads.replicas[broker])
@@ -207,7 +207,9 @@ def _no_room(usable: Usable, partitions: int, factor: int, loads: Loads) -> Fact
     return NoRoomBetween()
 
 
-def _manual(spec: TopicSpec, usable: Usable, first: int, loads: Loads) -> tuple[Replicas, ...]:
+def _manual(
+    spec: TopicSpec, usable: Usable, first: int, loads: ReplicaCounts
+) -> tuple[Replicas, ...]:
     lists = (spec.assignment or ())[first:]
     absent = sorted({broker for replicas in lists for broker in replicas} - set(usable.racks))
     if absent:

@@ -119,7 +119,7 @@ class Cursor:
             self._offers_high += 1
 
 
-class Loads:
+class SideLoads:
     """Bytes and replicas to go, by side and in all."""
 
     def __init__(self) -> None:
@@ -128,9 +128,9 @@ class Loads:
         self.bytes = 0
         self.replicas = 0
 
-    def clone(self) -> "Loads":
+    def clone(self) -> "SideLoads":
         """Loads of their own, as these are now."""
-        other = Loads()
+        other = SideLoads()
         other.bytes_of, other.replicas_of = self.bytes_of.copy(), self.replicas_of.copy()
         other.bytes, other.replicas = self.bytes, self.replicas
         return other
@@ -164,8 +164,8 @@ class Backlog:
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         waiting = list(entries)
-        self.all = Loads()
-        self.healing = Loads()
+        self.all = SideLoads()
+        self.healing = SideLoads()
         for entry in waiting:
             self._count(entry, 1)
         self._bytes_unit = self.all.busiest_bytes or 1

@@ -27,7 +27,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from poolkeeper.model.specs import Execution
-from poolkeeper.planning.stage_backlog import Cursor, Loads, Queue, Side
+from poolkeeper.planning.stage_backlog import Cursor, Queue, Side, SideLoads
 from poolkeeper.planning.stage_bounds import level_bytes
 from poolkeeper.planning.stage_giants import giant_bytes, near_bytes
 from poolkeeper.planning.stage_limits import StageCapacity
@@ -53,7 +53,7 @@ _Key = tuple[int, int, int, int, Side]
 class Pace(NamedTuple):
     """What one stage should carry of these loads, of which `stages` stages are left at least."""
 
-    loads: Loads
+    loads: SideLoads
     stages: int
     span_bytes: int
     level_bytes: int
@@ -72,7 +72,9 @@ class Pace(NamedTuple):
         return self.loads.bytes_of[side] - self.level_bytes
 
 
-def pace_of(loads: Loads, queues: Queues, execution: Execution, *, span_percent: int = 100) -> Pace:
+def pace_of(
+    loads: SideLoads, queues: Queues, execution: Execution, *, span_percent: int = 100
+) -> Pace:
     """The pace for what is left; `span_percent` of the span that suits it."""
     replicas, size = loads.busiest_replicas, loads.busiest_bytes
     stages = max(

@@ -35,7 +35,7 @@ from poolkeeper.model.topology import Cluster
 from poolkeeper.planning import identities, losses
 from poolkeeper.planning.making import make_plan
 from poolkeeper.planning.quotas import Tally, standing_problems
-from poolkeeper.planning.scopes import Scope, scope
+from poolkeeper.planning.scopes import PlanScope, scope
 from poolkeeper.planning.tables import Table, flat_ids
 
 _KINDS = (AddPartitions, SetConfig, ElectLeaders)
@@ -222,7 +222,7 @@ def _touched(desired: Desired, table: Table) -> dict[str, set[str]]:
 
 
 def _binding(
-    desired: Desired, reach: Scope, name: str, touched: Mapping[str, set[str]]
+    desired: Desired, reach: PlanScope, name: str, touched: Mapping[str, set[str]]
 ) -> set[str]:
     """The pools that this topic ties together; none where it is merely load."""
     home = reach.homes[name]

@@ -16,7 +16,7 @@ from poolkeeper.model.problems import Facts
 from poolkeeper.model.specs import ResourcePoolSpec, Strategy, TopicSpec
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.quotas import Tally
-from poolkeeper.planning.scopes import Role, Scope
+from poolkeeper.planning.scopes import PlanScope, TopicRole
 from poolkeeper.planning.shortages import CapacityDemand, Seat, overflow
 from poolkeeper.planning.spreading import ReplicaCounts, Usable, added_as_kafka, as_kafka, balanced
 from poolkeeper.planning.topic_facts import (
@@ -63,7 +63,7 @@ class _Not(Refused):
 
 
 def creations(
-    scope: Scope, ground: Ground
+    scope: PlanScope, ground: Ground
 ) -> tuple[tuple[CreateTopic, ...], tuple[PlanProblem, ...]]:
     """Create what is declared and does not exist, straight in its pool."""
     steps, problems = [], []
@@ -78,7 +78,9 @@ def creations(
     return tuple(steps), tuple(problems)
 
 
-def delayed(scope: Scope, ground: Ground, refused: Iterable[PlanProblem]) -> Iterator[PlanProblem]:
+def delayed(
+    scope: PlanScope, ground: Ground, refused: Iterable[PlanProblem]
+) -> Iterator[PlanProblem]:
     """The problems of creations, where `ground`, as the plan leaves it, has room: that they wait.
 
     The ground's counts are used up.
@@ -91,7 +93,7 @@ def delayed(scope: Scope, ground: Ground, refused: Iterable[PlanProblem]) -> Ite
             yield problem
 
 
-def _fits(spec: TopicSpec, scope: Scope, ground: Ground) -> bool:
+def _fits(spec: TopicSpec, scope: PlanScope, ground: Ground) -> bool:
     try:
         _new_lists(spec, scope.pools[spec.pool], ground)
     except _Not:
@@ -100,7 +102,7 @@ def _fits(spec: TopicSpec, scope: Scope, ground: Ground) -> bool:
 
 
 def additions(
-    scope: Scope, cluster: Cluster, ground: Ground
+    scope: PlanScope, cluster: Cluster, ground: Ground
 ) -> tuple[tuple[AddPartitions, ...], tuple[PlanProblem, ...]]:
     """Add the partitions that are declared and missing."""
     steps, problems = [], []
@@ -110,7 +112,7 @@ def additions(
         if spec is None or wanted is None or wanted == found:
             continue
         try:
-            if home.role is Role.FIXED:
+            if home.role is TopicRole.FIXED:
                 raise _Not(TopicFixed())
             lists = _added_lists(spec, cluster, wanted, ground)
         except _Not as why:

@@ -22,7 +22,7 @@ from poolkeeper.model.specs import (
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.capacity_facts import QuotaHeld, TooManyPartitions, TooManyReplicas
 from poolkeeper.planning.headroom import headroom_replicas
-from poolkeeper.planning.scopes import Scope
+from poolkeeper.planning.scopes import PlanScope
 from poolkeeper.planning.spreading import Usable
 from poolkeeper.planning.topic_facts import BeyondHeadroom, QuotaExceeded, QuotaExcess
 
@@ -39,7 +39,7 @@ class Tally:
 
     @staticmethod
     def of(
-        desired: Desired, scope: Scope, cluster: Cluster, usable: Mapping[str, Usable]
+        desired: Desired, scope: PlanScope, cluster: Cluster, usable: Mapping[str, Usable]
     ) -> "Tally":
         """Count what exists."""
         tally = Tally(desired, usable)

@@ -21,7 +21,7 @@ from poolkeeper.model.specs import LimitPolicy
 from poolkeeper.model.topology import Broker, Replicas
 from poolkeeper.planning.audit_headroom import room_left
 from poolkeeper.planning.audit_laws import Excesses, State, live_state, partition_excess
-from poolkeeper.planning.audit_rules import MIB, Home, Rules
+from poolkeeper.planning.audit_rules import MIB, AuditHome, Rules
 from poolkeeper.planning.stage_limits import Bounds, Entry
 from poolkeeper.planning.stage_orders import Step
 
@@ -84,7 +84,7 @@ class Ledger:
             quotas,
         )
 
-    def _is_even(self, home: Home, *lists: Replicas) -> bool:
+    def _is_even(self, home: AuditHome, *lists: Replicas) -> bool:
         """Whether all lists are plainly lawful by themselves: the usual case, told quickly.
 
         That is: on usable brokers of the pool, each in a rack of its own.

@@ -34,7 +34,7 @@ from poolkeeper.model.specs import (
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning import identities, losses
 from poolkeeper.planning.making import make_plan
-from poolkeeper.planning.quotas import Tally, standing_problems
+from poolkeeper.planning.quotas import QuotaUsage, standing_problems
 from poolkeeper.planning.scopes import PlanScope, scope
 from poolkeeper.planning.tables import Table, flat_ids
 
@@ -127,7 +127,7 @@ def merged(
     steps = _steps(made)
     added = sum(len(step.replicas) for step in steps if isinstance(step, AddPartitions))
     size = sum(len(topic.partitions) for topic in cluster.topics.values())
-    tally = Tally(replace(desired, pools=()), {}, in_cluster=size + added)
+    tally = QuotaUsage(replace(desired, pools=()), {}, in_cluster=size + added)
     problems = {p for plan in made for p in plan.problems if not _of_whole_cluster(p)}
     problems.update(standing_problems(tally, held))
     if gone:

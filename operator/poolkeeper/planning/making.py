@@ -35,7 +35,7 @@ from poolkeeper.planning.logdirs import between_log_dirs
 from poolkeeper.planning.moves import Change, move_of, moves_of
 from poolkeeper.planning.pins import pinned_changes
 from poolkeeper.planning.pool_layouts import PoolLayouts, Situation, lay_out_all
-from poolkeeper.planning.quotas import Tally, replicas_cap, standing_problems
+from poolkeeper.planning.quotas import QuotaUsage, replicas_cap, standing_problems
 from poolkeeper.planning.scopes import PlanScope, TopicHome, TopicRole, scope
 from poolkeeper.planning.spreading import ReplicaCounts, Usable
 from poolkeeper.planning.tables import Lists, Table, lists_of, table_of
@@ -67,7 +67,7 @@ def make_plan(
     pinned, unpinned = pinned_changes(reach, cluster, usable)
     lists = _with_pinned(lists_of(table, brokers, losses.sourceless(cluster, table)), pinned)
     ground = newpartitions.Ground(
-        usable, _loads(reach, lists), Tally.of(desired, reach, cluster, usable)
+        usable, _loads(reach, lists), QuotaUsage.of(desired, reach, cluster, usable)
     )
     created, refused = newpartitions.creations(reach, ground)
     added, not_added = newpartitions.additions(reach, cluster, ground)

@@ -15,7 +15,7 @@ from poolkeeper.model.plans import AddPartitions, CreateTopic, PlanProblem
 from poolkeeper.model.problems import Facts
 from poolkeeper.model.specs import ResourcePoolSpec, Strategy, TopicSpec
 from poolkeeper.model.topology import Cluster, Replicas
-from poolkeeper.planning.quotas import Tally
+from poolkeeper.planning.quotas import QuotaUsage
 from poolkeeper.planning.scopes import PlanScope, TopicRole
 from poolkeeper.planning.shortages import CapacityDemand, Seat, overflow
 from poolkeeper.planning.spreading import ReplicaCounts, Usable, added_as_kafka, as_kafka, balanced
@@ -45,7 +45,7 @@ class Ground:
 
     usable: Mapping[str, Usable]
     loads: ReplicaCounts
-    tally: Tally
+    tally: QuotaUsage
 
     def holding(self, replicas: Mapping[int, int]) -> "Ground":
         """A copy with so many replicas by broker; nobody leads there."""

@@ -28,7 +28,7 @@ from poolkeeper.planning.topic_facts import BeyondHeadroom, QuotaExceeded, Quota
 
 
 @dataclass(slots=True)
-class Tally:
+class QuotaUsage:
     """Topics and partitions by (pool, namespace), "" being all of them; counted on by `add`."""
 
     desired: Desired
@@ -40,9 +40,9 @@ class Tally:
     @staticmethod
     def of(
         desired: Desired, scope: PlanScope, cluster: Cluster, usable: Mapping[str, Usable]
-    ) -> "Tally":
+    ) -> "QuotaUsage":
         """Count what exists."""
-        tally = Tally(desired, usable)
+        tally = QuotaUsage(desired, usable)
         namespaces = {spec.topic: spec.namespace for spec in desired.topics}
         for name, home in scope.homes.items():
             count = len(cluster.topics[name].partitions)
@@ -114,7 +114,7 @@ def replicas_cap(pool: ResourcePoolSpec, broker: int, limits: ClusterLimits) -> 
     return min((cap for cap in caps if cap is not None), default=None)
 
 
-def standing_problems(tally: Tally, held: Mapping[int, int]) -> tuple[PlanProblem, ...]:
+def standing_problems(tally: QuotaUsage, held: Mapping[int, int]) -> tuple[PlanProblem, ...]:
     """Quotas and limits that are exceeded by what exists."""
     problems = []
     for pool in tally.desired.pools:

@@ -10,7 +10,7 @@ of `stage_barriers` for what is left weighs the two: from its size on, entries g
 from collections.abc import Iterator, Mapping, Sequence
 
 from poolkeeper.model.specs import Execution
-from poolkeeper.planning.stage_backlog import Queue, Side, SideLoads
+from poolkeeper.planning.stage_backlog import Side, SideLoads, SideQueue
 from poolkeeper.planning.stage_barriers import Barrier, Giant, barrier
 from poolkeeper.planning.stage_limits import Entry
 
@@ -30,7 +30,7 @@ def near_bytes(length_bytes: int) -> int:
 
 
 def giant_bytes(
-    queues: Sequence[tuple[Side, Queue]],
+    queues: Sequence[tuple[Side, SideQueue]],
     loads: SideLoads,
     needs: Mapping[Side, int],
     span_bytes: int,
@@ -56,7 +56,7 @@ def giant_bytes(
 
 
 def _barrier_of(
-    queues: Sequence[tuple[Side, Queue]],
+    queues: Sequence[tuple[Side, SideQueue]],
     loads: SideLoads,
     busy: frozenset[Side],
     execution: Execution,

@@ -193,7 +193,7 @@ def no_plan(bare: Bare) -> Path:
         pytest.param(another_cluster, "is a plan for cluster other", id="another-cluster"),
         pytest.param(tampered, "hash", id="not-what-its-hash-names"),
         pytest.param(unlawful, "the plan is unlawful", id="unlawful"),
-        pytest.param(no_plan, "is no plan", id="no-plan"),
+        pytest.param(no_plan, "is not JSON", id="no-plan"),
     ],
 )
 def test_a_plan_that_does_not_fit_is_refused(bare, make, said):

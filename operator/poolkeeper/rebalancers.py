@@ -4,7 +4,7 @@
 
 Every look does the same from what is known: the course of each Rebalance (what was last said of
 it, or what its status says where nothing was), what is declared, what loops told last. Nothing here
-waits, or writes to a cluster: loops carry out what is offered to them (`errands`), and their
+waits, or writes to a cluster: loops carry out what is offered to them (`external_plan`), and their
 journals remember what runs. So this process may be lost at any point:
 
 | lost after | then |

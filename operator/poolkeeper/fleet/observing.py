@@ -151,8 +151,8 @@ def _seen(session: Session, desired: Desired, client: ClientConfig, task: Task) 
         remarks.extend(found.warnings)
         return found.cluster
 
-    sight = observe_cluster(ZooKeeperView(session), desired, task.now_ms, enriched)
-    return _Read(sight.cluster, sight.records, sight.gone, tuple(remarks))
+    observed = observe_cluster(ZooKeeperView(session), desired, task.now_ms, enriched)
+    return _Read(observed.cluster, observed.records, observed.gone, tuple(remarks))
 
 
 def _client(task: Task) -> ClientConfig:

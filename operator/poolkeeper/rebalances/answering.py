@@ -149,13 +149,13 @@ def seen_through(access: Access, asked: Asked, question: Question) -> Seen:
     with access.session() as session, deadlines.bounded(session, patience.deadline_s):
         brokers = access.brokers()
         try:
-            sight = observe_cluster(
+            observed = observe_cluster(
                 ZooKeeperView(session), asked.desired, question.now_ms, enriched
             )
         finally:
             if brokers is not None:
                 brokers.close()
-    return Seen(sight.cluster, sight.records, sight.gone)
+    return Seen(observed.cluster, observed.records, observed.gone)
 
 
 def secrets_in(folder: str) -> ReadSecret:

@@ -98,18 +98,18 @@ class View:
         """What its loop waits for: with the offered plan, where one is offered."""
         if self.outcome is None:
             return ()
-        errand = self.outcome.external
-        return self.outcome.waits if errand is None else errand.why
+        status = self.outcome.external
+        return self.outcome.waits if status is None else status.why
 
     def progress_of(self, plan: str) -> Progress | None:
         """How far a run of this plan is; None where none is under way."""
         progress = None if self.outcome is None else self.outcome.progress
         return progress if progress is not None and progress.plan == plan else None
 
-    def errand_of(self, plan: str) -> ExternalPlanStatus | None:
+    def status_of(self, plan: str) -> ExternalPlanStatus | None:
         """What became of this plan since it was offered; None where its loop has not seen it."""
-        errand = None if self.outcome is None else self.outcome.external
-        return errand if errand is not None and errand.plan == plan else None
+        status = None if self.outcome is None else self.outcome.external
+        return status if status is not None and status.plan == plan else None
 
 
 def views(
@@ -151,8 +151,8 @@ def _seen(part: Part, view: View, due: bool) -> Part:
         return _now(part, PartState.WAITING, (obstacle,))
     if progress is not None:
         return _moving(part, view.why)
-    errand = view.errand_of(part.hash)
-    return _not_seen(part, view.outcome, due) if errand is None else _answered(part, errand)
+    status = view.status_of(part.hash)
+    return _not_seen(part, view.outcome, due) if status is None else _answered(part, status)
 
 
 def _not_seen(part: Part, outcome: Outcome | None, due: bool) -> Part:
@@ -165,17 +165,17 @@ def _not_seen(part: Part, outcome: Outcome | None, due: bool) -> Part:
     return _now(part, state, outcome.waits if outcome is not None and told else ())
 
 
-def _answered(part: Part, errand: ExternalPlanStatus) -> Part:
-    match errand.state:
+def _answered(part: Part, status: ExternalPlanStatus) -> Part:
+    match status.state:
         case ExternalPlanState.DONE:
             done = replace(part, moves_done=part.moves, bytes_done=part.bytes)
-            return _now(done, PartState.DONE, errand.why)
+            return _now(done, PartState.DONE, status.why)
         case ExternalPlanState.REFUSED:
-            return _now(part, PartState.FAILED, errand.why)
+            return _now(part, PartState.FAILED, status.why)
         case ExternalPlanState.MOVING:
             return _now(part, PartState.MOVING)
         case ExternalPlanState.WAITING:
-            return _now(part, PartState.WAITING, errand.why)
+            return _now(part, PartState.WAITING, status.why)
 
 
 def _moving(part: Part, found: Iterable[Why]) -> Part:

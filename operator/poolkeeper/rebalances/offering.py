@@ -87,7 +87,7 @@ def may_run(part: Part, outcome: Outcome | None, *, kept: bool) -> bool:
         return kept and part.begun
     if outcome.progress is not None:
         return outcome.progress.plan == part.hash
-    errand = outcome.external
-    if errand is not None and errand.plan == part.hash:
-        return errand.state is not ExternalPlanState.DONE
+    status = outcome.external
+    if status is not None and status.plan == part.hash:
+        return status.state is not ExternalPlanState.DONE
     return outcome.recorded and part.begun

@@ -21,7 +21,7 @@ VERSION = 2
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """`declared`: by cluster, see `errands.declaration`."""
+    """`declared`: by cluster, see `external_plan.declaration`."""
 
     answer: Answer
     declared: Mapping[str, str]

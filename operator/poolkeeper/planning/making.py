@@ -34,7 +34,7 @@ from poolkeeper.planning.layouts import Layout
 from poolkeeper.planning.logdirs import between_log_dirs
 from poolkeeper.planning.moves import Change, move_of, moves_of
 from poolkeeper.planning.pins import pinned_changes
-from poolkeeper.planning.pool_layouts import PoolLayouts, Situation, lay_out_all
+from poolkeeper.planning.pool_layouts import LayoutInput, PoolLayouts, lay_out_all
 from poolkeeper.planning.quotas import QuotaUsage, replicas_cap, standing_problems
 from poolkeeper.planning.scopes import PlanScope, TopicHome, TopicRole, scope
 from poolkeeper.planning.spreading import ReplicaCounts, Usable
@@ -75,7 +75,7 @@ def make_plan(
     homes = {
         s.topic: TopicHome(TopicRole.PLACED, s.pool, s) for s in reach.absent if s.topic in lists
     }
-    situation = Situation(desired, usable, {**reach.homes, **homes})
+    situation = LayoutInput(desired, usable, {**reach.homes, **homes})
     laid = lay_out_all(situation, lists, added, {change.topic for change in pinned})
     moves = _moves(desired, cluster, table, [*pinned, *laid.changes], laid.layouts)
     moving = frozenset(map(_PLACE, moves))

@@ -17,8 +17,8 @@ Limits of ZooKeeper and the controller (`Bounds`):
 * the topic node grows while its partitions move; where it would come near `jute.maxbuffer` fewer
   move at a time, or none.
 
-`StageCapacity` is what is left of one stage while it is packed. `span_bytes` caps what any broker takes in
-or gives out, so that brokers finish together.
+`StageCapacity` is what is left of one stage while it is packed. `span_bytes` caps what any broker
+takes in or gives out, so that brokers finish together.
 """
 
 from collections import Counter

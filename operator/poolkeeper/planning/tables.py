@@ -3,8 +3,8 @@
 Making columns is a part of reading input. `make_plan` does it where nobody did it before; who plans
 the same observation twice (what-if, a fleet) keeps the table and passes it on.
 
-A table holds broker ids; `Lists` holds the same as indices into `BrokerIndex.ids`, rows × slots, and
-beside it the lists of the few topics that this plan creates, grows or has moved already.
+A table holds broker ids; `Lists` holds the same as indices into `BrokerIndex.ids`, rows × slots,
+and beside it the lists of the few topics that this plan creates, grows or has moved already.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -108,7 +108,7 @@ def _even_topics(
 
 def _counted(guards: Sequence[Bounded]) -> Band:
     """The band of replicas that all of these leave; the first are the brokers' caps."""
-    bands = [guard.band for guard in guards if guard.measure.noun == guards[0].measure.noun]
+    bands = [guard.band for guard in guards if guard.measure.kind is GoalKind.REPLICAS]
     low = np.max([band.low for band in bands], axis=0)
     high = np.min([band.high for band in bands], axis=0)
     return Band(np.minimum(low, high), high, bands[-1].share)

@@ -20,20 +20,15 @@ from poolkeeper.planning.units import Unit
 
 _HEAVIER_MAX = 8
 
-NOUNS = {
-    GoalKind.REPLICAS: "replicas",
-    GoalKind.LEADERS: "preferred leaders",
-    GoalKind.TOPIC_REPLICAS: "replicas of one topic",
-    GoalKind.BYTES: "bytes",
-    GoalKind.BYTES_IN: "KiB/s",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class LoadMeasure:
-    """A value by row of the unit, the load by broker that does not move, and the bands."""
+    """A value by row of the unit, the load by broker that does not move, and the bands.
 
-    noun: str
+    `kind`: what the value counts.
+    """
+
+    kind: GoalKind
     value: Ints
     fixed: Ints
     wide: Band
@@ -57,16 +52,14 @@ def measure_of(unit: Unit, opened: Opened, lists: Ints, goal: Goal) -> LoadMeasu
     """The measure of a goal for replicas, bytes or bytes per second; `lists` are those reached."""
     value, fixed = _values(unit, goal.kind)
     share = share_of_value(unit, opened, lists, value, fixed)
-    return LoadMeasure(
-        NOUNS[goal.kind], value, fixed, band(share, goal), band(share, goal, half=True)
-    )
+    return LoadMeasure(goal.kind, value, fixed, band(share, goal), band(share, goal, half=True))
 
 
 def replica_measure(unit: Unit, share: Floats, goal: Goal) -> LoadMeasure:
     """The measure of replicas around a share that is known."""
     ones = np.ones(len(unit), dtype=np.int64)
     bands = band(share, goal), band(share, goal, half=True)
-    return LoadMeasure(NOUNS[goal.kind], ones, unit.fixed, *bands)
+    return LoadMeasure(goal.kind, ones, unit.fixed, *bands)
 
 
 def laws(unit: Unit, replicas: Ints, mib: Ints) -> tuple[LoadMeasure, LoadMeasure]:
@@ -75,8 +68,8 @@ def laws(unit: Unit, replicas: Ints, mib: Ints) -> tuple[LoadMeasure, LoadMeasur
     caps, disks = (Band(nothing, high, nothing.astype(float)) for high in (replicas, mib))
     ones = np.ones(len(unit), dtype=np.int64)
     return (
-        LoadMeasure("replicas", ones, unit.fixed, caps, caps),
-        LoadMeasure("MiB", unit.mib, unit.fixed_mib, disks, disks),
+        LoadMeasure(GoalKind.REPLICAS, ones, unit.fixed, caps, caps),
+        LoadMeasure(GoalKind.BYTES, unit.mib, unit.fixed_mib, disks, disks),
     )
 
 

@@ -25,7 +25,7 @@ from poolkeeper.errors import PoolkeeperError
 from poolkeeper.model.specs import Load
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning import histories
-from poolkeeper.planning.histories import Samples, Window
+from poolkeeper.planning.histories import HistoryWindow, Samples
 from poolkeeper.planning.loads import Figure, MeasuredLoads, loaded
 from poolkeeper.prometheus import BYTES, RATE, Sample, Server
 from poolkeeper.resources.quantities import duration_s
@@ -52,8 +52,8 @@ def asked(load: Load, now_ms: int, deadline_s: float = DEADLINE_S) -> MeasuredLo
     server = Server(str(settings["url"]), deadline_s, ANSWER_BYTES_MAX)
     length_s = duration_s(str(settings.get("window", WINDOW)))
     step_s = max(STEP_MIN_S, -(-length_s // STEPS_MAX))
-    last = Window(now_ms, step_s, step_s)
-    whole = Window(now_ms, length_s, step_s)
+    last = HistoryWindow(now_ms, step_s, step_s)
+    whole = HistoryWindow(now_ms, length_s, step_s)
     size = prometheus.samples(server, last, {BYTES: queries[BYTES]})
     rate = prometheus.samples(server, whole, {RATE: queries[RATE]})
     return MeasuredLoads(_sizes(size, last), _rates(rate, whole))
@@ -74,15 +74,15 @@ def _queries(load: Load) -> dict[str, str]:
     return {str(name): str(query) for name, query in said.items()} if isinstance(said, dict) else {}
 
 
-def _sizes(samples: Iterable[Sample], window: Window) -> Figure:
+def _sizes(samples: Iterable[Sample], window: HistoryWindow) -> Figure:
     return _figures(samples, window, latest=True)
 
 
-def _rates(samples: Iterable[Sample], window: Window) -> Figure:
+def _rates(samples: Iterable[Sample], window: HistoryWindow) -> Figure:
     return _figures(samples, window, latest=False)
 
 
-def _figures(samples: Iterable[Sample], window: Window, *, latest: bool) -> Figure:
+def _figures(samples: Iterable[Sample], window: HistoryWindow, *, latest: bool) -> Figure:
     """The last figure of each series, or its 95th percentile where that is known."""
     number: dict[tuple[str, int], int] = {}
     series, at_ms, value = array("q"), array("q"), array("d")

@@ -25,7 +25,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from poolkeeper.errors import Refused, Unavailable
-from poolkeeper.planning.histories import Window
+from poolkeeper.planning.histories import HistoryWindow
 from poolkeeper.planning.loads import WHOLE_TOPIC
 
 BYTES, RATE = "bytes", "bytes_in_per_s"
@@ -60,7 +60,7 @@ class Server:
 
 
 def samples(
-    server: Server, window: Window, queries: Mapping[str, str] = QUERIES
+    server: Server, window: HistoryWindow, queries: Mapping[str, str] = QUERIES
 ) -> Iterator[Sample]:
     """All samples of the window, metric by metric, in pieces.
 

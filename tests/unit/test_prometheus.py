@@ -6,11 +6,11 @@ from urllib.parse import parse_qs
 import pytest
 
 from poolkeeper.errors import Refused, Unavailable
-from poolkeeper.planning.histories import Window
+from poolkeeper.planning.histories import HistoryWindow
 from poolkeeper.prometheus import PIECE_POINTS, Sample, Server, read_matrix, samples
 from unit.kube.http_servers import answers, hangs, says_and_closes, serving, trickles
 
-WINDOW = Window(end_ms=3_600_000, length_s=3600, step_s=600)
+WINDOW = HistoryWindow(end_ms=3_600_000, length_s=3600, step_s=600)
 QUERY = {"bytes": "size"}
 
 
@@ -26,7 +26,9 @@ SERIES = series([[600, "1"], [1200.001, "2.5"]], topic="t", partition="3")
 EMPTY = answers(200, matrix())
 
 
-def asked(script, deadline_s: float = 5.0, window: Window = WINDOW, **more) -> tuple[list, list]:
+def asked(
+    script, deadline_s: float = 5.0, window: HistoryWindow = WINDOW, **more
+) -> tuple[list, list]:
     """The samples, and what the server was asked for."""
     with serving(*script) as server:
         found = list(samples(Server(server.url + "/", deadline_s, **more), window, QUERY))
@@ -44,7 +46,7 @@ def test_samples_of_a_window() -> None:
 
 
 def test_a_long_window_is_asked_for_in_pieces_that_miss_no_step_and_repeat_none() -> None:
-    window = Window(end_ms=600_000 * 150, length_s=600 * 150, step_s=600)
+    window = HistoryWindow(end_ms=600_000 * 150, length_s=600 * 150, step_s=600)
     _, requests = asked([EMPTY], window=window)
     times = []
     for _, said in requests:
@@ -105,6 +107,6 @@ def test_nobody_there() -> None:
 
 
 def test_the_deadline_is_for_all_pieces_together() -> None:
-    window = Window(end_ms=600_000 * 6000, length_s=600 * 6000, step_s=600)
+    window = HistoryWindow(end_ms=600_000 * 6000, length_s=600 * 6000, step_s=600)
     with pytest.raises(Unavailable, match=r"in 0\.2 s|timed out"):
         asked([answers(200, json.dumps(matrix()) + " " * 10_000_000)], 0.2, window)

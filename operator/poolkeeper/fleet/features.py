@@ -16,14 +16,14 @@ from poolkeeper.fleet.clusterrows import numbers
 from poolkeeper.fleet.tables import from_rows, table_of
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Broker, Cluster
-from poolkeeper.planning.histories import Samples, Window, days_to_full, figures
+from poolkeeper.planning.histories import HistoryWindow, Samples, days_to_full, figures
 from poolkeeper.planning.loads import MeasuredLoads, loaded
 from poolkeeper.prometheus import BYTES, RATE, Sample
 
 METRICS = (BYTES, RATE)
 
 
-def of_samples(samples: pa.Table, window: Window) -> pa.Table:
+def of_samples(samples: pa.Table, window: HistoryWindow) -> pa.Table:
     """The rows of `features`, by topic, partition and metric. Other metrics are left alone."""
     parts = [_of_metric(samples, metric, window) for metric in METRICS]
     found = pa.concat_tables(parts)
@@ -32,7 +32,7 @@ def of_samples(samples: pa.Table, window: Window) -> pa.Table:
     )
 
 
-def _of_metric(samples: pa.Table, metric: str, window: Window) -> pa.Table:
+def _of_metric(samples: pa.Table, metric: str, window: HistoryWindow) -> pa.Table:
     own = samples.filter(pc.equal(samples.column("metric"), metric))
     topic = own.column("topic").combine_chunks()
     if isinstance(topic, pa.ChunkedArray):

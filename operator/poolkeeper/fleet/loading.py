@@ -26,7 +26,7 @@ from poolkeeper.fleet.clusterrows import Rows
 from poolkeeper.fleet.plans import desired_of
 from poolkeeper.fleet.stores import FAILED, OK, Store, input_digest
 from poolkeeper.model.specs import Desired
-from poolkeeper.planning.histories import Window
+from poolkeeper.planning.histories import HistoryWindow
 from poolkeeper.resources.quantities import duration_s
 
 SOURCE_PROMETHEUS = "Prometheus"
@@ -108,7 +108,7 @@ def _perform(store: Store, task: Task) -> tuple[int, int]:
         raise Refused("it has no snapshot of that day")
     desired = desired_of(store, task.cluster)
     length_s = _declared_window_s(desired) or task.window_s
-    window = Window(head["read_ms"] + 1, length_s, task.step_s, task.coverage_min)
+    window = HistoryWindow(head["read_ms"] + 1, length_s, task.step_s, task.coverage_min)
     asked = _of_prometheus(desired, window, task)
     parts = [
         asked,
@@ -128,7 +128,7 @@ def _perform(store: Store, task: Task) -> tuple[int, int]:
     return samples.num_rows, rows.num_rows
 
 
-def _of_prometheus(desired: Desired, window: Window, task: Task) -> pa.Table:
+def _of_prometheus(desired: Desired, window: HistoryWindow, task: Task) -> pa.Table:
     load = desired.cluster.load
     if load.source != SOURCE_PROMETHEUS:
         return tables.from_rows(schemas.SAMPLES, ())

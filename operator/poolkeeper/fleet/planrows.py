@@ -18,7 +18,7 @@ from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning import documents, plan_reading
 from poolkeeper.planning.columns import Ints, rack_name
-from poolkeeper.planning.tables import Table, flat_ids
+from poolkeeper.planning.tables import PartitionTable, flat_ids
 
 BODIES = (
     schemas.MOVES,
@@ -31,7 +31,7 @@ BODIES = (
 
 
 def rows_of_plan(
-    plan: Plan, desired: Desired, cluster: Cluster, records: Records, table: Table
+    plan: Plan, desired: Desired, cluster: Cluster, records: Records, table: PartitionTable
 ) -> dict[str, pa.Table]:
     """All tables of the plan by name; `table`: the cluster's columns."""
     counts = held(plan, desired, cluster, table)
@@ -149,7 +149,9 @@ def _steps(plan: Plan) -> pa.Table:
     )
 
 
-def held(plan: Plan, desired: Desired, cluster: Cluster, table: Table) -> dict[int, list[int]]:
+def held(
+    plan: Plan, desired: Desired, cluster: Cluster, table: PartitionTable
+) -> dict[int, list[int]]:
     """By broker: replicas, leaders and bytes before the plan, then the same after it.
 
     Every broker that is live, in a pool, or in a replica list has them.

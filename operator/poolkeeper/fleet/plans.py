@@ -23,7 +23,7 @@ from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning import audit, impossible, loads
 from poolkeeper.planning.making import make_plan
-from poolkeeper.planning.tables import Table, table_of
+from poolkeeper.planning.tables import PartitionTable, table_of
 from poolkeeper.reconcile.observation import updated_records
 from poolkeeper.zk.pauses import collector_paused
 
@@ -112,7 +112,7 @@ def _perform(store: Store, task: Task, planner: Planner) -> tuple[Plan, int]:
     return plan, len(table.replicas)
 
 
-def planned(seen: Seen, table: Table | None = None, planner: Planner = make_plan) -> Plan:
+def planned(seen: Seen, table: PartitionTable | None = None, planner: Planner = make_plan) -> Plan:
     """The plan; raises `InvalidInput` for what no plan can ever meet.
 
     `table`: the cluster's columns, if the caller has them.

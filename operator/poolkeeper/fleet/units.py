@@ -36,7 +36,7 @@ from poolkeeper.planning import identities, losses
 from poolkeeper.planning.making import make_plan
 from poolkeeper.planning.quotas import QuotaUsage, standing_problems
 from poolkeeper.planning.scopes import PlanScope, scope
-from poolkeeper.planning.tables import Table, flat_ids
+from poolkeeper.planning.tables import PartitionTable, flat_ids
 
 _KINDS = (AddPartitions, SetConfig, ElectLeaders)
 """Steps that the plan of a part may have, in their order."""
@@ -54,7 +54,9 @@ class Part:
     topics: tuple[str, ...]
 
 
-def parts(desired: Desired, cluster: Cluster, records: Records, table: Table) -> tuple[Part, ...]:
+def parts(
+    desired: Desired, cluster: Cluster, records: Records, table: PartitionTable
+) -> tuple[Part, ...]:
     """The cluster's parts, by the first of their pools; one if it cannot be taken apart."""
     whole = (Part(tuple(sorted(p.name for p in desired.pools)), tuple(sorted(cluster.topics))),)
     if len(desired.pools) < 2 or not _separable(desired, cluster):
@@ -212,7 +214,7 @@ def _holders(desired: Desired) -> dict[int, list[str]]:
     return holders
 
 
-def _touched(desired: Desired, table: Table) -> dict[str, set[str]]:
+def _touched(desired: Desired, table: PartitionTable) -> dict[str, set[str]]:
     """By topic, the pools that it has a replica in."""
     holders = _holders(desired)
     counts = np.fromiter(map(len, table.replicas), dtype=np.int64, count=len(table.replicas))

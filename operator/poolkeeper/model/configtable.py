@@ -18,12 +18,12 @@ from poolkeeper.model.configvalues import (
     LONG_MAX,
     LONG_MIN,
     Anything,
-    Choice,
-    Choices,
     Flag,
     FormatVersion,
     Fraction,
-    Kind,
+    OneOf,
+    SomeOf,
+    ValueKind,
     Whole,
 )
 from poolkeeper.model.versions import KafkaVersion
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class History(Generic[T]):
+class ReleaseHistory(Generic[T]):
     """What holds from which release on, oldest first."""
 
     entries: tuple[tuple[KafkaVersion, T], ...]
@@ -48,8 +48,8 @@ class ConfigKey:
     """One topic config key; `owned_by_executor`: set and cleared by moves, never declared."""
 
     name: str
-    kinds: History[Kind]
-    defaults: History[str | None]
+    kinds: ReleaseHistory[ValueKind]
+    defaults: ReleaseHistory[str | None]
     owned_by_executor: bool = False
 
     @property
@@ -58,21 +58,23 @@ class ConfigKey:
         return self.kinds.entries[0][0]
 
 
-def _history(since: str, first: T, later: dict[str, T] | None) -> History[T]:
+def _history(since: str, first: T, later: dict[str, T] | None) -> ReleaseHistory[T]:
     changes = {since: first, **(later or {})}
-    return History(tuple((KafkaVersion.parse(text), value) for text, value in changes.items()))
+    return ReleaseHistory(
+        tuple((KafkaVersion.parse(text), value) for text, value in changes.items())
+    )
 
 
 def _key(
     name: str,
     since: str,
-    kind: Kind,
+    kind: ValueKind,
     default: str | None,
-    later: dict[str, Kind] | None = None,
+    later: dict[str, ValueKind] | None = None,
     default_later: dict[str, str | None] | None = None,
 ) -> ConfigKey:
     owned = name.endswith(".replication.throttled.replicas")
-    kinds: History[Kind] = _history(since, kind, later)
+    kinds: ReleaseHistory[ValueKind] = _history(since, kind, later)
     return ConfigKey(name, kinds, _history(since, default, default_later), owned)
 
 
@@ -92,9 +94,9 @@ _ROWS = (
     _key(
         "cleanup.policy",
         "0.8.1",
-        Choice(_POLICIES),
+        OneOf(_POLICIES),
         "delete",
-        {"0.10.1": Choices(_POLICIES)},
+        {"0.10.1": SomeOf(_POLICIES)},
     ),
     _key("delete.retention.ms", "0.8.1", _long(0), "86400000"),
     _key("file.delete.delay.ms", "0.8.1", _long(0), "60000"),
@@ -111,12 +113,10 @@ _ROWS = (
     _key("segment.jitter.ms", "0.8.2", _long(0), "0"),
     _key("min.insync.replicas", "0.8.2", _int(1), "1"),
     _key("unclean.leader.election.enable", "0.8.2", Flag(), "true", None, {"0.11": "false"}),
-    _key(
-        "compression.type", "0.9", Choice(_CODECS), "producer", {"2.1": Choice((*_CODECS, "zstd"))}
-    ),
+    _key("compression.type", "0.9", OneOf(_CODECS), "producer", {"2.1": OneOf((*_CODECS, "zstd"))}),
     _key("preallocate", "0.9", Flag(), "false"),
     _key("message.format.version", "0.10.0", FormatVersion(), None),
-    _key("message.timestamp.type", "0.10.0", Choice(("CreateTime", "LogAppendTime")), "CreateTime"),
+    _key("message.timestamp.type", "0.10.0", OneOf(("CreateTime", "LogAppendTime")), "CreateTime"),
     _key("message.timestamp.difference.max.ms", "0.10.0", _long(0), _FOREVER),
     _key("min.compaction.lag.ms", "0.10.1", _long(0), "0"),
     _key("leader.replication.throttled.replicas", "0.10.1", Anything(), ""),

@@ -37,7 +37,7 @@ _INTERNAL_VERSIONS = {
 """How many internal versions (-IV0, -IV1, …) each release has."""
 
 
-class Kind(Protocol):
+class ValueKind(Protocol):
     """What a config key takes."""
 
     def problem(self, value: str, release: KafkaVersion) -> str | None:
@@ -107,7 +107,7 @@ class Flag:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class OneOf:
     """One of the words, in exact case."""
 
     words: tuple[str, ...]
@@ -120,7 +120,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
+class SomeOf:
     """A list of the words, in exact case; the empty list passes, as it does in Kafka."""
 
     words: tuple[str, ...]

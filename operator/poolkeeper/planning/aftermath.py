@@ -7,14 +7,14 @@ from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan
 from poolkeeper.model.topology import Cluster, Replicas
 
 
-class Placed(NamedTuple):
+class PlacedPartition(NamedTuple):
     """A partition's replicas, and its size: 0 if it is new, `None` if nobody knows."""
 
     replicas: Replicas
     size_bytes: int | None
 
 
-def after_plan(plan: Plan, cluster: Cluster) -> Iterator[tuple[str, Sequence[Placed]]]:
+def after_plan(plan: Plan, cluster: Cluster) -> Iterator[tuple[str, Sequence[PlacedPartition]]]:
     """Every topic with its partitions; what is deleted is not among them."""
     targets = {(move.topic, move.partition): move.target for move in plan.moves}
     deleted = {step.topic for step in plan.steps if isinstance(step, DeleteTopic)}
@@ -22,7 +22,7 @@ def after_plan(plan: Plan, cluster: Cluster) -> Iterator[tuple[str, Sequence[Pla
     for name, topic in cluster.topics.items():
         if name not in deleted:
             found = [
-                Placed(targets.get((name, p.partition), p.replicas), p.size_bytes)
+                PlacedPartition(targets.get((name, p.partition), p.replicas), p.size_bytes)
                 for p in topic.partitions
             ]
             yield name, [*found, *_new(added.get(name, ()))]
@@ -31,5 +31,5 @@ def after_plan(plan: Plan, cluster: Cluster) -> Iterator[tuple[str, Sequence[Pla
             yield step.topic, _new(step.replicas)
 
 
-def _new(lists: Sequence[Replicas]) -> list[Placed]:
-    return [Placed(replicas, 0) for replicas in lists]
+def _new(lists: Sequence[Replicas]) -> list[PlacedPartition]:
+    return [PlacedPartition(replicas, 0) for replicas in lists]

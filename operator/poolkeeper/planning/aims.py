@@ -20,7 +20,7 @@ import numpy as np
 
 from poolkeeper.planning.columns import Bools, Floats, Ints
 from poolkeeper.planning.flows import Network
-from poolkeeper.planning.measures import Measure
+from poolkeeper.planning.measures import LoadMeasure
 
 _HALVINGS = 40
 _EVERYTHING = 1e9
@@ -42,7 +42,7 @@ class Aim:
     high: Floats
 
 
-def aim_of(measure: Measure, lists: Ints, eligible: Bools) -> Aim:
+def aim_of(measure: LoadMeasure, lists: Ints, eligible: Bools) -> Aim:
     """What has to go, and come, until every broker is inside the band."""
     held = measure.held(lists)
     band = measure.narrow if measure.outside(held, eligible) else measure.wide

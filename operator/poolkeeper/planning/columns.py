@@ -1,6 +1,6 @@
 """Vectors, and the brokers that they are indexed by.
 
-Brokers appear by index into `Brokers.ids` (ascending), so that every count by broker is a plain
+Brokers appear by index into `BrokerIndex.ids` (ascending), so that every count by broker is a plain
 vector. A replica slot holds a broker's index or `NONE`.
 """
 
@@ -23,7 +23,7 @@ MIB = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Brokers:
+class BrokerIndex:
     """All brokers that anything names, by ascending id; `rack` is a row of `rack_names`.
 
     Brokers without a rack are one rack together, named "": nothing says that they fail apart.
@@ -47,7 +47,7 @@ def brokers_of(
     records: Records,
     gone: frozenset[int],
     named: Ints,
-) -> Brokers:
+) -> BrokerIndex:
     """Columns of all brokers that are live, in a pool or among those that replica lists name."""
     ids = {*cluster.brokers, *_distinct(named).tolist()}
     for pool in desired.pools:
@@ -55,7 +55,7 @@ def brokers_of(
     order = tuple(sorted(ids))
     racks = [rack_name(broker, desired, cluster, records) or "" for broker in order]
     names = tuple(sorted(set(racks)))
-    return Brokers(
+    return BrokerIndex(
         ids=order,
         index={broker: row for row, broker in enumerate(order)},
         live=np.array([broker in cluster.brokers for broker in order], dtype=bool),
@@ -84,7 +84,7 @@ def rack_name(broker: int, desired: Desired, cluster: Cluster, records: Records)
     return record.rack if record else None
 
 
-def eligible_of(pool: ResourcePoolSpec, brokers: Brokers) -> Bools:
+def eligible_of(pool: ResourcePoolSpec, brokers: BrokerIndex) -> Bools:
     """Brokers of the pool that may be given replicas: live and not drained."""
     eligible = np.zeros(len(brokers.ids), dtype=bool)
     eligible[brokers.rows(set(pool.brokers) - pool.drain)] = True

@@ -16,7 +16,7 @@ import numpy as np
 
 from poolkeeper.model.specs import Goal, GoalKind
 from poolkeeper.planning.columns import Ints
-from poolkeeper.planning.measures import Measure, laws, measure_of, share_of_value
+from poolkeeper.planning.measures import LoadMeasure, laws, measure_of, share_of_value
 from poolkeeper.planning.opening import Opened
 from poolkeeper.planning.refining import Bounded, refine
 from poolkeeper.planning.shares import Band
@@ -77,7 +77,7 @@ def even(
     return Evened(lists, tuple(aimed))
 
 
-def _band(measure: Measure, lists: Ints, unit: Unit) -> Band:
+def _band(measure: LoadMeasure, lists: Ints, unit: Unit) -> Band:
     held = measure.held(unit.lists), measure.held(lists)
     triggered = any(measure.outside(each, unit.eligible) for each in held)
     return measure.narrow if triggered else measure.wide
@@ -108,7 +108,7 @@ def _even_topics(
 
 def _counted(guards: Sequence[Bounded]) -> Band:
     """The band of replicas that all of these leave; the first are the brokers' caps."""
-    bands = [guard.band for guard in guards if guard.measure.noun == guards[0].measure.noun]
+    bands = [guard.band for guard in guards if guard.measure.kind is GoalKind.REPLICAS]
     low = np.max([band.low for band in bands], axis=0)
     high = np.min([band.high for band in bands], axis=0)
     return Band(np.minimum(low, high), high, bands[-1].share)

@@ -15,7 +15,6 @@ from poolkeeper.planning.columns import Bools, Ints, any_slot, count_slots
 from poolkeeper.planning.growths import growths
 from poolkeeper.planning.layouts import Layout
 from poolkeeper.planning.losses import blocked_problem
-from poolkeeper.planning.measures import NOUNS
 from poolkeeper.planning.misfits import misfits
 from poolkeeper.planning.phrases import Names
 from poolkeeper.planning.pool_facts import (
@@ -191,9 +190,9 @@ def _goals(layout: Layout) -> list[PlanProblem]:
             problems += _uneven_topics(layout, aimed.recounted(unit, layout.lists))
         else:
             held = aimed.measure.held(layout.lists)
-            problems += _outside(layout, aimed.measure.noun, aimed.band, held, unit.eligible)
-    noun = NOUNS[GoalKind.LEADERS]
-    return [*problems, *_outside(layout, noun, layout.led.band, layout.led.held, unit.leads)]
+            problems += _outside(layout, aimed.measure.kind, aimed.band, held, unit.eligible)
+    led = layout.led
+    return [*problems, *_outside(layout, GoalKind.LEADERS, led.band, led.held, unit.leads)]
 
 
 def _uneven_topics(layout: Layout, counts: TopicCounts) -> list[PlanProblem]:
@@ -204,7 +203,7 @@ def _uneven_topics(layout: Layout, counts: TopicCounts) -> list[PlanProblem]:
 
 
 def _outside(
-    layout: Layout, noun: str, band: Band, held: Ints, brokers: Bools
+    layout: Layout, goal: GoalKind, band: Band, held: Ints, brokers: Bools
 ) -> list[PlanProblem]:
     rows = np.flatnonzero((band.outside(held) != 0) & brokers)
     shown = tuple(
@@ -213,7 +212,7 @@ def _outside(
         )
         for row in rows[:_NAMED_MAX]
     )
-    facts = UnevenBrokers(noun, shown, len(rows) - len(shown))
+    facts = UnevenBrokers(goal, shown, len(rows) - len(shown))
     return [_problem(layout, "", facts)] if shown else []
 
 

@@ -28,7 +28,7 @@ GROWTH_BUCKETS_MIN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class HistoryWindow:
     """From `end_ms - length_s` (included) to `end_ms` (not included), in steps of `step_s`."""
 
     end_ms: int
@@ -70,7 +70,7 @@ class Figures:
     growth_per_day: Floats
 
 
-def figures(samples: Samples, window: Window, *, latest: bool) -> Figures:
+def figures(samples: Samples, window: HistoryWindow, *, latest: bool) -> Figures:
     """The figures of a window; `latest`: buckets are the latest of their samples, not the mean.
 
     Five samples 1, 2, 3, 4 and 10, a step apart: p50 3, p95 10, max 10, last 10.
@@ -95,7 +95,7 @@ def figures(samples: Samples, window: Window, *, latest: bool) -> Figures:
     )
 
 
-def _sound(samples: Samples, window: Window) -> Samples:
+def _sound(samples: Samples, window: HistoryWindow) -> Samples:
     """What counts: finite, not negative, in the window, once; by series and time."""
     kept = np.isfinite(samples.value) & (samples.value >= 0)
     kept &= (samples.at_ms >= window.begin_ms) & (samples.at_ms < window.end_ms)
@@ -107,7 +107,7 @@ def _sound(samples: Samples, window: Window) -> Samples:
     return Samples(series[last], at[last], value[last])
 
 
-def _buckets(samples: Samples, window: Window, *, latest: bool) -> Samples:
+def _buckets(samples: Samples, window: HistoryWindow, *, latest: bool) -> Samples:
     """One sample per series and step; the time is that of the step's latest sample."""
     step = (samples.at_ms - window.begin_ms) // (window.step_s * 1000)
     new = (np.diff(samples.series, prepend=-1) != 0) | (np.diff(step, prepend=-1) != 0)

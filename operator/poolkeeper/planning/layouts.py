@@ -26,7 +26,7 @@ from poolkeeper.planning.raising import raised
 from poolkeeper.planning.refining import Bounded
 from poolkeeper.planning.routing import UNLIMITED, UNLIMITED_MIB, CapacityBounds
 from poolkeeper.planning.seating import held_mib
-from poolkeeper.planning.shares import Domain, shares
+from poolkeeper.planning.shares import BoundedGroup, shares
 from poolkeeper.planning.spreading import Usable
 from poolkeeper.planning.units import Unit, reached
 
@@ -244,7 +244,7 @@ def share_of(unit: Unit, opened: Opened, room: CapacityBounds) -> Floats:
     for number in np.unique(rack[eligible]):
         rows = np.flatnonzero(eligible & (rack == number))
         own = unit.fixed[rows].sum() - elsewhere[number]
-        domains.append(Domain(rows, float(low[number] + own), float(high[number] + own)))
+        domains.append(BoundedGroup(rows, float(low[number] + own), float(high[number] + own)))
     slots = int((opened.lists != NONE).sum()) - int(pinned[~eligible].sum())
     total = float(unit.fixed[eligible].sum() + slots)
     return shares(total, unit.weight, floor.astype(float), ceiling.astype(float), tuple(domains))

@@ -18,7 +18,7 @@ from poolkeeper.model.specs import Goal
 from poolkeeper.planning.columns import Bools, Floats, Ints, any_slot
 from poolkeeper.planning.flows import Network
 from poolkeeper.planning.groups import numbered, stable_order
-from poolkeeper.planning.shares import Band, Domain, band, shares
+from poolkeeper.planning.shares import Band, BoundedGroup, band, shares
 from poolkeeper.planning.units import Unit
 
 _CHANGE = 1_000
@@ -84,7 +84,7 @@ def _share(unit: Unit, lists: Ints, candidates: Bools) -> Floats:
     leads = np.flatnonzero(unit.leads)
     floor = stays.astype(np.float64)
     total = float(rows.sum() + floor[leads].sum())
-    everyone = Domain(leads, 0.0, float("inf"))
+    everyone = BoundedGroup(leads, 0.0, float("inf"))
     return shares(total, unit.weight, floor, floor + could, (everyone,))
 
 

@@ -36,7 +36,7 @@ _NAMED_MAX = 3
 Found = tuple[tuple[MoveLogDir, ...], tuple[PlanProblem, ...]]
 
 
-class _Held(NamedTuple):
+class _LogDirReplica(NamedTuple):
     """A replica in a directory; in the order in which drains empty it: largest first."""
 
     size: int
@@ -47,20 +47,20 @@ class _Held(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Disk:
+class _LogDir:
     """One directory: what is in it, what is on its way included."""
 
     path: str
     drained: bool
     weight: int
     room: int | None
-    held: list[_Held] = field(default_factory=list)
+    held: list[_LogDirReplica] = field(default_factory=list)
 
     @property
     def bytes(self) -> int:
         return sum(each.size for each in self.held)
 
-    def takes(self, replica: _Held) -> bool:
+    def takes(self, replica: _LogDirReplica) -> bool:
         return not self.drained and (self.room is None or replica.size <= self.room)
 
 
@@ -88,7 +88,7 @@ def between_log_dirs(
 
 
 def _within(
-    broker: Broker, pool: ResourcePoolSpec, held: Mapping[str, list[_Held]]
+    broker: Broker, pool: ResourcePoolSpec, held: Mapping[str, list[_LogDirReplica]]
 ) -> tuple[list[MoveLogDir], list[Facts]]:
     """The same of one broker; `held`: its replicas by directory."""
     if broker.log_dirs is None:
@@ -112,9 +112,9 @@ def _held(
     homes: Mapping[str, TopicHome],
     of_pool: Mapping[int, ResourcePoolSpec],
     moving: Collection[tuple[str, int]],
-) -> dict[int, dict[str, list[_Held]]]:
+) -> dict[int, dict[str, list[_LogDirReplica]]]:
     """By broker and directory; a replica on its way counts where it goes."""
-    found: dict[int, dict[str, list[_Held]]] = {}
+    found: dict[int, dict[str, list[_LogDirReplica]]] = {}
     for name, topic in cluster.topics.items() if of_pool else ():
         home = homes.get(name)
         placed = home.pool if home is not None and home.role is TopicRole.PLACED else None
@@ -124,7 +124,7 @@ def _held(
             for id_, path in _log_dirs(p, of_pool):
                 going = (cluster.brokers[id_].arriving or {}).get(partition)
                 free = settled == of_pool[id_].name and going is None
-                replica = _Held(p.size_bytes or 0, *partition, free)
+                replica = _LogDirReplica(p.size_bytes or 0, *partition, free)
                 found.setdefault(id_, {}).setdefault(going or path, []).append(replica)
     return found
 
@@ -136,8 +136,8 @@ def _log_dirs(partition: Partition, brokers: Collection[int]) -> list[tuple[int,
 
 
 def _disks(
-    broker: Broker, drained: Collection[str], held: Mapping[str, list[_Held]]
-) -> list[_Disk]:
+    broker: Broker, drained: Collection[str], held: Mapping[str, list[_LogDirReplica]]
+) -> list[_LogDir]:
     disks = []
     known = [each.total_bytes for each in (broker.log_dirs or {}).values()]
     for path, each in sorted((broker.log_dirs or {}).items()):
@@ -146,18 +146,18 @@ def _disks(
             room = each.usable_bytes - each.total_bytes * MARGIN_PERCENT // 100
         weight = 1 if None in known else each.total_bytes or 1
         replicas = sorted(held.get(path, ()), key=lambda r: (-r.size, r.topic, r.partition))
-        disks.append(_Disk(path, path in drained, weight, room, replicas))
+        disks.append(_LogDir(path, path in drained, weight, room, replicas))
     return disks
 
 
 class _Copy(NamedTuple):
-    replica: _Held
+    replica: _LogDirReplica
     source: str
     target: str
     reason: str
 
 
-def _drain(disks: list[_Disk], drained: Collection[str]) -> Iterator[_Copy]:
+def _drain(disks: list[_LogDir], drained: Collection[str]) -> Iterator[_Copy]:
     """Empty what is drained: largest first, each to where the least is for its weight."""
     for source in disks:
         if source.path not in drained:
@@ -169,7 +169,7 @@ def _drain(disks: list[_Disk], drained: Collection[str]) -> Iterator[_Copy]:
                 yield _move(replica, source, target, f"log directory {source.path} is drained")
 
 
-def _even(disks: list[_Disk], goal: Goal) -> Iterator[_Copy]:
+def _even(disks: list[_LogDir], goal: Goal) -> Iterator[_Copy]:
     """Bring directories inside half the band, if one lies outside of it."""
     live = [disk for disk in disks if not disk.drained]
     whole, weights = sum(disk.bytes for disk in live), sum(disk.weight for disk in live)
@@ -193,7 +193,7 @@ def _even(disks: list[_Disk], goal: Goal) -> Iterator[_Copy]:
         yield _move(replica, source, target, "bytes of log directories are evened out")
 
 
-def _nearing(source: _Disk, target: _Disk, most: float) -> _Held | None:
+def _nearing(source: _LogDir, target: _LogDir, most: float) -> _LogDirReplica | None:
     """The largest replica that brings both directories nearer to their shares, `most` away.
 
     Within twice that, what one of them loses the other gains, and both end nearer.
@@ -209,7 +209,7 @@ def _slack(goal: Goal, share: float) -> float:
     return 0.0 if goal.percent is None else goal.percent / 100 * share
 
 
-def _move(replica: _Held, source: _Disk, target: _Disk, reason: str) -> _Copy:
+def _move(replica: _LogDirReplica, source: _LogDir, target: _LogDir, reason: str) -> _Copy:
     """Account for a copy; what is moved once stays there."""
     source.held.remove(replica)
     target.held.append(replica._replace(free=False))
@@ -225,7 +225,7 @@ def _steps(broker: int, copies: list[_Copy]) -> Iterator[MoveLogDir]:
         )
 
 
-def _left(broker: int, disks: list[_Disk]) -> Iterator[Facts]:
+def _left(broker: int, disks: list[_LogDir]) -> Iterator[Facts]:
     """What stays in directories that are drained, and why."""
     for disk in disks:
         if not disk.drained or not disk.held:
@@ -240,5 +240,5 @@ def _left(broker: int, disks: list[_Disk]) -> Iterator[Facts]:
                 yield LogDirNotEmptied(broker, disk.path, _sample(replicas), reason)
 
 
-def _sample(replicas: list[_Held]) -> Names:
+def _sample(replicas: list[_LogDirReplica]) -> Names:
     return Names.of(sorted(f"{each.topic}-{each.partition}" for each in replicas), _NAMED_MAX)

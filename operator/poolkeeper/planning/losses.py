@@ -18,7 +18,7 @@ from poolkeeper.planning.columns import Bools
 from poolkeeper.planning.phrases import Names
 from poolkeeper.planning.pool_facts import DataLost, NoSource
 from poolkeeper.planning.scopes import TopicHome
-from poolkeeper.planning.tables import Table
+from poolkeeper.planning.tables import PartitionTable
 
 
 def problems(
@@ -40,7 +40,7 @@ def has_source(partition: Partition, live: Collection[int]) -> bool:
     return any(broker in live for broker in partition.isr or partition.replicas)
 
 
-def sourceless(cluster: Cluster, table: Table) -> Bools:
+def sourceless(cluster: Cluster, table: PartitionTable) -> Bools:
     """By row of the table, whether it has no source. Who has a live leader has one."""
     live = cluster.brokers
     found = ~np.isin(table.leader, np.array(sorted(live), dtype=np.int64))

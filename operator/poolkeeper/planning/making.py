@@ -36,16 +36,16 @@ from poolkeeper.planning import (
     topicsteps,
 )
 from poolkeeper.planning.certificates import certificate, together
-from poolkeeper.planning.columns import Brokers, brokers_of, eligible_of
+from poolkeeper.planning.columns import BrokerIndex, brokers_of, eligible_of
 from poolkeeper.planning.layouts import Layout
 from poolkeeper.planning.logdirs import between_log_dirs
 from poolkeeper.planning.moves import Change, move_of, moves_of
 from poolkeeper.planning.pins import pinned_changes
-from poolkeeper.planning.pool_layouts import PoolLayouts, Situation, lay_out_all
+from poolkeeper.planning.pool_layouts import LayoutInput, PoolLayouts, lay_out_all
 from poolkeeper.planning.quotas import QuotaUsage, replicas_cap, standing_problems
 from poolkeeper.planning.scopes import PlanScope, TopicHome, TopicRole, scope
 from poolkeeper.planning.spreading import ReplicaCounts, Usable
-from poolkeeper.planning.tables import Lists, Table, lists_of, table_of
+from poolkeeper.planning.tables import Lists, PartitionTable, lists_of, table_of
 from poolkeeper.planning.unit_rows import named_again
 
 _NOTHING_RECORDED = Records()
@@ -59,7 +59,7 @@ def make_plan(
     gone: frozenset[int] = frozenset(),
     *,
     prune: bool = False,
-    table: Table | None = None,
+    table: PartitionTable | None = None,
 ) -> Plan:
     """The plan that brings the cluster to what is declared, as far as the laws allow.
 
@@ -82,7 +82,7 @@ def make_plan(
     homes = {
         s.topic: TopicHome(TopicRole.PLACED, s.pool, s) for s in reach.absent if s.topic in lists
     }
-    situation = Situation(desired, usable, {**reach.homes, **homes})
+    situation = LayoutInput(desired, usable, {**reach.homes, **homes})
     laid = lay_out_all(situation, lists, added, {change.topic for change in pinned})
     moves = _moves(desired, cluster, table, [*pinned, *laid.changes], laid.layouts)
     moving = frozenset(map(_PLACE, moves))
@@ -139,7 +139,7 @@ def _as_laid(
 def _moves(
     desired: Desired,
     cluster: Cluster,
-    table: Table,
+    table: PartitionTable,
     changes: Iterable[Change],
     layouts: Iterable[Layout],
 ) -> tuple[Move, ...]:
@@ -170,7 +170,7 @@ def _certificates(layouts: Iterable[Layout]) -> tuple[PoolCertificate, ...]:
     return tuple(together(proofs) for proofs in by_pool.values())
 
 
-def _usable(pool: ResourcePoolSpec, brokers: Brokers, desired: Desired) -> Usable:
+def _usable(pool: ResourcePoolSpec, brokers: BrokerIndex, desired: Desired) -> Usable:
     eligible = eligible_of(pool, brokers)
     rows = {b: brokers.index[b] for b in pool.brokers if eligible[brokers.index[b]]}
     limits = desired.cluster.limits

@@ -15,25 +15,20 @@ import numpy as np
 from poolkeeper.model.specs import Goal, GoalKind
 from poolkeeper.planning.columns import NONE, Bools, Floats, Ints, count_slots, weights_by
 from poolkeeper.planning.opening import Opened
-from poolkeeper.planning.shares import Band, Domain, band, shares
+from poolkeeper.planning.shares import Band, BoundedGroup, band, shares
 from poolkeeper.planning.units import Unit
 
 _HEAVIER_MAX = 8
 
-NOUNS = {
-    GoalKind.REPLICAS: "replicas",
-    GoalKind.LEADERS: "preferred leaders",
-    GoalKind.TOPIC_REPLICAS: "replicas of one topic",
-    GoalKind.BYTES: "bytes",
-    GoalKind.BYTES_IN: "KiB/s",
-}
-
 
 @dataclass(frozen=True, slots=True)
-class Measure:
-    """A value by row of the unit, the load by broker that does not move, and the bands."""
+class LoadMeasure:
+    """A value by row of the unit, the load by broker that does not move, and the bands.
 
-    noun: str
+    `kind`: what the value counts.
+    """
+
+    kind: GoalKind
     value: Ints
     fixed: Ints
     wide: Band
@@ -53,28 +48,28 @@ class Measure:
         return bool((self.wide.outside(held) != 0)[eligible].any())
 
 
-def measure_of(unit: Unit, opened: Opened, lists: Ints, goal: Goal) -> Measure:
+def measure_of(unit: Unit, opened: Opened, lists: Ints, goal: Goal) -> LoadMeasure:
     """The measure of a goal for replicas, bytes or bytes per second; `lists` are those reached."""
     value, fixed = _values(unit, goal.kind)
     share = share_of_value(unit, opened, lists, value, fixed)
-    return Measure(NOUNS[goal.kind], value, fixed, band(share, goal), band(share, goal, half=True))
+    return LoadMeasure(goal.kind, value, fixed, band(share, goal), band(share, goal, half=True))
 
 
-def replica_measure(unit: Unit, share: Floats, goal: Goal) -> Measure:
+def replica_measure(unit: Unit, share: Floats, goal: Goal) -> LoadMeasure:
     """The measure of replicas around a share that is known."""
     ones = np.ones(len(unit), dtype=np.int64)
     bands = band(share, goal), band(share, goal, half=True)
-    return Measure(NOUNS[goal.kind], ones, unit.fixed, *bands)
+    return LoadMeasure(goal.kind, ones, unit.fixed, *bands)
 
 
-def laws(unit: Unit, replicas: Ints, mib: Ints) -> tuple[Measure, Measure]:
+def laws(unit: Unit, replicas: Ints, mib: Ints) -> tuple[LoadMeasure, LoadMeasure]:
     """Replicas under the brokers' caps, MiB under their disks."""
     nothing = np.zeros(len(unit.fixed), dtype=np.int64)
     caps, disks = (Band(nothing, high, nothing.astype(float)) for high in (replicas, mib))
     ones = np.ones(len(unit), dtype=np.int64)
     return (
-        Measure("replicas", ones, unit.fixed, caps, caps),
-        Measure("MiB", unit.mib, unit.fixed_mib, disks, disks),
+        LoadMeasure(GoalKind.REPLICAS, ones, unit.fixed, caps, caps),
+        LoadMeasure(GoalKind.BYTES, unit.mib, unit.fixed_mib, disks, disks),
     )
 
 
@@ -122,7 +117,7 @@ def _filled(
     for number in np.unique(rack[eligible]):
         members = np.flatnonzero(eligible & (rack == number))
         own = fixed[members].sum() - elsewhere[number]
-        domains.append(Domain(members, float(low[number] + own), float(high[number] + own)))
+        domains.append(BoundedGroup(members, float(low[number] + own), float(high[number] + own)))
     per_row = count_slots(opened.lists != NONE)
     total = float((per_row * value).sum() + fixed[eligible].sum() - stays[~eligible].sum())
     ceiling = floor + float((per_row * value).sum())

@@ -19,7 +19,7 @@ from poolkeeper.planning.layouts import Layout
 from poolkeeper.planning.leaders import leaders_by
 from poolkeeper.planning.paths import Badness, path
 from poolkeeper.planning.placement import held_by
-from poolkeeper.planning.tables import Table
+from poolkeeper.planning.tables import PartitionTable
 from poolkeeper.planning.units import Unit
 
 Causes = tuple[tuple[int, str], ...]
@@ -81,7 +81,9 @@ def changes_of(layout: Layout) -> list[Change]:
     ]
 
 
-def moves_of(layout: Layout, cluster: Cluster, table: Table, *, one_at_a_time: bool) -> list[Move]:
+def moves_of(
+    layout: Layout, cluster: Cluster, table: PartitionTable, *, one_at_a_time: bool
+) -> list[Move]:
     """The moves of all existing partitions, ordered by urgency, topic and partition.
 
     Rows that change for the same causes share the text of their reason.
@@ -119,7 +121,9 @@ def moves_of(layout: Layout, cluster: Cluster, table: Table, *, one_at_a_time: b
     return list(map(partial(tuple.__new__, Move), columns))
 
 
-def move_of(change: Change, cluster: Cluster, table: Table, *, one_at_a_time: bool) -> Move:
+def move_of(
+    change: Change, cluster: Cluster, table: PartitionTable, *, one_at_a_time: bool
+) -> Move:
     """The change as a move of the live partition."""
     topic = cluster.topics[change.topic]
     row = int(table.start[table.rank[change.topic]]) + change.partition

@@ -19,7 +19,7 @@ from poolkeeper.planning import exchanges
 from poolkeeper.planning.aims import aim_of, mixed
 from poolkeeper.planning.classes import cells_of, members_of, offers_of
 from poolkeeper.planning.columns import NONE, Floats, Ints, any_slot
-from poolkeeper.planning.measures import Measure
+from poolkeeper.planning.measures import LoadMeasure
 from poolkeeper.planning.opening import OPEN, Opened
 from poolkeeper.planning.picking import ReplicaFlow
 from poolkeeper.planning.routing import CapacityBounds, RoutingTask, routed
@@ -54,7 +54,7 @@ def place(
     room: CapacityBounds,
     *,
     balance: bool,
-    weighed: Measure | None = None,
+    weighed: LoadMeasure | None = None,
 ) -> Placed:
     """Fill all open slots, then even out as the goal asks; `balance` off leaves the rest alone.
 
@@ -105,7 +105,7 @@ class _Setting:
     opened: Opened
     by_size: Ints
     room: CapacityBounds
-    weighed: Measure | None
+    weighed: LoadMeasure | None
 
 
 def _round(setting: _Setting, lists: Ints, target: Band) -> _Step:

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import ClassVar
 
 from poolkeeper.model.problems import ProblemReason
+from poolkeeper.model.specs import GoalKind
 from poolkeeper.planning.phrases import Names, brokers, counted, joined
 from poolkeeper.planning.witnesses import Witness
 
@@ -175,6 +176,15 @@ class RatesUnknown:
         return "balance.bytesIn is left out: no rate is known"
 
 
+_NOUNS = {
+    GoalKind.REPLICAS: "replicas",
+    GoalKind.LEADERS: "preferred leaders",
+    GoalKind.TOPIC_REPLICAS: "replicas of one topic",
+    GoalKind.BYTES: "bytes",
+    GoalKind.BYTES_IN: "KiB/s",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class UnevenTopics:
     """Topics whose replicas lie outside the band of the pool's goal."""
@@ -183,7 +193,8 @@ class UnevenTopics:
     topics: Names
 
     def __str__(self) -> str:
-        return f"replicas of one topic cannot be evened out further: {self.topics}"
+        noun = _NOUNS[GoalKind.TOPIC_REPLICAS]
+        return f"{noun} cannot be evened out further: {self.topics}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,16 +212,16 @@ class OutsideBand:
 
 @dataclass(frozen=True, slots=True)
 class UnevenBrokers:
-    """The first brokers outside their band, and how many more there are."""
+    """The first brokers outside the band of a goal, and how many more there are."""
 
     reason: ClassVar = ProblemReason.GOAL_NOT_MET
-    noun: str
+    goal: GoalKind
     brokers: tuple[OutsideBand, ...]
     more: int
 
     def __str__(self) -> str:
         more = f", and {self.more} brokers more" if self.more else ""
-        return f"{self.noun} cannot be evened out further: {joined(self.brokers)}{more}"
+        return f"{_NOUNS[self.goal]} cannot be evened out further: {joined(self.brokers)}{more}"
 
 
 @dataclass(frozen=True, slots=True)

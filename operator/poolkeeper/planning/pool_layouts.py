@@ -26,7 +26,7 @@ from poolkeeper.planning.units import Guests, unit_of
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class LayoutInput:
     """What all pools are laid out from; `usable` brokers of every pool that may be worked in."""
 
     desired: Desired
@@ -70,7 +70,7 @@ class PoolLayouts:
 
 
 def lay_out_all(
-    situation: Situation, lists: Lists, added: Sequence[AddPartitions], moving: set[str]
+    situation: LayoutInput, lists: Lists, added: Sequence[AddPartitions], moving: set[str]
 ) -> PoolLayouts:
     """Lay out every pool. `lists`: of all topics, those being created included.
 
@@ -88,7 +88,7 @@ def lay_out_all(
     return PoolLayouts(first.layouts, first.changes, first.lists, first.crowded_out, deferred)
 
 
-def _lay_out(situation: Situation, start: Lists, held: frozenset[str]) -> PoolLayouts:
+def _lay_out(situation: LayoutInput, start: Lists, held: frozenset[str]) -> PoolLayouts:
     """Pool after pool; again with the guests, if replicas cannot leave another pool's brokers."""
     laid = _in_turn(situation, start, held, None)
     guests = _guests(laid.layouts)
@@ -96,7 +96,7 @@ def _lay_out(situation: Situation, start: Lists, held: frozenset[str]) -> PoolLa
 
 
 def _in_turn(
-    situation: Situation, start: Lists, held: frozenset[str], guests: Guests | None
+    situation: LayoutInput, start: Lists, held: frozenset[str], guests: Guests | None
 ) -> PoolLayouts:
     """In every pool the unmanaged topics leave first; where they go to is load for the others.
 
@@ -147,7 +147,7 @@ def _reached(lists: Lists, layout: Layout, topics: Iterable[str]) -> Lists:
 
 
 def _fitting(
-    situation: Situation,
+    situation: LayoutInput,
     pool: ResourcePoolSpec,
     lists: Lists,
     held: frozenset[str],
@@ -168,7 +168,7 @@ def _fitting(
 
 
 def _of_pool(
-    situation: Situation,
+    situation: LayoutInput,
     pool: ResourcePoolSpec,
     lists: Lists,
     held: frozenset[str],
@@ -203,7 +203,7 @@ def _guests(layouts: Sequence[Layout]) -> Guests | None:
     return Guests(replicas, mib) if replicas.any() else None
 
 
-def _new_in(situation: Situation, pool: ResourcePoolSpec, lists: Lists) -> dict[str, int]:
+def _new_in(situation: LayoutInput, pool: ResourcePoolSpec, lists: Lists) -> dict[str, int]:
     """Topics of the pool that get partitions by this plan, with how many they have."""
     return {
         name: lists.found(name)

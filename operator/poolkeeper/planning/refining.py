@@ -21,7 +21,7 @@ import numpy as np
 
 from poolkeeper.planning.choices import REPLICA_MIB, STEPS_MAX, Candidates, ReplicaSwap, SwapChoice
 from poolkeeper.planning.columns import Ints, any_slot
-from poolkeeper.planning.measures import Measure
+from poolkeeper.planning.measures import LoadMeasure
 from poolkeeper.planning.opening import Opened
 from poolkeeper.planning.shares import Band
 from poolkeeper.planning.topic_counts import TopicCounts
@@ -34,7 +34,7 @@ _COMPARED = 4
 class Bounded:
     """A measure and the band that it is to be brought inside, or must not leave."""
 
-    measure: Measure
+    measure: LoadMeasure
     band: Band
 
     def excess(self, unit: Unit, lists: Ints) -> int:

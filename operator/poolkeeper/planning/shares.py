@@ -64,7 +64,7 @@ def band(share: Floats, goal: Goal | None, *, half: bool = False) -> Band:
 
 
 @dataclass(frozen=True, slots=True)
-class Domain:
+class BoundedGroup:
     """Brokers that share a bound (a rack); vectors by broker of the domain."""
 
     members: Ints
@@ -73,7 +73,7 @@ class Domain:
 
 
 def shares(
-    total: float, weight: Floats, floor: Floats, ceiling: Floats, domains: tuple[Domain, ...]
+    total: float, weight: Floats, floor: Floats, ceiling: Floats, domains: tuple[BoundedGroup, ...]
 ) -> Floats:
     """Spread `total` over the brokers of the domains; brokers in none get 0.
 

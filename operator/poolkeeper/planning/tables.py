@@ -3,8 +3,8 @@
 Making columns is a part of reading input. `make_plan` does it where nobody did it before; who plans
 the same observation twice (what-if, a fleet) keeps the table and passes it on.
 
-A table holds broker ids; `Lists` holds the same as indices into `Brokers.ids`, rows × slots, and
-beside it the lists of the few topics that this plan creates, grows or has moved already.
+A table holds broker ids; `Lists` holds the same as indices into `BrokerIndex.ids`, rows × slots,
+and beside it the lists of the few topics that this plan creates, grows or has moved already.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from statistics import median_low
 import numpy as np
 
 from poolkeeper.model.topology import Cluster, Partition, Replicas
-from poolkeeper.planning.columns import MIB, NONE, Bools, Brokers, Ints
+from poolkeeper.planning.columns import MIB, NONE, Bools, BrokerIndex, Ints
 
 UNKNOWN = -2
 _KIB = 1024
@@ -23,7 +23,7 @@ _LOOKED_UP_MAX = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PartitionTable:
     """All partitions, topics by name; topic t has the rows `start[t]` to `start[t + 1]`.
 
     `replicas` are the lists as found, `ids` the same in a row and `held` the length of each. `odd`
@@ -48,7 +48,7 @@ class Table:
     sized: bool
 
 
-def table_of(cluster: Cluster) -> Table:
+def table_of(cluster: Cluster) -> PartitionTable:
     """Columns of everything observed."""
     names = tuple(sorted(cluster.topics))
     parts = [cluster.topics[name].partitions for name in names]
@@ -60,7 +60,7 @@ def table_of(cluster: Cluster) -> Table:
     sizes = [p.size_bytes for p in partitions]
     size, unsized = _known(sizes, start, MIB)
     rate, unrated = _known(_rates_kib_per_s(partitions), start, 0)
-    return Table(
+    return PartitionTable(
         names=names,
         rank={name: number for number, name in enumerate(names)},
         start=start,
@@ -117,8 +117,8 @@ class Lists:
     can be copied from (see `losses`).
     """
 
-    table: Table
-    brokers: Brokers
+    table: PartitionTable
+    brokers: BrokerIndex
     wide: Ints
     doubled: Bools
     blocked: Bools
@@ -175,7 +175,7 @@ class Lists:
         return held, leads
 
 
-def lists_of(table: Table, brokers: Brokers, blocked: Bools | None = None) -> Lists:
+def lists_of(table: PartitionTable, brokers: BrokerIndex, blocked: Bools | None = None) -> Lists:
     """All lists as found; no row is blocked unless said so."""
     none = np.zeros(len(table.held), dtype=bool)
     wide, doubled = _wide(table, brokers)
@@ -187,7 +187,7 @@ def flat_ids(replicas: Sequence[Replicas]) -> Iterator[int]:
     return chain.from_iterable(replicas)
 
 
-def _wide(table: Table, brokers: Brokers) -> tuple[Ints, Bools]:
+def _wide(table: PartitionTable, brokers: BrokerIndex) -> tuple[Ints, Bools]:
     """The lists with each broker once, and the rows where that leaves a name out."""
     held = table.held
     wide = np.full((len(held), int(held.max(initial=1))), NONE, dtype=np.int64)
@@ -200,7 +200,7 @@ def _wide(table: Table, brokers: Brokers) -> tuple[Ints, Bools]:
     return wide, doubled
 
 
-def index_of(ids: Ints, brokers: Brokers) -> Ints:
+def index_of(ids: Ints, brokers: BrokerIndex) -> Ints:
     """Brokers by index; `NONE` for ids that are none of theirs."""
     order = np.array(brokers.ids, dtype=np.int64)
     if not len(order):

@@ -18,7 +18,7 @@ from poolkeeper.model.topology import Cluster, Topic
 from poolkeeper.planning.internal_topics import awaits_replicas
 from poolkeeper.planning.pool_facts import AwaitsPartitions
 from poolkeeper.planning.scopes import PlanScope, TopicHome, TopicRole
-from poolkeeper.planning.tables import UNKNOWN, Table
+from poolkeeper.planning.tables import UNKNOWN, PartitionTable
 from poolkeeper.planning.topic_facts import AwaitsMoves, CrowdedOut, NotDeleted
 
 
@@ -79,7 +79,7 @@ def _config_step(
 
 
 def elections(
-    scope: PlanScope, cluster: Cluster, table: Table, moving: Collection[tuple[str, int]]
+    scope: PlanScope, cluster: Cluster, table: PartitionTable, moving: Collection[tuple[str, int]]
 ) -> tuple[ElectLeaders, ...]:
     """Let preferred replicas lead that could and do not; moved partitions are elected after."""
     demoted = {broker for pool in scope.pools.values() for broker in pool.demote}
@@ -101,7 +101,7 @@ def elections(
     return (ElectLeaders(tuple(found), "their preferred replica is in sync and does not lead"),)
 
 
-def _led_by_others(table: Table) -> Iterator[tuple[str, int]]:
+def _led_by_others(table: PartitionTable) -> Iterator[tuple[str, int]]:
     """Topics and positions of partitions whose leader is known not to be the first replica."""
     begin = np.cumsum(table.held) - table.held
     first = np.append(table.ids, UNKNOWN)[np.where(table.held > 0, begin, -1)]

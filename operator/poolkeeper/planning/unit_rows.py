@@ -17,7 +17,7 @@ from poolkeeper.planning.tables import Lists, index_of
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class PartitionRows:
     """Columns of a unit, see there."""
 
     topic: Ints
@@ -35,7 +35,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class BackgroundLoad:
     """Replicas, preferred leaders, MiB and KiB/s by broker."""
 
     replicas: Ints
@@ -46,7 +46,7 @@ class Load:
 
 def rows_of(
     names: Sequence[str], homes: Mapping[str, TopicHome], lists: Lists, still: frozenset[str]
-) -> Rows:
+) -> PartitionRows:
     """The rows of these topics (ascending); existing partitions of those in `still` stay."""
     plain, other = _plain(names, homes, lists, still), _changed(names, homes, lists, still)
     if not len(other.topic):
@@ -59,7 +59,7 @@ def rows_of(
         column: Ints = np.append(getattr(plain, name), getattr(other, name))[order]
         return column
 
-    return Rows(
+    return PartitionRows(
         topic=both("topic"),
         number=both("number"),
         lists=wide[order],
@@ -81,7 +81,7 @@ def fixed_load(
     homes: Mapping[str, TopicHome],
     lists: Lists,
     inside: Bools,
-) -> Load:
+) -> BackgroundLoad:
     """What stays on the pool's brokers untouched; `names` are the topics of the unit."""
     own = set(names)
     apart = [
@@ -95,7 +95,7 @@ def fixed_load(
     row, slot = np.nonzero(there)
     broker = wide[row, slot]
     mib, rate = -(-lists.table.size[rows] // MIB), lists.table.rate[rows]
-    load = Load(
+    load = BackgroundLoad(
         np.bincount(broker, minlength=size),
         np.bincount(broker[slot == 0], minlength=size),
         sums(broker, mib[row], size),
@@ -134,7 +134,7 @@ def sums(index: Ints, values: Ints, size: int) -> Ints:
 
 
 def _add_changed(
-    load: Load,
+    load: BackgroundLoad,
     name: str,
     own: set[str],
     pool: ResourcePoolSpec,
@@ -174,7 +174,7 @@ def _widened(lists: Ints, slots: int) -> Ints:
 
 def _plain(
     names: Sequence[str], homes: Mapping[str, TopicHome], lists: Lists, still: frozenset[str]
-) -> Rows:
+) -> PartitionRows:
     table = lists.table
     rows = lists.plain(names)
     place = np.full(len(table.names), NONE, dtype=np.int64)
@@ -194,7 +194,7 @@ def _plain(
     slots = max(int(held.max(initial=1)), int(rf.max(initial=1)))
     if slots != wide.shape[1]:
         wide = _widened(wide[:, :slots], slots)
-    return Rows(
+    return PartitionRows(
         topic=place[topic_of],
         number=rows - table.start[topic_of],
         lists=wide,
@@ -212,7 +212,7 @@ def _plain(
 
 def _changed(
     names: Sequence[str], homes: Mapping[str, TopicHome], lists: Lists, still: frozenset[str]
-) -> Rows:
+) -> PartitionRows:
     flat: list[int] = []
     rows: list[tuple[int, ...]] = []
     for place, name in enumerate(names):
@@ -227,7 +227,9 @@ def _changed(
     wide = np.full((len(rows), slots), NONE, dtype=np.int64)
     wide[np.arange(slots) < held[:, None]] = flat
     leader = index_of(leader, lists.brokers)
-    return Rows(topic, number, wide, rf, size, rate, leader, placed, fresh, stays, blocked, doubled)
+    return PartitionRows(
+        topic, number, wide, rf, size, rate, leader, placed, fresh, stays, blocked, doubled
+    )
 
 
 def _rows_of_changed(

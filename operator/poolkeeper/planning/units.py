@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from poolkeeper.model.specs import ResourcePoolSpec
-from poolkeeper.planning.columns import MIB, Bools, Brokers, Floats, Ints, any_slot, eligible_of
+from poolkeeper.planning.columns import MIB, Bools, BrokerIndex, Floats, Ints, any_slot, eligible_of
 from poolkeeper.planning.scopes import TopicHome, TopicRole
 from poolkeeper.planning.tables import Lists
 from poolkeeper.planning.unit_rows import fixed_load, rows_of
@@ -38,7 +38,7 @@ class Unit:
 
     pool: ResourcePoolSpec
     role: TopicRole
-    brokers: Brokers
+    brokers: BrokerIndex
     topics: tuple[str, ...]
     topic: Ints
     number: Ints
@@ -146,7 +146,7 @@ def reached(unit: Unit, lists: Ints) -> Unit:
     )
 
 
-def _inside(pool: ResourcePoolSpec, brokers: Brokers) -> tuple[Bools, Bools]:
+def _inside(pool: ResourcePoolSpec, brokers: BrokerIndex) -> tuple[Bools, Bools]:
     """The pool's brokers, and all that are to be empty."""
     inside = np.zeros(len(brokers.ids), dtype=bool)
     inside[brokers.rows(pool.brokers)] = True

@@ -6,17 +6,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from poolkeeper.planning.histories import Samples, Window, days_to_full, figures
+from poolkeeper.planning.histories import HistoryWindow, Samples, days_to_full, figures
 
 HOUR_S = 3600
-WINDOW = Window(end_ms=10 * HOUR_S * 1000, length_s=10 * HOUR_S, step_s=HOUR_S, coverage_min=0.5)
+WINDOW = HistoryWindow(
+    end_ms=10 * HOUR_S * 1000, length_s=10 * HOUR_S, step_s=HOUR_S, coverage_min=0.5
+)
 
 
 def at(hour: float) -> int:
     return int(hour * HOUR_S * 1000)
 
 
-def made(*rows: tuple[int, float, float], latest: bool = False, window: Window = WINDOW) -> dict:
+def made(
+    *rows: tuple[int, float, float], latest: bool = False, window: HistoryWindow = WINDOW
+) -> dict:
     """Rows (series, hour, value) to figures by series."""
     series, hours, values = zip(*rows, strict=True) if rows else ((), (), ())
     samples = Samples(

@@ -3,7 +3,7 @@ import pytest
 
 from poolkeeper.model.specs import Goal, GoalKind
 from poolkeeper.planning.laws import Spread, spread
-from poolkeeper.planning.shares import Domain, band, shares
+from poolkeeper.planning.shares import BoundedGroup, band, shares
 
 
 @pytest.mark.parametrize(
@@ -32,13 +32,13 @@ def test_the_excess_is_the_number_of_replicas_to_move(counts: tuple[int, ...], e
 
 def test_a_small_rack_carries_more_where_every_rack_must_hold_one() -> None:
     racks = (np.arange(10), np.arange(10, 20), np.arange(20, 25))
-    domains = tuple(Domain(members, 100.0, 100.0) for members in racks)
+    domains = tuple(BoundedGroup(members, 100.0, 100.0) for members in racks)
     got = shares(300.0, np.ones(25), np.zeros(25), np.full(25, 100.0), domains)
     assert np.allclose(got, [10.0] * 20 + [20.0] * 5)
 
 
 def test_load_that_cannot_move_and_weights() -> None:
-    everyone = Domain(np.arange(3), 0.0, 99.0)
+    everyone = BoundedGroup(np.arange(3), 0.0, 99.0)
     got = shares(
         12.0, np.array([1.0, 1.0, 2.0]), np.array([6.0, 0, 0]), np.full(3, 99.0), (everyone,)
     )

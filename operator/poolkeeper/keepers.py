@@ -28,12 +28,12 @@ from threading import Event, Thread
 from poolkeeper import loops
 from poolkeeper.accesses import Access, Door
 from poolkeeper.declared import Declared
-from poolkeeper.errands import Offer
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.kube.leases import Role
-from poolkeeper.means import Planner
 from poolkeeper.model.outcomes import Outcome
 from poolkeeper.model.specs import Desired, KafkaClusterSpec, Mode
+from poolkeeper.reconcile.context import Planner
+from poolkeeper.reconcile.external_plan import ExternalPlan
 from poolkeeper.reports import Reporter
 from poolkeeper.resources.assemblies import Assembly, assemble
 from poolkeeper.telemetry import logs
@@ -158,7 +158,7 @@ class Keepers:
     role: Callable[[], Role]
     stop: Event = field(default_factory=Event)
     unoffered: bool = False
-    offers: Mapping[str, Offer] = field(default_factory=dict)
+    offers: Mapping[str, ExternalPlan] = field(default_factory=dict)
     assemblies: Mapping[str, Assembly] | None = None
     settle_s: float = SETTLE_S
     _keepers: dict[str, Keeper] = field(default_factory=dict)
@@ -203,7 +203,7 @@ class Keepers:
         self.metrics.loops(len(self._keepers))
         self.assemblies = assemblies
 
-    def offer(self, offers: Mapping[str, Offer]) -> None:
+    def offer(self, offers: Mapping[str, ExternalPlan]) -> None:
         """Have these plans of others, by cluster, carried out, and no others any more."""
         before, self.offers, self.unoffered = self.offers, offers, False
         for name, keeper in list(self._keepers.items()):

@@ -16,21 +16,32 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from threading import Event
 
-from poolkeeper import reconcile
 from poolkeeper.accesses import Access
 from poolkeeper.brokers.enrich import enriched
 from poolkeeper.brokers.protocol import Brokers
-from poolkeeper.errands import Offer
 from poolkeeper.errors import Forbidden, HolderActive, Internal, PoolkeeperError, Stale, Unavailable
-from poolkeeper.means import Asked, Enrich, Means, Memory, Planner, Timed, untimed
-from poolkeeper.model.outcomes import ErrandState, Outcome, Phase, Progress, State
+from poolkeeper.model.outcomes import ExternalPlanState, Outcome, Progress, State
 from poolkeeper.model.plans import Plan
+from poolkeeper.model.runs import Phase
 from poolkeeper.model.specs import Desired, Mode
 from poolkeeper.model.topology import Cluster
 from poolkeeper.model.waits import Wait, WaitReason, after_error
 from poolkeeper.planning.making import make_plan
-from poolkeeper.reconcile import Authority, authority_of
+from poolkeeper.reconcile.authority import Authority, authority_of
+from poolkeeper.reconcile.cluster import preview, reconcile_cluster
+from poolkeeper.reconcile.context import (
+    Enrich,
+    PassContext,
+    PassMemory,
+    PendingPlan,
+    Planner,
+    PreviewContext,
+    Timed,
+    untimed,
+)
+from poolkeeper.reconcile.external_plan import ExternalPlan
 from poolkeeper.zk import journal, znodes
+from poolkeeper.zk.cluster_access import ZooKeeperAccess, ZooKeeperView
 from poolkeeper.zk.session import Session
 
 POLL_S = 1.0
@@ -96,9 +107,6 @@ def drive(
     Raises what ends it early: `HolderActive`, `Fenced`, `StalePlan`, `Refused`, or `Unavailable`:
     at once if no pass was done yet, else after ZooKeeper was away for ten minutes.
     """
-    authority = Authority(
-        steps=agreed is not None, plans=frozenset(() if agreed is None else (agreed.hash,))
-    )
     passed = False
     away_since: float | None = None
 
@@ -109,8 +117,8 @@ def drive(
 
     while True:
         try:
-            with _means(access, _holding_for_apply(patience_s)) as means:
-                return _drive(means, desired, authority, agreed, there)
+            with _opened(access, _holding_for_apply(patience_s)) as (session, context):
+                return _drive(session, context, desired, agreed, there)
         except Forbidden:
             raise
         except Unavailable as away:
@@ -122,15 +130,18 @@ def drive(
 
 
 def _drive(
-    means: Means, desired: Desired, authority: Authority, agreed: Plan | None, report: Report
+    session: Session, context: PassContext, desired: Desired, agreed: Plan | None, report: Report
 ) -> Outcome:
+    authority = Authority(
+        steps=agreed is not None, plans=frozenset(() if agreed is None else (agreed.hash,))
+    )
     pace = Pace()
     stale_in_a_row = 0
     while True:
-        if agreed is None and journal.read_run(means.journal.session) is None:
+        if agreed is None and journal.read_run(session) is None:
             return Outcome(State.CONVERGED)
         try:
-            outcome = reconcile.reconcile_cluster(means, desired, authority, agreed)
+            outcome = reconcile_cluster(context, desired, authority, agreed)
             stale_in_a_row = 0
         except Stale as stale:
             stale_in_a_row += 1
@@ -142,7 +153,7 @@ def _drive(
         if outcome.state in (State.CONVERGED, State.STOPPED):
             return outcome
         if outcome.state is State.WAITING:
-            means.journal.session.wait(WATCHED, _pause_s(outcome))
+            session.wait(WATCHED, _pause_s(outcome))
 
 
 def _pause_s(outcome: Outcome) -> float:
@@ -159,21 +170,23 @@ def _holding_for_apply(patience_s: float) -> Holding:
 
 
 @contextmanager
-def _means(
+def _opened(
     access: Access,
     holding: Holding,
     planner: Planner = make_plan,
     timed: Timed = untimed,
-    asked: Asked | None = None,
-) -> Iterator[Means]:
+    pending: PendingPlan | None = None,
+) -> Iterator[tuple[Session, PassContext]]:
     session = access.session()
     brokers = None
     try:
         brokers = access.brokers()
         with holding(session) as held:
             enrich = _enrich(access, brokers)
-            memory = Memory(asked=asked or Asked())
-            yield Means(held, _now_ms, brokers, enrich, memory, planner, timed)
+            memory = PassMemory(pending=pending or PendingPlan())
+            reached = ZooKeeperAccess(held)
+            context = PassContext(reached, _now_ms, brokers, enrich, memory, planner, timed)
+            yield session, context
     finally:
         if brokers is not None:
             brokers.close()
@@ -202,8 +215,8 @@ class Kept:
     `paused`: whether the stage in flight is finished and none started, whatever is declared.
     `settling`: whether what is declared may still be arriving, piece by piece.
     `beat` is called whenever the loop goes on; it says for how long it may now be silent.
-    `offer`: a plan that somebody else made, to be carried out when it is its turn. `asked` is kept
-    from one executor of the cluster to the next, and through what only plans.
+    `offer`: a plan that somebody else made, to be carried out when it is its turn. `pending` is
+    kept from one executor of the cluster to the next, and through what only plans.
     """
 
     access: Access
@@ -216,8 +229,8 @@ class Kept:
     planner: Planner = make_plan
     timed: Timed = untimed
     beat: Callable[[float], None] = lambda patience_s: None
-    offer: Callable[[], Offer | None] = lambda: None
-    asked: Asked = field(default_factory=Asked)
+    offer: Callable[[], ExternalPlan | None] = lambda: None
+    pending: PendingPlan = field(default_factory=PendingPlan)
 
     def end(self) -> None:
         """Ask the loop to end; what is recorded is resumed by the next one."""
@@ -260,14 +273,13 @@ def _preview(kept: Kept) -> None:
     with kept.access.session() as session:
         brokers = kept.access.brokers()
         enrich = _enrich(kept.access, brokers)
+        view = ZooKeeperView(session)
+        context = PreviewContext(view, _now_ms, enrich, kept.pending, kept.planner, kept.timed)
         try:
             while not kept.stop.is_set() and kept.desired().cluster.mode is Mode.PLAN_ONLY:
                 kept.beat(PASS_S)
                 kept.wake.clear()
-                outcome = reconcile.preview(
-                    session, kept.desired(), _now_ms(), enrich, kept.asked, kept.planner, kept.timed
-                )
-                kept.report(outcome)
+                kept.report(preview(context, kept.desired()))
                 kept.beat(RESYNC_S + PASS_S)
                 session.wait(WATCHED, RESYNC_S, kept.wake)
         finally:
@@ -277,8 +289,11 @@ def _preview(kept: Kept) -> None:
 
 def _keep_held(kept: Kept) -> None:
     pace = Pace()
-    with _means(kept.access, _holding_for_run(kept), kept.planner, kept.timed, kept.asked) as means:
-        session = means.journal.session
+    holding = _holding_for_run(kept)
+    with _opened(kept.access, holding, kept.planner, kept.timed, kept.pending) as (
+        session,
+        context,
+    ):
         while not kept.stop.is_set() and kept.desired().cluster.mode is not Mode.PLAN_ONLY:
             kept.beat(PASS_S)
             kept.wake.clear()
@@ -288,11 +303,11 @@ def _keep_held(kept: Kept) -> None:
             if kept.paused():
                 authority = Authority(paused=True)
             try:
-                outcome = reconcile.reconcile_cluster(means, desired, authority, offer=kept.offer())
+                offered = kept.offer()
+                outcome = reconcile_cluster(context, desired, authority, external=offered)
             except Stale as stale:
-                outcome = Outcome(
-                    State.WAITING, waits=(after_error(stale),), seen=means.memory.seen
-                )
+                waits = (after_error(stale),)
+                outcome = Outcome(State.WAITING, waits=waits, seen=context.memory.seen)
             kept.report(pace.paced(outcome, time.monotonic()))
             if outcome.state is not State.PROGRESSED:
                 busy = outcome.progress is not None or bool(outcome.waits) or _awaited(outcome)
@@ -303,7 +318,7 @@ def _keep_held(kept: Kept) -> None:
 
 def _awaited(outcome: Outcome) -> bool:
     """Whether an offered plan waits for its turn."""
-    return outcome.errand is not None and outcome.errand.state is ErrandState.WAITING
+    return outcome.external is not None and outcome.external.state is ExternalPlanState.WAITING
 
 
 def _holding_for_run(kept: Kept) -> Holding:

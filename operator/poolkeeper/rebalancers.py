@@ -25,7 +25,6 @@ from dataclasses import dataclass, field, replace
 from threading import Event
 
 from poolkeeper.declared import Declared
-from poolkeeper.errands import Offer
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.keepers import Keepers
 from poolkeeper.kube.leases import Role
@@ -37,6 +36,7 @@ from poolkeeper.rebalances.engines import Engine
 from poolkeeper.rebalances.inquiries import Inquiry
 from poolkeeper.rebalances.records import Record, Records
 from poolkeeper.rebalances.tallies import Tally, tally
+from poolkeeper.reconcile.external_plan import ExternalPlan
 from poolkeeper.resources import rebalances
 from poolkeeper.resources.assemblies import Assembly
 from poolkeeper.resources.conditions import Mood, Remark
@@ -107,7 +107,7 @@ class Rebalancers:
         if role is not Role.HELD or assemblies is None:
             return
         found = self._found()
-        offers: dict[str, Offer] = {}
+        offers: dict[str, ExternalPlan] = {}
         takers: dict[str, str] = {}
         for each in sorted(found, key=self._order):
             try:
@@ -150,14 +150,14 @@ class Rebalancers:
 
     def _looked(
         self, each: Object, assemblies: Mapping[str, Assembly], takers: dict[str, str]
-    ) -> Mapping[str, Offer]:
+    ) -> Mapping[str, ExternalPlan]:
         """Take one Rebalance a step further; return what is to be offered for it."""
         kept, spec = self._kept_of(each), each.spec
         seen = (each.generation, each.deleting, each.guarded)
         before = kept.course
         if before.step.ended and kept.told == seen:
             return {}  # it is a record
-        offers: Mapping[str, Offer] = {}
+        offers: Mapping[str, ExternalPlan] = {}
         if each.deleting:
             offers, remark = self._withdrawn(kept)
         elif not isinstance(spec, RebalanceSpec) or not each.sound:
@@ -187,14 +187,14 @@ class Rebalancers:
         spec: RebalanceSpec,
         assemblies: Mapping[str, Assembly],
         takers: Mapping[str, str],
-    ) -> tuple[Mapping[str, Offer], Remark]:
+    ) -> tuple[Mapping[str, ExternalPlan], Remark]:
         if kept.course.step is Step.WAITING_FOR_APPROVAL:
             self._await_approval(kept, each, spec, assemblies)
         if kept.course.step is Step.PLANNING:
             if spec.paused:
                 return {}, Remark(Mood.BUSY, "Paused", "nothing is planned; spec.paused is true")
             return {}, self._plan(kept, each, spec, assemblies)
-        offers: Mapping[str, Offer] = {}
+        offers: Mapping[str, ExternalPlan] = {}
         if kept.course.step is Step.EXECUTING:
             views = courses.views(kept.course, assemblies, self.keepers.outcome, takers)
             offers = self._execute(kept, each, spec, views)
@@ -234,7 +234,7 @@ class Rebalancers:
 
     def _execute(
         self, kept: _Kept, each: Object, spec: RebalanceSpec, views: Mapping[str, View]
-    ) -> Mapping[str, Offer]:
+    ) -> Mapping[str, ExternalPlan]:
         """Offer plans to the clusters whose turn it is, and see how far they are."""
         course = kept.course
         due = courses.due(course, spec, views)
@@ -252,7 +252,7 @@ class Rebalancers:
             return {}  # it could go, and what runs for it would not end
         return offering.offers(kept.course, due, kept.record, spec, self.now_ms())
 
-    def _withdrawn(self, kept: _Kept) -> tuple[Mapping[str, Offer], Remark]:
+    def _withdrawn(self, kept: _Kept) -> tuple[Mapping[str, ExternalPlan], Remark]:
         """Have what runs end after its stage; nothing is offered once nothing runs."""
         kept.inquiry.end()
         offers = {}
@@ -260,7 +260,7 @@ class Rebalancers:
             for part in kept.course.parts:
                 outcome, loops = self.keepers.outcome(part.cluster), self.keepers.names()
                 if offering.may_run(part, outcome, kept=part.cluster in loops):
-                    offers[part.cluster] = Offer(part.hash, withdrawn=True)
+                    offers[part.cluster] = ExternalPlan(part.hash, withdrawn=True)
         left = ", ".join(sorted(offers)) or "nothing any more"
         message = f"what runs ends after its stage in flight: {left}"
         return offers, Remark(Mood.BUSY, "Deleting", message)

@@ -22,7 +22,7 @@ from poolkeeper.kube import finalizers
 from poolkeeper.kube.events import Recorder
 from poolkeeper.kube.references import Reference
 from poolkeeper.kube.statuses import StatusWriter
-from poolkeeper.model.outcomes import ErrandState, Outcome, Seen, State
+from poolkeeper.model.outcomes import ExternalPlanState, Outcome, Seen, State
 from poolkeeper.model.specs import Mode
 from poolkeeper.outages import Outages, standing
 from poolkeeper.resources import clusters
@@ -239,7 +239,7 @@ def run_looms(assembly: Assembly, outcome: Outcome) -> bool | None:
     """
     if outcome.progress is not None or outcome.recorded:
         return True
-    if outcome.errand is not None and outcome.errand.state is ErrandState.WAITING:
+    if outcome.external is not None and outcome.external.state is ExternalPlanState.WAITING:
         return True
     if outcome.seen is None:
         return None

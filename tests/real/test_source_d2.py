@@ -12,11 +12,10 @@ import pytest
 from poolkeeper.accesses import Access
 from poolkeeper.errors import Refused
 from poolkeeper.loops import drive
-from poolkeeper.model.outcomes import Phase
 from poolkeeper.model.plans import Move, Plan
+from poolkeeper.model.runs import Phase, Run
 from poolkeeper.planning import documents
 from poolkeeper.zk import apply, journal, observe
-from poolkeeper.zk.runs import Run
 from poolkeeper.zk.session import Session
 from real.bare import JOURNAL, Bare, bare_cluster
 from real.support import desired, ignore

@@ -4,9 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from poolkeeper import approvals
 from poolkeeper.cli.show import stored
-from poolkeeper.means import Asked
 from poolkeeper.model.outcomes import Outcome
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import (
@@ -19,10 +17,13 @@ from poolkeeper.model.specs import (
 from poolkeeper.model.topology import Cluster
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.making import make_plan
-from poolkeeper.reconcile import Authority
+from poolkeeper.reconcile.approval import renew
+from poolkeeper.reconcile.authority import Authority
+from poolkeeper.reconcile.context import PendingPlan
+from poolkeeper.reconcile.observation import observe_cluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
-from poolkeeper.sights import see
 from poolkeeper.zk import asks, znodes
+from poolkeeper.zk.cluster_access import ZooKeeperView
 from poolkeeper.zk.operations import Delete
 from simulation.clusters import SimulatedCluster
 from simulation.executors import Executor, converged
@@ -145,8 +146,9 @@ def test_somebody_who_confirms_beside_the_loop_confirms_what_it_asks_about() -> 
     asking = Asking(A_LITTLE)
     plan = asking.wait()
     session = asking.session()
-    sight = see(session, DESIRED, asking.cluster.clock.now_ms(), asking.enrich)
-    fresh = make_plan(DESIRED, sight.cluster, sight.records)
+    view, now_ms = ZooKeeperView(session), asking.cluster.clock.now_ms()
+    observed = observe_cluster(view, DESIRED, now_ms, asking.enrich)
+    fresh = make_plan(DESIRED, observed.cluster, observed.records)
     assert fresh.hash != plan.hash
-    found = approvals.renewed(Asked(asks.read(session)), fresh, DESIRED, sight)
+    found = renew(PendingPlan(asks.read(session)), fresh, DESIRED, observed)
     assert (found.hash, found.moves) == (plan.hash, plan.moves)

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings
 
-from poolkeeper.planning.shortages import Demand
+from poolkeeper.planning.shortages import CapacityDemand
 from unit.planning.test_shortages import demands, judge, sized_demands
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
@@ -11,11 +11,13 @@ pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
 
 @settings(max_examples=20_000, derandomize=False)
 @given(demands())
-def test_a_shortage_conflicts_and_none_of_it_can_be_spared(demand: Demand) -> None:
+def test_a_shortage_conflicts_and_none_of_it_can_be_spared(demand: CapacityDemand) -> None:
     judge(demand)
 
 
 @settings(max_examples=20_000, derandomize=False)
 @given(sized_demands())
-def test_what_conflicts_over_bytes_is_smallest_for_partitions_as_they_are(demand: Demand) -> None:
+def test_what_conflicts_over_bytes_is_smallest_for_partitions_as_they_are(
+    demand: CapacityDemand,
+) -> None:
     judge(demand)

@@ -7,13 +7,19 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from poolkeeper.declared import Declared
-from poolkeeper.errands import Offer, declaration
 from poolkeeper.errors import RefusalReason, Unavailable
 from poolkeeper.fleet.budgets_values import Stage, Work
 from poolkeeper.kube.leases import Role
-from poolkeeper.model.outcomes import Errand, ErrandState, Outcome, Phase, Progress, State
+from poolkeeper.model.outcomes import (
+    ExternalPlanState,
+    ExternalPlanStatus,
+    Outcome,
+    Progress,
+    State,
+)
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.refusals import Refusal
+from poolkeeper.model.runs import Phase
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning import documents
 from poolkeeper.rebalancerecords import RecordStore
@@ -21,6 +27,7 @@ from poolkeeper.rebalancereports import RebalanceReporter
 from poolkeeper.rebalancers import Rebalancers
 from poolkeeper.rebalances.answers import Part, Planned, assembled
 from poolkeeper.rebalances.engines import LOCAL
+from poolkeeper.reconcile.external_plan import ExternalPlan, declaration
 from poolkeeper.resources.assemblies import assemble
 from poolkeeper.resources.conditions import condition_of
 from poolkeeper.telemetry.metrics import Metrics
@@ -63,7 +70,7 @@ class Loops:
     """The part of Keepers that is asked; outcomes are what the test says."""
 
     assemblies: Any = None
-    offers: dict[str, Offer] = field(default_factory=dict)
+    offers: dict[str, ExternalPlan] = field(default_factory=dict)
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     let_go: int = 0
 
@@ -200,7 +207,7 @@ def pool_of(cluster, *ids):
 
 
 def errand(state, *why):
-    return Outcome(State.WAITING, errand=Errand(PLAN.hash, state, why))
+    return Outcome(State.WAITING, external=ExternalPlanStatus(PLAN.hash, state, why))
 
 
 RUNNING = Outcome(State.WAITING, progress=Progress(PLAN.hash, Phase.MOVING, 1, 0, 1, 1, 0, 100))
@@ -218,14 +225,16 @@ def test_from_planning_to_the_end(ground):
     ground.approve()
     assert ground.look() == "Moving"
     assert ground.loops.offers == {
-        name: Offer(PLAN.hash, replace(PLAN, cluster=name), declaration(ground.desired(name), PLAN))
+        name: ExternalPlan(
+            PLAN.hash, replace(PLAN, cluster=name), declaration(ground.desired(name), PLAN)
+        )
         for name in ("a", "b")
     }
-    ground.loops.outcomes = {"a": RUNNING, "b": errand(ErrandState.DONE)}
+    ground.loops.outcomes = {"a": RUNNING, "b": errand(ExternalPlanState.DONE)}
     ground.look()
     assert ground.states() == {"a": "Moving", "b": "Done"}
     assert ground.loops.offers.keys() == {"a"}
-    ground.loops.outcomes["a"] = errand(ErrandState.DONE)
+    ground.loops.outcomes["a"] = errand(ExternalPlanState.DONE)
     assert ground.look() == "Succeeded"
     assert ground.loops.offers == {}
     assert ground.said.guarded["r"] is False
@@ -239,7 +248,10 @@ def test_metrics_tell_from_planning_to_the_end(ground):
     assert ground.metric("rebalances", reason="Moving") == 1
     assert ground.metric("rebalance_planning_seconds_count", engine=LOCAL) == 1
     assert ground.metric("rebalance_planned_bytes_total") == 200
-    ground.loops.outcomes = {"a": errand(ErrandState.REFUSED), "b": errand(ErrandState.DONE)}
+    ground.loops.outcomes = {
+        "a": errand(ExternalPlanState.REFUSED),
+        "b": errand(ExternalPlanState.DONE),
+    }
     for _ in range(2):
         ground.look()
     assert ground.metric("rebalances", reason="Failed") == 1
@@ -253,7 +265,7 @@ def test_metrics_tell_from_planning_to_the_end(ground):
 
 def test_a_new_leader_does_not_count_again(ground):
     ground.executing()
-    ground.loops.outcomes["b"] = errand(ErrandState.DONE)
+    ground.loops.outcomes["b"] = errand(ExternalPlanState.DONE)
     ground.look()
     ground.restart()
     ground.look()
@@ -287,7 +299,9 @@ def test_while_the_record_cannot_be_read_what_runs_is_held_all_the_same(ground):
     ground.restart()
     ground.server.away = True
     assert ground.look() == "Paused"
-    assert ground.loops.offers["a"] == Offer(PLAN.hash, held=Wait(WaitReason.REBALANCE_PAUSED))
+    assert ground.loops.offers["a"] == ExternalPlan(
+        PLAN.hash, held=Wait(WaitReason.REBALANCE_PAUSED)
+    )
 
 
 def test_without_its_record_it_has_failed(ground):
@@ -334,9 +348,9 @@ def test_who_does_not_lead_offers_nothing_and_remembers_nothing(ground):
     ground.look()
     assert (ground.loops.offers, ground.loops.let_go) == ({}, 1)
     ground.role = Role.UNSURE
-    ground.loops.offers = {"a": Offer("x")}
+    ground.loops.offers = {"a": ExternalPlan("x")}
     ground.look()
-    assert ground.loops.offers == {"a": Offer("x")}
+    assert ground.loops.offers == {"a": ExternalPlan("x")}
 
 
 def test_two_of_them_go_one_after_the_other_in_a_cluster(ground):
@@ -348,7 +362,7 @@ def test_two_of_them_go_one_after_the_other_in_a_cluster(ground):
     assert ground.look("q") == "Waiting"
     message = condition_of(ground.said.statuses["q"], "Ready")["message"]
     assert message.endswith("waits: a: Rebalance r goes first")
-    ground.loops.outcomes["a"] = errand(ErrandState.REFUSED, STALE)
+    ground.loops.outcomes["a"] = errand(ExternalPlanState.REFUSED, STALE)
     ground.look()
     assert ground.states()["a"] == "Failed"
     assert ground.states("q")["a"] == "Failed", "of the same plan the same is said"
@@ -357,9 +371,11 @@ def test_two_of_them_go_one_after_the_other_in_a_cluster(ground):
 @pytest.mark.parametrize(
     ("outcome", "left"),
     [
-        pytest.param(RUNNING, {"a": Offer(PLAN.hash, withdrawn=True)}, id="its-run-ends-first"),
+        pytest.param(
+            RUNNING, {"a": ExternalPlan(PLAN.hash, withdrawn=True)}, id="its-run-ends-first"
+        ),
         pytest.param(SEEN_NOTHING, {}, id="nothing-runs"),
-        pytest.param(errand(ErrandState.DONE, "withdrawn"), {}, id="its-run-has-ended"),
+        pytest.param(errand(ExternalPlanState.DONE, "withdrawn"), {}, id="its-run-has-ended"),
         pytest.param(
             replace(RUNNING, progress=replace(RUNNING.progress, plan="sha256:own")),
             {},
@@ -396,7 +412,7 @@ def test_an_invalid_one_says_why(ground):
 
 def test_what_has_ended_is_told_once_and_again_for_another_generation(ground):
     ground.executing()
-    ground.loops.outcomes = dict.fromkeys("ab", errand(ErrandState.DONE))
+    ground.loops.outcomes = dict.fromkeys("ab", errand(ExternalPlanState.DONE))
     assert ground.look() == "Succeeded"
     ground.look()
     ground.said.statuses["r"] = told = dict(ground.said.statuses["r"])

@@ -8,7 +8,7 @@ import pytest
 
 from poolkeeper.errors import Unavailable
 from poolkeeper.kube.references import Reference
-from poolkeeper.model.outcomes import Errand, ErrandState, Outcome, State
+from poolkeeper.model.outcomes import ExternalPlanState, ExternalPlanStatus, Outcome, State
 from poolkeeper.model.waits import Wait, WaitReason, after_error
 from poolkeeper.reports import Reporter, run_looms
 from poolkeeper.resources.assemblies import Assembly, assemble
@@ -186,7 +186,11 @@ def test_a_cluster_that_is_deleted_in_mid_run_tells_of_the_run_until_its_end(roo
             replace(running(main(), SEEN, 1), progress=None), True, id="moves wait for a run"
         ),
         pytest.param(
-            Outcome(State.CONVERGED, seen=SEEN, errand=Errand("x", ErrandState.WAITING)),
+            Outcome(
+                State.CONVERGED,
+                seen=SEEN,
+                external=ExternalPlanStatus("x", ExternalPlanState.WAITING),
+            ),
             True,
             id="a plan of others waits for its turn",
         ),

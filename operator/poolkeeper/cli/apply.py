@@ -14,7 +14,7 @@ from typing import TextIO
 
 import click
 
-from poolkeeper import approvals, loops, sights, wording
+from poolkeeper import loops, wording
 from poolkeeper.accesses import Access
 from poolkeeper.cli import (
     addressing,
@@ -30,12 +30,15 @@ from poolkeeper.cli import plan as planning_command
 from poolkeeper.cli.addressing import Target
 from poolkeeper.cli.options import Address
 from poolkeeper.errors import Refused, StalePlan
-from poolkeeper.means import Asked
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode
 from poolkeeper.planning import audit, documents, residual
+from poolkeeper.reconcile import approval
+from poolkeeper.reconcile.context import PendingPlan
+from poolkeeper.reconcile.observation import Observation, observe_cluster
 from poolkeeper.zk import asks, journal
+from poolkeeper.zk.cluster_access import ZooKeeperView
 from poolkeeper.zk.journal import Holder, JournalView
 from poolkeeper.zk.session import Session
 
@@ -92,7 +95,7 @@ def _apply(command: Command, check: interrupts.Check) -> int:
     with reaching.session(command.target) as session:
         enriching = reaching.Enriching(command.target)
         now_ms = planning_command.now_ms()
-        seen = sights.see(session, command.desired, now_ms, enriching)
+        seen = observe_cluster(ZooKeeperView(session), command.desired, now_ms, enriching)
         before = journal.read_status(session)
         plan, resumed = _chosen(command, seen, before, _asked(command.desired, session))
     printing.warn(enriching.warnings)
@@ -120,7 +123,7 @@ def _asked(desired: Desired, session: Session) -> Plan | None:
 
 
 def _chosen(
-    command: Command, seen: sights.Sight, before: JournalView, asked: Plan | None
+    command: Command, seen: Observation, before: JournalView, asked: Plan | None
 ) -> tuple[Plan | None, bool]:
     """Return the plan to execute and whether it is under way already; None: wind up a run first.
 
@@ -136,7 +139,7 @@ def _chosen(
         return stored, True
     if command.file is None:
         plan = planning_command.lawful(command.desired, seen, prune=command.prune)
-        return approvals.renewed(Asked(asked), plan, command.desired, seen), False
+        return approval.renew(PendingPlan(asked), plan, command.desired, seen), False
     plan = _reviewed(command, command.file, seen, wanted)
     by_operator = before.holder is not None and before.holder.what == OPERATOR
     if by_operator and asked is not None and asked.hash != plan.hash:
@@ -147,7 +150,7 @@ def _chosen(
     return plan, False
 
 
-def _reviewed(command: Command, file: Path, seen: sights.Sight, wanted: str) -> Plan:
+def _reviewed(command: Command, file: Path, seen: Observation, wanted: str) -> Plan:
     """Return the plan in the file, if it is still one for what is declared and live now.
 
     `wanted`: the fingerprint of what is declared now.
@@ -185,7 +188,7 @@ def _wind_up(command: Command, before: JournalView, check: interrupts.Check) -> 
     return _apply(command, check)
 
 
-def _nothing(command: Command, seen: sights.Sight, plan: Plan, holder: Holder | None) -> int:
+def _nothing(command: Command, seen: Observation, plan: Plan, holder: Holder | None) -> int:
     """Say so; what is remembered about owners and brokers is still brought up to date."""
     if holder is None:
         loops.drive(_access(command.target), command.desired, plan, lambda outcome: None)

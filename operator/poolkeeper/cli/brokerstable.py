@@ -6,16 +6,15 @@ size count nothing, and the column says "≥".
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from poolkeeper.cli.ink import PLAIN, Ink
-from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan
+from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.planning.aftermath import after_plan
 from poolkeeper.text import size
-
-Key = tuple[str, int]
 
 
 @dataclass
@@ -124,14 +123,7 @@ def _now(cluster: Cluster) -> _Held:
 
 def _then(cluster: Cluster, plan: Plan) -> _Held:
     held = _Held()
-    targets: Mapping[Key, Replicas] = {(m.topic, m.partition): m.target for m in plan.moves}
-    deleted = {step.topic for step in plan.steps if isinstance(step, DeleteTopic)}
-    for topic in cluster.topics.values():
-        for partition in topic.partitions if topic.name not in deleted else ():
-            replicas = targets.get((topic.name, partition.partition), partition.replicas)
-            held.add(replicas, replicas[0] if replicas else None, partition.size_bytes)
-    for step in plan.steps:
-        if isinstance(step, CreateTopic | AddPartitions):
-            for replicas in step.replicas:
-                held.add(replicas, replicas[0], 0)
+    for _, partitions in after_plan(plan, cluster):
+        for replicas, size_bytes in partitions:
+            held.add(replicas, replicas[0] if replicas else None, size_bytes)
     return held

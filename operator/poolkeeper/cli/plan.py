@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from poolkeeper import sights, wording
+from poolkeeper import wording
 from poolkeeper.cli import (
     addressing,
     ink,
@@ -24,15 +24,17 @@ from poolkeeper.cli.addressing import Target
 from poolkeeper.cli.options import Address
 from poolkeeper.errors import InvalidInput, Refused
 from poolkeeper.model.plans import Plan, PlanProblem
+from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Broker
 from poolkeeper.planning import audit, documents, impossible, rooms, stages
 from poolkeeper.planning.making import make_plan
-from poolkeeper.planning.pool_problems import Standstill
+from poolkeeper.planning.pool_facts import Standstill
+from poolkeeper.reconcile.observation import Observation, observe_cluster, updated_records
 from poolkeeper.report import plans
 from poolkeeper.zk import journal
-from poolkeeper.zk.readings import Observation
+from poolkeeper.zk.cluster_access import ZooKeeperView
 
 CHANGES = 2
 REASSIGN_JSON = "reassign-json"
@@ -107,7 +109,7 @@ def plan(
     return 0 if made.empty else CHANGES
 
 
-def lawful(desired: Desired, seen: sights.Sight, *, prune: bool) -> Plan:
+def lawful(desired: Desired, seen: Observation, *, prune: bool) -> Plan:
     """Make the plan with its stages and have it audited.
 
     Raises InvalidInput for what the live cluster shows to be wrong, Refused for a broken law.
@@ -123,13 +125,13 @@ def lawful(desired: Desired, seen: sights.Sight, *, prune: bool) -> Plan:
     return replace(made, stages=predicted, makespan=makespan, problems=problems)
 
 
-def document(made: Plan, desired: Desired, seen: sights.Sight) -> dict[str, object]:
+def document(made: Plan, desired: Desired, seen: Observation) -> dict[str, object]:
     """The plan as JSON values, with what the pools have room for after it."""
     left = rooms.rooms(made, desired, seen.cluster, seen.gone)
     return {**documents.to_json(made), "room": [roomtable.as_data(room) for room in left]}
 
 
-def show(made: Plan, desired: Desired, seen: sights.Sight, output: str) -> None:
+def show(made: Plan, desired: Desired, seen: Observation, output: str) -> None:
     """Write a plan to standard output, with what the pools have room for after it."""
     if output == printing.JSON:
         printing.emit_json(document(made, desired, seen))
@@ -144,7 +146,7 @@ def show(made: Plan, desired: Desired, seen: sights.Sight, output: str) -> None:
         printing.emit(text)
 
 
-def supposed(seen: sights.Sight, what: WhatIf) -> sights.Sight:
+def supposed(seen: Observation, what: WhatIf) -> Observation:
     """Change what was seen by what a person supposes; raises Refused for a broker that is there."""
     added = what.added or {}
     present = sorted(set(added) & set(seen.cluster.brokers))
@@ -158,10 +160,10 @@ def supposed(seen: sights.Sight, what: WhatIf) -> sights.Sight:
     return replace(seen, cluster=cluster, gone=(seen.gone | what.without) - set(added))
 
 
-def _of_cluster(target: Target, desired: Desired) -> tuple[sights.Sight, tuple[str, ...]]:
+def _of_cluster(target: Target, desired: Desired) -> tuple[Observation, tuple[str, ...]]:
     with reaching.session(target) as session:
         enriching = reaching.Enriching(target)
-        seen = sights.see(session, desired, now_ms(), enriching)
+        seen = observe_cluster(ZooKeeperView(session), desired, now_ms(), enriching)
         run = journal.read_run(session)
     if run is None:
         return seen, enriching.warnings
@@ -169,13 +171,13 @@ def _of_cluster(target: Target, desired: Desired) -> tuple[sights.Sight, tuple[s
     return seen, (*enriching.warnings, under_way)
 
 
-def _of_snapshot(file: Path, desired: Desired) -> tuple[sights.Sight, tuple[str, ...]]:
+def _of_snapshot(file: Path, desired: Desired) -> tuple[Observation, tuple[str, ...]]:
     cluster = replace(snapshotfiles.read(file), name=desired.cluster.name)
     pinned = desired.cluster.cluster_id
     if pinned is not None and cluster.id not in (None, pinned):
         raise Refused(f"{file} is of another cluster: its id is {cluster.id}, not {pinned}")
-    records = sights.remembered(Records(), cluster, desired, now_ms())
-    return sights.Sight(Observation(cluster), cluster, records, frozenset()), ()
+    records = updated_records(Records(), cluster, desired, now_ms())
+    return Observation(ClusterReading(cluster), cluster, records, frozenset()), ()
 
 
 def _brokers(words: Sequence[str]) -> dict[int, str | None]:

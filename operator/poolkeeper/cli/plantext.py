@@ -38,7 +38,7 @@ from poolkeeper.model.plans import (
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit_rules import Rules
-from poolkeeper.planning.rooms import Room
+from poolkeeper.planning.rooms import RemainingCapacity
 from poolkeeper.text import count, duration, few, first, more, size
 
 _TOPICS_MAX = 40
@@ -58,7 +58,7 @@ def render(
     plan: Plan,
     desired: Desired,
     cluster: Cluster,
-    rooms: Sequence[Room] = (),
+    rooms: Sequence[RemainingCapacity] = (),
     ink: Ink = PLAIN,
 ) -> str:
     """The whole plan as text, without a final line feed.
@@ -215,7 +215,7 @@ def _figures(plan: Plan, desired: Desired, cluster: Cluster, ink: Ink) -> Iterat
     yield [*_duration(plan, ink), *told]
 
 
-def _room(rooms: Sequence[Room], ink: Ink) -> list[str]:
+def _room(rooms: Sequence[RemainingCapacity], ink: Ink) -> list[str]:
     lines = room_table(rooms, ink)
     return [ink.bold("Room after this plan"), *lines] if lines else []
 

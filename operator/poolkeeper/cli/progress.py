@@ -16,7 +16,8 @@ from rich.console import Console
 
 from poolkeeper import wording
 from poolkeeper.cli import settings
-from poolkeeper.model.outcomes import Outcome, Phase, Progress
+from poolkeeper.model.outcomes import Outcome, Progress
+from poolkeeper.model.runs import Phase
 from poolkeeper.model.waits import Kind
 from poolkeeper.text import count, duration, few, size
 

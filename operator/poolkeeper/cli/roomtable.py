@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from poolkeeper.cli.ink import Ink
 from poolkeeper.model.specs import Domain, Headroom
-from poolkeeper.planning.rooms import Amount, Room
+from poolkeeper.planning.rooms import RemainingCapacity, Utilization
 from poolkeeper.planning.survivals import Survival
 from poolkeeper.text import count, size
 
@@ -13,7 +13,7 @@ _LOSSES = ("POOL", "WITHOUT", "REPLICAS", "BYTES")
 _NAMED_MAX = 3
 
 
-def room_table(rooms: Iterable[Room], ink: Ink) -> list[str]:
+def room_table(rooms: Iterable[RemainingCapacity], ink: Ink) -> list[str]:
     """Lines without a heading, for the pools that bound anything; nothing if none does."""
     lines: list[str] = []
     shown = [room for room in rooms if room.declared]
@@ -35,7 +35,7 @@ def room_table(rooms: Iterable[Room], ink: Ink) -> list[str]:
     return [*lines, *_loss_table(shown, ink)]
 
 
-def _loss_table(rooms: Iterable[Room], ink: Ink) -> list[str]:
+def _loss_table(rooms: Iterable[RemainingCapacity], ink: Ink) -> list[str]:
     """What is spare, or too much, after the worst loss of so many brokers or racks."""
     rows = [
         (room.pool, _without(domain, failures), *cells)
@@ -50,7 +50,7 @@ def _loss_table(rooms: Iterable[Room], ink: Ink) -> list[str]:
     return ["", *ink.table([_LOSSES, *rows]), legend]
 
 
-def _losses(room: Room) -> Iterable[tuple[tuple[Domain, int], tuple[str, str]]]:
+def _losses(room: RemainingCapacity) -> Iterable[tuple[tuple[Domain, int], tuple[str, str]]]:
     """By domain and number of failures, the cells of replicas and bytes."""
     counted = {(one.domain, one.failures): one for one in room.survived_replicas}
     stored = {(one.domain, one.failures): one for one in room.survived_bytes}
@@ -79,7 +79,7 @@ def _without(domain: Domain, failures: int) -> str:
     return f"any {noun}" if failures == 1 else f"any {failures} {noun}s"
 
 
-def as_data(room: Room) -> dict[str, object]:
+def as_data(room: RemainingCapacity) -> dict[str, object]:
     """The room of one pool as JSON values."""
     amounts = {
         "replicas": room.replicas,
@@ -101,7 +101,7 @@ def as_data(room: Room) -> dict[str, object]:
     }
 
 
-def _survives(room: Room) -> list[dict[str, object]]:
+def _survives(room: RemainingCapacity) -> list[dict[str, object]]:
     """The worst losses, of replicas and of bytes; a negative `spare` does not fit."""
     return [
         {
@@ -117,8 +117,8 @@ def _survives(room: Room) -> list[dict[str, object]]:
     ]
 
 
-def _rows(room: Room) -> Sequence[tuple[str, ...]]:
-    kinds: tuple[tuple[str, Amount, Callable[[float], str]], ...] = (
+def _rows(room: RemainingCapacity) -> Sequence[tuple[str, ...]]:
+    kinds: tuple[tuple[str, Utilization, Callable[[float], str]], ...] = (
         ("replicas", room.replicas, _number),
         ("bytes", room.bytes, _size),
         ("topics", room.topics, _number),
@@ -131,7 +131,7 @@ def _rows(room: Room) -> Sequence[tuple[str, ...]]:
     ]
 
 
-def _cells(amount: Amount, written: Callable[[float], str]) -> tuple[str, ...]:
+def _cells(amount: Utilization, written: Callable[[float], str]) -> tuple[str, ...]:
     numbers = (amount.held, amount.most, amount.free, amount.spare)
     return tuple("" if number is None else written(number) for number in numbers)
 

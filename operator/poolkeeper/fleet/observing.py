@@ -14,7 +14,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from poolkeeper import sights
 from poolkeeper.brokers import enrich
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.fleet import clusterrows, codecs, deadlines, files, schemas, tables
@@ -24,7 +23,9 @@ from poolkeeper.model.credentials import ClientConfig
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
+from poolkeeper.reconcile.observation import observe_cluster
 from poolkeeper.resources import clientconfig
+from poolkeeper.zk.cluster_access import ZooKeeperView
 from poolkeeper.zk.session import Session
 
 CLIENT_CONFIG = "POOLKEEPER_CLIENT_CONFIG"
@@ -150,7 +151,7 @@ def _seen(session: Session, desired: Desired, client: ClientConfig, task: Task) 
         remarks.extend(found.warnings)
         return found.cluster
 
-    sight = sights.see(session, desired, task.now_ms, enriched)
+    sight = observe_cluster(ZooKeeperView(session), desired, task.now_ms, enriched)
     return _Read(sight.cluster, sight.records, sight.gone, tuple(remarks))
 
 

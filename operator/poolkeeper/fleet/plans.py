@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from poolkeeper import sights
 from poolkeeper.errors import InvalidInput, PoolkeeperError, Refused
 from poolkeeper.fleet import clusterrows, codecs, features, planrows, schemas, units
 from poolkeeper.fleet.clusterrows import Rows
@@ -25,6 +24,7 @@ from poolkeeper.model.topology import Cluster
 from poolkeeper.planning import audit, impossible, loads
 from poolkeeper.planning.making import make_plan
 from poolkeeper.planning.tables import Table, table_of
+from poolkeeper.reconcile.observation import updated_records
 from poolkeeper.zk.pauses import collector_paused
 
 Planner = Callable[..., Plan]
@@ -145,7 +145,7 @@ def seen_of(store: Store, day: str, cluster: str) -> Seen:
     return Seen(
         desired,
         found,
-        sights.remembered(records, found, desired, head["read_ms"]),
+        updated_records(records, found, desired, head["read_ms"]),
         frozenset(head["gone"] or ()),
     )
 

@@ -8,21 +8,12 @@ from poolkeeper.model.actions import Action
 from poolkeeper.model.plans import Plan, PlanProblem
 from poolkeeper.model.records import Records
 from poolkeeper.model.refusals import Refusal
+from poolkeeper.model.runs import Phase
 from poolkeeper.model.topology import Cluster
 from poolkeeper.model.waits import Wait
 
 Why = Wait | Action | Refusal
 """Whatever a pass has to say: what it waits for, did or refused."""
-
-
-class Phase(StrEnum):
-    """Where a run is; the order is that of a run."""
-
-    STORING = "storing the plan"
-    THROTTLING = "writing throttles"
-    MOVING = "moving"
-    ELECTING = "electing preferred leaders"
-    RESTORING = "restoring throttles"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +49,8 @@ class State(StrEnum):
     STOPPED = "stopped"
 
 
-class ErrandState(StrEnum):
-    """How a plan that somebody else offered to a cluster's loop stands."""
+class ExternalPlanState(StrEnum):
+    """How far a plan is that somebody else offered to a cluster's loop."""
 
     WAITING = "waiting"
     MOVING = "moving"
@@ -80,14 +71,14 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class ExternalPlanStatus:
     """What became of an offered plan, by its hash, in one pass, and why.
 
     DONE also where no run of it is left after it was withdrawn.
     """
 
     plan: str
-    state: ErrandState
+    state: ExternalPlanState
     why: tuple[Why, ...] = ()
 
 
@@ -112,7 +103,7 @@ class Outcome:
     run is recorded. `fresh`: beside a run, the plan that would be made now, for its steps and
     problems. `seen` may be older than the pass by half a minute. `error`: what kept the pass from
     its work.
-    `recorded`: a run is, and nobody may take it further. `errand`: of the plan that was offered.
+    `recorded`: a run is, and nobody may take it further. `external`: of the plan that was offered.
     """
 
     state: State
@@ -124,7 +115,7 @@ class Outcome:
     seen: Seen | None = None
     error: PoolkeeperError | None = None
     recorded: bool = False
-    errand: Errand | None = None
+    external: ExternalPlanStatus | None = None
 
     @property
     def problems(self) -> tuple[PlanProblem, ...]:

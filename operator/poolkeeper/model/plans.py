@@ -11,17 +11,30 @@ concerned, the cluster id and which brokers count as gone.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import NamedTuple
 
 from poolkeeper.model.problems import Facts, ProblemReason
 from poolkeeper.model.topology import Replicas
 
 
-class Move(NamedTuple):
-    """One partition's way; `bytes` = size of the partition × replicas added along the path.
+class Urgency(IntEnum):
+    """What a move is for, most urgent first; moves go in this order."""
 
-    `urgency` orders moves: 0 heal, 1 drain, 2 pool migration, 3 replication factor, 4 balance.
-    """
+    HEAL = 0
+    """Off brokers that are gone for good."""
+    DRAIN = 1
+    """Off brokers that shall hold, or lead, nothing."""
+    POOL = 2
+    """Into the pool that the topic shall live in."""
+    FACTOR = 3
+    """To the declared replication factor, and evenly over racks."""
+    BALANCE = 4
+    """What nothing declared depends on."""
+
+
+class Move(NamedTuple):
+    """One partition's way; `bytes` = size of the partition × replicas added along the path."""
 
     topic: str
     topic_id: str | None
@@ -29,7 +42,7 @@ class Move(NamedTuple):
     path: tuple[Replicas, ...]
     bytes: int
     reason: str
-    urgency: int = 4
+    urgency: int = Urgency.BALANCE.value
 
     @property
     def source(self) -> Replicas:

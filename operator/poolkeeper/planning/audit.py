@@ -161,6 +161,11 @@ def _whole(plan: Plan, *, fresh: bool) -> Iterator[Violation]:
     deleted = {step.topic for step in plan.steps if isinstance(step, DeleteTopic)}
     for topic in sorted(deleted & {move.topic for move in plan.moves}):
         yield Violation("once", "the plan moves and deletes it", topic)
+    yield from _out_of_turn(plan)
+
+
+def _out_of_turn(plan: Plan) -> Iterator[Violation]:
+    """Steps that the stages hold not one after another."""
     at: Counter[int] = Counter()
     for stage in plan.stages:
         for index, step in stage.moves:

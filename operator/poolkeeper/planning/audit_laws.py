@@ -82,17 +82,26 @@ def rack_excess(racks: Collection[str | None], sizes: Mapping[str, int]) -> int:
     if len(racks) <= len(sizes):
         return len(known) - len(set(known))
     held = Counter(known)
-    level = 0
-    while sum(min(size, level + 1) for size in sizes.values()) <= len(racks) and level < max(
-        sizes.values(), default=0
-    ):
-        level += 1
-    spare = len(racks) - sum(min(size, level) for size in sizes.values())
+    level = _level(len(racks), sizes.values())
+    spare = len(racks) - _filled(level, sizes.values())
     full = sum(max(0, held[rack] - size) for rack, size in sizes.items() if size <= level)
     over = sorted(
         (held[rack] - level for rack, size in sizes.items() if size > level), reverse=True
     )
     return full + sum(max(0, n - (i < spare)) for i, n in enumerate(over))
+
+
+def _level(count: int, sizes: Collection[int]) -> int:
+    """How high so many replicas fill all racks at least."""
+    level, highest = 0, max(sizes, default=0)
+    while level < highest and _filled(level + 1, sizes) <= count:
+        level += 1
+    return level
+
+
+def _filled(level: int, sizes: Collection[int]) -> int:
+    """What racks of these sizes hold up to that level."""
+    return sum(min(size, level) for size in sizes)
 
 
 def excesses_by_pool(rules: Rules, state: State) -> dict[str, Excesses]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from poolkeeper.model.problems import Facts
 from poolkeeper.planning.arrivals import Arrived
-from poolkeeper.planning.capacity_problems import (
+from poolkeeper.planning.capacity_facts import (
     BrokerOverfull,
     CapacityConflict,
     ConflictRemedies,
@@ -31,7 +31,7 @@ from poolkeeper.planning.seating import held_mib
 from poolkeeper.planning.shortages import (
     HEADROOM,
     RACK_LAW,
-    Demand,
+    CapacityDemand,
     Seat,
     Shortage,
     overflow,
@@ -41,7 +41,7 @@ from poolkeeper.planning.witnesses import Member
 
 
 @dataclass(frozen=True, slots=True)
-class Amount:
+class PoolLoad:
     """Replicas or MiB: by broker what is held, what of it arrived, and what may be held.
 
     `weights`: by row what a replica counts. A bound of `unlimited` is none.
@@ -65,8 +65,8 @@ class Amount:
 class Conflict:
     """What was asked for, by the amount in question, and why it does not fit."""
 
-    amount: Amount
-    demand: Demand
+    amount: PoolLoad
+    demand: CapacityDemand
     found: Shortage
 
     @property
@@ -82,7 +82,7 @@ def shortfalls(layout: Layout, members: tuple[Member, ...], arrived: Arrived) ->
 
 
 def _shortfalls(
-    layout: Layout, amount: Amount, members: tuple[Member, ...], arrived: Arrived
+    layout: Layout, amount: PoolLoad, members: tuple[Member, ...], arrived: Arrived
 ) -> Iterator[Facts]:
     """Those of one amount."""
     unit = layout.unit
@@ -109,10 +109,10 @@ def _shortfalls(
         yield HeadroomExceeded(amount.quantity, total, int(amount.pool_bound), unit.pool.headroom)
 
 
-def amounts(layout: Layout, arrived: Arrived) -> Iterator[Amount]:
+def amounts(layout: Layout, arrived: Arrived) -> Iterator[PoolLoad]:
     """Replicas, then MiB."""
     unit, room = layout.unit, layout.room
-    yield Amount(
+    yield PoolLoad(
         Quantity.REPLICAS,
         held_by(unit, layout.lists),
         arrived.replicas,
@@ -121,7 +121,7 @@ def amounts(layout: Layout, arrived: Arrived) -> Iterator[Amount]:
         room.pool_replicas,
         UNLIMITED,
     )
-    yield Amount(
+    yield PoolLoad(
         Quantity.MIB,
         unit.fixed_mib + held_mib(unit, layout.lists),
         arrived.mib,
@@ -132,14 +132,14 @@ def amounts(layout: Layout, arrived: Arrived) -> Iterator[Amount]:
     )
 
 
-def conflict_of(layout: Layout, amount: Amount, members: tuple[Member, ...]) -> Conflict | None:
+def conflict_of(layout: Layout, amount: PoolLoad, members: tuple[Member, ...]) -> Conflict | None:
     """Why no layout holds it, as far as that is known."""
     demand = _demand(layout, amount, members)
     found = shortage(demand, packs)
     return None if found is None else Conflict(amount, demand, found)
 
 
-def _demand(layout: Layout, amount: Amount, members: tuple[Member, ...]) -> Demand:
+def _demand(layout: Layout, amount: PoolLoad, members: tuple[Member, ...]) -> CapacityDemand:
     """What the planner was free to place, and what it was not."""
     unit = layout.unit
     free = unit.placed & ~unit.still & ~unit.blocked & ~any_slot(unit.pinned)
@@ -160,7 +160,7 @@ def _demand(layout: Layout, amount: Amount, members: tuple[Member, ...]) -> Dema
     ]
     racks = {member.rack for member in members if not member.obstacle}
     some = (factors > 0) & (amount.weights > 0) & amount.sized
-    return Demand(
+    return CapacityDemand(
         totals,
         tuple(map(Seat, members, bounds, fixed[rows].tolist())),
         unit.pool.headroom if amount.pool_bound < UNLIMITED_MIB else None,

@@ -43,21 +43,25 @@ class Step:
 
 
 class Choice:
-    """Compares steps between two brokers; see `refining`."""
+    """Compares steps between two brokers; see `refining`.
+
+    `value`: what a replica of each row counts, measure by measure; `bounds`: the least and the most
+    that may go over net of each. `need`: what the giver has too much of the first, and the taker
+    too little.
+    """
 
     def __init__(
         self,
         value: Ints,
         given: Candidates,
-        up: Ints,
-        down: Ints,
+        bounds: tuple[Ints, Ints],
         need: tuple[int, int],
         scale: float,
         least: float = 0.0,
     ) -> None:
-        self.value, self.given, self.up, self.down, self.need = value, given, up, down, need
-        self.least = least
-        self.aim = min(max(need), int(up[0]))
+        self.value, self.given, self.need, self.least = value, given, need, least
+        self.down, self.up = bounds
+        self.aim = min(max(need), int(self.up[0]))
         # Besides its bytes, an added replica costs as much as a part of what is still to do.
         self.per_replica = _ADDED * (min(self.aim, need[0]) + min(self.aim, need[1])) * scale
         self.found: list[tuple[Floats, Floats, Ints, Ints]] = []

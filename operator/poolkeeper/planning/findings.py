@@ -18,7 +18,7 @@ from poolkeeper.planning.losses import blocked_problem
 from poolkeeper.planning.measures import NOUNS
 from poolkeeper.planning.misfits import misfits
 from poolkeeper.planning.phrases import Names
-from poolkeeper.planning.pool_problems import (
+from poolkeeper.planning.pool_facts import (
     CannotLeave,
     DemotedLeads,
     GainTooSmall,
@@ -34,7 +34,7 @@ from poolkeeper.planning.pool_problems import (
 from poolkeeper.planning.scopes import Role
 from poolkeeper.planning.shares import Band
 from poolkeeper.planning.topic_counts import TopicCounts
-from poolkeeper.planning.witnesses import Member, Obstacle, brokers_lacking, racks_lacking
+from poolkeeper.planning.witnesses import Member, brokers_lacking, obstacle_of, racks_lacking
 
 _NAMED_MAX = 5
 
@@ -139,17 +139,18 @@ def _racks(layout: Layout) -> list[PlanProblem]:
 def _members(layout: Layout) -> list[Member]:
     """The pool's brokers, and what keeps each from being used."""
     brokers, pool = layout.unit.brokers, layout.unit.pool
-    members = []
-    for row in brokers.rows(pool.brokers):
-        name, obstacle = brokers.ids[row], None
-        if name in pool.drain:
-            obstacle = Obstacle.DRAINED
-        elif brokers.gone[row]:
-            obstacle = Obstacle.GONE
-        elif not layout.unit.eligible[row]:
-            obstacle = Obstacle.DOWN
-        members.append(Member(name, brokers.rack_names[brokers.rack[row]], obstacle))
-    return members
+    live, gone = (
+        {brokers.ids[row] for row in np.flatnonzero(which)}
+        for which in (layout.unit.eligible, brokers.gone)
+    )
+    return [
+        Member(
+            brokers.ids[row],
+            brokers.rack_names[brokers.rack[row]],
+            obstacle_of(pool, brokers.ids[row], live, gone),
+        )
+        for row in brokers.rows(pool.brokers)
+    ]
 
 
 def _usable(layout: Layout, factor: int) -> UsableBrokers:

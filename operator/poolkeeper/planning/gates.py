@@ -12,22 +12,12 @@ the very damage that they mend.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
-from poolkeeper.model.plans import Move
+from poolkeeper.model.plans import Move, Urgency
+from poolkeeper.model.runs import Health
 from poolkeeper.model.topology import Cluster, Partition, Topic, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.progress import MoveProgress, MoveState
-
-HEAL, DRAIN = 0, 1
-
-
-@dataclass(frozen=True, slots=True)
-class Health:
-    """Partitions that are short of in-sync replicas, by how badly."""
-
-    under_replicated: frozenset[TopicPartition] = frozenset()
-    under_min_isr: frozenset[TopicPartition] = frozenset()
 
 
 def health(cluster: Cluster) -> Health:
@@ -63,7 +53,7 @@ def closed(
     reasons = list(controller(cluster))
     reasons.extend(foreign(cluster, ours))
     own = frozenset(ours) | {TopicPartition(move.topic, move.partition) for move in moves}
-    mending = all(move.urgency in (HEAL, DRAIN) for move in moves)
+    mending = all(move.urgency in (Urgency.HEAL, Urgency.DRAIN) for move in moves)
     now = health(cluster)
     for sick, before, reason in (
         (now.under_replicated, baseline.under_replicated, WaitReason.UNDER_REPLICATED),

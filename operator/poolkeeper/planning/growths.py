@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from poolkeeper.planning.arrivals import Arrived
-from poolkeeper.planning.capacities import Amount, amounts, conflict_of, remedies_of
-from poolkeeper.planning.capacity_problems import FactorNotRaised, Growth, Lack
+from poolkeeper.planning.capacities import PoolLoad, amounts, conflict_of, remedies_of
+from poolkeeper.planning.capacity_facts import FactorNotRaised, Growth, Lack
 from poolkeeper.planning.columns import count_slots
 from poolkeeper.planning.layouts import Layout
 from poolkeeper.planning.witnesses import Member
@@ -47,7 +47,7 @@ def _growth(wished: Layout, topics: int, members: tuple[Member, ...], arrived: A
     return Growth(topics, tuple(lacks), tuple(remedies))
 
 
-def _lack(wished: Layout, amount: Amount) -> Lack:
+def _lack(wished: Layout, amount: PoolLoad) -> Lack:
     """What lacks on which brokers, the most first."""
     brokers, pool = wished.unit.brokers, wished.unit.pool
     inside = brokers.rows(pool.brokers)

@@ -13,7 +13,7 @@ from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.problems import Facts
 from poolkeeper.model.specs import Strategy, TopicSpec
 from poolkeeper.model.topology import Cluster, Topic
-from poolkeeper.planning.topic_problems import (
+from poolkeeper.planning.topic_facts import (
     AwaitsReplicas,
     InternalTopicAbsent,
     InternalTopicResized,

@@ -34,9 +34,15 @@ class Spread:
 
     def excess(self, counts: Sequence[int]) -> int:
         """How many replicas must move until the counts are even."""
-        above = sum(max(0, n - h) for n, h in zip(counts, self.high, strict=True))
-        below = sum(max(0, low - n) for n, low in zip(counts, self.low, strict=True))
-        return max(above, below)
+        return max(self.above(counts), self.below(counts))
+
+    def above(self, counts: Sequence[int]) -> int:
+        """How many replicas are too many in their racks."""
+        return sum(max(0, n - high) for n, high in zip(counts, self.high, strict=True))
+
+    def below(self, counts: Sequence[int]) -> int:
+        """How many replicas racks lack."""
+        return sum(max(0, low - n) for n, low in zip(counts, self.low, strict=True))
 
     @property
     def strict(self) -> bool:

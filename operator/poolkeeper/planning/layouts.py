@@ -13,17 +13,18 @@ from functools import partial
 
 import numpy as np
 
-from poolkeeper.model.specs import ClusterLimits, Goal, GoalKind, LimitPolicy, ResourcePoolSpec
+from poolkeeper.model.specs import ClusterLimits, Goal, GoalKind
 from poolkeeper.planning.columns import NONE, Floats, Ints, any_slot, count_slots
 from poolkeeper.planning.evening import EVENED, WEIGHED, Evened, even
+from poolkeeper.planning.headroom import headroom_mib, headroom_replicas
 from poolkeeper.planning.leaders import Led, lead
 from poolkeeper.planning.measures import measure_of, replica_measure
 from poolkeeper.planning.opening import Opened, open_slots
 from poolkeeper.planning.placement import Placed, held_by, place
-from poolkeeper.planning.quotas import headroom_mib, headroom_replicas
+from poolkeeper.planning.quotas import replicas_cap
 from poolkeeper.planning.raising import raised
 from poolkeeper.planning.refining import Bounded
-from poolkeeper.planning.routing import UNLIMITED, UNLIMITED_MIB, Room
+from poolkeeper.planning.routing import UNLIMITED, UNLIMITED_MIB, CapacityBounds
 from poolkeeper.planning.seating import held_mib
 from poolkeeper.planning.shares import Domain, shares
 from poolkeeper.planning.spreading import Usable
@@ -47,7 +48,7 @@ class Layout:
     placed: Placed
     evened: Evened
     led: Led
-    room: Room
+    room: CapacityBounds
     balance: bool
     wished: "Layout | None" = None
     too_little: bool = False
@@ -122,7 +123,7 @@ def _raised(unit: Unit, full: Layout, modest: Layout, settle: Callable[[Unit], L
     return replace(layout, unit=less, opened=opened, wished=wished)
 
 
-def _settle(unit: Unit, room: Room, *, balance: bool, min_gain: float) -> Layout:
+def _settle(unit: Unit, room: CapacityBounds, *, balance: bool, min_gain: float) -> Layout:
     """The layout that a plan for its own outcome would leave as it is.
 
     Where all goals are met that is so at once. Where one is not, the search is taken up again from
@@ -139,7 +140,7 @@ def _settle(unit: Unit, room: Room, *, balance: bool, min_gain: float) -> Layout
     return layout
 
 
-def _better(unit: Unit, room: Room, *, balance: bool, min_gain: float) -> Layout:
+def _better(unit: Unit, room: CapacityBounds, *, balance: bool, min_gain: float) -> Layout:
     """Balanced, if that is better in the goals' order than what the laws alone demand."""
     full = _lay_out(unit, room, balance=balance)
     if not balance or not (min_gain > 0 or any(_unmet(full, full.lists))):
@@ -183,7 +184,7 @@ def _imbalance(goals: Layout, layout: Layout) -> float:
     return float(sum(parts) + missed)
 
 
-def _lay_out(unit: Unit, room: Room, *, balance: bool) -> Layout:
+def _lay_out(unit: Unit, room: CapacityBounds, *, balance: bool) -> Layout:
     opened = open_slots(unit, held_by(unit, unit.lists))
     share = share_of(unit, opened, room)
     goals = _goals(unit) if balance else []
@@ -205,7 +206,7 @@ def _goals(unit: Unit) -> list[Goal]:
     return [goal for goal in goals if unit.sized or goal.kind is not GoalKind.BYTES]
 
 
-def room_of(unit: Unit, usable: Usable, limits: ClusterLimits) -> Room:
+def room_of(unit: Unit, usable: Usable, limits: ClusterLimits) -> CapacityBounds:
     """Caps by broker; what is not declared is unlimited."""
     replicas = np.full(len(unit.fixed), UNLIMITED, dtype=np.int64)
     mib = np.full(len(unit.fixed), UNLIMITED_MIB, dtype=np.int64)
@@ -216,20 +217,12 @@ def room_of(unit: Unit, usable: Usable, limits: ClusterLimits) -> Room:
             replicas[row] = cap
         if capacity.disk_bytes is not None:
             mib[row] = capacity.disk_bytes // (1024 * 1024)
-    in_pool = headroom_replicas(unit.pool, usable), headroom_mib(unit.pool, usable)
+    in_pool = headroom_replicas(unit.pool, usable.racks), headroom_mib(unit.pool, usable.racks)
     pool_replicas, pool_mib = (UNLIMITED_MIB if left is None else left for left in in_pool)
-    return Room(replicas, mib, int(pool_replicas), int(pool_mib))
+    return CapacityBounds(replicas, mib, int(pool_replicas), int(pool_mib))
 
 
-def replicas_cap(pool: ResourcePoolSpec, broker: int, limits: ClusterLimits) -> int | None:
-    """The most replicas that the broker may hold: its own cap, or the cluster's enforced limit."""
-    caps = [pool.capacity_for(broker).replicas]
-    if limits.policy is LimitPolicy.ENFORCE:
-        caps.append(limits.replicas_per_broker)
-    return min((cap for cap in caps if cap is not None), default=None)
-
-
-def share_of(unit: Unit, opened: Opened, room: Room) -> Floats:
+def share_of(unit: Unit, opened: Opened, room: CapacityBounds) -> Floats:
     """Each eligible broker's fair share of the unit's replicas and the fixed load."""
     eligible, rack = unit.eligible, unit.brokers.rack
     racks, size = len(unit.brokers.rack_names), len(unit.fixed)
@@ -265,7 +258,7 @@ def _bounds(opened: Opened, racks: int) -> tuple[Ints, Ints]:
     return lows.reshape(shape), highs.reshape(shape)
 
 
-def _excess(unit: Unit, lists: Ints, room: Room) -> int:
+def _excess(unit: Unit, lists: Ints, room: CapacityBounds) -> int:
     """Replicas and MiB above caps, disks and headroom, summed over the pool's brokers."""
     if not room.bounded:
         return 0

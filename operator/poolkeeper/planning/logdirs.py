@@ -19,9 +19,9 @@ from typing import NamedTuple
 from poolkeeper.model.plans import MoveLogDir, PlanProblem
 from poolkeeper.model.problems import Facts
 from poolkeeper.model.specs import Goal, GoalKind, ResourcePoolSpec
-from poolkeeper.model.topology import Broker, Cluster, TopicPartition
+from poolkeeper.model.topology import Broker, Cluster, Partition, TopicPartition
 from poolkeeper.planning.phrases import Names
-from poolkeeper.planning.pool_problems import (
+from poolkeeper.planning.pool_facts import (
     KeptBecause,
     LogDirNotEmptied,
     LogDirsUnknown,
@@ -115,22 +115,24 @@ def _held(
 ) -> dict[int, dict[str, list[_Held]]]:
     """By broker and directory; a replica on its way counts where it goes."""
     found: dict[int, dict[str, list[_Held]]] = {}
-    if not of_pool:
-        return found
-    for name, topic in cluster.topics.items():
+    for name, topic in cluster.topics.items() if of_pool else ():
         home = homes.get(name)
         placed = home.pool if home is not None and home.role is Role.PLACED else None
         for p in topic.partitions:
             partition = TopicPartition(name, p.partition)
-            for id_, path in (p.log_dirs or {}).items():
-                pool = of_pool.get(id_)
-                if pool is None or id_ not in p.replicas:
-                    continue
+            settled = placed if partition not in moving else None
+            for id_, path in _log_dirs(p, of_pool):
                 going = (cluster.brokers[id_].arriving or {}).get(partition)
-                free = placed == pool.name and going is None and partition not in moving
+                free = settled == of_pool[id_].name and going is None
                 replica = _Held(p.size_bytes or 0, *partition, free)
                 found.setdefault(id_, {}).setdefault(going or path, []).append(replica)
     return found
+
+
+def _log_dirs(partition: Partition, brokers: Collection[int]) -> list[tuple[int, str]]:
+    """The log directories of its replicas on these brokers, as far as they are known."""
+    known = partition.log_dirs or {}
+    return [(id_, known[id_]) for id_ in partition.replicas if id_ in known and id_ in brokers]
 
 
 def _disks(
@@ -185,12 +187,19 @@ def _even(disks: list[_Disk], goal: Goal) -> Iterator[_Copy]:
         ordered = sorted(live, key=lambda d: (d.bytes - share[d.path], d.path))
         target, source = ordered[0], ordered[-1]
         most = min(source.bytes - share[source.path], share[target.path] - target.bytes)
-        # Within twice that, what one of them loses the other gains, and both end nearer.
-        fits = (r for r in source.held if r.free and r.size < 2 * most and target.takes(r))
-        replica = next((each for each in fits if each.size), None)
+        replica = _nearing(source, target, most)
         if replica is None:
             return
         yield _move(replica, source, target, "bytes of log directories are evened out")
+
+
+def _nearing(source: _Disk, target: _Disk, most: float) -> _Held | None:
+    """The largest replica that brings both directories nearer to their shares, `most` away.
+
+    Within twice that, what one of them loses the other gains, and both end nearer.
+    """
+    fits = (r for r in source.held if r.free and r.size < 2 * most and target.takes(r))
+    return next((replica for replica in fits if replica.size), None)
 
 
 def _slack(goal: Goal, share: float) -> float:

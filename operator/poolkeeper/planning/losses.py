@@ -16,7 +16,7 @@ from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.topology import Cluster, Partition, TopicPartition
 from poolkeeper.planning.columns import Bools
 from poolkeeper.planning.phrases import Names
-from poolkeeper.planning.pool_problems import DataLost, NoSource
+from poolkeeper.planning.pool_facts import DataLost, NoSource
 from poolkeeper.planning.scopes import Home
 from poolkeeper.planning.tables import Table
 

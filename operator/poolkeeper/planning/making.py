@@ -37,12 +37,12 @@ from poolkeeper.planning import (
 )
 from poolkeeper.planning.certificates import certificate, together
 from poolkeeper.planning.columns import Brokers, brokers_of, eligible_of
-from poolkeeper.planning.layouts import Layout, replicas_cap
+from poolkeeper.planning.layouts import Layout
 from poolkeeper.planning.logdirs import between_log_dirs
 from poolkeeper.planning.moves import Change, move_of, moves_of
 from poolkeeper.planning.pins import pinned_changes
 from poolkeeper.planning.pool_layouts import PoolLayouts, Situation, lay_out_all
-from poolkeeper.planning.quotas import Tally, standing_problems
+from poolkeeper.planning.quotas import Tally, replicas_cap, standing_problems
 from poolkeeper.planning.scopes import Home, Role, Scope, scope
 from poolkeeper.planning.spreading import Loads, Usable
 from poolkeeper.planning.tables import Lists, Table, lists_of, table_of

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from poolkeeper.planning.capacity_problems import PartitionTooLarge
+from poolkeeper.planning.capacity_facts import PartitionTooLarge
 from poolkeeper.planning.columns import Ints, count_slots
 from poolkeeper.planning.layouts import Layout
 from poolkeeper.planning.routing import UNLIMITED_MIB

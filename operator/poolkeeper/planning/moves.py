@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from poolkeeper.model.plans import Move
+from poolkeeper.model.plans import Move, Urgency
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.columns import NONE, Ints, any_slot, count_slots
 from poolkeeper.planning.groups import numbered
@@ -24,9 +24,6 @@ from poolkeeper.planning.units import Unit
 
 Causes = tuple[tuple[int, str], ...]
 """(urgency, sentence), the most urgent first."""
-
-HEAL, DRAIN, POOL, FACTOR, BALANCE = range(5)
-"""Urgency of a move's causes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +134,7 @@ def move_of(change: Change, cluster: Cluster, table: Table, *, one_at_a_time: bo
         path=lists,
         bytes=size * added,
         reason=_reason(change.causes),
-        urgency=change.causes[0][0],
+        urgency=int(change.causes[0][0]),
     )
 
 
@@ -201,7 +198,7 @@ class _Why:
         removed = [b for b in found if b not in wanted]
         causes = self._needs(row, found, wanted, removed)
         if not causes and removed:
-            causes = [(BALANCE, self._too_full(b)) for b in removed]
+            causes = [(Urgency.BALANCE, self._too_full(b)) for b in removed]
         if not causes:
             causes = [self._leader(found, wanted)]
         return tuple(sorted(causes, key=lambda cause: cause[0]))
@@ -212,19 +209,21 @@ class _Why:
         """Causes besides balance."""
         causes = [cause for b in removed if (cause := self._leaves(row, b))]
         if len(found) != len(wanted):
-            causes.append((FACTOR, f"replication factor {len(found)} → {len(wanted)}"))
+            causes.append((Urgency.FACTOR, f"replication factor {len(found)} → {len(wanted)}"))
         if self.layout.opened.crowded[row]:
-            causes.append((FACTOR, f"{len(found)} replicas are not spread evenly over racks"))
+            causes.append(
+                (Urgency.FACTOR, f"{len(found)} replicas are not spread evenly over racks")
+            )
         return causes
 
     def _leaves(self, row: int, broker: int) -> tuple[int, str] | None:
         name = self.unit.brokers.ids[broker]
         if self.unit.brokers.gone[broker]:
-            return HEAL, f"broker {name} is gone"
+            return Urgency.HEAL, f"broker {name} is gone"
         if broker in self.drained:
-            return DRAIN, f"broker {name} is drained"
+            return Urgency.DRAIN, f"broker {name} is drained"
         if broker not in self.inside and self.unit.placed[row]:
-            return POOL, f"moves into pool {self.unit.pool.name}"
+            return Urgency.POOL, f"moves into pool {self.unit.pool.name}"
         return None
 
     def _too_full(self, broker: int) -> str:
@@ -243,14 +242,14 @@ class _Why:
     def _leader(self, found: list[int], wanted: list[int]) -> tuple[int, str]:
         ids = self.unit.brokers.ids
         if found[0] == wanted[0]:
-            return HEAL, "the list names a broker twice"
+            return Urgency.HEAL, "the list names a broker twice"
         old, new = found[0], wanted[0]
         text = f"preferred leader {ids[old]} → {ids[new]}"
         if not self.unit.leads[old]:
             kind = "is demoted" if self.unit.eligible[old] else "shall lead nothing here"
-            return DRAIN, f"{text}: broker {ids[old]} {kind}"
+            return Urgency.DRAIN, f"{text}: broker {ids[old]} {kind}"
         held, share = int(self.leading[old]), self.layout.led.band.share[old]
         return (
-            BALANCE,
+            Urgency.BALANCE,
             f"{text}: broker {ids[old]} leads {held} partitions, its share is {share:.4g}",
         )

@@ -17,9 +17,9 @@ from poolkeeper.model.specs import ResourcePoolSpec, Strategy, TopicSpec
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.quotas import Tally
 from poolkeeper.planning.scopes import Role, Scope
-from poolkeeper.planning.shortages import Demand, Seat, overflow
+from poolkeeper.planning.shortages import CapacityDemand, Seat, overflow
 from poolkeeper.planning.spreading import Loads, Usable, added_as_kafka, as_kafka, balanced
-from poolkeeper.planning.topic_problems import (
+from poolkeeper.planning.topic_facts import (
     AssignedElsewhere,
     AwaitsRoom,
     BrokersFull,
@@ -201,7 +201,7 @@ def _no_room(usable: Usable, partitions: int, factor: int, loads: Loads) -> Fact
         for broker, rack in sorted(usable.racks.items())
     )
     for by_racks in (False, True):
-        found = overflow(Demand({factor: partitions}, seats, by_racks=by_racks))
+        found = overflow(CapacityDemand({factor: partitions}, seats, by_racks=by_racks))
         if found is not None:
             return BrokersFull(found.brokers, found.wanted, found.room, even=by_racks)
     return NoRoomBetween()

@@ -249,9 +249,8 @@ class _Case:
         while True:
             kept = [b for b in self.slots if b >= 0]
             counts = rack_counts(self.unit, kept)
-            above = sum(max(0, n - h) for n, h in zip(counts, even.high, strict=True))
-            below = sum(max(0, low - n) for n, low in zip(counts, even.low, strict=True))
-            if above == 0 and below <= missing + opened:
+            above = even.above(counts)
+            if above == 0 and even.below(counts) <= missing + opened:
                 return opened
             rack = self.unit.brokers.rack
             bound = even.high if above else even.low

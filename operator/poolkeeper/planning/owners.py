@@ -11,7 +11,7 @@ from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Claim, DeletionPolicy, Desired, TopicSpec
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.topic_problems import DeclaredTwice
+from poolkeeper.planning.topic_facts import DeclaredTwice
 
 
 @dataclass(frozen=True, slots=True)

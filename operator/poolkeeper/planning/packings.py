@@ -19,13 +19,13 @@ from dataclasses import replace
 from math import inf
 
 from poolkeeper.planning.laws import Spread
-from poolkeeper.planning.shortages import Demand, Seat, overflow
+from poolkeeper.planning.shortages import CapacityDemand, Seat, overflow
 
 _LOOKS_MAX = 200_000
 """Brokers to look at for all partitions together; where it were more, the largest weighs little."""
 
 
-def packs(demand: Demand) -> bool:
+def packs(demand: CapacityDemand) -> bool:
     """Whether it is known that all fits, where it does by count."""
     largest = max((size for size, _ in demand.sizes), default=0)
     if not largest or all(seat.bound is None for seat in demand.usable):
@@ -42,7 +42,7 @@ def _less(seat: Seat, size: int) -> Seat:
     return replace(seat, bound=max(min(seat.bound, seat.fixed), seat.bound - size))
 
 
-def _placed(demand: Demand) -> bool:
+def _placed(demand: CapacityDemand) -> bool:
     usable = demand.usable
     names = demand.racks_of(usable)
     rack = [names.index(s.member.rack) if demand.by_racks else 0 for s in usable]

@@ -23,7 +23,7 @@ _EXCHANGES_MAX = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class ReplicaFlow:
     """A flow: replicas by (offer, cell), by (want, cell), and newcomers by broker.
 
     `aim`: what the brokers of a cell should get besides a number of replicas.
@@ -39,7 +39,7 @@ class Demand:
     aim: Aim | None = None
 
 
-def pick(rows: int, demand: Demand) -> tuple[Ints, Ints, Ints]:
+def pick(rows: int, demand: ReplicaFlow) -> tuple[Ints, Ints, Ints]:
     """(row, slot, cell) of every replica that is to move."""
     members = demand.members
     if members.barred is None:
@@ -49,7 +49,7 @@ def pick(rows: int, demand: Demand) -> tuple[Ints, Ints, Ints]:
     return members.row[taken], members.slot[taken], cells
 
 
-def _pick_alike(rows: int, demand: Demand) -> tuple[Ints, Ints]:
+def _pick_alike(rows: int, demand: ReplicaFlow) -> tuple[Ints, Ints]:
     """(member, cell): the first members of each class whose partition is not taken by another.
 
     All classes pick at once; where two want the same partition, the first class has it, and the
@@ -90,7 +90,7 @@ def _dealt(chosen: Ints) -> Ints:
     return cell[np.lexsort((cell, (within + 0.5) / np.maximum(whole, 1), of))]
 
 
-def _pick_merged(rows: int, demand: Demand, barred: Ints) -> tuple[Ints, Ints]:
+def _pick_merged(rows: int, demand: ReplicaFlow, barred: Ints) -> tuple[Ints, Ints]:
     """(member, cell) where members of a class differ, class after class."""
     found, aim = demand.members, demand.aim
     used = np.zeros(rows, dtype=bool)
@@ -113,7 +113,7 @@ def _pick_merged(rows: int, demand: Demand, barred: Ints) -> tuple[Ints, Ints]:
 class _Shares:
     """What cells still want, by size; lives only within `_pick_merged`."""
 
-    def __init__(self, demand: Demand, aim: Aim) -> None:
+    def __init__(self, demand: ReplicaFlow, aim: Aim) -> None:
         self.demand, self.aim = demand, aim
         self.want = [float(aim.get[members].sum()) for members in demand.cells.members]
         self.left = demand.offer_to_cell.sum(axis=0).tolist()
@@ -151,7 +151,11 @@ class _Shares:
 
 
 def _from_the_best_place(
-    demand: Demand, number: int, members: Ints, barred: Ints, bounds: tuple[float, float] | None
+    demand: ReplicaFlow,
+    number: int,
+    members: Ints,
+    barred: Ints,
+    bounds: tuple[float, float] | None,
 ) -> tuple[Ints, Ints]:
     """Members of a class, and their cells: the smallest, or those that sum up to what is wanted.
 
@@ -162,31 +166,51 @@ def _from_the_best_place(
     taken, cells = _from_place(demand, number, members, barred, count, count)
     if aim is None or bounds is None:
         return taken, cells
-    wanted, most = bounds
-    above = np.inf
-    best = float(aim.value[demand.members.row[taken]].sum())
+    best = _Best(*bounds, float(aim.value[demand.members.row[taken]].sum()), (taken, cells))
     for large in (*(max(count // part, 1) for part in _PARTS), 1):
         small = count - large
-        low, high = small, len(members) - (count - small)
-        while low < high and best < _ENOUGH * wanted:
+        low, high = small, len(members) - large
+        while low < high and not best.is_enough:
             place = (low + high + 1) // 2
             found = _from_place(demand, number, members, barred, small, place)
-            value = float(aim.value[demand.members.row[found[0]]].sum())
-            if value > wanted:
+            if best.keeps(float(aim.value[demand.members.row[found[0]]].sum()), found):
+                low = place
+            else:
                 high = place - 1
-                if value <= most and value < above:
-                    above, larger = value, found
-                continue
-            low = place
-            if value > best:
-                best, (taken, cells) = value, found
-    if best < _ENOUGH * wanted and above < np.inf:
-        return larger
-    return _topped_up(demand, members, barred, taken, cells, wanted - best)
+    if not best.is_enough and best.above is not None:
+        return best.above
+    return _topped_up(demand, members, barred, *best.below, best.wanted - best.value)
+
+
+class _Best:
+    """The members that come nearest to what is wanted, from below and from above.
+
+    `value` is that of those below. Above what is wanted, `most` is accepted.
+    """
+
+    def __init__(self, wanted: float, most: float, value: float, below: tuple[Ints, Ints]) -> None:
+        self.wanted, self.value, self.below = wanted, value, below
+        self.above: tuple[Ints, Ints] | None = None
+        self._most, self._above_value = most, np.inf
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether those below come near enough."""
+        return self.value >= _ENOUGH * self.wanted
+
+    def keeps(self, value: float, found: tuple[Ints, Ints]) -> bool:
+        """Remember what is better than all before; whether it is no more than is wanted."""
+        if value <= self.wanted:
+            if value > self.value:
+                self.value, self.below = value, found
+            return True
+        if value <= self._most and value < self._above_value:
+            self.above, self._above_value = found, value
+        return False
 
 
 def _topped_up(
-    demand: Demand, members: Ints, barred: Ints, taken: Ints, cells: Ints, lacking: float
+    demand: ReplicaFlow, members: Ints, barred: Ints, taken: Ints, cells: Ints, lacking: float
 ) -> tuple[Ints, Ints]:
     """The smallest of those that go exchanged for larger ones, as large as is lacking."""
     assert demand.aim is not None
@@ -207,7 +231,7 @@ def _topped_up(
 
 
 def _from_place(
-    demand: Demand, number: int, members: Ints, barred: Ints, small: int, place: int
+    demand: ReplicaFlow, number: int, members: Ints, barred: Ints, small: int, place: int
 ) -> tuple[Ints, Ints]:
     """The first `small` members, and then those from that place on.
 

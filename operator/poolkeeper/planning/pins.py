@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping
 
-from poolkeeper.model.plans import PlanProblem
+from poolkeeper.model.plans import PlanProblem, Urgency
 from poolkeeper.model.specs import TopicSpec
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning import losses
-from poolkeeper.planning.moves import FACTOR, POOL, Change
+from poolkeeper.planning.moves import Change
 from poolkeeper.planning.scopes import Role, Scope
 from poolkeeper.planning.spreading import Usable
-from poolkeeper.planning.topic_problems import PinnedElsewhere
-from poolkeeper.planning.witnesses import Member, Obstacle
+from poolkeeper.planning.topic_facts import PinnedElsewhere
+from poolkeeper.planning.witnesses import Member, obstacle_of
 
 
 def pinned_changes(
@@ -46,19 +46,16 @@ def _changes(spec: TopicSpec, cluster: Cluster) -> tuple[list[Change], list[Topi
             blocked.append(TopicPartition(spec.topic, p.partition))
             continue
         grown = len(target) != len(p.replicas)
-        causes = ((FACTOR if grown else POOL, "its replicas are pinned elsewhere"),)
+        causes = ((Urgency.FACTOR if grown else Urgency.POOL, "its replicas are pinned elsewhere"),)
         found.append(Change(spec.topic, p.partition, target, causes, lambda brokers: 0))
     return found, blocked
 
 
 def _unusable(reach: Scope, spec: TopicSpec, absent: list[int]) -> PlanProblem:
     pool = reach.pools[spec.pool]
-
-    def obstacle(broker: int) -> Obstacle | None:
-        if broker not in pool.brokers:
-            return None
-        return Obstacle.DRAINED if broker in pool.drain else Obstacle.DOWN
-
-    brokers = tuple(Member(broker, obstacle=obstacle(broker)) for broker in absent)
+    brokers = tuple(
+        Member(broker, obstacle=obstacle_of(pool, broker, ()) if broker in pool.brokers else None)
+        for broker in absent
+    )
     law = "drained" if pool.drain & set(absent) else "pool"
     return PlanProblem(pool.name, law, PinnedElsewhere(pool.name, brokers), spec.topic)

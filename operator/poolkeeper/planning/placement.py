@@ -21,8 +21,8 @@ from poolkeeper.planning.classes import cells_of, members_of, offers_of
 from poolkeeper.planning.columns import NONE, Floats, Ints, any_slot
 from poolkeeper.planning.measures import Measure
 from poolkeeper.planning.opening import OPEN, Opened
-from poolkeeper.planning.picking import Demand
-from poolkeeper.planning.routing import Room, Task, routed
+from poolkeeper.planning.picking import ReplicaFlow
+from poolkeeper.planning.routing import CapacityBounds, RoutingTask, routed
 from poolkeeper.planning.seating import seat
 from poolkeeper.planning.shares import Band, band
 from poolkeeper.planning.units import Unit
@@ -51,7 +51,7 @@ def place(
     opened: Opened,
     share: Floats,
     goal: Goal | None,
-    room: Room,
+    room: CapacityBounds,
     *,
     balance: bool,
     weighed: Measure | None = None,
@@ -82,7 +82,7 @@ def place(
     return Placed(lists, narrow)
 
 
-def _settled(unit: Unit, lists: Ints, target: Band, room: Room) -> bool:
+def _settled(unit: Unit, lists: Ints, target: Band, room: CapacityBounds) -> bool:
     held = held_by(unit, lists)
     inside = (target.outside(held) == 0) & (held <= room.replicas)
     return bool(inside[unit.eligible].all())
@@ -104,7 +104,7 @@ class _Setting:
     unit: Unit
     opened: Opened
     by_size: Ints
-    room: Room
+    room: CapacityBounds
     weighed: Measure | None
 
 
@@ -119,11 +119,11 @@ def _round(setting: _Setting, lists: Ints, target: Band) -> _Step:
         aim = aim_of(setting.weighed, lists, unit.eligible)
         if cells.merged:
             leave = exchanges.leaving(aim, lists, held, target)
-    flow = routed(Task(unit, opened, cells, offers, wants, held, target, room, leave))
+    flow = routed(RoutingTask(unit, opened, cells, offers, wants, held, target, room, leave))
     chosen = flow.offer_to_cell
     if aim is not None and chosen.any() and cells.merged:
         chosen = mixed(chosen, offers.sites)
     members = members_of(offers, any_slot(chosen > 0), setting.by_size)
-    demand = Demand(cells, offers, members, wants, chosen, flow.want_to_cell, flow.quota, aim)
+    demand = ReplicaFlow(cells, offers, members, wants, chosen, flow.want_to_cell, flow.quota, aim)
     seated = seat(unit, lists, demand, room.mib)
     return _Step(seated.lists, int(flow.offer_to_cell[~offers.fresh].sum()), seated.moved)

@@ -16,7 +16,7 @@ from msgspec import Meta, field
 
 from poolkeeper.errors import InvalidInput, Problem
 from poolkeeper.model import plans, typed_json
-from poolkeeper.model.plans import Move, Plan, PlanProblem
+from poolkeeper.model.plans import Move, Plan, PlanProblem, Urgency
 from poolkeeper.model.problems import ProblemReason, Recorded
 from poolkeeper.model.typed_json import Finite, Natural, Object, ReplicaList
 from poolkeeper.planning.identities import plan_hash
@@ -43,7 +43,7 @@ class MoveJson(Object, kw_only=True):
     target: ReplicaList | None = field(name="to", default=None)
     bytes: Natural
     reason: str = ""
-    urgency: Natural = 4
+    urgency: Natural = Urgency.BALANCE.value
 
 
 class StepJson(Object, tag_field="kind", omit_defaults=True):

@@ -11,13 +11,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from poolkeeper.model.plans import PlanProblem
-from poolkeeper.model.specs import Desired, Domain, LimitPolicy, Quotas, ResourcePoolSpec, TopicSpec
+from poolkeeper.model.specs import (
+    ClusterLimits,
+    Desired,
+    LimitPolicy,
+    Quotas,
+    ResourcePoolSpec,
+    TopicSpec,
+)
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.capacity_problems import QuotaHeld, TooManyPartitions, TooManyReplicas
-from poolkeeper.planning.columns import MIB
+from poolkeeper.planning.capacity_facts import QuotaHeld, TooManyPartitions, TooManyReplicas
+from poolkeeper.planning.headroom import headroom_replicas
 from poolkeeper.planning.scopes import Scope
 from poolkeeper.planning.spreading import Usable
-from poolkeeper.planning.topic_problems import BeyondHeadroom, Excess, QuotaExceeded
+from poolkeeper.planning.topic_facts import BeyondHeadroom, QuotaExceeded, QuotaExcess
 
 
 @dataclass(slots=True)
@@ -67,18 +74,18 @@ class Tally:
         ):
             field = "spec.limits.partitions"
             counts = self.in_cluster, partitions, limits.partitions
-            found.append(Excess("the cluster", "partitions", *counts, field))
+            found.append(QuotaExcess("the cluster", "partitions", *counts, field))
         return QuotaExceeded(tuple(found)) if found else None
 
     def _excesses(
         self, pool: str, namespace: str, quota: Quotas, topics: int, partitions: int
-    ) -> list[Excess]:
+    ) -> list[QuotaExcess]:
         """What exceeds one quota."""
         whose = f"namespace {namespace} in pool {pool}" if namespace else f"pool {pool}"
         field = f"spec.quotas.perNamespace.{namespace}" if namespace else "spec.quotas"
         key = pool, namespace
         return [
-            Excess(whose, noun, held, more, most, f"{field}.{noun}")
+            QuotaExcess(whose, noun, held, more, most, f"{field}.{noun}")
             for held, more, most, noun in (
                 (self.topics[key], topics, quota.topics, "topics"),
                 (self.partitions[key], partitions, quota.partitions, "partitions"),
@@ -89,7 +96,7 @@ class Tally:
     def headroom_refusal(self, pool: str, held: Mapping[int, int]) -> BeyondHeadroom | None:
         """Why the pool cannot hold that many replicas by broker, if it cannot."""
         spec = self._pool(pool)
-        left = headroom_replicas(spec, self.usable[pool])
+        left = headroom_replicas(spec, self.usable[pool].racks)
         total = sum(held.get(broker, 0) for broker in spec.brokers)
         if spec.headroom is None or left is None or total <= left:
             return None
@@ -99,27 +106,12 @@ class Tally:
         return next(pool for pool in self.desired.pools if pool.name == name)
 
 
-def headroom_replicas(pool: ResourcePoolSpec, usable: Usable) -> int | None:
-    """Replicas that fit with the worst failures, or None where that cannot be told."""
-    return _left(pool, usable, {b: pool.capacity_for(b).replicas for b in usable.racks})
-
-
-def headroom_mib(pool: ResourcePoolSpec, usable: Usable) -> int | None:
-    """MiB that fit with the worst failures, or None where that cannot be told."""
-    disks = {b: pool.capacity_for(b).disk_bytes for b in usable.racks}
-    return _left(pool, usable, {b: d if d is None else d // MIB for b, d in disks.items()})
-
-
-def _left(pool: ResourcePoolSpec, usable: Usable, capacity: Mapping[int, int | None]) -> int | None:
-    if pool.headroom is None or not capacity:
-        return None
-    domains: Counter[str] = Counter()
-    for broker, size in capacity.items():
-        if size is None:
-            return None
-        by_rack = pool.headroom.domain is Domain.RACK
-        domains[usable.racks[broker] or "" if by_rack else str(broker)] += size
-    return sum(sorted(domains.values(), reverse=True)[pool.headroom.failures :])
+def replicas_cap(pool: ResourcePoolSpec, broker: int, limits: ClusterLimits) -> int | None:
+    """The most replicas that the broker may hold: its own cap, or the cluster's enforced limit."""
+    caps = [pool.capacity_for(broker).replicas]
+    if limits.policy is LimitPolicy.ENFORCE:
+        caps.append(limits.replicas_per_broker)
+    return min((cap for cap in caps if cap is not None), default=None)
 
 
 def standing_problems(tally: Tally, held: Mapping[int, int]) -> tuple[PlanProblem, ...]:

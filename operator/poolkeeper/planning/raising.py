@@ -16,7 +16,7 @@ import numpy as np
 
 from poolkeeper.planning.columns import Bools, Ints, count_slots
 from poolkeeper.planning.placement import held_by
-from poolkeeper.planning.routing import Room
+from poolkeeper.planning.routing import CapacityBounds
 from poolkeeper.planning.seating import held_mib
 from poolkeeper.planning.units import Unit
 
@@ -27,7 +27,7 @@ _PLENTY = 2**50
 """More room than anything needs, so that sums of it stay numbers."""
 
 
-def raised(unit: Unit, room: Room, fits: Callable[[Unit], bool]) -> Unit | None:
+def raised(unit: Unit, room: CapacityBounds, fits: Callable[[Unit], bool]) -> Unit | None:
     """The unit with as many topics raised as fit; `None` if that is none, or would be all.
 
     `fits` tells whether there is room for what a unit asks for.
@@ -74,7 +74,7 @@ def _needs(unit: Unit, found: Ints, wanting: Ints) -> tuple[Ints, Ints]:
     return needs[0], needs[1]
 
 
-def _room_for(unit: Unit, room: Room, found: Ints, taken: Bools, waiting: Ints) -> int:
+def _room_for(unit: Unit, room: CapacityBounds, found: Ints, taken: Bools, waiting: Ints) -> int:
     """How many of those that wait have room by sum, behind what is taken already."""
     wanting = np.flatnonzero(unit.rf > found)
     least = len(waiting)
@@ -84,7 +84,7 @@ def _room_for(unit: Unit, room: Room, found: Ints, taken: Bools, waiting: Ints) 
     return least
 
 
-def _free(unit: Unit, room: Room) -> Iterator[int]:
+def _free(unit: Unit, room: CapacityBounds) -> Iterator[int]:
     """MiB and replicas that the pool's brokers have left, all together."""
     inside = unit.brokers.rows(unit.pool.brokers)
     held = unit.fixed_mib + held_mib(unit, unit.lists), held_by(unit, unit.lists)

@@ -169,7 +169,7 @@ class _Search:
         given = self._candidates(giver, taker)
         if not len(given.row):
             return None
-        choice = Choice(self.value, given, up, down, need, self.scale, least)
+        choice = Choice(self.value, given, (down, up), need, self.scale, least)
         choice.alone()
         taken = self._candidates(taker, giver)
         for costs in (taken.cost < 0, taken.cost == 0, taken.cost > 0):

@@ -21,11 +21,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from poolkeeper.model.plans import DeleteTopic, ElectLeaders, Move, MoveLogDir, Plan, Step
+from poolkeeper.model.plans import DeleteTopic, ElectLeaders, Move, MoveLogDir, Plan, Step, Urgency
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning import residual
 from poolkeeper.planning.identities import plan_hash
-from poolkeeper.planning.moves import BALANCE
 from poolkeeper.planning.progress import MoveProgress, MoveState, classify
 from poolkeeper.planning.residual import StepState
 
@@ -63,7 +62,11 @@ def _between_log_dirs(plan: Plan) -> bool:
 
 def _necessary(moves: Iterable[Move]) -> set[tuple[str, int, int]]:
     """Topic, partition and urgency of what moves for another reason than balance."""
-    return {(move.topic, move.partition, move.urgency) for move in moves if move.urgency < BALANCE}
+    return {
+        (move.topic, move.partition, move.urgency)
+        for move in moves
+        if move.urgency < Urgency.BALANCE
+    }
 
 
 def _costs_alike(shown: Sequence[Move], fresh: Sequence[Move], cluster: Cluster) -> bool:

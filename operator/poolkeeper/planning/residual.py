@@ -27,6 +27,9 @@ from poolkeeper.model.topology import Cluster, Partition, Replicas, Topic, Topic
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.progress import MoveState, classify
 
+ELECTION_PARTITIONS_MAX = 1000
+"""Partitions of one request of a preferred leader election."""
+
 
 class StepState(StrEnum):
     """States of a step."""

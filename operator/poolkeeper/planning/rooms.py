@@ -11,21 +11,24 @@ is told besides (see `survivals`).
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan
-from poolkeeper.model.specs import Desired, Domain, Headroom, LimitPolicy, Quotas, ResourcePoolSpec
+from poolkeeper.model.plans import Plan
+from poolkeeper.model.specs import Desired, Domain, Headroom, Quotas, ResourcePoolSpec
 from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.planning.aftermath import after_plan
 from poolkeeper.planning.audit_rules import Rules
+from poolkeeper.planning.headroom import BrokerBound, room_left
+from poolkeeper.planning.quotas import replicas_cap
 from poolkeeper.planning.shortages import Seat
 from poolkeeper.planning.survivals import Survival, demand_of, survivals
-from poolkeeper.planning.witnesses import Member, Obstacle
+from poolkeeper.planning.witnesses import Member, obstacle_of
 
 _ONE_BROKER = Headroom(Domain.BROKER, 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Amount:
+class Utilization:
     """Of one kind: what the pool holds, what it may, and what is spare with failures.
 
     `most` is `None` where nothing is declared; `spare` is negative where it would not fit.
@@ -42,15 +45,15 @@ class Amount:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class RemainingCapacity:
     """One pool; `unknown` partitions of it have no known size and count nothing in `bytes`."""
 
     pool: str
     failures: Headroom
-    replicas: Amount
-    bytes: Amount
-    topics: Amount
-    partitions: Amount
+    replicas: Utilization
+    bytes: Utilization
+    topics: Utilization
+    partitions: Utilization
     unknown: int
     survived_replicas: tuple[Survival, ...] = ()
     survived_bytes: tuple[Survival, ...] = ()
@@ -64,7 +67,7 @@ class Room:
 
 def rooms(
     plan: Plan, desired: Desired, cluster: Cluster, gone: frozenset[int] = frozenset()
-) -> tuple[Room, ...]:
+) -> tuple[RemainingCapacity, ...]:
     """The room of every pool after the plan, pools by name."""
     rules = Rules(desired, cluster, gone)
     replicas: Counter[int] = Counter()
@@ -73,7 +76,7 @@ def rooms(
     partitions: Counter[str] = Counter()
     unknown: Counter[str] = Counter()
     own = _Own()
-    for topic, found in _after(plan, cluster):
+    for topic, found in after_plan(plan, cluster):
         pool = rules.home(topic).pool or ""
         topics[pool] += 1
         partitions[pool] += len(found)
@@ -84,13 +87,13 @@ def rooms(
                 replicas[broker] += 1
                 stored[broker] += size or 0
     return tuple(
-        Room(
+        RemainingCapacity(
             pool=pool.name,
             failures=pool.headroom or _ONE_BROKER,
             replicas=_amount(pool, rules, replicas, _caps(pool, desired)),
             bytes=_amount(pool, rules, stored, _disks(pool)),
-            topics=Amount(topics[pool.name], (pool.quotas or Quotas()).topics),
-            partitions=Amount(partitions[pool.name], (pool.quotas or Quotas()).partitions),
+            topics=Utilization(topics[pool.name], (pool.quotas or Quotas()).topics),
+            partitions=Utilization(partitions[pool.name], (pool.quotas or Quotas()).partitions),
             unknown=unknown[pool.name],
             survived_replicas=survivals(
                 demand_of(
@@ -136,37 +139,14 @@ def _seats(
     bounds: Mapping[int, int | None],
 ) -> Iterator[Seat]:
     for broker in pool.brokers:
-        usable = broker in rules.cluster.brokers and broker not in rules.shunned
-        drained = broker in pool.drain
-        obstacle = None if usable else Obstacle.DRAINED if drained else Obstacle.DOWN
+        usable = broker in rules.usable[pool.name]
+        obstacle = None if usable else obstacle_of(pool, broker, (), rules.gone)
         member = Member(broker, rules.racks[broker] if usable else "", obstacle)
         yield Seat(member, bounds[broker], foreign.get(broker, 0) if usable else 0)
 
 
-def _after(plan: Plan, cluster: Cluster) -> Iterator[tuple[str, list[tuple[Replicas, int | None]]]]:
-    """Topics with the lists and sizes of their partitions once the plan is done."""
-    targets = {(move.topic, move.partition): move.target for move in plan.moves}
-    deleted = {step.topic for step in plan.steps if isinstance(step, DeleteTopic)}
-    added = {step.topic: step.replicas for step in plan.steps if isinstance(step, AddPartitions)}
-    for name, topic in cluster.topics.items():
-        if name in deleted:
-            continue
-        found: list[tuple[Replicas, int | None]] = [
-            (targets.get((name, p.partition), p.replicas), p.size_bytes) for p in topic.partitions
-        ]
-        yield name, found + [(replicas, 0) for replicas in added.get(name, ())]
-    for step in plan.steps:
-        if isinstance(step, CreateTopic):
-            yield step.topic, [(replicas, 0) for replicas in step.replicas]
-
-
 def _caps(pool: ResourcePoolSpec, desired: Desired) -> dict[int, int | None]:
-    limits = desired.cluster.limits
-    limit = limits.replicas_per_broker if limits.policy is LimitPolicy.ENFORCE else None
-    caps = {broker: pool.capacity_for(broker).replicas for broker in pool.brokers}
-    if limit is None:
-        return caps
-    return {broker: limit if cap is None else min(cap, limit) for broker, cap in caps.items()}
+    return {broker: replicas_cap(pool, broker, desired.cluster.limits) for broker in pool.brokers}
 
 
 def _disks(pool: ResourcePoolSpec) -> dict[int, int | None]:
@@ -175,17 +155,10 @@ def _disks(pool: ResourcePoolSpec) -> dict[int, int | None]:
 
 def _amount(
     pool: ResourcePoolSpec, rules: Rules, load: Mapping[int, int], bounds: Mapping[int, int | None]
-) -> Amount:
+) -> Utilization:
     held = sum(load.get(broker, 0) for broker in pool.brokers)
-    domains: Counter[str] = Counter()
-    failing = pool.headroom or _ONE_BROKER
-    for broker in pool.brokers:
-        if broker not in rules.cluster.brokers or broker in rules.shunned:
-            continue
-        bound = bounds[broker]
-        if bound is None:
-            return Amount(held)
-        by_rack = failing.domain is Domain.RACK
-        domains[rules.racks[broker] if by_rack else str(broker)] += bound
-    left = sorted(domains.values(), reverse=True)[failing.failures :]
-    return replace(Amount(held, sum(domains.values())), spare=sum(left) - held)
+    usable = [BrokerBound(b, rack, bounds[b]) for b, rack in rules.usable[pool.name].items()]
+    left = room_left(pool.headroom or _ONE_BROKER, usable)
+    if left is None:
+        return Utilization(held)
+    return Utilization(held, sum(each.bound or 0 for each in usable), left - held)

@@ -38,7 +38,7 @@ UNLIMITED_MIB = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class CapacityBounds:
     """Hard bounds, huge where nothing is declared: replicas and MiB by broker and of the pool.
 
     Those of the pool are what still fits with the failures that its headroom asks for.
@@ -57,7 +57,7 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class RoutingTask:
     """What there is to be routed: classes and cells, replicas by broker, and what is aimed at.
 
     `leave`: how many replicas must leave each broker at least, if bytes ask for it.
@@ -70,12 +70,12 @@ class Task:
     wants: Wants
     held: Ints
     target: Band
-    room: Room
+    room: CapacityBounds
     leave: Ints | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class RoutedFlow:
     """Replicas by (offer, cell), (want, cell) and by broker."""
 
     offer_to_cell: Ints
@@ -83,7 +83,7 @@ class Flow:
     quota: Ints
 
 
-def routed(task: Task) -> Flow:
+def routed(task: RoutingTask) -> RoutedFlow:
     """The flow of least cost."""
     unit, cells, offers, wants = task.unit, task.cells, task.offers, task.wants
     network = Network()
@@ -126,7 +126,7 @@ def routed(task: Task) -> Flow:
     np.add.at(want_to_cell, (want_tail, want_head), flow[want_arcs])
     quota = np.zeros(len(unit.fixed), dtype=np.int64)
     quota[seats] = flow[seat_arcs]
-    return Flow(offer_to_cell, want_to_cell, quota)
+    return RoutedFlow(offer_to_cell, want_to_cell, quota)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ def _add_wants(
     network: Network,
     want: Ints,
     cell: Ints,
-    task: Task,
+    task: RoutingTask,
     size: Ints,
     prices: _Prices,
 ) -> tuple[Ints, Ints, slice]:
@@ -175,7 +175,7 @@ def _add_wants(
 
 
 def _add_tiers(
-    network: Network, task: Task, broker: Ints, sink: Ints, base: Ints, prices: _Prices
+    network: Network, task: RoutingTask, broker: Ints, sink: Ints, base: Ints, prices: _Prices
 ) -> None:
     """Arcs from brokers to the sink, dearer tier by tier; `base` is what each holds anyway."""
     target, room = task.target, task.room

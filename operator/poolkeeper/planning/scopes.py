@@ -33,8 +33,8 @@ from poolkeeper.model.specs import (
 from poolkeeper.model.topology import Cluster, Topic
 from poolkeeper.planning import internal_topics, owners
 from poolkeeper.planning.phrases import Names
-from poolkeeper.planning.pool_problems import SharedBrokers
-from poolkeeper.planning.topic_problems import (
+from poolkeeper.planning.pool_facts import SharedBrokers
+from poolkeeper.planning.topic_facts import (
     ClaimedTwice,
     MetricNameTaken,
     NoDefaultPool,

@@ -20,7 +20,7 @@ import numpy as np
 from poolkeeper.planning.aims import turns_by_value
 from poolkeeper.planning.columns import Ints, any_slot, weights_by
 from poolkeeper.planning.opening import OPEN
-from poolkeeper.planning.picking import Demand, joined, pick
+from poolkeeper.planning.picking import ReplicaFlow, joined, pick
 from poolkeeper.planning.units import Unit
 
 
@@ -32,7 +32,7 @@ class Seated:
     moved: int
 
 
-def seat(unit: Unit, lists: Ints, demand: Demand, room_mib: Ints) -> Seated:
+def seat(unit: Unit, lists: Ints, demand: ReplicaFlow, room_mib: Ints) -> Seated:
     """Realise the flow. Open slots are always filled, offers as far as brokers and disks allow."""
     lists = lists.copy()
     want_row, want_slot, want_cell = _deal(lists, demand)
@@ -53,7 +53,7 @@ def seat(unit: Unit, lists: Ints, demand: Demand, room_mib: Ints) -> Seated:
     return Seated(lists, moved)
 
 
-def _deal(lists: Ints, demand: Demand) -> tuple[Ints, Ints, Ints]:
+def _deal(lists: Ints, demand: ReplicaFlow) -> tuple[Ints, Ints, Ints]:
     """(row, slot, cell) of every open slot."""
     rows, slots, cells = [], [], []
     by_rack = np.argsort(demand.cells.rack, kind="stable")
@@ -106,7 +106,9 @@ def held_mib(unit: Unit, lists: Ints) -> Ints:
     return weights_by(lists, unit.mib, len(unit.fixed))
 
 
-def _fill(lists: Ints, row: Ints, slot: Ints, members: Ints, demand: Demand, disk: _Disk) -> int:
+def _fill(
+    lists: Ints, row: Ints, slot: Ints, members: Ints, demand: ReplicaFlow, disk: _Disk
+) -> int:
     """Seat the newcomers of one cell in place; the number of offers that moved."""
     quota, aim = demand.quota, demand.aim
     turns = _in_turn(members, quota)[: len(row)]

@@ -29,7 +29,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from ortools.graph.python import max_flow
 
-from poolkeeper.model.specs import Domain, Headroom
+from poolkeeper.model.specs import Headroom
+from poolkeeper.planning.headroom import BrokerBound, room_left
 from poolkeeper.planning.laws import Spread, spread
 from poolkeeper.planning.witnesses import Member
 
@@ -44,7 +45,7 @@ class Seat:
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class CapacityDemand:
     """A pool's brokers, and by replication factor the amount that each replica slot adds up to.
 
     Of replicas that is the number of partitions, of MiB the sum of their sizes. `sizes` are what
@@ -85,7 +86,7 @@ class Demand:
         # It is remembered for equal arguments, which may have been of another type.
         return Spread(tuple(map(int, even.low)), tuple(map(int, even.high)))
 
-    def without(self, constraint: "Constraint") -> "Demand":
+    def without(self, constraint: "Constraint") -> "CapacityDemand":
         """The same with one constraint taken away."""
         if constraint == RACK_LAW:
             return replace(self, by_racks=False)
@@ -140,7 +141,9 @@ class Shortage:
     remedies: tuple[Constraint, ...]
 
 
-def shortage(demand: Demand, fits: Callable[[Demand], bool] | None = None) -> Shortage | None:
+def shortage(
+    demand: CapacityDemand, fits: Callable[[CapacityDemand], bool] | None = None
+) -> Shortage | None:
     """Why it does not fit, if counting shows that it does not.
 
     `fits` says of what counting lets pass whether it is known to fit; all of it if not given.
@@ -148,7 +151,7 @@ def shortage(demand: Demand, fits: Callable[[Demand], bool] | None = None) -> Sh
     if overflow(demand) is None:
         return None
 
-    def enough(rest: Demand) -> bool:
+    def enough(rest: CapacityDemand) -> bool:
         return overflow(rest) is None and (fits is None or fits(rest))
 
     kept, spared = demand, True
@@ -165,7 +168,7 @@ def shortage(demand: Demand, fits: Callable[[Demand], bool] | None = None) -> Sh
     return Shortage(found, kept.constraints, remedies)
 
 
-def overflow(demand: Demand) -> Overflow | None:
+def overflow(demand: CapacityDemand) -> Overflow | None:
     """The brokers that overflow most, as few as do so; `None` if all fits by count."""
     usable = demand.usable
     if not usable:
@@ -174,19 +177,14 @@ def overflow(demand: Demand) -> Overflow | None:
     return max(found, key=lambda o: (o.lacking, -len(o.brokers), o.brokers), default=None)
 
 
-def _headroom_overflow(demand: Demand, usable: Sequence[Seat]) -> Iterator[Overflow]:
+def _headroom_overflow(demand: CapacityDemand, usable: Sequence[Seat]) -> Iterator[Overflow]:
     if demand.headroom is None:
         return
-    domains: Counter[str] = Counter()
-    for seat in usable:
-        if seat.bound is None:
-            return
-        by_rack = demand.headroom.domain is Domain.RACK
-        domains[seat.member.rack if by_rack else str(seat.member.id)] += seat.bound
-    room = sum(sorted(domains.values(), reverse=True)[demand.headroom.failures :])
+    bounds = (BrokerBound(seat.member.id, seat.member.rack, seat.bound) for seat in usable)
+    room = room_left(demand.headroom, bounds)
     wanted = sum(_factor(f, usable) * amount for f, amount in demand.amounts.items())
     wanted += sum(seat.fixed for seat in demand.seats)
-    if wanted > room:
+    if room is not None and wanted > room:
         yield Overflow(tuple(seat.member.id for seat in usable), wanted, room)
 
 
@@ -195,7 +193,7 @@ def _factor(factor: int, usable: Sequence[Seat]) -> int:
     return min(factor, len(usable))
 
 
-def _overflow(demand: Demand, usable: Sequence[Seat]) -> Iterator[Overflow]:
+def _overflow(demand: CapacityDemand, usable: Sequence[Seat]) -> Iterator[Overflow]:
     """By the maximum flow from the source through factors, racks and brokers to the sink."""
     total = demand.wanted
     solver = max_flow.SimpleMaxFlow()
@@ -218,7 +216,7 @@ _SOURCE, _SINK, _FIRST = range(3)
 """Nodes of the flow; from the third on come the usable brokers, then each factor and its racks."""
 
 
-def _arcs(demand: Demand, usable: Sequence[Seat], total: int) -> list[tuple[int, int, int]]:
+def _arcs(demand: CapacityDemand, usable: Sequence[Seat], total: int) -> list[tuple[int, int, int]]:
     """(from, to, capacity) of every arc; a broker without a bound takes the total."""
     names = demand.racks_of(usable)
     rack = [names.index(seat.member.rack) if demand.by_racks else 0 for seat in usable]

@@ -11,7 +11,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from poolkeeper.planning.stage_limits import HEAL, Entry
+from poolkeeper.model.plans import Urgency
+from poolkeeper.planning.stage_limits import Entry
 
 
 class Side(NamedTuple):
@@ -235,5 +236,5 @@ class Backlog:
 
     def _count(self, entry: Entry, sign: int) -> None:
         self.all.count(entry, sign)
-        if entry.urgency == HEAL:
+        if entry.urgency == Urgency.HEAL:
             self.healing.count(entry, sign)

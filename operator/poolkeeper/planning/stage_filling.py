@@ -30,7 +30,7 @@ from poolkeeper.model.specs import Execution
 from poolkeeper.planning.stage_backlog import Cursor, Loads, Queue, Side
 from poolkeeper.planning.stage_bounds import level_bytes
 from poolkeeper.planning.stage_giants import giant_bytes, near_bytes
-from poolkeeper.planning.stage_limits import Room
+from poolkeeper.planning.stage_limits import StageCapacity
 
 _LOOK_AHEAD = 12
 """Entries tried in vain at either end of a queue per stage."""
@@ -111,7 +111,7 @@ class Filling:
     def __init__(
         self,
         queues: Queues,
-        room: Room,
+        room: StageCapacity,
         pace: Pace,
         execution: Execution,
         join: Callable[[Queue, int], bool],

@@ -16,12 +16,13 @@ import copy
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from poolkeeper.model.plans import Urgency
 from poolkeeper.model.specs import LimitPolicy
 from poolkeeper.model.topology import Broker, Replicas
 from poolkeeper.planning.audit_headroom import room_left
 from poolkeeper.planning.audit_laws import Excesses, State, live_state, partition_excess
 from poolkeeper.planning.audit_rules import MIB, Home, Rules
-from poolkeeper.planning.stage_limits import HEAL, Bounds, Entry
+from poolkeeper.planning.stage_limits import Bounds, Entry
 from poolkeeper.planning.stage_orders import Step
 
 LAWFUL = Excesses()
@@ -196,7 +197,7 @@ class Disks:
         """The entry, as far as disks are concerned."""
         into = tuple(b for b in entry.added if b in self._free) if entry.size else ()
         out_of = tuple(b for b in entry.removed if b in self._free)
-        heals = entry.urgency == HEAL
+        heals = entry.urgency == Urgency.HEAL
         return Step(entry.move, entry.step, into, out_of, entry.size, self._freed(entry), heals)
 
     def _freed(self, entry: Entry) -> int:

@@ -17,8 +17,8 @@ Limits of ZooKeeper and the controller (`Bounds`):
 * the topic node grows while its partitions move; where it would come near `jute.maxbuffer` fewer
   move at a time, or none.
 
-`Room` is what is left of one stage while it is packed. `span_bytes` caps what any broker takes in
-or gives out, so that brokers finish together.
+`StageCapacity` is what is left of one stage while it is packed. `span_bytes` caps what any broker
+takes in or gives out, so that brokers finish together.
 """
 
 from collections import Counter
@@ -51,9 +51,6 @@ class Bounds:
 
 
 DEFAULT_BOUNDS = Bounds()
-
-HEAL = 0
-"""The urgency that nothing else may hold up."""
 
 
 class Entry(NamedTuple):
@@ -107,7 +104,7 @@ class TopicCaps:
         return min(by_writes, max(0, bounds.topic_node_bytes - node) // (4 * line))
 
 
-class Room:
+class StageCapacity:
     """What is left of one stage."""
 
     def __init__(

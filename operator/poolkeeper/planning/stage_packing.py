@@ -24,6 +24,7 @@ way of every entry, and the reason of the most urgent one is told.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from poolkeeper.model.plans import Urgency
 from poolkeeper.model.specs import Execution
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
@@ -32,7 +33,7 @@ from poolkeeper.planning.stage_backlog import Backlog, Queue
 from poolkeeper.planning.stage_filling import USUAL, Filling, Style, pace_of
 from poolkeeper.planning.stage_guards import Guard
 from poolkeeper.planning.stage_laws import LAWFUL, Disks, Ledger
-from poolkeeper.planning.stage_limits import HEAL, Bounds, Entry, Room, TopicCaps
+from poolkeeper.planning.stage_limits import Bounds, Entry, StageCapacity, TopicCaps
 from poolkeeper.planning.stage_orders import order
 from poolkeeper.planning.stage_standstills import standstill
 
@@ -73,7 +74,7 @@ class Packer:
     in_sync_problem: Callable[[Entry], Wait | None]
     guard: Guard
 
-    def pack(self, backlog: Backlog) -> tuple[list[Entry], Room, Wait | None]:
+    def pack(self, backlog: Backlog) -> tuple[list[Entry], StageCapacity, Wait | None]:
         """Take a stage out of the backlog; if it is empty, the wait tells why."""
         stage = self._fill(backlog, self._style(backlog))
         wait = None if stage.entries else stage.rescue()
@@ -86,7 +87,7 @@ class Packer:
         What heals is not weighed against anything.
         """
         best = USUAL
-        if HEAL in backlog.queues or not _is_scarce(backlog, self.execution):
+        if Urgency.HEAL in backlog.queues or not _is_scarce(backlog, self.execution):
             return best
         shortest_bytes = self._lasting_bytes(backlog, best)
         if shortest_bytes is None:
@@ -114,15 +115,15 @@ class Packer:
 
     def _fill(self, backlog: Backlog, style: Style) -> "_Stage":
         """Take what may go by itself."""
-        healing = {HEAL: backlog.queues[HEAL]} if HEAL in backlog.queues else {}
-        rest = {urgency: q for urgency, q in backlog.queues.items() if urgency != HEAL}
+        healing = {urgency: q for urgency, q in backlog.queues.items() if urgency == Urgency.HEAL}
+        rest = {urgency: q for urgency, q in backlog.queues.items() if urgency != Urgency.HEAL}
         paces = [
             (pace_of(loads, queues, self.execution, span_percent=style.span_percent), queues)
             for loads, queues in ((backlog.healing, healing), (backlog.all, rest))
             if queues
         ]
         # What heals sets the span; the rest goes along as far as it does not last longer.
-        room = Room(self.execution, self.bounds, self.caps, paces[0][0].span_bytes)
+        room = StageCapacity(self.execution, self.bounds, self.caps, paces[0][0].span_bytes)
         self.guard.begin(self.disks.free)
         stage = _Stage(self, backlog, room)
         for pace, queues in paces:
@@ -167,7 +168,7 @@ def _is_scarce(backlog: Backlog, execution: Execution) -> bool:
 class _Stage:
     """One stage while it is packed."""
 
-    def __init__(self, packer: Packer, backlog: Backlog, room: Room) -> None:
+    def __init__(self, packer: Packer, backlog: Backlog, room: StageCapacity) -> None:
         self.entries: list[Entry] = []
         self._guarded = True
         self._packer = packer

@@ -144,26 +144,30 @@ def _topic(spec: TopicSpec, found: Topic | None, records: Records, lists: _Lists
         return TopicStanding()
     replicas = [p.replicas for p in found.partitions]
     places = Counter(map(lists.of, replicas))
-    pools = {place.pool for place in places}
     factors = Counter(map(len, replicas))
     wanted = spec.declared_partitions
     differing, foreign = _config(spec, found, records)
     return TopicStanding(
         exists=True,
         topic_id=found.topic_id,
-        pool=pools.pop() if len(pools) == 1 else "",
+        pool=_pool_of_all(places),
         partitions=len(replicas),
         replication_factor=factors.most_common(1)[0][0] if factors else 0,
         missing=0 if wanted is None else wanted - len(replicas),
         unled=sum(p.leader is None for p in found.partitions),
         resized=_resized(spec, factors),
-        outside=sum(n for place, n in places.items() if place.pool != spec.pool),
-        drained=sum(n for place, n in places.items() if place.drained),
-        lost=sum(n for place, n in places.items() if place.lost),
+        outside=sum(count for place, count in places.items() if place.pool != spec.pool),
+        drained=sum(place.drained * count for place, count in places.items()),
+        lost=sum(place.lost * count for place, count in places.items()),
         unpinned=sum(map(ne, replicas, spec.manual or ())),
         differing=differing,
         foreign=foreign,
     )
+
+
+def _pool_of_all(places: Iterable[_Place]) -> str:
+    pools = {place.pool for place in places}
+    return pools.pop() if len(pools) == 1 else ""
 
 
 def _resized(spec: TopicSpec, factors: Counter[int]) -> int:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement, islice
 
 from poolkeeper.model.specs import Domain
-from poolkeeper.planning.shortages import Demand, Seat, overflow
+from poolkeeper.planning.shortages import CapacityDemand, Seat, overflow
 from poolkeeper.planning.witnesses import Obstacle
 
 FAILURES_MAX = 3
@@ -38,7 +38,7 @@ class Survival:
     exact: bool = True
 
 
-def survivals(demand: Demand, losses_max: int = LOSSES_MAX) -> tuple[Survival, ...]:
+def survivals(demand: CapacityDemand, losses_max: int = LOSSES_MAX) -> tuple[Survival, ...]:
     """For brokers, then racks, of one to three failures; empty where not every bound is known.
 
     It ends with the first number of failures that is not survived.
@@ -76,7 +76,7 @@ def _groups(live: Sequence[Seat], domain: Domain) -> list[list[_Unit]]:
 
 
 def _worst(
-    demand: Demand,
+    demand: CapacityDemand,
     groups: Sequence[Sequence[_Unit]],
     domain: Domain,
     failures: int,
@@ -102,7 +102,7 @@ def _losses(groups: Sequence[Sequence[_Unit]], failures: int) -> Iterator[tuple[
             yield tuple(unit for kind, count in counts.items() for unit in groups[kind][:count])
 
 
-def _spare(demand: Demand, lost: Iterable[_Unit]) -> int:
+def _spare(demand: CapacityDemand, lost: Iterable[_Unit]) -> int:
     """What is left in all with these lost, or what does not fit, as a negative number."""
     ids = {seat.member.id for _, seats in lost for seat in seats}
     seats = tuple(_gone(seat) if seat.member.id in ids else seat for seat in demand.seats)
@@ -123,8 +123,8 @@ def _bound(seats: Iterable[Seat]) -> int:
     return sum(seat.bound or 0 for seat in seats)
 
 
-def demand_of(amounts: Mapping[int, int], seats: Iterable[Seat]) -> Demand:
+def demand_of(amounts: Mapping[int, int], seats: Iterable[Seat]) -> CapacityDemand:
     """A pool as it is judged here: its racks count if it has more than one."""
     found = tuple(seats)
     racks = {seat.member.rack for seat in found if not seat.member.obstacle}
-    return Demand(dict(amounts), found, by_racks=len(racks) > 1)
+    return CapacityDemand(dict(amounts), found, by_racks=len(racks) > 1)

@@ -17,7 +17,6 @@ if its live values are ones this run wrote; then, and only then, the saved ones 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 from poolkeeper.algorithms.throttles import (
@@ -31,6 +30,7 @@ from poolkeeper.algorithms.throttles import (
 )
 from poolkeeper.model.plans import Move
 from poolkeeper.model.refusals import HopelessMove
+from poolkeeper.model.runs import ThrottleValues
 from poolkeeper.model.topology import TopicPartition
 
 __all__ = ["BROKER_KEYS", "TOPIC_KEYS"]
@@ -39,17 +39,6 @@ BROKER_KEYS = (LEADER_RATE, FOLLOWER_RATE)
 LIST_BYTES_MAX = 64 * 1024
 ADAPTIVE_RISE_MAX = 16
 RATE_MIN_BYTES_PER_S = 1024 * 1024
-
-Values = Mapping[str, str | None]
-"""Throttle keys of one entity; `None` means that the key is absent."""
-
-
-@dataclass(frozen=True, slots=True)
-class Saved:
-    """Throttle values as they were before the run, for every entity that the run touches."""
-
-    topics: Mapping[str, Values] = field(default_factory=dict)
-    brokers: Mapping[int, Values] = field(default_factory=dict)
 
 
 def lists_of(moves: Iterable[Move]) -> dict[str, dict[str, str]]:
@@ -93,7 +82,9 @@ def values_of(config: Mapping[str, str], keys: Sequence[str]) -> dict[str, str |
     return {key: config.get(key) for key in keys}
 
 
-def restored(live: Values, saved: Values, ours: Sequence[Values]) -> dict[str, str | None]:
+def restored(
+    live: ThrottleValues, saved: ThrottleValues, ours: Sequence[ThrottleValues]
+) -> dict[str, str | None]:
     """Return what to write back: each key whose live value is one of ours and not the saved one.
 
     Somebody who changed a key while the run was under way keeps their value.

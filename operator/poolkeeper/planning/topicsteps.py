@@ -16,10 +16,10 @@ from poolkeeper.model.records import Records
 from poolkeeper.model.specs import TopicSpec
 from poolkeeper.model.topology import Cluster, Topic
 from poolkeeper.planning.internal_topics import awaits_replicas
-from poolkeeper.planning.pool_problems import AwaitsPartitions
+from poolkeeper.planning.pool_facts import AwaitsPartitions
 from poolkeeper.planning.scopes import Home, Role, Scope
 from poolkeeper.planning.tables import UNKNOWN, Table
-from poolkeeper.planning.topic_problems import AwaitsMoves, CrowdedOut, NotDeleted
+from poolkeeper.planning.topic_facts import AwaitsMoves, CrowdedOut, NotDeleted
 
 
 def postponed(

@@ -11,9 +11,11 @@ replica with any of them. What a pool has less than that, it lacks for one of tw
 A rack is not usable if none of its brokers is. Brokers without a rack are one rack together.
 """
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+
+from poolkeeper.model.specs import ResourcePoolSpec
 
 
 class Obstacle(StrEnum):
@@ -47,6 +49,23 @@ class Member:
 
     def __str__(self) -> str:
         return f"{self.id} {self.obstacle}" if self.obstacle else str(self.id)
+
+
+def obstacle_of(
+    pool: ResourcePoolSpec,
+    broker: int,
+    live: Container[int],
+    gone: Container[int] = frozenset(),
+) -> Obstacle | None:
+    """What keeps a broker of the pool from being given replicas, if anything.
+
+    A drained broker is told of as such, whether live or not, and so is one that is gone for good.
+    """
+    if broker in pool.drain:
+        return Obstacle.DRAINED
+    if broker in gone:
+        return Obstacle.GONE
+    return None if broker in live else Obstacle.DOWN
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from poolkeeper import sights
 from poolkeeper.accesses import Access, Door, ReadSecret
 from poolkeeper.brokers import enrich
 from poolkeeper.errors import PoolkeeperError, Unavailable
@@ -36,6 +35,8 @@ from poolkeeper.rebalances.answers import (
 )
 from poolkeeper.rebalances.making import Planner, Seen, part_of, problem_of
 from poolkeeper.rebalances.questions import Asked, Question
+from poolkeeper.reconcile.observation import observe_cluster
+from poolkeeper.zk.cluster_access import ZooKeeperView
 from poolkeeper.zk.pauses import collector_paused
 
 
@@ -148,7 +149,9 @@ def seen_through(access: Access, asked: Asked, question: Question) -> Seen:
     with access.session() as session, deadlines.bounded(session, patience.deadline_s):
         brokers = access.brokers()
         try:
-            sight = sights.see(session, asked.desired, question.now_ms, enriched)
+            sight = observe_cluster(
+                ZooKeeperView(session), asked.desired, question.now_ms, enriched
+            )
         finally:
             if brokers is not None:
                 brokers.close()

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from poolkeeper.model.outcomes import Errand, ErrandState, Outcome, Progress, Why
+from poolkeeper.model.outcomes import ExternalPlanState, ExternalPlanStatus, Outcome, Progress, Why
 from poolkeeper.model.rebalances import Course, Part, PartState, RebalanceSpec, Step
 from poolkeeper.model.specs import ApprovalPolicy, Mode
 from poolkeeper.model.waits import Wait, WaitReason, after_error
@@ -98,7 +98,7 @@ class View:
         """What its loop waits for: with the offered plan, where one is offered."""
         if self.outcome is None:
             return ()
-        errand = self.outcome.errand
+        errand = self.outcome.external
         return self.outcome.waits if errand is None else errand.why
 
     def progress_of(self, plan: str) -> Progress | None:
@@ -106,9 +106,9 @@ class View:
         progress = None if self.outcome is None else self.outcome.progress
         return progress if progress is not None and progress.plan == plan else None
 
-    def errand_of(self, plan: str) -> Errand | None:
+    def errand_of(self, plan: str) -> ExternalPlanStatus | None:
         """What became of this plan since it was offered; None where its loop has not seen it."""
-        errand = None if self.outcome is None else self.outcome.errand
+        errand = None if self.outcome is None else self.outcome.external
         return errand if errand is not None and errand.plan == plan else None
 
 
@@ -165,16 +165,16 @@ def _not_seen(part: Part, outcome: Outcome | None, due: bool) -> Part:
     return _now(part, state, outcome.waits if outcome is not None and told else ())
 
 
-def _answered(part: Part, errand: Errand) -> Part:
+def _answered(part: Part, errand: ExternalPlanStatus) -> Part:
     match errand.state:
-        case ErrandState.DONE:
+        case ExternalPlanState.DONE:
             done = replace(part, moves_done=part.moves, bytes_done=part.bytes)
             return _now(done, PartState.DONE, errand.why)
-        case ErrandState.REFUSED:
+        case ExternalPlanState.REFUSED:
             return _now(part, PartState.FAILED, errand.why)
-        case ErrandState.MOVING:
+        case ExternalPlanState.MOVING:
             return _now(part, PartState.MOVING)
-        case ErrandState.WAITING:
+        case ExternalPlanState.WAITING:
             return _now(part, PartState.WAITING, errand.why)
 
 

@@ -13,12 +13,12 @@ from threading import Event, Lock, Thread
 
 from poolkeeper.accesses import Access
 from poolkeeper.errors import Internal, PoolkeeperError, Unavailable
-from poolkeeper.means import Planner
 from poolkeeper.model.specs import KafkaClusterSpec
 from poolkeeper.rebalances.answering import seen_through
 from poolkeeper.rebalances.answers import Answer, Part, assembled
 from poolkeeper.rebalances.making import part_of, problem_of
 from poolkeeper.rebalances.questions import Asked, Question
+from poolkeeper.reconcile.context import Planner
 
 AT_A_TIME = 4
 

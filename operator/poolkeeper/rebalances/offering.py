@@ -3,12 +3,12 @@
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 
-from poolkeeper.errands import Offer
-from poolkeeper.model.outcomes import ErrandState, Outcome
+from poolkeeper.model.outcomes import ExternalPlanState, Outcome
 from poolkeeper.model.rebalances import BudgetSpec, Course, Part, RebalanceSpec
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning import windows
 from poolkeeper.rebalances.records import Record
+from poolkeeper.reconcile.external_plan import ExternalPlan
 
 
 def offers(
@@ -17,7 +17,7 @@ def offers(
     record: Record | None,
     spec: RebalanceSpec,
     now_ms: int,
-) -> Mapping[str, Offer]:
+) -> Mapping[str, ExternalPlan]:
     """What is offered to each cluster whose turn it is, or that has begun."""
     turn = [p for p in course.parts if not p.state.ended and (p.cluster in due or p.begun)]
     at_it = [part.cluster for part in turn]
@@ -30,11 +30,11 @@ def offers(
 
 def offer_of(
     part: Part, record: Record | None, held: Wait | None, rate: int | None = None
-) -> Offer:
+) -> ExternalPlan:
     """The plan of one cluster; without it, as long as the record cannot be read."""
     plan = None if record is None else record.plan(part.cluster)
     declared = "" if record is None else record.declared.get(part.cluster, "")
-    return Offer(part.hash, plan, declared, part.begun, held, bytes_per_s=rate)
+    return ExternalPlan(part.hash, plan, declared, part.begun, held, bytes_per_s=rate)
 
 
 def rate_of(cluster: str, at_it: Collection[str], budget: BudgetSpec, now_ms: int) -> int | None:
@@ -87,7 +87,7 @@ def may_run(part: Part, outcome: Outcome | None, *, kept: bool) -> bool:
         return kept and part.begun
     if outcome.progress is not None:
         return outcome.progress.plan == part.hash
-    errand = outcome.errand
+    errand = outcome.external
     if errand is not None and errand.plan == part.hash:
-        return errand.state is not ErrandState.DONE
+        return errand.state is not ExternalPlanState.DONE
     return outcome.recorded and part.begun

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from poolkeeper.errands import declaration
 from poolkeeper.errors import Refused
 from poolkeeper.model.plans import Plan
 from poolkeeper.rebalances.answers import Answer
 from poolkeeper.rebalances.questions import Question
+from poolkeeper.reconcile.external_plan import declaration
 from poolkeeper.resources.objects import Object
 
 VERSION = 2

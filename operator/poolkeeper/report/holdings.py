@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan
+from poolkeeper.model.plans import Plan
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.planning.aftermath import after_plan
 from poolkeeper.planning.columns import rack_name
 from poolkeeper.report.values import Holding
 
@@ -70,13 +71,6 @@ def _now(cluster: Cluster) -> Iterator[_Placed]:
 
 
 def _then(plan: Plan, cluster: Cluster) -> Iterator[_Placed]:
-    targets = {(move.topic, move.partition): move.target for move in plan.moves}
-    deleted = {step.topic for step in plan.steps if isinstance(step, DeleteTopic)}
-    for topic in cluster.topics.values():
-        for partition in topic.partitions if topic.name not in deleted else ():
-            replicas = targets.get((topic.name, partition.partition), partition.replicas)
-            yield replicas, partition.size_bytes or 0
-    for step in plan.steps:
-        if isinstance(step, CreateTopic | AddPartitions):
-            for replicas in step.replicas:
-                yield replicas, 0
+    for _, partitions in after_plan(plan, cluster):
+        for replicas, size_bytes in partitions:
+            yield replicas, size_bytes or 0

@@ -11,6 +11,7 @@ from poolkeeper.model.plans import (
     ElectLeaders,
     Plan,
     SetConfig,
+    Urgency,
 )
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, Replicas
@@ -200,7 +201,9 @@ def _stages(plan: Plan, extent: Extent) -> Section | None:
         return None
     bars, rows, at = [], [], 0.0
     for place, stage in enumerate(plan.stages):
-        urgency = min((plan.moves[index].urgency for index, _ in stage.moves), default=4)
+        urgency = min(
+            (plan.moves[index].urgency for index, _ in stage.moves), default=Urgency.BALANCE
+        )
         end = at + stage.seconds
         bars.append(Bar(f"{place + 1}", "", urgency, 1, stage.bytes, at, end, 0, 1))
         moves = count(len(stage.moves), "move")

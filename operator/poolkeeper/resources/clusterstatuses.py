@@ -16,8 +16,9 @@ from poolkeeper.errors import (
     StalePlan,
     Unavailable,
 )
-from poolkeeper.model.outcomes import Outcome, Phase, Progress
+from poolkeeper.model.outcomes import Outcome, Progress
 from poolkeeper.model.plans import ElectLeaders, Plan
+from poolkeeper.model.runs import Phase
 from poolkeeper.model.specs import Mode
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.resources.conditions import Mood, Remark, conditions

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from poolkeeper.model import waits
 from poolkeeper.model.outcomes import Outcome, Seen
-from poolkeeper.model.plans import ElectLeaders, Move, Plan, PlanProblem, Step
+from poolkeeper.model.plans import ElectLeaders, Move, Plan, PlanProblem, Step, Urgency
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode, TopicSpec
 from poolkeeper.planning.identities import is_destructive
@@ -24,9 +24,6 @@ _PASSING = frozenset(
     {ProblemReason.LEFT_OUT, ProblemReason.AWAITS_ROOM, ProblemReason.AWAITS_KAFKA}
 )
 """Problems that nobody needs to mend: the next plan looks again."""
-
-BALANCE = 4
-"""Urgency of moves without which everything is as declared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +153,7 @@ def _leaving(outcome: Outcome, latest: Plan | None) -> Counter[int]:
 def _count(work: TopicWork, move: Move, *, done: bool) -> None:
     work.moves += 1
     work.bytes += move.bytes
-    work.needed += move.urgency < BALANCE
+    work.needed += move.urgency < Urgency.BALANCE
     if done:
         work.arrived += 1
         work.bytes_arrived += move.bytes

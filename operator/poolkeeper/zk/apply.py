@@ -18,11 +18,12 @@ from collections.abc import Collection, Mapping, Sequence
 from poolkeeper.errors import RefusalReason, Refused, Stale
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
 from poolkeeper.model.records import TopicRecord
+from poolkeeper.model.runs import Run
 from poolkeeper.model.topology import Cluster, Requested, TopicPartition
+from poolkeeper.planning.residual import ELECTION_PARTITIONS_MAX
 from poolkeeper.zk import znodes
 from poolkeeper.zk.journal import Journal
 from poolkeeper.zk.operations import Check, Create, Operation, SetData
-from poolkeeper.zk.runs import Run
 from poolkeeper.zk.znodes import (
     ConfigChangeNode,
     ConfigNode,
@@ -30,8 +31,6 @@ from poolkeeper.zk.znodes import (
     ReassignmentNode,
     TopicNode,
 )
-
-ELECTION_PARTITIONS_MAX = 1000
 
 
 def create_topic(journal: Journal, step: CreateTopic, record: TopicRecord | None) -> None:

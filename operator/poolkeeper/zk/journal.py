@@ -27,10 +27,10 @@ from threading import Event
 
 from poolkeeper.errors import Fenced, HolderActive, Stale, Unavailable
 from poolkeeper.model.records import BrokerRecord, Records, TopicRecord
+from poolkeeper.model.runs import Document, Run
 from poolkeeper.model.specs import DeletionPolicy
 from poolkeeper.zk import runs, znodes
 from poolkeeper.zk.operations import Check, Create, Delete, Operation, SetData
-from poolkeeper.zk.runs import Document, Run
 from poolkeeper.zk.session import Session
 
 APPROVALS_MAX = 32

@@ -22,9 +22,10 @@ Nothing here raises because a node vanished, changed, or makes no sense: `readin
 
 from collections.abc import Collection, Sequence
 
+from poolkeeper.model.readings import ClusterReading
 from poolkeeper.zk import pauses, readings, znodes
 from poolkeeper.zk.nodes import UNREADABLE, Node
-from poolkeeper.zk.readings import ADMIN_PATHS, TRACE_PATHS, Admin, Observation, Reading
+from poolkeeper.zk.readings import ADMIN_PATHS, TRACE_PATHS, Admin, Reading
 from poolkeeper.zk.session import Session
 
 CLOSINGS_MAX = 3
@@ -37,7 +38,7 @@ def cluster(
     topics: Collection[str] | None = None,
     want_configs: bool = True,
     restart_lock: str | None = None,
-) -> Observation:
+) -> ClusterReading:
     """Observe the cluster; `name` is ours for it.
 
     `topics` restricts topics, and `torn` and `damaged`, to these names; everything else is read in

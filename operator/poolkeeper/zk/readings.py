@@ -5,11 +5,12 @@ with the reason; other nodes that make no sense count as unknown and give a note
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeAlias
 
 from poolkeeper.errors import Refused
+from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import Broker, Cluster, Controller, Partition, Requested, Topic
 from poolkeeper.zk import inference, znodes
 from poolkeeper.zk.inference import Traces
@@ -40,19 +41,6 @@ TRACE_PATHS = (
 )
 TopicNodes: TypeAlias = Mapping[str, TopicNode | str]
 """By name: the assignment, or why it cannot be decoded."""
-
-
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """A cluster, the data versions of its request nodes by path, and what made no sense.
-
-    `versions` holds `/admin/reassign_partitions` and `/admin/preferred_replica_election` where they
-    exist. `notes` are sentences about nodes other than topics (those are in `cluster.damaged`).
-    """
-
-    cluster: Cluster
-    versions: Mapping[str, int] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +96,7 @@ def state_paths(nodes: TopicNodes) -> list[str]:
     ]
 
 
-def picture(name: str, reading: Reading) -> Observation:
+def picture(name: str, reading: Reading) -> ClusterReading:
     """Put together what was read; everything that changed meanwhile is left out."""
     notes: list[str] = []
     earlier, admin = reading.admins
@@ -118,7 +106,7 @@ def picture(name: str, reading: Reading) -> Observation:
     topics = _topics(reading, damaged, notes)
     left_out = gone | torn
     brokers, formats = _brokers(reading, notes)
-    return Observation(
+    return ClusterReading(
         Cluster(
             name=name,
             brokers=brokers,

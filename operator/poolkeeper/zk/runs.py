@@ -11,56 +11,15 @@ import gzip
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from poolkeeper.model.outcomes import Phase
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.runs import Ending
+from poolkeeper.model.runs import Document, Ending, Health, Phase, Run, Saved
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning import documents
-from poolkeeper.planning.gates import Health
-from poolkeeper.planning.throttles import Saved
 
 CHUNK_BYTES = 200 * 1024
 CHUNKS_MAX = 400  # 80 MiB compressed: 1,000,000 moves take about a tenth
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """The run node. Times are milliseconds since 1970, rates bytes per second.
-
-    `concern`: what the rest of the run depends on (`planning.identities`).
-    `step`: (move, index of the path's list) pairs of the request in flight, empty between stages.
-    `rates`: the throttle in force and, while it is being changed, the one before; empty without.
-    `ending`: why the run winds up; `None` while it does not.
-    `version` is the node's data version and not part of the body.
-    """
-
-    plan: str
-    fingerprint: str
-    concern: str
-    phase: Phase
-    digest: str
-    chunks: int
-    started_ms: int
-    stage: int = 0
-    step: tuple[tuple[int, int], ...] = ()
-    requested_ms: int = 0
-    attempts: int = 0
-    throttled_ms: int = 0
-    rates: tuple[int, ...] = ()
-    ending: Ending | None = None
-    version: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """What a run needs to be resumed by anybody: plan, saved throttles, damage at its start."""
-
-    plan: Plan
-    saved: Saved
-    baseline: Health
 
 
 def encode_run(run: Run) -> bytes:

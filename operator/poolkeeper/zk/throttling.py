@@ -5,33 +5,20 @@ in it. An interrupted writing is simply done again: what is ours already is pass
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+from poolkeeper.model.runs import Document, Saved, ThrottleConflicts, ThrottleValues
 from poolkeeper.planning import throttles
-from poolkeeper.planning.throttles import Saved, Values
 from poolkeeper.zk import znodes
 from poolkeeper.zk.apply import config_operations
 from poolkeeper.zk.journal import Journal
 from poolkeeper.zk.operations import TRANSACTION_BYTES_MAX, Operation, size_bytes
-from poolkeeper.zk.runs import Document
 from poolkeeper.zk.znodes import ConfigNode
 
 BATCH_ENTITIES = 100
 BATCH_BYTES = TRANSACTION_BYTES_MAX // 2
 
 
-@dataclass(frozen=True, slots=True)
-class Conflicts:
-    """Topics and brokers whose throttles somebody else set since the run began."""
-
-    topics: tuple[str, ...] = ()
-    brokers: tuple[int, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.topics or self.brokers)
-
-
-Desired = Callable[[Values], Mapping[str, str | None] | None]
+Desired = Callable[[ThrottleValues], Mapping[str, str | None] | None]
 """From an entity's live throttle keys to what must be written; None if they are somebody else's."""
 
 
@@ -57,8 +44,8 @@ def save(journal: Journal, topics: Iterable[str], brokers: Iterable[int]) -> Sav
 
 
 def write(
-    journal: Journal, saved: Saved, lists: Mapping[str, Values], rates: Sequence[int]
-) -> Conflicts:
+    journal: Journal, saved: Saved, lists: Mapping[str, ThrottleValues], rates: Sequence[int]
+) -> ThrottleConflicts:
     """Write the lists and the rate (the first of `rates`) wherever they are not in force yet.
 
     An entity whose throttle keys are neither the saved ones nor ours belongs to somebody else by
@@ -76,14 +63,15 @@ def write(
     foreign = _rewrite(journal, topics, throttles.TOPIC_KEYS)
     named = tuple(t for t in lists if znodes.topic_config(t) in foreign)
     if not rates:
-        return Conflicts(named)
+        return ThrottleConflicts(named)
     brokers = {znodes.broker_config(b): broker(b) for b in saved.brokers}
     foreign = _rewrite(journal, brokers, throttles.BROKER_KEYS)
-    return Conflicts(named, tuple(b for b in saved.brokers if znodes.broker_config(b) in foreign))
+    others = tuple(b for b in saved.brokers if znodes.broker_config(b) in foreign)
+    return ThrottleConflicts(named, others)
 
 
 def restore(
-    journal: Journal, saved: Saved, lists: Mapping[str, Values], rates: Sequence[int]
+    journal: Journal, saved: Saved, lists: Mapping[str, ThrottleValues], rates: Sequence[int]
 ) -> None:
     """Put the saved values back wherever the live ones are still ours."""
 
@@ -103,7 +91,7 @@ def restore(
 
 
 def _unless_foreign(
-    live: Values, wanted: Values, known: Sequence[Values]
+    live: ThrottleValues, wanted: ThrottleValues, known: Sequence[ThrottleValues]
 ) -> Mapping[str, str | None] | None:
     if all(live.get(key) == value for key, value in wanted.items()):
         return {}

@@ -6,7 +6,8 @@ from rich.console import Console
 
 from poolkeeper.cli import progress
 from poolkeeper.model.actions import Action, ActionKind
-from poolkeeper.model.outcomes import Outcome, Phase, Progress, State
+from poolkeeper.model.outcomes import Outcome, Progress, State
+from poolkeeper.model.runs import Phase
 from poolkeeper.model.waits import Wait, WaitReason
 
 MIB = 1024**2

@@ -3,9 +3,9 @@
 from poolkeeper.cli import plan, plantext
 from poolkeeper.cli.ink import Ink
 from poolkeeper.model import specs, topology
+from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.records import Records
-from poolkeeper.sights import Sight
-from poolkeeper.zk.readings import Observation
+from poolkeeper.reconcile.observation import Observation
 
 GIB = 2**30
 
@@ -35,7 +35,7 @@ def test_a_plan_names_what_finds_no_room_and_how_much_is_enough() -> None:
     )
     kafka = specs.KafkaClusterSpec("main", specs.ZooKeeperSpec("zk:2181"))
     desired = specs.Desired(kafka, pools, topics)
-    seen = Sight(Observation(cluster), cluster, Records(), frozenset())
+    seen = Observation(ClusterReading(cluster), cluster, Records(), frozenset())
     made = plan.lawful(desired, seen, prune=False)
     assert (made.stages, made.makespan) == ((), None)
     assert [problem.message for problem in made.problems] == [

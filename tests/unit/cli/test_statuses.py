@@ -1,7 +1,7 @@
 from poolkeeper.cli.statuses import RunStatus, Status, status_of
 from poolkeeper.cli.statustext import as_data, render
-from poolkeeper.model.outcomes import Phase
 from poolkeeper.model.plans import Move, Plan
+from poolkeeper.model.runs import Document, Health, Phase, Run, Saved
 from poolkeeper.model.topology import (
     Broker,
     Cluster,
@@ -12,10 +12,7 @@ from poolkeeper.model.topology import (
     TopicPartition,
 )
 from poolkeeper.model.waits import Wait, WaitReason
-from poolkeeper.planning.gates import Health
-from poolkeeper.planning.throttles import Saved
 from poolkeeper.zk.journal import Holder, JournalView
-from poolkeeper.zk.runs import Document, Run
 
 NOTHING = JournalView(holder=None, run=None, document=None, stopping=False, stopped=None)
 MIB = 1024**2

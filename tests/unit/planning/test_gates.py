@@ -3,6 +3,7 @@
 import pytest
 
 from poolkeeper.model.plans import Move
+from poolkeeper.model.runs import Health
 from poolkeeper.model.topology import (
     Broker,
     Cluster,
@@ -14,7 +15,6 @@ from poolkeeper.model.topology import (
 )
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning import gates
-from poolkeeper.planning.gates import Health
 from poolkeeper.planning.progress import MoveProgress, MoveState
 
 HEALTHY = Health()

@@ -4,7 +4,7 @@ from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
 from poolkeeper.planning.losses import problems, sourceless
 from poolkeeper.planning.phrases import Names
-from poolkeeper.planning.pool_problems import DataLost
+from poolkeeper.planning.pool_facts import DataLost
 from poolkeeper.planning.scopes import Home, Role
 from poolkeeper.planning.tables import table_of
 

@@ -11,8 +11,8 @@ from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit import check_plan
 from poolkeeper.planning.making import make_plan
-from poolkeeper.planning.pool_problems import AwaitsPartitions
-from poolkeeper.planning.topic_problems import AwaitsMoves, AwaitsRoom, CrowdedOut, NotExtended
+from poolkeeper.planning.pool_facts import AwaitsPartitions
+from poolkeeper.planning.topic_facts import AwaitsMoves, AwaitsRoom, CrowdedOut, NotExtended
 from unit.planning.instances import after, instances
 
 WAITING = (AwaitsRoom, AwaitsMoves, AwaitsPartitions, CrowdedOut, NotExtended)

@@ -3,7 +3,7 @@
 import pytest
 
 from poolkeeper.planning.packings import packs
-from poolkeeper.planning.shortages import Demand
+from poolkeeper.planning.shortages import CapacityDemand
 from unit.planning.test_shortages import seats
 
 
@@ -11,22 +11,22 @@ from unit.planning.test_shortages import seats
     ("demand", "known"),
     [
         pytest.param(
-            Demand({1: 20}, seats("a1 a2"), sizes=((7, 1), (7, 1), (6, 1))),
+            CapacityDemand({1: 20}, seats("a1 a2"), sizes=((7, 1), (7, 1), (6, 1))),
             False,
             id="three-of-two-thirds-in-two",
         ),
         pytest.param(
-            Demand({1: 20}, seats("a1 a2"), sizes=((6, 1), (4, 1), (6, 1), (4, 1))),
+            CapacityDemand({1: 20}, seats("a1 a2"), sizes=((6, 1), (4, 1), (6, 1), (4, 1))),
             True,
             id="to-the-last-by-placing-them",
         ),
         pytest.param(
-            Demand({2: 9_000}, seats("a1 a2 a3 a4", 5_000), sizes=((1, 2),) * 9_000),
+            CapacityDemand({2: 9_000}, seats("a1 a2 a3 a4", 5_000), sizes=((1, 2),) * 9_000),
             True,
             id="very-many-small-ones-by-proof",
         ),
         pytest.param(
-            Demand({1: 10}, seats("a1 a2", 10, 9), sizes=((0, 1),)), True, id="empty-ones"
+            CapacityDemand({1: 10}, seats("a1 a2", 10, 9), sizes=((0, 1),)), True, id="empty-ones"
         ),
     ],
 )

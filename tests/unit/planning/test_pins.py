@@ -15,7 +15,7 @@ from poolkeeper.model.specs import (
 )
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
 from poolkeeper.planning.making import make_plan
-from poolkeeper.planning.topic_problems import PinnedElsewhere
+from poolkeeper.planning.topic_facts import PinnedElsewhere
 
 State = dict[int, str]
 """By broker: whether it is `drained`, `down`, `elsewhere` (not in the pool), or nothing of it."""

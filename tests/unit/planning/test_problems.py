@@ -6,10 +6,10 @@ import pytest
 
 from poolkeeper.model import problems
 from poolkeeper.model.problems import ProblemReason
-from poolkeeper.planning import capacity_problems, documents, pool_problems, topic_problems
+from poolkeeper.planning import capacity_facts, documents, pool_facts, topic_facts
 from poolkeeper.planning.phrases import Names
 
-ROOMS = (topic_problems, pool_problems, capacity_problems)
+ROOMS = (topic_facts, pool_facts, capacity_facts)
 FACTS = {
     kind
     for room in ROOMS

@@ -16,7 +16,7 @@ from poolkeeper.model.specs import (
     ZooKeeperSpec,
 )
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
-from poolkeeper.planning.rooms import Amount, rooms
+from poolkeeper.planning.rooms import Utilization, rooms
 from poolkeeper.planning.survivals import Survival
 
 POOL = ResourcePoolSpec("p", "main", (1, 2, 3, 4), claims=(".*",))
@@ -39,7 +39,7 @@ def desired(limits: ClusterLimits = ClusterLimits(), **pool: object) -> Desired:
 
 def amounts(
     wanted: Desired, plan: Plan = NOTHING, cluster: Cluster = CLUSTER
-) -> tuple[Amount, ...]:
+) -> tuple[Utilization, ...]:
     (room,) = rooms(plan, wanted, cluster)
     return room.replicas, room.bytes, room.topics, room.partitions
 
@@ -47,27 +47,31 @@ def amounts(
 @pytest.mark.parametrize(
     ("pool", "replicas"),
     [
-        pytest.param({}, Amount(5), id="nothing-is-declared"),
-        pytest.param({"capacity": Capacity(replicas=2)}, Amount(5, 8, 1), id="one-broker-may-fail"),
+        pytest.param({}, Utilization(5), id="nothing-is-declared"),
+        pytest.param(
+            {"capacity": Capacity(replicas=2)}, Utilization(5, 8, 1), id="one-broker-may-fail"
+        ),
         pytest.param(
             {"capacity": Capacity(replicas=2), "headroom": Headroom(Domain.RACK, 1)},
-            Amount(5, 8, -1),
+            Utilization(5, 8, -1),
             id="a-rack-may-fail-and-it-would-not-fit",
         ),
         pytest.param(
             {"capacity": Capacity(replicas=2), "capacity_of": {4: Capacity(replicas=9)}},
-            Amount(5, 15, 1),
+            Utilization(5, 15, 1),
             id="the-largest-broker-fails",
         ),
         pytest.param(
             {"capacity": Capacity(replicas=2), "drain": frozenset({4})},
-            Amount(5, 6, -1),
+            Utilization(5, 6, -1),
             id="a-drained-broker-holds-nothing",
         ),
-        pytest.param({"capacity_of": {1: Capacity(replicas=2)}}, Amount(5), id="one-says-nothing"),
+        pytest.param(
+            {"capacity_of": {1: Capacity(replicas=2)}}, Utilization(5), id="one-says-nothing"
+        ),
         pytest.param(
             {"limits": ClusterLimits(replicas_per_broker=3, policy=LimitPolicy.ENFORCE)},
-            Amount(5, 12, 4),
+            Utilization(5, 12, 4),
             id="an-enforced-limit-bounds-as-well",
         ),
     ],
@@ -80,9 +84,9 @@ def test_room_for_bytes_topics_and_partitions_and_what_is_unknown() -> None:
     wanted = desired(capacity=Capacity(disk_bytes=20), quotas=Quotas(topics=5, partitions=2))
     (room,) = rooms(NOTHING, wanted, CLUSTER)
     assert (room.bytes, room.topics, room.partitions) == (
-        Amount(25, 80, 35),
-        Amount(2, 5),
-        Amount(3, 2),
+        Utilization(25, 80, 35),
+        Utilization(2, 5),
+        Utilization(3, 2),
     )
     assert (room.bytes.free, room.partitions.free, room.unknown) == (55, -1, 1)
 
@@ -101,10 +105,10 @@ def test_what_the_plan_changes_counts() -> None:
     )
     wanted = desired(capacity=Capacity(disk_bytes=20, replicas=9), quotas=Quotas(topics=9))
     assert amounts(wanted, plan) == (
-        Amount(12, 36, 15),
-        Amount(30, 80, 30),
-        Amount(2, 9),
-        Amount(5),
+        Utilization(12, 36, 15),
+        Utilization(30, 80, 30),
+        Utilization(2, 9),
+        Utilization(5),
     )
 
 

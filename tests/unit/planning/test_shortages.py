@@ -16,7 +16,7 @@ from poolkeeper.planning.packings import packs
 from poolkeeper.planning.shortages import (
     HEADROOM,
     RACK_LAW,
-    Demand,
+    CapacityDemand,
     Overflow,
     Seat,
     Shortage,
@@ -27,7 +27,7 @@ from poolkeeper.planning.witnesses import Member, Obstacle
 
 
 @st.composite
-def demands(draw: st.DrawFn) -> Demand:
+def demands(draw: st.DrawFn) -> CapacityDemand:
     seats = tuple(
         Seat(
             Member(
@@ -41,11 +41,11 @@ def demands(draw: st.DrawFn) -> Demand:
     )
     amounts = draw(st.dictionaries(st.integers(1, 3), st.integers(1, 2), min_size=1, max_size=2))
     headroom = st.builds(Headroom, st.sampled_from(Domain), st.integers(1, 2))
-    return Demand(amounts, seats, draw(st.none() | headroom), draw(st.booleans()))
+    return CapacityDemand(amounts, seats, draw(st.none() | headroom), draw(st.booleans()))
 
 
 @st.composite
-def sized_demands(draw: st.DrawFn) -> Demand:
+def sized_demands(draw: st.DrawFn) -> CapacityDemand:
     """The same in MiB: partitions of different sizes, and brokers that hold something already."""
     demand = draw(demands())
     partitions = st.tuples(st.integers(1, 6), st.integers(1, 3))
@@ -64,7 +64,7 @@ def sized_demands(draw: st.DrawFn) -> Demand:
     return replace(demand, amounts=dict(amounts), seats=held, sizes=sizes)
 
 
-def fits(demand: Demand) -> bool:
+def fits(demand: CapacityDemand) -> bool:
     """Whether some layout obeys: all lists of all partitions are tried, one after the other."""
     usable = [seat for seat in demand.seats if not seat.member.obstacle]
     if not usable:
@@ -105,7 +105,7 @@ def fits(demand: Demand) -> bool:
     return all(n is None or n >= 0 for n in left) and placeable(0, left)
 
 
-def judge(demand: Demand) -> None:
+def judge(demand: CapacityDemand) -> None:
     """What is named conflicts; without any one of it all fits; each remedy is enough."""
     counted, found = overflow(demand) is None, shortage(demand, packs)
     if demand.sizes:
@@ -130,7 +130,7 @@ def judge(demand: Demand) -> None:
         judge_lack(named, found.overflow)
 
 
-def judge_lack(demand: Demand, over: Overflow) -> None:
+def judge_lack(demand: CapacityDemand, over: Overflow) -> None:
     """As much more room on these brokers is enough by count, and less is not."""
 
     def enough(more: int) -> bool:
@@ -175,29 +175,29 @@ def seats(text: str, bound: int = 10, fixed: int = 0) -> tuple[Seat, ...]:
 @pytest.mark.parametrize(
     ("demand", "found"),
     [
-        pytest.param(Demand({3: 10}, seats("a1 b2 c3")), None, id="it-fits-to-the-last"),
+        pytest.param(CapacityDemand({3: 10}, seats("a1 b2 c3")), None, id="it-fits-to-the-last"),
         pytest.param(
-            Demand({3: 11}, seats("a1 b2 c3")),
+            CapacityDemand({3: 11}, seats("a1 b2 c3")),
             Shortage(Overflow((1, 2, 3), 33, 30), (), ()),
             id="more-than-all-brokers-may-hold",
         ),
         pytest.param(
-            Demand({2: 16}, seats("a1 b2 c3 c4-")),
+            CapacityDemand({2: 16}, seats("a1 b2 c3 c4-")),
             Shortage(Overflow((1, 2, 3), 32, 30), (4,), (4,)),
             id="a-drained-broker-would-be-enough",
         ),
         pytest.param(
-            Demand({3: 15}, seats("a1 b2 b3 c4 c5 a6-")),
+            CapacityDemand({3: 15}, seats("a1 b2 b3 c4 c5 a6-")),
             Shortage(Overflow((1,), 15, 10), (RACK_LAW, 6), (RACK_LAW, 6)),
             id="one-rack-is-too-small",
         ),
         pytest.param(
-            Demand({2: 11}, seats("a1 b2 c3"), Headroom(Domain.BROKER, 1)),
+            CapacityDemand({2: 11}, seats("a1 b2 c3"), Headroom(Domain.BROKER, 1)),
             Shortage(Overflow((1, 2, 3), 22, 20), (HEADROOM,), (HEADROOM,)),
             id="with-a-broker-lost-it-would-not-fit",
         ),
         pytest.param(
-            Demand({1: 5}, seats("a1 b2", 10, 8)),
+            CapacityDemand({1: 5}, seats("a1 b2", 10, 8)),
             Shortage(Overflow((1, 2), 21, 20), (), ()),
             id="what-cannot-leave-takes-room",
         ),
@@ -210,18 +210,18 @@ def test_shortages(demand, found) -> None:
 def test_numbers_are_pythons_own_whatever_was_asked_before() -> None:
     spread.cache_clear()
     spread(3, tuple(np.array([1, 1, 2])), (0, 0, 0))
-    found = overflow(Demand({3: 11}, seats("a1 b2 c3 c4")))
+    found = overflow(CapacityDemand({3: 11}, seats("a1 b2 c3 c4")))
     assert found is not None
     assert type(found.wanted) is int
 
 
 def test_of_a_large_pool_the_one_small_broker_is_found() -> None:
     many = tuple(Seat(Member(n, "abcdef"[n % 6]), 9 if n % 6 else 5) for n in range(1, 61))
-    found = shortage(Demand({6: 60}, many))
+    found = shortage(CapacityDemand({6: 60}, many))
     assert found is not None
     assert found.overflow == Overflow(tuple(range(6, 61, 6)), 60, 50)
     tight = tuple(replace(seat, fixed=10 if seat.member.id == 17 else 0) for seat in many)
-    found = shortage(Demand({2: 60}, tight))
+    found = shortage(CapacityDemand({2: 60}, tight))
     assert found is not None
     assert found.overflow == Overflow((17,), 10, 9)
 
@@ -230,6 +230,6 @@ def test_a_conflict_that_only_undivided_partitions_make_is_not_blamed_on_who_cou
     None
 ):
     # By count a2 would be enough; but no broker takes 12 MiB.
-    demand = Demand({1: 12}, seats("a1 a2-"), sizes=((12, 1),))
+    demand = CapacityDemand({1: 12}, seats("a1 a2-"), sizes=((12, 1),))
     assert shortage(demand) == Shortage(Overflow((1,), 12, 10), (2,), (2,))
     assert shortage(demand, packs) is None

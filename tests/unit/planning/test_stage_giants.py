@@ -8,7 +8,7 @@ from poolkeeper.model.specs import Execution
 from poolkeeper.planning.stage_backlog import Backlog
 from poolkeeper.planning.stage_filling import USUAL, Filling, Style, pace_of
 from poolkeeper.planning.stage_giants import near_bytes
-from poolkeeper.planning.stage_limits import DEFAULT_BOUNDS, Entry, Room, TopicCaps
+from poolkeeper.planning.stage_limits import DEFAULT_BOUNDS, Entry, StageCapacity, TopicCaps
 
 EXECUTION = Execution(max_moves=100, max_moves_per_broker=10, max_bytes=100)
 
@@ -30,7 +30,7 @@ def stage(
         def of(self, topic: str) -> int:
             return 100
 
-    room = Room(execution, DEFAULT_BOUNDS, Caps({}, DEFAULT_BOUNDS), pace.span_bytes)
+    room = StageCapacity(execution, DEFAULT_BOUNDS, Caps({}, DEFAULT_BOUNDS), pace.span_bytes)
     taken: list[Entry] = []
 
     def join(queue, place) -> bool:

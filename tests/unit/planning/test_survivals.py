@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 
 from poolkeeper.model.specs import Domain
-from poolkeeper.planning.shortages import Demand
+from poolkeeper.planning.shortages import CapacityDemand
 from poolkeeper.planning.survivals import Survival, survivals
 from poolkeeper.planning.witnesses import Obstacle
 from unit.planning.test_shortages import demands, fits, seats
 
 
-def survived(demand: Demand, lost: tuple[str, ...], domain: Domain) -> bool:
+def survived(demand: CapacityDemand, lost: tuple[str, ...], domain: Domain) -> bool:
     """Whether what is left of the brokers holds everything, replica by replica."""
 
     def is_lost(seat) -> bool:
@@ -50,7 +50,7 @@ def test_the_worst_of_all_losses_is_found(demand) -> None:
     ("demand", "found"),
     [
         pytest.param(
-            Demand({2: 9}, seats("a1 b2 c3 a4")),
+            CapacityDemand({2: 9}, seats("a1 b2 c3 a4")),
             (
                 Survival(Domain.BROKER, 1, ("1",), 12),
                 Survival(Domain.BROKER, 2, ("1", "4"), 2),
@@ -61,7 +61,9 @@ def test_the_worst_of_all_losses_is_found(demand) -> None:
             id="four-brokers-in-three-racks",
         ),
         pytest.param(
-            Demand({2: 1}, (replace(seats("a1")[0], bound=None),)), (), id="one-says-nothing"
+            CapacityDemand({2: 1}, (replace(seats("a1")[0], bound=None),)),
+            (),
+            id="one-says-nothing",
         ),
     ],
 )
@@ -71,5 +73,5 @@ def test_tables(demand, found) -> None:
 
 def test_many_kinds_of_brokers_are_judged_by_the_largest() -> None:
     many = tuple(replace(seat, bound=10 + seat.member.id) for seat in seats("a1 b2 c3 a4 b5 c6"))
-    found = survivals(Demand({2: 6}, many), losses_max=5)
+    found = survivals(CapacityDemand({2: 6}, many), losses_max=5)
     assert found[0] == Survival(Domain.BROKER, 1, ("6",), 65 - 12, exact=False)

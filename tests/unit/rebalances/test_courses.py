@@ -8,7 +8,13 @@ import pytest
 from poolkeeper.errors import RefusalReason, Unavailable
 from poolkeeper.fleet.budgets_values import Bound, LeftOut, Schedule, Turn
 from poolkeeper.model.actions import Action, ActionKind
-from poolkeeper.model.outcomes import Errand, ErrandState, Outcome, Phase, Progress, State
+from poolkeeper.model.outcomes import (
+    ExternalPlanState,
+    ExternalPlanStatus,
+    Outcome,
+    Progress,
+    State,
+)
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.rebalances import (
     BudgetSpec,
@@ -19,6 +25,7 @@ from poolkeeper.model.rebalances import (
     Step,
 )
 from poolkeeper.model.refusals import Refusal
+from poolkeeper.model.runs import Phase
 from poolkeeper.model.specs import Approval, ApprovalPolicy, Mode
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
@@ -138,7 +145,7 @@ def view(name="a", mode="Apply", outcome=None, **more):
 
 
 def errand(state, *why, name="a"):
-    return Outcome(State.WAITING, errand=Errand(f"sha256:{name}", state, why))
+    return Outcome(State.WAITING, external=ExternalPlanStatus(f"sha256:{name}", state, why))
 
 
 IN_FLIGHT = Wait(WaitReason.STAGE_IN_FLIGHT, stage=1, count=2, of=4)
@@ -207,25 +214,25 @@ STALE = Refusal(RefusalReason.STALE_PLAN, "the plan is of another time")
         ),
         pytest.param(
             part("a"),
-            view(outcome=errand(ErrandState.WAITING, CLOSED)),
+            view(outcome=errand(ExternalPlanState.WAITING, CLOSED)),
             part("a", W, why=(CLOSED,)),
             id="it-waits-for-its-turn",
         ),
         pytest.param(
             part("a", M, moves_done=4, bytes_done=400),
-            view(outcome=errand(ErrandState.DONE, LEFT)),
+            view(outcome=errand(ExternalPlanState.DONE, LEFT)),
             part("a", D, moves_done=10, bytes_done=1000, why=(LEFT,)),
             id="done",
         ),
         pytest.param(
             part("a"),
-            view(outcome=errand(ErrandState.REFUSED, STALE)),
+            view(outcome=errand(ExternalPlanState.REFUSED, STALE)),
             part("a", F, why=(STALE,)),
             id="refused",
         ),
         pytest.param(
             part("a"),
-            view(outcome=errand(ErrandState.DONE, name="b")),
+            view(outcome=errand(ExternalPlanState.DONE, name="b")),
             part("a"),
             id="done-is-another-one-s",
         ),

@@ -2,7 +2,13 @@
 
 import pytest
 
-from poolkeeper.model.outcomes import Errand, ErrandState, Outcome, Phase, Progress, State
+from poolkeeper.model.outcomes import (
+    ExternalPlanState,
+    ExternalPlanStatus,
+    Outcome,
+    Progress,
+    State,
+)
 from poolkeeper.model.rebalances import (
     BudgetSpec,
     BudgetWindow,
@@ -11,6 +17,7 @@ from poolkeeper.model.rebalances import (
     RebalanceSpec,
     Site,
 )
+from poolkeeper.model.runs import Phase
 from poolkeeper.model.specs import Window
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.rebalances.offering import held, may_run, rate_of
@@ -64,7 +71,7 @@ def test_held(spec, hour, expected):
 
 
 def told(state):
-    return Outcome(State.WAITING, errand=Errand("sha256:a", state))
+    return Outcome(State.WAITING, external=ExternalPlanStatus("sha256:a", state))
 
 
 def runs(plan):
@@ -80,8 +87,12 @@ def runs(plan):
         pytest.param(PartState.MOVING, None, False, False, id="there-is-no-loop"),
         pytest.param(PartState.WAITING, runs("sha256:a"), True, True, id="its-run"),
         pytest.param(PartState.WAITING, runs("sha256:b"), True, False, id="another-run"),
-        pytest.param(PartState.WAITING, told(ErrandState.WAITING), True, True, id="it-may-begin"),
-        pytest.param(PartState.WAITING, told(ErrandState.DONE), True, False, id="it-is-withdrawn"),
+        pytest.param(
+            PartState.WAITING, told(ExternalPlanState.WAITING), True, True, id="it-may-begin"
+        ),
+        pytest.param(
+            PartState.WAITING, told(ExternalPlanState.DONE), True, False, id="it-is-withdrawn"
+        ),
         pytest.param(
             PartState.MOVING, Outcome(State.WAITING, recorded=True), True, True, id="stands-still"
         ),

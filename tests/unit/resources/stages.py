@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from poolkeeper.model.outcomes import Outcome, Phase, Progress, Seen, State
+from poolkeeper.model.outcomes import Outcome, Progress, Seen, State
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.records import Records, TopicRecord
+from poolkeeper.model.runs import Phase
 from poolkeeper.model.topology import Cluster
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.making import make_plan

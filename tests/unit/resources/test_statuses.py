@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from poolkeeper.errors import HolderActive, OtherCluster, PoolkeeperError, Refused, Unavailable
-from poolkeeper.model.outcomes import Outcome, Phase, State
+from poolkeeper.model.outcomes import Outcome, State
+from poolkeeper.model.runs import Phase
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.resources.assemblies import assemble
 from poolkeeper.resources.objects import Object, ObjectKey

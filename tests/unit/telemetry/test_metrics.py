@@ -6,9 +6,10 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from poolkeeper.errors import Fenced, StalePlan, Unavailable
-from poolkeeper.model.outcomes import Outcome, Phase, Progress, Seen, State
+from poolkeeper.model.outcomes import Outcome, Progress, Seen, State
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.records import Records
+from poolkeeper.model.runs import Phase
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.telemetry.families import FAMILIES

@@ -2,6 +2,7 @@
 
 import pytest
 
+from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import (
     Broker,
     Cluster,
@@ -10,12 +11,11 @@ from poolkeeper.model.topology import (
     Topic,
 )
 from poolkeeper.zk import observe
-from poolkeeper.zk.readings import Observation
 from unit.zk.trees import CLUSTER, NODES, T, Tree, U, seen, topic_node
 
 
 def test_the_whole_picture() -> None:
-    assert seen() == Observation(CLUSTER)
+    assert seen() == ClusterReading(CLUSTER)
 
 
 def test_the_order_of_reading_is_the_argument_for_its_consistency() -> None:
@@ -88,7 +88,7 @@ def test_a_missing_state_leaves_leader_and_isr_unknown() -> None:
 
 def test_some_topics_only() -> None:
     found = seen(topics=["u", "absent"])
-    assert found == Observation(
+    assert found == ClusterReading(
         Cluster(**{**vars_of(CLUSTER), "topics": {"u": U}}),
     )
 

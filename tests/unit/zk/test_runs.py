@@ -5,18 +5,13 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poolkeeper.model.outcomes import Phase
 from poolkeeper.model.plans import Move, Plan
-from poolkeeper.model.runs import Ending
+from poolkeeper.model.runs import Document, Ending, Health, Phase, Run, Saved
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning import documents
-from poolkeeper.planning.gates import Health
-from poolkeeper.planning.throttles import Saved
 from poolkeeper.zk.operations import TRANSACTION_BYTES_MAX
 from poolkeeper.zk.runs import (
     CHUNK_BYTES,
-    Document,
-    Run,
     decode_document,
     decode_run,
     digest_of,

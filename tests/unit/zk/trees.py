@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 
+from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import (
     Broker,
     Cluster,
@@ -12,7 +13,6 @@ from poolkeeper.model.topology import (
 )
 from poolkeeper.zk import observe
 from poolkeeper.zk.nodes import Node
-from poolkeeper.zk.readings import Observation
 
 
 class Tree:
@@ -126,7 +126,7 @@ def seen(
     before: dict[int, Callable[[Tree], None]] | None = None,
     hidden: Sequence[str] = (),
     **options: object,
-) -> Observation:
+) -> ClusterReading:
     """Observe the example with nodes replaced (`...` removes one)."""
     wanted = {path: body for path, body in (NODES | (nodes or {})).items() if body is not ...}
     tree = Tree(wanted, before or {})

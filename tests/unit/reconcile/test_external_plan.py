@@ -2,7 +2,6 @@
 
 import pytest
 
-from poolkeeper.errands import Offer, paced
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.specs import (
     Desired,
@@ -12,6 +11,7 @@ from poolkeeper.model.specs import (
     ThrottleMode,
     ZooKeeperSpec,
 )
+from poolkeeper.reconcile.external_plan import ExternalPlan, with_rate
 
 NONE, FIXED, ADAPTIVE = ThrottleMode.NONE, ThrottleMode.FIXED, ThrottleMode.ADAPTIVE
 MOVES = (
@@ -43,10 +43,10 @@ def declared(throttle):
     ],
 )
 def test_the_throttle_of_an_offered_plan(throttle, rate, expected):
-    found = paced(declared(throttle), Offer(PLAN.hash, PLAN, bytes_per_s=rate))
+    found = with_rate(declared(throttle), ExternalPlan(PLAN.hash, PLAN, bytes_per_s=rate))
     assert found == declared(expected)
 
 
 def test_without_the_plan_what_is_declared_stays():
     desired = declared(Throttle(NONE))
-    assert paced(desired, Offer(PLAN.hash, bytes_per_s=1)) is desired
+    assert with_rate(desired, ExternalPlan(PLAN.hash, bytes_per_s=1)) is desired

@@ -17,20 +17,20 @@ lies in ZooKeeper that would stop the next controller.
 from collections.abc import Sequence
 from enum import StrEnum
 
-from poolkeeper.brokers.protocol import Brokers
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.actions import Action, ActionKind
 from poolkeeper.model.outcomes import Result
 from poolkeeper.model.plans import Move
+from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning import gates
 from poolkeeper.planning.progress import MoveProgress, MoveState, entries_of
-from poolkeeper.zk import observe, znodes
-from poolkeeper.zk.journal import Journal
-from poolkeeper.zk.operations import Check, Delete
-from poolkeeper.zk.readings import Observation
+from poolkeeper.reconcile.context import PassContext
+
+STALL_MS = 15_000
+"""A request is not judged before: the controller needs time to take it up."""
 
 
 class Stall(StrEnum):
@@ -99,44 +99,32 @@ def _in_sync(cluster: Cluster, name: TopicPartition) -> bool:
     return partition is None or set(partition.replicas) <= set(partition.isr or ())
 
 
-def attempt(
-    journal: Journal,
-    brokers: Brokers | None,
-    observation: Observation,
-    stall: Stall,
-    allowed: Remedies,
+def recover(
+    context: PassContext, reading: ClusterReading, stall: Stall, allowed: Remedies
 ) -> Result:
     """Cure a stall as far as is allowed."""
     if not allowed.remove_stale_requests:
         return Result(waits=(Wait(_WAITING[stall]),))
-    version = observation.versions[znodes.REASSIGNMENT]
-    journal.commit(Delete(znodes.REASSIGNMENT, version))
-    did = Action(_WITHDRAWN[stall])
-    if brokers is None:
-        return _failover(journal, observation, allowed, did)
+    context.access.withdraw_request(reading)
+    withdrawn = Result((Action(_WITHDRAWN[stall]),))
+    if context.brokers is None:
+        return withdrawn + _fail_over(context, reading.cluster.name, allowed)
     try:
-        brokers.wake_controller()
+        context.brokers.wake_controller()
     except Unavailable as old:
-        return _failover(journal, observation, allowed, did, str(old))
-    return Result((did, Action(ActionKind.CONTROLLER_WOKEN)))
+        return withdrawn + _fail_over(context, reading.cluster.name, allowed, str(old))
+    return withdrawn + Result((Action(ActionKind.CONTROLLER_WOKEN),))
 
 
-def _failover(
-    journal: Journal, observation: Observation, allowed: Remedies, did: Action, why: str = ""
-) -> Result:
+def _fail_over(context: PassContext, name: str, allowed: Remedies, why: str = "") -> Result:
     """Have another controller elected. `why`: the error with which the present one answered."""
     if not allowed.allow_controller_failover:
-        return Result((did,), (Wait(WaitReason.CONTROLLER_UNNOTICING, detail=why),))
-    whole = observe.cluster(journal.session, observation.cluster.name, want_configs=False).cluster
+        return Result(waits=(Wait(WaitReason.CONTROLLER_UNNOTICING, detail=why),))
+    whole = context.access.observe(name, want_configs=False).cluster
     hazards = gates.hazards(whole, ())
     if hazards:
         unsafe = WaitReason.FAILOVER_UNSAFE
-        return Result((did,), tuple(Wait(unsafe, cause=hazard) for hazard in hazards))
-    node = journal.session.read(znodes.CONTROLLER)
-    epoch_version = whole.controller.epoch_version
-    if node is None or epoch_version is None:
-        return Result((did,))
-    journal.commit(
-        Check(znodes.CONTROLLER_EPOCH, epoch_version), Delete(znodes.CONTROLLER, node.version)
-    )
-    return Result((did, Action(ActionKind.CONTROLLER_FAILOVER)))
+        return Result(waits=tuple(Wait(unsafe, cause=hazard) for hazard in hazards))
+    if not context.access.elect_controller(whole):
+        return Result()
+    return Result((Action(ActionKind.CONTROLLER_FAILOVER),))

@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from poolkeeper.errands import Offer, declaration
 from poolkeeper.model.actions import Action, ActionKind
-from poolkeeper.model.outcomes import Errand, ErrandState, Outcome
+from poolkeeper.model.outcomes import ExternalPlanState, ExternalPlanStatus, Outcome
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.refusals import Drift, DriftReason
 from poolkeeper.model.specs import (
@@ -25,7 +24,8 @@ from poolkeeper.model.topology import TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning import documents
 from poolkeeper.planning.making import make_plan
-from poolkeeper.reconcile import Authority
+from poolkeeper.reconcile.authority import Authority
+from poolkeeper.reconcile.external_plan import ExternalPlan, declaration
 from poolkeeper.sandbox.clients import Event
 from poolkeeper.sandbox.fakezk import Fault, Trouble, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
@@ -56,12 +56,12 @@ class Ground:
     plan: Plan
     requested: list[tuple[str, int]]
 
-    def offer(self, **more: object) -> Offer:
+    def offer(self, **more: object) -> ExternalPlan:
         """The plan as it is offered."""
         told = {"declared": declaration(DESIRED, self.plan), **more}
-        return Offer(self.plan.hash, self.plan, **told)  # type: ignore[arg-type]
+        return ExternalPlan(self.plan.hash, self.plan, **told)  # type: ignore[arg-type]
 
-    def executor(self, offer: Callable[[], Offer | None], **more: object) -> Executor:
+    def executor(self, offer: Callable[[], ExternalPlan | None], **more: object) -> Executor:
         """Somebody to whom it is offered, until there is an end to the errand."""
         told = {"desired": DESIRED, "authority": NOTHING_APPROVED, "at_rest": ended, **more}
         return Executor(self.cluster, offer=offer, **told)  # type: ignore[arg-type]
@@ -81,19 +81,23 @@ class Ground:
 
 
 def ended(outcome: Outcome) -> bool:
-    done = (ErrandState.DONE, ErrandState.REFUSED)
-    return outcome.errand is not None and outcome.errand.state in done
+    done = (ExternalPlanState.DONE, ExternalPlanState.REFUSED)
+    return outcome.external is not None and outcome.external.state in done
 
 
 def waits_for(reason: WaitReason) -> Callable[[Outcome], bool]:
     def found(outcome: Outcome) -> bool:
-        why = () if outcome.errand is None else outcome.errand.why
+        why = () if outcome.external is None else outcome.external.why
         return any(isinstance(each, Wait) and each.reason is reason for each in why)
 
     return found
 
 
-def drifts(errand: Errand) -> list[Drift]:
+def done(ground: Ground, *why: Action) -> ExternalPlanStatus:
+    return ExternalPlanStatus(ground.plan.hash, ExternalPlanState.DONE, why)
+
+
+def drifts(errand: ExternalPlanStatus) -> list[Drift]:
     return [fact for why in errand.why for fact in getattr(why, "facts", ())]
 
 
@@ -135,7 +139,7 @@ def all_moves(ground: Ground) -> list[tuple[str, int]]:
 def test_an_offered_plan_is_carried_out_where_nothing_else_is_approved(ground: Ground) -> None:
     executor = ground.executor(ground.offer)
     executor.finish()
-    assert executor.seen[-1].errand == Errand(ground.plan.hash, ErrandState.DONE)
+    assert executor.seen[-1].external == done(ground)
     assert ground.even()
     assert {each.progress.plan for each in executor.seen if each.progress} == {ground.plan.hash}
     assert not ground.cluster.exists("/poolkeeper/run")
@@ -167,9 +171,9 @@ def test_what_moved_on_since_is_refused_and_the_loop_goes_on(ground: Ground) -> 
     ground.somebody_moves(0, [4, 3])
     executor = ground.executor(ground.offer)
     executor.finish()
-    errand = executor.seen[-1].errand
+    errand = executor.seen[-1].external
     assert errand is not None
-    assert errand.state is ErrandState.REFUSED
+    assert errand.state is ExternalPlanState.REFUSED
     assert drifts(errand)[0] == Drift(
         DriftReason.REPLICAS_CHANGED,
         partition=TopicPartition("t", 0),
@@ -183,10 +187,10 @@ def test_what_was_begun_leaves_alone_what_others_moved(ground: Ground) -> None:
     ground.somebody_moves(0, [4, 3])
     executor = ground.executor(lambda: ground.offer(begun=True))
     executor.finish()
-    errand = executor.seen[-1].errand
+    errand = executor.seen[-1].external
     assert errand is not None
     assert (errand.state, errand.why) == (
-        ErrandState.DONE,
+        ExternalPlanState.DONE,
         (Action(ActionKind.LEFT_TO_OTHERS, partitions=(TopicPartition("t", 0),)),),
     )
     assert ground.cluster.replicas("t")["0"] == [4, 3]
@@ -196,9 +200,9 @@ def test_what_is_declared_otherwise_by_now_is_refused(ground: Ground) -> None:
     other = replace(DESIRED, pools=(replace(POOL, brokers=(1, 2, 3, 4)),))
     executor = ground.executor(ground.offer, desired=other)
     executor.finish()
-    errand = executor.seen[-1].errand
+    errand = executor.seen[-1].external
     assert errand is not None
-    assert errand.state is ErrandState.REFUSED
+    assert errand.state is ExternalPlanState.REFUSED
     assert drifts(errand) == [Drift(DriftReason.DECLARED_OTHERWISE)]
     assert ground.requested == []
 
@@ -253,10 +257,10 @@ def test_held_in_mid_run_it_finishes_its_stage_and_starts_none(ground: Ground) -
 
 def test_withdrawn_in_mid_run_its_run_ends_after_its_stage(ground: Ground) -> None:
     ground.executor(ground.offer, at_rest=begun(ground)).finish()
-    executor = ground.executor(lambda: Offer(ground.plan.hash, withdrawn=True))
+    executor = ground.executor(lambda: ExternalPlan(ground.plan.hash, withdrawn=True))
     executor.finish()
     withdrawn = (Action(ActionKind.WITHDRAWN),)
-    assert executor.seen[-1].errand == Errand(ground.plan.hash, ErrandState.DONE, withdrawn)
+    assert executor.seen[-1].external == done(ground, *withdrawn)
     assert not ground.cluster.exists("/poolkeeper/run")
     assert len(ground.requested) == 2
 
@@ -291,7 +295,7 @@ def test_a_drain_goes_first_where_it_may_go(ground: Ground) -> None:
 
 
 def test_its_rate_is_kept_by_throttles_that_are_gone_in_the_end(ground: Ground) -> None:
-    def offer() -> Offer:
+    def offer() -> ExternalPlan:
         return ground.offer(bytes_per_s=4_000_000)
 
     ground.executor(offer, at_rest=begun(ground)).finish()

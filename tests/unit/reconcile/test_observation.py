@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from poolkeeper.model.outcomes import Seen
+from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.records import Records
-from poolkeeper.sights import Sight, shown
-from poolkeeper.zk.readings import Observation
+from poolkeeper.reconcile.observation import Observation, what_to_show
 from unit.resources.bodies import kafka, kafka_topic
 
 RECORDS = Records("kafka-id")
@@ -20,7 +20,7 @@ A, B, B_LATER, C = (
 def test_a_topic_that_changed_while_it_was_read_is_shown_as_it_was_before() -> None:
     before = Seen(kafka([A, B]), RECORDS)
     torn = replace(kafka([A, C]), torn=frozenset({"b", "new"}))
-    found = shown(Sight(Observation(torn), torn, RECORDS, frozenset({4})), before)
+    found = what_to_show(Observation(ClusterReading(torn), torn, RECORDS, frozenset({4})), before)
     expected = replace(kafka([A, B, C]), torn=frozenset({"new"}))
     assert found == Seen(expected, RECORDS, frozenset({4}))
     assert [*found.cluster.topics] == ["a", "b", "c"]
@@ -28,5 +28,7 @@ def test_a_topic_that_changed_while_it_was_read_is_shown_as_it_was_before() -> N
 
 def test_what_was_read_whole_is_shown_as_it_is() -> None:
     now = kafka([A, B_LATER])
-    found = shown(Sight(Observation(now), now, RECORDS, frozenset()), Seen(kafka([A, B]), RECORDS))
+    found = what_to_show(
+        Observation(ClusterReading(now), now, RECORDS, frozenset()), Seen(kafka([A, B]), RECORDS)
+    )
     assert found == Seen(now, RECORDS)

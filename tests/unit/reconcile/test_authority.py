@@ -14,8 +14,8 @@ from poolkeeper.model.specs import (
     ZooKeeperSpec,
 )
 from poolkeeper.model.topology import Broker, Cluster
-from poolkeeper.reconcile import Authority, authority_of
-from poolkeeper.sights import gone_brokers, remembered
+from poolkeeper.reconcile.authority import Authority, authority_of
+from poolkeeper.reconcile.observation import gone_brokers, updated_records
 
 NOW_MS = 10_000_000
 HOUR_AGO_S = NOW_MS // 1000 - 3600
@@ -105,7 +105,7 @@ def test_a_missing_broker_keeps_its_rack_and_the_time_it_went():
         },
     )
     seen = Cluster("c", {1: Broker(1, "z"), 3: Broker(3, "b")}, {}, id="id")
-    after = remembered(known, seen, desired(brokers=(1, 2, 3, 4)), NOW_MS)
+    after = updated_records(known, seen, desired(brokers=(1, 2, 3, 4)), NOW_MS)
     assert after == Records(
         "id",
         brokers={

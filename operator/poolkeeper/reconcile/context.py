@@ -1,4 +1,4 @@
-"""What a pass works with, what a process remembers between passes, and how far a run is.
+"""What a pass works with, and what a process remembers between passes.
 
 The memory is a convenience: a process that starts anew knows less of the progress and asks the
 brokers again, but it does the same.
@@ -10,52 +10,65 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
 from poolkeeper.brokers.protocol import Brokers
-from poolkeeper.model.actions import Action
-from poolkeeper.model.outcomes import Outcome, Progress, Seen, State
+from poolkeeper.model.outcomes import Progress, Seen
 from poolkeeper.model.plans import MoveLogDir, Plan
 from poolkeeper.model.records import Records
+from poolkeeper.model.runs import Document, Run
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait
 from poolkeeper.planning.making import make_plan
 from poolkeeper.planning.progress import MoveProgress, MoveState
-from poolkeeper.zk.journal import Journal
-from poolkeeper.zk.runs import Document, Run
+from poolkeeper.reconcile.access import ClusterAccess, ClusterView
 
 FLYING = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
 """Of a partition whose step is under way, or done with its entry not yet gone."""
+ENDED = (MoveState.DONE, MoveState.GONE, MoveState.DIVERGED)
+"""Of a partition about which nothing is left to do."""
 
 
 @dataclass(slots=True)
-class Asked:
+class PendingPlan:
     """The plan that a person was last asked to approve; kept through changes of mode."""
 
     plan: Plan | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class StepsBeside:
+    """The plan that was made during a run for its steps, for which declaration, until when."""
+
+    desired: Desired
+    until_ms: int
+    plan: Plan
+    waits: tuple[Wait, ...] = ()
+
+
 @dataclass(slots=True)
-class Memory:
+class PassMemory:
     """What one process keeps between passes.
 
     Losing it costs time, and the count of recent deletions: a process that starts anew may delete
     as many again before it asks a person.
     """
 
-    copies: set[MoveLogDir] = field(default_factory=set)
+    log_dir_moves: frozenset[MoveLogDir] = frozenset()
     """Moves between log directories that were approved, and are done a few at a time."""
     documents: dict[str, Document] = field(default_factory=dict)
     elections: set[TopicPartition] = field(default_factory=set)
+    """Partitions whose election was requested already: it is not repeated for ever."""
     bytes_done: dict[int, int] = field(default_factory=dict)
     arrived: set[int] = field(default_factory=set)
     flying: int = 0
     finished: tuple[int, int] | None = None
+    """The stage whose end was told, and how many of its partitions had arrived."""
     adapted_ms: int = 0
     deletions_ms: deque[int] = field(default_factory=lambda: deque(maxlen=100))
     begun: bool = False
     stale_since_ms: int | None = None
     seen: Seen | None = None
-    beside: "Beside | None" = None
-    asked: Asked = field(default_factory=Asked)
+    beside: StepsBeside | None = None
+    pending: PendingPlan = field(default_factory=PendingPlan)
 
     def look_again(self, cluster: Cluster) -> None:
         """Have what was seen be as it is now; what only brokers tell stays as they told it."""
@@ -64,21 +77,18 @@ class Memory:
             if now != self.seen.cluster:
                 self.seen = replace(self.seen, cluster=now)
 
-    def see(self, plan: Plan, m: int, progress: MoveProgress, cluster: Cluster) -> None:
+    def note(self, plan: Plan, m: int, progress: MoveProgress, cluster: Cluster) -> None:
         """Note how far one move of the run is."""
         self.bytes_done[m] = _move_bytes_done(plan, m, progress, cluster)
         if progress.state in (MoveState.DONE, MoveState.GONE):
             self.arrived.add(m)
 
-
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """What was found beside the run, for which declaration, and until when it counts."""
-
-    desired: Desired
-    until_ms: int
-    plan: Plan
-    waits: tuple[Wait, ...] = ()
+    def forget_run(self) -> None:
+        """Forget how far the run before was."""
+        self.documents = {}
+        self.bytes_done = {}
+        self.arrived = set()
+        self.finished = None
 
 
 Enrich = Callable[[Cluster], Cluster]
@@ -98,16 +108,52 @@ Planner = Callable[[Desired, Cluster, Records, frozenset[int]], Plan]
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
-    """What a pass works with: the open journal, the clock, the brokers where they may be asked."""
+class PreviewContext:
+    """What a pass works with that writes nothing: a view of the cluster, the clock, a planner."""
 
-    journal: Journal
+    view: ClusterView
+    now_ms: Callable[[], int]
+    enrich: Enrich = lambda cluster: cluster
+    pending: PendingPlan = field(default_factory=PendingPlan)
+    plan: Planner = make_plan
+    timed: Timed = untimed
+
+
+@dataclass(frozen=True, slots=True)
+class PassContext:
+    """What a pass works with: the cluster, the clock, the brokers where they may be asked."""
+
+    access: ClusterAccess
     now_ms: Callable[[], int]
     brokers: Brokers | None = None
     enrich: Enrich = lambda cluster: cluster
-    memory: Memory = field(default_factory=Memory)
+    memory: PassMemory = field(default_factory=PassMemory)
     plan: Planner = make_plan
     timed: Timed = untimed
+
+    @property
+    def preview(self) -> PreviewContext:
+        """The same for a pass that writes nothing."""
+        return PreviewContext(
+            self.access, self.now_ms, self.enrich, self.memory.pending, self.plan, self.timed
+        )
+
+
+def progress_of(memory: PassMemory, run: Run, plan: Plan) -> Progress:
+    """Return how far the run is, as far as this process has seen."""
+    return Progress(
+        plan=run.plan,
+        phase=run.phase,
+        stage=run.stage,
+        moves_done=len(memory.arrived),
+        moves_in_flight=memory.flying if run.step else 0,
+        moves_total=len(plan.moves),
+        bytes_done=sum(memory.bytes_done.values()),
+        bytes_total=sum(move.bytes for move in plan.moves),
+        throttle_bytes_per_s=run.rates[0] if run.rates else None,
+        arrived=frozenset(memory.arrived),
+        bytes_in_flight=_bytes_in_flight(memory, plan, run),
+    )
 
 
 def _move_bytes_done(plan: Plan, m: int, progress: MoveProgress, cluster: Cluster) -> int:
@@ -126,38 +172,7 @@ def _move_bytes_done(plan: Plan, m: int, progress: MoveProgress, cluster: Cluste
     return move.bytes * done // max(1, sum(added))
 
 
-def progress_of(means: Means, run: Run, document: Document) -> Progress:
-    """Return how far the run is, as far as this process has seen."""
-    plan = document.plan
-    return Progress(
-        plan=run.plan,
-        phase=run.phase,
-        stage=run.stage,
-        moves_done=len(means.memory.arrived),
-        moves_in_flight=means.memory.flying if run.step else 0,
-        moves_total=len(plan.moves),
-        bytes_done=sum(means.memory.bytes_done.values()),
-        bytes_total=sum(move.bytes for move in plan.moves),
-        throttle_bytes_per_s=run.rates[0] if run.rates else None,
-        arrived=frozenset(means.memory.arrived),
-        bytes_in_flight=_bytes_in_flight(means.memory, plan, run),
-    )
-
-
-def _bytes_in_flight(memory: Memory, plan: Plan, run: Run) -> int:
+def _bytes_in_flight(memory: PassMemory, plan: Plan, run: Run) -> int:
     """Return what the moves of the request have still to copy; later steps of theirs included."""
     moves = {m for m, _ in run.step} - memory.arrived
     return sum(plan.moves[m].bytes - memory.bytes_done.get(m, 0) for m in moves)
-
-
-def outcome_of(
-    means: Means,
-    run: Run,
-    document: Document,
-    state: State,
-    did: tuple[Action, ...] = (),
-    waits: tuple[Wait, ...] = (),
-) -> Outcome:
-    """Return the outcome of a pass over this run."""
-    progress = progress_of(means, run, document)
-    return Outcome(state, did, waits, document.plan, progress, seen=means.memory.seen)

@@ -5,7 +5,8 @@ from enum import Enum
 from typing import ClassVar
 
 from poolkeeper.model.problems import Facts, ProblemReason
-from poolkeeper.model.specs import Domain, Headroom
+from poolkeeper.model.specs import Headroom
+from poolkeeper.planning.headroom import lost
 from poolkeeper.planning.phrases import brokers, counted, joined
 from poolkeeper.planning.witnesses import Member
 
@@ -235,7 +236,7 @@ class FactorUndeclared:
 
 
 @dataclass(frozen=True, slots=True)
-class Excess:
+class QuotaExcess:
     """`held` of `most` are there, and `more` are wanted; `field` is where `most` is declared.
 
     `whose`: the cluster, a pool, or a namespace in a pool.
@@ -260,7 +261,7 @@ class QuotaExceeded:
     """Each quota and limit that is exceeded conflicts by itself, so all of them are named."""
 
     reason: ClassVar = ProblemReason.QUOTA_EXCEEDED
-    excesses: tuple[Excess, ...]
+    excesses: tuple[QuotaExcess, ...]
 
     def __str__(self) -> str:
         return "; ".join(map(str, self.excesses))
@@ -334,14 +335,6 @@ class BeyondHeadroom:
             f" {lost(self.headroom)}. What helps: add a broker, or ask for less headroom, or make"
             f" room for {more}"
         )
-
-
-def lost(headroom: Headroom) -> str:
-    """The failures that the headroom asks for: `the largest rack lost`."""
-    noun = "rack" if headroom.domain is Domain.RACK else "broker"
-    if headroom.failures == 1:
-        return f"the largest {noun} lost"
-    return f"the {headroom.failures} largest {noun}s lost"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,26 +16,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from poolkeeper.errors import RefusalReason
-from poolkeeper.execution import Wish
 from poolkeeper.model.actions import Action, ActionKind
-from poolkeeper.model.outcomes import Errand, ErrandState, Outcome, Why
-from poolkeeper.model.plans import Plan
+from poolkeeper.model.outcomes import ExternalPlanState, ExternalPlanStatus, Outcome, Why
+from poolkeeper.model.plans import Plan, Urgency
 from poolkeeper.model.refusals import Drift, DriftReason, Refusal
-from poolkeeper.model.runs import Ending
+from poolkeeper.model.runs import Ending, Run
 from poolkeeper.model.specs import Desired, Throttle, ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning import documents, residual
 from poolkeeper.planning.progress import MoveState, classify
 from poolkeeper.planning.throttles import ADAPTIVE_RISE_MAX
-from poolkeeper.zk.runs import Run
-
-DRAIN = 1
-ENDED = (MoveState.DONE, MoveState.GONE, MoveState.DIVERGED)
+from poolkeeper.reconcile.context import ENDED
+from poolkeeper.reconcile.observation import RunGuard
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class ExternalPlan:
     """A plan for one cluster; `None` while it cannot be read.
 
     `declared`: `declaration` of what it was planned for. `begun`: parts of it may be done, so that
@@ -52,22 +49,26 @@ class Offer:
     withdrawn: bool = False
     bytes_per_s: int | None = None
 
+    def status(self, state: ExternalPlanState, *why: Why) -> ExternalPlanStatus:
+        """Return what became of it in a pass."""
+        return ExternalPlanStatus(self.hash, state, why)
+
 
 def declaration(desired: Desired, plan: Plan) -> str:
     """The digest of what is declared of a cluster as far as the plan depends on it."""
     return documents.concern(desired, plan.moves, None, ())
 
 
-def paced(desired: Desired, offer: Offer) -> Desired:
-    """What is declared, with a throttle under which the offered plan keeps to its rate.
+def with_rate(desired: Desired, external: ExternalPlan) -> Desired:
+    """What is declared, with a throttle under which the external plan keeps to its rate.
 
     A throttle is of each broker; the rate is shared by those that take replicas in. An adaptive
     throttle may rise to a multiple of its start: where that is too much, it does not rise at all.
     """
-    if offer.bytes_per_s is None or offer.plan is None:
+    if external.bytes_per_s is None or external.plan is None:
         return desired
-    receivers = {b for move in offer.plan.moves for b in set(move.target) - set(move.source)}
-    share = max(1, offer.bytes_per_s // max(1, len(receivers)))
+    receivers = {b for move in external.plan.moves for b in set(move.target) - set(move.source)}
+    share = max(1, external.bytes_per_s // max(1, len(receivers)))
     throttle = desired.cluster.execution.throttle
     known = throttle.mode is not ThrottleMode.NONE
     if (
@@ -80,59 +81,64 @@ def paced(desired: Desired, offer: Offer) -> Desired:
     return replace(desired, cluster=replace(desired.cluster, execution=execution))
 
 
-def wish_of(wish: Wish, run: Run, offer: Offer | None) -> Wish:
-    """What a recorded run is wanted for, if it is one of the offered plan."""
-    if offer is None or run.plan != offer.hash:
-        return wish
-    if offer.withdrawn:
-        return replace(wish, still=lambda run, plan: False)
-    return replace(wish, paused=wish.paused or offer.held is not None)
+def paced(desired: Desired, run: Run, external: ExternalPlan | None) -> Desired:
+    """What is declared, with the throttle of the external plan if the run is one of it."""
+    if external is None or run.plan != external.hash:
+        return desired
+    return with_rate(desired, external)
 
 
-def beside_a_run(outcome: Outcome, run: Run, offer: Offer | None) -> Outcome:
-    """The outcome of a pass over a recorded run, with what it means for the offer."""
-    if offer is None:
+def guard_of(guard: RunGuard, run: Run, external: ExternalPlan | None) -> RunGuard:
+    """The guard of a recorded run, if it is one of the external plan."""
+    if external is None or run.plan != external.hash:
+        return guard
+    if external.withdrawn:
+        return replace(guard, wanted=lambda run, plan: False)
+    return replace(guard, paused=guard.paused or external.held is not None)
+
+
+def with_status(outcome: Outcome, run: Run, external: ExternalPlan | None) -> Outcome:
+    """The outcome of a pass over a recorded run, with what it means for the external plan."""
+    if external is None:
         return outcome
     why = outcome.waits
-    if run.plan != offer.hash:
-        state, why = ErrandState.WAITING, (Wait(WaitReason.OWN_PLAN_RUNNING),)
+    if run.plan != external.hash:
+        state, why = ExternalPlanState.WAITING, (Wait(WaitReason.OWN_PLAN_RUNNING),)
     elif run.ending in (Ending.REPLACED, Ending.STOPPED):
-        state, why = ErrandState.WAITING, (Wait(WaitReason.RUN_ENDING, ending=run.ending),)
+        state, why = ExternalPlanState.WAITING, (Wait(WaitReason.RUN_ENDING, ending=run.ending),)
     else:
-        state = ErrandState.MOVING
-        if offer.held is not None:
+        state = ExternalPlanState.MOVING
+        if external.held is not None:
             others = (wait for wait in why if wait.reason is not WaitReason.PAUSED)
-            why = (offer.held, *others)
-    return replace(outcome, errand=Errand(offer.hash, state, why))
+            why = (external.held, *others)
+    return replace(outcome, external=external.status(state, *why))
 
 
-def readiness(offer: Offer, desired: Desired, cluster: Cluster) -> Errand | None:
-    """Why the offered plan is not begun now; None if it may be. There is no run."""
-
-    def errand(state: ErrandState, *why: Why) -> Errand:
-        return Errand(offer.hash, state, why)
-
-    if offer.withdrawn:
-        return errand(ErrandState.DONE, Action(ActionKind.WITHDRAWN))
-    if offer.plan is None:
-        return errand(ErrandState.WAITING, Wait(WaitReason.PLAN_BEING_READ))
-    states = [each.state for each in classify(offer.plan.moves, cluster)]
-    stale = () if offer.begun else residual.staleness(offer.plan, cluster)
+def readiness(
+    external: ExternalPlan, desired: Desired, cluster: Cluster
+) -> ExternalPlanStatus | None:
+    """Why the external plan is not begun now; None if it may be. There is no run."""
+    if external.withdrawn:
+        return external.status(ExternalPlanState.DONE, Action(ActionKind.WITHDRAWN))
+    if external.plan is None:
+        return external.status(ExternalPlanState.WAITING, Wait(WaitReason.PLAN_BEING_READ))
+    states = [each.state for each in classify(external.plan.moves, cluster)]
+    stale = () if external.begun else residual.staleness(external.plan, cluster)
     if not stale and all(state in ENDED for state in states):
-        return errand(ErrandState.DONE, *_left_alone(offer.plan, states))
-    if declaration(desired, offer.plan) != offer.declared:
+        return external.status(ExternalPlanState.DONE, *_left_alone(external.plan, states))
+    if declaration(desired, external.plan) != external.declared:
         stale = (Drift(DriftReason.DECLARED_OTHERWISE),)
     if stale:
         refusal = Refusal(RefusalReason.STALE_PLAN, "the plan is of another time", stale)
-        return errand(ErrandState.REFUSED, refusal)
-    if offer.held is not None:
-        return errand(ErrandState.WAITING, offer.held)
+        return external.status(ExternalPlanState.REFUSED, refusal)
+    if external.held is not None:
+        return external.status(ExternalPlanState.WAITING, external.held)
     return None
 
 
 def has_urgent(plan: Plan) -> bool:
     """Whether a plan heals or drains."""
-    return any(move.urgency <= DRAIN for move in plan.moves)
+    return any(move.urgency <= Urgency.DRAIN for move in plan.moves)
 
 
 def _left_alone(plan: Plan, states: Sequence[MoveState]) -> tuple[Action, ...]:

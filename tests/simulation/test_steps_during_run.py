@@ -19,7 +19,7 @@ from poolkeeper.model.specs import (
     ZooKeeperSpec,
 )
 from poolkeeper.model.waits import Wait, WaitReason
-from poolkeeper.reconcile import Authority
+from poolkeeper.reconcile.authority import Authority
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation.clusters import REQUEST, SimulatedCluster
 from simulation.executors import EVERYTHING, Executor

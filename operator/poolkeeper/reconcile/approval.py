@@ -6,32 +6,34 @@ that was asked about before stays while `planning.renewals` and the audit have n
 It is kept in memory, where nothing may be written, and in ZooKeeper for whoever takes over.
 """
 
-from poolkeeper.means import Asked, Means
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import ApprovalPolicy, Desired
 from poolkeeper.planning import audit, documents, renewals
-from poolkeeper.sights import Sight
-from poolkeeper.zk import asks
+from poolkeeper.reconcile.context import PassContext, PendingPlan
+from poolkeeper.reconcile.observation import Observation
 
 _NOTHING = documents.plan_hash((), ())
 
 
-def asked_about(means: Means, fresh: Plan, desired: Desired, sight: Sight) -> Plan:
+def plan_to_approve(
+    context: PassContext, fresh: Plan, desired: Desired, observed: Observation
+) -> Plan:
     """Return the plan to ask about, and have whoever takes over ask about the same."""
     if desired.cluster.approval.policy is ApprovalPolicy.AUTO:
         return fresh
-    asked = means.memory.asked
-    if asked.plan is None:
-        asked.plan = asks.read(means.journal.session)
-    plan = renewed(asked, fresh, desired, sight)
-    asks.remember(means.journal, None if plan.hash == _NOTHING else plan)
+    pending = context.memory.pending
+    if pending.plan is None:
+        pending.plan = context.access.read_pending_plan()
+    plan = renew(pending, fresh, desired, observed)
+    context.access.remember_pending_plan(None if plan.hash == _NOTHING else plan)
     return plan
 
 
-def renewed(asked: Asked, fresh: Plan, desired: Desired, sight: Sight) -> Plan:
+def renew(pending: PendingPlan, fresh: Plan, desired: Desired, observed: Observation) -> Plan:
     """Return the plan that was asked about before while it is good, else the fresh one."""
-    plan = None if asked.plan is None else renewals.renewed(asked.plan, fresh, sight.cluster)
-    if plan is None or audit.check_plan(plan, desired, sight.cluster, sight.records, sight.gone):
+    cluster, records, gone = observed.cluster, observed.records, observed.gone
+    plan = None if pending.plan is None else renewals.renewed(pending.plan, fresh, cluster)
+    if plan is None or audit.check_plan(plan, desired, cluster, records, gone):
         plan = fresh
-    asked.plan = plan
+    pending.plan = plan
     return plan

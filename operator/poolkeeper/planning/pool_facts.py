@@ -1,6 +1,6 @@
 """What a plan leaves undone in a pool or a cluster: the facts of each kind of problem.
 
-What has to do with room is in `capacity_problems`.
+What has to do with room is in `capacity_facts`.
 """
 
 from dataclasses import dataclass

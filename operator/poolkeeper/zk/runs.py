@@ -13,6 +13,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from poolkeeper.jsontext import canonical
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.runs import Document, Ending, Health, Phase, Run, Saved
 from poolkeeper.model.topology import TopicPartition
@@ -41,7 +42,7 @@ def encode_run(run: Run) -> bytes:
         "rates": run.rates,
         "ending": run.ending or "",
     }
-    return json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
+    return canonical(body).encode()
 
 
 def decode_run(data: bytes, version: int) -> Run:
@@ -89,7 +90,7 @@ def encode_plan(plan: Plan, chunk_bytes: int = CHUNK_BYTES) -> tuple[bytes, ...]
 
 
 def _chunks(body: Mapping[str, Any], chunk_bytes: int) -> tuple[bytes, ...]:
-    text = json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
+    text = canonical(body).encode()
     packed = gzip.compress(text, compresslevel=6, mtime=0)
     return tuple(packed[i : i + chunk_bytes] for i in range(0, len(packed), chunk_bytes))
 

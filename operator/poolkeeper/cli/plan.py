@@ -23,6 +23,7 @@ from poolkeeper.cli import (
 from poolkeeper.cli.addressing import Target
 from poolkeeper.cli.options import Address
 from poolkeeper.errors import InvalidInput, Refused
+from poolkeeper.jsontext import compact
 from poolkeeper.model.plans import Plan, PlanProblem
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.records import Records
@@ -137,7 +138,7 @@ def show(made: Plan, desired: Desired, seen: Observation, output: str) -> None:
         printing.emit_json(document(made, desired, seen))
     elif output == REASSIGN_JSON:
         for file in documents.reassign_json(made):
-            printing.emit(json.dumps(file, separators=(",", ":")))
+            printing.emit(compact(file))
     elif output in PAGES:
         printing.emit(PAGES[output](made, desired, seen.cluster))
     else:

@@ -33,11 +33,9 @@ def render(status: Status, ink: Ink = PLAIN) -> str:
     if status.stopped:
         again = "a person stopped the last run; a loop does not repeat it by itself"
         facts.append(("stopped", again))
-    facts += [
-        ("waits for", wait)
-        for wait in cut(wording.sentences(status.waits), NAMED_MAX, grouped=False)
-    ]
-    facts += [("warning", warning) for warning in cut(status.warnings, NAMED_MAX, grouped=False)]
+    waits = cut(wording.sentences(status.waits), NAMED_MAX, grouped=False)
+    warnings = cut(status.warnings, NAMED_MAX, grouped=False)
+    facts += [*(("waits for", each) for each in waits), *(("warning", each) for each in warnings)]
     return "\n".join(ink.facts(facts, NAMES_WIDTH))
 
 

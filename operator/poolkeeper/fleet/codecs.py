@@ -16,13 +16,16 @@ import types
 import typing
 from collections.abc import Callable, Hashable, Mapping
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypeVar, cast
 
 from poolkeeper.errors import Refused
+from poolkeeper.jsontext import canonical
 from poolkeeper.model.specs import Source
 
 VERSION = 1
+
+_canonical = partial(canonical, ascii_only=False)
 
 T = TypeVar("T")
 Read = Callable[[Any], Any]
@@ -79,10 +82,6 @@ def _default(field: "dataclasses.Field[Any]") -> object:
     if field.default_factory is not dataclasses.MISSING:
         return field.default_factory()
     return field.default
-
-
-def _canonical(value: object) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 @cache

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from poolkeeper.errors import Refused
 from poolkeeper.fleet import clusterrows, schemas, tables
+from poolkeeper.jsontext import compact
 from poolkeeper.model import snapshots
 from poolkeeper.model.topology import Cluster
 
@@ -27,7 +28,7 @@ def write(path: Path, cluster: Cluster) -> None:
     bare = {name: replace(topic, partitions=()) for name, topic in cluster.topics.items()}
     rest = snapshots.to_json(replace(cluster, topics=bare))
     content = clusterrows.rows_of_cluster(cluster).bodies[schemas.PARTITIONS.name]
-    said = {_REST: json.dumps(rest, separators=(",", ":"), ensure_ascii=False).encode()}
+    said = {_REST: compact(rest, ascii_only=False).encode()}
     tables.write(path, content.replace_schema_metadata({**content.schema.metadata, **said}))
 
 

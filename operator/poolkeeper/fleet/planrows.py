@@ -12,6 +12,7 @@ from poolkeeper.fleet import schemas
 from poolkeeper.fleet.clusterrows import int_lists
 from poolkeeper.fleet.stores import FAILED, OK
 from poolkeeper.fleet.tables import from_rows, rows_of, table_of
+from poolkeeper.jsontext import canonical
 from poolkeeper.model.plans import AddPartitions, CreateTopic, Move, Plan
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired
@@ -142,7 +143,7 @@ def _steps(plan: Plan) -> pa.Table:
                 body["kind"],
                 getattr(step, "topic", ""),
                 documents.is_destructive(step),
-                json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False),
+                canonical(body, ascii_only=False),
             )
             for index, (step, body) in enumerate(zip(plan.steps, bodies, strict=True))
         ),

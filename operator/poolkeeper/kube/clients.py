@@ -11,7 +11,6 @@ connections behind. Others fail as `Unavailable`: look again.
 All methods may be called from several threads.
 """
 
-import json
 import os
 import ssl
 import time
@@ -28,6 +27,7 @@ from kubernetes.config.config_exception import ConfigException
 
 import poolkeeper
 from poolkeeper.errors import PoolkeeperError, Unavailable
+from poolkeeper.jsontext import compact
 from poolkeeper.kube import configurations, failures
 from poolkeeper.kube.failures import Answer
 
@@ -197,7 +197,7 @@ class Api:
     ) -> Answer:
         """Ask until there is an answer that is more than "come back later", or no time left."""
         end_s = time.monotonic() + (self._deadline_s if deadline_s is None else deadline_s)
-        data = None if body is None else json.dumps(body, separators=(",", ":")).encode()
+        data = None if body is None else compact(body).encode()
         repeatable = verb in ("get", "list", "apply")
         for _ in range(BUSY_ANSWERS_MAX):
             self.requests[verb] += 1

@@ -5,9 +5,10 @@ message may change without it. Whoever makes a status does not know that time: i
 from the live one, or is now.
 """
 
-import json
 from datetime import UTC, datetime
 from typing import Any
+
+from poolkeeper import jsontext
 
 Status = dict[str, Any]
 
@@ -35,7 +36,7 @@ def _dated(condition: Status, old: Status | None, now: datetime) -> Status:
 
 def canonical(status: Status) -> bytes:
     """Return the status as bytes that are equal for equal statuses."""
-    return json.dumps(_cleaned(status), sort_keys=True, separators=(",", ":")).encode()
+    return jsontext.canonical(_cleaned(status)).encode()
 
 
 def _cleaned(value: Any) -> Any:

@@ -12,13 +12,13 @@ compressed form holds no time of writing.
 """
 
 import gzip
-import json
 import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from poolkeeper.errors import InvalidInput, Problem, Refused
+from poolkeeper.jsontext import compact
 from poolkeeper.model import snapshotfields
 from poolkeeper.model.topology import Broker, Cluster, LogDir, Partition, Topic
 
@@ -114,12 +114,12 @@ def _lines(value: Any) -> str:
     return _compact(value)
 
 
-def _compact(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-
-
 def _known(**fields: Any) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if value is not None}
+
+
+def _compact(value: Any) -> str:
+    return compact(value, ascii_only=False, finite=True)
 
 
 def _broker(broker: Broker) -> dict[str, Any]:

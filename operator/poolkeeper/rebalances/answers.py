@@ -14,6 +14,7 @@ from typing import Any
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.budgets import schedule
 from poolkeeper.fleet.budgets_values import Bound, LeftOut, Schedule, Turn, Work
+from poolkeeper.jsontext import canonical
 from poolkeeper.model.plans import Plan
 from poolkeeper.planning import documents
 from poolkeeper.rebalances.questions import Question
@@ -140,20 +141,18 @@ def planned_text(planned: Planned) -> str:
     outcome: dict[str, Any] = {"problem": planned.problem}
     if planned.plan is not None:
         outcome = {"plan": documents.to_json(planned.plan)}
-    return _canonical({"cluster": planned.cluster, "partitions": planned.partitions, **outcome})
+    return canonical(
+        {"cluster": planned.cluster, "partitions": planned.partitions, **outcome}, ascii_only=False
+    )
 
 
 def text_of(question: str, clusters: Iterable[str], waves: Schedule | None) -> str:
     """The answer's text, of its clusters' texts in their order; plans are not read for it."""
-    more = "" if waves is None else f',"waves":{_canonical(_waves(waves))}'
+    more = "" if waves is None else f',"waves":{canonical(_waves(waves), ascii_only=False)}'
     return (
-        f'{{"clusters":[{",".join(clusters)}],"question":{_canonical(question)},'
+        f'{{"clusters":[{",".join(clusters)}],"question":{canonical(question, ascii_only=False)},'
         f'"version":{VERSION}{more}}}'
     )
-
-
-def _canonical(data: object) -> str:
-    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def _planned_of(data: Mapping[str, Any]) -> Planned:

@@ -7,10 +7,10 @@ and comes first again as soon as it can go.
 """
 
 import hashlib
-import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from poolkeeper.jsontext import canonical
 from poolkeeper.model.outcomes import ExternalPlanState, ExternalPlanStatus, Outcome, Progress, Why
 from poolkeeper.model.rebalances import Course, Part, PartState, RebalanceSpec, Step
 from poolkeeper.model.specs import ApprovalPolicy, Mode
@@ -57,7 +57,7 @@ def _part(found: Planned, wave_of: Mapping[str, int], left_out: Mapping[str, str
 def _hash(parts: Iterable[Part]) -> str:
     """`sha256:` and the digest of cluster and plan of all that moves; empty if nothing does."""
     named = sorted([part.cluster, part.hash] for part in parts if part.hash)
-    text = json.dumps(named, separators=(",", ":"))
+    text = canonical(named)
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}" if named else ""
 
 

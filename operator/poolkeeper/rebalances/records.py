@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from poolkeeper.errors import Refused
+from poolkeeper.jsontext import canonical
 from poolkeeper.model.plans import Plan
 from poolkeeper.rebalances.answers import Answer
 from poolkeeper.rebalances.questions import Question
@@ -34,9 +35,7 @@ class Record:
     def to_json(self) -> str:
         """The canonical text."""
         # The answer is canonical text already: it is put in as it is, and not made text twice.
-        declared = json.dumps(
-            dict(self.declared), sort_keys=True, separators=(",", ":"), ensure_ascii=False
-        )
+        declared = canonical(dict(self.declared), ascii_only=False)
         answer = self.answer.to_json()
         return f'{{"answer":{answer},"declared":{declared},"version":{VERSION}}}'
 

@@ -9,12 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from poolkeeper.errors import Refused
+from poolkeeper.jsontext import compact
 from poolkeeper.model.topology import Replicas
 
 
 def encode(body: Mapping[str, Any]) -> bytes:
     """Write the keys in their order, without spaces, as UTF-8."""
-    return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
+    return compact(body, ascii_only=False).encode()
 
 
 def parse(data: bytes) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 from threading import Event
 
 from poolkeeper.errors import Fenced, HolderActive, Stale, Unavailable
+from poolkeeper.jsontext import canonical
 from poolkeeper.model.records import BrokerRecord, Records, TopicRecord
 from poolkeeper.model.runs import Document, Run
 from poolkeeper.model.specs import DeletionPolicy
@@ -148,7 +149,7 @@ class Journal:
             (znodes.RECORD_OF_BROKERS, {"version": 1, "brokers": brokers}),
             (znodes.RECORD_OF_CLUSTER, {"version": 1, "id": records.cluster_id}),
         ):
-            data = json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
+            data = canonical(body).encode()
             node = self.session.read(path)
             if node is None:
                 self.commit(Create(path, data))
@@ -163,7 +164,7 @@ def _encode_topic_record(record: TopicRecord) -> bytes:
         "declared": list(record.declared_keys),
         "deletion_policy": record.deletion_policy.value,
     }
-    return json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
+    return canonical(body).encode()
 
 
 @contextmanager

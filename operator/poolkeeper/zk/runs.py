@@ -15,6 +15,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from poolkeeper.jsontext import canonical
 from poolkeeper.model import typed_json
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.runs import Document, Health, Phase, Run, Saved
@@ -53,7 +54,7 @@ def encode_run(run: Run) -> bytes:
         "rates": run.rates,
         "ending": run.ending or "",
     }
-    return json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
+    return canonical(body).encode()
 
 
 def decode_run(data: bytes, version: int) -> Run:
@@ -86,7 +87,7 @@ def encode_plan(plan: Plan, chunk_bytes: int = CHUNK_BYTES) -> tuple[bytes, ...]
 
 
 def _chunks(body: Mapping[str, Any], chunk_bytes: int) -> tuple[bytes, ...]:
-    text = json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
+    text = canonical(body).encode()
     packed = gzip.compress(text, compresslevel=6, mtime=0)
     return tuple(packed[i : i + chunk_bytes] for i in range(0, len(packed), chunk_bytes))
 

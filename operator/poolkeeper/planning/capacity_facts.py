@@ -7,8 +7,7 @@ from typing import ClassVar
 
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import Headroom
-from poolkeeper.planning.headroom import lost
-from poolkeeper.planning.phrases import Names, brokers, counted, joined
+from poolkeeper.planning.phrases import Names, brokers, counted, joined, lost
 from poolkeeper.planning.witnesses import Member
 from poolkeeper.text import named, size_of_mib, sizes_of_mib
 

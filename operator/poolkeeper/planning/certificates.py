@@ -37,10 +37,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from poolkeeper.model.plans import PoolCertificate
+from poolkeeper.planning.changes import added_by, changed_rows
 from poolkeeper.planning.columns import MIB, NONE, Bools, Ints, count_slots
 from poolkeeper.planning.groups import stable_order
 from poolkeeper.planning.layouts import Layout
-from poolkeeper.planning.moves import added_by, changed_rows
 from poolkeeper.planning.placement import held_by
 from poolkeeper.planning.refining import Bounded
 from poolkeeper.planning.topic_counts import TopicCounts, held_by_topic

@@ -58,11 +58,3 @@ def headroom_mib(pool: ResourcePoolSpec, racks: Mapping[int, str | None]) -> int
 def _disk_mib(pool: ResourcePoolSpec, broker: int) -> int | None:
     disk = pool.capacity_for(broker).disk_bytes
     return None if disk is None else disk // MIB
-
-
-def lost(headroom: Headroom) -> str:
-    """The failures that the headroom asks for, in words: `the largest rack lost`."""
-    noun = "rack" if headroom.domain is Domain.RACK else "broker"
-    if headroom.failures == 1:
-        return f"the largest {noun} lost"
-    return f"the {headroom.failures} largest {noun}s lost"

@@ -27,8 +27,8 @@ from poolkeeper.planning.refining import Bounded
 from poolkeeper.planning.routing import UNLIMITED, UNLIMITED_MIB, CapacityBounds
 from poolkeeper.planning.seating import held_mib
 from poolkeeper.planning.shares import BoundedGroup, shares
-from poolkeeper.planning.spreading import Usable
 from poolkeeper.planning.units import Unit, reached
+from poolkeeper.planning.usable import Usable
 
 _ROUNDS_MAX = 8
 

@@ -36,17 +36,19 @@ from poolkeeper.planning import (
     topicsteps,
 )
 from poolkeeper.planning.certificates import certificate, together
+from poolkeeper.planning.changes import Change
 from poolkeeper.planning.columns import BrokerIndex, brokers_of, eligible_of
 from poolkeeper.planning.layouts import Layout
 from poolkeeper.planning.logdirs import between_log_dirs
-from poolkeeper.planning.moves import Change, move_of, moves_of
+from poolkeeper.planning.moves import move_of, moves_of
 from poolkeeper.planning.pins import pinned_changes
 from poolkeeper.planning.pool_layouts import LayoutInput, PoolLayouts, lay_out_all
 from poolkeeper.planning.quotas import QuotaUsage, replicas_cap, standing_problems
 from poolkeeper.planning.scopes import PlanScope, TopicHome, TopicRole, scope
-from poolkeeper.planning.spreading import ReplicaCounts, Usable
+from poolkeeper.planning.spreading import ReplicaCounts
 from poolkeeper.planning.tables import Lists, PartitionTable, lists_of, table_of
 from poolkeeper.planning.unit_rows import named_again
+from poolkeeper.planning.usable import Usable
 
 _NOTHING_RECORDED = Records()
 _PLACE = itemgetter(*map(Move._fields.index, ("topic", "partition")))

@@ -18,7 +18,7 @@ from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.quotas import QuotaUsage
 from poolkeeper.planning.scopes import PlanScope, TopicRole
 from poolkeeper.planning.shortages import CapacityDemand, Seat, overflow
-from poolkeeper.planning.spreading import ReplicaCounts, Usable, added_as_kafka, as_kafka, balanced
+from poolkeeper.planning.spreading import ReplicaCounts, added_as_kafka, as_kafka, balanced
 from poolkeeper.planning.topic_facts import (
     AssignedElsewhere,
     AwaitsRoom,
@@ -36,6 +36,7 @@ from poolkeeper.planning.topic_facts import (
     PartitionsUndeclared,
     TopicFixed,
 )
+from poolkeeper.planning.usable import Usable
 from poolkeeper.planning.witnesses import Member
 
 

@@ -9,12 +9,8 @@ Every list on the way is as lawful as it can be: among the next steps the one is
 replicas spread best. [1, 2] → [3, 4, 5]: [1, 2], [3, 4], [3, 4, 5].
 """
 
-from collections.abc import Callable, Iterable
-
 from poolkeeper.model.topology import Replicas
-
-Badness = Callable[[Iterable[int]], int]
-"""How uneven a set of replicas is over racks; 0 is even."""
+from poolkeeper.planning.changes import Badness
 
 
 def path(

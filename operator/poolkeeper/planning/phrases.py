@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from poolkeeper.model.specs import Domain, Headroom
 from poolkeeper.text import count as counted
 from poolkeeper.text import more, named
 
-__all__ = ["Names", "brokers", "counted", "joined"]
+__all__ = ["Names", "brokers", "counted", "joined", "lost"]
 
 _NAMED_MAX = 5
 
@@ -35,3 +36,11 @@ class Names:
 
     def __str__(self) -> str:
         return " ".join(filter(None, (joined(self.first), more(self.total - len(self.first)))))
+
+
+def lost(headroom: Headroom) -> str:
+    """The failures that the headroom asks for, in words: `the largest rack lost`."""
+    noun = "rack" if headroom.domain is Domain.RACK else "broker"
+    if headroom.failures == 1:
+        return f"the largest {noun} lost"
+    return f"the {headroom.failures} largest {noun}s lost"

@@ -6,10 +6,10 @@ from poolkeeper.model.plans import PlanProblem, Urgency
 from poolkeeper.model.specs import TopicSpec
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning import losses
-from poolkeeper.planning.moves import Change
+from poolkeeper.planning.changes import Change
 from poolkeeper.planning.scopes import PlanScope, TopicRole
-from poolkeeper.planning.spreading import Usable
 from poolkeeper.planning.topic_facts import PinnedElsewhere
+from poolkeeper.planning.usable import Usable
 from poolkeeper.planning.witnesses import Member, obstacle_of
 
 

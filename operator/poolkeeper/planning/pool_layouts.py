@@ -16,13 +16,13 @@ import numpy as np
 from poolkeeper.model.plans import AddPartitions
 from poolkeeper.model.specs import Desired, ResourcePoolSpec
 from poolkeeper.model.topology import Replicas
+from poolkeeper.planning.changes import Change, changed_rows, changes_of, targets_of
 from poolkeeper.planning.columns import Ints
 from poolkeeper.planning.layouts import Layout, lay_out
-from poolkeeper.planning.moves import Change, changed_rows, changes_of, targets_of
 from poolkeeper.planning.scopes import TopicHome, TopicRole
-from poolkeeper.planning.spreading import Usable
 from poolkeeper.planning.tables import Lists
 from poolkeeper.planning.units import Guests, unit_of
+from poolkeeper.planning.usable import Usable
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,8 @@ from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.capacity_facts import QuotaHeld, TooManyPartitions, TooManyReplicas
 from poolkeeper.planning.headroom import headroom_replicas
 from poolkeeper.planning.scopes import PlanScope
-from poolkeeper.planning.spreading import Usable
 from poolkeeper.planning.topic_facts import BeyondHeadroom, QuotaExceeded, QuotaExcess
+from poolkeeper.planning.usable import Usable
 
 
 @dataclass(slots=True)

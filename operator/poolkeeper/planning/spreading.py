@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from poolkeeper.algorithms import assignments
 from poolkeeper.model.topology import Replicas
 from poolkeeper.planning.laws import Spread, spread
+from poolkeeper.planning.usable import Usable
 
 
 @dataclass(slots=True)
@@ -35,20 +36,6 @@ class ReplicaCounts:
     def copy(self) -> "ReplicaCounts":
         """An independent copy."""
         return ReplicaCounts(self.replicas.copy(), self.leaders.copy())
-
-
-@dataclass(frozen=True, slots=True)
-class Usable:
-    """Brokers of a pool that may be given replicas: racks and weights by id.
-
-    `caps` bounds replicas by broker, `quiet` names brokers that shall lead nothing. A rack is
-    `None` where nobody says.
-    """
-
-    racks: Mapping[int, str | None]
-    weights: Mapping[int, float]
-    caps: Mapping[int, int]
-    quiet: frozenset[int] = frozenset()
 
 
 def balanced(

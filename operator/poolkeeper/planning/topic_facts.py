@@ -6,8 +6,7 @@ from typing import ClassVar
 
 from poolkeeper.model.problems import Facts, ProblemReason
 from poolkeeper.model.specs import Headroom
-from poolkeeper.planning.headroom import lost
-from poolkeeper.planning.phrases import brokers, counted, joined
+from poolkeeper.planning.phrases import brokers, counted, joined, lost
 from poolkeeper.planning.witnesses import Member
 
 

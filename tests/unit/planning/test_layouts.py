@@ -17,9 +17,9 @@ from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
 from poolkeeper.planning.columns import brokers_of
 from poolkeeper.planning.layouts import Layout, lay_out
 from poolkeeper.planning.scopes import TopicHome, TopicRole
-from poolkeeper.planning.spreading import Usable
 from poolkeeper.planning.tables import lists_of, table_of
 from poolkeeper.planning.units import unit_of
+from poolkeeper.planning.usable import Usable
 
 MIB = 1024**2
 COUNT = (Goal(GoalKind.REPLICAS, count=1),)

@@ -51,7 +51,7 @@ _Wrong = Iterator[tuple[str, str]]
 """Places and messages."""
 
 
-class Object(Struct, gc=False, rename="camel"):
+class JsonObject(Struct, gc=False, rename="camel"):
     """A JSON object whose keys are the fields' names in camel case."""
 
 

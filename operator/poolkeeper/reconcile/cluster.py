@@ -26,8 +26,9 @@ from poolkeeper.model.refusals import refusal_of
 from poolkeeper.model.runs import Run
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.waits import Wait, WaitReason
-from poolkeeper.planning import documents, gates, residual
-from poolkeeper.planning.owners import settled
+from poolkeeper.planning.problem.ownership import settled
+from poolkeeper.planning.proposals import plan_json
+from poolkeeper.planning.run_state import gates, step_progress
 from poolkeeper.reconcile import (
     act,
     approval,
@@ -128,7 +129,7 @@ def _guard(
             return run.fingerprint == agreed.fingerprint
         records = context.access.read_records()
         owned = settled(desired, records)
-        return run.concern == documents.concern(owned, plan.moves, records.cluster_id, gone())
+        return run.concern == plan_json.concern(owned, plan.moves, records.cluster_id, gone())
 
     return RunGuard(wanted, gone, authority.paused)
 
@@ -153,7 +154,7 @@ def _follow_plan(
         plan = _make_plan(context, desired, authority, observed)
     else:
         plan = agreed
-        drifts = () if context.memory.begun else residual.staleness(plan, observed.cluster)
+        drifts = () if context.memory.begun else step_progress.staleness(plan, observed.cluster)
         if drifts:
             raise StalePlan("the cluster moved on since the plan was made", facts=drifts)
     context.memory.begun = True

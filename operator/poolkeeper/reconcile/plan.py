@@ -13,9 +13,11 @@ from poolkeeper.model.plans import DeleteTopic, Plan, Step
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
-from poolkeeper.planning import audit, documents, residual
-from poolkeeper.planning.progress import MoveState, classify
-from poolkeeper.planning.residual import StepState
+from poolkeeper.planning.audit import audit
+from poolkeeper.planning.proposals import plan_json
+from poolkeeper.planning.run_state import step_progress
+from poolkeeper.planning.run_state.progress import MoveState, classify
+from poolkeeper.planning.run_state.step_progress import StepState
 from poolkeeper.reconcile import act, log_dir_moves, steps
 from poolkeeper.reconcile import run as runs
 from poolkeeper.reconcile.authority import Authority
@@ -125,7 +127,9 @@ def enforce_rest(plan: Plan, desired: Desired, observed: Observation) -> None:
         for move, p in zip(plan.moves, states, strict=True)
         if p.state in (MoveState.PENDING, MoveState.IN_FLIGHT)
     )
-    left = tuple(s for s in plan.steps if residual.progress_of(s, cluster).state is StepState.TO_DO)
-    named = documents.plan_hash(moves, left)
+    left = tuple(
+        s for s in plan.steps if step_progress.progress_of(s, cluster).state is StepState.TO_DO
+    )
+    named = plan_json.plan_hash(moves, left)
     rest = replace(plan, moves=moves, steps=left, stages=(), hash=named)
     audit.enforce(rest, desired, cluster, observed.records, observed.gone)

@@ -25,8 +25,8 @@ from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import Desired, Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
-from poolkeeper.planning import gates
-from poolkeeper.planning.progress import MoveProgress, MoveState, entries_of
+from poolkeeper.planning.run_state import gates
+from poolkeeper.planning.run_state.progress import MoveProgress, MoveState, entries_of
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.observation import Observation

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.runs import Document, Health, Phase, Run, Saved
+from poolkeeper.model.runs import Health, Phase, Run, RunDocument, Saved
 from poolkeeper.model.specs import Desired, Execution, KafkaClusterSpec, ZooKeeperSpec
 from poolkeeper.model.topology import (
     Broker,
@@ -15,7 +15,7 @@ from poolkeeper.model.topology import (
     Topic,
     TopicPartition,
 )
-from poolkeeper.planning.progress import classify
+from poolkeeper.planning.run_state.progress import classify
 from poolkeeper.reconcile.decisions import RunSituation
 from poolkeeper.reconcile.observation import RunView
 
@@ -51,7 +51,7 @@ def desired(**execution) -> Desired:
 def between(seen: Cluster, run: Run = RUN, **known) -> RunSituation:
     """A situation with nothing in flight, of which this much is known."""
     view = RunView(ClusterReading(seen), classify(MOVES, seen), **known)
-    return RunSituation(run, Document(PLAN, Saved(), Health()), view, desired(), NOW_MS)
+    return RunSituation(run, RunDocument(PLAN, Saved(), Health()), view, desired(), NOW_MS)
 
 
 def flying(seen: Cluster, age_ms: int = 0, **run) -> RunSituation:
@@ -59,4 +59,4 @@ def flying(seen: Cluster, age_ms: int = 0, **run) -> RunSituation:
     step = ((0, 1), (1, 1))
     ours = replace(RUN, stage=1, step=step, requested_ms=NOW_MS - age_ms, **run)
     view = RunView(ClusterReading(seen), classify(MOVES, seen), flying=True)
-    return RunSituation(ours, Document(PLAN, Saved(), Health()), view, desired(), NOW_MS)
+    return RunSituation(ours, RunDocument(PLAN, Saved(), Health()), view, desired(), NOW_MS)

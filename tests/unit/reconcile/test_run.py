@@ -17,7 +17,7 @@ from poolkeeper.model.specs import (
     Window,
 )
 from poolkeeper.model.waits import Wait, WaitReason
-from poolkeeper.planning.stages import NothingFits, Stage
+from poolkeeper.planning.staging.next_stage import NothingFits, Stage
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.decisions import (
     BeginRun,

@@ -26,7 +26,7 @@ from poolkeeper.model.specs import Load
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning import histories
 from poolkeeper.planning.histories import Samples, Window
-from poolkeeper.planning.loads import Figure, Loads, loaded
+from poolkeeper.planning.loads import Figure, MeasuredLoads, loaded
 from poolkeeper.prometheus import BYTES, RATE, Sample, Server
 from poolkeeper.resources.quantities import duration_s
 
@@ -38,14 +38,14 @@ ANSWER_BYTES_MAX = 128 * 1024 * 1024
 STEPS_MAX = 96
 STEP_MIN_S = 60
 NONE = Load()
-NOTHING = Loads({}, {})
+NOTHING = MeasuredLoads({}, {})
 
 logger = logging.getLogger(__name__)
 
-Ask = Callable[[Load, int], Loads]
+Ask = Callable[[Load, int], MeasuredLoads]
 
 
-def asked(load: Load, now_ms: int, deadline_s: float = DEADLINE_S) -> Loads:
+def asked(load: Load, now_ms: int, deadline_s: float = DEADLINE_S) -> MeasuredLoads:
     """Ask for the history up to now; raises as `prometheus.samples` does."""
     settings = load.prometheus
     queries = {**prometheus.QUERIES, **_queries(load)}
@@ -56,7 +56,7 @@ def asked(load: Load, now_ms: int, deadline_s: float = DEADLINE_S) -> Loads:
     whole = Window(now_ms, length_s, step_s)
     size = prometheus.samples(server, last, {BYTES: queries[BYTES]})
     rate = prometheus.samples(server, whole, {RATE: queries[RATE]})
-    return Loads(_sizes(size, last), _rates(rate, whole))
+    return MeasuredLoads(_sizes(size, last), _rates(rate, whole))
 
 
 def measured(cluster: Cluster, load: Load, now_ms: int) -> tuple[Cluster, str]:
@@ -109,10 +109,10 @@ class History:
     ask: Ask = asked
     clock_s: Callable[[], float] = time.monotonic
     _load: Load = NONE
-    _loads: Loads = NOTHING
+    _loads: MeasuredLoads = NOTHING
     _next_s: float | None = None
     _asking: Thread | None = None
-    _answers: list[tuple[Load, Loads | PoolkeeperError]] = field(default_factory=list)
+    _answers: list[tuple[Load, MeasuredLoads | PoolkeeperError]] = field(default_factory=list)
     _complaint: str = ""
 
     def __call__(self, cluster: Cluster) -> Cluster:
@@ -130,7 +130,7 @@ class History:
         return loaded(cluster, self._loads)
 
     def _fetch(self, load: Load) -> None:
-        answer: Loads | PoolkeeperError
+        answer: MeasuredLoads | PoolkeeperError
         try:
             answer = self.ask(load, time.time_ns() // 1_000_000)
         except PoolkeeperError as wrong:
@@ -145,7 +145,7 @@ class History:
         load, answer = self._answers.pop() if self._answers else (None, None)
         if load != self._load:
             return
-        if isinstance(answer, Loads):
+        if isinstance(answer, MeasuredLoads):
             self._loads, self._complaint = answer, ""
         elif str(answer) != self._complaint:
             self._complaint = str(answer)

@@ -33,7 +33,6 @@ from poolkeeper.kube.leases import Role
 from poolkeeper.kube.plannerpods import Settings as PlannerPods
 from poolkeeper.kube.references import NAMESPACED, collection
 from poolkeeper.kube.statuses import StatusWriter
-from poolkeeper.planners import Pool
 from poolkeeper.planningjobs import JobEngine
 from poolkeeper.rebalancerecords import RecordStore
 from poolkeeper.rebalancereports import RebalanceReporter
@@ -44,6 +43,7 @@ from poolkeeper.reports import Guards, Reporter
 from poolkeeper.telemetry import probes
 from poolkeeper.telemetry.health import Health
 from poolkeeper.telemetry.metrics import Metrics
+from poolkeeper.workers.pool import WorkerPool
 
 ZOOKEEPER_SESSION_S = 8.0
 DEADLINE_S = 10.0
@@ -142,7 +142,7 @@ class Operator:
         with ExitStack() as stack:
             pages = probes.pages(self._health, self._metrics.page)
             stack.enter_context(probes.Server.listening(self._settings.listen, pages))
-            planners = stack.enter_context(Pool(self._settings.planners))
+            planners = stack.enter_context(WorkerPool(self._settings.planners))
             self._hearing.start()
             stack.callback(self._hearing.stop)
             stack.callback(self._elector.release)
@@ -178,7 +178,7 @@ class Operator:
                 self._tell()
             logger.info("ending: the stages in flight go on by themselves")
 
-    def _keepers(self, planners: Pool, reporter: Reporter) -> Keepers:
+    def _keepers(self, planners: WorkerPool, reporter: Reporter) -> Keepers:
         return Keepers(
             declared=self._declared,
             door_of=self._door_of,
@@ -192,7 +192,7 @@ class Operator:
             settle_s=self._settings.settle_s,
         )
 
-    def _engines(self, planners: Pool, api: Fence) -> Mapping[str, Engine]:
+    def _engines(self, planners: WorkerPool, api: Fence) -> Mapping[str, Engine]:
         """Who can plan Rebalances: this process; Jobs only where their image is configured."""
         engines: dict[str, Engine] = {
             LOCAL: LocalEngine(lambda spec: self._door_of(spec.name).access(spec), planners.plan)

@@ -19,7 +19,7 @@ from poolkeeper.planning.audit_rules import Rules
 from poolkeeper.planning.making import make_plan
 from poolkeeper.planning.stage_laws import Disks
 from poolkeeper.planning.stage_limits import Bounds
-from poolkeeper.planning.stage_orders import Step
+from poolkeeper.planning.stage_orders import CopyStep
 from unit.planning.instances import instances
 from unit.planning.test_making_laws import Instance
 from unit.planning.test_stage_orders import can_end
@@ -57,7 +57,7 @@ def test_stages_of_real_plans_are_lawful_and_end(instance: Instance) -> None:
 
 def copies(
     plan: Plan, desired: Desired, cluster: Cluster, gone: frozenset[int]
-) -> tuple[list[list[Step]], dict[int, int]]:
+) -> tuple[list[list[CopyStep]], dict[int, int]]:
     """What every step takes and frees on declared disks, and what is free before."""
     rules = Rules(desired, cluster, gone)
     free = dict(Disks(rules, Bounds()).free)
@@ -66,7 +66,7 @@ def copies(
         size = rules.mib.get((move.topic, move.partition), 0) * 2**20
         chains.append(
             [
-                Step(
+                CopyStep(
                     index,
                     step,
                     tuple(b for b in set(after) - set(before) if b in free),

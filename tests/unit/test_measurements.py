@@ -7,7 +7,7 @@ from poolkeeper.errors import Unavailable
 from poolkeeper.measurements import REFRESH_S, History
 from poolkeeper.model.specs import Load
 from poolkeeper.model.topology import Cluster, Partition, Topic
-from poolkeeper.planning.loads import Loads
+from poolkeeper.planning.loads import MeasuredLoads
 
 HERE = Load("Prometheus", {"url": "http://here"})
 THERE = Load("Prometheus", {"url": "http://there"})
@@ -50,7 +50,7 @@ class Passes:
 
 
 def rates(value):
-    return Loads({}, {("t", 0): value})
+    return MeasuredLoads({}, {("t", 0): value})
 
 
 def test_a_pass_does_not_wait_and_the_next_one_has_the_figures():

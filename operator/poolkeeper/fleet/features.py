@@ -17,7 +17,7 @@ from poolkeeper.fleet.tables import from_rows, table_of
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Broker, Cluster
 from poolkeeper.planning.histories import Samples, Window, days_to_full, figures
-from poolkeeper.planning.loads import Loads, loaded
+from poolkeeper.planning.loads import MeasuredLoads, loaded
 from poolkeeper.prometheus import BYTES, RATE, Sample
 
 METRICS = (BYTES, RATE)
@@ -106,10 +106,10 @@ def _capacity(broker: Broker, desired: Desired) -> int | None:
     return sum(known) if known and len(known) == len(sizes) else None
 
 
-def loads_of(features: pa.Table) -> Loads:
+def loads_of(features: pa.Table) -> MeasuredLoads:
     """What a cluster is planned with."""
     metric = features.column("metric")
-    return Loads(
+    return MeasuredLoads(
         _by_partition(features.filter(pc.equal(metric, BYTES)), "last"),
         _by_partition(features.filter(pc.equal(metric, RATE)), "p95"),
     )

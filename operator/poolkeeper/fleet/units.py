@@ -34,8 +34,8 @@ from poolkeeper.model.specs import (
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning import identities, losses
 from poolkeeper.planning.making import make_plan
-from poolkeeper.planning.quotas import Tally, standing_problems
-from poolkeeper.planning.scopes import Scope, scope
+from poolkeeper.planning.quotas import QuotaUsage, standing_problems
+from poolkeeper.planning.scopes import PlanScope, scope
 from poolkeeper.planning.tables import Table, flat_ids
 
 _KINDS = (AddPartitions, SetConfig, ElectLeaders)
@@ -131,7 +131,7 @@ def merged(
     steps = _steps(made)
     added = sum(len(step.replicas) for step in steps if isinstance(step, AddPartitions))
     size = sum(len(topic.partitions) for topic in cluster.topics.values())
-    tally = Tally(replace(desired, pools=()), {}, in_cluster=size + added)
+    tally = QuotaUsage(replace(desired, pools=()), {}, in_cluster=size + added)
     problems = {p for plan in made for p in plan.problems if not _of_whole_cluster(p)}
     problems.update(standing_problems(tally, held))
     if gone:
@@ -226,7 +226,7 @@ def _touched(desired: Desired, table: Table) -> dict[str, set[str]]:
 
 
 def _binding(
-    desired: Desired, reach: Scope, name: str, touched: Mapping[str, set[str]]
+    desired: Desired, reach: PlanScope, name: str, touched: Mapping[str, set[str]]
 ) -> set[str]:
     """The pools that this topic ties together; none where it is merely load."""
     home = reach.homes[name]

@@ -8,7 +8,7 @@ import numpy as np
 from poolkeeper.planning.columns import Ints
 from poolkeeper.planning.layouts import Layout
 from poolkeeper.planning.placement import held_by
-from poolkeeper.planning.scopes import Role
+from poolkeeper.planning.scopes import TopicRole
 from poolkeeper.planning.seating import held_mib
 
 
@@ -27,7 +27,7 @@ def arrived(pool: str, layouts: Iterable[Layout], brokers: int) -> Arrived:
     left: set[int] = set()
     for layout in layouts:
         unit = layout.unit
-        if unit.role is Role.EVACUATED and unit.pool.name == pool:
+        if unit.role is TopicRole.EVACUATED and unit.pool.name == pool:
             replicas += np.maximum(held_by(unit, layout.lists) - held_by(unit, unit.lists), 0)
             mib += np.maximum(held_mib(unit, layout.lists) - held_mib(unit, unit.lists), 0)
             left.update(unit.brokers.ids[row] for row in np.unique(unit.lists[unit.leaves]))

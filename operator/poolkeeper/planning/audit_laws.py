@@ -28,7 +28,7 @@ from typing import NamedTuple
 from poolkeeper.model.specs import Desired, LimitPolicy, Quotas
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.audit_headroom import headroom_excess
-from poolkeeper.planning.audit_rules import MIB, Home, Rules
+from poolkeeper.planning.audit_rules import MIB, AuditHome, Rules
 
 State = Mapping[tuple[str, int], Replicas]
 
@@ -51,7 +51,9 @@ class Excesses(NamedTuple):
 LAWS = Excesses._fields
 
 
-def partition_excess(rules: Rules, home: Home, replicas: Replicas) -> tuple[int, int, int, int]:
+def partition_excess(
+    rules: Rules, home: AuditHome, replicas: Replicas
+) -> tuple[int, int, int, int]:
     """The first four laws, which one list answers alone: distinct, pool, drained, racks."""
     if home.pool is None:
         evacuees = sum(broker in rules.shunned for broker in replicas) if home.evacuate else 0

@@ -25,7 +25,7 @@ from poolkeeper.model.topology import Cluster, Topic
 MIB = 1024**2
 
 
-class Home(NamedTuple):
+class AuditHome(NamedTuple):
     """Where a topic shall live: `pool`, or none.
 
     `fixed` says why nothing of it may be touched, if so. `pinned`: a person chose its brokers, so
@@ -157,42 +157,42 @@ class Rules:
         return {name: tuple(topics) for name, topics in found.items()}
 
     @cached_property
-    def _homes(self) -> dict[str, Home]:
+    def _homes(self) -> dict[str, AuditHome]:
         return {}
 
-    def home(self, topic: str) -> Home:
+    def home(self, topic: str) -> AuditHome:
         """Where that topic shall live."""
         found = self._homes.get(topic)
         if found is None:
             found = self._homes[topic] = self._find_home(topic)
         return found
 
-    def _find_home(self, topic: str) -> Home:
+    def _find_home(self, topic: str) -> AuditHome:
         spec = self.specs.get(topic)
         if self.held_back(topic):
-            return Home(None, fixed="a Topic names it that cannot be acted on")
+            return AuditHome(None, fixed="a Topic names it that cannot be acted on")
         if spec is not None:
             return self._declared_home(spec)
         claims = sorted(n for n, patterns in self._claims.items() if _matches(patterns, topic))
         if len(claims) > 1:
-            return Home(None, fixed=f"pools {' and '.join(claims)} both claim it")
+            return AuditHome(None, fixed=f"pools {' and '.join(claims)} both claim it")
         policy = self.desired.cluster.unmanaged_topics
         if claims:
-            return Home(claims[0], fixed=self._shared(claims[0]))
+            return AuditHome(claims[0], fixed=self._shared(claims[0]))
         default = self.desired.cluster.default_pool
         if policy is UnmanagedTopics.MANAGE and default is not None and default in self.pools:
-            return Home(default, fixed=self._shared(default))
+            return AuditHome(default, fixed=self._shared(default))
         if policy is UnmanagedTopics.EVACUATE_ONLY:
-            return Home(None, evacuate=True)
-        return Home(None, fixed="no Topic, claim or default pool manages it")
+            return AuditHome(None, evacuate=True)
+        return AuditHome(None, fixed="no Topic, claim or default pool manages it")
 
-    def _declared_home(self, spec: TopicSpec) -> Home:
+    def _declared_home(self, spec: TopicSpec) -> AuditHome:
         if spec.pool not in self.pools:
-            return Home(None, fixed=f"its pool {spec.pool} is not declared")
+            return AuditHome(None, fixed=f"its pool {spec.pool} is not declared")
         if self._declarations[spec.topic] > 1 and spec.owner != self._owner_of(spec.topic):
-            return Home(spec.pool, fixed="two Topics declare it")
+            return AuditHome(spec.pool, fixed="two Topics declare it")
         fixed = "it is paused" if spec.paused else self._shared(spec.pool)
-        return Home(spec.pool, fixed=fixed, pinned=spec.strategy is Strategy.MANUAL)
+        return AuditHome(spec.pool, fixed=fixed, pinned=spec.strategy is Strategy.MANUAL)
 
     def _owner_of(self, topic: str) -> str | None:
         record = self.records.topics.get(topic)

@@ -32,7 +32,7 @@ class Candidates:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ReplicaSwap:
     """(row, slot) of what goes from the giver to the taker, and of what goes back, if anything."""
 
     giver: int
@@ -42,7 +42,7 @@ class Step:
     score: float
 
 
-class Choice:
+class SwapChoice:
     """Compares steps between two brokers; see `refining`.
 
     `value`: what a replica of each row counts, measure by measure; `bounds`: the least and the most
@@ -100,7 +100,7 @@ class Choice:
             other = np.full(len(rows), -1) if taken is None else taken[rows]
             self.found.append((score, gain.astype(np.float64), given[rows], other))
 
-    def step(self, giver: int, taker: int, taken: Candidates) -> Step | None:
+    def step(self, giver: int, taker: int, taken: Candidates) -> ReplicaSwap | None:
         """The cheapest of the worthwhile steps."""
         if not self.found:
             return None
@@ -113,7 +113,7 @@ class Choice:
         worthwhile = (gain >= min(_WORTHWHILE * goal, gain.max())).nonzero()[0]
         best = worthwhile[np.argmin(score[worthwhile])]
         out, back = int(given[best]), int(other[best])
-        return Step(
+        return ReplicaSwap(
             giver,
             taker,
             (int(self.given.row[out]), int(self.given.slot[out])),

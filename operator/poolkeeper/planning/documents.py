@@ -20,8 +20,10 @@ from poolkeeper.planning.identities import fingerprint as fingerprint
 from poolkeeper.planning.identities import is_destructive as is_destructive
 from poolkeeper.planning.identities import plan_hash as plan_hash
 from poolkeeper.planning.plan_reading import VERSION
+from poolkeeper.planning.plan_reading import PlanJson as PlanJson
 from poolkeeper.planning.plan_reading import decode as decode
 from poolkeeper.planning.plan_reading import from_json as from_json
+from poolkeeper.planning.plan_reading import plan_of as plan_of
 
 T = TypeVar("T", bound=Object)
 Json = dict[str, Any]

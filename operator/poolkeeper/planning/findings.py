@@ -31,7 +31,7 @@ from poolkeeper.planning.pool_facts import (
     UnevenTopics,
     UsableBrokers,
 )
-from poolkeeper.planning.scopes import Role
+from poolkeeper.planning.scopes import TopicRole
 from poolkeeper.planning.shares import Band
 from poolkeeper.planning.topic_counts import TopicCounts
 from poolkeeper.planning.witnesses import Member, brokers_lacking, obstacle_of, racks_lacking
@@ -53,7 +53,7 @@ def of(layout: Layout, came: Arrived) -> tuple[PlanProblem, ...]:
     pool's own topics are laid out too.
     """
     laws = (*_short(layout), *_stuck(layout), *_blocked(layout))
-    if layout.unit.role is not Role.PLACED:
+    if layout.unit.role is not TopicRole.PLACED:
         return laws
     capacity = _capacity(layout, came)
     if not layout.unit.placed.any():

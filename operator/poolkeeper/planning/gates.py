@@ -85,17 +85,19 @@ def foreign(cluster: Cluster, ours: Collection[TopicPartition]) -> tuple[Wait, .
         reasons.append(Wait(WaitReason.FOREIGN_REQUEST, partitions=tuple(strange)))
     elif cluster.reassignment is not None and not requested:
         reasons.append(Wait(WaitReason.UNREADABLE_REQUEST))
-    moving = sorted(
-        name
-        for topic in cluster.topics.values()
-        for partition in topic.partitions
-        if partition.adding or partition.removing
-        for name in (TopicPartition(topic.name, partition.partition),)
-        if name not in ours and name not in requested
-    )
+    moving = sorted(_moving(cluster) - set(ours) - requested)
     if moving:
         reasons.append(Wait(WaitReason.FOREIGN_MOVE, partitions=tuple(moving)))
     return tuple(reasons)
+
+
+def _moving(cluster: Cluster) -> set[TopicPartition]:
+    return {
+        TopicPartition(topic.name, partition.partition)
+        for topic in cluster.topics.values()
+        for partition in topic.partitions
+        if partition.adding or partition.removing
+    }
 
 
 def hazards(cluster: Cluster, progress: Sequence[MoveProgress]) -> tuple[Wait, ...]:

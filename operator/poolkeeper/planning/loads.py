@@ -19,14 +19,14 @@ Figure = Mapping[tuple[str, int], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Loads:
+class MeasuredLoads:
     """Bytes of one replica, and bytes per second that are written."""
 
     bytes: Figure
     rate_bytes_per_s: Figure
 
 
-def loaded(cluster: Cluster, loads: Loads) -> Cluster:
+def loaded(cluster: Cluster, loads: MeasuredLoads) -> Cluster:
     """The cluster with these figures."""
     if not loads.bytes and not loads.rate_bytes_per_s:
         return cluster
@@ -34,7 +34,7 @@ def loaded(cluster: Cluster, loads: Loads) -> Cluster:
     return replace(cluster, topics=topics)
 
 
-def _topic(topic: Topic, loads: Loads) -> Topic:
+def _topic(topic: Topic, loads: MeasuredLoads) -> Topic:
     size, rate = (_shared(topic, figure) for figure in (loads.bytes, loads.rate_bytes_per_s))
     return replace(topic, partitions=tuple(_partition(p, size, rate) for p in topic.partitions))
 

@@ -27,7 +27,7 @@ from poolkeeper.planning.pool_facts import (
     LogDirsUnknown,
     NoSuchLogDir,
 )
-from poolkeeper.planning.scopes import Home, Role
+from poolkeeper.planning.scopes import TopicHome, TopicRole
 
 MARGIN_PERCENT = 5
 MIB = 1024 * 1024
@@ -67,7 +67,7 @@ class _Disk:
 def between_log_dirs(
     pools: Mapping[str, ResourcePoolSpec],
     cluster: Cluster,
-    homes: Mapping[str, Home],
+    homes: Mapping[str, TopicHome],
     moving: Collection[tuple[str, int]],
 ) -> Found:
     """Steps in the order of topic, partition and broker; and what stays, and why.
@@ -109,7 +109,7 @@ def _goal(pool: ResourcePoolSpec) -> Goal | None:
 
 def _held(
     cluster: Cluster,
-    homes: Mapping[str, Home],
+    homes: Mapping[str, TopicHome],
     of_pool: Mapping[int, ResourcePoolSpec],
     moving: Collection[tuple[str, int]],
 ) -> dict[int, dict[str, list[_Held]]]:
@@ -117,7 +117,7 @@ def _held(
     found: dict[int, dict[str, list[_Held]]] = {}
     for name, topic in cluster.topics.items() if of_pool else ():
         home = homes.get(name)
-        placed = home.pool if home is not None and home.role is Role.PLACED else None
+        placed = home.pool if home is not None and home.role is TopicRole.PLACED else None
         for p in topic.partitions:
             partition = TopicPartition(name, p.partition)
             settled = placed if partition not in moving else None

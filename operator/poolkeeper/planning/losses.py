@@ -17,12 +17,12 @@ from poolkeeper.model.topology import Cluster, Partition, TopicPartition
 from poolkeeper.planning.columns import Bools
 from poolkeeper.planning.phrases import Names
 from poolkeeper.planning.pool_facts import DataLost, NoSource
-from poolkeeper.planning.scopes import Home
+from poolkeeper.planning.scopes import TopicHome
 from poolkeeper.planning.tables import Table
 
 
 def problems(
-    cluster: Cluster, homes: Mapping[str, Home], gone: Collection[int]
+    cluster: Cluster, homes: Mapping[str, TopicHome], gone: Collection[int]
 ) -> Iterator[PlanProblem]:
     """One for each pool that loses something, with the brokers and the first partitions."""
     lost: dict[str, list[tuple[str, Partition]]] = {}

@@ -42,9 +42,9 @@ from poolkeeper.planning.logdirs import between_log_dirs
 from poolkeeper.planning.moves import Change, move_of, moves_of
 from poolkeeper.planning.pins import pinned_changes
 from poolkeeper.planning.pool_layouts import PoolLayouts, Situation, lay_out_all
-from poolkeeper.planning.quotas import Tally, replicas_cap, standing_problems
-from poolkeeper.planning.scopes import Home, Role, Scope, scope
-from poolkeeper.planning.spreading import Loads, Usable
+from poolkeeper.planning.quotas import QuotaUsage, replicas_cap, standing_problems
+from poolkeeper.planning.scopes import PlanScope, TopicHome, TopicRole, scope
+from poolkeeper.planning.spreading import ReplicaCounts, Usable
 from poolkeeper.planning.tables import Lists, Table, lists_of, table_of
 from poolkeeper.planning.unit_rows import named_again
 
@@ -74,12 +74,14 @@ def make_plan(
     pinned, unpinned = pinned_changes(reach, cluster, usable)
     lists = _with_pinned(lists_of(table, brokers, losses.sourceless(cluster, table)), pinned)
     ground = newpartitions.Ground(
-        usable, _loads(reach, lists), Tally.of(desired, reach, cluster, usable)
+        usable, _loads(reach, lists), QuotaUsage.of(desired, reach, cluster, usable)
     )
     created, refused = newpartitions.creations(reach, ground)
     added, not_added = newpartitions.additions(reach, cluster, ground)
     lists = lists.with_changed({step.topic: step.replicas for step in created})
-    homes = {s.topic: Home(Role.PLACED, s.pool, s) for s in reach.absent if s.topic in lists}
+    homes = {
+        s.topic: TopicHome(TopicRole.PLACED, s.pool, s) for s in reach.absent if s.topic in lists
+    }
     situation = Situation(desired, usable, {**reach.homes, **homes})
     laid = lay_out_all(situation, lists, added, {change.topic for change in pinned})
     moves = _moves(desired, cluster, table, [*pinned, *laid.changes], laid.layouts)
@@ -153,7 +155,7 @@ def _moves(
     found = (move_of(change, cluster, table, one_at_a_time=one) for change in latest.values())
     parts = [sorted(found, key=order)]
     for layout in layouts:
-        if layout.unit.role is Role.PLACED:
+        if layout.unit.role is TopicRole.PLACED:
             parts.append(moves_of(layout, cluster, table, one_at_a_time=one))
     parts = [part for part in parts if part]
     if len(parts) == 1:
@@ -190,7 +192,7 @@ def _with_pinned(lists: Lists, pinned: Iterable[Change]) -> Lists:
     return lists.with_changed({name: tuple(assigned) for name, assigned in changed.items()})
 
 
-def _held(reach: Scope, laid: PoolLayouts) -> dict[int, int]:
+def _held(reach: PlanScope, laid: PoolLayouts) -> dict[int, int]:
     """Replicas by broker once everything is where it shall be."""
     held = laid.held()
     for broker, _ in named_again(reach.homes, laid.lists):
@@ -198,9 +200,9 @@ def _held(reach: Scope, laid: PoolLayouts) -> dict[int, int]:
     return dict(zip(laid.lists.brokers.ids, held.tolist(), strict=True))
 
 
-def _loads(reach: Scope, lists: Lists) -> Loads:
+def _loads(reach: PlanScope, lists: Lists) -> ReplicaCounts:
     held, leads = lists.counts()
     for broker, _ in named_again(reach.homes, lists):
         held[broker] += 1
     by_id = (zip(lists.brokers.ids, counts.tolist(), strict=True) for counts in (held, leads))
-    return Loads(*(Counter(dict(counts)) for counts in by_id))
+    return ReplicaCounts(*(Counter(dict(counts)) for counts in by_id))

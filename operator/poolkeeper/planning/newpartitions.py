@@ -15,10 +15,10 @@ from poolkeeper.model.plans import AddPartitions, CreateTopic, PlanProblem
 from poolkeeper.model.problems import Facts
 from poolkeeper.model.specs import ResourcePoolSpec, Strategy, TopicSpec
 from poolkeeper.model.topology import Cluster, Replicas
-from poolkeeper.planning.quotas import Tally
-from poolkeeper.planning.scopes import Role, Scope
+from poolkeeper.planning.quotas import QuotaUsage
+from poolkeeper.planning.scopes import PlanScope, TopicRole
 from poolkeeper.planning.shortages import CapacityDemand, Seat, overflow
-from poolkeeper.planning.spreading import Loads, Usable, added_as_kafka, as_kafka, balanced
+from poolkeeper.planning.spreading import ReplicaCounts, Usable, added_as_kafka, as_kafka, balanced
 from poolkeeper.planning.topic_facts import (
     AssignedElsewhere,
     AwaitsRoom,
@@ -44,14 +44,14 @@ class Ground:
     """What new partitions are placed on: usable brokers by pool, and counts that are kept up."""
 
     usable: Mapping[str, Usable]
-    loads: Loads
-    tally: Tally
+    loads: ReplicaCounts
+    tally: QuotaUsage
 
     def holding(self, replicas: Mapping[int, int]) -> "Ground":
         """A copy with so many replicas by broker; nobody leads there."""
         counts = Counter(self.tally.topics), Counter(self.tally.partitions)
         tally = replace(self.tally, topics=counts[0], partitions=counts[1])
-        return Ground(self.usable, Loads(Counter(replicas)), tally)
+        return Ground(self.usable, ReplicaCounts(Counter(replicas)), tally)
 
 
 class _Not(PoolkeeperError):
@@ -63,7 +63,7 @@ class _Not(PoolkeeperError):
 
 
 def creations(
-    scope: Scope, ground: Ground
+    scope: PlanScope, ground: Ground
 ) -> tuple[tuple[CreateTopic, ...], tuple[PlanProblem, ...]]:
     """Create what is declared and does not exist, straight in its pool."""
     steps, problems = [], []
@@ -78,7 +78,9 @@ def creations(
     return tuple(steps), tuple(problems)
 
 
-def delayed(scope: Scope, ground: Ground, refused: Iterable[PlanProblem]) -> Iterator[PlanProblem]:
+def delayed(
+    scope: PlanScope, ground: Ground, refused: Iterable[PlanProblem]
+) -> Iterator[PlanProblem]:
     """The problems of creations, where `ground`, as the plan leaves it, has room: that they wait.
 
     The ground's counts are used up.
@@ -91,7 +93,7 @@ def delayed(scope: Scope, ground: Ground, refused: Iterable[PlanProblem]) -> Ite
             yield problem
 
 
-def _fits(spec: TopicSpec, scope: Scope, ground: Ground) -> bool:
+def _fits(spec: TopicSpec, scope: PlanScope, ground: Ground) -> bool:
     try:
         _new_lists(spec, scope.pools[spec.pool], ground)
     except _Not:
@@ -100,7 +102,7 @@ def _fits(spec: TopicSpec, scope: Scope, ground: Ground) -> bool:
 
 
 def additions(
-    scope: Scope, cluster: Cluster, ground: Ground
+    scope: PlanScope, cluster: Cluster, ground: Ground
 ) -> tuple[tuple[AddPartitions, ...], tuple[PlanProblem, ...]]:
     """Add the partitions that are declared and missing."""
     steps, problems = [], []
@@ -110,7 +112,7 @@ def additions(
         if spec is None or wanted is None or wanted == found:
             continue
         try:
-            if home.role is Role.FIXED:
+            if home.role is TopicRole.FIXED:
                 raise _Not(TopicFixed())
             lists = _added_lists(spec, cluster, wanted, ground)
         except _Not as why:
@@ -176,7 +178,7 @@ def _spread(
     partitions: int,
     factor: int,
     existing: Collection[Replicas],
-    loads: Loads,
+    loads: ReplicaCounts,
 ) -> tuple[Replicas, ...]:
     if spec.strategy is Strategy.KAFKA:
         old = list(existing)
@@ -186,7 +188,7 @@ def _spread(
             return added_as_kafka(usable, old, len(old) + partitions)
         if not old:
             return as_kafka(usable, spec.topic, partitions, factor)
-    topic = Loads()
+    topic = ReplicaCounts()
     topic.add(existing)
     lists = balanced(usable, partitions, factor, loads.copy(), topic)
     if lists is None:
@@ -194,7 +196,7 @@ def _spread(
     return lists
 
 
-def _no_room(usable: Usable, partitions: int, factor: int, loads: Loads) -> Facts:
+def _no_room(usable: Usable, partitions: int, factor: int, loads: ReplicaCounts) -> Facts:
     """Which brokers cannot take their part of the new replicas, beside those that they hold."""
     seats = tuple(
         Seat(Member(broker, rack or ""), usable.caps.get(broker), loads.replicas[broker])
@@ -207,7 +209,9 @@ def _no_room(usable: Usable, partitions: int, factor: int, loads: Loads) -> Fact
     return NoRoomBetween()
 
 
-def _manual(spec: TopicSpec, usable: Usable, first: int, loads: Loads) -> tuple[Replicas, ...]:
+def _manual(
+    spec: TopicSpec, usable: Usable, first: int, loads: ReplicaCounts
+) -> tuple[Replicas, ...]:
     lists = (spec.assignment or ())[first:]
     absent = sorted({broker for replicas in lists for broker in replicas} - set(usable.racks))
     if absent:

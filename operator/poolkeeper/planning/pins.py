@@ -7,21 +7,21 @@ from poolkeeper.model.specs import TopicSpec
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning import losses
 from poolkeeper.planning.moves import Change
-from poolkeeper.planning.scopes import Role, Scope
+from poolkeeper.planning.scopes import PlanScope, TopicRole
 from poolkeeper.planning.spreading import Usable
 from poolkeeper.planning.topic_facts import PinnedElsewhere
 from poolkeeper.planning.witnesses import Member, obstacle_of
 
 
 def pinned_changes(
-    reach: Scope, cluster: Cluster, usable: Mapping[str, Usable]
+    reach: PlanScope, cluster: Cluster, usable: Mapping[str, Usable]
 ) -> tuple[list[Change], list[PlanProblem]]:
     """Partitions that are not where they are pinned, and topics whose pins cannot be."""
     changes: list[Change] = []
     problems = []
     for home in reach.homes.values():
         spec = home.spec
-        if home.role is not Role.PINNED or spec is None:
+        if home.role is not TopicRole.PINNED or spec is None:
             continue
         wanted = {broker for replicas in spec.assignment or () for broker in replicas}
         absent = sorted(wanted - set(usable[home.pool].racks))
@@ -51,7 +51,7 @@ def _changes(spec: TopicSpec, cluster: Cluster) -> tuple[list[Change], list[Topi
     return found, blocked
 
 
-def _unusable(reach: Scope, spec: TopicSpec, absent: list[int]) -> PlanProblem:
+def _unusable(reach: PlanScope, spec: TopicSpec, absent: list[int]) -> PlanProblem:
     pool = reach.pools[spec.pool]
     brokers = tuple(
         Member(broker, obstacle=obstacle_of(pool, broker, ()) if broker in pool.brokers else None)

@@ -186,7 +186,7 @@ class PlanJson(Object):
 
 def decode(data: bytes, file: str = "") -> Plan:
     """The plan of a JSON text; raises `InvalidInput` with every problem of it."""
-    return _plan(typed_json.decode(data, PlanJson, file), file)
+    return plan_of(typed_json.decode(data, PlanJson, file), file)
 
 
 def from_json(data: object, file: str = "") -> Plan:
@@ -194,11 +194,11 @@ def from_json(data: object, file: str = "") -> Plan:
 
     `file` names the document in messages.
     """
-    return _plan(typed_json.convert(data, PlanJson, file), file)
+    return plan_of(typed_json.convert(data, PlanJson, file), file)
 
 
-def _plan(read: PlanJson, file: str) -> Plan:
-    """The plan of a document whose values are as declared."""
+def plan_of(read: PlanJson, file: str = "") -> Plan:
+    """The plan of a document whose values are as declared; raises `InvalidInput` likewise."""
     _refuse(_ends(read), file)
     plan = Plan(
         cluster=read.cluster,

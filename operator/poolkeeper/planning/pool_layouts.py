@@ -19,7 +19,7 @@ from poolkeeper.model.topology import Replicas
 from poolkeeper.planning.columns import Ints
 from poolkeeper.planning.layouts import Layout, lay_out
 from poolkeeper.planning.moves import Change, changed_rows, changes_of, targets_of
-from poolkeeper.planning.scopes import Home, Role
+from poolkeeper.planning.scopes import TopicHome, TopicRole
 from poolkeeper.planning.spreading import Usable
 from poolkeeper.planning.tables import Lists
 from poolkeeper.planning.units import Guests, unit_of
@@ -31,7 +31,7 @@ class Situation:
 
     desired: Desired
     usable: Mapping[str, Usable]
-    homes: Mapping[str, Home]
+    homes: Mapping[str, TopicHome]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +106,12 @@ def _in_turn(
     layouts: list[Layout] = []
     changes: list[Change] = []
     crowded_out: list[str] = []
-    evacuate = any(home.role is Role.EVACUATED for home in situation.homes.values())
+    evacuate = any(home.role is TopicRole.EVACUATED for home in situation.homes.values())
     for pool in sorted(situation.desired.pools, key=lambda pool: pool.name):
         if pool.name not in situation.usable:
             continue
         if evacuate:
-            leaving = _of_pool(situation, pool, lists, held, guests, Role.EVACUATED)
+            leaving = _of_pool(situation, pool, lists, held, guests, TopicRole.EVACUATED)
             layouts += [leaving] if len(leaving.unit) else []
             changes += changes_of(leaving)
             lists = _reached(lists, leaving, leaving.unit.topics)
@@ -173,11 +173,11 @@ def _of_pool(
     lists: Lists,
     held: frozenset[str],
     guests: Guests | None,
-    role: Role = Role.PLACED,
+    role: TopicRole = TopicRole.PLACED,
 ) -> Layout:
     unit = unit_of(pool, situation.homes, lists, role, held, guests)
     spec = situation.desired.cluster
-    balance = spec.balancing.enabled and role is Role.PLACED
+    balance = spec.balancing.enabled and role is TopicRole.PLACED
     return lay_out(
         unit,
         situation.usable[pool.name],

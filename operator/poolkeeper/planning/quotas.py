@@ -22,13 +22,13 @@ from poolkeeper.model.specs import (
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.capacity_facts import QuotaHeld, TooManyPartitions, TooManyReplicas
 from poolkeeper.planning.headroom import headroom_replicas
-from poolkeeper.planning.scopes import Scope
+from poolkeeper.planning.scopes import PlanScope
 from poolkeeper.planning.spreading import Usable
 from poolkeeper.planning.topic_facts import BeyondHeadroom, QuotaExceeded, QuotaExcess
 
 
 @dataclass(slots=True)
-class Tally:
+class QuotaUsage:
     """Topics and partitions by (pool, namespace), "" being all of them; counted on by `add`."""
 
     desired: Desired
@@ -39,10 +39,10 @@ class Tally:
 
     @staticmethod
     def of(
-        desired: Desired, scope: Scope, cluster: Cluster, usable: Mapping[str, Usable]
-    ) -> "Tally":
+        desired: Desired, scope: PlanScope, cluster: Cluster, usable: Mapping[str, Usable]
+    ) -> "QuotaUsage":
         """Count what exists."""
-        tally = Tally(desired, usable)
+        tally = QuotaUsage(desired, usable)
         namespaces = {spec.topic: spec.namespace for spec in desired.topics}
         for name, home in scope.homes.items():
             count = len(cluster.topics[name].partitions)
@@ -114,7 +114,7 @@ def replicas_cap(pool: ResourcePoolSpec, broker: int, limits: ClusterLimits) -> 
     return min((cap for cap in caps if cap is not None), default=None)
 
 
-def standing_problems(tally: Tally, held: Mapping[int, int]) -> tuple[PlanProblem, ...]:
+def standing_problems(tally: QuotaUsage, held: Mapping[int, int]) -> tuple[PlanProblem, ...]:
     """Quotas and limits that are exceeded by what exists."""
     problems = []
     for pool in tally.desired.pools:

@@ -19,7 +19,7 @@ from itertools import islice
 
 import numpy as np
 
-from poolkeeper.planning.choices import REPLICA_MIB, STEPS_MAX, Candidates, Choice, Step
+from poolkeeper.planning.choices import REPLICA_MIB, STEPS_MAX, Candidates, ReplicaSwap, SwapChoice
 from poolkeeper.planning.columns import Ints, any_slot
 from poolkeeper.planning.measures import Measure
 from poolkeeper.planning.opening import Opened
@@ -89,7 +89,7 @@ class _Search:
         self.most = np.array([s.high for s in opened.spreads], dtype=np.int64).reshape(shape)
         # Moves by broker of what it holds, and the best steps as of so many of them.
         self.changes = [0] * len(unit.fixed)
-        self.known: dict[tuple[int, int], tuple[tuple[int, int], Step | None]] = {}
+        self.known: dict[tuple[int, int], tuple[tuple[int, int], ReplicaSwap | None]] = {}
         self.rows_on = {b: np.flatnonzero(any_slot(lists == b)) for b in self._brokers()}
 
     def _brokers(self) -> list[int]:
@@ -128,7 +128,7 @@ class _Search:
         ]
         return min(outside)[1] if outside else None
 
-    def _steps(self, broker: int) -> Iterator[Step]:
+    def _steps(self, broker: int) -> Iterator[ReplicaSwap]:
         """The best step with each partner that has one, those with most room first."""
         gives = self._excess(broker) > 0
         room = self.load[0] / np.maximum(self.share, 1) if gives else None
@@ -141,7 +141,7 @@ class _Search:
                 if step is not None:
                     yield step
 
-    def _known_best(self, giver: int, taker: int) -> Step | None:
+    def _known_best(self, giver: int, taker: int) -> ReplicaSwap | None:
         """As `_best`, computed anew only if a replica came or went that concerns one of them."""
         now = self.changes[giver], self.changes[taker]
         known = self.known.get((giver, taker))
@@ -149,7 +149,7 @@ class _Search:
             known = self.known[giver, taker] = now, self._best(giver, taker)
         return known[1]
 
-    def _best(self, giver: int, taker: int) -> Step | None:
+    def _best(self, giver: int, taker: int) -> ReplicaSwap | None:
         load, low, high = self.load, self.low, self.high
         most = int(min(load[0, giver] - low[0, giver], high[0, taker] - load[0, taker]))
         need = max(self._excess(giver), 0), max(-self._excess(taker), 0)
@@ -169,7 +169,7 @@ class _Search:
         given = self._candidates(giver, taker)
         if not len(given.row):
             return None
-        choice = Choice(self.value, given, (down, up), need, self.scale, least)
+        choice = SwapChoice(self.value, given, (down, up), need, self.scale, least)
         choice.alone()
         taken = self._candidates(taker, giver)
         for costs in (taken.cost < 0, taken.cost == 0, taken.cost > 0):
@@ -197,7 +197,7 @@ class _Search:
         added = (new.astype(np.int64) - old) * ~self.unit.fresh[rows]
         return Candidates(rows, slot, added * (self.unit.mib[rows] + REPLICA_MIB), added)
 
-    def _take(self, step: Step) -> None:
+    def _take(self, step: ReplicaSwap) -> None:
         self._move(*step.given, step.giver, step.taker)
         if step.taken is not None:
             self._move(*step.taken, step.taker, step.giver)

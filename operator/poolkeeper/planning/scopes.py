@@ -46,7 +46,7 @@ from poolkeeper.planning.topic_facts import (
 )
 
 
-class Role(StrEnum):
+class TopicRole(StrEnum):
     """How much the planner may do with a topic's replicas."""
 
     PLACED = "placed"
@@ -56,19 +56,19 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class TopicHome:
     """A topic's role and, where it has one, its pool and its resource."""
 
-    role: Role
+    role: TopicRole
     pool: str = ""
     spec: TopicSpec | None = None
 
 
-_NOWHERE = Home(Role.FIXED)
+_NOWHERE = TopicHome(TopicRole.FIXED)
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class PlanScope:
     """What the plan is about.
 
     `homes` has every observed topic; `absent` the specs of topics that do not exist and may be
@@ -77,7 +77,7 @@ class Scope:
     """
 
     pools: Mapping[str, ResourcePoolSpec]
-    homes: Mapping[str, Home]
+    homes: Mapping[str, TopicHome]
     absent: tuple[TopicSpec, ...]
     doomed: tuple[str, ...]
     problems: tuple[PlanProblem, ...]
@@ -90,7 +90,7 @@ def scope(
     *,
     prune: bool,
     odd: Iterable[str] | None = None,
-) -> Scope:
+) -> PlanScope:
     """Find every topic's home; what has none, or may not be touched, is said in `problems`.
 
     `odd`: the topics whose partitions are not as they should be, if the caller knows them.
@@ -107,13 +107,13 @@ def scope(
     problems += [*unfollowed.values(), *said]
     for name, why in sorted(untouchable.items()):
         home = homes.get(name, _NOWHERE)
-        if home.role is not Role.FIXED:
-            homes[name] = Home(Role.FIXED, home.pool, home.spec)
+        if home.role is not TopicRole.FIXED:
+            homes[name] = TopicHome(TopicRole.FIXED, home.pool, home.spec)
         if name in specs or home.pool:
             problems.append(PlanProblem(home.pool, "", why, name))
     absent, refused = _absent(pools, specs, cluster, untouchable)
     doomed = tuple(name for name in doomed if name not in untouchable)
-    return Scope(pools, homes, absent, doomed, tuple(problems + refused))
+    return PlanScope(pools, homes, absent, doomed, tuple(problems + refused))
 
 
 def _working_pools(desired: Desired) -> tuple[dict[str, ResourcePoolSpec], list[PlanProblem]]:
@@ -172,9 +172,9 @@ def _homes(
     names: Iterable[str],
     specs: Mapping[str, TopicSpec],
     fixed: Collection[str],
-) -> tuple[dict[str, Home], list[PlanProblem]]:
+) -> tuple[dict[str, TopicHome], list[PlanProblem]]:
     """The home of every topic; those of `fixed` have none that matters."""
-    homes: dict[str, Home] = {}
+    homes: dict[str, TopicHome] = {}
     problems: list[PlanProblem] = []
     for name in names:
         if name in fixed:
@@ -187,7 +187,7 @@ def _homes(
 
 def _home(
     desired: Desired, pools: Mapping[str, ResourcePoolSpec], spec: TopicSpec | None, name: str
-) -> tuple[Home, list[PlanProblem]]:
+) -> tuple[TopicHome, list[PlanProblem]]:
     if spec is not None:
         return _declared_home(pools, spec)
     claiming = [p.name for p in desired.pools if any(re.fullmatch(c, name) for c in p.claims)]
@@ -195,33 +195,35 @@ def _home(
         claimed = ClaimedTwice(tuple(claiming))
         return _NOWHERE, [PlanProblem(p, "pool", claimed, name) for p in claiming]
     if claiming:
-        return Home(Role.PLACED if claiming[0] in pools else Role.FIXED, claiming[0]), []
+        return TopicHome(
+            TopicRole.PLACED if claiming[0] in pools else TopicRole.FIXED, claiming[0]
+        ), []
     return _unmanaged_home(desired, pools, name)
 
 
 def _unmanaged_home(
     desired: Desired, pools: Mapping[str, ResourcePoolSpec], name: str
-) -> tuple[Home, list[PlanProblem]]:
+) -> tuple[TopicHome, list[PlanProblem]]:
     policy = desired.cluster.unmanaged_topics
     if policy is UnmanagedTopics.MANAGE:
         default = desired.cluster.default_pool or ""
         if default in pools:
-            return Home(Role.PLACED, default), []
+            return TopicHome(TopicRole.PLACED, default), []
         return _NOWHERE, [PlanProblem(default, "pool", NoDefaultPool(), name)]
     if policy is UnmanagedTopics.EVACUATE_ONLY:
-        return Home(Role.EVACUATED), []
+        return TopicHome(TopicRole.EVACUATED), []
     return _NOWHERE, []
 
 
 def _declared_home(
     pools: Mapping[str, ResourcePoolSpec], spec: TopicSpec
-) -> tuple[Home, list[PlanProblem]]:
+) -> tuple[TopicHome, list[PlanProblem]]:
     if said := _not_admitted(pools, spec):
-        return Home(Role.FIXED, spec.pool, None), [said]
+        return TopicHome(TopicRole.FIXED, spec.pool, None), [said]
     if spec.paused:
-        return Home(Role.FIXED, spec.pool, None), []
-    role = Role.PINNED if spec.strategy is Strategy.MANUAL else Role.PLACED
-    return Home(role, spec.pool, spec), []
+        return TopicHome(TopicRole.FIXED, spec.pool, None), []
+    role = TopicRole.PINNED if spec.strategy is Strategy.MANUAL else TopicRole.PLACED
+    return TopicHome(role, spec.pool, spec), []
 
 
 def _not_admitted(pools: Mapping[str, ResourcePoolSpec], spec: TopicSpec) -> PlanProblem | None:

@@ -20,7 +20,7 @@ from poolkeeper.planning.laws import Spread, spread
 
 
 @dataclass(slots=True)
-class Loads:
+class ReplicaCounts:
     """Replicas and preferred leaders by broker id, counted on as new partitions are placed."""
 
     replicas: Counter[int] = field(default_factory=Counter)
@@ -32,9 +32,9 @@ class Loads:
             self.replicas.update(replicas)
             self.leaders.update(replicas[:1])
 
-    def copy(self) -> "Loads":
+    def copy(self) -> "ReplicaCounts":
         """An independent copy."""
-        return Loads(self.replicas.copy(), self.leaders.copy())
+        return ReplicaCounts(self.replicas.copy(), self.leaders.copy())
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,11 @@ class Usable:
 
 
 def balanced(
-    usable: Usable, partitions: int, replication_factor: int, everything: Loads, topic: Loads
+    usable: Usable,
+    partitions: int,
+    replication_factor: int,
+    everything: ReplicaCounts,
+    topic: ReplicaCounts,
 ) -> tuple[Replicas, ...] | None:
     """Lists for new partitions, or None if caps leave no room; the loads are counted on.
 
@@ -112,8 +116,8 @@ def _next(
     rack_of: Mapping[int, int],
     even: Spread,
     chosen: Sequence[int],
-    everything: Loads,
-    topic: Loads,
+    everything: ReplicaCounts,
+    topic: ReplicaCounts,
 ) -> int | None:
     """The best broker for the next replica; racks are filled level by level, so always evenly."""
     counts = Counter(rack_of[broker] for broker in chosen)
@@ -137,7 +141,7 @@ def _next(
 
 
 def _leader_first(
-    usable: Usable, chosen: Sequence[int], everything: Loads, topic: Loads
+    usable: Usable, chosen: Sequence[int], everything: ReplicaCounts, topic: ReplicaCounts
 ) -> Replicas:
     first = min(
         chosen,

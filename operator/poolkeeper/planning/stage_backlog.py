@@ -22,7 +22,7 @@ class Side(NamedTuple):
     out: bool
 
 
-class Queue:
+class SideQueue:
     """Entries of one bottleneck and urgency, by what it carries of them, most first.
 
     Taken ones leave holes.
@@ -35,9 +35,9 @@ class Queue:
         self.entries: list[Entry | None] = [*ordered]
         self.count = len(ordered)
 
-    def clone(self) -> "Queue":
+    def clone(self) -> "SideQueue":
         """One of its own, of the same entries."""
-        other = Queue(Side(0, self._out), ())
+        other = SideQueue(Side(0, self._out), ())
         other.keys, other.entries = self.keys.copy(), self.entries.copy()
         other.count = self.count
         return other
@@ -78,7 +78,7 @@ class Cursor:
     a stage will not fit later.
     """
 
-    def __init__(self, queue: Queue, look_ahead: int) -> None:
+    def __init__(self, queue: SideQueue, look_ahead: int) -> None:
         self._queue = queue
         self._low = 0
         self._high = len(queue.entries)
@@ -119,7 +119,7 @@ class Cursor:
             self._offers_high += 1
 
 
-class Loads:
+class SideLoads:
     """Bytes and replicas to go, by side and in all."""
 
     def __init__(self) -> None:
@@ -128,9 +128,9 @@ class Loads:
         self.bytes = 0
         self.replicas = 0
 
-    def clone(self) -> "Loads":
+    def clone(self) -> "SideLoads":
         """Loads of their own, as these are now."""
-        other = Loads()
+        other = SideLoads()
         other.bytes_of, other.replicas_of = self.bytes_of.copy(), self.replicas_of.copy()
         other.bytes, other.replicas = self.bytes, self.replicas
         return other
@@ -164,8 +164,8 @@ class Backlog:
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         waiting = list(entries)
-        self.all = Loads()
-        self.healing = Loads()
+        self.all = SideLoads()
+        self.healing = SideLoads()
         for entry in waiting:
             self._count(entry, 1)
         self._bytes_unit = self.all.busiest_bytes or 1
@@ -173,9 +173,9 @@ class Backlog:
         found: dict[tuple[int, Side], list[Entry]] = defaultdict(list)
         for entry in waiting:
             found[entry.urgency, self._bottleneck(entry)].append(entry)
-        self.queues: dict[int, dict[Side, Queue]] = defaultdict(dict)
+        self.queues: dict[int, dict[Side, SideQueue]] = defaultdict(dict)
         for (urgency, side), queued in found.items():
-            self.queues[urgency][side] = Queue(side, queued)
+            self.queues[urgency][side] = SideQueue(side, queued)
 
     def clone(self) -> "Backlog":
         """A backlog of its own, to try a stage with."""
@@ -190,9 +190,9 @@ class Backlog:
         """A further step, once the one before it is done."""
         self._count(entry, 1)
         side = self._bottleneck(entry)
-        self.queues[entry.urgency].setdefault(side, Queue(side, ())).insert(entry)
+        self.queues[entry.urgency].setdefault(side, SideQueue(side, ())).insert(entry)
 
-    def take(self, queue: Queue, place: int) -> Entry:
+    def take(self, queue: SideQueue, place: int) -> Entry:
         """Remove an entry from its queue and hand it out."""
         entry = queue.entries[place]
         assert entry is not None
@@ -200,7 +200,7 @@ class Backlog:
         self._count(entry, -1)
         return entry
 
-    def everything(self) -> Iterator[tuple[Queue, int, Entry]]:
+    def everything(self) -> Iterator[tuple[SideQueue, int, Entry]]:
         """All that waits, most urgent first, with its place."""
         for _, queues in sorted(self.queues.items()):
             for _, queue in sorted(queues.items()):

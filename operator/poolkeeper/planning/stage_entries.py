@@ -16,18 +16,18 @@ from poolkeeper.planning.audit_rules import Rules
 from poolkeeper.planning.stage_guards import Guard
 from poolkeeper.planning.stage_laws import Disks, Ledger
 from poolkeeper.planning.stage_limits import Bounds, Entry, TopicCaps
-from poolkeeper.planning.stage_packing import Packer
+from poolkeeper.planning.stage_packing import StagePacker
 
 
 def packer_for(
     rules: Rules, bounds: Bounds, moves: Sequence[Move], entries: Sequence[Entry]
-) -> Packer:
+) -> StagePacker:
     """A packer that starts from the live state; `entries`: the next step of each move to go."""
     topics = rules.cluster.topics
     disks = Disks(rules, bounds)
     ahead = (_ahead(rules.cluster, moves[entry.move], entry) for entry in entries)
     chains = [tuple(map(disks.step, steps)) for steps in ahead] if disks.free else []
-    return Packer(
+    return StagePacker(
         rules.desired.cluster.execution,
         bounds,
         TopicCaps(topics, bounds),

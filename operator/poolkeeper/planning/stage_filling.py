@@ -27,7 +27,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from poolkeeper.model.specs import Execution
-from poolkeeper.planning.stage_backlog import Cursor, Loads, Queue, Side
+from poolkeeper.planning.stage_backlog import Cursor, Side, SideLoads, SideQueue
 from poolkeeper.planning.stage_bounds import level_bytes
 from poolkeeper.planning.stage_giants import giant_bytes, near_bytes
 from poolkeeper.planning.stage_limits import StageCapacity
@@ -44,16 +44,16 @@ _SMALL = 4
 _GATHERED = 4
 """Entries of a queue that are gathered at most, by the limit per broker."""
 
-Queues = Mapping[int, Mapping[Side, Queue]]
+Queues = Mapping[int, Mapping[Side, SideQueue]]
 """By urgency and bottleneck."""
 
 _Key = tuple[int, int, int, int, Side]
 
 
-class Pace(NamedTuple):
+class StagePace(NamedTuple):
     """What one stage should carry of these loads, of which `stages` stages are left at least."""
 
-    loads: Loads
+    loads: SideLoads
     stages: int
     span_bytes: int
     level_bytes: int
@@ -72,7 +72,9 @@ class Pace(NamedTuple):
         return self.loads.bytes_of[side] - self.level_bytes
 
 
-def pace_of(loads: Loads, queues: Queues, execution: Execution, *, span_percent: int = 100) -> Pace:
+def pace_of(
+    loads: SideLoads, queues: Queues, execution: Execution, *, span_percent: int = 100
+) -> StagePace:
     """The pace for what is left; `span_percent` of the span that suits it."""
     replicas, size = loads.busiest_replicas, loads.busiest_bytes
     stages = max(
@@ -87,7 +89,7 @@ def pace_of(loads: Loads, queues: Queues, execution: Execution, *, span_percent:
     span = usual * span_percent // 100
     by_direction = [[n for s, n in loads.bytes_of.items() if s.out == out] for out in (False, True)]
     level = max(level_bytes(loaded, execution.max_bytes) for loaded in by_direction)
-    return Pace(loads, stages, span, max(0, size - span, level), largest)
+    return StagePace(loads, stages, span, max(0, size - span, level), largest)
 
 
 class Style(NamedTuple):
@@ -112,9 +114,9 @@ class Filling:
         self,
         queues: Queues,
         room: StageCapacity,
-        pace: Pace,
+        pace: StagePace,
         execution: Execution,
-        join: Callable[[Queue, int], bool],
+        join: Callable[[SideQueue, int], bool],
         style: Style = USUAL,
     ) -> None:
         self._room = room
@@ -217,12 +219,12 @@ def _giant_bytes(style: Style, giant: int | None, span_bytes: int, largest_bytes
     return near_bytes(min(span_bytes, largest_bytes)) if giant is None else giant
 
 
-def _owed_by_side(pace: Pace, limit: int) -> dict[Side, int]:
+def _owed_by_side(pace: StagePace, limit: int) -> dict[Side, int]:
     """Replicas that brokers must take in, or more stages are needed; those that owe any."""
     owed = ((side, pace.owed(side, limit)) for side in pace.loads.replicas_of if not side.out)
     return {side: count for side, count in owed if count}
 
 
-def _least_bytes(queue: Queue, count: int) -> int:
+def _least_bytes(queue: SideQueue, count: int) -> int:
     """The size of the largest among the so many smallest entries."""
     return -queue.keys[max(0, len(queue.keys) - max(1, count))][0]

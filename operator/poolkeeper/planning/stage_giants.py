@@ -10,7 +10,7 @@ of `stage_barriers` for what is left weighs the two: from its size on, entries g
 from collections.abc import Iterator, Mapping, Sequence
 
 from poolkeeper.model.specs import Execution
-from poolkeeper.planning.stage_backlog import Loads, Queue, Side
+from poolkeeper.planning.stage_backlog import Side, SideLoads, SideQueue
 from poolkeeper.planning.stage_barriers import Barrier, Giant, barrier
 from poolkeeper.planning.stage_limits import Entry
 
@@ -30,8 +30,8 @@ def near_bytes(length_bytes: int) -> int:
 
 
 def giant_bytes(
-    queues: Sequence[tuple[Side, Queue]],
-    loads: Loads,
+    queues: Sequence[tuple[Side, SideQueue]],
+    loads: SideLoads,
     needs: Mapping[Side, int],
     span_bytes: int,
     execution: Execution,
@@ -56,8 +56,8 @@ def giant_bytes(
 
 
 def _barrier_of(
-    queues: Sequence[tuple[Side, Queue]],
-    loads: Loads,
+    queues: Sequence[tuple[Side, SideQueue]],
+    loads: SideLoads,
     busy: frozenset[Side],
     execution: Execution,
 ) -> Barrier:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from poolkeeper.model.topology import Replicas
-from poolkeeper.planning.stage_orders import Chains, Order, Step, order, tight
+from poolkeeper.planning.stage_orders import Chains, CopyOrder, CopyStep, order, tight
 
 
 class Guard:
@@ -21,7 +21,7 @@ class Guard:
         self._chains = chains
         self._gone: Counter[int] = Counter()
         self._rank: dict[tuple[int, int], int] = {}
-        self._coming: dict[int, list[tuple[int, Step]]] = {}
+        self._coming: dict[int, list[tuple[int, CopyStep]]] = {}
         self._last: dict[int, int] = {}
         self._stale = True
 
@@ -34,7 +34,7 @@ class Guard:
         return other
 
     @property
-    def left(self) -> list[Sequence[Step]]:
+    def left(self) -> list[Sequence[CopyStep]]:
         """The steps that have not gone, by move."""
         gone = self._gone
         return [c[gone[c[0].move] :] for c in self._chains if len(c) > gone[c[0].move]]
@@ -58,7 +58,7 @@ class Guard:
     def _put_in_order(self, free: Mapping[int, int]) -> None:
         left = self.left
         lacking = tight(left, free)
-        found = order(left, free) if lacking else Order((), (), free)
+        found = order(left, free) if lacking else CopyOrder((), (), free)
         self._stale = False
         self._rank.clear()
         self._coming = {broker: [] for broker in lacking}

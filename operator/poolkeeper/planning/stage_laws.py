@@ -21,9 +21,9 @@ from poolkeeper.model.specs import LimitPolicy
 from poolkeeper.model.topology import Broker, Replicas
 from poolkeeper.planning.audit_headroom import room_left
 from poolkeeper.planning.audit_laws import Excesses, State, live_state, partition_excess
-from poolkeeper.planning.audit_rules import MIB, Home, Rules
+from poolkeeper.planning.audit_rules import MIB, AuditHome, Rules
 from poolkeeper.planning.stage_limits import Bounds, Entry
-from poolkeeper.planning.stage_orders import Step
+from poolkeeper.planning.stage_orders import CopyStep
 
 LAWFUL = Excesses()
 
@@ -84,7 +84,7 @@ class Ledger:
             quotas,
         )
 
-    def _is_even(self, home: Home, *lists: Replicas) -> bool:
+    def _is_even(self, home: AuditHome, *lists: Replicas) -> bool:
         """Whether all lists are plainly lawful by themselves: the usual case, told quickly.
 
         That is: on usable brokers of the pool, each in a rack of its own.
@@ -193,12 +193,12 @@ class Disks:
         """Bytes that each broker may still take in; negative where it holds too much."""
         return self._free
 
-    def step(self, entry: Entry) -> Step:
+    def step(self, entry: Entry) -> CopyStep:
         """The entry, as far as disks are concerned."""
         into = tuple(b for b in entry.added if b in self._free) if entry.size else ()
         out_of = tuple(b for b in entry.removed if b in self._free)
         heals = entry.urgency == Urgency.HEAL
-        return Step(entry.move, entry.step, into, out_of, entry.size, self._freed(entry), heals)
+        return CopyStep(entry.move, entry.step, into, out_of, entry.size, self._freed(entry), heals)
 
     def _freed(self, entry: Entry) -> int:
         """Bytes of the old copies; a step that only removes does not say."""

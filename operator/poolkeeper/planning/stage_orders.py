@@ -33,7 +33,7 @@ _TRIES_MAX = 2_000
 """Choices that are made until the search gives up."""
 
 
-class Step(NamedTuple):
+class CopyStep(NamedTuple):
     """A step as disks see it: `size` bytes to each of `into`, then `freed` on each of `out_of`.
 
     Of move `move`, to list `step` of its path. Only brokers whose disk is known, and none to copy
@@ -49,19 +49,19 @@ class Step(NamedTuple):
     heals: bool = False
 
 
-class Order(NamedTuple):
+class CopyOrder(NamedTuple):
     """Steps in an order in which each finds room; those that find none; what is free then."""
 
-    steps: tuple[Step, ...]
-    blocked: tuple[Step, ...]
+    steps: tuple[CopyStep, ...]
+    blocked: tuple[CopyStep, ...]
     free: Mapping[int, int]
 
 
-Chains = Sequence[Sequence[Step]]
+Chains = Sequence[Sequence[CopyStep]]
 """The steps of each move, which follow each other."""
 
 
-def order(chains: Chains, free: Mapping[int, int], tries_max: int = _TRIES_MAX) -> Order:
+def order(chains: Chains, free: Mapping[int, int], tries_max: int = _TRIES_MAX) -> CopyOrder:
     """An order of as many steps as possible; `free`: bytes by broker.
 
     With few steps between brokers that are not loose, some are blocked only if no order has room
@@ -70,20 +70,20 @@ def order(chains: Chains, free: Mapping[int, int], tries_max: int = _TRIES_MAX) 
     whole = [chain for chain in chains if chain]
     healing = [chain for chain in whole if _heals(chain)]
     others = [chain for chain in whole if not _heals(chain)]
-    steps: list[Step] = []
+    steps: list[CopyStep] = []
     left: Chains = ()
     for more in (healing, others) if healing else (others,):
         found = _search([*left, *more], free, tries_max)
         steps += found.steps
         left, free = _unfinished([*left, *more], found.steps), found.free
-    return Order(tuple(steps), tuple(itertools.chain.from_iterable(left)), free)
+    return CopyOrder(tuple(steps), tuple(itertools.chain.from_iterable(left)), free)
 
 
-def _heals(chain: Sequence[Step]) -> bool:
+def _heals(chain: Sequence[CopyStep]) -> bool:
     return all(step.heals for step in chain)
 
 
-def _unfinished(chains: Chains, done: Iterable[Step]) -> list[Sequence[Step]]:
+def _unfinished(chains: Chains, done: Iterable[CopyStep]) -> list[Sequence[CopyStep]]:
     count = Counter(step.move for step in done)
     return [c[count[c[0].move] :] for c in chains if len(c) > count[c[0].move]]
 
@@ -106,8 +106,8 @@ class _State:
     spans: dict[int, tuple[int, int]]
     free: dict[int, int]
     lacking: dict[int, int]
-    first: list[Step]
-    last: list[Step]
+    first: list[CopyStep]
+    last: list[CopyStep]
 
     def copy(self) -> "_State":
         return _State(
@@ -124,7 +124,7 @@ class _State:
         """How far each chain is: equal states have equal names."""
         return frozenset((index, low) for index, (low, _) in self.spans.items())
 
-    def fits(self, step: Step) -> bool:
+    def fits(self, step: CopyStep) -> bool:
         """Whether there is room for it now."""
         return all(self.free[broker] >= step.size for broker in step.into)
 
@@ -186,10 +186,10 @@ class _State:
         return [index for _, _, index in sorted(found)]
 
 
-def _search(chains: Chains, free: Mapping[int, int], tries_max: int) -> Order:
+def _search(chains: Chains, free: Mapping[int, int], tries_max: int) -> CopyOrder:
     spans = {index: (0, len(chain)) for index, chain in enumerate(chains)}
     open_ = [_State(chains, spans, dict(free), tight(chains, free), [], [])]
-    best: Order | None = None
+    best: CopyOrder | None = None
     seen: set[frozenset[tuple[int, int]]] = set()
     for _ in range(tries_max):
         if not open_:
@@ -226,7 +226,7 @@ def _after(state: _State, choices: Sequence[int]) -> list[_State]:
     return found
 
 
-def _completed(state: _State, free: Mapping[int, int]) -> Order:
+def _completed(state: _State, free: Mapping[int, int]) -> CopyOrder:
     """The order that a search ended with, and whatever else still finds room."""
     total = {index: (0, len(chain)) for index, chain in enumerate(state.chains)}
     played = _State(state.chains, total, dict(free), {}, [], [])
@@ -246,4 +246,4 @@ def _completed(state: _State, free: Mapping[int, int]) -> Order:
     blocked = (
         step for index, (low, _) in played.spans.items() for step in state.chains[index][low:]
     )
-    return Order(tuple(played.first), tuple(blocked), played.free)
+    return CopyOrder(tuple(played.first), tuple(blocked), played.free)

@@ -29,7 +29,7 @@ from poolkeeper.model.specs import Execution
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.audit_laws import LAWS, Excesses
-from poolkeeper.planning.stage_backlog import Backlog, Queue
+from poolkeeper.planning.stage_backlog import Backlog, SideQueue
 from poolkeeper.planning.stage_filling import USUAL, Filling, Style, pace_of
 from poolkeeper.planning.stage_guards import Guard
 from poolkeeper.planning.stage_laws import LAWFUL, Disks, Ledger
@@ -55,12 +55,12 @@ _PRUNE_MAX = 200
 """A lawful group up to this size is made as small as possible."""
 
 
-Item = tuple[Queue, int, Entry]
+Item = tuple[SideQueue, int, Entry]
 """An entry and its place in a queue."""
 
 
 @dataclass
-class Packer:
+class StagePacker:
     """Everything that packing needs to know; `ledger` and `disks` follow what joins.
 
     `in_sync_problem` tells what a step waits for because of its replicas' state, if it does.
@@ -168,7 +168,7 @@ def _is_scarce(backlog: Backlog, execution: Execution) -> bool:
 class _Stage:
     """One stage while it is packed."""
 
-    def __init__(self, packer: Packer, backlog: Backlog, room: StageCapacity) -> None:
+    def __init__(self, packer: StagePacker, backlog: Backlog, room: StageCapacity) -> None:
         self.entries: list[Entry] = []
         self._guarded = True
         self._packer = packer
@@ -177,7 +177,7 @@ class _Stage:
         self._aside: list[Item] = []
         self._change = LAWFUL
 
-    def try_to_join(self, queue: Queue, place: int) -> bool:
+    def try_to_join(self, queue: SideQueue, place: int) -> bool:
         """Let the entry join if it may; put it aside if only laws are against it."""
         entry = queue.entries[place]
         assert entry is not None
@@ -195,7 +195,7 @@ class _Stage:
         in_turn = self._packer.guard.admits(entry.move, entry.step, entry.added)
         return (in_turn or not self._guarded) and self._packer.possible(entry)
 
-    def _join(self, queue: Queue, place: int, change: Excesses) -> None:
+    def _join(self, queue: SideQueue, place: int, change: Excesses) -> None:
         entry = self._backlog.take(queue, place)
         self.room.take(entry)
         self._packer.ledger.apply(entry)

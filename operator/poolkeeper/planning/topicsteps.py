@@ -17,13 +17,13 @@ from poolkeeper.model.specs import TopicSpec
 from poolkeeper.model.topology import Cluster, Topic
 from poolkeeper.planning.internal_topics import awaits_replicas
 from poolkeeper.planning.pool_facts import AwaitsPartitions
-from poolkeeper.planning.scopes import Home, Role, Scope
+from poolkeeper.planning.scopes import PlanScope, TopicHome, TopicRole
 from poolkeeper.planning.tables import UNKNOWN, Table
 from poolkeeper.planning.topic_facts import AwaitsMoves, CrowdedOut, NotDeleted
 
 
 def postponed(
-    homes: Mapping[str, Home],
+    homes: Mapping[str, TopicHome],
     cluster: Cluster,
     crowded_out: Iterable[str],
     deferred: Iterable[str],
@@ -42,7 +42,7 @@ def postponed(
         yield PlanProblem(homes[name].pool, "", AwaitsMoves(found), name)
 
 
-def configs(scope: Scope, cluster: Cluster, records: Records) -> tuple[SetConfig, ...]:
+def configs(scope: PlanScope, cluster: Cluster, records: Records) -> tuple[SetConfig, ...]:
     """Enforce declared keys; unset those that were declared before and no longer are."""
     steps, unreadable = [], _unreadable(cluster)
     for name, home in scope.homes.items():
@@ -79,13 +79,13 @@ def _config_step(
 
 
 def elections(
-    scope: Scope, cluster: Cluster, table: Table, moving: Collection[tuple[str, int]]
+    scope: PlanScope, cluster: Cluster, table: Table, moving: Collection[tuple[str, int]]
 ) -> tuple[ElectLeaders, ...]:
     """Let preferred replicas lead that could and do not; moved partitions are elected after."""
     demoted = {broker for pool in scope.pools.values() for broker in pool.demote}
     found = []
     for name, number in _led_by_others(table):
-        if scope.homes[name].role in (Role.FIXED, Role.EVACUATED):
+        if scope.homes[name].role in (TopicRole.FIXED, TopicRole.EVACUATED):
             continue
         p = cluster.topics[name].partitions[number]
         first = p.replicas[0]
@@ -112,7 +112,7 @@ def _led_by_others(table: Table) -> Iterator[tuple[str, int]]:
 
 
 def deletions(
-    scope: Scope, cluster: Cluster
+    scope: PlanScope, cluster: Cluster
 ) -> tuple[tuple[DeleteTopic, ...], tuple[PlanProblem, ...]]:
     """Delete what its recorded owner wanted deleted with its Topic."""
     steps, problems = [], []

@@ -12,7 +12,7 @@ import numpy as np
 
 from poolkeeper.model.specs import ResourcePoolSpec, Strategy
 from poolkeeper.planning.columns import MIB, NONE, Bools, Ints, count_slots
-from poolkeeper.planning.scopes import Home, Role
+from poolkeeper.planning.scopes import TopicHome, TopicRole
 from poolkeeper.planning.tables import Lists, index_of
 
 
@@ -45,7 +45,7 @@ class Load:
 
 
 def rows_of(
-    names: Sequence[str], homes: Mapping[str, Home], lists: Lists, still: frozenset[str]
+    names: Sequence[str], homes: Mapping[str, TopicHome], lists: Lists, still: frozenset[str]
 ) -> Rows:
     """The rows of these topics (ascending); existing partitions of those in `still` stay."""
     plain, other = _plain(names, homes, lists, still), _changed(names, homes, lists, still)
@@ -78,7 +78,7 @@ def rows_of(
 def fixed_load(
     pool: ResourcePoolSpec,
     names: Sequence[str],
-    homes: Mapping[str, Home],
+    homes: Mapping[str, TopicHome],
     lists: Lists,
     inside: Bools,
 ) -> Load:
@@ -87,7 +87,7 @@ def fixed_load(
     apart = [
         name
         for name, home in homes.items()
-        if name not in own and not (home.role is Role.PLACED and home.pool != pool.name)
+        if name not in own and not (home.role is TopicRole.PLACED and home.pool != pool.name)
     ]
     rows, size = lists.plain(apart), len(inside)
     wide = lists.wide[rows]
@@ -110,7 +110,7 @@ def fixed_load(
     return load
 
 
-def named_again(homes: Mapping[str, Home], lists: Lists) -> Iterator[tuple[int, int]]:
+def named_again(homes: Mapping[str, TopicHome], lists: Lists) -> Iterator[tuple[int, int]]:
     """(broker, MiB) of every name in a list beyond the broker's first, where lists stay like that.
 
     The law of capacity counts names. What the planner may move it also mends, so those count once.
@@ -119,7 +119,7 @@ def named_again(homes: Mapping[str, Home], lists: Lists) -> Iterator[tuple[int, 
     for row in np.flatnonzero(lists.doubled).tolist():
         topic = int(np.searchsorted(table.start, row, side="right")) - 1
         name = table.names[topic]
-        if homes[name].role is not Role.PLACED or lists.blocked[row]:
+        if homes[name].role is not TopicRole.PLACED or lists.blocked[row]:
             named = Counter(lists[name][row - int(table.start[topic])])
             again = (named - Counter(set(named))).elements()
             for broker in lists.brokers.rows(again):
@@ -138,13 +138,13 @@ def _add_changed(
     name: str,
     own: set[str],
     pool: ResourcePoolSpec,
-    homes: Mapping[str, Home],
+    homes: Mapping[str, TopicHome],
     lists: Lists,
     inside: Bools,
 ) -> None:
     home, assigned = homes[name], lists.changed[name]
     first = 0
-    if name in own or (home.role is Role.PLACED and home.pool != pool.name):
+    if name in own or (home.role is TopicRole.PLACED and home.pool != pool.name):
         first = _rows_in_unit(home, lists.found(name), len(assigned))
     known = lists.rows(name)
     for number, replicas in enumerate(assigned[first:], first):
@@ -160,7 +160,7 @@ def _add_changed(
                 load.rate[broker] += rate
 
 
-def _rows_in_unit(home: Home, found: int, listed: int) -> int:
+def _rows_in_unit(home: TopicHome, found: int, listed: int) -> int:
     """How many of a topic's lists are rows: new ones placed as Kafka does are fixed load."""
     as_kafka = home.spec is not None and home.spec.strategy is Strategy.KAFKA
     return found if as_kafka else listed
@@ -173,7 +173,7 @@ def _widened(lists: Ints, slots: int) -> Ints:
 
 
 def _plain(
-    names: Sequence[str], homes: Mapping[str, Home], lists: Lists, still: frozenset[str]
+    names: Sequence[str], homes: Mapping[str, TopicHome], lists: Lists, still: frozenset[str]
 ) -> Rows:
     table = lists.table
     rows = lists.plain(names)
@@ -185,7 +185,7 @@ def _plain(
             spec = homes[name].spec
             place[rank] = number
             declared[rank] = (spec.replication_factor if spec else None) or 0
-            settled[rank] = homes[name].role is not Role.PLACED
+            settled[rank] = homes[name].role is not TopicRole.PLACED
             kept[rank] = name in still
     topic_of = np.repeat(np.arange(len(table.names)), np.diff(table.start))[rows]
     wide = lists.wide[rows]
@@ -211,7 +211,7 @@ def _plain(
 
 
 def _changed(
-    names: Sequence[str], homes: Mapping[str, Home], lists: Lists, still: frozenset[str]
+    names: Sequence[str], homes: Mapping[str, TopicHome], lists: Lists, still: frozenset[str]
 ) -> Rows:
     flat: list[int] = []
     rows: list[tuple[int, ...]] = []
@@ -231,7 +231,7 @@ def _changed(
 
 
 def _rows_of_changed(
-    place: int, name: str, home: Home, lists: Lists, still: bool
+    place: int, name: str, home: TopicHome, lists: Lists, still: bool
 ) -> Iterator[tuple[list[int], tuple[int, ...]]]:
     """(brokers, columns) of each partition."""
     table, known, assigned = lists.table, lists.rows(name), lists.changed[name]
@@ -246,7 +246,7 @@ def _rows_of_changed(
             if fresh
             else (int(table.size[at]), int(table.rate[at]), int(table.leader[at]))
         )
-        placed, stays = home.role is Role.PLACED, still and not fresh
+        placed, stays = home.role is TopicRole.PLACED, still and not fresh
         blocked = not fresh and bool(lists.blocked[at])
         wanted = held if fresh else declared or held
         marks = placed, fresh, stays, blocked, held < len(replicas)

@@ -15,7 +15,7 @@ import numpy as np
 
 from poolkeeper.model.specs import ResourcePoolSpec
 from poolkeeper.planning.columns import MIB, Bools, Brokers, Floats, Ints, any_slot, eligible_of
-from poolkeeper.planning.scopes import Home, Role
+from poolkeeper.planning.scopes import TopicHome, TopicRole
 from poolkeeper.planning.tables import Lists
 from poolkeeper.planning.unit_rows import fixed_load, rows_of
 
@@ -37,7 +37,7 @@ class Unit:
     """
 
     pool: ResourcePoolSpec
-    role: Role
+    role: TopicRole
     brokers: Brokers
     topics: tuple[str, ...]
     topic: Ints
@@ -78,9 +78,9 @@ class Guests:
 
 def unit_of(
     pool: ResourcePoolSpec,
-    homes: Mapping[str, Home],
+    homes: Mapping[str, TopicHome],
     lists: Lists,
-    role: Role = Role.PLACED,
+    role: TopicRole = TopicRole.PLACED,
     held: frozenset[str] = frozenset(),
     guests: Guests | None = None,
 ) -> Unit:
@@ -167,10 +167,14 @@ def _standing(
 
 
 def _topics(
-    pool: ResourcePoolSpec, homes: Mapping[str, Home], role: Role, lists: Lists, emptied: Bools
+    pool: ResourcePoolSpec,
+    homes: Mapping[str, TopicHome],
+    role: TopicRole,
+    lists: Lists,
+    emptied: Bools,
 ) -> tuple[str, ...]:
     found = tuple(name for name in sorted(homes) if homes[name].role is role)
-    if role is Role.PLACED:
+    if role is TopicRole.PLACED:
         return tuple(name for name in found if homes[name].pool == pool.name)
     if not emptied.any():
         return ()

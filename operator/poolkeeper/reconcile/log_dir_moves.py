@@ -51,17 +51,23 @@ def decide(
     steps = [step for step in plan.steps if isinstance(step, MoveLogDir)]
     due = [s for s in steps if residual.progress_of(s, cluster).state is StepState.TO_DO]
     agreed = [step for step in due if step in approved]
-    waits: tuple[Wait, ...] = ()
-    if len(agreed) < len(due):
-        action = Action(ActionKind.MOVE_LOG_DIRS, count=len(due) - len(agreed))
-        waits = (Wait(WaitReason.APPROVAL_REQUIRED, action=action),)
-    if agreed:
-        waits += tuple(holds)
+    return MoveLogDirs(
+        {} if holds else _batches(agreed, cluster, at_once),
+        (*_unapproved(len(due) - len(agreed)), *(holds if agreed else ())),
+        _on_their_way(cluster, len(due)) if steps else (),
+        approved,
+    )
+
+
+def _unapproved(count: int) -> tuple[Wait, ...]:
+    action = Action(ActionKind.MOVE_LOG_DIRS, count=count)
+    return (Wait(WaitReason.APPROVAL_REQUIRED, action=action),) if count else ()
+
+
+def _on_their_way(cluster: Cluster, due: int) -> tuple[Wait, ...]:
     arriving = sum(len(broker.arriving or ()) for broker in cluster.brokers.values())
-    idle: tuple[Wait, ...] = ()
-    if steps and arriving:
-        idle = (Wait(WaitReason.LOG_DIR_MOVES_IN_FLIGHT, count=arriving, of=len(due)),)
-    return MoveLogDirs({} if holds else _batches(agreed, cluster, at_once), waits, idle, approved)
+    in_flight = WaitReason.LOG_DIR_MOVES_IN_FLIGHT
+    return (Wait(in_flight, count=arriving, of=due),) if arriving else ()
 
 
 def approved_moves(

@@ -5,7 +5,7 @@ over a large cluster with a request in flight reads a few topics only. A `RunVie
 so far; a decision that needs more says so (`decisions.FindOut`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from poolkeeper.errors import OtherCluster, Unavailable
@@ -98,23 +98,23 @@ def gone_brokers(records: Records, desired: Desired, now_ms: int) -> frozenset[i
     if not heal.enabled:
         return frozenset()
     declared = {broker for pool in desired.pools for broker in pool.brokers}
-    missing = {
-        id_: record
+    since_s = {
+        id_: record.missing_since_s
         for id_, record in records.brokers.items()
         if record.missing_since_s is not None and id_ in declared
     }
-    racks: dict[str, set[int]] = {}
-    for id_ in declared & set(records.brokers):
-        racks.setdefault(records.brokers[id_].rack or f"broker {id_}", set()).add(id_)
-    whole_rack = any(len(ids) > 1 and ids <= set(missing) for ids in racks.values())
-    if whole_rack or len(missing) > heal.max_brokers:
+    if len(since_s) > heal.max_brokers or _is_rack_missing(records, declared, since_s):
         return frozenset()
-    return frozenset(
-        id_
-        for id_, record in missing.items()
-        if record.missing_since_s is not None
-        and now_ms // 1000 - record.missing_since_s >= heal.after_s
-    )
+    now_s = now_ms // 1000
+    return frozenset(id_ for id_, at_s in since_s.items() if now_s - at_s >= heal.after_s)
+
+
+def _is_rack_missing(records: Records, declared: Collection[int], missing: Collection[int]) -> bool:
+    """Whether all of several brokers of one rack are missing."""
+    racks: dict[str, set[int]] = {}
+    for id_ in set(declared) & set(records.brokers):
+        racks.setdefault(records.brokers[id_].rack or f"broker {id_}", set()).add(id_)
+    return any(len(ids) > 1 and ids <= set(missing) for ids in racks.values())
 
 
 @dataclass(frozen=True, slots=True)

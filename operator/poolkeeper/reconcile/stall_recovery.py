@@ -65,15 +65,20 @@ def stall_of(
     ended = (MoveState.ZOMBIE, MoveState.DONE, MoveState.GONE)
     if all(p.state in ended for p in progress):
         return Stall.STALE if all(_in_sync(cluster, name) for name in ours) else None
-    for (m, index), p in zip(step, progress, strict=True):
-        topic = cluster.topics.get(moves[m].topic)
-        partition = None if topic is None else topic.partition(moves[m].partition)
-        begun = partition is None or partition.moving
-        if p.state is not MoveState.IN_FLIGHT or begun:
-            return None
-        if partition is not None and partition.replicas != moves[m].path[index - 1]:
-            return None
-    return Stall.IGNORED
+    untouched = (
+        p.state is MoveState.IN_FLIGHT and _is_untouched(moves[m], index, cluster)
+        for (m, index), p in zip(step, progress, strict=True)
+    )
+    return Stall.IGNORED if all(untouched) else None
+
+
+def _is_untouched(move: Move, index: int, cluster: Cluster) -> bool:
+    """Whether nothing of the step was begun: the partition is as it was before."""
+    topic = cluster.topics.get(move.topic)
+    partition = None if topic is None else topic.partition(move.partition)
+    if partition is None or partition.moving:
+        return False
+    return partition.replicas == move.path[index - 1]
 
 
 def foreign_stall_of(cluster: Cluster) -> Stall | None:

@@ -91,19 +91,25 @@ def _progress(
     running = _moves(survey, work.run, pool)
     planned = _moves(survey, work.planned, pool)
     emptying = [f"broker {b} holds {count(n, 'replica')}" for b, n in standing.draining.items()]
-    cluster = f"KafkaCluster {survey.assembly.name}"
-    what = "; ".join(emptying) or f"{count(planned.needed, 'partition')} to move"
-    leaving = [broker for broker in standing.draining if work.leaving.get(broker)]
     if running.needed and running.arrived < running.moves:
         done = coarse(running.arrived, running.moves, STEPS)
         message = f"moving: {done} of {count(running.moves, 'partition')}"
         return Remark(Mood.BUSY, "Moving", "; ".join([message, *emptying]))
     if not emptying and not planned.needed:
         return Remark(Mood.DONE, "InPlace", "; ".join(["in place", *_remarks(outcome, pool)]))
+    what = "; ".join(emptying) or f"{count(planned.needed, 'partition')} to move"
+    leaving = any(work.leaving.get(broker) for broker in standing.draining)
+    paused = work.mode in (Mode.PAUSED, Mode.ROLL_BACK)
+    if not (paused or leaving or planned.needed or work.plan is None):
+        return Remark(Mood.STALLED, "Impossible", _stuck(outcome, pool, standing))
+    cluster = f"KafkaCluster {survey.assembly.name}"
+    return _to_come(work, outcome, cluster, what, leaving=leaving)
+
+
+def _to_come(work: Work, outcome: Outcome, cluster: str, what: str, *, leaving: bool) -> Remark:
+    """What is still to be done, `what`, and what it waits for."""
     if work.mode in (Mode.PAUSED, Mode.ROLL_BACK):
         return Remark(Mood.BUSY, "Paused", f"{cluster} is in mode {work.mode}; {what}; {_APPLY}")
-    if emptying and not (leaving or planned.needed) and work.plan is not None:
-        return Remark(Mood.STALLED, "Impossible", _stuck(outcome, pool, standing))
     if work.mode is Mode.PLAN_ONLY:
         message = f"{cluster} is in mode PlanOnly; {what}; {_APPLY}"
         return Remark(Mood.BUSY, "PlanOnly", message)

@@ -5,7 +5,7 @@ is the outcome of one pass, sorted by topic.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from poolkeeper.model import waits
@@ -120,22 +120,34 @@ def work_of(desired: Desired, outcome: Outcome) -> Work:
     work.auto = desired.cluster.approval.policy is ApprovalPolicy.AUTO
     if outcome.plan is not None:
         work.approval = _approval(desired, outcome, outcome.plan, running=running)
-    if running and outcome.plan is not None and outcome.progress is not None:
-        arrived = outcome.progress.arrived
-        for index, move in enumerate(outcome.plan.moves):
-            _count(work.run.setdefault(move.topic, TopicWork()), move, done=index in arrived)
-    if latest is not None:
-        for move in latest.moves:
-            _count(work.planned.setdefault(move.topic, TopicWork()), move, done=False)
-        for step in latest.steps:
-            if not isinstance(step, ElectLeaders):
-                work.planned.setdefault(step.topic, TopicWork()).steps.append(step)
-    for problem in outcome.problems:
-        if problem.topic:
-            work.planned.setdefault(problem.topic, TopicWork()).problems.append(problem)
+    if outcome.plan is not None and outcome.progress is not None:
+        work.run = _run(outcome.plan, outcome.progress.arrived)
+    work.planned = _planned(latest, outcome.problems)
     work.leaving = _leaving(outcome, latest)
     work.needed = any(each.needed or each.steps for each in work.planned.values())
     return work
+
+
+def _run(plan: Plan, arrived: Collection[int]) -> dict[str, TopicWork]:
+    """Sort the moves of a run by topic; `arrived` are the positions of those that are done."""
+    found: dict[str, TopicWork] = {}
+    for index, move in enumerate(plan.moves):
+        _count(found.setdefault(move.topic, TopicWork()), move, done=index in arrived)
+    return found
+
+
+def _planned(plan: Plan | None, problems: Iterable[PlanProblem]) -> dict[str, TopicWork]:
+    """Sort what a plan would do, and cannot do, by topic."""
+    found: dict[str, TopicWork] = {}
+    for move in plan.moves if plan else ():
+        _count(found.setdefault(move.topic, TopicWork()), move, done=False)
+    for step in plan.steps if plan else ():
+        if not isinstance(step, ElectLeaders):
+            found.setdefault(step.topic, TopicWork()).steps.append(step)
+    for problem in problems:
+        if problem.topic:
+            found.setdefault(problem.topic, TopicWork()).problems.append(problem)
+    return found
 
 
 def _leaving(outcome: Outcome, latest: Plan | None) -> Counter[int]:

@@ -243,29 +243,38 @@ def _approve(at: Situation) -> str:
 
 def _differences(at: Situation) -> str:
     """What is left to do, in a few words."""
-    standing, spec = at.standing, at.spec
+    standing = at.standing
     if not standing.exists:
-        created = next((s for s in at.planned.steps if isinstance(s, CreateTopic)), None)
-        of = f" with {count(len(created.replicas), 'partition')}" if created else ""
-        return f"create topic {spec.topic} in pool {spec.pool}{of}"
+        return _creation(at)
     parts = []
     if standing.missing > 0:
         parts.append(f"add {count(standing.missing, 'partition')}")
     if standing.missing < 0:
         parts.append(f"have {count(-standing.missing, 'partition')} less")
-    moves = at.planned.moves or max(
-        standing.outside, standing.resized, standing.drained, standing.lost, standing.unpinned
-    )
     if standing.misplaced:
-        where = f"into pool {spec.pool}" if standing.outside else f"in pool {spec.pool}"
-        why = f" off drained brokers {where}" if standing.drained else f" {where}"
-        factor = f" to {count(spec.replication_factor or 0, 'replica')}" if standing.resized else ""
-        parts.append(f"move {count(moves, 'partition')}{why}{factor}")
+        parts.append(_moves(at))
     if standing.differing:
         parts.append(f"set config {few(standing.differing)}")
     if standing.unled:
         parts.append(f"have leaders of {count(standing.unled, 'partition')}")
     return ", ".join(parts) or "be read again"
+
+
+def _creation(at: Situation) -> str:
+    created = next((s for s in at.planned.steps if isinstance(s, CreateTopic)), None)
+    of = f" with {count(len(created.replicas), 'partition')}" if created else ""
+    return f"create topic {at.spec.topic} in pool {at.spec.pool}{of}"
+
+
+def _moves(at: Situation) -> str:
+    standing, spec = at.standing, at.spec
+    moves = at.planned.moves or max(
+        standing.outside, standing.resized, standing.drained, standing.lost, standing.unpinned
+    )
+    where = f"into pool {spec.pool}" if standing.outside else f"in pool {spec.pool}"
+    why = f" off drained brokers {where}" if standing.drained else f" {where}"
+    factor = f" to {count(spec.replication_factor or 0, 'replica')}" if standing.resized else ""
+    return f"move {count(moves, 'partition')}{why}{factor}"
 
 
 REMARKS: tuple[Callable[[Situation], Remark | None], ...] = (

@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from poolkeeper.model.outcomes import Outcome
+from poolkeeper.model.outcomes import Outcome, Seen
 from poolkeeper.model.specs import TopicSpec
 from poolkeeper.planning.standings import TopicStanding
+from poolkeeper.resources.assemblies import Verdict
 from poolkeeper.resources.conditions import Mood, Remark, condition_of, conditions
 from poolkeeper.resources.objects import Object
 from poolkeeper.resources.sentences import coarse
@@ -21,26 +22,38 @@ def topic_status(
 ) -> dict[str, Any]:
     """The whole status of a Topic."""
     verdict = survey.assembly.verdicts.get(each.key)
-    facts = {name: (each.status or {})[name] for name in _FACTS if name in (each.status or {})}
+    facts = _facts_before(each)
     if verdict is not None:
-        remark = Remark(Mood.STALLED, verdict.reason, verdict.message)
-        if each.deleting:
-            remark = Remark(Mood.BUSY, "Deleting", "its Kafka topic is kept")
-        return _whole(each, facts, remark, now_ms)
-    assert isinstance(each.spec, TopicSpec)
+        return _whole(each, facts, _not_followed(each, verdict), now_ms)
     if survey.desired is None or survey.seen is None or work is None:
         return _whole(each, facts, _unseen(survey, outcome), now_ms)
-    standing = survey.standings.topics.get(each.spec.topic, TopicStanding())
-    if each.spec.topic in survey.seen.cluster.torn:
-        standing = TopicStanding(exists=True)
-    situation = Situation(survey, work, outcome, each, each.spec, standing)
+    situation = _situation(survey, survey.seen, work, outcome, each)
     remark = next(said for remark in REMARKS if (said := remark(situation)) is not None)
-    if each.spec.topic not in survey.seen.cluster.torn and situation.speaks:
+    if situation.spec.topic not in survey.seen.cluster.torn and situation.speaks:
         facts = _facts(situation)
     if remark.reason == "Moving":
         facts["moving"] = _moving(situation)
         remark = _unhurried(each, facts["moving"], remark)
     return _whole(each, facts, remark, now_ms)
+
+
+def _facts_before(each: Object) -> dict[str, Any]:
+    before = each.status or {}
+    return {name: before[name] for name in _FACTS if name in before}
+
+
+def _not_followed(each: Object, verdict: Verdict) -> Remark:
+    if each.deleting:
+        return Remark(Mood.BUSY, "Deleting", "its Kafka topic is kept")
+    return Remark(Mood.STALLED, verdict.reason, verdict.message)
+
+
+def _situation(survey: Survey, seen: Seen, work: Work, outcome: Outcome, each: Object) -> Situation:
+    assert isinstance(each.spec, TopicSpec)
+    standing = survey.standings.topics.get(each.spec.topic, TopicStanding())
+    if each.spec.topic in seen.cluster.torn:
+        standing = TopicStanding(exists=True)
+    return Situation(survey, work, outcome, each, each.spec, standing)
 
 
 def _whole(each: Object, facts: dict[str, Any], remark: Remark, now_ms: int) -> dict[str, Any]:

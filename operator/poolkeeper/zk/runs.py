@@ -13,20 +13,32 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from poolkeeper.jsontext import canonical
-from poolkeeper.model.plans import Plan
-from poolkeeper.model.runs import Document, Ending, Health, Phase, Run, Saved
-from poolkeeper.model.topology import TopicPartition
-from poolkeeper.planning import documents
+from msgspec import Struct
 
+from poolkeeper.jsontext import canonical
+from poolkeeper.model import typed_json
+from poolkeeper.model.plans import Plan
+from poolkeeper.model.runs import Document, Health, Phase, Run, Saved
+from poolkeeper.planning import documents
+from poolkeeper.planning.documents import PlanJson
+
+VERSION = 1
 CHUNK_BYTES = 200 * 1024
 CHUNKS_MAX = 400  # 80 MiB compressed: 1,000,000 moves take about a tenth
+
+
+class _Body(Struct):
+    """The document as it is written: the plan as `plan.json`, the rest under its own names."""
+
+    plan: PlanJson
+    saved: Saved
+    baseline: Health
 
 
 def encode_run(run: Run) -> bytes:
     """Encode the run node's body."""
     body = {
-        "version": 1,
+        "version": VERSION,
         "plan": run.plan,
         "fingerprint": run.fingerprint,
         "concern": run.concern,
@@ -48,29 +60,14 @@ def encode_run(run: Run) -> bytes:
 def decode_run(data: bytes, version: int) -> Run:
     """Decode the run node's body; keys of a later release are ignored."""
     body = json.loads(data)
-    return Run(
-        plan=body["plan"],
-        fingerprint=body["fingerprint"],
-        concern=body["concern"],
-        phase=Phase[body["phase"]],
-        digest=body["digest"],
-        chunks=body["chunks"],
-        started_ms=body["started_ms"],
-        stage=body["stage"],
-        step=tuple((move, index) for move, index in body["step"]),
-        requested_ms=body["requested_ms"],
-        attempts=body["attempts"],
-        throttled_ms=body["throttled_ms"],
-        rates=tuple(body["rates"]),
-        ending=Ending(body["ending"]) if body["ending"] else None,
-        version=version,
-    )
+    read = {"phase": Phase[body["phase"]].value, "ending": body["ending"] or None}
+    return typed_json.convert({**body, **read, "version": version}, Run)
 
 
 def encode_document(document: Document, chunk_bytes: int = CHUNK_BYTES) -> tuple[bytes, ...]:
     """Encode to chunks of at most `chunk_bytes`; the same document gives the same bytes."""
     body = {
-        "version": 1,
+        "version": VERSION,
         "plan": documents.to_json(document.plan),
         "saved": {
             "topics": {name: dict(values) for name, values in document.saved.topics.items()},
@@ -102,29 +99,18 @@ def digest_of(chunks: Sequence[bytes]) -> str:
 
 def decode_document(chunks: Sequence[bytes], digest: str) -> Document | None:
     """Decode a document; `None` if chunks are missing or are another run's."""
-    body = _body(chunks, digest)
-    if body is None:
+    text = _text(chunks, digest)
+    if text is None:
         return None
-    saved = body["saved"]
-    return Document(
-        plan=documents.from_json(body["plan"]),
-        saved=Saved(saved["topics"], {int(id_): v for id_, v in saved["brokers"].items()}),
-        baseline=_health(body["baseline"]),
-    )
+    body = typed_json.decode(text, _Body)
+    return Document(documents.plan_of(body.plan), body.saved, body.baseline)
 
 
 def decode_plan(chunks: Sequence[bytes], digest: str) -> Plan | None:
     """Decode a plan alone; `None` if chunks are missing or are another plan's."""
-    body = _body(chunks, digest)
-    return None if body is None else documents.from_json(body)
+    text = _text(chunks, digest)
+    return None if text is None else documents.decode(text)
 
 
-def _body(chunks: Sequence[bytes], digest: str) -> Any:
-    return json.loads(gzip.decompress(b"".join(chunks))) if digest_of(chunks) == digest else None
-
-
-def _health(body: Mapping[str, Any]) -> Health:
-    return Health(
-        frozenset(TopicPartition(topic, p) for topic, p in body["under_replicated"]),
-        frozenset(TopicPartition(topic, p) for topic, p in body["under_min_isr"]),
-    )
+def _text(chunks: Sequence[bytes], digest: str) -> bytes | None:
+    return gzip.decompress(b"".join(chunks)) if digest_of(chunks) == digest else None

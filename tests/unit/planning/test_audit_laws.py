@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from poolkeeper.model import specs, topology
 from poolkeeper.planning.audit_laws import Excesses, excesses, live_state, rack_excess
-from poolkeeper.planning.audit_rules import Home, Rules
+from poolkeeper.planning.audit_rules import AuditHome, Rules
 
 MIB = 2**20
 
@@ -147,10 +147,10 @@ def test_a_topic_lives_where_its_spec_a_claim_or_the_default_says() -> None:
     declared = replace(desired(**settings), pools=pools)
     rules = Rules(declared, cluster(RACKS), frozenset())
     assert [rules.home(topic) for topic in ("t", "logs", "blog", "x")] == [
-        Home("fast"),
-        Home("fast"),
-        Home("slow"),
-        Home("slow"),
+        AuditHome("fast"),
+        AuditHome("fast"),
+        AuditHome("slow"),
+        AuditHome("slow"),
     ]
 
 

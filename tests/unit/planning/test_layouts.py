@@ -16,7 +16,7 @@ from poolkeeper.model.specs import (
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
 from poolkeeper.planning.columns import brokers_of
 from poolkeeper.planning.layouts import Layout, lay_out
-from poolkeeper.planning.scopes import Home, Role
+from poolkeeper.planning.scopes import TopicHome, TopicRole
 from poolkeeper.planning.spreading import Usable
 from poolkeeper.planning.tables import lists_of, table_of
 from poolkeeper.planning.units import unit_of
@@ -36,7 +36,7 @@ def laid_out(
     table = table_of(cluster)
     brokers = brokers_of(cluster, desired, Records(), frozenset(), table.ids)
     held = frozenset({"t"} if still else ())
-    homes = {"t": Home(Role.PLACED, "p")}
+    homes = {"t": TopicHome(TopicRole.PLACED, "p")}
     unit = unit_of(pool, homes, lists_of(table, brokers), held=held)
     usable = Usable({1: None, 2: None, 3: None}, {}, {}, frozenset())
     return lay_out(unit, usable, ClusterLimits(), balance=True)

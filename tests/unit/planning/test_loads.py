@@ -1,7 +1,7 @@
 import pytest
 
 from poolkeeper.model.topology import Cluster, Partition, Topic
-from poolkeeper.planning.loads import Loads, loaded
+from poolkeeper.planning.loads import MeasuredLoads, loaded
 
 
 def cluster(*partitions: Partition) -> Cluster:
@@ -59,13 +59,13 @@ THREE = cluster(
     ],
 )
 def test_loads_of_partitions(sizes, rates, expected):
-    assert figures_of(loaded(THREE, Loads(sizes, rates))) == expected
+    assert figures_of(loaded(THREE, MeasuredLoads(sizes, rates))) == expected
 
 
 def test_without_any_figure_nothing_changes():
-    assert loaded(THREE, Loads({}, {})) is THREE
+    assert loaded(THREE, MeasuredLoads({}, {})) is THREE
 
 
 def test_nothing_but_figures_changes():
-    found = loaded(THREE, Loads({("t", 1): 9.0}, {("t", 1): 1.0}))
+    found = loaded(THREE, MeasuredLoads({("t", 1): 9.0}, {("t", 1): 1.0}))
     assert found.topics["t"].partitions[1] == Partition(1, (1,), size_bytes=9, in_bytes_per_s=1.0)

@@ -8,12 +8,12 @@ from poolkeeper.model.plans import MoveLogDir
 from poolkeeper.model.specs import DrainLogDir, Goal, GoalKind, ResourcePoolSpec
 from poolkeeper.model.topology import Broker, Cluster, LogDir, Partition, Topic, TopicPartition
 from poolkeeper.planning.logdirs import between_log_dirs
-from poolkeeper.planning.scopes import Home, Role
+from poolkeeper.planning.scopes import TopicHome, TopicRole
 
 MIB = 1024 * 1024
 A, B, C = "/a", "/b", "/c"
 EVEN = Goal(GoalKind.LOG_DIRS, percent=10)
-PLACED = Home(Role.PLACED, "p")
+PLACED = TopicHome(TopicRole.PLACED, "p")
 
 
 def pool(*drained: str, goal: Goal | None = None) -> ResourcePoolSpec:
@@ -121,7 +121,7 @@ def test_what_goes_where(pool_, cluster_, expected):
         pytest.param(
             pool(A),
             cluster([(A, 1)] * 5),
-            {"home": Home(Role.FIXED, "p")},
+            {"home": TopicHome(TopicRole.FIXED, "p")},
             "broker 1: log directory /a keeps t-0, t-1, t-2 and 2 more: they go to other brokers,"
             " or are not this pool's to move",
             id="it-may-not-be-touched",

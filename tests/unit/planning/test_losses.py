@@ -5,13 +5,13 @@ from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
 from poolkeeper.planning.losses import problems, sourceless
 from poolkeeper.planning.phrases import Names
 from poolkeeper.planning.pool_facts import DataLost
-from poolkeeper.planning.scopes import Home, Role
+from poolkeeper.planning.scopes import TopicHome, TopicRole
 from poolkeeper.planning.tables import table_of
 
 
 def lost(*partitions: Partition, gone: tuple[int, ...] = (3,), live: tuple[int, ...] = (1, 2)):
     cluster = Cluster("main", {b: Broker(b) for b in live}, {"t": Topic("t", partitions)})
-    return tuple(problems(cluster, {"t": Home(Role.PLACED, "p")}, gone))
+    return tuple(problems(cluster, {"t": TopicHome(TopicRole.PLACED, "p")}, gone))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from poolkeeper.model.specs import (
     TopicSpec,
     ZooKeeperSpec,
 )
-from poolkeeper.planning.quotas import Tally
+from poolkeeper.planning.quotas import QuotaUsage
 
 Bounds = dict[str, int]
 """By the field that holds it."""
@@ -31,7 +31,7 @@ FIELDS = (
 TOPIC = TopicSpec("new", "shop", "new", "p")
 
 
-def tally(bounds: Bounds, held: int) -> Tally:
+def tally(bounds: Bounds, held: int) -> QuotaUsage:
     """A pool whose topics have two partitions each, all in the namespace of the next topic."""
     pool_bounds = (bounds.get(field) for field in FIELDS[:2])
     own_bounds = (bounds.get(field) for field in FIELDS[2:4])
@@ -39,7 +39,7 @@ def tally(bounds: Bounds, held: int) -> Tally:
     limits = ClusterLimits(partitions=bounds.get(FIELDS[4], 10**6), policy=LimitPolicy.ENFORCE)
     kafka = KafkaClusterSpec("main", ZooKeeperSpec("zk:2181"), limits=limits)
     pool = ResourcePoolSpec("p", "main", (1, 2, 3), quotas=quotas)
-    counted = Tally(Desired(kafka, (pool,)), {})
+    counted = QuotaUsage(Desired(kafka, (pool,)), {})
     for number in range(held):
         counted.add(replace(TOPIC, name=f"t{number}"), topics=1, partitions=2)
     return counted

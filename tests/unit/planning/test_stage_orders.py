@@ -7,17 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from poolkeeper.planning.stage_guards import Guard
-from poolkeeper.planning.stage_orders import Step, order, tight
+from poolkeeper.planning.stage_orders import CopyStep, order, tight
 
 MOST = 1_000
 """Steps of the large instances."""
 
 
-def copy(move: int, source: int, target: int, size: int, step: int = 1) -> Step:
-    return Step(move, step, (target,), (source,), size, size)
+def copy(move: int, source: int, target: int, size: int, step: int = 1) -> CopyStep:
+    return CopyStep(move, step, (target,), (source,), size, size)
 
 
-def alone(*steps: Step) -> list[tuple[Step, ...]]:
+def alone(*steps: CopyStep) -> list[tuple[CopyStep, ...]]:
     return [(step,) for step in steps]
 
 
@@ -25,7 +25,7 @@ def moves(steps) -> list[int]:
     return [step.move for step in steps]
 
 
-def after(step: Step, free: dict[int, int]) -> dict[int, int]:
+def after(step: CopyStep, free: dict[int, int]) -> dict[int, int]:
     left = dict(free)
     for broker in step.into:
         left[broker] -= step.size
@@ -34,7 +34,7 @@ def after(step: Step, free: dict[int, int]) -> dict[int, int]:
     return left
 
 
-def fits(step: Step, free: dict[int, int]) -> bool:
+def fits(step: CopyStep, free: dict[int, int]) -> bool:
     return all(free[broker] >= step.size for broker in step.into)
 
 
@@ -70,7 +70,7 @@ def instances(draw: st.DrawFn, most: int = 7):
             out_of = draw(st.lists(st.integers(1, 3), max_size=2, unique=True))
             size = draw(st.sampled_from([1, 2, 3, 5]))
             out_of = tuple(broker for broker in out_of if broker not in into)
-            chain.append(Step(len(chains), step, tuple(into), out_of, size, size))
+            chain.append(CopyStep(len(chains), step, tuple(into), out_of, size, size))
         chains.append(chain)
     free = {broker: draw(st.integers(-1, 8)) for broker in (1, 2, 3)}
     return chains, free
@@ -96,7 +96,7 @@ def test_two_that_change_places_on_full_disks_block_each_other() -> None:
 
 def test_what_heals_takes_the_room_that_there_is() -> None:
     """With the last first, 0 and 1 could have changed places; but it heals."""
-    healing = Step(2, 1, (1,), (), 10, 10, heals=True)
+    healing = CopyStep(2, 1, (1,), (), 10, 10, heals=True)
     chains = [*alone(copy(0, 1, 2, 10), copy(1, 2, 1, 10)), (healing,)]
     found = order(chains, {1: 10, 2: 0})
     assert (moves(found.steps), moves(found.blocked)) == ([2], [0, 1])
@@ -184,6 +184,6 @@ def test_a_guard_that_was_passed_by_looks_again() -> None:
 )
 def test_a_broker_is_loose_with_room_for_all_that_is_to_come(free, expected) -> None:
     into = (2,) if 2 in free else ()
-    assert tight([(Step(0, 1, into, (1,), 10, 10), Step(0, 2, into, (1,), 20, 20))], free) == (
-        expected
-    )
+    assert tight(
+        [(CopyStep(0, 1, into, (1,), 10, 10), CopyStep(0, 2, into, (1,), 20, 20))], free
+    ) == (expected)

@@ -1,8 +1,8 @@
-"""Planning of big clusters in worker processes, so that one never delays the others.
+"""The pool of worker processes: `WorkerPool.plan` is `make_plan`, to the byte.
 
 A plan for 200,000 partitions is seconds of pure computing, in which the other threads of the
-process wait for their turns. `Pool.plan` is `make_plan`, to the byte; small clusters are planned on
-the spot, big ones by one of a few `workers` that stay for more.
+process wait for their turns. Small clusters are planned on the spot, big ones by one of a few
+worker processes that stay for more.
 
 A worker is a plain child process at the other end of two pipes. Nothing is shared, so whatever
 happens to one (killed, out of memory, stuck) costs one pass of one cluster: the call raises
@@ -23,41 +23,31 @@ from types import TracebackType
 from typing import Self
 
 import poolkeeper
-from poolkeeper import parcels
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
-from poolkeeper.parcels import Question
 from poolkeeper.planning.making import make_plan
+from poolkeeper.workers import wire
+from poolkeeper.workers.wire import PlanningRequest, PlanningResponse
 
 PROCESSES = 2
 THRESHOLD_PARTITIONS = 5_000
 DEADLINE_S = 120.0
 END_S = 5.0
-PROGRAM = (sys.executable, "-P", "-m", "poolkeeper.workers")
+PROGRAM = (sys.executable, "-P", "-m", "poolkeeper.workers.worker")
 
 _NOTHING_RECORDED = Records()
 
 
-def inline(
-    desired: Desired,
-    cluster: Cluster,
-    records: Records = _NOTHING_RECORDED,
-    gone: frozenset[int] = frozenset(),
-) -> Plan:
-    """Plan in this thread of this process."""
-    return make_plan(desired, cluster, records, gone)
-
-
-class Pool:
+class WorkerPool:
     """At most `processes` workers; `plan` may be called from several threads.
 
     A cluster of fewer than `threshold_partitions` is planned inline, every cluster with no
     processes at all. `deadline_s` bounds a call: waiting for a free worker, and its work. A worker
-    starts with the first question that finds no other free, and then stays; `warm` starts all of
-    them at once, which saves that question half a second and costs 50 MiB for each.
+    starts with the first request that finds no other free, and then stays; `warm` starts all of
+    them at once, which saves that request half a second and costs 50 MiB for each.
     """
 
     def __init__(
@@ -71,8 +61,8 @@ class Pool:
     ) -> None:
         self._threshold_partitions = threshold_partitions
         self._deadline_s = deadline_s
-        self._workers = tuple(_Worker(program) for _ in range(processes))
-        self._free: queue.LifoQueue[_Worker] = queue.LifoQueue()
+        self._workers = tuple(_WorkerProcess(program) for _ in range(processes))
+        self._free: queue.LifoQueue[_WorkerProcess] = queue.LifoQueue()
         for worker in self._workers:
             if warm:
                 worker.start_early()
@@ -114,7 +104,7 @@ class Pool:
                 f" were busy with other clusters for {self._deadline_s:g} s"
             ) from None
         try:
-            return worker.plan(Question(desired, cluster, records, gone), until_s)
+            return worker.plan(PlanningRequest(desired, cluster, records, gone), until_s)
         finally:
             self._free.put(worker)
 
@@ -124,7 +114,7 @@ class Pool:
             worker.close()
 
 
-class _Worker:
+class _WorkerProcess:
     """One child process at a time, replaced when it did not answer."""
 
     def __init__(self, program: tuple[str, ...]) -> None:
@@ -141,11 +131,11 @@ class _Worker:
         return process.pid if process is not None and process.poll() is None else None
 
     def start_early(self) -> None:
-        """Let a process warm up for the next question; the question reports if there is none."""
+        """Let a process warm up for the next request, which reports if there is none."""
         with contextlib.suppress(Unavailable):
             self._start()
 
-    def plan(self, question: Question, until_s: float) -> Plan:
+    def plan(self, request: PlanningRequest, until_s: float) -> Plan:
         """Ask the process, a new one if it ended meanwhile."""
         process = self._process
         if process is None or process.poll() is not None:
@@ -156,21 +146,21 @@ class _Worker:
         timer.start()
         answered = False
         try:
-            answer = self._ask(process, question)
+            response = self._ask(process, request)
             answered = True
         except (OSError, EOFError, ValueError, pickle.UnpicklingError) as broken:
             _end(process)
             closed = "planning ended: the worker processes are closed" if self._closed else ""
-            why = closed or _why(question.cluster.name, late.is_set(), process.returncode)
+            why = closed or _why(request.cluster.name, late.is_set(), process.returncode)
             raise Unavailable(why) from broken
         finally:
             timer.cancel()
             if late.is_set() or not answered:
                 _end(process)
                 self.start_early()
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
+        if isinstance(response, Exception):
+            raise response
+        return response
 
     def close(self) -> None:
         """End the process for good."""
@@ -179,15 +169,15 @@ class _Worker:
             if self._process is not None:
                 _end(self._process)
 
-    def _ask(self, process: subprocess.Popen[bytes], question: Question) -> Plan | Exception:
+    def _ask(self, process: subprocess.Popen[bytes], request: PlanningRequest) -> PlanningResponse:
         assert process.stdin is not None
         assert process.stdout is not None
         if not self._greeted:
-            if tuple(parcels.read(process.stdout)) != (parcels.GREETING,):
+            if tuple(wire.read(process.stdout)) != (wire.GREETING,):
                 raise EOFError("this is another program, or another release of ours")
             self._greeted = True
-        parcels.write(process.stdin, parcels.packed_question(question))
-        return parcels.unpacked_answer(parcels.read(process.stdout))
+        wire.write(process.stdin, wire.pack_request(request))
+        return wire.unpack_response(wire.read(process.stdout))
 
     def _start(self) -> subprocess.Popen[bytes]:
         with self._lock:

@@ -1,4 +1,4 @@
-"""What goes between a process and its planners arrives as it was."""
+"""What goes between a process and its workers arrives as it was."""
 
 import io
 from dataclasses import replace
@@ -6,9 +6,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from poolkeeper import parcels
 from poolkeeper.errors import InvalidInput, PoolkeeperError, Problem, Refused, Unavailable
-from poolkeeper.model.plans import Plan
+from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.records import BrokerRecord, Records, TopicRecord
 from poolkeeper.model.specs import Desired, KafkaClusterSpec, ZooKeeperSpec
 from poolkeeper.model.topology import (
@@ -20,11 +19,12 @@ from poolkeeper.model.topology import (
     Requested,
     Topic,
 )
-from poolkeeper.parcels import Question
 from poolkeeper.planning.making import make_plan
+from poolkeeper.workers import wire
+from poolkeeper.workers.wire import PlanningRequest
 from unit.planning.instances import instances
 
-FULL = Question(
+FULL = PlanningRequest(
     Desired(KafkaClusterSpec("main", ZooKeeperSpec("zk:2181"))),
     Cluster(
         "main",
@@ -57,45 +57,43 @@ FULL = Question(
 )
 
 
-def test_a_question_arrives_as_it_was() -> None:
-    assert parcels.unpacked_question(parcels.packed_question(FULL)) == FULL
+def test_a_request_arrives_as_it_was() -> None:
+    assert wire.unpack_request(wire.pack_request(FULL)) == FULL
 
 
 def test_pieces_are_short_and_keep_the_order_of_topics() -> None:
-    size = parcels.PIECE
+    size = wire.PIECE
     topics = {
         name: Topic(name, tuple(Partition(p, (1, 2)) for p in range(partitions)))
         for name, partitions in [("z", size), ("b", size - 2), ("a", 1), ("c", 0), ("d", 5)]
     }
-    question = replace(FULL, cluster=replace(FULL.cluster, topics=topics))
-    pieces = list(parcels.packed_question(question))
+    request = replace(FULL, cluster=replace(FULL.cluster, topics=topics))
+    pieces = list(wire.pack_request(request))
     assert len(pieces) == 4, "what is not topics, z, b with a, c with d"
-    arrived = parcels.unpacked_question(pieces)
+    arrived = wire.unpack_request(pieces)
     assert list(arrived.cluster.topics.items()) == list(topics.items())
 
 
 @settings(max_examples=8)
 @given(instances())
-def test_every_question_and_its_plan_arrive_as_they_were(
+def test_every_request_and_its_plan_arrive_as_they_were(
     instance: tuple[Desired, Cluster, frozenset[int]],
 ) -> None:
     desired, cluster, gone = instance
-    question = Question(desired, cluster, Records(), gone)
-    assert parcels.unpacked_question(parcels.packed_question(question)) == question
+    request = PlanningRequest(desired, cluster, Records(), gone)
+    assert wire.unpack_request(wire.pack_request(request)) == request
     plan = make_plan(desired, cluster, Records(), gone)
-    assert parcels.unpacked_answer(parcels.packed_plan(plan)) == plan
+    assert wire.unpack_response(wire.pack_plan(plan)) == plan
 
 
 def test_a_plan_of_many_pieces_arrives_as_it_was() -> None:
     desired, cluster = Desired(KafkaClusterSpec("main", ZooKeeperSpec("zk:2181"))), FULL.cluster
     plan = make_plan(desired, cluster)
-    move = parcels.Move("orders", "id", 0, ((1, 2), (1, 3)), 700, "balance")
-    many = replace(
-        plan, moves=tuple(move._replace(partition=p) for p in range(2 * parcels.PIECE + 1))
-    )
-    pieces = list(parcels.packed_plan(many))
+    move = Move("orders", "id", 0, ((1, 2), (1, 3)), 700, "balance")
+    many = replace(plan, moves=tuple(move._replace(partition=p) for p in range(2 * wire.PIECE + 1)))
+    pieces = list(wire.pack_plan(many))
     assert len(pieces) == 2 + 3
-    assert parcels.unpacked_answer(pieces) == many
+    assert wire.unpack_response(pieces) == many
 
 
 @pytest.mark.parametrize(
@@ -118,17 +116,17 @@ def test_a_plan_of_many_pieces_arrives_as_it_was() -> None:
     ],
 )
 def test_an_error_arrives_as_one(error: Exception, kind: type[Exception], text: str) -> None:
-    arrived = parcels.unpacked_answer(parcels.packed_error(error, "Traceback …"))
+    arrived = wire.unpack_response(wire.pack_error(error, "Traceback …"))
     assert (type(arrived), str(arrived)) == (kind, text)
 
 
 def test_what_is_written_is_read() -> None:
     pipe = io.BytesIO()
-    parcels.write(pipe, [b"one", b"two"])
-    parcels.write(pipe, [])
-    parcels.write(pipe, [b"three"])
+    wire.write(pipe, [b"one", b"two"])
+    wire.write(pipe, [])
+    wire.write(pipe, [b"three"])
     pipe.seek(0)
-    assert [list(parcels.read(pipe)) for _ in range(3)] == [[b"one", b"two"], [], [b"three"]]
+    assert [list(wire.read(pipe)) for _ in range(3)] == [[b"one", b"two"], [], [b"three"]]
 
 
 @pytest.mark.parametrize(
@@ -143,9 +141,9 @@ def test_what_is_written_is_read() -> None:
 )
 def test_what_ends_early_is_an_end(came: bytes) -> None:
     with pytest.raises(EOFError):
-        list(parcels.read(io.BytesIO(came)))
+        list(wire.read(io.BytesIO(came)))
 
 
 def test_an_empty_plan_arrives() -> None:
     plan = Plan("main", "h", "f")
-    assert parcels.unpacked_answer(parcels.packed_plan(plan)) == plan
+    assert wire.unpack_response(wire.pack_plan(plan)) == plan

@@ -1,10 +1,10 @@
-"""Questions to a planner and its answers as short pieces of bytes, for another process of ours.
+"""Requests for a plan, and responses, as short pieces of bytes between two processes of ours.
 
 Pickling a cluster of 200,000 partitions in one go takes half a second, in which no other thread of
 the process runs. A piece here holds about a thousand partitions, or moves, as columns of plain
 values: that takes a tenth of the time, and others get their turn between two pieces.
 
-What `unpacked_*` gives back equals what was packed. Both ends are the same release of Poolkeeper,
+What `unpack_*` gives back equals what was packed. Both ends are the same release of Poolkeeper,
 which `GREETING` makes sure of, one of them started by the other: pieces are never stored and never
 come from elsewhere.
 """
@@ -30,8 +30,12 @@ _LENGTH = struct.Struct(">I")
 _PLAN, _REFUSAL = b"plan", b"error"
 
 
+PlanningResponse = Plan | Exception
+"""The plan, or what is to be raised where it was asked for."""
+
+
 @dataclass(frozen=True, slots=True)
-class Question:
+class PlanningRequest:
     """What a plan is made from."""
 
     desired: Desired
@@ -40,25 +44,25 @@ class Question:
     gone: frozenset[int]
 
 
-def packed_question(question: Question) -> Iterator[bytes]:
-    """Give the pieces of a question, one after another."""
-    bare = replace(question, cluster=replace(question.cluster, topics={}))
-    yield _packed(bare)
+def pack_request(request: PlanningRequest) -> Iterator[bytes]:
+    """Give the pieces of a request, one after another."""
+    bare = replace(request, cluster=replace(request.cluster, topics={}))
+    yield _pickled(bare)
     batch: list[tuple[Topic, tuple[object, ...]]] = []
     size = 0
-    for topic in question.cluster.topics.values():
+    for topic in request.cluster.topics.values():
         batch.append((replace(topic, partitions=()), tuple(zip(*topic.partitions, strict=True))))
         size += 1 + len(topic.partitions)
         if size >= PIECE:
-            yield _packed(batch)
+            yield _pickled(batch)
             batch, size = [], 0
-    yield _packed(batch)
+    yield _pickled(batch)
 
 
-def unpacked_question(pieces: Iterable[bytes]) -> Question:
-    """Return the question that these pieces are."""
+def unpack_request(pieces: Iterable[bytes]) -> PlanningRequest:
+    """Return the request that these pieces are."""
     rest = iter(pieces)
-    bare: Question = pickle.loads(next(rest))
+    bare: PlanningRequest = pickle.loads(next(rest))
     topics: dict[str, Topic] = {}
     for piece in rest:
         for topic, columns in pickle.loads(piece):
@@ -67,27 +71,27 @@ def unpacked_question(pieces: Iterable[bytes]) -> Question:
     return replace(bare, cluster=replace(bare.cluster, topics=topics))
 
 
-def packed_plan(plan: Plan) -> Iterator[bytes]:
-    """Give the pieces of an answer that is a plan."""
+def pack_plan(plan: Plan) -> Iterator[bytes]:
+    """Give the pieces of a response that is a plan."""
     yield _PLAN
-    yield _packed(replace(plan, moves=()))
+    yield _pickled(replace(plan, moves=()))
     moves = iter(plan.moves)
     while batch := tuple(islice(moves, PIECE)):
-        yield _packed(tuple(zip(*batch, strict=True)))
+        yield _pickled(tuple(zip(*batch, strict=True)))
 
 
-def packed_error(error: Exception, trace: str) -> Iterator[bytes]:
-    """Give the pieces of an answer that is an error: ours as it is, a defect as its traceback."""
+def pack_error(error: Exception, trace: str) -> Iterator[bytes]:
+    """Give the pieces of a response that is an error: ours as it is, a defect as its traceback."""
     ours = isinstance(error, PoolkeeperError)
     yield _REFUSAL
-    yield _packed((type(error).__name__, str(error)) if ours else ("", trace))
+    yield _pickled((type(error).__name__, str(error)) if ours else ("", trace))
 
 
-def unpacked_answer(pieces: Iterable[bytes]) -> Plan | Exception:
+def unpack_response(pieces: Iterable[bytes]) -> PlanningResponse:
     """Return the plan or the error that these pieces are."""
     rest = iter(pieces)
     if next(rest) == _PLAN:
-        return _unpacked_plan(rest)
+        return _unpack_plan(rest)
     ((name, text),) = map(pickle.loads, rest)
     if not name:
         return RuntimeError(f"planning failed in a worker process:\n{text}")
@@ -95,13 +99,13 @@ def unpacked_answer(pieces: Iterable[bytes]) -> Plan | Exception:
     return Refused(text) if issubclass(kind, Refused) else PoolkeeperError(text)
 
 
-def _unpacked_plan(pieces: Iterator[bytes]) -> Plan:
+def _unpack_plan(pieces: Iterator[bytes]) -> Plan:
     bare: Plan = pickle.loads(next(pieces))
     moves = (move for piece in pieces for move in map(Move, *pickle.loads(piece)))
     return replace(bare, moves=tuple(moves))
 
 
-def _packed(value: object) -> bytes:
+def _pickled(value: object) -> bytes:
     return pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
 
 

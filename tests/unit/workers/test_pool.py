@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from conditions import until
-from poolkeeper import parcels
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.records import BrokerRecord, Records
@@ -25,7 +24,9 @@ from poolkeeper.model.specs import (
     ZooKeeperSpec,
 )
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
-from poolkeeper.planners import Pool, inline
+from poolkeeper.planning.making import make_plan
+from poolkeeper.workers import wire
+from poolkeeper.workers.pool import WorkerPool
 
 DESIRED = Desired(
     KafkaClusterSpec(
@@ -42,27 +43,28 @@ RECORDS = Records("c1", brokers={4: BrokerRecord("d", 1)})
 def greeting(words: bytes, then: str) -> tuple[str, ...]:
     """A program that greets with these words; it imports nothing, so that it starts at once."""
     framed = io.BytesIO()
-    parcels.write(framed, [words])
+    wire.write(framed, [words])
     begin = f"import os, time; os.write(1, {framed.getvalue()!r})"
     return (sys.executable, "-S", "-c", f"{begin}\n{then}")
 
 
 READING = "while os.read(0, 65536): pass"
 MUTE = (sys.executable, "-S", "-c", "import time; time.sleep(600)")
-DEAF = greeting(parcels.GREETING, "time.sleep(600)")
-SILENT = greeting(parcels.GREETING, READING)
+DEAF = greeting(wire.GREETING, "time.sleep(600)")
+SILENT = greeting(wire.GREETING, READING)
 OTHER = greeting(b"poolkeeper 0.0.0", READING)
 ENDLESS = """
-from poolkeeper import planners, workers
+from poolkeeper.planning.making import make_plan
+from poolkeeper.workers import worker
 
 def plan(desired, cluster, *more):
     if cluster.id != "endless":
-        return planners.inline(desired, cluster, *more)
+        return make_plan(desired, cluster, *more)
     print("planning", flush=True)
     while True:
         pass
 
-workers.main(plan)
+worker.main(plan)
 """
 SOMETIMES_ENDLESS = (sys.executable, "-c", ENDLESS)
 CLOSED = r"^planning ended: the worker processes are closed$"
@@ -95,38 +97,38 @@ ENDLESSLY_BIG = replace(BIG, id="endless")
 
 
 @pytest.fixture(scope="module")
-def pool() -> Iterator[Pool]:
-    with Pool(processes=1, threshold_partitions=1_000) as shared:
+def pool() -> Iterator[WorkerPool]:
+    with WorkerPool(processes=1, threshold_partitions=1_000) as shared:
         yield shared
 
 
-def plan_of(pool: Pool, observed: Cluster) -> Plan:
+def plan_of(pool: WorkerPool, observed: Cluster) -> Plan:
     return pool.plan(DESIRED, observed, RECORDS, frozenset())
 
 
-def test_a_worker_makes_the_very_plan(pool: Pool) -> None:
-    there, here = plan_of(pool, BIG), inline(DESIRED, BIG, RECORDS)
+def test_a_worker_makes_the_very_plan(pool: WorkerPool) -> None:
+    there, here = plan_of(pool, BIG), make_plan(DESIRED, BIG, RECORDS)
     assert there == here
     assert there.hash == here.hash
     assert len(there.moves) > 200
 
 
 def test_a_small_cluster_needs_no_worker() -> None:
-    with Pool(1, threshold_partitions=1_000, program=ABSENT) as pool:
-        assert plan_of(pool, SMALL) == inline(DESIRED, SMALL, RECORDS)
+    with WorkerPool(1, threshold_partitions=1_000, program=ABSENT) as pool:
+        assert plan_of(pool, SMALL) == make_plan(DESIRED, SMALL, RECORDS)
 
 
 def test_without_processes_everything_is_planned_here() -> None:
-    with Pool(0, threshold_partitions=1) as pool:
-        assert plan_of(pool, BIG) == inline(DESIRED, BIG, RECORDS)
+    with WorkerPool(0, threshold_partitions=1) as pool:
+        assert plan_of(pool, BIG) == make_plan(DESIRED, BIG, RECORDS)
 
 
-def test_a_defect_is_raised_here_and_the_worker_goes_on(pool: Pool) -> None:
+def test_a_defect_is_raised_here_and_the_worker_goes_on(pool: WorkerPool) -> None:
     before = pool.pids
     broken = Cluster("main", {}, {"t": Topic("t", (Partition(0, None),) * 1000)})  # type: ignore[arg-type]
     with pytest.raises(RuntimeError, match=r"(?s)planning failed in a worker.*TypeError"):
         plan_of(pool, broken)
-    assert plan_of(pool, BIG) == inline(DESIRED, BIG, RECORDS)
+    assert plan_of(pool, BIG) == make_plan(DESIRED, BIG, RECORDS)
     assert pool.pids == before
 
 
@@ -134,7 +136,7 @@ def test_a_worker_that_is_killed_at_its_work_costs_one_pass(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     with (
-        Pool(1, threshold_partitions=1_000, program=SOMETIMES_ENDLESS) as pool,
+        WorkerPool(1, threshold_partitions=1_000, program=SOMETIMES_ENDLESS) as pool,
         ThreadPoolExecutor(1) as thread,
     ):
         asked = thread.submit(plan_of, pool, ENDLESSLY_BIG)
@@ -146,16 +148,16 @@ def test_a_worker_that_is_killed_at_its_work_costs_one_pass(
             match=r"^the worker process that planned main was ended by signal 9: out of memory\?$",
         ):
             asked.result(15)
-        assert plan_of(pool, BIG) == inline(DESIRED, BIG, RECORDS)
+        assert plan_of(pool, BIG) == make_plan(DESIRED, BIG, RECORDS)
         assert pool.pids != (worker,)
 
 
-def test_a_worker_that_ended_while_idle_is_replaced_unnoticed(pool: Pool) -> None:
+def test_a_worker_that_ended_while_idle_is_replaced_unnoticed(pool: WorkerPool) -> None:
     plan_of(pool, BIG)
     (worker,) = pool.pids
     os.kill(worker, signal.SIGKILL)
     until(lambda: not pool.pids, "it is gone")
-    assert plan_of(pool, BIG) == inline(DESIRED, BIG, RECORDS)
+    assert plan_of(pool, BIG) == make_plan(DESIRED, BIG, RECORDS)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +172,9 @@ def test_a_worker_that_ended_while_idle_is_replaced_unnoticed(pool: Pool) -> Non
 def test_a_worker_that_is_late_is_killed(
     program: tuple[str, ...], observed: Cluster, signals: list[signal.Signals]
 ) -> None:
-    with Pool(1, threshold_partitions=1_000, deadline_s=0.2, warm=True, program=program) as pool:
+    with WorkerPool(
+        1, threshold_partitions=1_000, deadline_s=0.2, warm=True, program=program
+    ) as pool:
         (worker,) = pool.pids
         for one in signals:
             os.kill(worker, one)
@@ -185,7 +189,7 @@ def test_a_worker_that_is_late_is_killed(
 
 def test_who_finds_no_free_worker_waits_until_the_deadline() -> None:
     with (
-        Pool(1, threshold_partitions=1_000, deadline_s=0.4, program=SILENT) as pool,
+        WorkerPool(1, threshold_partitions=1_000, deadline_s=0.4, program=SILENT) as pool,
         ThreadPoolExecutor(2) as threads,
     ):
         both = [threads.submit(plan_of, pool, BIG) for _ in range(2)]
@@ -212,14 +216,14 @@ def test_who_finds_no_free_worker_waits_until_the_deadline() -> None:
     ],
 )
 def test_a_worker_that_cannot_be_had_is_unavailable(program: tuple[str, ...], why: str) -> None:
-    with Pool(1, threshold_partitions=1_000, program=program) as pool:
+    with WorkerPool(1, threshold_partitions=1_000, program=program) as pool:
         for _ in range(2):
             with pytest.raises(Unavailable, match=why):
                 plan_of(pool, BIG)
 
 
 def test_closing_ends_workers_and_plans_under_way() -> None:
-    pool = Pool(2, threshold_partitions=1_000, warm=True, program=SILENT)
+    pool = WorkerPool(2, threshold_partitions=1_000, warm=True, program=SILENT)
     pids = pool.pids
     with ThreadPoolExecutor(1) as thread:
         asked = thread.submit(plan_of, pool, BIG)
@@ -236,25 +240,25 @@ def test_closing_ends_workers_and_plans_under_way() -> None:
 
 
 def test_workers_start_when_they_are_needed_or_at_once() -> None:
-    with Pool(2, threshold_partitions=1_000) as lazy:
+    with WorkerPool(2, threshold_partitions=1_000) as lazy:
         started = [len(lazy.pids)]
         for observed in (SMALL, BIG, BIG):
             plan_of(lazy, observed)
             started.append(len(lazy.pids))
-    with Pool(2, threshold_partitions=1_000, warm=True) as eager:
+    with WorkerPool(2, threshold_partitions=1_000, warm=True) as eager:
         started.append(len(eager.pids))
     assert started == [0, 0, 1, 1, 2]
 
 
 def test_many_threads_share_few_workers() -> None:
-    expected = inline(DESIRED, BIG, RECORDS)
-    with Pool(2, threshold_partitions=1_000) as pool, ThreadPoolExecutor(6) as threads:
+    expected = make_plan(DESIRED, BIG, RECORDS)
+    with WorkerPool(2, threshold_partitions=1_000) as pool, ThreadPoolExecutor(6) as threads:
         plans = [threads.submit(plan_of, pool, BIG) for _ in range(6)]
         assert [one.result(60) for one in plans] == [expected] * 6
         assert len(pool.pids) == 2
 
 
-def test_a_worker_yields_to_its_parent(pool: Pool) -> None:
+def test_a_worker_yields_to_its_parent(pool: WorkerPool) -> None:
     plan_of(pool, BIG)
     (worker,) = pool.pids
     assert os.getpriority(os.PRIO_PROCESS, worker) == min(
@@ -266,15 +270,15 @@ def test_a_worker_yields_to_its_parent(pool: Pool) -> None:
 PARENT = """
 import sys, threading
 sys.path.insert(0, sys.argv[1])
-from unit import test_planners as t
-pool = t.Pool(2, 1_000, warm=True, program=t.SOMETIMES_ENDLESS)
+from unit.workers import test_pool as t
+pool = t.WorkerPool(2, 1_000, warm=True, program=t.SOMETIMES_ENDLESS)
 print(*pool.pids, flush=True)
 t.plan_of(pool, t.ENDLESSLY_BIG)
 """
 
 
 def test_workers_end_with_a_parent_that_is_killed() -> None:
-    tests = str(Path(__file__).parents[1])
+    tests = str(Path(__file__).parents[2])
     with subprocess.Popen(
         [sys.executable, "-c", PARENT, tests],
         stdout=subprocess.PIPE,
@@ -285,7 +289,7 @@ def test_workers_end_with_a_parent_that_is_killed() -> None:
         assert parent.stderr is not None
         try:
             workers = [int(word) for word in parent.stdout.readline().split()]
-            assert parent.stderr.readline() == "planning\n", "what a worker prints is no answer"
+            assert parent.stderr.readline() == "planning\n", "what a worker prints is no response"
             there = [_there(worker) for worker in workers]
         finally:
             parent.kill()

@@ -1,9 +1,9 @@
-"""The worker process of `planners`: `python -m poolkeeper.workers`.
+"""The worker process of a `WorkerPool`: `python -m poolkeeper.workers.worker`.
 
-Questions come on standard input, answers go to standard output, in `parcels`. A worker yields to
-the process that works with it: it has lower priority and is the first to go when memory is short.
-It ends as soon as its standard input is closed, in the midst of a plan as well, so that a parent
-that is killed leaves none behind.
+Requests come on standard input, responses go to standard output, as `wire` packs them. A worker
+yields to the process that works with it: it has lower priority and is the first to go when memory
+is short. It ends as soon as its standard input is closed, in the midst of a plan as well, so that a
+parent that is killed leaves none behind.
 """
 
 import contextlib
@@ -17,13 +17,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Thread
 
-from poolkeeper import parcels
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
-from poolkeeper.parcels import Question
 from poolkeeper.planning.making import make_plan
+from poolkeeper.workers import wire
+from poolkeeper.workers.wire import PlanningRequest
 
 Planner = Callable[[Desired, Cluster, Records, frozenset[int]], Plan]
 NICENESS = 5
@@ -32,31 +32,31 @@ OOM_SCORE = 500
 
 
 def main(plan: Planner = make_plan) -> None:
-    """Answer questions until standard input is closed."""
-    questions = sys.stdin.buffer
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints is no answer
+    """Answer requests until standard input is closed."""
+    requests = sys.stdin.buffer
+    responses = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints is no response
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
     _yield_to_parent()
-    Thread(target=_end_with_parent, args=(questions.fileno(),), daemon=True).start()
-    parcels.write(answers, [parcels.GREETING])
-    gc.disable()  # all that it would look at is needed until the answer is given
+    Thread(target=_end_with_parent, args=(requests.fileno(),), daemon=True).start()
+    wire.write(responses, [wire.GREETING])
+    gc.disable()  # all that it would look at is needed until the response is given
     while True:
         try:
-            question = parcels.unpacked_question(parcels.read(questions))
+            request = wire.unpack_request(wire.read(requests))
         except EOFError:
             return
-        parcels.write(answers, _answer(question, plan))
-        del question
+        wire.write(responses, _response(request, plan))
+        del request
         gc.collect()
 
 
-def _answer(question: Question, plan: Planner) -> Iterator[bytes]:
+def _response(request: PlanningRequest, plan: Planner) -> Iterator[bytes]:
     try:
-        made = plan(question.desired, question.cluster, question.records, question.gone)
+        made = plan(request.desired, request.cluster, request.records, request.gone)
     except Exception as error:  # noqa: BLE001  it is raised again in the process that asked
-        return parcels.packed_error(error, traceback.format_exc())
-    return parcels.packed_plan(made)
+        return wire.pack_error(error, traceback.format_exc())
+    return wire.pack_plan(made)
 
 
 def _yield_to_parent() -> None:

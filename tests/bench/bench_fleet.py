@@ -36,6 +36,7 @@ from fleet import cases
 from poolkeeper.fleet import plans, scheduling, schemas, spark, steps
 from poolkeeper.fleet.engines import Engine, Local, Spark
 from poolkeeper.fleet.stores import Store
+from unit.fleet.slots import makespan
 
 GROWTH_MAX = 2.2
 KINDS = 4
@@ -169,7 +170,7 @@ def _straggler(partitions: int, slots: int) -> None:
     bound = max(max(weights), sum(weights) / slots)
     by_weight = scheduling.runs(weights, spark.TASKS_PER_SLOT * slots)
     by_name = list(range(len(weights)))
-    found = [scheduling.makespan(weights, placed, slots) / bound for placed in (by_weight, by_name)]
+    found = [makespan(weights, placed, slots) / bound for placed in (by_weight, by_name)]
     print(f"a giant among 400: {found[0]:.2f} of an even share by weight, {found[1]:.2f} by name")
 
 

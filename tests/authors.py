@@ -5,7 +5,7 @@ Sessions of brokers that are gone again stay known, because the log holds their 
 
 from collections.abc import Iterable, Mapping
 
-from poolkeeper.sandbox.transactions import Transaction
+from poolkeeper.sandbox.fake_zookeeper.transactions import Transaction
 
 
 def broker_by_session(

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from poolkeeper.fleet import engines
-from poolkeeper.fleet.engines import Engine
-from poolkeeper.fleet.stores import Store
+from poolkeeper.fleet.engines import engines
+from poolkeeper.fleet.engines.engines import TaskEngine
+from poolkeeper.fleet.storage.store import Store
 from servers import chroot
 
 __all__ = ["chroot"]
@@ -38,6 +38,6 @@ def store(tmp_path: Path) -> Store:
 
 
 @pytest.fixture(scope="package")
-def spark() -> Iterator[Engine]:
+def spark() -> Iterator[TaskEngine]:
     with engines.opened("local[2]", conf=SMALL) as engine:
         yield engine

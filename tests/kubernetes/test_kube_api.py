@@ -3,9 +3,10 @@
 import pytest
 
 from poolkeeper.errors import Forbidden, Refused, Stale, Unavailable
-from poolkeeper.kube import discovery, finalizers, secrets
-from poolkeeper.kube.clients import Api
-from poolkeeper.kube.references import Reference, collection
+from poolkeeper.kube.client import discovery, secrets
+from poolkeeper.kube.client.client import Api
+from poolkeeper.kube.client.references import Reference, collection
+from poolkeeper.kube.objects import finalizers
 from poolkeeper.model.names import API_VERSION, FINALIZER
 
 ACCOUNT = """

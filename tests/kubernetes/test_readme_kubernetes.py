@@ -20,7 +20,7 @@ from control_plane.kubelet import Kubelet
 from control_plane.planes import ControlPlane
 from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
 from poolkeeper.zk import observe
-from poolkeeper.zk.session import Session
+from poolkeeper.zk.client.session import Session
 
 pytestmark = pytest.mark.long
 

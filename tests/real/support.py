@@ -16,10 +16,10 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
 import txnlog
-from poolkeeper.accesses import Access
-from poolkeeper.brokers.protocol import Brokers
+from poolkeeper.brokers.protocol import BrokerClient
 from poolkeeper.cli.main import main
-from poolkeeper.loops import drive
+from poolkeeper.connections import ClusterConnections
+from poolkeeper.controller.loop import drive
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.plans import CreateTopic, Move, Plan, Step
 from poolkeeper.model.specs import (
@@ -33,11 +33,11 @@ from poolkeeper.model.specs import (
     ZooKeeperSpec,
 )
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning import documents
+from poolkeeper.planning.proposals import plan_json
 from poolkeeper.sandbox import Sandbox
-from poolkeeper.sandbox.transactions import Operation
+from poolkeeper.sandbox.fake_zookeeper.transactions import Operation
 from poolkeeper.zk import observe
-from poolkeeper.zk.session import Session
+from poolkeeper.zk.client.session import Session
 
 MIB = 1024 * 1024
 NO_THROTTLE = Execution(throttle=Throttle(ThrottleMode.NONE))
@@ -46,13 +46,13 @@ RUN = "/poolkeeper/run"
 HOLDER = "/poolkeeper/holder"
 
 
-def access(sandbox: Sandbox) -> Access:
-    return Access(lambda: Session.open(sandbox.connect, timeout_s=15))
+def access(sandbox: Sandbox) -> ClusterConnections:
+    return ClusterConnections(lambda: Session.open(sandbox.connect, timeout_s=15))
 
 
-def asking_brokers(sandbox: Sandbox) -> Access:
+def asking_brokers(sandbox: Sandbox) -> ClusterConnections:
     """Brokers tell when a throttle is in force; without them a run waits for it."""
-    return replace(access(sandbox), brokers=lambda: Brokers.open(sandbox.bootstrap.split(",")))
+    return replace(access(sandbox), brokers=lambda: BrokerClient.open(sandbox.bootstrap.split(",")))
 
 
 def topic_config(sandbox: Sandbox, topic: str) -> dict[str, tuple[str | None, str]]:
@@ -90,8 +90,8 @@ def plan_of(
         cluster_id = observe.cluster(session, "c", topics=()).cluster.id
     return Plan(
         "c",
-        documents.plan_hash(moves, steps),
-        documents.fingerprint(wanted, cluster_id, frozenset()),
+        plan_json.plan_hash(moves, steps),
+        plan_json.fingerprint(wanted, cluster_id, frozenset()),
         tuple(steps),
         tuple(moves),
     )

@@ -11,8 +11,8 @@ from collections.abc import Callable
 import pytest
 from kazoo.client import KazooClient
 
+from poolkeeper.controller.loop import drive
 from poolkeeper.errors import HolderActive, StalePlan
-from poolkeeper.loops import drive
 from poolkeeper.model.actions import Action, ActionKind
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.plans import AddPartitions, CreateTopic, SetConfig

@@ -7,9 +7,9 @@ from dataclasses import replace
 from threading import Thread
 
 from conditions import until
-from poolkeeper import loops
-from poolkeeper.accesses import Access
-from poolkeeper.loops import Kept
+from poolkeeper.connections import ClusterConnections
+from poolkeeper.controller import loop as controller_loop
+from poolkeeper.controller.loop import Kept
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.specs import (
     Approval,
@@ -27,7 +27,7 @@ from poolkeeper.model.specs import (
 from poolkeeper.model.waits import WaitReason, has
 from poolkeeper.sandbox import Sandbox
 from poolkeeper.zk import journal
-from poolkeeper.zk.session import Session
+from poolkeeper.zk.client.session import Session
 
 AUTO = Approval(ApprovalPolicy.AUTO)
 NO_THROTTLE = Execution(throttle=Throttle(ThrottleMode.NONE))
@@ -39,9 +39,9 @@ class Loop:
     def __init__(self, sandbox: Sandbox, desired: Desired) -> None:
         self.desired = self._looked_at = desired
         self._reported: list[tuple[Desired, Outcome]] = []
-        access = Access(lambda: Session.open(sandbox.connect, timeout_s=15))
+        access = ClusterConnections(lambda: Session.open(sandbox.connect, timeout_s=15))
         self.kept = Kept(access, self._look, self._report)
-        self.thread = Thread(target=loops.keep, args=(self.kept,))
+        self.thread = Thread(target=controller_loop.keep, args=(self.kept,))
 
     def declare(self, desired: Desired) -> None:
         self.desired = desired

@@ -11,8 +11,8 @@ from poolkeeper.model import snapshots
 from poolkeeper.model.topology import Requested
 from poolkeeper.sandbox import Sandbox
 from poolkeeper.zk import observe, znodes
-from poolkeeper.zk.operations import Create
-from poolkeeper.zk.session import Session
+from poolkeeper.zk.client.operations import Create
+from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.znodes import ReassignmentNode, TopicNode
 
 DEADLINE_S = 60.0

@@ -18,18 +18,11 @@ import txnlog
 from authors import broker_by_session
 from conditions import until
 from poolkeeper import errors
-from poolkeeper.sandbox import (
-    BrokerSpec,
-    Sandbox,
-    SandboxSpec,
-    processes,
-    spread,
-    states,
-    take_down,
-)
-from poolkeeper.sandbox.transactions import Kind, Operation
+from poolkeeper.sandbox import BrokerSpec, Sandbox, SandboxSpec, spread, take_down
+from poolkeeper.sandbox.fake_zookeeper.transactions import Operation, TransactionKind
+from poolkeeper.sandbox.servers import processes, records
 
-COMMAND = [sys.executable, "-c", "from poolkeeper.cli.sandbox import sandbox; sandbox()"]
+COMMAND = [sys.executable, "-c", "from poolkeeper.cli.commands.sandbox import sandbox; sandbox()"]
 
 
 GUARD = """
@@ -67,7 +60,7 @@ def registrations(sandbox):
 
 def children(root):
     return [
-        child for state in states.all_states(root) for child in states.children(root, state.name)
+        child for state in records.all_states(root) for child in records.children(root, state.name)
     ]
 
 
@@ -145,7 +138,7 @@ def test_the_transaction_log_tells_who_did_what(zookeeper, chroot):
         for transaction in txnlog.read_folder(zookeeper.transaction_log())
         if transaction.session == session
     ]
-    kinds = Kind
+    kinds = TransactionKind
     assert [(t.kind, t.failed) for t in ours] == [
         (kinds.OPEN_SESSION, False),
         (kinds.CREATE, False),
@@ -215,7 +208,7 @@ def test_one_whose_owner_was_killed_is_cleaned_by_the_next(tmp_path):
     assert Path(up["folder"]).is_dir()
     with Sandbox.start(SandboxSpec(root=tmp_path)):
         assert not Path(up["folder"]).exists()
-        assert len(states.all_states(tmp_path)) == 1
+        assert len(records.all_states(tmp_path)) == 1
 
 
 def test_one_killed_while_it_was_being_brought_up_is_cleaned_by_the_next(guarded):
@@ -228,7 +221,7 @@ def test_one_killed_while_it_was_being_brought_up_is_cleaned_by_the_next(guarded
     orphans = children(guarded)
     with Sandbox.start(SandboxSpec(root=guarded)):
         assert not any(map(processes.alive, orphans))
-        assert [state.name for state in states.all_states(guarded)] != ["sandbox"]
+        assert [state.name for state in records.all_states(guarded)] != ["sandbox"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

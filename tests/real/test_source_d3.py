@@ -20,7 +20,7 @@ import traffic
 import txnlog
 from authors import broker_by_session
 from conditions import until
-from poolkeeper.loops import drive
+from poolkeeper.controller.loop import drive
 from poolkeeper.model.outcomes import State
 from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
 from poolkeeper.sandbox import Sandbox

@@ -9,12 +9,12 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from conditions import until
 from poolkeeper.algorithms.internal_topics import config_problem
-from poolkeeper.loops import drive
+from poolkeeper.controller.loop import drive
 from poolkeeper.model.outcomes import State
 from poolkeeper.model.plans import AddPartitions, CreateTopic, Plan, SetConfig
 from poolkeeper.model.specs import Desired
-from poolkeeper.planning import audit
-from poolkeeper.planning.making import make_plan
+from poolkeeper.planning.audit import audit
+from poolkeeper.planning.planner import make_plan
 from poolkeeper.sandbox import Sandbox
 from poolkeeper.zk import journal, observe
 from real.support import access, assignment, create, desired, ignore, plan_of, seen

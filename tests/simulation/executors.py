@@ -7,8 +7,8 @@ the dead one's session, as often as it takes.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from poolkeeper.controller.loop import WATCHED
 from poolkeeper.errors import Stale, Unavailable
-from poolkeeper.loops import WATCHED
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.waits import after_error
@@ -16,7 +16,7 @@ from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.cluster import reconcile_cluster
 from poolkeeper.reconcile.context import Enrich, PassContext
 from poolkeeper.reconcile.external_plan import ExternalPlan
-from poolkeeper.sandbox.fakezk import Faults, faults
+from poolkeeper.sandbox.fake_zookeeper import Faults, faults
 from poolkeeper.zk import journal
 from poolkeeper.zk.cluster_access import ZooKeeperAccess
 from simulation.clusters import SimulatedCluster

@@ -1,4 +1,4 @@
-"""A session with the fake ZooKeeper that is `poolkeeper.zk.session.Session` in all but the network.
+"""A session with the fake ZooKeeper that is the real `Session` in all but the network.
 
 Only what lies below the session is imitated: the few calls of kazoo's client that it makes. Its own
 code (errors, bounds, ACLs of new nodes, watches, repeated reads) is the code that goes to
@@ -13,11 +13,18 @@ from typing import Any
 from kazoo.exceptions import KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
-from poolkeeper.sandbox.clients import Check, Create, Delete, Operation, SetData, Watch
-from poolkeeper.sandbox.clocks import VirtualClock
-from poolkeeper.sandbox.fakezk import FakeClient, FakeZooKeeper, Faults, faults
-from poolkeeper.zk.connections import Address
-from poolkeeper.zk.session import Session
+from poolkeeper.sandbox.clock import VirtualClock
+from poolkeeper.sandbox.fake_zookeeper import FakeClient, FakeZooKeeper, Faults, faults
+from poolkeeper.sandbox.simulation.zookeeper.session import (
+    CheckNode,
+    CreateNode,
+    DeleteNode,
+    Operation,
+    Watch,
+    WriteNode,
+)
+from poolkeeper.zk.client.connections import Address
+from poolkeeper.zk.client.session import Session
 
 TIMEOUT_MS = 6000
 DEADLINE_S = 15.0
@@ -53,16 +60,16 @@ class FakeTransaction:
     def create(
         self, path: str, data: bytes, acl: Sequence[Any], ephemeral: bool, sequence: bool
     ) -> None:
-        self._operations.append(Create(path, data, ephemeral, sequence, tuple(acl)))
+        self._operations.append(CreateNode(path, data, ephemeral, sequence, tuple(acl)))
 
     def check(self, path: str, version: int) -> None:
-        self._operations.append(Check(path, version))
+        self._operations.append(CheckNode(path, version))
 
     def set_data(self, path: str, data: bytes, version: int) -> None:
-        self._operations.append(SetData(path, data, version))
+        self._operations.append(WriteNode(path, data, version))
 
     def delete(self, path: str, version: int) -> None:
-        self._operations.append(Delete(path, version))
+        self._operations.append(DeleteNode(path, version))
 
     def commit_async(self) -> Answer:
         return self._client.answer(lambda fake: fake.transact(self._operations))

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from authors import broker_by_session
+from poolkeeper.sandbox.fake_zookeeper.transactions import Operation, Transaction, TransactionKind
 from poolkeeper.sandbox.simulation import Choices, SimulationSpec, spread
 from poolkeeper.sandbox.simulation.codecs import Tp
-from poolkeeper.sandbox.transactions import Kind, Operation, Transaction
 from simulation.clusters import REQUEST, SimulatedCluster
 
 ISR_CHANGE = "/isr_change_notification/isr_change_"
@@ -173,7 +173,7 @@ def history(
     authors = broker_by_session(log, f"{chroot}/brokers/ids")
     ours = ("/controller", "/brokers/ids/", REQUEST, ISR_CHANGE)
     for transaction in log:
-        if transaction.zxid <= after_zxid or transaction.kind is Kind.CLOSE_SESSION:
+        if transaction.zxid <= after_zxid or transaction.kind is TransactionKind.CLOSE_SESSION:
             continue
         for operation in transaction.changes:
             path = operation.path.removeprefix(chroot)

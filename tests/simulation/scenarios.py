@@ -19,8 +19,8 @@ from poolkeeper.model.specs import (
     ZooKeeperSpec,
 )
 from poolkeeper.model.waits import WaitReason, has
-from poolkeeper.sandbox.clients import Create, Event
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
+from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode, Event
 from simulation.clusters import REQUEST, SimulatedCluster
 from simulation.executors import Executor, converged
 from simulation.invariants import ELECTION
@@ -119,7 +119,7 @@ def _configure(cluster: SimulatedCluster, entity: str, config: dict[str, str]) -
     write = cluster.set if cluster.exists(path) else cluster.create
     write(path, {"version": 1, "config": config})
     notice = f'{{"version":2,"entity_path":"{entity}"}}'.encode()
-    cluster.client.commit([Create("/config/changes/config_change_", notice, sequence=True)])
+    cluster.client.commit([CreateNode("/config/changes/config_change_", notice, sequence=True)])
     cluster.settle()
 
 

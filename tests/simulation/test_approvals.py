@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from poolkeeper.cli.show import stored
+from poolkeeper.cli.commands.show import stored
 from poolkeeper.model.outcomes import Outcome
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import (
@@ -16,15 +16,15 @@ from poolkeeper.model.specs import (
 )
 from poolkeeper.model.topology import Cluster
 from poolkeeper.model.waits import Wait, WaitReason
-from poolkeeper.planning.making import make_plan
+from poolkeeper.planning.planner import make_plan
 from poolkeeper.reconcile.approval import renew
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PendingPlan
 from poolkeeper.reconcile.observation import observe_cluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
-from poolkeeper.zk import asks, znodes
+from poolkeeper.zk import pending_plan, znodes
+from poolkeeper.zk.client.operations import Delete
 from poolkeeper.zk.cluster_access import ZooKeeperView
-from poolkeeper.zk.operations import Delete
 from simulation.clusters import SimulatedCluster
 from simulation.executors import Executor, converged
 from simulation.fake_session import FakeSession
@@ -134,10 +134,10 @@ def test_a_plan_that_was_not_recorded_to_its_end_is_asked_about_no_more(lost: li
         node = session.read(path)
         assert node is not None
         session.commit((Delete(path, node.version),))
-    assert asks.read(session) is None
+    assert pending_plan.read(session) is None
     asking.wait_again()
     assert asking.asked[4] == asking.fresh[4] != asking.fresh[0]
-    found = asks.read(session)
+    found = pending_plan.read(session)
     assert found is not None
     assert found.hash == asking.fresh[4]
 
@@ -150,5 +150,5 @@ def test_somebody_who_confirms_beside_the_loop_confirms_what_it_asks_about() -> 
     observed = observe_cluster(view, DESIRED, now_ms, asking.enrich)
     fresh = make_plan(DESIRED, observed.cluster, observed.records)
     assert fresh.hash != plan.hash
-    found = renew(PendingPlan(asks.read(session)), fresh, DESIRED, observed)
+    found = renew(PendingPlan(pending_plan.read(session)), fresh, DESIRED, observed)
     assert (found.hash, found.moves) == (plan.hash, plan.moves)

@@ -4,15 +4,15 @@ import json
 
 import pytest
 
-from poolkeeper.sandbox.clients import Create
+from poolkeeper.sandbox.fake_zookeeper.transactions import Transaction
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
-from poolkeeper.sandbox.simulation.throttles import (
+from poolkeeper.sandbox.simulation.broker.throttles import (
     DIRECTORY_RATE,
     FOLLOWER_RATE,
     LEADER_RATE,
     LEADER_REPLICAS,
 )
-from poolkeeper.sandbox.transactions import Transaction
+from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode
 from simulation.clusters import SimulatedCluster
 
 MB = 1_000_000
@@ -236,7 +236,7 @@ def notify(cluster: SimulatedCluster, entity: str) -> None:
 
 
 def tell(cluster: SimulatedCluster, body: bytes) -> None:
-    cluster.client.commit([Create("/config/changes/config_change_", body, sequence=True)])
+    cluster.client.commit([CreateNode("/config/changes/config_change_", body, sequence=True)])
     cluster.clock.advance(500)
 
 

@@ -22,13 +22,13 @@ from poolkeeper.model.specs import (
 )
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
-from poolkeeper.planning import documents
-from poolkeeper.planning.making import make_plan
+from poolkeeper.planning.planner import make_plan
+from poolkeeper.planning.proposals import plan_json
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.external_plan import ExternalPlan, declaration
-from poolkeeper.sandbox.clients import Event
-from poolkeeper.sandbox.fakezk import Fault, Trouble, faults
+from poolkeeper.sandbox.fake_zookeeper import Fault, Trouble, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
+from poolkeeper.sandbox.simulation.zookeeper.session import Event
 from poolkeeper.zk import observe
 from simulation.clusters import REQUEST, SimulatedCluster
 from simulation.executors import Executor
@@ -110,7 +110,7 @@ def made(kafka: str = "2.8.2") -> Ground:
     seen = observe.cluster(session, "c").cluster
     session.close()
     plan = make_plan(DESIRED, seen)
-    plan = replace(plan, steps=(), hash=documents.plan_hash(plan.moves, ()))
+    plan = replace(plan, steps=(), hash=plan_json.plan_hash(plan.moves, ()))
     assert plan.moves
     requested: list[tuple[str, int]] = []
 

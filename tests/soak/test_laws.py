@@ -11,19 +11,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from unit.fleet import test_budgets_laws as schedules
-from unit.fleet import test_units as units
-from unit.kube import test_electors as electors
-from unit.planning import test_audit_changes as changes
-from unit.planning import test_making_laws as plans
-from unit.planning import test_pins as pins
-from unit.planning import test_standings as standings
-from unit.planning import test_survivals as survivals
+from unit.fleet.schedule import test_scheduler_laws as schedules
+from unit.fleet.stages import test_plan_parts as units
+from unit.kube.leadership import test_leader_election as electors
+from unit.planning import test_planner_laws as plans
+from unit.planning.audit import test_incremental as changes
+from unit.planning.diagnosis import test_survivable_failures as survivals
+from unit.planning.diagnosis.test_capacity_conflicts import demands
 from unit.planning.instances import instances
-from unit.planning.test_shortages import demands
-from unit.rebalances import test_answers as answers
-from unit.rebalances import test_questions as questions
-from unit.resources import test_statuses_laws as statuses
+from unit.planning.proposals import test_manual_placement as pins
+from unit.planning.run_state import test_convergence as standings
+from unit.rebalances import test_request as questions
+from unit.rebalances import test_response as answers
+from unit.resources.status import test_all_resources_laws as statuses
 from unit.workers import test_wire as wire
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]

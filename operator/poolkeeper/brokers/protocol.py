@@ -60,7 +60,7 @@ class Versions:
         return min(self.releases.values(), key=_release_order, default=None)
 
 
-class Brokers:
+class BrokerClient:
     """A connection to a cluster's brokers. Safe for several threads; close it, or use `with`."""
 
     def __init__(self, client: KafkaAdminClient) -> None:

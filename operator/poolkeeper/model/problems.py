@@ -1,7 +1,7 @@
 """Why a plan leaves something undone, as values: a reason to decide on, and the facts of it.
 
 Facts are one frozen class for each kind of problem, with the numbers and names that the problem is
-about (the planner's are in `planning/topic_facts`, `pool_facts` and `capacity_facts`). The
+about (the planner's are in `planning/topic_facts`, `pools` and `capacity`). The
 sentence that people read is made from them, and nothing is decided on it. A problem that was read
 from a document keeps its reason and its sentence, no other facts.
 """

@@ -32,7 +32,7 @@ class Run:
 
     Times are milliseconds since 1970, rates bytes per second.
 
-    `concern`: what the rest of the run depends on (`planning.identities`).
+    `concern`: what the rest of the run depends on (`planning.proposals.identity`).
     `digest`, `chunks`: of the document; empty and 0 until it is written.
     `step`: (move, index of the path's list) pairs of the request in flight, empty between stages.
     `rates`: the throttle in force and, while it is being changed, the one before; empty without.
@@ -89,7 +89,7 @@ class Health:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class RunDocument:
     """What a run needs to be resumed by anybody: plan, saved throttles, damage at its start."""
 
     plan: Plan

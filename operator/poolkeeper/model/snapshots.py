@@ -19,10 +19,10 @@ from typing import Any
 
 from poolkeeper.errors import InvalidInput, Problem, Refused
 from poolkeeper.jsontext import compact
-from poolkeeper.model import snapshotfields
+from poolkeeper.model import snapshot_fields
 from poolkeeper.model.topology import Broker, Cluster, LogDir, Partition, Topic
 
-VERSION = snapshotfields.VERSION
+VERSION = snapshot_fields.VERSION
 
 
 def to_json(cluster: Cluster) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def to_json(cluster: Cluster) -> dict[str, Any]:
 
 def from_json(data: object, file: str = "") -> Cluster:
     """Return the cluster; raises `InvalidInput` with every problem, each with its field."""
-    return snapshotfields.convert(data, file)
+    return snapshot_fields.convert(data, file)
 
 
 def write(path: Path | str, cluster: Cluster) -> None:
@@ -90,7 +90,7 @@ def read(path: Path | str) -> Cluster:
         raise InvalidInput([Problem(str(path), 0, "", "is not a gzip file, or cut off")]) from wrong
     except OSError as failed:
         raise Refused(f"{path}: cannot be read: {failed.strerror}") from failed
-    return snapshotfields.decode(text, str(path))
+    return snapshot_fields.decode(text, str(path))
 
 
 def _is_compressed(path: Path) -> bool:

@@ -51,7 +51,7 @@ _Wrong = Iterator[tuple[str, str]]
 """Places and messages."""
 
 
-class Object(Struct, gc=False, rename="camel"):
+class JsonObject(Struct, gc=False, rename="camel"):
     """A JSON object whose keys are the fields' names in camel case."""
 
 
@@ -144,14 +144,19 @@ def _wrong_list(value: object, kind: Any, place: str, expected: str) -> _Wrong:
         return
     if kinds[-1] is ...:
         kinds = kinds[:1] * len(value)
-    if len(value) != len(kinds) or (meta and len(value) < (meta.min_length or 0)):
+    least = meta.min_length if meta and meta.min_length else 0
+    if len(value) != len(kinds) or len(value) < least:
         yield place, _told(value, expected)
     if meta and meta.extra:
-        names = [item.get(meta.extra[_UNIQUE]) for item in value if isinstance(item, Mapping)]
-        for name in _twice(name for name in names if type(name) in (str, int)):
-            yield place, f"has {name} twice"
+        yield from _wrong_names(value, meta.extra[_UNIQUE], place)
     for number, (item, each) in enumerate(zip(value, kinds, strict=False)):
         yield from _wrong(item, each, f"{place}[{number}]")
+
+
+def _wrong_names(value: Iterable[object], field: str, place: str) -> _Wrong:
+    names = [item.get(field) for item in value if isinstance(item, Mapping)]
+    for name in _twice(name for name in names if type(name) in (str, int)):
+        yield place, f"has {name} twice"
 
 
 def _wrong_items(value: Mapping[Any, object], kinds: tuple[Any, ...], place: str) -> _Wrong:

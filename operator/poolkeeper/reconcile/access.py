@@ -12,7 +12,7 @@ from typing import Protocol
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.records import Records, TopicRecord
-from poolkeeper.model.runs import Document, Run, Saved, ThrottleConflicts
+from poolkeeper.model.runs import Run, RunDocument, Saved, ThrottleConflicts
 from poolkeeper.model.topology import Cluster, TopicPartition
 
 
@@ -35,7 +35,7 @@ class ClusterView(Protocol):
     def read_run(self) -> Run | None:
         """Return the run that is recorded."""
 
-    def read_document(self, run: Run) -> Document | None:
+    def read_document(self, run: Run) -> RunDocument | None:
         """Return the run's document, or None if it was not written to its end."""
 
     def is_stop_requested(self) -> bool:
@@ -56,7 +56,7 @@ class ClusterAccess(ClusterView, Protocol):
     def confirm_holder(self) -> None:
         """Raise `Fenced` if another executor has taken the cluster over."""
 
-    def begin_run(self, run: Run, document: Document) -> Run:
+    def begin_run(self, run: Run, document: RunDocument) -> Run:
         """Record a new run and then its document; return it as it is recorded."""
 
     def rewrite_run(self, before: Run, after: Run) -> Run:
@@ -118,8 +118,8 @@ class ClusterAccess(ClusterView, Protocol):
     def read_throttles(self, topics: Iterable[str], brokers: Iterable[int]) -> Saved:
         """Return the throttle values as they are now."""
 
-    def write_throttles(self, document: Document, rates: Sequence[int]) -> ThrottleConflicts:
+    def write_throttles(self, document: RunDocument, rates: Sequence[int]) -> ThrottleConflicts:
         """Write the run's throttles where they are not in force yet; name those of others."""
 
-    def restore_throttles(self, document: Document, rates: Sequence[int]) -> None:
+    def restore_throttles(self, document: RunDocument, rates: Sequence[int]) -> None:
         """Put the saved throttle values back wherever the live ones are still ours."""

@@ -20,11 +20,13 @@ from poolkeeper.model.plans import (
     SetConfig,
     Step,
 )
-from poolkeeper.model.runs import Document, Ending, Phase, Run
+from poolkeeper.model.runs import Ending, Phase, Run, RunDocument
 from poolkeeper.model.specs import Desired, ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
-from poolkeeper.planning import documents, gates, stages, throttles
+from poolkeeper.planning.proposals import plan_json
+from poolkeeper.planning.run_state import gates, throttles
+from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile import stall_recovery, steps
 from poolkeeper.reconcile.context import PassContext, progress_of
 from poolkeeper.reconcile.decisions import (
@@ -123,11 +125,11 @@ def begin_run(context: PassContext, desired: Desired, plan: Plan, observed: Obse
     lists = throttles.lists_of(plan.moves) if throttled.mode is not ThrottleMode.NONE else {}
     brokers = throttles.brokers_of(plan.moves) if lists else ()
     saved = context.access.read_throttles(lists, brokers)
-    document = Document(plan, saved, gates.health(cluster))
+    document = RunDocument(plan, saved, gates.health(cluster))
     run = Run(
         plan=plan.hash,
         fingerprint=plan.fingerprint,
-        concern=documents.concern(desired, plan.moves, cluster.id, observed.gone),
+        concern=plan_json.concern(desired, plan.moves, cluster.id, observed.gone),
         phase=Phase.STORING,
         digest="",
         chunks=0,
@@ -161,7 +163,9 @@ def find_out(context: PassContext, at: RunSituation, guard: RunGuard, needed: Ne
             sized = context.enrich(view.cluster)
             gone = guard.gone()
             with context.timed("stage"):
-                stage = stages.next_stage(at.plan.moves, needed.at, sized, at.desired, gone=gone)
+                stage = next_stage.next_stage(
+                    at.plan.moves, needed.at, sized, at.desired, gone=gone
+                )
             return replace(view, sought=True, stage=stage, sized=sized, gone=gone)
 
 
@@ -236,7 +240,7 @@ def _watch(context: PassContext, at: RunSituation, decision: Watch) -> Outcome:
 
 
 def _change_throttle(
-    context: PassContext, run: Run, document: Document, change: ChangeThrottle
+    context: PassContext, run: Run, document: RunDocument, change: ChangeThrottle
 ) -> Run:
     if change.written:
         context.access.write_throttles(document, run.rates)
@@ -247,7 +251,7 @@ def _change_throttle(
     return context.access.rewrite_run(run, replace(run, rates=change.rates))
 
 
-def _end_run(context: PassContext, run: Run, document: Document) -> Outcome:
+def _end_run(context: PassContext, run: Run, document: RunDocument) -> Outcome:
     context.access.restore_throttles(document, run.rates)
     stopped = run.ending is Ending.STOPPED
     if stopped:

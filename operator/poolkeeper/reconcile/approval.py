@@ -2,17 +2,19 @@
 
 A fresh plan is made in every pass, and may differ from the last by nothing but the sizes of the
 moment. An approval names a hash, so the question must not change while somebody thinks: the plan
-that was asked about before stays while `planning.renewals` and the audit have nothing against it.
-It is kept in memory, where nothing may be written, and in ZooKeeper for whoever takes over.
+that was asked about before stays while `planning.proposals.reuse` and the audit have nothing
+against it. It is kept in memory, where nothing may be written, and in ZooKeeper for whoever takes
+over.
 """
 
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import ApprovalPolicy, Desired
-from poolkeeper.planning import audit, documents, renewals
+from poolkeeper.planning.audit import audit
+from poolkeeper.planning.proposals import plan_json, reuse
 from poolkeeper.reconcile.context import PassContext, PendingPlan
 from poolkeeper.reconcile.observation import Observation
 
-_NOTHING = documents.plan_hash((), ())
+_NOTHING = plan_json.plan_hash((), ())
 
 
 def plan_to_approve(
@@ -32,7 +34,7 @@ def plan_to_approve(
 def renew(pending: PendingPlan, fresh: Plan, desired: Desired, observed: Observation) -> Plan:
     """Return the plan that was asked about before while it is good, else the fresh one."""
     cluster, records, gone = observed.cluster, observed.records, observed.gone
-    plan = None if pending.plan is None else renewals.renewed(pending.plan, fresh, cluster)
+    plan = None if pending.plan is None else reuse.renewed(pending.plan, fresh, cluster)
     if plan is None or audit.check_plan(plan, desired, cluster, records, gone):
         plan = fresh
     pending.plan = plan

@@ -6,7 +6,7 @@ pass does the same from live state, so that a crash between any two of its lines
 
 * with a run in the journal it takes that run further, whoever began it (`_continue_run`);
 * without one it plans, or takes the plan that a person agreed to (`_follow_plan`); writes the steps
-  that are due; begins a run if there are moves that may go (`_carry_out`).
+  that are due; begins a run if there are moves that may go (`plan`).
 
 Nothing is written while a foreign reassignment runs, without a controller, during a migration to
 KRaft, or to a cluster whose id is not the one that is pinned.
@@ -15,37 +15,31 @@ KRaft, or to a cluster whose id is not the one that is pinned.
 from dataclasses import replace
 
 from poolkeeper.errors import Refused, StalePlan
-from poolkeeper.model.actions import Action, ActionKind
 from poolkeeper.model.outcomes import (
     ExternalPlanState,
     Outcome,
-    Result,
     Seen,
     State,
 )
-from poolkeeper.model.plans import DeleteTopic, Plan, Step
+from poolkeeper.model.plans import Plan
 from poolkeeper.model.refusals import refusal_of
 from poolkeeper.model.runs import Run
 from poolkeeper.model.specs import Desired
-from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
-from poolkeeper.planning import audit, documents, gates, residual
-from poolkeeper.planning.owners import settled
-from poolkeeper.planning.progress import MoveState, classify
-from poolkeeper.planning.residual import StepState
+from poolkeeper.planning.problem.ownership import settled
+from poolkeeper.planning.proposals import plan_json
+from poolkeeper.planning.run_state import gates, step_progress
 from poolkeeper.reconcile import (
     act,
     approval,
     external_plan,
-    log_dir_moves,
     stall_recovery,
-    steps,
     steps_during_run,
 )
 from poolkeeper.reconcile import run as runs
 from poolkeeper.reconcile.authority import Authority
-from poolkeeper.reconcile.context import ENDED, PassContext, PreviewContext
-from poolkeeper.reconcile.decisions import FindOut, RunSituation, SeekStage, Stay
+from poolkeeper.reconcile.context import PassContext, PreviewContext
+from poolkeeper.reconcile.decisions import FindOut, RunSituation, SeekStage
 from poolkeeper.reconcile.external_plan import ExternalPlan
 from poolkeeper.reconcile.observation import (
     Observation,
@@ -56,6 +50,7 @@ from poolkeeper.reconcile.observation import (
     observe_run,
     what_to_show,
 )
+from poolkeeper.reconcile.plan import carry_out, enforce_rest
 
 
 def reconcile_cluster(
@@ -134,7 +129,7 @@ def _guard(
             return run.fingerprint == agreed.fingerprint
         records = context.access.read_records()
         owned = settled(desired, records)
-        return run.concern == documents.concern(owned, plan.moves, records.cluster_id, gone())
+        return run.concern == plan_json.concern(owned, plan.moves, records.cluster_id, gone())
 
     return RunGuard(wanted, gone, authority.paused)
 
@@ -153,20 +148,20 @@ def _follow_plan(
     desired = settled(desired, observed.records)
     closed = (*gates.controller(observed.cluster), *gates.foreign(observed.cluster, ()))
     if closed:
-        cured = _cure_foreign_stall(context, desired, authority, observed)
+        cured = stall_recovery.recover_foreign(context, desired, authority, observed)
         return Outcome(State.WAITING, cured.did, (*closed, *cured.waits), agreed)
     if agreed is None:
         plan = _make_plan(context, desired, authority, observed)
     else:
         plan = agreed
-        drifts = () if context.memory.begun else residual.staleness(plan, observed.cluster)
+        drifts = () if context.memory.begun else step_progress.staleness(plan, observed.cluster)
         if drifts:
             raise StalePlan("the cluster moved on since the plan was made", facts=drifts)
     context.memory.begun = True
-    _enforce_rest(plan, desired, observed)
+    enforce_rest(plan, desired, observed)
     with context.timed("apply"):
         by_person = agreed is not None
-        outcome = _carry_out(context, desired, authority, plan, observed, by_person=by_person)
+        outcome = carry_out(context, desired, authority, plan, observed, by_person=by_person)
     if outcome.state is State.CONVERGED:
         context.access.remember_pending_plan(None)
         if agreed is None:
@@ -182,130 +177,6 @@ def _make_plan(
     if authority.covers(plan):
         return plan
     return approval.plan_to_approve(context, plan, desired, observed)
-
-
-def _carry_out(
-    context: PassContext,
-    desired: Desired,
-    authority: Authority,
-    plan: Plan,
-    observed: Observation,
-    *,
-    by_person: bool,
-) -> Outcome:
-    """Do what may be done of the plan now: early steps first, then a run, late steps at last."""
-    access, cluster = context.access, observed.cluster
-    if authority.steps or (authority.covers(plan) and not plan.empty):
-        access.remember_brokers(observed.records)
-    result = _do_early(context, desired, authority, plan, cluster)
-    if result.did:
-        return Outcome(State.PROGRESSED, result.did, result.waits, plan)
-    if authority.steps:
-        access.remember_owners(steps.owners_to_record(desired, plan, observed))
-    if all(p.state in ENDED for p in classify(plan.moves, cluster)):
-        return _do_late(context, desired, authority, plan, cluster, result)
-    stopped = not by_person and access.read_stopped() == plan.fingerprint
-    decision = runs.decide_beginning(
-        plan, desired, authority, cluster, context.now_ms(), stopped=stopped
-    )
-    if isinstance(decision, Stay):
-        return Outcome(State.WAITING, waits=(*result.waits, *decision.waits), plan=plan)
-    return act.begin_run(context, desired, plan, observed)
-
-
-def _do_early(
-    context: PassContext, desired: Desired, authority: Authority, plan: Plan, cluster: Cluster
-) -> Result:
-    """Write the steps that never wait for moves, and begin moves between log directories."""
-    covered = authority.covers(plan)
-
-    def hold(step: Step) -> Wait | None:
-        allowed = covered if steps.is_lossy(step) else authority.steps
-        return None if allowed else steps.needs_approval(step)
-
-    early = steps.decide(steps.early_steps(plan), cluster, hold)
-    result = act.write_steps(context, desired, cluster, early)
-    moves = log_dir_moves.decide(
-        plan,
-        cluster,
-        desired.cluster.execution.max_moves_per_broker,
-        runs.held_now(desired, authority, cluster, context.now_ms()),
-        log_dir_moves.approved_moves(plan, context.memory.log_dir_moves, approved=covered),
-    )
-    result += act.move_log_dirs(context, moves)
-    return result if result.did else result + Result(waits=moves.idle)
-
-
-def _do_late(
-    context: PassContext,
-    desired: Desired,
-    authority: Authority,
-    plan: Plan,
-    cluster: Cluster,
-    early: Result,
-) -> Outcome:
-    """Write the steps that come when nothing moves any more, and tell whether all is done."""
-    memory, now_ms = context.memory, context.now_ms()
-    deleting = authority.covers_deletions(plan, memory.deletions_ms, now_ms)
-
-    def hold(step: Step) -> Wait | None:
-        deletes = isinstance(step, DeleteTopic)
-        if deletes and authority.early:
-            return Wait(WaitReason.SETTLING)
-        allowed = deleting if deletes else authority.steps
-        return None if allowed else steps.needs_approval(step)
-
-    late = steps.decide(steps.late_steps(plan), cluster, hold, memory.elections)
-    result = early + act.write_steps(context, desired, cluster, late)
-    waits = tuple(dict.fromkeys(result.waits))
-    if result.did:
-        return Outcome(State.PROGRESSED, result.did, waits, plan)
-    state = State.WAITING if waits else State.CONVERGED
-    return Outcome(state, _left_alone(plan, cluster), waits, plan)
-
-
-def _left_alone(plan: Plan, cluster: Cluster) -> tuple[Action, ...]:
-    """Name the moves that ended without being done: their partition went another way."""
-    return tuple(
-        Action(
-            ActionKind.TOPIC_GONE if p.state is MoveState.GONE else ActionKind.LEFT_ALONE,
-            partitions=(TopicPartition(move.topic, move.partition),),
-        )
-        for move, p in zip(plan.moves, classify(plan.moves, cluster), strict=True)
-        if p.state in (MoveState.GONE, MoveState.DIVERGED)
-    )
-
-
-def _enforce_rest(plan: Plan, desired: Desired, observed: Observation) -> None:
-    """Raise `Refused` if what is left of the plan is unlawful."""
-    cluster = observed.cluster
-    states = classify(plan.moves, cluster)
-    moves = tuple(
-        move._replace(path=move.path[p.at :])
-        for move, p in zip(plan.moves, states, strict=True)
-        if p.state in (MoveState.PENDING, MoveState.IN_FLIGHT)
-    )
-    left = tuple(s for s in plan.steps if residual.progress_of(s, cluster).state is StepState.TO_DO)
-    named = documents.plan_hash(moves, left)
-    rest = replace(plan, moves=moves, steps=left, stages=(), hash=named)
-    audit.enforce(rest, desired, cluster, observed.records, observed.gone)
-
-
-def _cure_foreign_stall(
-    context: PassContext, desired: Desired, authority: Authority, observed: Observation
-) -> Result:
-    """Withdraw somebody's request that is done or pointless, once it has been so for a while."""
-    stall = stall_recovery.foreign_stall_of(observed.cluster)
-    memory = context.memory
-    if stall is None or not (authority.steps or authority.plans):
-        memory.stale_since_ms = None
-        return Result()
-    now_ms = context.now_ms()
-    memory.stale_since_ms = memory.stale_since_ms or now_ms
-    if now_ms - memory.stale_since_ms < stall_recovery.STALL_MS:
-        return Result()
-    allowed = desired.cluster.execution.remedies
-    return stall_recovery.recover(context, observed.reading, stall, allowed)
 
 
 # A plan of a Rebalance
@@ -353,10 +224,10 @@ def _begin_external_plan(
     external: ExternalPlan,
 ) -> Outcome:
     assert external.plan is not None, "it is ready"
-    _enforce_rest(external.plan, settled(desired, observed.records), observed)
+    enforce_rest(external.plan, settled(desired, observed.records), observed)
     approved = replace(authority, plans=frozenset((external.hash,)))
     pace = external_plan.with_rate(desired, external)
-    return _carry_out(context, pace, approved, external.plan, observed, by_person=False)
+    return carry_out(context, pace, approved, external.plan, observed, by_person=False)
 
 
 def _without_approval(own: Outcome, authority: Authority) -> tuple[Wait, ...]:

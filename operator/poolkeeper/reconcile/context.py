@@ -9,16 +9,16 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
-from poolkeeper.brokers.protocol import Brokers
+from poolkeeper.brokers.protocol import BrokerClient
 from poolkeeper.model.outcomes import Progress, Seen
 from poolkeeper.model.plans import MoveLogDir, Plan
 from poolkeeper.model.records import Records
-from poolkeeper.model.runs import Document, Run
+from poolkeeper.model.runs import Run, RunDocument
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait
-from poolkeeper.planning.making import make_plan
-from poolkeeper.planning.progress import MoveProgress, MoveState
+from poolkeeper.planning.planner import make_plan
+from poolkeeper.planning.run_state.progress import MoveProgress, MoveState
 from poolkeeper.reconcile.access import ClusterAccess, ClusterView
 
 FLYING = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
@@ -54,7 +54,7 @@ class PassMemory:
 
     log_dir_moves: frozenset[MoveLogDir] = frozenset()
     """Moves between log directories that were approved, and are done a few at a time."""
-    documents: dict[str, Document] = field(default_factory=dict)
+    documents: dict[str, RunDocument] = field(default_factory=dict)
     elections: set[TopicPartition] = field(default_factory=set)
     """Partitions whose election was requested already: it is not repeated for ever."""
     bytes_done: dict[int, int] = field(default_factory=dict)
@@ -125,7 +125,7 @@ class PassContext:
 
     access: ClusterAccess
     now_ms: Callable[[], int]
-    brokers: Brokers | None = None
+    brokers: BrokerClient | None = None
     enrich: Enrich = lambda cluster: cluster
     memory: PassMemory = field(default_factory=PassMemory)
     plan: Planner = make_plan

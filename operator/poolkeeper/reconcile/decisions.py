@@ -9,11 +9,11 @@ from enum import Enum, auto
 
 from poolkeeper.model.actions import Action
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.runs import Document, Ending, Phase, Run
+from poolkeeper.model.runs import Ending, Phase, Run, RunDocument
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.model.waits import Wait
-from poolkeeper.planning.stages import Stage
+from poolkeeper.planning.staging.next_stage import Stage
 from poolkeeper.reconcile.observation import RunView
 from poolkeeper.reconcile.stall_recovery import Stall
 
@@ -28,7 +28,7 @@ class RunSituation:
     """
 
     run: Run
-    document: Document
+    document: RunDocument
     view: RunView
     desired: Desired
     now_ms: int

@@ -24,9 +24,10 @@ from poolkeeper.model.runs import Ending, Run
 from poolkeeper.model.specs import Desired, Throttle, ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
-from poolkeeper.planning import documents, residual
-from poolkeeper.planning.progress import MoveState, classify
-from poolkeeper.planning.throttles import ADAPTIVE_RISE_MAX
+from poolkeeper.planning.proposals import plan_json
+from poolkeeper.planning.run_state import step_progress
+from poolkeeper.planning.run_state.progress import MoveState, classify
+from poolkeeper.planning.run_state.throttles import ADAPTIVE_RISE_MAX
 from poolkeeper.reconcile.context import ENDED
 from poolkeeper.reconcile.observation import RunGuard
 
@@ -56,7 +57,7 @@ class ExternalPlan:
 
 def declaration(desired: Desired, plan: Plan) -> str:
     """The digest of what is declared of a cluster as far as the plan depends on it."""
-    return documents.concern(desired, plan.moves, None, ())
+    return plan_json.concern(desired, plan.moves, None, ())
 
 
 def with_rate(desired: Desired, external: ExternalPlan) -> Desired:
@@ -123,7 +124,7 @@ def readiness(
     if external.plan is None:
         return external.status(ExternalPlanState.WAITING, Wait(WaitReason.PLAN_BEING_READ))
     states = [each.state for each in classify(external.plan.moves, cluster)]
-    stale = () if external.begun else residual.staleness(external.plan, cluster)
+    stale = () if external.begun else step_progress.staleness(external.plan, cluster)
     if not stale and all(state in ENDED for state in states):
         return external.status(ExternalPlanState.DONE, *_left_alone(external.plan, states))
     if declaration(desired, external.plan) != external.declared:

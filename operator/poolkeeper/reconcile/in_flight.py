@@ -8,8 +8,8 @@ cluster fares.
 from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
-from poolkeeper.planning import gates, throttles
-from poolkeeper.planning.progress import MoveState
+from poolkeeper.planning.run_state import gates, throttles
+from poolkeeper.planning.run_state.progress import MoveState
 from poolkeeper.reconcile.decisions import ChangeThrottle, RunSituation, Watch
 from poolkeeper.reconcile.observation import arrived_of
 from poolkeeper.reconcile.stall_recovery import STALL_MS, stall_of

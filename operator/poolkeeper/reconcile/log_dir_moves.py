@@ -17,8 +17,8 @@ from poolkeeper.model.actions import Action, ActionKind
 from poolkeeper.model.plans import MoveLogDir, Plan
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
-from poolkeeper.planning import residual
-from poolkeeper.planning.residual import StepState
+from poolkeeper.planning.run_state import step_progress
+from poolkeeper.planning.run_state.step_progress import StepState
 
 Targets = Mapping[TopicPartition, str]
 """The log directory that each replica of one broker shall be in."""
@@ -49,7 +49,7 @@ def decide(
     `holds`: why none may begin now. `approved`: the moves that may be done.
     """
     steps = [step for step in plan.steps if isinstance(step, MoveLogDir)]
-    due = [s for s in steps if residual.progress_of(s, cluster).state is StepState.TO_DO]
+    due = [s for s in steps if step_progress.progress_of(s, cluster).state is StepState.TO_DO]
     agreed = [step for step in due if step in approved]
     return MoveLogDirs(
         {} if holds else _batches(agreed, cluster, at_once),

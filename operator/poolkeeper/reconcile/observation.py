@@ -13,11 +13,12 @@ from poolkeeper.model.outcomes import Seen
 from poolkeeper.model.plans import ElectLeaders, Plan
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.records import BrokerRecord, Records
-from poolkeeper.model.runs import Document, Ending, Phase, Run, ThrottleConflicts
+from poolkeeper.model.runs import Ending, Phase, Run, RunDocument, ThrottleConflicts
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning import stages, throttles
-from poolkeeper.planning.progress import MoveProgress, classify
+from poolkeeper.planning.run_state import throttles
+from poolkeeper.planning.run_state.progress import MoveProgress, classify
+from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile.access import ClusterView
 from poolkeeper.reconcile.context import FLYING, Enrich, PassContext
 
@@ -146,7 +147,7 @@ class RunView:
     conflicts: ThrottleConflicts | None = None
     settled: bool | None = None
     sought: bool = False
-    stage: stages.Stage | stages.NothingFits | None = None
+    stage: next_stage.Stage | next_stage.NothingFits | None = None
     sized: Cluster | None = None
     gone: frozenset[int] = frozenset()
 
@@ -157,7 +158,7 @@ class RunView:
         return self.reading.cluster
 
 
-def document_of(context: PassContext, run: Run) -> Document | None:
+def document_of(context: PassContext, run: Run) -> RunDocument | None:
     """Return the run's document, read once per process."""
     known = context.memory.documents.get(run.digest)
     if known is None:
@@ -167,7 +168,7 @@ def document_of(context: PassContext, run: Run) -> Document | None:
     return known
 
 
-def observe_run(context: PassContext, desired: Desired, run: Run, document: Document) -> RunView:
+def observe_run(context: PassContext, desired: Desired, run: Run, document: RunDocument) -> RunView:
     """Observe what the run's phase needs: nothing, the topics of its request, or everything."""
     match run.phase:
         case Phase.MOVING:
@@ -178,7 +179,9 @@ def observe_run(context: PassContext, desired: Desired, run: Run, document: Docu
             return RunView()
 
 
-def _observe_moves(context: PassContext, desired: Desired, run: Run, document: Document) -> RunView:
+def _observe_moves(
+    context: PassContext, desired: Desired, run: Run, document: RunDocument
+) -> RunView:
     plan, memory = document.plan, context.memory
     named = tuple(sorted({plan.moves[m].topic for m, _ in run.step}))
     if named:
@@ -199,7 +202,7 @@ def _observe_moves(context: PassContext, desired: Desired, run: Run, document: D
     return RunView(reading, progress)
 
 
-def _observe_leaders(context: PassContext, desired: Desired, document: Document) -> RunView:
+def _observe_leaders(context: PassContext, desired: Desired, document: RunDocument) -> RunView:
     plan = document.plan
     names = sorted({topic for topic, _ in led_partitions(plan)})
     reading = context.access.observe(desired.cluster.name, topics=names)
@@ -230,7 +233,7 @@ def find_ending(context: PassContext, run: Run, plan: Plan, guard: RunGuard) -> 
     return None if guard.wanted(run, plan) else Ending.REPLACED
 
 
-def throttle_settled(context: PassContext, run: Run, document: Document) -> bool:
+def throttle_settled(context: PassContext, run: Run, document: RunDocument) -> bool:
     """Whether the brokers have the rate: by their own word, else after a while."""
     if context.now_ms() - run.throttled_ms >= SETTLE_MS:
         return True

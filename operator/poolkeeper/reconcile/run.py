@@ -27,9 +27,11 @@ from poolkeeper.model.runs import Ending, Phase
 from poolkeeper.model.specs import Desired, ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
-from poolkeeper.planning import audit_laws, gates, residual, stages, throttles, windows
-from poolkeeper.planning.progress import MoveState
-from poolkeeper.planning.residual import ELECTION_PARTITIONS_MAX
+from poolkeeper.planning.audit import excess
+from poolkeeper.planning.run_state import gates, step_progress, throttles, windows
+from poolkeeper.planning.run_state.progress import MoveState
+from poolkeeper.planning.run_state.step_progress import ELECTION_PARTITIONS_MAX
+from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile import in_flight
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import FLYING
@@ -148,13 +150,13 @@ def _gated(at: RunSituation, found: tuple[Action, ...]) -> Stay | SeekStage:
 def _staged(at: RunSituation, found: tuple[Action, ...]) -> Stay | RequestStage:
     """Request the stage that was found, if there is one and it is lawful."""
     moves, cluster, stage = at.plan.moves, at.view.cluster, at.view.stage
-    if not isinstance(stage, stages.Stage):
+    if not isinstance(stage, next_stage.Stage):
         blocked = gates.blocks(moves, at.view.progress, cluster)
         waits = (*blocked.values(), *(() if stage is None else (stage.wait,)))
         return Stay(waits[:WAITS_MAX], found)
-    before = audit_laws.live_state(cluster)
-    after = stages.after_stage(before, moves, stage)
-    stages.assert_lawful(before, after, at.desired, at.view.sized or cluster, at.view.gone)
+    before = excess.live_state(cluster)
+    after = next_stage.after_stage(before, moves, stage)
+    next_stage.assert_lawful(before, after, at.desired, at.view.sized or cluster, at.view.gone)
     attempts = at.run.attempts + 1 if stage.entries == at.run.step else 1
     if attempts > ATTEMPTS_MAX:
         return Stay((Wait(WaitReason.REQUEST_IGNORED, count=ATTEMPTS_MAX),), found)
@@ -165,7 +167,7 @@ def _electing(at: RunSituation) -> RunDecision:
     if at.view.cluster.electing:
         return Stay((Wait(WaitReason.ELECTION_IN_PROGRESS),))
     wanted = led_partitions(at.plan)
-    due = sorted(set(residual.due_elections(wanted, at.view.cluster)))
+    due = sorted(set(step_progress.due_elections(wanted, at.view.cluster)))
     rounds = 2 + len(set(wanted)) // ELECTION_PARTITIONS_MAX
     if not due or at.run.attempts >= rounds:
         kept = (Action(ActionKind.LEADERS_KEPT, count=len(due)),) if due else ()

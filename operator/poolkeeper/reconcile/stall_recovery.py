@@ -22,12 +22,14 @@ from poolkeeper.model.actions import Action, ActionKind
 from poolkeeper.model.outcomes import Result
 from poolkeeper.model.plans import Move
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.specs import Remedies
+from poolkeeper.model.specs import Desired, Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
-from poolkeeper.planning import gates
-from poolkeeper.planning.progress import MoveProgress, MoveState, entries_of
+from poolkeeper.planning.run_state import gates
+from poolkeeper.planning.run_state.progress import MoveProgress, MoveState, entries_of
+from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PassContext
+from poolkeeper.reconcile.observation import Observation
 
 STALL_MS = 15_000
 """A request is not judged before: the controller needs time to take it up."""
@@ -133,3 +135,20 @@ def _fail_over(context: PassContext, name: str, allowed: Remedies, why: str = ""
     if not context.access.elect_controller(whole):
         return Result()
     return Result((Action(ActionKind.CONTROLLER_FAILOVER),))
+
+
+def recover_foreign(
+    context: PassContext, desired: Desired, authority: Authority, observed: Observation
+) -> Result:
+    """Withdraw somebody's request that is done or pointless, once it has been so for a while."""
+    stall = foreign_stall_of(observed.cluster)
+    memory = context.memory
+    if stall is None or not (authority.steps or authority.plans):
+        memory.stale_since_ms = None
+        return Result()
+    now_ms = context.now_ms()
+    memory.stale_since_ms = memory.stale_since_ms or now_ms
+    if now_ms - memory.stale_since_ms < STALL_MS:
+        return Result()
+    allowed = desired.cluster.execution.remedies
+    return recover(context, observed.reading, stall, allowed)

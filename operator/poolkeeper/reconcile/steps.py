@@ -26,8 +26,8 @@ from poolkeeper.model.records import TopicRecord
 from poolkeeper.model.specs import Desired, TopicSpec
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
-from poolkeeper.planning import residual
-from poolkeeper.planning.residual import ELECTION_PARTITIONS_MAX, StepState
+from poolkeeper.planning.run_state import step_progress
+from poolkeeper.planning.run_state.step_progress import ELECTION_PARTITIONS_MAX, StepState
 from poolkeeper.reconcile.observation import Observation
 
 
@@ -84,7 +84,7 @@ def decide(
     due: list[Step] = []
     waits: list[Wait] = []
     for step in steps:
-        progress = residual.progress_of(step, cluster)
+        progress = step_progress.progress_of(step, cluster)
         to_do = progress.state is StepState.TO_DO
         wait = hold(step) if to_do else progress.wait
         if wait is None and to_do and isinstance(step, ElectLeaders) and cluster.electing:
@@ -106,7 +106,7 @@ def _due(step: Step, cluster: Cluster, elected: Collection[TopicPartition]) -> I
     if not isinstance(step, ElectLeaders):
         yield step
         return
-    due = [p for p in residual.due_elections(step.partitions, cluster) if p not in elected]
+    due = [p for p in step_progress.due_elections(step.partitions, cluster) if p not in elected]
     if due:
         yield replace(step, partitions=tuple(sorted(due)[:ELECTION_PARTITIONS_MAX]))
 

@@ -14,9 +14,11 @@ from poolkeeper.model.outcomes import Outcome, Result, State
 from poolkeeper.model.plans import Plan, Step
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.waits import Wait
-from poolkeeper.planning import audit, documents, gates
-from poolkeeper.planning.owners import settled
-from poolkeeper.planning.progress import classify
+from poolkeeper.planning.audit import audit
+from poolkeeper.planning.problem.ownership import settled
+from poolkeeper.planning.proposals import plan_json
+from poolkeeper.planning.run_state import gates
+from poolkeeper.planning.run_state.progress import classify
 from poolkeeper.reconcile import act, steps
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import ENDED, PassContext, StepsBeside
@@ -88,5 +90,5 @@ def _moving_topics(running: Plan, observed: Observation) -> set[str]:
 
 
 def _enforce(due: tuple[Step, ...], plan: Plan, desired: Desired, observed: Observation) -> None:
-    alone = replace(plan, moves=(), steps=due, stages=(), hash=documents.plan_hash((), due))
+    alone = replace(plan, moves=(), steps=due, stages=(), hash=plan_json.plan_hash((), due))
     audit.enforce(alone, desired, observed.cluster, observed.records, observed.gone)

@@ -15,7 +15,7 @@ from poolkeeper.model.plans import (
     Step,
 )
 from poolkeeper.model.topology import Cluster
-from poolkeeper.report.documents import Cell, Row, number
+from poolkeeper.report.document import Cell, Row, number
 from poolkeeper.text import count, first, size
 
 

@@ -28,7 +28,7 @@ nothing of `zk` and `brokers`, and has its own words for paths and records, so t
 our bugs.
 """
 
-from poolkeeper.sandbox.sandboxes import Sandbox, take_down, take_down_all
-from poolkeeper.sandbox.settings import BrokerSpec, SandboxSpec, spread
+from poolkeeper.sandbox.servers.kafka_cluster import Sandbox, take_down, take_down_all
+from poolkeeper.sandbox.servers.settings import BrokerSpec, SandboxSpec, spread
 
 __all__ = ["BrokerSpec", "Sandbox", "SandboxSpec", "spread", "take_down", "take_down_all"]

@@ -24,7 +24,7 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from poolkeeper.errors import Refused, Unavailable
-from poolkeeper.telemetry.health import Health
+from poolkeeper.telemetry.health import ProcessHealth
 
 CONNECTIONS_MAX = 64
 HEAD_BYTES_MAX = 8 * 1024
@@ -53,7 +53,7 @@ _TOO_LONG = Page(431, b"the request is too long\n")
 _FAILED = Page(500, b"this page failed; the log says why\n")
 
 
-def pages(health: Health, metrics: Callable[[], tuple[bytes, str]]) -> Pages:
+def pages(health: ProcessHealth, metrics: Callable[[], tuple[bytes, str]]) -> Pages:
     """Return what is served; `metrics` gives the text and its content type."""
 
     def said(good: bool, text: str) -> Page:
@@ -98,7 +98,7 @@ class _Handler(BaseHTTPRequestHandler):
     default_request_version = request_version = "HTTP/1.0"
     raw_requestline = b""
     command = ""
-    server: "Server"
+    server: "ProbeServer"
 
     def setup(self) -> None:
         super().setup()
@@ -152,7 +152,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(page.body)
 
 
-class Server(ThreadingHTTPServer):
+class ProbeServer(ThreadingHTTPServer):
     """Serves until closed; `address` is where it listens, with the port that 0 became."""
 
     daemon_threads = True

@@ -4,9 +4,8 @@ What comes in: what is declared, observed and recorded of one cluster. What goes
 very one that `make_plan` makes; or `Unavailable`, for this pass of this cluster alone.
 Read in this order: `pool` (our side), `worker` (the child process), `wire` (bytes between them).
 
-No library's pool: they share pipes or fail as one. With pebble, a worker that is killed while it
-reads its cluster ends the work of all workers and those to come; with loky, any that is killed
-does; and a worker at work outlives a parent that is killed. A pipe of its own for each worker costs
-no more code than mending that. And both pickle a cluster of 200,000 partitions in one go, which
-takes three times the time of `wire`, while other threads wait.
+No library's pool does this. Pebble's workers share their pipes: when one is killed while it reads
+its cluster, the others' work and all later work is lost; and a worker at work outlives a parent
+that is killed. With loky every killed worker ends the whole pool, and a task has no deadline. Both
+pickle a cluster of 200,000 partitions in one go: three times the processor time of `wire`.
 """

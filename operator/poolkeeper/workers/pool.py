@@ -28,7 +28,7 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.making import make_plan
+from poolkeeper.planning.planner import make_plan
 from poolkeeper.workers import wire
 from poolkeeper.workers.wire import PlanningRequest, PlanningResponse
 

@@ -1,8 +1,8 @@
 """Writing steps and requests: each one transaction, fenced by the journal, versioned, answered.
 
 What a transaction cannot fence is Kafka's own controller, which writes without versions. So nothing
-here claims success: the next observation tells whether a step took effect (`planning.residual`,
-`planning.progress`).
+here claims success: the next observation tells whether a step took effect
+(`planning.run_state.step_progress`, `planning.run_state.progress`).
 
 Orders that matter, and why:
 
@@ -20,10 +20,10 @@ from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan
 from poolkeeper.model.records import TopicRecord
 from poolkeeper.model.runs import Run
 from poolkeeper.model.topology import Cluster, Requested, TopicPartition
-from poolkeeper.planning.residual import ELECTION_PARTITIONS_MAX
+from poolkeeper.planning.run_state.step_progress import ELECTION_PARTITIONS_MAX
 from poolkeeper.zk import znodes
+from poolkeeper.zk.client.operations import Check, Create, Operation, SetData
 from poolkeeper.zk.journal import Journal
-from poolkeeper.zk.operations import Check, Create, Operation, SetData
 from poolkeeper.zk.znodes import (
     ConfigChangeNode,
     ConfigNode,

@@ -6,13 +6,13 @@ from dataclasses import replace
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.records import Records, TopicRecord
-from poolkeeper.model.runs import Document, Run, Saved, ThrottleConflicts
+from poolkeeper.model.runs import Run, RunDocument, Saved, ThrottleConflicts
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.zk import apply, asks, journal, observe, throttling, znodes
+from poolkeeper.zk import apply, journal, observe, pending_plan, throttling, znodes
+from poolkeeper.zk.client.operations import Check, Delete, Operation
+from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.journal import Journal
-from poolkeeper.zk.operations import Check, Delete, Operation
 from poolkeeper.zk.runs import digest_of, encode_document
-from poolkeeper.zk.session import Session
 
 RECORDS_BATCH = 200
 
@@ -48,7 +48,7 @@ class ZooKeeperView:
         """Return the run that is recorded."""
         return journal.read_run(self._session)
 
-    def read_document(self, run: Run) -> Document | None:
+    def read_document(self, run: Run) -> RunDocument | None:
         """Return the run's document, or None if it was not written to its end."""
         return journal.read_document(self._session, run)
 
@@ -62,7 +62,7 @@ class ZooKeeperView:
 
     def read_pending_plan(self) -> Plan | None:
         """Return the plan that waits for a person's approval."""
-        return asks.read(self._session)
+        return pending_plan.read(self._session)
 
 
 class ZooKeeperAccess(ZooKeeperView):
@@ -78,7 +78,7 @@ class ZooKeeperAccess(ZooKeeperView):
         """Raise `Fenced` if another executor has taken the cluster over."""
         self._journal.commit()
 
-    def begin_run(self, run: Run, document: Document) -> Run:
+    def begin_run(self, run: Run, document: RunDocument) -> Run:
         """Record a new run and then its document; return it as it is recorded."""
         chunks = encode_document(document)
         run = replace(run, digest=digest_of(chunks), chunks=len(chunks))
@@ -98,7 +98,7 @@ class ZooKeeperAccess(ZooKeeperView):
 
     def remember_pending_plan(self, plan: Plan | None) -> None:
         """Record which plan waits for approval, if any."""
-        asks.remember(self._journal, plan)
+        pending_plan.remember(self._journal, plan)
 
     def forget_approvals(self) -> None:
         """Drop the approvals that were handed over: what they approved is done."""
@@ -173,12 +173,12 @@ class ZooKeeperAccess(ZooKeeperView):
         """Return the throttle values as they are now."""
         return throttling.save(self._journal, topics, brokers)
 
-    def write_throttles(self, document: Document, rates: Sequence[int]) -> ThrottleConflicts:
+    def write_throttles(self, document: RunDocument, rates: Sequence[int]) -> ThrottleConflicts:
         """Write the run's throttles where they are not in force yet; name those of others."""
         lists = throttling.lists_of(document)
         return throttling.write(self._journal, document.saved, lists, rates)
 
-    def restore_throttles(self, document: Document, rates: Sequence[int]) -> None:
+    def restore_throttles(self, document: RunDocument, rates: Sequence[int]) -> None:
         """Put the saved throttle values back wherever the live ones are still ours."""
         lists = throttling.lists_of(document)
         throttling.restore(self._journal, document.saved, lists, rates)

@@ -13,8 +13,8 @@ from poolkeeper.errors import Refused
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import Broker, Cluster, Controller, Partition, Requested, Topic
 from poolkeeper.zk import inference, znodes
+from poolkeeper.zk.client.nodes import UNREADABLE, Node
 from poolkeeper.zk.inference import Traces
-from poolkeeper.zk.nodes import UNREADABLE, Node
 from poolkeeper.zk.znodes import (
     BrokerNode,
     ClusterIdNode,
@@ -53,7 +53,7 @@ class Admin:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ZnodeReading:
     """Everything read, in the order of `topics` and `brokers`; `states` as `state_paths` says.
 
     `before` and `after` are the topic nodes at the start and at the end, `nodes` what `before`
@@ -96,7 +96,7 @@ def state_paths(nodes: TopicNodes) -> list[str]:
     ]
 
 
-def picture(name: str, reading: Reading) -> ClusterReading:
+def picture(name: str, reading: ZnodeReading) -> ClusterReading:
     """Put together what was read; everything that changed meanwhile is left out."""
     notes: list[str] = []
     earlier, admin = reading.admins
@@ -130,7 +130,7 @@ def picture(name: str, reading: Reading) -> ClusterReading:
     )
 
 
-def _changed(reading: Reading) -> set[str]:
+def _changed(reading: ZnodeReading) -> set[str]:
     """Return the topics whose node changed; `mzxid` names a change, a new creation included."""
     return {
         name
@@ -145,7 +145,7 @@ def _unsettled(earlier: Admin, later: Admin) -> frozenset[str]:
     return frozenset(entry.topic for entry in before ^ after) | (earlier.deleting ^ later.deleting)
 
 
-def _topics(reading: Reading, damaged: dict[str, str], notes: list[str]) -> dict[str, Topic]:
+def _topics(reading: ZnodeReading, damaged: dict[str, str], notes: list[str]) -> dict[str, Topic]:
     """Build the topics; those with a damaged state are added to `damaged` instead."""
     found = StateNode.decode_many([None if node is None else node.data for node in reading.states])
     configs = dict(zip(reading.topics, reading.configs, strict=True))
@@ -186,7 +186,7 @@ def _partitions(node: TopicNode, states: Sequence[StateNode | str | None]) -> tu
     )
 
 
-def _brokers(reading: Reading, notes: list[str]) -> tuple[dict[int, Broker], tuple[int, ...]]:
+def _brokers(reading: ZnodeReading, notes: list[str]) -> tuple[dict[int, Broker], tuple[int, ...]]:
     """Return the brokers that were live all the while, and the formats of their registrations."""
     live = set(reading.admins[1].brokers)
     brokers: dict[int, Broker] = {}
@@ -254,7 +254,7 @@ def _controller(admin: Admin, notes: list[str]) -> Controller:
     return replace(controller, epoch_version=_version(admin.nodes[znodes.CONTROLLER_EPOCH]))
 
 
-def _cluster_id(reading: Reading, notes: list[str]) -> str | None:
+def _cluster_id(reading: ZnodeReading, notes: list[str]) -> str | None:
     node = reading.traces[znodes.CLUSTER_ID]
     if node is None or node is UNREADABLE:
         return None
@@ -265,7 +265,7 @@ def _cluster_id(reading: Reading, notes: list[str]) -> str | None:
         return None
 
 
-def _traces(reading: Reading, formats: tuple[int, ...]) -> Traces:
+def _traces(reading: ZnodeReading, formats: tuple[int, ...]) -> Traces:
     admin = reading.admins[1]
     controller = admin.nodes[znodes.CONTROLLER]
     nodes = [node for node in reading.nodes.values() if isinstance(node, TopicNode)]

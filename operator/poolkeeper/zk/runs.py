@@ -18,9 +18,9 @@ from msgspec import Struct
 from poolkeeper.jsontext import canonical
 from poolkeeper.model import typed_json
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.runs import Document, Health, Phase, Run, Saved
-from poolkeeper.planning import documents
-from poolkeeper.planning.documents import PlanJson
+from poolkeeper.model.runs import Health, Phase, Run, RunDocument, Saved
+from poolkeeper.planning.proposals import plan_json
+from poolkeeper.planning.proposals.plan_json import PlanJson
 
 VERSION = 1
 CHUNK_BYTES = 200 * 1024
@@ -64,11 +64,11 @@ def decode_run(data: bytes, version: int) -> Run:
     return typed_json.convert({**body, **read, "version": version}, Run)
 
 
-def encode_document(document: Document, chunk_bytes: int = CHUNK_BYTES) -> tuple[bytes, ...]:
+def encode_document(document: RunDocument, chunk_bytes: int = CHUNK_BYTES) -> tuple[bytes, ...]:
     """Encode to chunks of at most `chunk_bytes`; the same document gives the same bytes."""
     body = {
         "version": VERSION,
-        "plan": documents.to_json(document.plan),
+        "plan": plan_json.to_json(document.plan),
         "saved": {
             "topics": {name: dict(values) for name, values in document.saved.topics.items()},
             "brokers": {str(id_): dict(values) for id_, values in document.saved.brokers.items()},
@@ -83,7 +83,7 @@ def encode_document(document: Document, chunk_bytes: int = CHUNK_BYTES) -> tuple
 
 def encode_plan(plan: Plan, chunk_bytes: int = CHUNK_BYTES) -> tuple[bytes, ...]:
     """Encode a plan alone, in the same way."""
-    return _chunks(documents.to_json(plan), chunk_bytes)
+    return _chunks(plan_json.to_json(plan), chunk_bytes)
 
 
 def _chunks(body: Mapping[str, Any], chunk_bytes: int) -> tuple[bytes, ...]:
@@ -97,19 +97,19 @@ def digest_of(chunks: Sequence[bytes]) -> str:
     return hashlib.sha256(b"".join(chunks)).hexdigest()
 
 
-def decode_document(chunks: Sequence[bytes], digest: str) -> Document | None:
+def decode_document(chunks: Sequence[bytes], digest: str) -> RunDocument | None:
     """Decode a document; `None` if chunks are missing or are another run's."""
     text = _text(chunks, digest)
     if text is None:
         return None
     body = typed_json.decode(text, _Body)
-    return Document(documents.plan_of(body.plan), body.saved, body.baseline)
+    return RunDocument(plan_json.plan_of(body.plan), body.saved, body.baseline)
 
 
 def decode_plan(chunks: Sequence[bytes], digest: str) -> Plan | None:
     """Decode a plan alone; `None` if chunks are missing or are another plan's."""
     text = _text(chunks, digest)
-    return None if text is None else documents.decode(text)
+    return None if text is None else plan_json.decode(text)
 
 
 def _text(chunks: Sequence[bytes], digest: str) -> bytes | None:

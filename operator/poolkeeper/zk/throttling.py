@@ -1,4 +1,6 @@
-"""Throttles of a run on the brokers: written, changed, restored (the values: `planning.throttles`).
+"""Throttles of a run on the brokers: written, changed, restored.
+
+The values are those of `planning.run_state.throttles`.
 
 Entities are written in batches, each batch one transaction with the notification of every entity
 in it. An interrupted writing is simply done again: what is ours already is passed over.
@@ -6,12 +8,12 @@ in it. An interrupted writing is simply done again: what is ours already is pass
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from poolkeeper.model.runs import Document, Saved, ThrottleConflicts, ThrottleValues
-from poolkeeper.planning import throttles
+from poolkeeper.model.runs import RunDocument, Saved, ThrottleConflicts, ThrottleValues
+from poolkeeper.planning.run_state import throttles
 from poolkeeper.zk import znodes
 from poolkeeper.zk.apply import config_operations
+from poolkeeper.zk.client.operations import TRANSACTION_BYTES_MAX, Operation, size_bytes
 from poolkeeper.zk.journal import Journal
-from poolkeeper.zk.operations import TRANSACTION_BYTES_MAX, Operation, size_bytes
 from poolkeeper.zk.znodes import ConfigNode
 
 BATCH_ENTITIES = 100
@@ -22,7 +24,7 @@ Desired = Callable[[ThrottleValues], Mapping[str, str | None] | None]
 """From an entity's live throttle keys to what must be written; None if they are somebody else's."""
 
 
-def lists_of(document: Document) -> dict[str, dict[str, str]]:
+def lists_of(document: RunDocument) -> dict[str, dict[str, str]]:
     """Return the throttle lists of a run; of the topics whose values were saved at its start."""
     if not document.saved.topics:
         return {}

@@ -1,7 +1,8 @@
 """A plan that full disks bring to a halt says so, with numbers, and does what it can."""
 
-from poolkeeper.cli import plan, plantext
-from poolkeeper.cli.ink import Ink
+from poolkeeper.cli.commands import plan
+from poolkeeper.cli.output import plan_text
+from poolkeeper.cli.output.ink import Ink
 from poolkeeper.model import specs, topology
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.records import Records
@@ -43,5 +44,5 @@ def test_a_plan_names_what_finds_no_room_and_how_much_is_enough() -> None:
         " b-0 needs 8,192 MiB on broker 1, which has 2,048 MiB left below its high-water mark."
         " What helps: make room for 6,144 MiB on broker 1, or make room for 6,144 MiB on broker 2"
     ]
-    text = plantext.render(made, desired, cluster, (), Ink(400))
+    text = plan_text.render(made, desired, cluster, (), Ink(400))
     assert "• a-0 needs 8,192 MiB on broker 2" in text

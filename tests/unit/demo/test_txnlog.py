@@ -8,7 +8,7 @@ import pytest
 import txnlog
 from authors import broker_by_session
 from poolkeeper import errors
-from poolkeeper.sandbox.transactions import Kind, Operation, Transaction
+from poolkeeper.sandbox.fake_zookeeper.transactions import Operation, Transaction, TransactionKind
 
 HEADER = b"ZKLG" + struct.pack(">iq", 2, 0)
 NOBODY = struct.pack(">ii", 1, 31) + struct.pack(">i5si6s", 5, b"world", 6, b"anyone")
@@ -41,51 +41,59 @@ ERROR = struct.pack(">i", -101)
     ("kind", "body", "operations"),
     [
         pytest.param(
-            1, create("/a", b"x"), (Operation(Kind.CREATE, "/a", b"x"),), id="create-with-data"
+            1,
+            create("/a", b"x"),
+            (Operation(TransactionKind.CREATE, "/a", b"x"),),
+            id="create-with-data",
         ),
         pytest.param(
             15,
             create("/a", None, ephemeral=True),
-            (Operation(Kind.CREATE_2, "/a", None, ephemeral=True),),
+            (Operation(TransactionKind.CREATE_2, "/a", None, ephemeral=True),),
             id="create2-ephemeral-without-data",
         ),
         pytest.param(
             19,
             buffer(b"/c") + buffer(b"") + NOBODY + struct.pack(">i", 1),
-            (Operation(Kind.CREATE_CONTAINER, "/c", b""),),
+            (Operation(TransactionKind.CREATE_CONTAINER, "/c", b""),),
             id="create-container-which-has-no-ephemeral-flag",
         ),
-        pytest.param(2, buffer(b"/a"), (Operation(Kind.DELETE, "/a"),), id="delete"),
-        pytest.param(5, SET_A, (Operation(Kind.SET, "/a", b"new", version=4),), id="set"),
+        pytest.param(2, buffer(b"/a"), (Operation(TransactionKind.DELETE, "/a"),), id="delete"),
+        pytest.param(
+            5, SET_A, (Operation(TransactionKind.SET, "/a", b"new", version=4),), id="set"
+        ),
         pytest.param(
             7,
             buffer(b"/a") + NOBODY + struct.pack(">i", 2),
-            (Operation(Kind.SET_ACL, "/a", version=2),),
+            (Operation(TransactionKind.SET_ACL, "/a", version=2),),
             id="set-acl",
         ),
         pytest.param(
             14,
             multi((13, CHECK_E), (5, SET_A)),
             (
-                Operation(Kind.CHECK, "/epoch", version=5),
-                Operation(Kind.SET, "/a", b"new", version=4),
+                Operation(TransactionKind.CHECK, "/epoch", version=5),
+                Operation(TransactionKind.SET, "/a", b"new", version=4),
             ),
             id="multi-whose-check-tells-the-version-found",
         ),
-        pytest.param(-1, ERROR, (Operation(Kind.ERROR, error=-101),), id="error"),
+        pytest.param(-1, ERROR, (Operation(TransactionKind.ERROR, error=-101),), id="error"),
         pytest.param(
-            -10, struct.pack(">i", 4000), (Operation(Kind.OPEN_SESSION),), id="session-opened"
+            -10,
+            struct.pack(">i", 4000),
+            (Operation(TransactionKind.OPEN_SESSION),),
+            id="session-opened",
         ),
         pytest.param(
             -11,
             struct.pack(">i", 2) + buffer(b"/a") + buffer(b"/b"),
-            (Operation(Kind.DELETE, "/a"), Operation(Kind.DELETE, "/b")),
+            (Operation(TransactionKind.DELETE, "/a"), Operation(TransactionKind.DELETE, "/b")),
             id="session-closed-with-its-ephemeral-nodes",
         ),
     ],
 )
 def test_each_kind_of_record(kind, body, operations):
-    expected = Transaction(7, 0x10, 99, Kind(kind), operations)
+    expected = Transaction(7, 0x10, 99, TransactionKind(kind), operations)
     assert tuple(txnlog.read_bytes(HEADER + record(kind, body))) == (expected,)
 
 

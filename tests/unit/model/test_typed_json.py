@@ -8,18 +8,18 @@ from msgspec import Meta
 from poolkeeper.errors import InvalidInput
 from poolkeeper.model import typed_json
 from poolkeeper.model.records import BrokerRecord
-from poolkeeper.model.typed_json import BrokerId, Finite, Natural, Object, ReplicaList
+from poolkeeper.model.typed_json import BrokerId, Finite, JsonObject, Natural, ReplicaList
 
 
-class Circle(Object, tag_field="kind", tag="Circle"):
+class Circle(JsonObject, tag_field="kind", tag="Circle"):
     radius: Finite
 
 
-class Square(Object, tag_field="kind", tag="Square"):
+class Square(JsonObject, tag_field="kind", tag="Square"):
     side_length: Natural
 
 
-class Picture(Object):
+class Picture(JsonObject):
     version: Literal[1]
     name: str = ""
     shapes: tuple[Circle | Square, ...] = ()

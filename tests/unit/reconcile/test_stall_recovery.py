@@ -4,7 +4,7 @@ import pytest
 
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Controller, Partition, Requested, Topic
-from poolkeeper.planning.progress import classify
+from poolkeeper.planning.run_state.progress import classify
 from poolkeeper.reconcile.stall_recovery import Stall, foreign_stall_of, stall_of
 
 MOVE = Move("t", None, 0, ((1, 2), (3, 2)), 1, "")

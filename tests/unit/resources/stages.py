@@ -10,11 +10,11 @@ from poolkeeper.model.records import Records, TopicRecord
 from poolkeeper.model.runs import Phase
 from poolkeeper.model.topology import Cluster
 from poolkeeper.model.waits import Wait, WaitReason
-from poolkeeper.planning.making import make_plan
-from poolkeeper.planning.owners import settled
-from poolkeeper.resources.assemblies import Assembly, assemble
-from poolkeeper.resources.objects import Object, ObjectKey
-from poolkeeper.resources.statuses import statuses
+from poolkeeper.planning.planner import make_plan
+from poolkeeper.planning.problem.ownership import settled
+from poolkeeper.resources.checks.assembly import Assembly, assemble
+from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
+from poolkeeper.resources.status.all_resources import statuses
 
 NOW_MS = 1_700_000_000_000
 NOW = "2023-11-14T22:13:20Z"
@@ -65,8 +65,8 @@ def running(assembly: Assembly, what: Seen, arrived: int, **fields: Any) -> Outc
 
 
 def with_statuses(
-    objects: Iterable[Object], found: dict[ObjectKey, dict[str, Any]]
-) -> tuple[Object, ...]:
+    objects: Iterable[CustomResource], found: dict[ObjectKey, dict[str, Any]]
+) -> tuple[CustomResource, ...]:
     """The resources after these statuses were written."""
     return tuple(
         replace(each, status=found[each.key]) if each.key in found else each for each in objects
@@ -74,7 +74,7 @@ def with_statuses(
 
 
 def told(
-    objects: Iterable[Object], what: Seen | None, outcome: Outcome, now_ms: int = NOW_MS
+    objects: Iterable[CustomResource], what: Seen | None, outcome: Outcome, now_ms: int = NOW_MS
 ) -> dict[ObjectKey, dict[str, Any]]:
     """The statuses of all resources of the cluster `main`."""
     return dict(statuses(assemble(objects)["main"], what, outcome, now_ms))

@@ -24,7 +24,7 @@ from poolkeeper.model.specs import (
     ZooKeeperSpec,
 )
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
-from poolkeeper.planning.making import make_plan
+from poolkeeper.planning.planner import make_plan
 from poolkeeper.workers import wire
 from poolkeeper.workers.pool import WorkerPool
 

@@ -19,7 +19,7 @@ from poolkeeper.model.topology import (
     Requested,
     Topic,
 )
-from poolkeeper.planning.making import make_plan
+from poolkeeper.planning.planner import make_plan
 from poolkeeper.workers import wire
 from poolkeeper.workers.wire import PlanningRequest
 from unit.planning.instances import instances

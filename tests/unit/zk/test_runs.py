@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from poolkeeper.errors import InvalidInput
 from poolkeeper.model.plans import Move, Plan, PlannedStage
-from poolkeeper.model.runs import Document, Ending, Health, Phase, Run, Saved
+from poolkeeper.model.runs import Ending, Health, Phase, Run, RunDocument, Saved
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.planning import documents
-from poolkeeper.zk.operations import TRANSACTION_BYTES_MAX
+from poolkeeper.planning.proposals import plan_json
+from poolkeeper.zk.client.operations import TRANSACTION_BYTES_MAX
 from poolkeeper.zk.runs import (
     CHUNK_BYTES,
     decode_document,
@@ -23,11 +23,11 @@ from poolkeeper.zk.runs import (
 )
 
 
-def document(moves: int = 3) -> Document:
+def document(moves: int = 3) -> RunDocument:
     made = tuple(Move(f"t{i}", f"id{i * 7919}", i, ((1, 2), (3, 2)), i, "r") for i in range(moves))
-    plan = Plan("c", documents.plan_hash(made, ()), "sha256:f", moves=made)
+    plan = Plan("c", plan_json.plan_hash(made, ()), "sha256:f", moves=made)
     saved = Saved({"t0": {"k": None, "l": "0:1"}}, {7: {"r": "9"}, 8: {"r": None}})
-    return Document(plan, saved, Health(frozenset({TopicPartition("t", 1)}), frozenset()))
+    return RunDocument(plan, saved, Health(frozenset({TopicPartition("t", 1)}), frozenset()))
 
 
 def test_a_document_comes_back_whole():
@@ -65,10 +65,10 @@ WRITTEN = (
 
 def test_a_document_is_written_to_the_byte_as_ever_and_read_without_what_is_new():
     moves = (Move("t0", "id0", 0, ((1, 2), (3, 2)), 0, "é"),)
-    digest = documents.plan_hash(moves, ())
+    digest = plan_json.plan_hash(moves, ())
     plan = Plan("c", digest, "sha256:f", moves=moves, stages=(PlannedStage(((0, 1),), 0, 0),))
     health = Health(frozenset({TopicPartition("t", 1)}), frozenset())
-    whole = Document(plan, Saved({"t0": {"k": None}}, {7: {"r": "9"}}), health)
+    whole = RunDocument(plan, Saved({"t0": {"k": None}}, {7: {"r": "9"}}), health)
     text = WRITTEN % digest.removeprefix("sha256:")
     assert gzip.decompress(b"".join(encode_document(whole))).decode() == text
     older = gzip.compress(text.replace(',"urgency":4', "").encode())

@@ -12,7 +12,7 @@ from poolkeeper.model.topology import (
     Topic,
 )
 from poolkeeper.zk import observe
-from poolkeeper.zk.nodes import Node
+from poolkeeper.zk.client.nodes import Node
 
 
 class Tree:

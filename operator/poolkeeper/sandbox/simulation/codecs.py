@@ -91,7 +91,7 @@ class TopicBody:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class PartitionState:
     """A partition's state node; `version` is the node's data version."""
 
     leader: int
@@ -100,11 +100,11 @@ class State:
     controller_epoch: int = 0
     version: int = 0
 
-    def led_by(self, leader: int) -> "State":
+    def led_by(self, leader: int) -> "PartitionState":
         """Return the next epoch's state under that leader."""
         return replace(self, leader=leader, leader_epoch=self.leader_epoch + 1)
 
-    def without(self, replica: int) -> "State":
+    def without(self, replica: int) -> "PartitionState":
         """Return the next epoch's state with that replica out; the last one stays listed."""
         isr = self.isr if len(self.isr) == 1 else tuple(id_ for id_ in self.isr if id_ != replica)
         return replace(self, isr=isr).led_by(NO_LEADER if self.leader == replica else self.leader)
@@ -204,7 +204,7 @@ def require_numbers(ids: Iterable[Any]) -> None:
             raise TypeError(f"{id_!r} cannot be cast to a number")
 
 
-def encode_state(state: State) -> bytes:
+def encode_state(state: PartitionState) -> bytes:
     """Encode a state node."""
     return _dump(
         {
@@ -217,10 +217,10 @@ def encode_state(state: State) -> bytes:
     )
 
 
-def decode_state(data: bytes, version: int) -> State:
+def decode_state(data: bytes, version: int) -> PartitionState:
     """Read a state node."""
     body = json.loads(data)
-    return State(
+    return PartitionState(
         body["leader"],
         tuple(body["isr"]),
         body["leader_epoch"],
@@ -277,6 +277,6 @@ def decode_change(data: bytes) -> str:
     return str(body["entity_path"])
 
 
-def joined(state: State, replica: int, controller_epoch: int) -> State:
+def joined(state: PartitionState, replica: int, controller_epoch: int) -> PartitionState:
     """Return the state with one more replica in sync: at the end, in the same leader epoch."""
     return replace(state, isr=(*state.isr, replica), controller_epoch=controller_epoch)

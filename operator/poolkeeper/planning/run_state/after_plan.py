@@ -1,0 +1,35 @@
+"""Where all replicas are once a plan is done; the audit counts that with code of its own."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan
+from poolkeeper.model.topology import Cluster, Replicas
+
+
+class PlacedPartition(NamedTuple):
+    """A partition's replicas, and its size: 0 if it is new, `None` if nobody knows."""
+
+    replicas: Replicas
+    size_bytes: int | None
+
+
+def after_plan(plan: Plan, cluster: Cluster) -> Iterator[tuple[str, Sequence[PlacedPartition]]]:
+    """Every topic with its partitions; what is deleted is not among them."""
+    targets = {(move.topic, move.partition): move.target for move in plan.moves}
+    deleted = {step.topic for step in plan.steps if isinstance(step, DeleteTopic)}
+    added = {step.topic: step.replicas for step in plan.steps if isinstance(step, AddPartitions)}
+    for name, topic in cluster.topics.items():
+        if name not in deleted:
+            found = [
+                PlacedPartition(targets.get((name, p.partition), p.replicas), p.size_bytes)
+                for p in topic.partitions
+            ]
+            yield name, [*found, *_new(added.get(name, ()))]
+    for step in plan.steps:
+        if isinstance(step, CreateTopic):
+            yield step.topic, _new(step.replicas)
+
+
+def _new(lists: Sequence[Replicas]) -> list[PlacedPartition]:
+    return [PlacedPartition(replicas, 0) for replicas in lists]

@@ -32,7 +32,8 @@ import traffic
 from layouts import Check, Pools
 from poolkeeper.cli.main import main as poolkeeper
 from poolkeeper.errors import PoolkeeperError
-from poolkeeper.sandbox import Sandbox, SandboxSpec, artifacts, spread
+from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
+from poolkeeper.sandbox.servers import artifacts
 from tables import table
 
 MANIFESTS = Path(__file__).with_name("manifests")

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from poolkeeper import errors
-from poolkeeper.sandbox.transactions import Kind, Operation, Transaction
+from poolkeeper.sandbox.fake_zookeeper.transactions import Operation, Transaction, TransactionKind
 
 MAGIC = b"ZKLG"
 HEADER_LENGTH = 16
@@ -88,42 +88,44 @@ class _Reader:
 
 def _transaction(reader: _Reader) -> Transaction:
     session, _cxid, zxid, time_ms = (reader.take(letter) for letter in "qiqq")
-    kind = Kind(reader.take("i"))
-    if kind is Kind.MULTI:
+    kind = TransactionKind(reader.take("i"))
+    if kind is TransactionKind.MULTI:
         operations = tuple(_member(reader) for _ in range(reader.take("i")))
-    elif kind is Kind.CLOSE_SESSION:
+    elif kind is TransactionKind.CLOSE_SESSION:
         paths = [reader.text() for _ in range(reader.take("i"))]
-        operations = tuple(Operation(Kind.DELETE, path) for path in paths)
+        operations = tuple(Operation(TransactionKind.DELETE, path) for path in paths)
     else:
         operations = (_operation(kind, reader),)
     return Transaction(zxid, session, time_ms, kind, operations)
 
 
 def _member(reader: _Reader) -> Operation:
-    kind = Kind(reader.take("i"))
+    kind = TransactionKind(reader.take("i"))
     return _operation(kind, _Reader(reader.buffer() or b""))
 
 
-def _operation(kind: Kind, reader: _Reader) -> Operation:
+def _operation(kind: TransactionKind, reader: _Reader) -> Operation:
     if kind.creates:
         path, data = reader.text(), reader.buffer()
         reader.skip_acl()
         # Containers and nodes with a time to live are never ephemeral and have no such flag.
-        ephemeral = kind in (Kind.CREATE, Kind.CREATE_2) and bool(reader.take("?"))
+        ephemeral = kind in (TransactionKind.CREATE, TransactionKind.CREATE_2) and bool(
+            reader.take("?")
+        )
         return Operation(kind, path, data, ephemeral=ephemeral)
     match kind:
-        case Kind.SET:
+        case TransactionKind.SET:
             return Operation(kind, reader.text(), reader.buffer(), version=reader.take("i"))
-        case Kind.DELETE | Kind.DELETE_CONTAINER:
+        case TransactionKind.DELETE | TransactionKind.DELETE_CONTAINER:
             return Operation(kind, reader.text())
-        case Kind.CHECK:
+        case TransactionKind.CHECK:
             # The log holds the version that a write would have made.
             return Operation(kind, reader.text(), version=reader.take("i") - 1)
-        case Kind.SET_ACL:
+        case TransactionKind.SET_ACL:
             path = reader.text()
             reader.skip_acl()
             return Operation(kind, path, version=reader.take("i"))
-        case Kind.ERROR:
+        case TransactionKind.ERROR:
             return Operation(kind, error=reader.take("i"))
         case _:
             return Operation(kind)

@@ -38,6 +38,7 @@ from poolkeeper.fleet.engines.engines import Local, Spark, TaskEngine
 from poolkeeper.fleet.stages import pipeline, plan
 from poolkeeper.fleet.storage import schemas
 from poolkeeper.fleet.storage.store import Store
+from unit.fleet.slots import makespan
 
 GROWTH_MAX = 2.2
 KINDS = 4
@@ -171,9 +172,7 @@ def _straggler(partitions: int, slots: int) -> None:
     bound = max(max(weights), sum(weights) / slots)
     by_weight = task_groups.runs(weights, spark.TASKS_PER_SLOT * slots)
     by_name = list(range(len(weights)))
-    found = [
-        task_groups.makespan(weights, placed, slots) / bound for placed in (by_weight, by_name)
-    ]
+    found = [makespan(weights, placed, slots) / bound for placed in (by_weight, by_name)]
     print(f"a giant among 400: {found[0]:.2f} of an even share by weight, {found[1]:.2f} by name")
 
 

@@ -37,7 +37,7 @@ def topic(kafka, topic_name):
     with BrokerClient.open(tuple(sandbox.bootstrap.split(","))) as brokers:
         # Logs lag the state nodes: a leader says nothing of its followers' directories.
         until(
-            lambda: all(brokers.sizes([1, 2]).of(*replica) is not None for replica in replicas),
+            lambda: all(brokers.sizes([1, 2]).log(*replica) is not None for replica in replicas),
             "every replica has its log",
             60,
         )

@@ -93,8 +93,7 @@ def _partition(topic: str, partition: Partition, sizes: Sizes) -> Partition:
     log_dirs: dict[int, str] = {}
     largest: int | None = None
     for broker in partition.replicas:
-        logs = sizes.logs.get(broker)
-        held = logs.held.get(name) if logs else None
+        held = sizes.log(name, broker)
         if held is not None:
             log_dirs[broker] = held.log_dir
             largest = held.size_bytes if largest is None else max(largest, held.size_bytes)

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self, TypeVar
 
 from kafka import TopicPartition as KafkaPartition
@@ -86,12 +85,7 @@ class BrokerClient:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def ids(self) -> tuple[int, ...]:

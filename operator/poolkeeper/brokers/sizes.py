@@ -39,16 +39,10 @@ class Sizes:
     logs: Mapping[int, BrokerLogs]
     failures: Mapping[int, str] = field(default_factory=dict)
 
-    def of(self, partition: TopicPartition, broker: int) -> int | None:
-        """Return the size of one replica in bytes; None if its broker is silent or has none."""
+    def log(self, partition: TopicPartition, broker: int) -> Held | None:
+        """Return the log of one replica; None if its broker is silent or has none."""
         logs = self.logs.get(broker)
-        held = logs.held.get(partition) if logs else None
-        return held.size_bytes if held else None
-
-    def largest(self, partition: TopicPartition, brokers: Iterable[int]) -> int | None:
-        """Return the size of the largest known replica in bytes."""
-        known = (self.of(partition, broker) for broker in brokers)
-        return max((size for size in known if size is not None), default=None)
+        return logs.held.get(partition) if logs else None
 
 
 def from_answer(answer: Iterable[Mapping[str, object]]) -> BrokerLogs:

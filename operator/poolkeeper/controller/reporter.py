@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from threading import Condition, Lock, Thread
-from types import TracebackType
 from typing import Any, Self
 
 from poolkeeper.controller.outage import Outages, standing
@@ -74,12 +73,7 @@ class Reporter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._guards.close()
 
     def report(self, assembly: Assembly, outcome: Outcome) -> None:

@@ -28,13 +28,23 @@ def summary(plan: Plan) -> str:
             if plan.problems
             else ("No changes. The cluster is as declared.")
         )
-    parts = [*_step_counts(plan.steps), *_move_counts(plan.moves)]
+    parts = counts(plan)
     deleted = sum(isinstance(step, DeleteTopic) for step in plan.steps)
     parts.append(f"{count(deleted, 'topic')} to delete" if deleted else "nothing to delete")
     return f"{', '.join(parts)}."
 
 
-def _step_counts(steps: Sequence[Step]) -> Iterator[str]:
+def counts(plan: Plan, *, sized: bool = False) -> list[str]:
+    """All that would be done but deletions, as parts of a sentence.
+
+    `sized`: with the bytes that go from one log directory to another.
+    """
+    return [*_step_counts(plan.steps, sized), *_move_counts(plan.moves)]
+
+
+def _step_counts(steps: Sequence[Step], sized: bool) -> Iterator[str]:
+    copied = [step.bytes for step in steps if isinstance(step, MoveLogDir)]
+    between = f" ({size(sum(copied))})" if sized else ""
     counted = (
         (sum(isinstance(s, CreateTopic) for s in steps), "topic", "to create"),
         (
@@ -47,11 +57,7 @@ def _step_counts(steps: Sequence[Step]) -> Iterator[str]:
             "config",
             "to change",
         ),
-        (
-            sum(isinstance(s, MoveLogDir) for s in steps),
-            "replica",
-            "to move between log directories",
-        ),
+        (len(copied), "replica", f"to move between log directories{between}"),
         (
             sum(len(s.partitions) for s in steps if isinstance(s, ElectLeaders)),
             "leader",

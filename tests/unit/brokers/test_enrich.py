@@ -1,3 +1,5 @@
+import pytest
+
 from poolkeeper.brokers import enrich
 from poolkeeper.brokers.enrich import Enriched, if_reachable, with_sizes
 from poolkeeper.brokers.protocol import Versions
@@ -54,6 +56,31 @@ def test_sizes_and_directories_are_filled_in_where_brokers_answered():
             "t": Topic("t", (Partition(0, (1, 2), size_bytes=30, log_dirs={1: "/d1", 2: "/d2"}),))
         },
     )
+
+
+def sizes(**by_broker):
+    return Sizes(
+        {
+            int(broker[1:]): BrokerLogs({}, {} if size is None else {T0: Held(size, "/d1")})
+            for broker, size in by_broker.items()
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        pytest.param(sizes(b1=10, b2=30), 30, id="the-largest-counts"),
+        pytest.param(sizes(b1=10, b3=30), 10, id="only-of-its-own-replicas"),
+        pytest.param(sizes(b1=10, b2=None), 10, id="a-broker-without-the-replica"),
+        pytest.param(sizes(b1=0), 0, id="empty-is-known"),
+        pytest.param(sizes(b1=None), None, id="no-replica-is-known"),
+        pytest.param(sizes(), None, id="a-silent-broker-is-unknown"),
+    ],
+)
+def test_the_size_is_that_of_the_largest_replica(known, expected):
+    (partition,) = with_sizes(cluster(), known).topics["t"].partitions
+    assert partition.size_bytes == expected
 
 
 def test_what_is_not_answered_stays_as_it_was():

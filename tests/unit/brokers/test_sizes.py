@@ -1,6 +1,6 @@
 import pytest
 
-from poolkeeper.brokers.sizes import BrokerLogs, Held, Sizes, from_answer
+from poolkeeper.brokers.sizes import BrokerLogs, Held, from_answer
 from poolkeeper.model.topology import LogDir, TopicPartition
 
 T0 = TopicPartition("t", 0)
@@ -61,26 +61,3 @@ def topic(name, *partitions):
 )
 def test_reading_one_brokers_answer(answer, expected):
     assert from_answer(answer) == expected
-
-
-def sizes(**by_broker):
-    return Sizes(
-        {
-            int(broker[1:]): BrokerLogs({}, {} if size is None else {T0: Held(size, "/d1")})
-            for broker, size in by_broker.items()
-        }
-    )
-
-
-@pytest.mark.parametrize(
-    ("known", "brokers", "expected"),
-    [
-        pytest.param(sizes(b1=10, b2=30), [1, 2], 30, id="the-largest-counts"),
-        pytest.param(sizes(b1=10, b2=30), [1], 10, id="only-of-the-replicas-named"),
-        pytest.param(sizes(b1=10, b2=None), [1, 2], 10, id="a-broker-without-the-replica"),
-        pytest.param(sizes(b1=0), [1], 0, id="empty-is-known"),
-        pytest.param(sizes(), [1], None, id="a-silent-broker-is-unknown"),
-    ],
-)
-def test_largest_replica(known, brokers, expected):
-    assert known.largest(T0, brokers) == expected

@@ -1,6 +1,6 @@
 """`poolkeeper fleet budget` and `report`: what their options mean, and what they write."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,7 +16,6 @@ from poolkeeper.resources.parse.quantities import positive_duration_s, size_byte
 from poolkeeper.resources.parse.schedules import cron_problem, time_zone_problem
 from poolkeeper.text import count, duration, size
 
-Function = Callable[..., Any]
 _WINDOW_FIELDS = 6
 
 BUDGET = (

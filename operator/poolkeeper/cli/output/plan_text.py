@@ -22,23 +22,20 @@ from poolkeeper.cli.output.capacity_table import room_table
 from poolkeeper.cli.output.ink import PLAIN, Ink
 from poolkeeper.cli.output.plan_lines import reason_lines, topic_lines
 from poolkeeper.model.plans import (
-    AddPartitions,
-    CreateTopic,
     DeleteTopic,
     ElectLeaders,
     Makespan,
     Move,
-    MoveLogDir,
     Plan,
     PlanProblem,
     PoolCertificate,
-    SetConfig,
     Step,
 )
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.diagnosis.remaining_capacity import RemainingCapacity
 from poolkeeper.planning.rules import Rules
+from poolkeeper.report import changes
 from poolkeeper.text import count, duration, few, first, more, size
 
 _TOPICS_MAX = 40
@@ -85,48 +82,9 @@ def summary(plan: Plan) -> str:
             return f"No changes. {count(len(plan.problems), 'thing')} left undone, see above."
         return "No changes. The cluster is as declared."
     deleted = sum(isinstance(step, DeleteTopic) for step in plan.steps)
-    done = [*_step_counts(plan.steps), *_move_counts(plan.moves)]
+    done = changes.counts(plan, sized=True)
     done.append(f"{count(deleted, 'topic')} to DELETE" if deleted else "nothing to delete")
     return f"Plan: {', '.join(done)}."
-
-
-def _step_counts(steps: Sequence[Step]) -> Iterator[str]:
-    log_dirs = [step.bytes for step in steps if isinstance(step, MoveLogDir)]
-    counted = (
-        (sum(isinstance(s, CreateTopic) for s in steps), "topic", "to create"),
-        (
-            sum(len(s.replicas) for s in steps if isinstance(s, AddPartitions)),
-            "partition",
-            "to add",
-        ),
-        (
-            sum(len(s.set) + len(s.unset) for s in steps if isinstance(s, SetConfig)),
-            "config",
-            "to change",
-        ),
-        (len(log_dirs), "replica", f"to move between log directories ({size(sum(log_dirs))})"),
-        (
-            sum(len(s.partitions) for s in steps if isinstance(s, ElectLeaders)),
-            "leader",
-            "to elect",
-        ),
-    )
-    return (f"{count(number, noun)} {what}" for number, noun, what in counted if number)
-
-
-def _move_counts(moves: Sequence[Move]) -> Iterator[str]:
-    added = [len(set(move.target) - set(move.source)) for move in moves]
-    carried = sum(1 for number in added if number)
-    shrunk = sum(len(move.target) < len(move.source) for move in moves)
-    if carried:
-        total = size(sum(move.bytes for move in moves))
-        what = f"{count(sum(added), 'replica')} of {count(carried, 'partition')}"
-        yield f"{what} to move ({total})"
-    if shrunk:
-        yield f"{count(shrunk, 'partition')} to lose replicas"
-    reordered = sum(set(move.target) == set(move.source) for move in moves)
-    if reordered:
-        yield f"{count(reordered, 'partition')} to reorder"
 
 
 def _pools(plan: Plan, desired: Desired, cluster: Cluster, ink: Ink) -> Iterator[list[str]]:

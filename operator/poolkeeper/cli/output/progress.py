@@ -7,7 +7,6 @@ most, so that a log of CI stays readable. What a line says is a pure function of
 import json
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self, TextIO
 
 import click
@@ -98,13 +97,8 @@ class LinePrinter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        return None
+    def __exit__(self, *_error: object) -> None:
+        pass
 
     def _print(self, text: str) -> None:
         click.echo(f"{self._prefix}{text}", file=self._stream)
@@ -145,12 +139,7 @@ class BarPrinter:
         self._bar.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._bar.stop()
 
     def _above(self, sentence: str) -> None:

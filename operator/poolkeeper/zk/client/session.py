@@ -14,7 +14,6 @@ All methods may be called from several threads.
 
 from collections.abc import Callable, Sequence
 from threading import Event
-from types import TracebackType
 from typing import Any, Self
 
 from kazoo.exceptions import ConnectionLoss, KazooException, NoNodeError
@@ -75,12 +74,7 @@ class Session:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     @property

@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poolkeeper.fleet.engines.task_groups import makespan, order, runs
+from poolkeeper.fleet.engines.task_groups import order, runs
+from unit.fleet.slots import makespan
 
 
 @pytest.mark.parametrize(

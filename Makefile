@@ -1,6 +1,6 @@
 # Every target does its own set-up; what is done already costs well under a second.
 #
-#   make demo    the guided tour on real brokers        make lint    style, types, import contracts
+#   make demo    the guided tour on real brokers        make lint    style, types, imports, dead code
 #   make cluster a shell in a Kubernetes of its own     make lock    renew requirements/*.txt
 #   make test    lint and all tests                     make clean   remove what was built and brought
 #   make unit    tests without servers                  make bench   tables of figures
@@ -62,7 +62,9 @@ lint: .venv/.dev
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --quiet --check .
 	@$(BIN)/mypy
+	@$(BIN)/vulture
 	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/python tests/checks/sentences.py operator
 
 # A Kubernetes takes minutes to build, the first time: begun at once, in the background. Tests that
 # need it wait for it; if it fails, they fail with the reason, which is in this log as well.

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from apirequests import Api, merged
-from poolkeeper.resources import crosschecks
-from poolkeeper.resources.clusters import read_cluster
-from poolkeeper.resources.pools import read_pool
-from poolkeeper.resources.rebalances import read_rebalance
-from poolkeeper.resources.topics import read_topic
+from poolkeeper.resources.checks import cross_checks
+from poolkeeper.resources.kinds.kafka_cluster import read_cluster
+from poolkeeper.resources.kinds.rebalance import read_rebalance
+from poolkeeper.resources.kinds.resource_pool import read_pool
+from poolkeeper.resources.kinds.topic import read_topic
 
 SIZE = "in body should match '^[0-9]+([.][0-9]+)?(Ki|Mi|Gi|Ti|Pi|Ei|k|M|G|T|P|E|[eE][0-9]{1,2})?$'"
 DURATION = "in body should match '^([0-9]{1,6}h)?([0-9]{1,6}m)?([0-9]{1,8}s)?$'"
@@ -77,5 +77,5 @@ def _problems(body: dict[str, Any]) -> list[str]:
         case "Rebalance":
             return [str(problem) for problem in read_rebalance(body).problems]
     reading = read_topic(body)
-    configs = crosschecks.configs(crosschecks.Readings(topics=(reading,)))
+    configs = cross_checks.configs(cross_checks.Readings(topics=(reading,)))
     return [str(problem) for problem in (*reading.problems, *configs)]

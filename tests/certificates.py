@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from poolkeeper.sandbox import artifacts
+from poolkeeper.sandbox.servers import artifacts
 
 DEADLINE_S = 60
 

@@ -37,9 +37,9 @@ from control_plane.access import ApiError
 from control_plane.planes import ControlPlane
 from operation import OperatorProcess
 from poolkeeper.sandbox import Sandbox, spread
-from poolkeeper.sandbox.clocks import RealClock
-from poolkeeper.sandbox.kazooclients import KazooSession
+from poolkeeper.sandbox.clock import RealClock
 from poolkeeper.sandbox.simulation import Simulation, SimulationSpec
+from poolkeeper.sandbox.simulation.zookeeper.kazoo_session import KazooSession
 from real.support import Change, history, last_zxid, manifest
 
 T = TypeVar("T")

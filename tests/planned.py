@@ -19,19 +19,19 @@ from conditions import until
 from control_plane.kubelet import Kubelet
 from control_plane.planes import ControlPlane
 from poolkeeper.errors import PoolkeeperError
-from poolkeeper.kube.clients import Api
-from poolkeeper.kube.plannerpods import POD_SECURITY, Settings
+from poolkeeper.kube.client.client import Api
+from poolkeeper.kube.jobs.planner_pods import POD_SECURITY, PlannerPodSettings
 from poolkeeper.model.specs import Desired, KafkaClusterSpec, ResourcePoolSpec, ZooKeeperSpec
-from poolkeeper.planningjobs import JobEngine, rebalances
-from poolkeeper.rebalances.answers import Answer
-from poolkeeper.rebalances.questions import Asked, Question
+from poolkeeper.rebalances.planning_jobs import JobEngine, rebalances
+from poolkeeper.rebalances.request import ClusterRequest, RebalanceRequest
+from poolkeeper.rebalances.response import RebalanceResponse
 from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
 from real.support import kazoo
 
 IMAGE = "example.test/planner:1"
 REBALANCES = "/apis/poolkeeper.dev/v1alpha1/rebalances"
 QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-SETTINGS = Settings(
+SETTINGS = PlannerPodSettings(
     IMAGE,
     cores=1,
     memory_mib=1024,
@@ -67,11 +67,11 @@ def _crowd(box: Sandbox) -> None:
         until(lambda: all(client.exists(path.format(n)) for n in range(6)), "all have a leader")
 
 
-def asked(name: str, connect: str, secret: str | None = None) -> Asked:
+def asked(name: str, connect: str, secret: str | None = None) -> ClusterRequest:
     """Everything of the cluster is in one pool; `secret` names the credentials."""
     pool = ResourcePoolSpec(f"{name}-all", name, (1, 2, 3), claims=(".*",))
     way = ZooKeeperSpec(connect, credentials_secret=secret)
-    return Asked(Desired(KafkaClusterSpec(name, way), (pool,)))
+    return ClusterRequest(Desired(KafkaClusterSpec(name, way), (pool,)))
 
 
 @dataclass
@@ -139,10 +139,10 @@ class Planning:
         settings = replace(SETTINGS, account=f"{self.full}-planner", **changes)
         return JobEngine(self.api, self.namespace, settings, rebalances(self.api))
 
-    def answer(self, engine: JobEngine, name: str, question: Question) -> Answer:
+    def answer(self, engine: JobEngine, name: str, question: RebalanceRequest) -> RebalanceResponse:
         """Ask until there is an answer; say what pods said if there is none."""
 
-        def answered() -> Answer | None:
+        def answered() -> RebalanceResponse | None:
             Event().wait(ASK_EVERY_S)
             engine.standing(name, question)
             return engine.ask(name, question)

@@ -23,16 +23,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
-import evidence
-import layouts
 from kafka import KafkaAdminClient
 from kazoo.client import KazooClient
-from layouts import Check, Pools
-from tables import table
 
+import evidence
+import layouts
+import traffic
+from layouts import Check, Pools
 from poolkeeper.cli.main import main as poolkeeper
 from poolkeeper.errors import PoolkeeperError
-from poolkeeper.sandbox import Sandbox, SandboxSpec, artifacts, spread, traffic
+from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
+from poolkeeper.sandbox.servers import artifacts
+from tables import table
 
 MANIFESTS = Path(__file__).with_name("manifests")
 KAFKA = "3.9.2"

@@ -4,9 +4,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+import txnlog
 from layouts import Check, throttle_keys
-
-from poolkeeper.sandbox import txnlog
 
 REQUEST = "/admin/reassign_partitions"
 RATE = "follower.replication.throttled.rate"

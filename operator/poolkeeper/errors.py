@@ -15,6 +15,7 @@ PoolkeeperError
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -37,6 +38,29 @@ class Problem:
         return f"{place}{self.field}: {self.message}" if self.field else f"{place}{self.message}"
 
 
+class RefusalReason(StrEnum):
+    """Why something was refused: stable, unlike the message."""
+
+    NOT_ALLOWED = "NotAllowed"
+    """The request is wrong or not allowed now, in a way that has no reason of its own."""
+    INVALID_INPUT = "InvalidInput"
+    """Manifests or arguments have problems."""
+    STALE_PLAN = "StalePlan"
+    """The cluster or the manifests moved on since the plan was made."""
+    HOLDER_ACTIVE = "HolderActive"
+    """Another executor works on the cluster."""
+    OTHER_CLUSTER = "OtherCluster"
+    """The address leads to another cluster than the one that is declared."""
+    UNLAWFUL_PLAN = "UnlawfulPlan"
+    """The plan breaks a law of placement."""
+    UNLAWFUL_STAGE = "UnlawfulStage"
+    """The stage would make a law of placement worse."""
+    THROTTLE_TOO_LOW = "ThrottleTooLow"
+    """The throttle is below what a moving partition takes in, so that it would never arrive."""
+    UNSAFE_REQUEST = "UnsafeRequest"
+    """The request names what does not exist or brokers that are not live; it was not written."""
+
+
 class PoolkeeperError(Exception):
     """Base of all errors that Poolkeeper raises on purpose."""
 
@@ -50,11 +74,29 @@ class PoolkeeperError(Exception):
 
 
 class Refused(PoolkeeperError):
-    """The request is wrong or not allowed now; nothing was changed."""
+    """The request is wrong or not allowed now; nothing was changed.
+
+    `facts`: values that complete the message where it is shown (`model.refusals`).
+    """
+
+    reason = RefusalReason.NOT_ALLOWED
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        reason: RefusalReason | None = None,
+        facts: Iterable[object] = (),
+    ) -> None:
+        self.reason = self.reason if reason is None else reason
+        self.facts = tuple(facts)
+        super().__init__(message)
 
 
 class InvalidInput(Refused):
     """The input has problems; all of them are listed, sorted by place."""
+
+    reason = RefusalReason.INVALID_INPUT
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(sorted(set(problems)))
@@ -64,13 +106,23 @@ class InvalidInput(Refused):
 class StalePlan(Refused):
     """The plan was made for a state of the cluster or of the manifests that is gone."""
 
+    reason = RefusalReason.STALE_PLAN
+
 
 class HolderActive(Refused):
-    """Another executor holds the cluster; the message names it."""
+    """Another executor, `holder`, holds the cluster."""
+
+    reason = RefusalReason.HOLDER_ACTIVE
+
+    def __init__(self, holder: str) -> None:
+        self.holder = holder
+        super().__init__(f"another executor is active on this cluster: {holder}")
 
 
 class OtherCluster(Refused):
     """The address leads to another Kafka cluster than the one pinned; nothing is written to it."""
+
+    reason = RefusalReason.OTHER_CLUSTER
 
 
 class Stale(PoolkeeperError):

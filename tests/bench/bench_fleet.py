@@ -33,9 +33,11 @@ import pyarrow as pa
 
 from bench import clusters
 from fleet import cases
-from poolkeeper.fleet import plans, scheduling, schemas, spark, steps
-from poolkeeper.fleet.engines import Engine, Local, Spark
-from poolkeeper.fleet.stores import Store
+from poolkeeper.fleet.engines import spark, task_groups
+from poolkeeper.fleet.engines.engines import Local, Spark, TaskEngine
+from poolkeeper.fleet.stages import pipeline, plan
+from poolkeeper.fleet.storage import schemas
+from poolkeeper.fleet.storage.store import Store
 
 GROWTH_MAX = 2.2
 KINDS = 4
@@ -74,7 +76,7 @@ def _run(folder: Path, count: int, partitions: int, slots: int) -> None:
     with spark.session(f"local[{slots}]") as session:
         engine = Spark(session)
         started = time.perf_counter() - begin
-        steps.plan(engine, tiny, cases.DAY, small[: 4 * slots])
+        pipeline.plan(engine, tiny, cases.DAY, small[: 4 * slots])
         warm = time.perf_counter() - begin
         print(f"Spark has started after {started:.1f} s, its workers after {warm:.1f} s")
         (_, half), _ = _planned(
@@ -114,7 +116,7 @@ def _case(partitions: int, kind: int) -> cases.Case:
 
 def _planned(
     label: str,
-    engine: Engine,
+    engine: TaskEngine,
     store: Store,
     names: Sequence[str],
     total: int,
@@ -123,7 +125,7 @@ def _planned(
     """Wall and CPU seconds, and the hashes by cluster."""
     with _memory() as peak:
         begin, before = time.perf_counter(), _of_family(_cpu_s)
-        outcome = steps.plan(engine, store, cases.DAY, names, again=True)
+        outcome = pipeline.plan(engine, store, cases.DAY, names, again=True)
         seconds, cpu_s = time.perf_counter() - begin, _of_family(_cpu_s) - before
     assert not outcome.failed, outcome.failed
     ratio = "" if beside is None else f"{seconds / beside:.2f}"
@@ -133,11 +135,11 @@ def _planned(
     return (seconds, cpu_s), {line.cluster: line.figures["hash"] for line in outcome.lines}
 
 
-def _per_task(engine: Engine, local: Engine, store: Store, names: Sequence[str]) -> None:
+def _per_task(engine: TaskEngine, local: TaskEngine, store: Store, names: Sequence[str]) -> None:
     spent = {}
     for label, each in (("spark", engine), ("local", local)):
         begin = time.perf_counter()
-        steps.plan(each, store, cases.DAY, names, again=True)
+        pipeline.plan(each, store, cases.DAY, names, again=True)
         spent[label] = (time.perf_counter() - begin) / len(names)
     print(
         f"a cluster of 20 partitions: {spent['spark'] * 1000:.1f} ms on Spark,"
@@ -152,7 +154,7 @@ def _through_jvm(session: object, store: Store, total: int, whole: float) -> Non
     rows = session.read.schema(schemas.PARTITIONS.ddl).parquet(  # type: ignore[attr-defined]
         str(store.root / schemas.PARTITIONS.name)
     )
-    wanted = rows.select("cluster", "topic", *plans.NEEDED)
+    wanted = rows.select("cluster", "topic", *plan.NEEDED)
     begin = time.perf_counter()
     counted = wanted.groupBy("cluster").applyInArrow(count, "rows bigint").toArrow()
     seconds = time.perf_counter() - begin
@@ -167,9 +169,11 @@ def _straggler(partitions: int, slots: int) -> None:
     """From weights alone: a slot that waits is the same in processes and executors."""
     weights = [max(1, partitions // 100)] * 400 + [partitions * 2]
     bound = max(max(weights), sum(weights) / slots)
-    by_weight = scheduling.runs(weights, spark.TASKS_PER_SLOT * slots)
+    by_weight = task_groups.runs(weights, spark.TASKS_PER_SLOT * slots)
     by_name = list(range(len(weights)))
-    found = [scheduling.makespan(weights, placed, slots) / bound for placed in (by_weight, by_name)]
+    found = [
+        task_groups.makespan(weights, placed, slots) / bound for placed in (by_weight, by_name)
+    ]
     print(f"a giant among 400: {found[0]:.2f} of an even share by weight, {found[1]:.2f} by name")
 
 

@@ -31,10 +31,10 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import Desired, Goal, GoalKind
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.making import make_plan
-from poolkeeper.planning.tables import table_of
-from poolkeeper.resources import writing
-from poolkeeper.zk.pauses import collector_paused
+from poolkeeper.planning.planner import make_plan
+from poolkeeper.planning.problem.partitions import table_of
+from poolkeeper.resources.write import manifests as write_manifests
+from poolkeeper.zk.client.gc_pause import collector_paused
 
 SIZES = (3_000, 30_000, 200_000, 1_000_000)
 EXACT_MAX = 30_000
@@ -238,10 +238,10 @@ def _as_a_command(size: int) -> tuple[float, float]:
         snapshot, manifests = Path(folder) / "cluster.json", Path(folder) / "manifests"
         snapshots.write(snapshot, clusters.cluster(size, joined=4))
         manifests.mkdir()
-        bodies = [writing.cluster_body(desired.cluster)]
-        bodies += [writing.pool_body(pool) for pool in desired.pools]
-        bodies += [writing.topic_body(topic) for topic in desired.topics]
-        (manifests / "all.yaml").write_text(writing.text_of(bodies), encoding="utf-8")
+        bodies = [write_manifests.cluster_body(desired.cluster)]
+        bodies += [write_manifests.pool_body(pool) for pool in desired.pools]
+        bodies += [write_manifests.topic_body(topic) for topic in desired.topics]
+        (manifests / "all.yaml").write_text(write_manifests.text_of(bodies), encoding="utf-8")
         command = [sys.executable, "-m", "poolkeeper", "plan", "-f", str(manifests)]
         begin, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
         ran = subprocess.run(

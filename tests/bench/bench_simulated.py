@@ -3,7 +3,7 @@
     python tests/bench/bench_simulated.py [--partitions 200000]
 
 20 brokers, topics of 100 partitions, 3 replicas. `ready`: ZooKeeper serves, all brokers are
-registered, one controls. `states`: from the first topic put there until each partition has its
+registered, one controls. `records`: from the first topic put there until each partition has its
 state. `processor`: what the simulated brokers' process used of processors until then.
 
 The last line is the same cluster found in ZooKeeper (a cached tree) by brokers that start: until

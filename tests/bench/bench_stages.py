@@ -1,10 +1,11 @@
 """How long the stages of a plan last against the shortest they could; sizes as arguments.
 
-One row per case: moves, stages, predicted seconds, the bound of `planning.stage_bounds`, the
-busiest broker's bytes at the same rate, the makespan over each of the two, CPU seconds of the whole
-prediction. Asserted are the makespan, at most 1.15 times its bound, and growth: twice the moves may
-take at most 2.2 times the time. A migration into a new pool comes nearest to 1.15: all replicas of
-a partition go at once there, each broker waits for two others, and the bound does not know.
+One row per case: moves, stages, predicted seconds, the bound of `planning.staging.makespan_bound`,
+the busiest broker's bytes at the same rate, the makespan over each of the two, CPU seconds of the
+whole prediction. Asserted are the makespan, at most 1.15 times its bound, and growth: twice the
+moves may take at most 2.2 times the time. A migration into a new pool comes nearest to 1.15: all
+replicas of a partition go at once there, each broker waits for two others, and the bound does not
+know.
 """
 
 import sys
@@ -15,8 +16,8 @@ import clusters
 
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning import stages
-from poolkeeper.planning.making import make_plan
+from poolkeeper.planning.planner import make_plan
+from poolkeeper.planning.staging import next_stage
 
 SIZES = (3_000, 30_000, 200_000)
 GROWTH_MAX = 2.2
@@ -43,7 +44,7 @@ def main(sizes: tuple[int, ...]) -> None:
         for name, desired, cluster in _cases(size):
             plan = make_plan(desired, cluster)
             begin = time.process_time()
-            predicted, makespan, halt = stages.predict(plan, cluster, desired)
+            predicted, makespan, halt = next_stage.predict(plan, cluster, desired)
             spent = time.process_time() - begin
             if makespan is None:
                 raise SystemExit(f"{name} {size}: the stages come to a halt: {halt}")
@@ -102,7 +103,7 @@ def _growth(size: int) -> None:
         times = []
         for _ in range(3):
             begin = time.process_time()
-            stages.predict(plan, cluster, desired)
+            next_stage.predict(plan, cluster, desired)
             times.append(time.process_time() - begin)
         spent[len(plan.moves)] = min(times)
     (few, first), (many, second) = spent.items()

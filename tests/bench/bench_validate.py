@@ -7,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from poolkeeper.resources import folders
+from poolkeeper.resources.checks import folder as checks_folder
 
 DOCUMENTS = (5_000, 10_000, 20_000)
 GROWTH_MAX = 2.2
@@ -63,7 +63,7 @@ def seconds(count: int) -> float:
     with tempfile.TemporaryDirectory() as folder:
         path = written(Path(folder), count)
         start = time.process_time()
-        manifests = folders.load([path])
+        manifests = checks_folder.load([path])
         took = time.process_time() - start
     assert manifests.documents == count
     return took

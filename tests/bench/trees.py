@@ -23,8 +23,9 @@ from typing import Any
 from kazoo.client import KazooClient
 
 from poolkeeper import sandbox as sandboxes
-from poolkeeper.sandbox import Sandbox, SandboxSpec, artifacts, spread
-from poolkeeper.zk.session import Session
+from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
+from poolkeeper.sandbox.servers import artifacts
+from poolkeeper.zk.client.session import Session
 
 HEAP_MIB = 2048
 SPEED = 10

@@ -15,9 +15,9 @@ from kazoo.security import make_acl, make_digest_acl
 
 from poolkeeper.errors import Refused, Stale, Unavailable
 from poolkeeper.model.credentials import ZooKeeperCredentials
-from poolkeeper.zk.nodes import UNREADABLE
-from poolkeeper.zk.operations import Check, Create, Delete, Operation, SetData
-from poolkeeper.zk.session import Session
+from poolkeeper.zk.client.nodes import UNREADABLE
+from poolkeeper.zk.client.operations import Check, Create, Delete, Operation, SetData
+from poolkeeper.zk.client.session import Session
 
 DEADLINE_S = 20.0
 SECRET = "s3cret"

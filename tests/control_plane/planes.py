@@ -38,7 +38,7 @@ from control_plane.audits import AuditEvent
 from control_plane.servers import Server
 from control_plane.sites import ADDRESS, Site
 from poolkeeper import errors
-from poolkeeper.sandbox.processes import Nursery
+from poolkeeper.sandbox.servers.processes import Nursery
 
 COMMAND_S = 60.0
 NAMESPACE_S = 90.0

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from control_plane.sites import ADDRESS, Site
 from poolkeeper import errors
-from poolkeeper.sandbox.processes import Child, Nursery
+from poolkeeper.sandbox.servers.processes import Child, Nursery
 
 STOP_S = 30.0
 POLL_S = 0.02

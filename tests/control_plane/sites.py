@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from poolkeeper import errors
-from poolkeeper.sandbox import processes
-from poolkeeper.sandbox.processes import Identity
+from poolkeeper.sandbox.servers import processes
+from poolkeeper.sandbox.servers.processes import Identity
 
 ADDRESS = "127.0.0.1"
 LOWEST_PORT = 15_000

@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from fleet import cases
-from poolkeeper.fleet.budgets_values import Budget
+from poolkeeper.fleet.schedule.budget import Budget
 from poolkeeper.model.specs import Desired, KafkaClusterSpec, ResourcePoolSpec, ZooKeeperSpec
-from poolkeeper.rebalances.questions import Asked, Patience, Question
+from poolkeeper.rebalances.request import ClusterRequest, PlanningDeadlines, RebalanceRequest
 from poolkeeper.sandbox import Sandbox
 from real.bare import bare_cluster, put_topic
 from real.support import kazoo
@@ -19,7 +19,7 @@ def declared(name: str, connect: str) -> Desired:
     return Desired(KafkaClusterSpec(name, ZooKeeperSpec(connect)), (pool,))
 
 
-def question(stack: ExitStack, zookeeper: Sandbox, folder: Path) -> Question:
+def question(stack: ExitStack, zookeeper: Sandbox, folder: Path) -> RebalanceRequest:
     """About two clusters that have a crowded broker, and two that cannot be read."""
     connect = zookeeper.zookeeper
     for name in ("one", "two"):
@@ -33,12 +33,14 @@ def question(stack: ExitStack, zookeeper: Sandbox, folder: Path) -> Question:
     locked = declared("locked", f"{connect}/asked-one")
     way = replace(locked.cluster.zookeeper, credentials_secret="zk")
     asked = (
-        Asked(declared("closed", "127.0.0.1:1")),
-        Asked(replace(locked, cluster=replace(locked.cluster, zookeeper=way))),
-        Asked(declared("one", f"{connect}/asked-one")),
-        Asked(declared("two", f"{connect}/asked-two"), ("two-pool",)),
+        ClusterRequest(declared("closed", "127.0.0.1:1")),
+        ClusterRequest(replace(locked, cluster=replace(locked.cluster, zookeeper=way))),
+        ClusterRequest(declared("one", f"{connect}/asked-one")),
+        ClusterRequest(declared("two", f"{connect}/asked-two"), ("two-pool",)),
     )
-    return Question(asked, cases.NOW_MS, Budget(clusters_max=1), patience=Patience(3.0, 30.0))
+    return RebalanceRequest(
+        asked, cases.NOW_MS, Budget(clusters_max=1), patience=PlanningDeadlines(3.0, 30.0)
+    )
 
 
 def _remove(connect: str, path: str) -> None:

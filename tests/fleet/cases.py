@@ -5,9 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench import clusters
-from poolkeeper.fleet import clusterrows, plans, schemas, steps, tables
-from poolkeeper.fleet.plans import Seen
-from poolkeeper.fleet.stores import Store
+from poolkeeper.fleet.stages import pipeline, plan
+from poolkeeper.fleet.stages.plan import PlanInput
+from poolkeeper.fleet.storage import cluster_rows, parquet, schemas
+from poolkeeper.fleet.storage.store import Store
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import (
     Desired,
@@ -18,7 +19,7 @@ from poolkeeper.model.specs import (
     UnmanagedTopics,
 )
 from poolkeeper.model.topology import Broker, Cluster, Partition, Requested, Topic
-from poolkeeper.planning.making import make_plan
+from poolkeeper.planning.planner import make_plan
 
 DAY = "2026-03-01"
 NOW_MS = 1_772_366_400_000
@@ -140,31 +141,31 @@ def named(case: Case, name: str) -> Case:
 def put(store: Store, case: Case, day: str = DAY, read_ms: int = NOW_MS) -> None:
     """Put a snapshot and what is declared for it into the store."""
     desired, cluster = case
-    rows = clusterrows.rows_of_cluster(cluster)
+    rows = cluster_rows.rows_of_cluster(cluster)
     head = {**rows.head, "status": "ok", "read_ms": read_ms}
     head["damaged"] = list(head["damaged"].items())
-    row = tables.table_of(schemas.CLUSTERS, {key: [value] for key, value in head.items()})
+    row = parquet.table_of(schemas.CLUSTERS, {key: [value] for key, value in head.items()})
     content = {**rows.bodies, schemas.CLUSTERS.name: row}
     store.step(schemas.CLUSTERS, day, cluster.name, content, "put by a test")
-    steps.declare(store, [desired])
+    pipeline.declare(store, [desired])
 
 
-def planned(case: Case) -> plans.Plan:
+def planned(case: Case) -> plan.Plan:
     """The plan of the local engine, from the objects themselves."""
     desired, cluster = case
     return make_plan(desired, cluster, Records())
 
 
-def kept(store: Store, cluster: str, day: str = DAY) -> plans.Plan:
+def kept(store: Store, cluster: str, day: str = DAY) -> plan.Plan:
     """The plan that is in the store."""
-    tables_of_plan = (schemas.PLANS, *plans.planrows.BODIES)
+    tables_of_plan = (schemas.PLANS, *plan.planrows.BODIES)
     rows = {table.name: store.read(table, day, cluster) for table in tables_of_plan}
-    return plans.planrows.plan_of_rows(cluster, rows)
+    return plan.planrows.plan_of_rows(cluster, rows)
 
 
-def seen(case: Case) -> Seen:
+def seen(case: Case) -> PlanInput:
     desired, cluster = case
-    return Seen(desired, cluster, Records(), frozenset())
+    return PlanInput(desired, cluster, Records(), frozenset())
 
 
 def files(folder: Path) -> dict[str, bytes]:

@@ -4,21 +4,23 @@ One Spark session for all tests of a worker process; it takes about ten seconds 
 all tests that take it are in one file.
 """
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from poolkeeper.fleet import engines
-from poolkeeper.fleet.engines import Engine
-from poolkeeper.fleet.stores import Store
+from poolkeeper.fleet.engines import engines
+from poolkeeper.fleet.engines.engines import TaskEngine
+from poolkeeper.fleet.storage.store import Store
 from servers import chroot
 
 __all__ = ["chroot"]
 
 HERE = Path(__file__).parent
+IMPORTED = (HERE.parent, HERE.parents[1] / "examples" / "demo")
 SMALL = {
-    "spark.executorEnv.PYTHONPATH": str(HERE.parent),  # tasks of these tests
+    "spark.executorEnv.PYTHONPATH": os.pathsep.join(map(str, IMPORTED)),  # tasks of these tests
     "spark.driver.memory": "512m",
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
 }
@@ -36,6 +38,6 @@ def store(tmp_path: Path) -> Store:
 
 
 @pytest.fixture(scope="package")
-def spark() -> Iterator[Engine]:
+def spark() -> Iterator[TaskEngine]:
     with engines.opened("local[2]", conf=SMALL) as engine:
         yield engine

@@ -9,21 +9,21 @@ import pytest
 from fleet import asking
 from poolkeeper.cli import main
 from poolkeeper.errors import Unavailable
-from poolkeeper.fleet.engines import Local
-from poolkeeper.rebalances import answering, chunks
-from poolkeeper.rebalances.answers import Answer
-from poolkeeper.rebalances.questions import Question
+from poolkeeper.fleet.engines.engines import Local
+from poolkeeper.rebalances import task_runner, text_chunks
+from poolkeeper.rebalances.request import RebalanceRequest
+from poolkeeper.rebalances.response import RebalanceResponse
 
 
 @pytest.fixture
-def question(zookeeper, tmp_path: Path) -> Iterator[Question]:
+def question(zookeeper, tmp_path: Path) -> Iterator[RebalanceRequest]:
     """About two clusters that have a crowded broker, and two that cannot be read."""
     with ExitStack() as stack:
         yield asking.question(stack, zookeeper, tmp_path)
 
 
-def test_clusters_that_cannot_be_read_have_their_reason(question: Question) -> None:
-    answer = answering.answer(question, Local(1))
+def test_clusters_that_cannot_be_read_have_their_reason(question: RebalanceRequest) -> None:
+    answer = RebalanceResponse.from_json(task_runner.written(question, Local(1)).text)
     problems = {each.cluster: each.problem for each in answer.clusters}
     assert problems.keys() == {"closed", "locked", "one", "two"}
     assert "no ZooKeeper answers at 127.0.0.1:1" in problems["closed"]
@@ -31,22 +31,22 @@ def test_clusters_that_cannot_be_read_have_their_reason(question: Question) -> N
     plans = {each.cluster: each.plan for each in answer.clusters if each.plan}
     assert {name: len(plan.moves) for name, plan in plans.items()} == {"one": 4, "two": 4}
     assert [(turn.cluster, turn.wave) for turn in answer.waves.turns] == [("one", 1), ("two", 2)]
-    assert Answer.from_json(answer.to_json()) == answer
+    assert RebalanceResponse.from_json(answer.to_json()) == answer
 
 
-def test_processes_give_the_same_text(question: Question) -> None:
-    ours = answering.answer(question, Local(1)).to_json()
-    assert answering.answer(question, Local(2)).to_json() == ours
+def test_processes_give_the_same_text(question: RebalanceRequest) -> None:
+    ours = task_runner.written(question, Local(1)).text
+    assert task_runner.written(question, Local(2)).text == ours
 
 
 def test_the_command_reads_a_question_whole_or_in_pieces(
-    question: Question, tmp_path: Path, capsys
+    question: RebalanceRequest, tmp_path: Path, capsys
 ) -> None:
     text = question.to_json()
     (tmp_path / "question.json").write_text(text)
     pieces = tmp_path / "pieces"
     pieces.mkdir()
-    for number, piece in enumerate(chunks.chunked(text, 100)):
+    for number, piece in enumerate(text_chunks.chunked(text, 100)):
         (pieces / f"chunk-{number:06}").write_bytes(piece)
     found = []
     for words in (
@@ -61,7 +61,7 @@ def test_the_command_reads_a_question_whole_or_in_pieces(
         assert "warning: locked: there is no Secret zk" in said.err
         assert message.read_text() == '{"clusters": 4}'
         found.append(out.read_text())
-    assert found == [answering.answer(question, Local(1)).to_json()] * 2
+    assert found == [task_runner.written(question, Local(1)).text] * 2
 
 
 @pytest.mark.parametrize(
@@ -90,8 +90,8 @@ def test_secrets_are_folders_of_files(tmp_path: Path) -> None:
     place = tmp_path / "zk"
     (place / "..data").mkdir(parents=True)
     (place / "username").write_bytes(b"keeper")
-    read = answering.secrets_in(str(tmp_path))
+    read = task_runner.secrets_in(str(tmp_path))
     assert read("zk") == {"username": b"keeper"}
     for folder in (str(tmp_path), ""):
         with pytest.raises(Unavailable, match="there is no Secret other for planners"):
-            answering.secrets_in(folder)("other")
+            task_runner.secrets_in(folder)("other")

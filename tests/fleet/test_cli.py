@@ -11,9 +11,9 @@ import pytest
 from bench import clusters
 from fleet import cases
 from poolkeeper.cli import main
-from poolkeeper.fleet import files
+from poolkeeper.fleet.storage import snapshot_file
 from poolkeeper.model import snapshots
-from poolkeeper.resources import writing
+from poolkeeper.resources.write import manifests
 
 DAY = ("--day", cases.DAY)
 NAMES = ("east", "west")
@@ -40,12 +40,12 @@ def fleet(tmp_path: Path) -> Path:
         desired = clusters.desired(26)
         connect = replace(desired.cluster.zookeeper, connect=f"127.0.0.1:1/{name}")
         spec = replace(desired.cluster, name=name, zookeeper=connect, default_pool=f"{name}-all")
-        bodies.append(writing.cluster_body(spec))
+        bodies.append(manifests.cluster_body(spec))
         bodies.append(
-            writing.pool_body(replace(desired.pools[0], name=f"{name}-all", cluster=name))
+            manifests.pool_body(replace(desired.pools[0], name=f"{name}-all", cluster=name))
         )
     (tmp_path / "manifests").mkdir()
-    (tmp_path / "manifests" / "all.yaml").write_text(writing.text_of(bodies))
+    (tmp_path / "manifests" / "all.yaml").write_text(manifests.text_of(bodies))
     return tmp_path
 
 
@@ -233,7 +233,7 @@ def test_without_the_extra_it_says_what_to_install(missing, words, tmp_path: Pat
 
 def test_other_commands_read_parquet(fleet: Path, run) -> None:
     east = snapshots.read(fleet / "snapshots" / "east.json")
-    files.write(fleet / "east.parquet", east)
+    snapshot_file.write(fleet / "east.parquet", east)
     words = ("plan", "-f", fleet / "manifests", "--cluster", "east", "-o", "json", "--snapshot")
     of_parquet = run(*words, fleet / "east.parquet")
     assert of_parquet == run(*words, fleet / "snapshots" / "east.json")

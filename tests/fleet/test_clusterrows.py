@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from bench import clusters
 from fleet import cases
 from poolkeeper.errors import Refused
-from poolkeeper.fleet import clusterrows, files, planrows, schemas, tables
+from poolkeeper.fleet.storage import cluster_rows, parquet, plan_rows, schemas, snapshot_file
 from poolkeeper.model import snapshots
 from poolkeeper.model.topology import Broker, Cluster, LogDir, Topic
-from poolkeeper.planning.making import make_plan
-from poolkeeper.planning.tables import table_of
+from poolkeeper.planning.planner import make_plan
+from poolkeeper.planning.problem.partitions import table_of
 from unit.planning.instances import as_told, instances
 
 ODD = cases.oddities(clusters.cluster(600, brokers=24))
@@ -31,7 +31,7 @@ EMPTY = Cluster("main", {}, {})
 
 
 def back(cluster: Cluster) -> Cluster:
-    return clusterrows.cluster_of_rows(cluster.name, clusterrows.rows_of_cluster(cluster))
+    return cluster_rows.cluster_of_rows(cluster.name, cluster_rows.rows_of_cluster(cluster))
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,8 @@ def back(cluster: Cluster) -> Cluster:
 def test_a_cluster_comes_back_equal(cluster: Cluster, tmp_path: Path) -> None:
     assert back(cluster) == cluster
     file = tmp_path / "c.parquet"
-    files.write(file, cluster)
-    assert files.read(file) == cluster
+    snapshot_file.write(file, cluster)
+    assert snapshot_file.read(file) == cluster
 
 
 @settings(max_examples=20)
@@ -63,33 +63,33 @@ def test_lists_of_any_lengths_are_read_whole(values: list[list[int] | None], fir
     array = pa.array(values, pa.list_(pa.int32()))
     column = pa.chunked_array([array.slice(first), array])
     expected = [None if each is None else tuple(each) for each in values]
-    assert clusterrows.lists(column) == expected[first:] + expected
+    assert cluster_rows.lists(column) == expected[first:] + expected
 
 
 def test_absent_columns_read_as_unknown() -> None:
-    rows = clusterrows.rows_of_cluster(ODD).bodies
+    rows = cluster_rows.rows_of_cluster(ODD).bodies
     some = rows[schemas.PARTITIONS.name].select(["partition", "replicas"])
-    topics = clusterrows.topics_of(rows[schemas.TOPICS.name], some)
+    topics = cluster_rows.topics_of(rows[schemas.TOPICS.name], some)
     assert {p.leader for t in topics.values() for p in t.partitions} == {None}
     assert {p.adding for t in topics.values() for p in t.partitions} == {()}
 
 
 def test_rows_of_several_batches_are_one_cluster(tmp_path: Path) -> None:
-    rows = clusterrows.rows_of_cluster(ODD).bodies
+    rows = cluster_rows.rows_of_cluster(ODD).bodies
     parts = rows[schemas.PARTITIONS.name]
     halves = pa.concat_tables([parts.slice(0, 100), parts.slice(100)])
-    assert clusterrows.topics_of(rows[schemas.TOPICS.name], halves) == ODD.topics
+    assert cluster_rows.topics_of(rows[schemas.TOPICS.name], halves) == ODD.topics
 
 
 @pytest.mark.parametrize("name", ["s.json", "s.json.gz", "s.parquet"])
 def test_all_forms_of_a_snapshot_say_the_same(name: str, tmp_path: Path) -> None:
-    write = files.write if name.endswith(".parquet") else snapshots.write
+    write = snapshot_file.write if name.endswith(".parquet") else snapshots.write
     write(tmp_path / name, ODD)
-    assert files.read(tmp_path / name) == ODD
+    assert snapshot_file.read(tmp_path / name) == ODD
 
 
 def test_any_tool_reads_the_partitions_of_a_snapshot(tmp_path: Path) -> None:
-    files.write(tmp_path / "s.parquet", ODD)
+    snapshot_file.write(tmp_path / "s.parquet", ODD)
     assert pq.read_table(tmp_path / "s.parquet").num_rows == 600
 
 
@@ -98,14 +98,14 @@ def test_any_tool_reads_the_partitions_of_a_snapshot(tmp_path: Path) -> None:
 def test_a_plan_comes_back_equal(instance) -> None:
     desired, cluster, gone = instance
     plan = make_plan(desired, cluster, gone=gone)
-    rows = planrows.rows_of_plan(plan, desired, cluster, cases.Records(), table_of(cluster))
-    assert planrows.plan_of_rows(cluster.name, rows) == as_told(plan, reasons=False)
+    rows = plan_rows.rows_of_plan(plan, desired, cluster, cases.Records(), table_of(cluster))
+    assert plan_rows.plan_of_rows(cluster.name, rows) == as_told(plan, reasons=False)
 
 
 def test_balances_count_what_the_plan_does() -> None:
     case = cases.golden()["created"]
     plan = cases.planned(case)
-    rows = planrows.rows_of_plan(plan, *case, cases.Records(), table_of(case[1]))
+    rows = plan_rows.rows_of_plan(plan, *case, cases.Records(), table_of(case[1]))
     content = rows[schemas.BALANCES.name].to_pylist()
     added = [len(r) for step in plan.steps for r in getattr(step, "replicas", ())]
     before, after = (
@@ -118,38 +118,38 @@ def test_balances_count_what_the_plan_does() -> None:
 
 
 class TestFilesOfTables:
-    ROWS = tables.from_rows(schemas.REQUESTS, [("t", 0, (1, 2))])
+    ROWS = parquet.from_rows(schemas.REQUESTS, [("t", 0, (1, 2))])
 
     def test_a_file_of_another_table_is_refused(self, tmp_path: Path) -> None:
-        tables.write(tmp_path / "f", self.ROWS)
+        parquet.write(tmp_path / "f", self.ROWS)
         with pytest.raises(Refused, match=r"f: is table requests \(expected moves\)"):
-            tables.read(tmp_path / "f", schemas.MOVES)
+            parquet.read(tmp_path / "f", schemas.MOVES)
 
     def test_a_file_of_another_version_is_refused(self, tmp_path: Path) -> None:
         metadata = {**self.ROWS.schema.metadata, b"poolkeeper.version": b"7"}
-        tables.write(tmp_path / "f", self.ROWS.replace_schema_metadata(metadata))
+        parquet.write(tmp_path / "f", self.ROWS.replace_schema_metadata(metadata))
         with pytest.raises(Refused, match=r"version 7 \(expected version 1\)"):
-            tables.read(tmp_path / "f", schemas.REQUESTS)
+            parquet.read(tmp_path / "f", schemas.REQUESTS)
 
     @pytest.mark.parametrize("body", [b"", b"PAR1nonsensePAR1"], ids=["empty", "nonsense"])
     def test_what_is_no_parquet_is_refused(self, body: bytes, tmp_path: Path) -> None:
         (tmp_path / "f").write_bytes(body)
         with pytest.raises(Refused, match="cannot be read"):
-            tables.read(tmp_path / "f", schemas.REQUESTS)
+            parquet.read(tmp_path / "f", schemas.REQUESTS)
 
     def test_a_nullable_column_that_an_older_file_lacks_is_null(self, tmp_path: Path) -> None:
-        full = clusterrows.rows_of_cluster(ODD).bodies[schemas.PARTITIONS.name]
-        tables.write(tmp_path / "f", full.drop_columns(["bytes"]))
-        found = tables.read(tmp_path / "f", schemas.PARTITIONS, ["partition", "bytes"])
+        full = cluster_rows.rows_of_cluster(ODD).bodies[schemas.PARTITIONS.name]
+        parquet.write(tmp_path / "f", full.drop_columns(["bytes"]))
+        found = parquet.read(tmp_path / "f", schemas.PARTITIONS, ["partition", "bytes"])
         assert found.column("bytes").null_count == 600
 
     def test_a_required_column_that_is_missing_is_refused(self, tmp_path: Path) -> None:
-        tables.write(tmp_path / "f", self.ROWS.drop_columns(["partition"]))
+        parquet.write(tmp_path / "f", self.ROWS.drop_columns(["partition"]))
         with pytest.raises(Refused, match="lacks its column partition"):
-            tables.read(tmp_path / "f", schemas.REQUESTS)
+            parquet.read(tmp_path / "f", schemas.REQUESTS)
 
     def test_nothing_is_left_of_a_file_that_cannot_be_written(self, tmp_path: Path) -> None:
         (tmp_path / "f").mkdir()
         with pytest.raises(Refused, match="cannot be written"):
-            tables.write(tmp_path / "f", self.ROWS)
+            parquet.write(tmp_path / "f", self.ROWS)
         assert [file.name for file in tmp_path.iterdir()] == ["f"]

@@ -16,15 +16,16 @@ import pytest
 from conditions import until
 from control_plane import building
 from fleet import cases
-from poolkeeper import measurements
-from poolkeeper.fleet import features, loading, plans, schemas, steps, tables
-from poolkeeper.fleet.engines import Local
-from poolkeeper.fleet.stores import Store
+from poolkeeper.fleet.engines.engines import Local
+from poolkeeper.fleet.stages import features, load_features, pipeline, plan
+from poolkeeper.fleet.storage import parquet, schemas
+from poolkeeper.fleet.storage.store import Store
+from poolkeeper.load import refresh
 from poolkeeper.model.specs import (
     Capacity,
     Desired,
     KafkaClusterSpec,
-    Load,
+    LoadSource,
     ResourcePoolSpec,
     ZooKeeperSpec,
 )
@@ -33,10 +34,10 @@ from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
 ALONE = Local(1)
 HOUR_MS = 3_600_000
 GIB = 1024**3
-NO_LOAD = Load()
+NO_LOAD = LoadSource()
 
 
-def case(load: Load = NO_LOAD, size: int | None = GIB) -> cases.Case:
+def case(load: LoadSource = NO_LOAD, size: int | None = GIB) -> cases.Case:
     """Two brokers, of 100 GiB each; topic `t` with two partitions."""
     pool = ResourcePoolSpec("p", "main", (1, 2), capacity=Capacity(disk_bytes=100 * GIB))
     spec = KafkaClusterSpec("main", ZooKeeperSpec("zk"), load=load)
@@ -45,8 +46,10 @@ def case(load: Load = NO_LOAD, size: int | None = GIB) -> cases.Case:
     return Desired(spec, (pool,)), Cluster("main", live, {"t": Topic("t", partitions)})
 
 
-def task(store: Store, **more: object) -> loading.Task:
-    return loading.Task(str(store.root), cases.DAY, "main", window_s=10 * 3600, **more)
+def task(store: Store, **more: object) -> load_features.FeaturesTask:
+    return load_features.FeaturesTask(
+        str(store.root), cases.DAY, "main", window_s=10 * 3600, **more
+    )
 
 
 def sample(hour: float, value: float | None, partition: int = 0, metric: str = "bytes") -> tuple:
@@ -56,7 +59,7 @@ def sample(hour: float, value: float | None, partition: int = 0, metric: str = "
 
 def put_samples(folder: Path, *rows: tuple, name: str = "a") -> None:
     file = folder / "day=2026-03-01" / "cluster=main" / f"{name}.parquet"
-    tables.write(file, tables.from_rows(schemas.SAMPLES, rows))
+    parquet.write(file, parquet.from_rows(schemas.SAMPLES, rows))
 
 
 @pytest.fixture
@@ -64,12 +67,12 @@ def history(tmp_path: Path) -> Path:
     return tmp_path / "history"
 
 
-def rows_of(store: Store, table: schemas.Table = schemas.FEATURES) -> list[dict]:
+def rows_of(store: Store, table: schemas.TableSchema = schemas.FEATURES) -> list[dict]:
     return store.read(table, cases.DAY, "main").to_pylist()
 
 
 def made(store: Store, **more: object) -> list[dict]:
-    (line,) = steps.features(ALONE, store, [task(store, **more)]).lines
+    (line,) = pipeline.features(ALONE, store, [task(store, **more)]).lines
     assert (line.status, line.reason) == ("ok", "")
     return rows_of(store)
 
@@ -109,10 +112,10 @@ def test_features_of_files(store: Store, history: Path) -> None:
 
 def test_what_is_planned_has_the_features(store: Store, history: Path) -> None:
     cases.put(store, case(size=None))
-    before = plans.seen_of(store, cases.DAY, "main").cluster.topics["t"].partitions
+    before = plan.seen_of(store, cases.DAY, "main").cluster.topics["t"].partitions
     put_samples(history, *RISING, *(sample(h, 7.0, 1, "bytes_in_per_s") for h in range(1, 10)))
     made(store, samples=str(history))
-    after = plans.seen_of(store, cases.DAY, "main").cluster.topics["t"].partitions
+    after = plan.seen_of(store, cases.DAY, "main").cluster.topics["t"].partitions
     assert [(p.size_bytes, p.in_bytes_per_s) for p in before] == [(None, None)] * 2
     assert [(p.size_bytes, p.in_bytes_per_s) for p in after] == [(9 * GIB, None), (None, 7.0)]
 
@@ -123,7 +126,7 @@ def test_late_samples_make_new_features_and_the_same_ones_make_none(
     cases.put(store, case())
     put_samples(history, *RISING)
     made(store, samples=str(history))
-    again = steps.features(ALONE, store, [task(store, samples=str(history))])
+    again = pipeline.features(ALONE, store, [task(store, samples=str(history))])
     assert again.made == ()
     late = (sample(0.5, 20.0 * GIB), sample(0.5, 20.0 * GIB), sample(0.25, None))
     put_samples(history, *late, *RISING, name="b")
@@ -138,7 +141,7 @@ def test_sizes_in_snapshots_are_a_history_of_their_own(store: Store) -> None:
         cases.put(store, grown, day, cases.NOW_MS - (3 - hour) * 24 * HOUR_MS)
     cases.put(store, case(size=4 * GIB))
     days = replace(task(store), window_s=5 * 86_400, step_s=86_400)
-    assert steps.features(ALONE, store, [days]).failed == ()
+    assert pipeline.features(ALONE, store, [days]).failed == ()
     first, second = rows_of(store)
     assert (first["buckets"], first["p50"], first["growth_per_day"]) == (4, 2.0 * GIB, 1.0 * GIB)
     assert second["partition"] == 1
@@ -173,7 +176,7 @@ def test_samples_that_are_none_are_the_status_of_the_cluster(
     file = history / "cluster=main" / "x.parquet"
     file.parent.mkdir(parents=True)
     pq.write_table(content, file)
-    (line,) = steps.features(ALONE, store, [task(store, samples=str(history))]).failed
+    (line,) = pipeline.features(ALONE, store, [task(store, samples=str(history))]).failed
     assert reason in line.reason
     assert not store.file(schemas.FEATURES, cases.DAY, "main").exists()
 
@@ -187,7 +190,7 @@ def test_no_sample_at_all(store: Store) -> None:
 class TestPrometheus:
     def test_a_real_server_that_scraped_yesterday(self, store: Store, tmp_path: Path) -> None:
         with prometheus(tmp_path, exposition()) as url:
-            load = Load("Prometheus", {"url": url, "window": "10h"})
+            load = LoadSource("Prometheus", {"url": url, "window": "10h"})
             cases.put(store, case(load, size=None))
             found = made(store)
             samples = rows_of(store, schemas.SAMPLES)
@@ -200,7 +203,7 @@ class TestPrometheus:
         assert (by[1, "bytes"]["p95"], by[1, "bytes"]["buckets"]) == (None, 3)
         assert by[-1, "bytes_in_per_s"]["p50"] == pytest.approx(1000.0, rel=0.01)
         assert {row["metric"] for row in samples} == {"bytes", "bytes_in_per_s"}
-        partitions = plans.seen_of(store, cases.DAY, "main").cluster.topics["t"].partitions
+        partitions = plan.seen_of(store, cases.DAY, "main").cluster.topics["t"].partitions
         assert [p.size_bytes for p in partitions] == [9 * GIB, 7 * GIB]
         assert [p.in_bytes_per_s for p in partitions] == pytest.approx([500.0, 500.0], rel=0.01)
 
@@ -208,18 +211,18 @@ class TestPrometheus:
         self, store: Store, tmp_path: Path
     ) -> None:
         with prometheus(tmp_path, exposition()) as url:
-            load = Load("Prometheus", {"url": url, "window": "10h"})
+            load = LoadSource("Prometheus", {"url": url, "window": "10h"})
             cases.put(store, case(load, size=None))
             made(store)
-            alone = measurements.asked(load, cases.NOW_MS)
+            alone = refresh.asked(load, cases.NOW_MS)
         together = features.loads_of(store.read(schemas.FEATURES, cases.DAY, "main"))
         assert alone.bytes == {("t", 0): together.bytes["t", 0]}  # 1 is no longer measured
         assert alone.rate_bytes_per_s == pytest.approx(together.rate_bytes_per_s, rel=0.01)
         assert sorted(alone.rate_bytes_per_s) == [("t", -1)]
 
     def test_a_server_that_is_away_is_the_status_of_the_cluster(self, store: Store) -> None:
-        cases.put(store, case(Load("Prometheus", {"url": "http://127.0.0.1:1"})))
-        (line,) = steps.features(ALONE, store, [task(store)]).failed
+        cases.put(store, case(LoadSource("Prometheus", {"url": "http://127.0.0.1:1"})))
+        (line,) = pipeline.features(ALONE, store, [task(store)]).failed
         assert line.reason == "http://127.0.0.1:1: [Errno 111] Connection refused"
 
 

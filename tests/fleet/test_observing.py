@@ -10,9 +10,10 @@ import pytest
 
 from bench import clusters
 from fleet import cases
-from poolkeeper.fleet import files, observing, plans, schemas, steps
-from poolkeeper.fleet.engines import Local
-from poolkeeper.fleet.stores import Store
+from poolkeeper.fleet.engines.engines import Local
+from poolkeeper.fleet.stages import pipeline, plan, snapshot
+from poolkeeper.fleet.storage import schemas, snapshot_file
+from poolkeeper.fleet.storage.store import Store
 from poolkeeper.model import snapshots
 from poolkeeper.model.specs import (
     Desired,
@@ -22,7 +23,7 @@ from poolkeeper.model.specs import (
     ZooKeeperSpec,
 )
 from poolkeeper.zk import observe
-from poolkeeper.zk.session import Session
+from poolkeeper.zk.client.session import Session
 from real.bare import bare_cluster, put_topic
 from real.support import kazoo
 
@@ -35,8 +36,8 @@ def declared(name: str, connect: str) -> Desired:
     return Desired(KafkaClusterSpec(name, ZooKeeperSpec(connect)), (pool,), (topic,))
 
 
-def task(store: Store, name: str, **more: object) -> observing.Task:
-    return observing.Task(
+def task(store: Store, name: str, **more: object) -> snapshot.SnapshotTask:
+    return snapshot.SnapshotTask(
         str(store.root), cases.DAY, name, cases.NOW_MS, timeout_s=3.0, deadline_s=30.0, **more
     )
 
@@ -69,9 +70,9 @@ def test_clusters_that_cannot_be_read_do_not_end_the_job(
         pinned = declared("other", f"{connect}/fleet-one")
         spec = replace(pinned.cluster, cluster_id="another")
         wanted.append(replace(pinned, cluster=spec))
-        steps.declare(store, wanted)
+        pipeline.declare(store, wanted)
         names = [desired.cluster.name for desired in wanted]
-        outcome = steps.snapshot(ALONE, store, [task(store, name) for name in names])
+        outcome = pipeline.snapshot(ALONE, store, [task(store, name) for name in names])
         with Session.open(f"{connect}/fleet-two") as session:
             seen = observe.cluster(session, "two").cluster
     found = {line.cluster: (line.status, line.figures["partitions"]) for line in outcome.lines}
@@ -86,14 +87,14 @@ def test_clusters_that_cannot_be_read_do_not_end_the_job(
     reasons = {line.cluster: line.reason for line in outcome.failed}
     assert "no ZooKeeper answers at 127.0.0.1:1" in reasons["closed"]
     assert "this is another cluster" in reasons["other"]
-    read = plans.seen_of(store, cases.DAY, "two").cluster
+    read = plan.seen_of(store, cases.DAY, "two").cluster
     assert snapshots.to_json(read) == snapshots.to_json(seen)
-    planned = steps.plan(ALONE, store, cases.DAY, names)
+    planned = pipeline.plan(ALONE, store, cases.DAY, names)
     assert sorted(line.cluster for line in planned.failed) == sorted(reasons)
     assert {m.topic for m in cases.kept(store, "one").moves} == {"t"}
     # A day's snapshot is kept, a failure is tried again.
     tasks = [task(store, name) for name in ("two", "closed")]
-    assert [(line.cluster, line.made) for line in steps.snapshot(ALONE, store, tasks).lines] == [
+    assert [(line.cluster, line.made) for line in pipeline.snapshot(ALONE, store, tasks).lines] == [
         ("closed", True),
         ("two", False),
     ]
@@ -103,40 +104,40 @@ def test_a_cluster_that_takes_too_long_is_given_up(
     zookeeper, chroot, store: Store, tmp_path
 ) -> None:
     with bare_cluster(zookeeper, chroot, tmp_path):
-        steps.declare(store, [declared("slow", chroot)])
+        pipeline.declare(store, [declared("slow", chroot)])
         slow = replace(task(store, "slow"), deadline_s=0.0)
-        done = observing.perform(slow)
+        done = snapshot.perform(slow)
     assert (done.status, done.reason) == ("failed", "not read within 0 s")
 
 
 CASE = cases.named((clusters.desired(24), clusters.cluster(300, brokers=24)), "main")
 
 
-@pytest.mark.parametrize("suffix", files.SUFFIXES)
+@pytest.mark.parametrize("suffix", snapshot_file.SUFFIXES)
 def test_snapshot_files_of_every_form(suffix: str, store: Store, tmp_path: Path) -> None:
     desired, cluster = CASE
-    steps.declare(store, [desired])
+    pipeline.declare(store, [desired])
     folder = tmp_path / "snapshots"
     folder.mkdir()
-    write = files.write if suffix == ".parquet" else snapshots.write
+    write = snapshot_file.write if suffix == ".parquet" else snapshots.write
     write(folder / f"main{suffix}", cluster)
     (folder / "README.md").write_text("no snapshot")
-    found = steps.snapshot_files(folder)
+    found = pipeline.snapshot_files(folder)
     assert found == {"main": folder / f"main{suffix}"}
     read = task(store, "main", file=str(found["main"]))
-    outcome = steps.snapshot(ALONE, store, [read])
+    outcome = pipeline.snapshot(ALONE, store, [read])
     assert outcome.failed == ()
-    assert plans.seen_of(store, cases.DAY, "main").cluster.topics == cluster.topics
-    assert steps.snapshot(ALONE, store, [read]).made == ()
+    assert plan.seen_of(store, cases.DAY, "main").cluster.topics == cluster.topics
+    assert pipeline.snapshot(ALONE, store, [read]).made == ()
     write(folder / f"main{suffix}", replace(cluster, id="changed"))
-    assert len(steps.snapshot(ALONE, store, [read]).made) == 1
+    assert len(pipeline.snapshot(ALONE, store, [read]).made) == 1
 
 
 def test_a_failure_takes_away_what_was_there(store: Store, tmp_path: Path) -> None:
     cases.put(store, CASE)
     bad = tmp_path / "main.json"
     bad.write_text("[]")
-    steps.snapshot(ALONE, store, [task(store, "main", file=str(bad))])
+    pipeline.snapshot(ALONE, store, [task(store, "main", file=str(bad))])
     head = store.head(schemas.CLUSTERS, cases.DAY, "main")
     assert head is not None
     assert (head["status"], head["partitions"]) == ("failed", None)

@@ -8,11 +8,13 @@ import pytest
 
 from bench import clusters
 from fleet import cases
-from poolkeeper.fleet import clusterrows, plans, schemas, steps, tables
-from poolkeeper.fleet.engines import Local
-from poolkeeper.fleet.stores import Store
-from poolkeeper.planning import documents
-from poolkeeper.planning.making import make_plan
+from poolkeeper.fleet.engines.engines import Local
+from poolkeeper.fleet.stages import pipeline
+from poolkeeper.fleet.stages import plan as stages_plan
+from poolkeeper.fleet.storage import cluster_rows, parquet, schemas
+from poolkeeper.fleet.storage.store import Store
+from poolkeeper.planning.planner import make_plan
+from poolkeeper.planning.proposals import plan_json
 
 HASHES = Path(__file__).parents[1] / "golden" / "fleet" / "hashes.json"
 GOLDEN = cases.golden()
@@ -23,12 +25,12 @@ ALONE = Local(1)
 def test_the_plan_of_a_golden_cluster(name: str, store: Store, update_golden: bool) -> None:
     case = cases.named(GOLDEN[name], name)
     cases.put(store, case)
-    outcome = steps.plan(ALONE, store, cases.DAY, [name])
+    outcome = pipeline.plan(ALONE, store, cases.DAY, [name])
     plan = cases.planned(case)
-    assert documents.to_json(cases.kept(store, name)) == documents.to_json(plan)
+    assert plan_json.to_json(cases.kept(store, name)) == plan_json.to_json(plan)
     figures = {"partitions": sum(len(t.partitions) for t in case[1].topics.values())}
     figures |= {"moves": len(plan.moves), "hash": plan.hash}
-    assert outcome.lines == (steps.Line(name, "ok", figures=figures),)
+    assert outcome.lines == (pipeline.Line(name, "ok", figures=figures),)
     known = json.loads(HASHES.read_text())
     if update_golden:
         known[name] = plan.hash
@@ -45,17 +47,17 @@ def test_a_giant_that_is_taken_apart_has_the_same_plan(store: Store, tmp_path: P
     small = cases.named(cases.separate(1, 2), "small")
     for each in (case, small):
         cases.put(store, each)
-    outcome = steps.plan(_TwoAtATime(), store, cases.DAY, ["giant", "small"], split_from=100)
+    outcome = pipeline.plan(_TwoAtATime(), store, cases.DAY, ["giant", "small"], split_from=100)
     plan = cases.planned(case)
-    assert documents.to_json(cases.kept(store, "giant")) == documents.to_json(plan)
+    assert plan_json.to_json(cases.kept(store, "giant")) == plan_json.to_json(plan)
     assert [(line.cluster, line.status, line.figures["hash"]) for line in outcome.lines] == [
         ("giant", "ok", plan.hash),
         ("small", "ok", cases.planned(small).hash),
     ]
     whole = Store(tmp_path / "whole")
     cases.put(whole, case)
-    steps.plan(ALONE, whole, cases.DAY, ["giant"])
-    for table in (schemas.PLANS, *plans.planrows.BODIES):
+    pipeline.plan(ALONE, whole, cases.DAY, ["giant"])
+    for table in (schemas.PLANS, *stages_plan.planrows.BODIES):
         assert store.read(table, cases.DAY, "giant").equals(whole.read(table, cases.DAY, "giant"))
 
 
@@ -73,7 +75,7 @@ class _TwoAtATime(Local):
 def test_tasks_the_heaviest_first_and_only_a_giant_is_taken_apart(store: Store) -> None:
     for name, topics in (("a", 5), ("b", 100), ("c", 10)):
         cases.put(store, cases.named(cases.separate(topics, 2), name))
-    tasks, merges = plans.tasks_of(store, cases.DAY, ["a", "b", "c"], 2, 100)
+    tasks, merges = stages_plan.tasks_of(store, cases.DAY, ["a", "b", "c"], 2, 100)
     assert [(t.cluster, t.pool) for t in tasks] == [
         ("b", "pool-0"),
         ("b", "pool-1"),
@@ -82,7 +84,7 @@ def test_tasks_the_heaviest_first_and_only_a_giant_is_taken_apart(store: Store) 
     ]
     assert [(t.cluster, t.merge) for t in merges] == [("b", True)]
     for slots, least in ((1, 100), (2, 1000)):
-        tasks, merges = plans.tasks_of(store, cases.DAY, ["a", "b", "c"], slots, least)
+        tasks, merges = stages_plan.tasks_of(store, cases.DAY, ["a", "b", "c"], slots, least)
         assert [(t.cluster, t.pool) for t in tasks] == [("b", ""), ("c", ""), ("a", "")]
         assert merges == ()
 
@@ -92,40 +94,42 @@ class TestAgain:
 
     def test_the_same_input_is_not_planned_again(self, store: Store) -> None:
         cases.put(store, self.CASE)
-        first = steps.plan(ALONE, store, cases.DAY, ["main"])
+        first = pipeline.plan(ALONE, store, cases.DAY, ["main"])
         before = cases.files(store.root)
-        second = steps.plan(ALONE, store, cases.DAY, ["main"])
+        second = pipeline.plan(ALONE, store, cases.DAY, ["main"])
         assert cases.files(store.root) == before
         assert second.made == ()
         assert second.lines == (replace(first.lines[0], made=False),)
 
     def test_what_is_made_again_is_the_same_to_the_byte(self, store: Store) -> None:
         cases.put(store, self.CASE)
-        steps.plan(ALONE, store, cases.DAY, ["main"])
+        pipeline.plan(ALONE, store, cases.DAY, ["main"])
         before = cases.files(store.root)
-        assert len(steps.plan(ALONE, store, cases.DAY, ["main"], again=True).made) == 1
+        assert len(pipeline.plan(ALONE, store, cases.DAY, ["main"], again=True).made) == 1
         assert cases.files(store.root) == before
 
     @pytest.mark.parametrize("what", ["snapshot", "declaration", "features", "half"])
     def test_another_input_is_planned_again(self, what: str, store: Store) -> None:
         cases.put(store, self.CASE)
-        steps.plan(ALONE, store, cases.DAY, ["main"])
+        pipeline.plan(ALONE, store, cases.DAY, ["main"])
         desired, cluster = self.CASE
         if what == "snapshot":
             cases.put(store, (desired, replace(cluster, id="other")))
         elif what == "declaration":
             pools = (replace(desired.pools[0], goals=()), *desired.pools[1:])
-            steps.declare(store, [replace(desired, pools=pools)])
+            pipeline.declare(store, [replace(desired, pools=pools)])
         elif what == "features":
-            store.write(schemas.FEATURES, cases.DAY, "main", tables.from_rows(schemas.FEATURES, ()))
+            store.write(
+                schemas.FEATURES, cases.DAY, "main", parquet.from_rows(schemas.FEATURES, ())
+            )
         else:  # an executor was killed between the tables and their head
             store.begin(schemas.PLANS, cases.DAY, "main")
-        assert len(steps.plan(ALONE, store, cases.DAY, ["main"]).made) == 1
+        assert len(pipeline.plan(ALONE, store, cases.DAY, ["main"]).made) == 1
 
 
 class TestWhatCannotBePlanned:
     def reason(self, store: Store) -> str:
-        outcome = steps.plan(ALONE, store, cases.DAY, ["main"])
+        outcome = pipeline.plan(ALONE, store, cases.DAY, ["main"])
         (line,) = outcome.failed
         head = store.head(schemas.PLANS, cases.DAY, "main")
         assert head is not None
@@ -144,7 +148,7 @@ class TestWhatCannotBePlanned:
     def test_a_snapshot_that_failed(self, store: Store) -> None:
         cases.put(store, cases.named(GOLDEN["separate"], "main"))
         row = {"status": ["failed"], "reason": ["no ZooKeeper answers"], "read_ms": [1]}
-        head = tables.table_of(schemas.CLUSTERS, row)
+        head = parquet.table_of(schemas.CLUSTERS, row)
         store.write(schemas.CLUSTERS, cases.DAY, "main", head)
         assert self.reason(store) == "it could not be read: no ZooKeeper answers"
 
@@ -172,7 +176,7 @@ class TestWhatCannotBePlanned:
             return replace(plan, moves=(first._replace(path=(first.source, (99,))), *rest))
 
         cases.put(store, cases.named(GOLDEN["separate"], "main"))
-        done = plans.perform(plans.Task(str(store.root), cases.DAY, "main"), wrong)
+        done = stages_plan.perform(stages_plan.PlanTask(str(store.root), cases.DAY, "main"), wrong)
         assert done.status == "failed"
         assert done.reason.startswith("the plan is unlawful: target: pool-0.")
         assert "broker 99 is not live" in done.reason
@@ -182,7 +186,7 @@ class TestWhatCannotBePlanned:
 
     def test_others_are_planned_all_the_same(self, store: Store) -> None:
         cases.put(store, cases.named(GOLDEN["separate"], "main"))
-        outcome = steps.plan(ALONE, store, cases.DAY, ["lost", "main"])
+        outcome = pipeline.plan(ALONE, store, cases.DAY, ["lost", "main"])
         assert [(line.cluster, line.status) for line in outcome.lines] == [
             ("lost", "failed"),
             ("main", "ok"),
@@ -195,7 +199,7 @@ def test_processes_give_what_one_process_gives(store: Store, tmp_path: Path) -> 
         for name in ("created", "weights"):
             cases.put(each, cases.named(GOLDEN[name], name))
     names = ["created", "weights"]
-    assert steps.plan(Local(2), store, cases.DAY, names) == steps.plan(
+    assert pipeline.plan(Local(2), store, cases.DAY, names) == pipeline.plan(
         ALONE, other, cases.DAY, names
     )
     assert cases.files(store.root) == cases.files(other.root)
@@ -204,6 +208,6 @@ def test_processes_give_what_one_process_gives(store: Store, tmp_path: Path) -> 
 def test_columns_that_are_not_read_do_not_change_a_plan(store: Store) -> None:
     case = cases.named(GOLDEN["oddities"], "main")
     cases.put(store, case)
-    seen = plans.seen_of(store, cases.DAY, "main")
-    whole = clusterrows.cluster_of_rows("main", clusterrows.rows_of_cluster(case[1]))
-    assert plans.planned(seen) == plans.planned(replace(seen, cluster=whole))
+    seen = stages_plan.seen_of(store, cases.DAY, "main")
+    whole = cluster_rows.cluster_of_rows("main", cluster_rows.rows_of_cluster(case[1]))
+    assert stages_plan.planned(seen) == stages_plan.planned(replace(seen, cluster=whole))

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from fleet import asking, cases
-from poolkeeper.fleet import loading, observing, steps
-from poolkeeper.fleet.engines import Engine, Local
-from poolkeeper.fleet.stores import Store
+from poolkeeper.fleet.engines.engines import Local, TaskEngine
+from poolkeeper.fleet.stages import load_features, pipeline, snapshot
+from poolkeeper.fleet.storage.store import Store
 from poolkeeper.model import snapshots
-from poolkeeper.rebalances import answering
+from poolkeeper.rebalances import response, task_runner
 
 GOLDEN = cases.golden()
 NAMES = sorted(GOLDEN)
@@ -44,7 +44,7 @@ def die_once(ask: Ask) -> Answer:
     return answer(ask)
 
 
-def test_answers_come_in_the_order_of_the_tasks(spark: Engine) -> None:
+def test_answers_come_in_the_order_of_the_tasks(spark: TaskEngine) -> None:
     asks = [Ask(n, f"é{n}") for n in range(100)]
     weights = [(n * 37) % 101 for n in range(100)]
     found = spark.do(asks, answer, Answer, weights)
@@ -53,7 +53,7 @@ def test_answers_come_in_the_order_of_the_tasks(spark: Engine) -> None:
     assert spark.do([], answer, Answer, []) == []
 
 
-def test_a_worker_that_dies_costs_no_task(spark: Engine, tmp_path: Path) -> None:
+def test_a_worker_that_dies_costs_no_task(spark: TaskEngine, tmp_path: Path) -> None:
     mark = str(tmp_path / "died")
     found = spark.do([Ask(n, mark) for n in range(8)], die_once, Answer, [1] * 8)
     assert [a.number for a in found] == [n * 2 for n in range(8)]
@@ -61,14 +61,14 @@ def test_a_worker_that_dies_costs_no_task(spark: Engine, tmp_path: Path) -> None
 
 
 def test_golden_clusters_have_the_plans_of_the_local_engine(
-    spark: Engine, store: Store, tmp_path: Path
+    spark: TaskEngine, store: Store, tmp_path: Path
 ) -> None:
     other = Store(tmp_path / "other")
     for each in (store, other):
         for name in NAMES:
             cases.put(each, cases.named(GOLDEN[name], name))
-    ours = steps.plan(spark, store, cases.DAY, [*NAMES, "lost"], split_from=2500)
-    theirs = steps.plan(Local(1), other, cases.DAY, [*NAMES, "lost"])
+    ours = pipeline.plan(spark, store, cases.DAY, [*NAMES, "lost"], split_from=2500)
+    theirs = pipeline.plan(Local(1), other, cases.DAY, [*NAMES, "lost"])
     assert ours == theirs
     assert [line.cluster for line in ours.failed] == ["lost"]
     parts = {name: body for name, body in cases.files(store.root).items() if "parts/" not in name}
@@ -76,38 +76,41 @@ def test_golden_clusters_have_the_plans_of_the_local_engine(
 
 
 def test_a_question_has_the_answer_of_the_local_engine(
-    spark: Engine, zookeeper, tmp_path: Path
+    spark: TaskEngine, zookeeper, tmp_path: Path
 ) -> None:
     with ExitStack() as stack:
         question = asking.question(stack, zookeeper, tmp_path)
-        theirs = answering.answer(question, Local(1))
-        assert answering.answer(question, spark).to_json() == theirs.to_json()
-    assert [each.cluster for each in theirs.clusters if each.plan] == ["one", "two"]
+        theirs = task_runner.written(question, Local(1)).text
+        assert task_runner.written(question, spark).text == theirs
+    said = response.RebalanceResponse.from_json(theirs).clusters
+    assert [each.cluster for each in said if each.plan] == ["one", "two"]
 
 
 @pytest.mark.parametrize("again", [False, True])
-def test_the_whole_way_on_spark(spark: Engine, tmp_path: Path, again: bool) -> None:
+def test_the_whole_way_on_spark(spark: TaskEngine, tmp_path: Path, again: bool) -> None:
     store = Store(tmp_path / "tables")
     tasks = []
     for name in ("separate", "created"):
         desired, cluster = cases.named(GOLDEN[name], name)
-        steps.declare(store, [desired])
+        pipeline.declare(store, [desired])
         file = tmp_path / f"{name}.json.gz"
         snapshots.write(file, cluster)
-        tasks.append(observing.Task(str(store.root), cases.DAY, name, cases.NOW_MS, str(file)))
+        tasks.append(
+            snapshot.SnapshotTask(str(store.root), cases.DAY, name, cases.NOW_MS, str(file))
+        )
     bad = tmp_path / "bad.json"
     bad.write_text("{")
-    tasks.append(observing.Task(str(store.root), cases.DAY, "bad", cases.NOW_MS, str(bad)))
-    read = steps.snapshot(spark, store, tasks)
+    tasks.append(snapshot.SnapshotTask(str(store.root), cases.DAY, "bad", cases.NOW_MS, str(bad)))
+    read = pipeline.snapshot(spark, store, tasks)
     assert [(line.cluster, line.status) for line in read.lines] == [
         ("bad", "failed"),
         ("created", "ok"),
         ("separate", "ok"),
     ]
     names = [line.cluster for line in read.lines]
-    loads = [loading.Task(str(store.root), cases.DAY, name) for name in names]
-    assert [line.status for line in steps.features(spark, store, loads).lines] == ["ok", "ok"]
-    planned = steps.plan(spark, store, cases.DAY, names)
+    loads = [load_features.FeaturesTask(str(store.root), cases.DAY, name) for name in names]
+    assert [line.status for line in pipeline.features(spark, store, loads).lines] == ["ok", "ok"]
+    planned = pipeline.plan(spark, store, cases.DAY, names)
     assert {
         line.cluster: line.figures["hash"] for line in planned.lines if line.status == "ok"
     } == {
@@ -115,11 +118,11 @@ def test_the_whole_way_on_spark(spark: Engine, tmp_path: Path, again: bool) -> N
         for name in ("created", "separate")
     }
     before = cases.files(store.root)
-    assert [line.made for line in steps.snapshot(spark, store, tasks, again=again).lines] == [
+    assert [line.made for line in pipeline.snapshot(spark, store, tasks, again=again).lines] == [
         True,
         again,
         again,
     ]
-    steps.features(spark, store, loads, again=again)
-    steps.plan(spark, store, cases.DAY, names, again=again)
+    pipeline.features(spark, store, loads, again=again)
+    pipeline.plan(spark, store, cases.DAY, names, again=again)
     assert cases.files(store.root) == before

@@ -9,7 +9,7 @@ import pytest
 
 from control_plane import building
 from control_plane.building import BuildError
-from poolkeeper.sandbox import artifacts
+from poolkeeper.sandbox.servers import artifacts
 
 SCRIPT = building.SOURCE / "building.py"
 

@@ -8,7 +8,7 @@ from chart.rendering import (
     render,
     the_only,
 )
-from poolkeeper.kube.plannerpods import Settings
+from poolkeeper.kube.jobs.planner_pods import PlannerPodSettings
 
 PLANNER = {
     "planner": {"image": "example.test/planner:1", "executors": 3, "conf": {"a": "b"}},
@@ -21,7 +21,7 @@ def test_jobs_that_plan_are_what_the_values_say():
     objects = render(PLANNER)
     planner = f"{FULLNAME}-planner"
     (settings,) = of_kind(objects, "ConfigMap")
-    assert Settings.from_json(settings["data"]["settings.json"]) == Settings(
+    assert PlannerPodSettings.from_json(settings["data"]["settings.json"]) == PlannerPodSettings(
         "example.test/planner:1",
         pull_secrets=("registry",),
         account=planner,
@@ -74,7 +74,7 @@ def test_planning_pods_are_not_counted_as_operators():
     values = {**PLANNER, "networkPolicy": {"enabled": True}}
     objects = render(values)
     (settings,) = of_kind(objects, "ConfigMap")
-    labels = Settings.from_json(settings["data"]["settings.json"]).labels
+    labels = PlannerPodSettings.from_json(settings["data"]["settings.json"]).labels
     selector = the_only(objects, "Deployment")["spec"]["selector"]["matchLabels"]
     assert not selector.items() <= labels.items()
     policies = {one["metadata"]["name"]: one["spec"] for one in of_kind(objects, "NetworkPolicy")}

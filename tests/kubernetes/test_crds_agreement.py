@@ -16,7 +16,7 @@ from ruamel.yaml.error import YAMLError
 from admission import NO_TIME, OUT_OF_RANGE
 from apirequests import PLURALS, folder
 from apirequests import YAML as YAML_TYPE
-from poolkeeper.resources import schemas
+from poolkeeper.resources.parse import schemas
 
 ROOT = Path(__file__).parents[2]
 CASES = ROOT / "tests" / "golden" / "bad-input"

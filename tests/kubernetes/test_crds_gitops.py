@@ -10,7 +10,8 @@ import pytest
 from ruamel.yaml import YAML
 
 from apirequests import APPLY, PLURALS, address
-from poolkeeper.resources import folders, schemas
+from poolkeeper.resources.checks import folder
+from poolkeeper.resources.parse import schemas
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden"
@@ -149,4 +150,4 @@ def _used(schema, value, path=()):
 def test_our_reader_takes_every_field_too():
     text = EVERY_FIELD.read_text()
     kinds = {"KafkaCluster": 1, "ResourcePool": 1, "Topic": 1}
-    assert folders.load_texts({EVERY_FIELD.name: text}).documents == sum(kinds.values())
+    assert folder.load_texts({EVERY_FIELD.name: text}).documents == sum(kinds.values())

@@ -6,7 +6,7 @@ import pytest
 
 from apirequests import PLURALS, Api, merged
 from manifests import CLUSTER, POOL, TOPIC
-from poolkeeper.resources import schemas
+from poolkeeper.resources.parse import schemas
 
 PLAN = f"sha256:{'3f' * 32}"
 

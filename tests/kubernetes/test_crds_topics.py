@@ -15,7 +15,15 @@ def manual(*lists, **more):
     return {"placement": {"strategy": "Manual", "assignment": list(lists)}, **more}
 
 
+def internal(name="__consumer_offsets", **spec):
+    return {"topicName": name, **spec}
+
+
 AT = "spec.placement.assignment"
+COMPRESSION = (
+    "compression.type of __consumer_offsets is producer, of __transaction_state uncompressed; "
+    "leave it out"
+)
 ROWS = [
     topic("no more than a pool", {}),
     topic("no pool", {"poolRef": None}, "spec.poolRef: Required value"),
@@ -40,7 +48,65 @@ ROWS = [
         topic(
             f"Kafka's own {name}", {"topicName": name}, "spec.topicName: the topic belongs to Kafka"
         )
-        for name in ("__consumer_offsets", "__transaction_state", "__cluster_metadata")
+        for name in ("__share_group_state", "__cluster_metadata")
+    ),
+    topic("the offsets, more often", internal(replicationFactor=3)),
+    topic("the offsets, pinned", internal(**manual([1, 2], [2, 3]))),
+    topic(
+        "the offsets with configs that do no harm",
+        internal(
+            config={
+                "cleanup.policy": "compact",
+                "compression.type": "producer",
+                "unclean.leader.election.enable": "False",
+                "remote.storage.enable": "false",
+                "segment.bytes": "104857600",
+            }
+        ),
+    ),
+    topic(
+        "the transactions as Kafka writes them",
+        internal("__transaction_state", config={"compression.type": "uncompressed"}),
+    ),
+    topic(
+        "partitions of the offsets",
+        internal(partitions=50),
+        "spec.partitions: an internal topic keeps the partitions that Kafka gave it; "
+        "leave them out",
+    ),
+    topic(
+        "deletion of the transactions",
+        internal("__transaction_state", deletionPolicy="Delete"),
+        "spec.deletionPolicy: Kafka does not run without its internal topics; write Retain",
+    ),
+    topic(
+        "offsets that are deleted when they are old",
+        internal(config={"cleanup.policy": "compact,delete"}),
+        "spec.config: an internal topic has cleanup.policy compact, or commits get lost",
+    ),
+    topic(
+        "offsets compressed again",
+        internal(config={"compression.type": "gzip"}),
+        f"spec.config: {COMPRESSION}",
+    ),
+    topic(
+        "transactions compressed",
+        internal("__transaction_state", config={"compression.type": "producer"}),
+        f"spec.config: {COMPRESSION}",
+    ),
+    topic(
+        "unclean elections of the offsets",
+        internal(config={"unclean.leader.election.enable": "true"}),
+        "spec.config: unclean elections lose commits in an internal topic; leave them off",
+    ),
+    *(
+        topic(
+            f"{key} of the offsets",
+            internal(config={key: value}),
+            "spec.config: an internal topic has no message format of its own and no remote "
+            "storage; leave them out",
+        )
+        for key, value in (("message.format.version", "2.8"), ("remote.storage.enable", "true"))
     ),
     topic("partitions and replicas", {"partitions": 100000, "replicationFactor": 1000}),
     topic(

@@ -12,9 +12,9 @@ from chart.releases import OPERATOR
 from conditions import until
 from fleet import asking, cases
 from planned import IMAGE, QUICK
-from poolkeeper.fleet.stores import Store
+from poolkeeper.fleet.storage.store import Store
 from poolkeeper.model.specs import Desired
-from poolkeeper.resources import writing
+from poolkeeper.resources.write import manifests as write_manifests
 
 pytestmark = [pytest.mark.fleet, pytest.mark.long]
 EXECUTORS = 2
@@ -35,12 +35,12 @@ def manifests(declared: Mapping[str, Desired], folder: Path) -> Path:
         body
         for desired in declared.values()
         for body in (
-            writing.cluster_body(desired.cluster),
-            *(writing.pool_body(pool) for pool in desired.pools),
+            write_manifests.cluster_body(desired.cluster),
+            *(write_manifests.pool_body(pool) for pool in desired.pools),
         )
     ]
     folder.mkdir()
-    (folder / "all.yaml").write_text(writing.text_of(bodies))
+    (folder / "all.yaml").write_text(write_manifests.text_of(bodies))
     return folder
 
 

@@ -8,10 +8,10 @@ import pytest
 import kubernetes
 from conditions import until
 from control_plane.planes import ControlPlane
-from poolkeeper.declared import Declared
-from poolkeeper.handlers import Hearing
-from poolkeeper.kube.clients import Api
-from poolkeeper.operators import Source
+from poolkeeper.controller.operator import KubernetesSource
+from poolkeeper.controller.resource_cache import Declared
+from poolkeeper.controller.watch import Hearing
+from poolkeeper.kube.client.client import Api
 
 GROUP = "/apis/poolkeeper.dev/v1alpha1"
 POOL = f"{GROUP}/resourcepools"
@@ -35,7 +35,7 @@ def topic(name: str, namespace: str) -> dict[str, object]:
     }
 
 
-class Hasty(Source):
+class Hasty(KubernetesSource):
     """Finds all kinds served, whatever they are."""
 
     def missing(self) -> str:
@@ -49,7 +49,9 @@ Hear = Callable[..., Hearing]
 def hear(clean_cluster: ControlPlane) -> Iterator[Hear]:
     begun = []
 
-    def begin(*namespaces: str, kubeconfig: str = "", source: type[Source] = Source) -> Hearing:
+    def begin(
+        *namespaces: str, kubeconfig: str = "", source: type[KubernetesSource] = KubernetesSource
+    ) -> Hearing:
         file = kubeconfig or str(clean_cluster.kubeconfig)
         api = Api.connect(environ={"KUBECONFIG": file})
         hearing = Hearing(Declared(), source(api, namespaces), namespaces, login=_login(file))

@@ -3,10 +3,11 @@
 import pytest
 
 from poolkeeper.errors import Forbidden, Refused, Stale, Unavailable
-from poolkeeper.kube import discovery, finalizers, secrets
-from poolkeeper.kube.clients import Api
-from poolkeeper.kube.references import Reference, collection
-from poolkeeper.model.names import API_VERSION
+from poolkeeper.kube.client import discovery, secrets
+from poolkeeper.kube.client.client import Api
+from poolkeeper.kube.client.references import Reference, collection
+from poolkeeper.kube.objects import finalizers
+from poolkeeper.model.names import API_VERSION, FINALIZER
 
 ACCOUNT = """
 apiVersion: v1
@@ -44,7 +45,6 @@ def test_objects_come_and_go(api, namespace):
         api.delete(reference.path, STRANGER)
     assert api.delete(reference.path, topic["metadata"]["uid"])
     assert not api.delete(reference.path)
-    assert api.last_success_s is not None
 
 
 def test_long_lists_come_in_chunks(api, namespace):
@@ -150,7 +150,7 @@ def test_a_finalizer_is_put_on_and_taken_off_once(api, namespace):
     reference = Reference.of(topic)
     assert finalizers.add(api, reference, topic)
     assert not finalizers.add(api, reference)
-    assert finalizers.present(api.get(reference.path))
+    assert FINALIZER in api.get(reference.path)["metadata"]["finalizers"]
     api.delete(reference.path)
     assert api.get(reference.path)["metadata"]["deletionTimestamp"]
     assert finalizers.remove(api, reference)

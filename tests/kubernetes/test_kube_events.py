@@ -2,9 +2,9 @@
 
 import pytest
 
-from poolkeeper.kube.clients import Api
-from poolkeeper.kube.events import Recorder
-from poolkeeper.kube.references import Reference, collection
+from poolkeeper.kube.client.client import Api
+from poolkeeper.kube.client.references import Reference, collection
+from poolkeeper.kube.objects.events import Recorder
 from poolkeeper.model.names import API_VERSION
 
 POOL = {"clusterRef": {"name": "main"}, "brokers": {"ids": [1]}}

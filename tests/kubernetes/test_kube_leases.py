@@ -13,12 +13,12 @@ import pytest
 
 from accounts import bind_operator, operator_account
 from conditions import until
-from poolkeeper.kube.clients import Api
-from poolkeeper.kube.electors import Elector
-from poolkeeper.kube.events import Recorder
-from poolkeeper.kube.leases import Role
-from poolkeeper.kube.references import Reference, collection
-from poolkeeper.kube.statuses import StatusWriter
+from poolkeeper.kube.client.client import Api
+from poolkeeper.kube.client.references import Reference, collection
+from poolkeeper.kube.leadership.leader_election import Elector
+from poolkeeper.kube.leadership.leases import LeaderRole
+from poolkeeper.kube.objects.events import Recorder
+from poolkeeper.kube.objects.status_writer import StatusWriter
 from poolkeeper.model.names import API_VERSION
 
 pytestmark = pytest.mark.long
@@ -143,7 +143,7 @@ def test_a_frozen_holder_is_followed_and_wakes_up_knowing_it(candidates):
 def test_a_holder_that_gives_up_is_followed_at_once(api, candidates, namespace):
     elector = Elector(api, namespace, NAME, "first")
     elector.start()
-    until(lambda: elector.role is Role.HELD, "the first holds the lease")
+    until(lambda: elector.role is LeaderRole.HELD, "the first holds the lease")
     second = candidates("second")
     until(lambda: second.role == "standby" and len(second.said) > 40, "the second waits")
     assert elector.release()
@@ -155,12 +155,12 @@ def test_a_holder_that_gives_up_is_followed_at_once(api, candidates, namespace):
 def test_rights_that_are_taken_away_and_given_back(control_plane, api, namespace):
     elector = Elector(api, namespace, NAME, "only")
     elector.start()
-    until(lambda: elector.role is Role.HELD, "it holds the lease")
+    until(lambda: elector.role is LeaderRole.HELD, "it holds the lease")
     control_plane.kubectl("delete", "rolebinding", "operator", "-n", namespace)
-    until(lambda: elector.role is Role.UNSURE, "it is unsure")
+    until(lambda: elector.role is LeaderRole.UNSURE, "it is unsure")
     assert "not allowed" in elector.reason
     bind_operator(control_plane, namespace)
-    until(lambda: elector.role is Role.HELD, "it holds the lease again")
+    until(lambda: elector.role is LeaderRole.HELD, "it holds the lease again")
     assert elector.reason == "holds the lease"
     assert elector.release()
 
@@ -168,7 +168,7 @@ def test_rights_that_are_taken_away_and_given_back(control_plane, api, namespace
 def test_a_lease_that_somebody_deletes(control_plane, api, namespace):
     elector = Elector(api, namespace, NAME, "only")
     elector.start()
-    until(lambda: elector.role is Role.HELD, "it holds the lease")
+    until(lambda: elector.role is LeaderRole.HELD, "it holds the lease")
     control_plane.kubectl("delete", "lease", NAME, "-n", namespace)
 
     def made_again():
@@ -176,7 +176,7 @@ def test_a_lease_that_somebody_deletes(control_plane, api, namespace):
         return found is not None and found["spec"]["holderIdentity"] == "only"
 
     until(made_again, "it made the lease again")
-    assert elector.role is Role.HELD
+    assert elector.role is LeaderRole.HELD
     assert elector.release()
 
 
@@ -184,15 +184,15 @@ def test_a_lease_that_somebody_deletes(control_plane, api, namespace):
 def test_without_api_server_it_is_unsure_until_it_is_back(control_plane, api, namespace, away):
     elector = Elector(api, namespace, NAME, "only")
     elector.start()
-    until(lambda: elector.role is Role.HELD, "it holds the lease")
+    until(lambda: elector.role is LeaderRole.HELD, "it holds the lease")
     server = control_plane.api_server
     server.kill() if away == "dead" else server.freeze()
     try:
-        until(lambda: elector.role is Role.UNSURE, "it is unsure")
+        until(lambda: elector.role is LeaderRole.UNSURE, "it is unsure")
         until(lambda: "API server" in elector.reason, "it says why")
     finally:
         server.start() if away == "dead" else server.thaw()
-    until(lambda: elector.role is Role.HELD, "it holds the lease again")
+    until(lambda: elector.role is LeaderRole.HELD, "it holds the lease again")
     assert elector.release()
 
 
@@ -214,7 +214,7 @@ def test_who_is_idle_writes_nothing_but_the_lease(control_plane, api, namespace)
     assert writer.flush(10)
     assert recorder.flush(10)
     elector.start()
-    until(lambda: elector.role is Role.HELD, "it holds the lease")
+    until(lambda: elector.role is LeaderRole.HELD, "it holds the lease")
     before = api.requests.copy()
     until_s = time.monotonic() + 8
 

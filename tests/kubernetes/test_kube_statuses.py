@@ -9,9 +9,9 @@ import pytest
 from accounts import bind_operator, operator_account
 from conditions import until
 from poolkeeper.errors import Forbidden
-from poolkeeper.kube.clients import Api
-from poolkeeper.kube.references import Reference, collection
-from poolkeeper.kube.statuses import StatusWriter
+from poolkeeper.kube.client.client import Api
+from poolkeeper.kube.client.references import Reference, collection
+from poolkeeper.kube.objects.status_writer import StatusWriter
 from poolkeeper.model.names import API_VERSION
 
 RULES = """

@@ -21,7 +21,7 @@ from control_plane.kubelet.trials import (
 )
 from control_plane.planes import ControlPlane
 from poolkeeper import errors
-from poolkeeper.sandbox import processes
+from poolkeeper.sandbox.servers import processes
 
 EVERY_SECOND = {"periodSeconds": 1, "timeoutSeconds": 5}
 

@@ -14,11 +14,11 @@ from chart import rights
 from conditions import until
 from planned import Planning, Silent, asked, crowded_clusters
 from poolkeeper.errors import Unavailable
-from poolkeeper.fleet.budgets_values import Budget
-from poolkeeper.fleet.engines import Local
-from poolkeeper.rebalances import answering
-from poolkeeper.rebalances.answers import Answer
-from poolkeeper.rebalances.questions import Patience, Question
+from poolkeeper.fleet.engines.engines import Local
+from poolkeeper.fleet.schedule.budget import Budget
+from poolkeeper.rebalances import task_runner
+from poolkeeper.rebalances.request import PlanningDeadlines, RebalanceRequest
+from poolkeeper.rebalances.response import RebalanceResponse
 
 pytestmark = [pytest.mark.fleet, pytest.mark.long]
 CREDENTIALS = {"username": "planner", "password": "secret"}
@@ -45,7 +45,7 @@ def silent() -> Iterator[Silent]:
 
 
 @pytest.fixture(scope="module")
-def question(clusters, silent) -> Question:
+def question(clusters, silent) -> RebalanceRequest:
     """About clusters that can be read, one of them with credentials, and others that cannot."""
     some = [asked(name, connect) for name, connect in clusters.items()]
     others = [
@@ -55,7 +55,9 @@ def question(clusters, silent) -> Question:
         asked("silent", silent.address),
     ]
     everything = tuple(sorted([*some, *others], key=lambda each: each.cluster))
-    return Question(everything, NOW_MS, Budget(clusters_max=1), patience=Patience(2.5, 60.0))
+    return RebalanceRequest(
+        everything, NOW_MS, Budget(clusters_max=1), patience=PlanningDeadlines(2.5, 60.0)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +68,7 @@ def expected(question, planning, tmp_path_factory) -> str:
     (folder / "zk").mkdir()
     for key, value in CREDENTIALS.items():
         (folder / "zk" / key).write_text(value)
-    answer = answering.answer(question, Local(1), str(folder))
+    answer = RebalanceResponse.from_json(task_runner.written(question, Local(1), str(folder)).text)
     moves = {each.cluster: each.moves for each in answer.clusters if each.plan}
     assert moves == dict.fromkeys(("cluster-0", "cluster-1", "cluster-2", "secured"), 4)
     problems = {each.cluster: each.problem for each in answer.clusters if not each.plan}
@@ -121,7 +123,7 @@ def test_a_driver_that_is_killed_is_started_again(planning, question, silent, ex
         (driver,) = planning.pods("Running")
         planning.kill(driver)
         answer = planning.answer(engine, name, short)
-        whole = Answer.from_json(expected).clusters
+        whole = RebalanceResponse.from_json(expected).clusters
         assert answer.clusters == tuple(each for each in whole if each.cluster in names)
         assert len(planning.pods()) == 2
 

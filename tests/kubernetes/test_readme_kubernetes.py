@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 from kafka.admin import KafkaAdminClient
 
+import traffic
 from chart.releases import IMAGE, ON_OWN_ADDRESS, OPERATOR, until_no_pods, without_definitions
 from control_plane import building
 from control_plane.kubelet import Kubelet
 from control_plane.planes import ControlPlane
-from poolkeeper.sandbox import Sandbox, SandboxSpec, spread, traffic
+from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
 from poolkeeper.zk import observe
-from poolkeeper.zk.session import Session
+from poolkeeper.zk.client.session import Session
 
 pytestmark = pytest.mark.long
 

@@ -11,13 +11,15 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
-from poolkeeper.accesses import Access
-from poolkeeper.brokers.protocol import Brokers
+import txnlog
+from poolkeeper.brokers.protocol import BrokerClient
 from poolkeeper.cli.main import main
-from poolkeeper.loops import drive
+from poolkeeper.connections import ClusterConnections
+from poolkeeper.controller.loop import drive
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.plans import CreateTopic, Move, Plan, Step
 from poolkeeper.model.specs import (
@@ -31,10 +33,11 @@ from poolkeeper.model.specs import (
     ZooKeeperSpec,
 )
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning import documents
-from poolkeeper.sandbox import Sandbox, txnlog
+from poolkeeper.planning.proposals import plan_json
+from poolkeeper.sandbox import Sandbox
+from poolkeeper.sandbox.fake_zookeeper.transactions import Operation
 from poolkeeper.zk import observe
-from poolkeeper.zk.session import Session
+from poolkeeper.zk.client.session import Session
 
 MIB = 1024 * 1024
 NO_THROTTLE = Execution(throttle=Throttle(ThrottleMode.NONE))
@@ -43,13 +46,25 @@ RUN = "/poolkeeper/run"
 HOLDER = "/poolkeeper/holder"
 
 
-def access(sandbox: Sandbox) -> Access:
-    return Access(lambda: Session.open(sandbox.connect, timeout_s=15))
+def access(sandbox: Sandbox) -> ClusterConnections:
+    return ClusterConnections(lambda: Session.open(sandbox.connect, timeout_s=15))
 
 
-def asking_brokers(sandbox: Sandbox) -> Access:
+def asking_brokers(sandbox: Sandbox) -> ClusterConnections:
     """Brokers tell when a throttle is in force; without them a run waits for it."""
-    return replace(access(sandbox), brokers=lambda: Brokers.open(sandbox.bootstrap.split(",")))
+    return replace(access(sandbox), brokers=lambda: BrokerClient.open(sandbox.bootstrap.split(",")))
+
+
+def topic_config(sandbox: Sandbox, topic: str) -> dict[str, tuple[str | None, str]]:
+    """Every key in force, as the brokers tell it, with its source; empty where they know none."""
+    client = KafkaAdminClient(bootstrap_servers=sandbox.bootstrap.split(","))
+    try:
+        asked = ConfigResource(ConfigResourceType.TOPIC, topic)
+        found = client.describe_configs([asked], config_filter="all")
+    finally:
+        client.close()
+    entries = found.get("topic", {}).get(topic) or {}
+    return {key: (entry["value"], entry["config_source"]) for key, entry in entries.items()}
 
 
 def ignore(_: Outcome) -> None:
@@ -75,8 +90,8 @@ def plan_of(
         cluster_id = observe.cluster(session, "c", topics=()).cluster.id
     return Plan(
         "c",
-        documents.plan_hash(moves, steps),
-        documents.fingerprint(wanted, cluster_id, frozenset()),
+        plan_json.plan_hash(moves, steps),
+        plan_json.fingerprint(wanted, cluster_id, frozenset()),
         tuple(steps),
         tuple(moves),
     )
@@ -182,7 +197,7 @@ def of_path(changes: Iterable[Change], path: str) -> tuple[Change, ...]:
     return tuple(change for change in changes if change.path == path)
 
 
-def _kind(operation: txnlog.Operation) -> str:
+def _kind(operation: Operation) -> str:
     return "CREATE" if operation.kind.creates else operation.kind.name
 
 

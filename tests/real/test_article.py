@@ -14,9 +14,10 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
 
-from poolkeeper.sandbox import Sandbox, SandboxSpec, spread, traffic
-from poolkeeper.sandbox.traffic import Tally
+import traffic
+from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
 from real.support import assert_nothing_left, declare, run, seen
+from traffic import Tally
 
 pytestmark = pytest.mark.long
 

@@ -14,7 +14,7 @@ import pytest
 from kazoo.client import KazooClient
 
 import certificates
-from poolkeeper.brokers.protocol import Brokers
+from poolkeeper.brokers.protocol import BrokerClient
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.credentials import BrokerCredentials, Mechanism
 from poolkeeper.model.specs import Tls
@@ -80,8 +80,8 @@ def scram(name: str) -> str:
     return ",".join([*told, f"iterations={ITERATIONS}"])
 
 
-def opened(server: str, credentials: BrokerCredentials | None, tls: Tls | None) -> Brokers:
-    return Brokers.open([server], credentials, tls, DEADLINE_S)
+def opened(server: str, credentials: BrokerCredentials | None, tls: Tls | None) -> BrokerClient:
+    return BrokerClient.open([server], credentials, tls, DEADLINE_S)
 
 
 @pytest.mark.parametrize("mechanism", list(Mechanism))
@@ -131,7 +131,7 @@ def test_who_talks_in_another_way_is_told_why_there_is_no_answer(
 ) -> None:
     tls = None if authority is None else Tls(ca=str(files[1]) if authority else None)
     with pytest.raises(Unavailable, match=message):
-        Brokers.open([listeners[listener]], credentials, tls, SHORT_S)
+        BrokerClient.open([listeners[listener]], credentials, tls, SHORT_S)
 
 
 def test_a_server_of_another_name_is_not_trusted(
@@ -139,4 +139,4 @@ def test_a_server_of_another_name_is_not_trusted(
 ) -> None:
     server = listeners["SSL"].replace("127.0.0.1", "localhost")
     with pytest.raises(Unavailable, match="Hostname mismatch"):
-        Brokers.open([server], None, Tls(ca=str(files[1])), SHORT_S)
+        BrokerClient.open([server], None, Tls(ca=str(files[1])), SHORT_S)

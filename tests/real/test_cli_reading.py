@@ -9,7 +9,7 @@ from kazoo.client import KazooClient
 from kazoo.security import make_digest_acl
 
 from conditions import until
-from poolkeeper.brokers.protocol import Brokers
+from poolkeeper.brokers.protocol import BrokerClient
 from poolkeeper.cli import main
 from poolkeeper.model.topology import TopicPartition
 
@@ -34,7 +34,7 @@ def topic(kafka, topic_name):
     client.create(f"/config/topics/{topic_name}", b'{"version":1,"config":{}}')
     client.create(f"/brokers/topics/{topic_name}", json.dumps(body).encode())
     replicas = [(TopicPartition(topic_name, p), broker) for p in range(2) for broker in (1, 2)]
-    with Brokers.open(tuple(sandbox.bootstrap.split(","))) as brokers:
+    with BrokerClient.open(tuple(sandbox.bootstrap.split(","))) as brokers:
         # Logs lag the state nodes: a leader says nothing of its followers' directories.
         until(
             lambda: all(brokers.sizes([1, 2]).of(*replica) is not None for replica in replicas),

@@ -20,8 +20,8 @@ from types import ModuleType
 import pytest
 
 from conditions import until
-from poolkeeper.sandbox import artifacts, processes
-from poolkeeper.sandbox.processes import Identity
+from poolkeeper.sandbox.servers import artifacts, processes
+from poolkeeper.sandbox.servers.processes import Identity
 
 pytestmark = pytest.mark.long
 

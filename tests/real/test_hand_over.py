@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from poolkeeper.model.plans import Plan
-from poolkeeper.planning import documents
-from poolkeeper.zk import asks, journal
+from poolkeeper.planning.proposals import plan_json
+from poolkeeper.zk import journal, pending_plan
+from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.journal import Journal
-from poolkeeper.zk.session import Session
 from real.bare import AS_IT_IS, GROWING, POOL, Bare, bare_cluster
 from real.support import run
 
@@ -35,7 +35,7 @@ def planned(bare: Bare, *declared: dict, policy: str = "Manual") -> tuple[Plan, 
     bare.declare(*declared, approval={"policy": policy})
     file = bare.folder.parent / "plan.json"
     assert run("plan", "-f", bare.folder, "--out", file).code == 2
-    return documents.from_json(json.loads(file.read_text()), str(file)), file
+    return plan_json.from_json(json.loads(file.read_text()), str(file)), file
 
 
 def approved(operator: Journal) -> set[str]:
@@ -45,11 +45,11 @@ def approved(operator: Journal) -> set[str]:
 def test_a_plan_from_a_file_is_refused_while_the_operator_asks_about_another(bare, operator):
     other, _ = planned(bare, AS_IT_IS, POOL | {"drain": [3]})
     plan, file = planned(bare, GROWING)
-    asks.remember(operator, other)
+    pending_plan.remember(operator, other)
     ran = run("apply", "-f", bare.folder, "--plan", file, "--yes")
     assert (ran.code, approved(operator)) == (1, set())
     assert f"the active operator asks about another plan, {other.hash}" in ran.err
-    asks.remember(operator, plan)
+    pending_plan.remember(operator, plan)
     ran = run("apply", "-f", bare.folder, "--plan", file, "--yes")
     assert (ran.code, approved(operator)) == (0, {plan.hash})
 
@@ -57,6 +57,6 @@ def test_a_plan_from_a_file_is_refused_while_the_operator_asks_about_another(bar
 def test_what_was_asked_before_the_policy_was_auto_refuses_nothing(bare, operator):
     other, _ = planned(bare, AS_IT_IS, POOL | {"drain": [3]})
     plan, file = planned(bare, GROWING, policy="Auto")
-    asks.remember(operator, other)
+    pending_plan.remember(operator, other)
     ran = run("apply", "-f", bare.folder, "--plan", file, "--yes")
     assert (ran.code, approved(operator)) == (0, {plan.hash})

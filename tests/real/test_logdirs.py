@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from poolkeeper.brokers.protocol import Brokers
+import traffic
+from poolkeeper.brokers.protocol import BrokerClient
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.sandbox import Sandbox, traffic
+from poolkeeper.sandbox import Sandbox
 from real.support import create, declare, run
 
 PARTITIONS = 4
@@ -16,7 +17,7 @@ EVEN = {"balance": {"logDirs": {"percent": 20}}}
 
 def where(sandbox: Sandbox, topic: str) -> dict[int, dict[int, str]]:
     """The directory of each partition, by broker."""
-    with Brokers.open(sandbox.bootstrap.split(",")) as brokers:
+    with BrokerClient.open(sandbox.bootstrap.split(",")) as brokers:
         logs = brokers.sizes([1, 2, 3]).logs
     return {
         broker: {

@@ -7,9 +7,9 @@ from dataclasses import replace
 from threading import Thread
 
 from conditions import until
-from poolkeeper import loops
-from poolkeeper.accesses import Access
-from poolkeeper.loops import Kept
+from poolkeeper.connections import ClusterConnections
+from poolkeeper.controller import loop as controller_loop
+from poolkeeper.controller.loop import Kept
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.specs import (
     Approval,
@@ -24,9 +24,10 @@ from poolkeeper.model.specs import (
     TopicSpec,
     ZooKeeperSpec,
 )
+from poolkeeper.model.waits import WaitReason, has
 from poolkeeper.sandbox import Sandbox
 from poolkeeper.zk import journal
-from poolkeeper.zk.session import Session
+from poolkeeper.zk.client.session import Session
 
 AUTO = Approval(ApprovalPolicy.AUTO)
 NO_THROTTLE = Execution(throttle=Throttle(ThrottleMode.NONE))
@@ -38,9 +39,9 @@ class Loop:
     def __init__(self, sandbox: Sandbox, desired: Desired) -> None:
         self.desired = self._looked_at = desired
         self._reported: list[tuple[Desired, Outcome]] = []
-        access = Access(lambda: Session.open(sandbox.connect, timeout_s=15))
+        access = ClusterConnections(lambda: Session.open(sandbox.connect, timeout_s=15))
         self.kept = Kept(access, self._look, self._report)
-        self.thread = Thread(target=loops.keep, args=(self.kept,))
+        self.thread = Thread(target=controller_loop.keep, args=(self.kept,))
 
     def declare(self, desired: Desired) -> None:
         self.desired = desired
@@ -56,8 +57,8 @@ class Loop:
         """What it reported of that which is declared now."""
         return [outcome for of, outcome in list(self._reported) if of is self.desired]
 
-    def waits(self, part: str) -> bool:
-        return any(part in wait for outcome in self.outcomes for wait in outcome.waits)
+    def waits(self, reason: WaitReason) -> bool:
+        return any(has(outcome.waits, reason) for outcome in self.outcomes)
 
     def converged(self) -> bool:
         return any(outcome.state is State.CONVERGED for outcome in self.outcomes)
@@ -101,7 +102,7 @@ def replicas(sandbox: Sandbox, topic: str) -> set[int]:
 def test_plan_only_writes_nothing_and_says_what_it_would_do(fresh_kafka):
     sandbox = fresh_kafka(brokers=3)
     with kept(sandbox, declared("t", Mode.PLAN_ONLY)) as loop:
-        until(lambda: loop.waits("the mode is PlanOnly"), "the plan is reported", 60)
+        until(lambda: loop.waits(WaitReason.PLAN_ONLY), "the plan is reported", 60)
         assert [step.topic for step in loop.outcomes[0].plan.steps] == ["t"]
         with Session.open(sandbox.connect) as session:
             assert not session.exists("/poolkeeper")
@@ -119,12 +120,12 @@ def test_plan_only_writes_nothing_and_says_what_it_would_do(fresh_kafka):
 
         # Paused, nothing starts.
         loop.declare(declared("t", Mode.PAUSED, brokers=(1, 3)))
-        until(lambda: loop.waits("the cluster is paused"), "it says that it is paused", 60)
+        until(lambda: loop.waits(WaitReason.PAUSED), "it says that it is paused", 60)
         assert replicas(sandbox, "t") == {2, 3}
 
         # Moves wait for approval by hash; one handed over on the command line is as good.
         loop.declare(declared("t", Mode.APPLY, Approval(), brokers=(1, 3)))
-        until(lambda: loop.waits("waits for approval of sha256:"), "it asks for approval", 60)
+        until(lambda: loop.waits(WaitReason.APPROVAL_REQUIRED), "it asks for approval", 60)
         plan = loop.outcomes[-1].plan
         assert replicas(sandbox, "t") == {2, 3}
         with Session.open(sandbox.connect) as session:
@@ -135,7 +136,7 @@ def test_plan_only_writes_nothing_and_says_what_it_would_do(fresh_kafka):
         # ZooKeeper goes away and comes back.
         sandbox.kill_zookeeper()
         loop.again()
-        until(lambda: loop.waits("ZooKeeper"), "it says so", 60)
+        until(lambda: loop.waits(WaitReason.UNAVAILABLE), "it says so", 60)
         sandbox.start_zookeeper()
         loop.declare(declared("t", Mode.APPLY, brokers=(1, 2)))
         until(loop.converged, "it goes on", 90)
@@ -149,7 +150,7 @@ def test_an_approval_for_another_plan_approves_nothing(kafka, topic_name):
         until(loop.converged, "the topic is created", 60)
         other = Approval(ApprovalPolicy.MANUAL, ("sha256:unknown",))
         loop.declare(replace(declared(topic_name, Mode.APPLY, other, brokers=(2, 3))))
-        until(lambda: loop.waits("waits for approval of sha256:"), "it asks for approval", 60)
+        until(lambda: loop.waits(WaitReason.APPROVAL_REQUIRED), "it asks for approval", 60)
         assert replicas(sandbox, topic_name) == {1, 2}
 
 
@@ -171,7 +172,7 @@ def test_a_stopped_plan_is_begun_again_only_by_a_person(kafka, topic_name):
             60,
         )
         assert journal.request_stop(session) is not None
-        until(lambda: loop.waits("stopped by a person"), "the run ended", 60)
+        until(lambda: loop.waits(WaitReason.STOPPED_BY_PERSON), "the run ended", 60)
         assert replicas(sandbox, topic_name) == {1, 2, 3}
         plan = loop.outcomes[-1].plan
         journal.hand_over_approval(session, plan.hash)

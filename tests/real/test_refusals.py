@@ -17,9 +17,9 @@ import pytest
 from kazoo.security import make_acl, make_digest_acl
 
 from conditions import until
-from poolkeeper.planning import documents
+from poolkeeper.planning.proposals import plan_json
 from poolkeeper.zk import journal
-from poolkeeper.zk.session import Session
+from poolkeeper.zk.client.session import Session
 from real.bare import AS_IT_IS, GROWING, JOURNAL, LISTS, POOL, Bare, bare_cluster, put_topic
 from real.support import REQUEST, command, declare, run
 
@@ -169,10 +169,10 @@ def unlawful(bare: Bare) -> Path:
     """A plan with a right hash that takes a replica away."""
 
     def edit(body: dict) -> None:
-        plan = documents.from_json(body, "plan.json")
+        plan = plan_json.from_json(body, "plan.json")
         moves = tuple(m._replace(path=(m.source, m.source[:1])) for m in plan.moves)
-        changed = replace(plan, moves=moves, hash=documents.plan_hash(moves, plan.steps))
-        body.update(documents.to_json(changed))
+        changed = replace(plan, moves=moves, hash=plan_json.plan_hash(moves, plan.steps))
+        body.update(plan_json.to_json(changed))
 
     return with_plan(bare, edit)
 
@@ -193,7 +193,7 @@ def no_plan(bare: Bare) -> Path:
         pytest.param(another_cluster, "is a plan for cluster other", id="another-cluster"),
         pytest.param(tampered, "hash", id="not-what-its-hash-names"),
         pytest.param(unlawful, "the plan is unlawful", id="unlawful"),
-        pytest.param(no_plan, "is no plan", id="no-plan"),
+        pytest.param(no_plan, "is not JSON", id="no-plan"),
     ],
 )
 def test_a_plan_that_does_not_fit_is_refused(bare, make, said):

@@ -12,16 +12,17 @@ from pathlib import Path
 import pytest
 from kazoo.client import KazooClient
 
+import traffic
 from conditions import until
-from poolkeeper.accesses import Access
-from poolkeeper.loops import drive
+from poolkeeper.connections import ClusterConnections
+from poolkeeper.controller.loop import drive
 from poolkeeper.model.outcomes import State
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.specs import Desired, Execution, Throttle, ThrottleMode
-from poolkeeper.sandbox import Sandbox, traffic
+from poolkeeper.sandbox import Sandbox
 from poolkeeper.zk import journal
-from poolkeeper.zk.operations import Operation
-from poolkeeper.zk.session import Session
+from poolkeeper.zk.client.operations import Operation
+from poolkeeper.zk.client.session import Session
 from real.support import (
     HOLDER,
     MIB,
@@ -255,7 +256,7 @@ def test_a_run_that_is_cut_off_around_any_write_is_taken_up(
 
 def cut_off(sandbox: Sandbox, wanted: Desired, plan: Plan, write: int) -> bool:
     """Drive until around the `write`th write; return false if there were fewer."""
-    mortal = Access(
+    mortal = ClusterConnections(
         lambda: Mortal.open(sandbox.connect, timeout_s=6), asking_brokers(sandbox).brokers
     )
     Mortal.commits_left, Mortal.dies_after = write, write % 2 == 0

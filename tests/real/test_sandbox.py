@@ -14,20 +14,15 @@ import pytest
 from kafka import KafkaAdminClient
 from kazoo.client import KazooClient
 
+import txnlog
+from authors import broker_by_session
 from conditions import until
 from poolkeeper import errors
-from poolkeeper.sandbox import (
-    BrokerSpec,
-    Sandbox,
-    SandboxSpec,
-    processes,
-    spread,
-    states,
-    take_down,
-    txnlog,
-)
+from poolkeeper.sandbox import BrokerSpec, Sandbox, SandboxSpec, spread, take_down
+from poolkeeper.sandbox.fake_zookeeper.transactions import Operation, TransactionKind
+from poolkeeper.sandbox.servers import processes, records
 
-COMMAND = [sys.executable, "-c", "from poolkeeper.cli.sandbox import sandbox; sandbox()"]
+COMMAND = [sys.executable, "-c", "from poolkeeper.cli.commands.sandbox import sandbox; sandbox()"]
 
 
 GUARD = """
@@ -65,7 +60,7 @@ def registrations(sandbox):
 
 def children(root):
     return [
-        child for state in states.all_states(root) for child in states.children(root, state.name)
+        child for state in records.all_states(root) for child in records.children(root, state.name)
     ]
 
 
@@ -143,7 +138,7 @@ def test_the_transaction_log_tells_who_did_what(zookeeper, chroot):
         for transaction in txnlog.read_folder(zookeeper.transaction_log())
         if transaction.session == session
     ]
-    kinds = txnlog.Kind
+    kinds = TransactionKind
     assert [(t.kind, t.failed) for t in ours] == [
         (kinds.OPEN_SESSION, False),
         (kinds.CREATE, False),
@@ -154,18 +149,18 @@ def test_the_transaction_log_tells_who_did_what(zookeeper, chroot):
     path = f"{prefix}/a"
     assert [t.changes for t in ours] == [
         (),
-        (txnlog.Operation(kinds.CREATE, path, b"1", ephemeral=True),),
-        (txnlog.Operation(kinds.SET, path, b"2", version=1),),
+        (Operation(kinds.CREATE, path, b"1", ephemeral=True),),
+        (Operation(kinds.SET, path, b"2", version=1),),
         (),
-        (txnlog.Operation(kinds.DELETE, path),),
+        (Operation(kinds.DELETE, path),),
     ]
-    assert ours[2].operations[0] == txnlog.Operation(kinds.CHECK, path, version=0)
+    assert ours[2].operations[0] == Operation(kinds.CHECK, path, version=0)
     assert abs(ours[1].time_ms / 1000 - time.time()) < 60
 
 
 def test_registrations_name_the_authors(kafka):
     sandbox = kafka()
-    found = txnlog.authors(txnlog.read_folder(sandbox.transaction_log()))
+    found = broker_by_session(txnlog.read_folder(sandbox.transaction_log()))
     assert set(found.values()) == {1, 2, 3}
 
 
@@ -213,7 +208,7 @@ def test_one_whose_owner_was_killed_is_cleaned_by_the_next(tmp_path):
     assert Path(up["folder"]).is_dir()
     with Sandbox.start(SandboxSpec(root=tmp_path)):
         assert not Path(up["folder"]).exists()
-        assert len(states.all_states(tmp_path)) == 1
+        assert len(records.all_states(tmp_path)) == 1
 
 
 def test_one_killed_while_it_was_being_brought_up_is_cleaned_by_the_next(guarded):
@@ -226,7 +221,7 @@ def test_one_killed_while_it_was_being_brought_up_is_cleaned_by_the_next(guarded
     orphans = children(guarded)
     with Sandbox.start(SandboxSpec(root=guarded)):
         assert not any(map(processes.alive, orphans))
-        assert [state.name for state in states.all_states(guarded)] != ["sandbox"]
+        assert [state.name for state in records.all_states(guarded)] != ["sandbox"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

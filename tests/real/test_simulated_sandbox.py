@@ -9,12 +9,13 @@ import pytest
 
 from conditions import until
 from poolkeeper import errors
-from poolkeeper.sandbox import Sandbox, SandboxSpec, processes, spread, states, take_down_all
-from poolkeeper.sandbox.clients import Create
-from poolkeeper.sandbox.clocks import VirtualClock
-from poolkeeper.sandbox.kazooclients import TOGETHER, KazooSession
+from poolkeeper.sandbox import Sandbox, SandboxSpec, spread, take_down_all
+from poolkeeper.sandbox.clock import VirtualClock
+from poolkeeper.sandbox.servers import processes, records
 from poolkeeper.sandbox.simulation import SimulationSpec
-from poolkeeper.sandbox.simulation.topics import MANY
+from poolkeeper.sandbox.simulation.controller.topics import MANY
+from poolkeeper.sandbox.simulation.zookeeper.kazoo_session import TOGETHER, KazooSession
+from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode
 from real.support import body, command, declare, kazoo, run
 from simulation.clusters import SimulatedCluster
 
@@ -47,7 +48,7 @@ def test_a_migration_over_simulated_brokers_ends_converged(
     assert found["bootstrap"] == ""
     assert found["brokers"][0] == {"id": 1, "rack": "a"}
     assert "brokers" not in found["manifest"]
-    family = states.children(root, "sandbox")
+    family = records.children(root, "sandbox")
     assert len(family) == 2
     assert all(map(processes.alive, family))
     manifests = tmp_path / "manifests"
@@ -68,7 +69,7 @@ def test_a_migration_over_simulated_brokers_ends_converged(
     ran = run("sandbox", "down", "--root", root)
     assert (ran.code, ran.out) == (0, "ended: sandbox\n")
     assert not any(map(processes.alive, family))
-    assert states.all_states(root) == ()
+    assert records.all_states(root) == ()
 
 
 def test_simulated_brokers_come_back_with_their_zookeeper(root: Path) -> None:
@@ -87,7 +88,7 @@ def test_simulated_brokers_come_back_with_their_zookeeper(root: Path) -> None:
 def test_many_nodes_read_together_are_those_read_one_by_one(chroot: str) -> None:
     session = KazooSession(chroot, VirtualClock())
     paths = [f"/{number}" for number in range(TOGETHER + 5)]
-    session.commit_many([[Create(path, path.encode())] for path in paths[::2]])
+    session.commit_many([[CreateNode(path, path.encode())] for path in paths[::2]])
     together = session.read_many(paths)
     assert together == [session.get(path) for path in paths]
     assert [node and node[0] for node in together[:3]] == [b"/0", None, b"/2"]
@@ -101,7 +102,7 @@ def test_a_big_creation_passes_over_what_is_there_already() -> None:
     lists = {str(p): [1, 2, 3] for p in range(MANY + 5)}
     nodes = ("/brokers/topics/big", there, f"{there}/7", f"{there}/7/state")
     bodies = (json.dumps({"version": 1, "partitions": lists}).encode(), b"", b"", b"somebody's")
-    cluster.client.commit([Create(*node) for node in zip(nodes, bodies, strict=True)])
+    cluster.client.commit([CreateNode(*node) for node in zip(nodes, bodies, strict=True)])
     cluster.settle()
     found = cluster.client.read_many([f"{there}/{p}/state" for p in range(MANY + 5)])
     assert found[7] is not None
@@ -115,4 +116,4 @@ def test_what_simulated_brokers_cannot_do_is_refused(root: Path) -> None:
         Sandbox.start(SandboxSpec(brokers=spread(1), kafka="newest", simulated=True, root=root))
     slow = run("sandbox", "up", "--speed", 2, "--root", root)
     assert (slow.code, "--simulated" in slow.err) == (1, True)
-    assert states.all_states(root) == ()
+    assert records.all_states(root) == ()

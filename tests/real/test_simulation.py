@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from kazoo.client import KazooClient
 
+import txnlog
 from conditions import until
-from poolkeeper.sandbox import Sandbox, txnlog
-from poolkeeper.sandbox.clocks import RealClock
-from poolkeeper.sandbox.kazooclients import KazooSession
+from poolkeeper.sandbox import Sandbox
+from poolkeeper.sandbox.clock import RealClock
 from poolkeeper.sandbox.simulation import Simulation, SimulationSpec, spread
+from poolkeeper.sandbox.simulation.zookeeper.kazoo_session import KazooSession
 from real.support import kazoo
 from simulation.clusters import REQUEST, body_of
 from simulation.recordings import Recorded, Trace, history, replay, streams

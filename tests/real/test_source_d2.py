@@ -9,15 +9,14 @@ from dataclasses import replace
 
 import pytest
 
-from poolkeeper.accesses import Access
+from poolkeeper.connections import ClusterConnections
+from poolkeeper.controller.loop import drive
 from poolkeeper.errors import Refused
-from poolkeeper.loops import drive
-from poolkeeper.model.outcomes import Phase
 from poolkeeper.model.plans import Move, Plan
-from poolkeeper.planning import documents
+from poolkeeper.model.runs import Phase, Run
+from poolkeeper.planning.proposals import plan_json
 from poolkeeper.zk import apply, journal, observe
-from poolkeeper.zk.runs import Run
-from poolkeeper.zk.session import Session
+from poolkeeper.zk.client.session import Session
 from real.bare import JOURNAL, Bare, bare_cluster
 from real.support import desired, ignore
 
@@ -69,11 +68,11 @@ def test_a_request_that_could_hurt_a_controller_is_not_written(bare, bad, said):
 def test_a_plan_with_such_a_move_is_refused_before_anything_is_written(bare, bad):
     moves = moves_of(bad)
     wanted = desired("t")
-    fingerprint = documents.fingerprint(wanted, "the-bare-one", frozenset())
-    plan = Plan("c", documents.plan_hash(moves, ()), fingerprint, moves=moves)
+    fingerprint = plan_json.fingerprint(wanted, "the-bare-one", frozenset())
+    plan = Plan("c", plan_json.plan_hash(moves, ()), fingerprint, moves=moves)
     bare.settle()
     with pytest.raises(Refused):
-        drive(Access(lambda: Session.open(bare.connect)), wanted, plan, ignore)
+        drive(ClusterConnections(lambda: Session.open(bare.connect)), wanted, plan, ignore)
     assert {change.path for change in bare.written()} <= JOURNAL
 
 

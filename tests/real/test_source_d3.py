@@ -16,11 +16,14 @@ from itertools import groupby
 import pytest
 from kafka import KafkaAdminClient
 
+import traffic
+import txnlog
+from authors import broker_by_session
 from conditions import until
-from poolkeeper.loops import drive
+from poolkeeper.controller.loop import drive
 from poolkeeper.model.outcomes import State
 from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
-from poolkeeper.sandbox import Sandbox, traffic, txnlog
+from poolkeeper.sandbox import Sandbox
 from real.support import (
     MIB,
     REQUEST,
@@ -127,7 +130,7 @@ def test_a_leader_that_stays_gets_a_new_epoch(traced):
 
 
 def test_all_is_written_by_the_controller_except_what_joins_up_to_2_3(traced):
-    authors = txnlog.authors(
+    authors = broker_by_session(
         txnlog.read_folder(traced.sandbox.transaction_log()),
         f"{traced.sandbox.state.chroot}/brokers/ids",
     )

@@ -1,14 +1,25 @@
 """A topic that we wrote into ZooKeeper is one like any other: for clients, brokers and disks."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
+
 import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from conditions import until
-from poolkeeper.loops import drive
+from poolkeeper.algorithms.internal_topics import config_problem
+from poolkeeper.controller.loop import drive
 from poolkeeper.model.outcomes import State
-from poolkeeper.model.plans import AddPartitions, CreateTopic
+from poolkeeper.model.plans import AddPartitions, CreateTopic, Plan, SetConfig
+from poolkeeper.model.specs import Desired
+from poolkeeper.planning.audit import audit
+from poolkeeper.planning.planner import make_plan
 from poolkeeper.sandbox import Sandbox
-from real.support import access, create, desired, ignore, plan_of, seen
+from poolkeeper.zk import journal, observe
+from real.support import access, assignment, create, desired, ignore, plan_of, seen
+
+OFFSETS = "__consumer_offsets"
 
 VERSIONS = ["3.9.2", "2.8.2", "2.0.1"]
 
@@ -87,6 +98,79 @@ def test_many_topics_at_once_are_all_led(kafka, topic_name, version):
     }
 
 
+@pytest.mark.parametrize("version", ["3.9.2", "2.0.1"])
+def test_committed_offsets_get_more_replicas_and_groups_go_on(kafka, topic_name, version):
+    sandbox = kafka(version)
+    create(sandbox, topic_name, (1, 2))
+    send(sandbox, topic_name, [(0, b"%d" % n) for n in range(10)])
+    before = {(0, b"%d" % n) for n in range(10)}
+    assert read_in_a_group(sandbox, topic_name, len(before)) == before
+    [replicas] = assignment(sandbox, OFFSETS)
+    assert len(replicas) == 1
+    own = seen(sandbox, OFFSETS).topics[OFFSETS].config
+    assert {key: config_problem(OFFSETS, key, value) for key, value in own.items()} == {
+        "cleanup.policy": None,
+        "compression.type": None,
+        "segment.bytes": None,
+    }
+
+    with consuming(sandbox, topic_name) as received:
+        config = {**own, "min.insync.replicas": "2"}
+        raised = desired(OFFSETS, replication_factor=3, config=config)
+        for steps in ([], [SetConfig]):
+            plan = planned(sandbox, raised)
+            assert [type(step) for step in plan.steps] == steps
+            outcome = drive(access(sandbox), raised, plan, ignore)
+            assert outcome.state is State.CONVERGED
+        [replicas] = assignment(sandbox, OFFSETS)
+        assert sorted(replicas) == [1, 2, 3]
+        assert planned(sandbox, raised).empty
+        send(sandbox, topic_name, [(0, b"new")])
+        until(lambda: b"new" in received, "the group goes on", 60)
+    assert received == [b"new"], "nothing is read again"
+
+    # Declared no more, what Kafka set stays; fewer replicas are refused.
+    plan = planned(sandbox, desired(OFFSETS, replication_factor=1))
+    assert (plan.moves, plan.steps) == ((), ())
+    assert "loses no replicas" in plan.problems[0].message
+    plan = planned(sandbox, desired(OFFSETS))
+    assert plan.empty
+    assert plan.problems == ()
+
+
+def planned(sandbox: Sandbox, wanted: Desired) -> Plan:
+    with access(sandbox).session() as session:
+        found = observe.cluster(session, "c")
+        records = journal.read_records(session)
+    plan = make_plan(wanted, found.cluster, records, frozenset())
+    audit.enforce(plan, wanted, found.cluster, records, frozenset())
+    return plan
+
+
+@contextmanager
+def consuming(sandbox: Sandbox, topic: str) -> Iterator[list[bytes]]:
+    """Read in the group of `read_in_a_group`, and commit after every record."""
+    received: list[bytes] = []
+    ending = Event()
+
+    def read() -> None:
+        consumer = member(sandbox, topic)
+        while not ending.is_set():
+            for records in consumer.poll(timeout_ms=200).values():
+                received.extend(record.value for record in records)
+            consumer.commit()
+        consumer.close()
+
+    thread = Thread(target=read)
+    thread.start()
+    try:
+        yield received
+    finally:
+        ending.set()
+        thread.join(60)
+    assert not thread.is_alive()
+
+
 def send(sandbox: Sandbox, topic: str, records: list[tuple[int, bytes]]) -> list[tuple[int, int]]:
     """Send (partition, value) pairs, acknowledged by all; return (partition, offset) pairs."""
     producer = KafkaProducer(bootstrap_servers=sandbox.bootstrap.split(","), acks="all")
@@ -107,14 +191,17 @@ def read_alone(sandbox: Sandbox, topic: str, count: int) -> set[tuple[int, bytes
 
 def read_in_a_group(sandbox: Sandbox, topic: str, count: int) -> set[tuple[int, bytes]]:
     """Subscribe as the one member of a group, and commit what was read."""
-    consumer = KafkaConsumer(
+    return drained(member(sandbox, topic), count)
+
+
+def member(sandbox: Sandbox, topic: str) -> KafkaConsumer:
+    return KafkaConsumer(
         topic,
         bootstrap_servers=sandbox.bootstrap.split(","),
         group_id=f"readers-of-{topic}",
         auto_offset_reset="earliest",
         enable_auto_commit=False,
     )
-    return drained(consumer, count)
 
 
 def drained(consumer: KafkaConsumer, count: int) -> set[tuple[int, bytes]]:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+import traffic
 from conditions import until
-from poolkeeper.brokers.protocol import Brokers
 from poolkeeper.model.topology import Topic
-from poolkeeper.sandbox import Sandbox, SandboxSpec, spread, traffic
+from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
 from real.support import (
     MIB,
     REQUEST,
@@ -20,6 +20,7 @@ from real.support import (
     kazoo,
     run,
     seen,
+    topic_config,
 )
 
 POOLS = {"left": {"brokers": {"ids": [1, 2, 3]}}, "right": {"brokers": {"ids": [4, 5]}}}
@@ -90,14 +91,17 @@ def created_with_their_config(declared: Declared) -> None:
 def configs_reach_the_brokers(declared: Declared) -> None:
     declared.say("orders", config={"retention.ms": "200000", "max.message.bytes": "2000000"})
     declared.apply()
-    with Brokers.open(declared.sandbox.bootstrap.split(",")) as brokers:
+    wanted = {"retention.ms": "200000", "max.message.bytes": "2000000"}
 
-        def told() -> dict[str, str | None]:
-            config = brokers.topic_configs(["orders"])["orders"]
-            return {key: setting.value for key, setting in config.items() if setting.dynamic}
+    def told() -> dict[str, str | None]:
+        config = topic_config(declared.sandbox, "orders")
+        return {
+            key: value
+            for key, (value, source) in config.items()
+            if source == "DYNAMIC_TOPIC_CONFIG"
+        }
 
-        wanted = {"retention.ms": "200000", "max.message.bytes": "2000000"}
-        until(lambda: told() == wanted, "the brokers tell the new config")
+    until(lambda: told() == wanted, "the brokers tell the new config")
 
 
 def partitions_are_added(declared: Declared) -> None:

@@ -24,10 +24,11 @@ from contracts.sessions import DEADLINE_S, SECRET
 from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.model.credentials import Scheme, ZooKeeperCredentials
 from poolkeeper.model.specs import Tls
-from poolkeeper.sandbox import Sandbox, SandboxSpec, artifacts, settings
-from poolkeeper.sandbox.processes import Child, Nursery
-from poolkeeper.zk.operations import Create, Delete
-from poolkeeper.zk.session import Session
+from poolkeeper.sandbox import Sandbox, SandboxSpec
+from poolkeeper.sandbox.servers import artifacts, settings
+from poolkeeper.sandbox.servers.processes import Child, Nursery
+from poolkeeper.zk.client.operations import Create, Delete
+from poolkeeper.zk.client.session import Session
 
 
 def patient_client(connect: str) -> KazooClient:

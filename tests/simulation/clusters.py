@@ -4,10 +4,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from poolkeeper.sandbox.clients import Create, Delete, SetData
-from poolkeeper.sandbox.clocks import VirtualClock
-from poolkeeper.sandbox.fakezk import FakeClient, FakeZooKeeper
+from poolkeeper.sandbox.clock import VirtualClock
+from poolkeeper.sandbox.fake_zookeeper import FakeClient, FakeZooKeeper
 from poolkeeper.sandbox.simulation import Choices, Simulation, SimulationSpec
+from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode, DeleteNode, WriteNode
 
 REQUEST = "/admin/reassign_partitions"
 SESSION_MS = 4000
@@ -55,14 +55,14 @@ class SimulatedCluster:
 
     def create(self, path: str, body: Any) -> None:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        self.client.commit([Create(path, data)])
+        self.client.commit([CreateNode(path, data)])
 
     def set(self, path: str, body: Any) -> None:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        self.client.commit([SetData(path, data)])
+        self.client.commit([WriteNode(path, data)])
 
     def delete(self, path: str) -> None:
-        self.client.commit([Delete(path)])
+        self.client.commit([DeleteNode(path)])
 
     def create_topic(self, topic: str, *replicas: Sequence[int]) -> None:
         """Create a topic, and wait for the states of its partitions."""

@@ -11,8 +11,8 @@ from functools import cache
 from typing import Any
 
 from poolkeeper.model.specs import Desired, ThrottleMode
-from poolkeeper.sandbox.clients import Event
-from poolkeeper.sandbox.fakezk import Call, Faults, Trouble, faults
+from poolkeeper.sandbox.fake_zookeeper import Call, Faults, Trouble, faults
+from poolkeeper.sandbox.simulation.zookeeper.session import Event
 from simulation import invariants
 from simulation.clusters import REQUEST, SimulatedCluster
 from simulation.executors import Executor

@@ -7,16 +7,18 @@ the dead one's session, as often as it takes.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from poolkeeper import reconcile
-from poolkeeper.errands import Offer
+from poolkeeper.controller.loop import WATCHED
 from poolkeeper.errors import Stale, Unavailable
-from poolkeeper.loops import WATCHED
-from poolkeeper.means import Enrich, Means
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.specs import Desired
-from poolkeeper.reconcile import Authority
-from poolkeeper.sandbox.fakezk import Faults, faults
+from poolkeeper.model.waits import after_error
+from poolkeeper.reconcile.authority import Authority
+from poolkeeper.reconcile.cluster import reconcile_cluster
+from poolkeeper.reconcile.context import Enrich, PassContext
+from poolkeeper.reconcile.external_plan import ExternalPlan
+from poolkeeper.sandbox.fake_zookeeper import Faults, faults
 from poolkeeper.zk import journal
+from poolkeeper.zk.cluster_access import ZooKeeperAccess
 from simulation.clusters import SimulatedCluster
 from simulation.fake_session import FakeSession
 
@@ -41,7 +43,7 @@ class Executor:
     desired: Desired
     authority: Authority = EVERYTHING
     at_rest: Callable[[Outcome], bool] = converged
-    offer: Callable[[], Offer | None] = lambda: None
+    offer: Callable[[], ExternalPlan | None] = lambda: None
     enrich: Enrich = lambda cluster: cluster
     passes: int = 0
     writes: int = 0
@@ -90,16 +92,16 @@ class Executor:
     def _hold(self, session: FakeSession, passes_max: int) -> None:
         now_ms = self.cluster.clock.now_ms
         with journal.held(session, "apply", now_ms(), patience_s=30) as held:
-            means = Means(held, now_ms, enrich=self.enrich)
+            context = PassContext(ZooKeeperAccess(held), now_ms, enrich=self.enrich)
             while True:
                 self.passes += 1
                 assert self.passes <= passes_max, f"too many passes: {self.seen[-3:]}"
                 try:
-                    outcome = reconcile.reconcile_cluster(
-                        means, self.desired, self.authority, offer=self.offer()
+                    outcome = reconcile_cluster(
+                        context, self.desired, self.authority, external=self.offer()
                     )
                 except Stale as stale:
-                    outcome = Outcome(State.WAITING, waits=(str(stale),))
+                    outcome = Outcome(State.WAITING, waits=(after_error(stale),))
                 self.seen.append(outcome)
                 if self.at_rest(outcome):
                     return

@@ -1,4 +1,4 @@
-"""A session with the fake ZooKeeper that is `poolkeeper.zk.session.Session` in all but the network.
+"""A session with the fake ZooKeeper that is the real `Session` in all but the network.
 
 Only what lies below the session is imitated: the few calls of kazoo's client that it makes. Its own
 code (errors, bounds, ACLs of new nodes, watches, repeated reads) is the code that goes to
@@ -13,11 +13,22 @@ from typing import Any
 from kazoo.exceptions import KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
-from poolkeeper.sandbox.clients import Check, Create, Delete, Operation, SetData, Watch
-from poolkeeper.sandbox.clocks import VirtualClock
-from poolkeeper.sandbox.fakezk import FakeClient, FakeZooKeeper, Faults, faults
-from poolkeeper.zk.connections import Address
-from poolkeeper.zk.session import Session
+from poolkeeper.sandbox.clock import VirtualClock
+from poolkeeper.sandbox.fake_zookeeper import FakeClient, FakeZooKeeper, Faults, faults
+from poolkeeper.sandbox.simulation.zookeeper.session import (
+    CheckNode,
+    CreateNode,
+    DeleteNode,
+    Operation,
+    Watch,
+    WriteNode,
+)
+from poolkeeper.zk.client.connections import Address
+from poolkeeper.zk.client.session import Session
+
+TIMEOUT_MS = 6000
+DEADLINE_S = 15.0
+LATENCY_MS = 1
 
 
 class Answer:
@@ -49,16 +60,16 @@ class FakeTransaction:
     def create(
         self, path: str, data: bytes, acl: Sequence[Any], ephemeral: bool, sequence: bool
     ) -> None:
-        self._operations.append(Create(path, data, ephemeral, sequence, tuple(acl)))
+        self._operations.append(CreateNode(path, data, ephemeral, sequence, tuple(acl)))
 
     def check(self, path: str, version: int) -> None:
-        self._operations.append(Check(path, version))
+        self._operations.append(CheckNode(path, version))
 
     def set_data(self, path: str, data: bytes, version: int) -> None:
-        self._operations.append(SetData(path, data, version))
+        self._operations.append(WriteNode(path, data, version))
 
     def delete(self, path: str, version: int) -> None:
-        self._operations.append(Delete(path, version))
+        self._operations.append(DeleteNode(path, version))
 
     def commit_async(self) -> Answer:
         return self._client.answer(lambda fake: fake.transact(self._operations))
@@ -169,25 +180,22 @@ class FakeSession(Session):
         *,
         chroot: str = "",
         plan: Faults = faults.none,
-        timeout_s: float = 6,
-        deadline_s: float = 15,
-        latency_ms: float = 1,
         login: tuple[str, str] | None = None,
     ) -> None:
         self.clock = clock
         self.fake = FakeClient(
             server,
             chroot=chroot,
-            timeout_ms=int(timeout_s * 1000),
+            timeout_ms=TIMEOUT_MS,
             plan=plan,
-            before_call=lambda: clock.advance(latency_ms),
+            before_call=lambda: clock.advance(LATENCY_MS),
             on_delay=self._late,
         )
         if login is not None:
             self.fake.log_in(*login)
         self._kazoo = FakeKazoo(clock, self.fake)
         connection: Any = FakeConnection(self._kazoo)
-        super().__init__(connection, Address("fake:2181", chroot), deadline_s)
+        super().__init__(connection, Address("fake:2181", chroot), DEADLINE_S)
 
     def die(self) -> None:
         """Vanish as a killed process does: nothing more is sent, the session times out."""

@@ -22,8 +22,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from poolkeeper.sandbox.fakezk import FakeZooKeeper
-from poolkeeper.sandbox.txnlog import Kind, Operation, Transaction, authors
+from authors import broker_by_session
+from poolkeeper.sandbox.fake_zookeeper import FakeZooKeeper
+from poolkeeper.sandbox.fake_zookeeper.transactions import Operation, Transaction, TransactionKind
 from simulation.clusters import REQUEST
 
 HOLDER = "/poolkeeper/holder"
@@ -58,7 +59,7 @@ class Trail:
     @property
     def ours(self) -> Iterator[Transaction]:
         """The transactions of Poolkeeper's sessions that changed something."""
-        brokers = authors(self.server.log, "/brokers/ids")
+        brokers = broker_by_session(self.server.log, "/brokers/ids")
         for transaction in self.transactions:
             someone = transaction.session in self.others or transaction.session in brokers
             if transaction.changes and not someone:
@@ -84,7 +85,9 @@ def plans(trail: Trail) -> frozenset[str]:
     """Return the hash of every plan that a run node ever named."""
     return frozenset(
         json.loads(operation.data or b"")["plan"]
-        for _, operation in trail.changes(lambda o: o.path == RUN and o.kind is not Kind.DELETE)
+        for _, operation in trail.changes(
+            lambda o: o.path == RUN and o.kind is not TransactionKind.DELETE
+        )
     )
 
 
@@ -98,7 +101,9 @@ def unfenced(trail: Trail) -> list[str]:
 
 
 def _is_fenced(trail: Trail, transaction: Transaction) -> bool:
-    checks = any(o.kind is Kind.CHECK and o.path == EPOCH for o in transaction.operations)
+    checks = any(
+        o.kind is TransactionKind.CHECK and o.path == EPOCH for o in transaction.operations
+    )
     holder = trail.server.tree.at(HOLDER, transaction.zxid - 1)
     return checks and holder is not None and holder.owner == transaction.session
 
@@ -108,8 +113,8 @@ def _makes_the_holder(transaction: Transaction) -> bool:
     if len(done) == 1 and done[0][1] in FIRST_NODES:
         return done[0][0].creates
     return done in (
-        [(Kind.SET, EPOCH), (Kind.CREATE, HOLDER)],
-        [(Kind.DELETE, HOLDER)],
+        [(TransactionKind.SET, EPOCH), (TransactionKind.CREATE, HOLDER)],
+        [(TransactionKind.DELETE, HOLDER)],
     )
 
 
@@ -147,7 +152,7 @@ def unrecorded(trail: Trail) -> list[str]:
     found = []
     for transaction in trail.ours:
         made = {operation.path: operation for operation in transaction.changes}
-        checked = {o.path for o in transaction.operations if o.kind is Kind.CHECK}
+        checked = {o.path for o in transaction.operations if o.kind is TransactionKind.CHECK}
         wanted: set[str] = set()
         if REQUEST in made:
             entries = _entries(made[REQUEST])
@@ -184,7 +189,7 @@ def rethrottled(trail: Trail) -> list[str]:
     for transaction in trail.transactions:
         paths = {operation.path: operation for operation in transaction.changes}
         if REQUEST in paths:
-            busy = paths[REQUEST].kind is not Kind.DELETE
+            busy = paths[REQUEST].kind is not TransactionKind.DELETE
         if busy:
             found.extend(
                 f"zxid {transaction.zxid}: {path} was written while a request was there"

@@ -18,7 +18,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from poolkeeper.sandbox import txnlog
+from authors import broker_by_session
+from poolkeeper.sandbox.fake_zookeeper.transactions import Operation, Transaction, TransactionKind
 from poolkeeper.sandbox.simulation import Choices, SimulationSpec, spread
 from poolkeeper.sandbox.simulation.codecs import Tp
 from simulation.clusters import REQUEST, SimulatedCluster
@@ -165,14 +166,14 @@ def _request_seen(body: Any) -> dict[str, Any]:
 
 
 def history(
-    log: Iterable[txnlog.Transaction], topic: str, after_zxid: int, chroot: str = ""
+    log: Iterable[Transaction], topic: str, after_zxid: int, chroot: str = ""
 ) -> Iterator[Write]:
     """Yield the changes that a trace of that topic's reassignment holds, from a log."""
     log = tuple(log)
-    authors = txnlog.authors(log, f"{chroot}/brokers/ids")
+    authors = broker_by_session(log, f"{chroot}/brokers/ids")
     ours = ("/controller", "/brokers/ids/", REQUEST, ISR_CHANGE)
     for transaction in log:
-        if transaction.zxid <= after_zxid or transaction.kind is txnlog.Kind.CLOSE_SESSION:
+        if transaction.zxid <= after_zxid or transaction.kind is TransactionKind.CLOSE_SESSION:
             continue
         for operation in transaction.changes:
             path = operation.path.removeprefix(chroot)
@@ -189,7 +190,7 @@ def history(
             yield Write(by, _kind(operation), path, data, with_, operation.version)
 
 
-def _kind(operation: txnlog.Operation) -> str:
+def _kind(operation: Operation) -> str:
     return "CREATE" if operation.kind.creates else operation.kind.name
 
 

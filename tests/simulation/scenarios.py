@@ -18,8 +18,9 @@ from poolkeeper.model.specs import (
     TopicSpec,
     ZooKeeperSpec,
 )
-from poolkeeper.sandbox.clients import Create, Event
+from poolkeeper.model.waits import WaitReason, has
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
+from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode, Event
 from simulation.clusters import REQUEST, SimulatedCluster
 from simulation.executors import Executor, converged
 from simulation.invariants import ELECTION
@@ -118,7 +119,7 @@ def _configure(cluster: SimulatedCluster, entity: str, config: dict[str, str]) -
     write = cluster.set if cluster.exists(path) else cluster.create
     write(path, {"version": 1, "config": config})
     notice = f'{{"version":2,"entity_path":"{entity}"}}'.encode()
-    cluster.client.commit([Create("/config/changes/config_change_", notice, sequence=True)])
+    cluster.client.commit([CreateNode("/config/changes/config_change_", notice, sequence=True)])
     cluster.settle()
 
 
@@ -147,7 +148,7 @@ def _stop(cluster: SimulatedCluster) -> Desired:
 
 def _stopped(outcome: Outcome) -> bool:
     """Whether the run was stopped: by the one who ended it, or as found by the next."""
-    return outcome.state is State.STOPPED or any("stopped by" in w for w in outcome.waits)
+    return outcome.state is State.STOPPED or has(outcome.waits, WaitReason.STOPPED_BY_PERSON)
 
 
 def _partitions_and_config(cluster: SimulatedCluster) -> Desired:

@@ -4,9 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from poolkeeper import approvals
-from poolkeeper.cli.show import stored
-from poolkeeper.means import Asked
+from poolkeeper.cli.commands.show import stored
 from poolkeeper.model.outcomes import Outcome
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import (
@@ -17,12 +15,16 @@ from poolkeeper.model.specs import (
     ZooKeeperSpec,
 )
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.making import make_plan
-from poolkeeper.reconcile import Authority
+from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.planning.planner import make_plan
+from poolkeeper.reconcile.approval import renew
+from poolkeeper.reconcile.authority import Authority
+from poolkeeper.reconcile.context import PendingPlan
+from poolkeeper.reconcile.observation import observe_cluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
-from poolkeeper.sights import see
-from poolkeeper.zk import asks, znodes
-from poolkeeper.zk.operations import Delete
+from poolkeeper.zk import pending_plan, znodes
+from poolkeeper.zk.client.operations import Delete
+from poolkeeper.zk.cluster_access import ZooKeeperView
 from simulation.clusters import SimulatedCluster
 from simulation.executors import Executor, converged
 from simulation.fake_session import FakeSession
@@ -84,7 +86,7 @@ class Asking:
 
     def _look(self, outcome: Outcome) -> bool:
         assert outcome.plan is not None
-        assert outcome.waits == (f"waits for approval of {outcome.plan.hash}",)
+        assert outcome.waits == (Wait(WaitReason.APPROVAL_REQUIRED, hash=outcome.plan.hash),)
         self.asked.append(outcome.plan.hash)
         return len(self.asked) == self._passes_max
 
@@ -132,10 +134,10 @@ def test_a_plan_that_was_not_recorded_to_its_end_is_asked_about_no_more(lost: li
         node = session.read(path)
         assert node is not None
         session.commit((Delete(path, node.version),))
-    assert asks.read(session) is None
+    assert pending_plan.read(session) is None
     asking.wait_again()
     assert asking.asked[4] == asking.fresh[4] != asking.fresh[0]
-    found = asks.read(session)
+    found = pending_plan.read(session)
     assert found is not None
     assert found.hash == asking.fresh[4]
 
@@ -144,8 +146,9 @@ def test_somebody_who_confirms_beside_the_loop_confirms_what_it_asks_about() -> 
     asking = Asking(A_LITTLE)
     plan = asking.wait()
     session = asking.session()
-    sight = see(session, DESIRED, asking.cluster.clock.now_ms(), asking.enrich)
-    fresh = make_plan(DESIRED, sight.cluster, sight.records)
+    view, now_ms = ZooKeeperView(session), asking.cluster.clock.now_ms()
+    observed = observe_cluster(view, DESIRED, now_ms, asking.enrich)
+    fresh = make_plan(DESIRED, observed.cluster, observed.records)
     assert fresh.hash != plan.hash
-    found = approvals.renewed(Asked(asks.read(session)), fresh, DESIRED, sight)
+    found = renew(PendingPlan(pending_plan.read(session)), fresh, DESIRED, observed)
     assert (found.hash, found.moves) == (plan.hash, plan.moves)

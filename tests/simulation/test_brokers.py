@@ -4,15 +4,15 @@ import json
 
 import pytest
 
-from poolkeeper.sandbox import txnlog
-from poolkeeper.sandbox.clients import Create
+from poolkeeper.sandbox.fake_zookeeper.transactions import Transaction
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
-from poolkeeper.sandbox.simulation.throttles import (
+from poolkeeper.sandbox.simulation.broker.throttles import (
     DIRECTORY_RATE,
     FOLLOWER_RATE,
     LEADER_RATE,
     LEADER_REPLICAS,
 )
+from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode
 from simulation.clusters import SimulatedCluster
 
 MB = 1_000_000
@@ -236,7 +236,7 @@ def notify(cluster: SimulatedCluster, entity: str) -> None:
 
 
 def tell(cluster: SimulatedCluster, body: bytes) -> None:
-    cluster.client.commit([Create("/config/changes/config_change_", body, sequence=True)])
+    cluster.client.commit([CreateNode("/config/changes/config_change_", body, sequence=True)])
     cluster.clock.advance(500)
 
 
@@ -365,7 +365,7 @@ def test_a_directory_asked_for_beforehand_is_where_a_replica_comes() -> None:
 
 
 def test_the_same_seed_gives_the_same_history() -> None:
-    def history(seed: int) -> list[txnlog.Transaction]:
+    def history(seed: int) -> list[Transaction]:
         spec = SimulationSpec(spread(4), kafka="2.8.2", seed=seed)
         cluster = SimulatedCluster(spec)
         cluster.start()

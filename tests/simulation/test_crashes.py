@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from poolkeeper.sandbox.fakezk import Call, Fault, Faults, Script, Trouble, faults
+from poolkeeper.sandbox.fake_zookeeper import Call, Fault, Faults, Script, Trouble, faults
 from simulation.courses import Bounds, broken_laws, plain_course, run
 from simulation.scenarios import SCENARIOS
 

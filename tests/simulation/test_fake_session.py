@@ -11,11 +11,18 @@ from kazoo.exceptions import NodeExistsError
 from contracts import sessions
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.credentials import ZooKeeperCredentials
-from poolkeeper.sandbox import clients
-from poolkeeper.sandbox.clocks import VirtualClock
-from poolkeeper.sandbox.fakezk import FakeClient, FakeZooKeeper, Fault, Faults, Trouble, faults
-from poolkeeper.zk.operations import Create, SetData
-from poolkeeper.zk.session import Session
+from poolkeeper.sandbox.clock import VirtualClock
+from poolkeeper.sandbox.fake_zookeeper import (
+    FakeClient,
+    FakeZooKeeper,
+    Fault,
+    Faults,
+    Trouble,
+    faults,
+)
+from poolkeeper.sandbox.simulation.zookeeper import session as zookeeper_session
+from poolkeeper.zk.client.operations import Create, SetData
+from poolkeeper.zk.client.session import Session
 from simulation.fake_session import FakeSession, VirtualEvent
 
 CHROOT = "/kafka"
@@ -27,10 +34,10 @@ class FakeWorld:
     def __init__(self) -> None:
         self.clock = VirtualClock()
         self.server = FakeZooKeeper(self.clock)
-        FakeClient(self.server).commit([clients.Create(CHROOT)])
+        FakeClient(self.server).commit([zookeeper_session.CreateNode(CHROOT)])
         self.other = FakeClient(self.server, chroot=CHROOT)
         for path in sessions.CLUSTER:
-            self.other.commit([clients.Create(path)])
+            self.other.commit([zookeeper_session.CreateNode(path)])
 
     def open(
         self, credentials: ZooKeeperCredentials | None = None, plan: Faults = faults.none
@@ -40,12 +47,12 @@ class FakeWorld:
 
     def put(self, path: str, data: bytes = b"") -> None:
         try:
-            self.other.commit([clients.Create(path, data)])
+            self.other.commit([zookeeper_session.CreateNode(path, data)])
         except NodeExistsError:
-            self.other.commit([clients.SetData(path, data)])
+            self.other.commit([zookeeper_session.WriteNode(path, data)])
 
     def delete(self, path: str) -> None:
-        self.other.commit([clients.Delete(path)])
+        self.other.commit([zookeeper_session.DeleteNode(path)])
 
     def log_in(self, user: str, password: str) -> None:
         self.other.log_in(user, password)

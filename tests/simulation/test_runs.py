@@ -12,7 +12,7 @@ from poolkeeper.model.specs import (
     TopicSpec,
     ZooKeeperSpec,
 )
-from poolkeeper.sandbox.fakezk import Fault, Script, Trouble, faults
+from poolkeeper.sandbox.fake_zookeeper import Fault, Script, Trouble, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation.clusters import REQUEST, SimulatedCluster
 from simulation.executors import Executor

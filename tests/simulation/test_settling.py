@@ -15,7 +15,8 @@ from poolkeeper.model.specs import (
     UnmanagedTopics,
     ZooKeeperSpec,
 )
-from poolkeeper.reconcile import Authority
+from poolkeeper.model.waits import WaitReason, has
+from poolkeeper.reconcile.authority import Authority
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation.clusters import REQUEST, SimulatedCluster
 from simulation.executors import Executor
@@ -41,7 +42,7 @@ def cluster() -> SimulatedCluster:
 
 
 def waiting(outcome: Outcome) -> bool:
-    return any("until it has settled" in wait for wait in outcome.waits)
+    return has(outcome.waits, WaitReason.SETTLING)
 
 
 def test_a_topic_whose_resource_is_not_there_yet_stays_where_it_is(

@@ -11,20 +11,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from unit import test_parcels as parcels
-from unit.fleet import test_budgets_laws as schedules
-from unit.fleet import test_units as units
-from unit.kube import test_electors as electors
-from unit.planning import test_audit_changes as changes
-from unit.planning import test_making_laws as plans
-from unit.planning import test_pins as pins
-from unit.planning import test_standings as standings
-from unit.planning import test_survivals as survivals
+from unit.fleet.schedule import test_scheduler_laws as schedules
+from unit.fleet.stages import test_plan_parts as units
+from unit.kube.leadership import test_leader_election as electors
+from unit.planning import test_planner_laws as plans
+from unit.planning.audit import test_incremental as changes
+from unit.planning.diagnosis import test_survivable_failures as survivals
+from unit.planning.diagnosis.test_capacity_conflicts import demands
 from unit.planning.instances import instances
-from unit.planning.test_shortages import demands
-from unit.rebalances import test_answers as answers
-from unit.rebalances import test_questions as questions
-from unit.resources import test_statuses_laws as statuses
+from unit.planning.proposals import test_manual_placement as pins
+from unit.planning.run_state import test_convergence as standings
+from unit.rebalances import test_request as questions
+from unit.rebalances import test_response as answers
+from unit.resources.status import test_all_resources_laws as statuses
+from unit.workers import test_wire as wire
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
 
@@ -45,7 +45,7 @@ LAWS: tuple[tuple[Law, int, Strategies], ...] = (
     (pins.test_each_broker_that_is_named_is_in_the_way_by_itself, 2000, pins.PLACEMENTS),
     (survivals.test_the_worst_of_all_losses_is_found, 10_000, (demands(),)),
     (standings.test_what_a_plan_leaves_undone_is_what_it_says, 1000, (instances(sick=False),)),
-    (parcels.test_every_question_and_its_plan_arrive_as_they_were, 1000, (instances(),)),
+    (wire.test_every_request_and_its_plan_arrive_as_they_were, 1000, (instances(),)),
     (
         electors.test_two_never_believe_to_hold_it_and_in_the_end_one_does,
         1000,

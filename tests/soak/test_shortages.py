@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given, settings
 
-from poolkeeper.planning.shortages import CapacityDemand
-from unit.planning.test_shortages import demands, judge, sized_demands
+from poolkeeper.planning.diagnosis.capacity_conflicts import CapacityDemand
+from unit.planning.diagnosis.test_capacity_conflicts import demands, judge, sized_demands
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
 

@@ -13,17 +13,17 @@ from hypothesis import event, given, settings
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning import stages
-from poolkeeper.planning.audit_laws import live_state
-from poolkeeper.planning.audit_rules import Rules
-from poolkeeper.planning.making import make_plan
-from poolkeeper.planning.stage_laws import Disks
-from poolkeeper.planning.stage_limits import Bounds
-from poolkeeper.planning.stage_orders import CopyStep
+from poolkeeper.planning.audit.excess import live_state
+from poolkeeper.planning.planner import make_plan
+from poolkeeper.planning.rules import Rules
+from poolkeeper.planning.staging import next_stage
+from poolkeeper.planning.staging.disk_order import CopyStep
+from poolkeeper.planning.staging.excess_ledger import Disks
+from poolkeeper.planning.staging.limits import Bounds
 from unit.planning.instances import instances
-from unit.planning.test_making_laws import Instance
-from unit.planning.test_stage_orders import can_end
-from unit.planning.test_stages_laws import advanced
+from unit.planning.staging.test_disk_order import can_end
+from unit.planning.staging.test_next_stage_laws import advanced
+from unit.planning.test_planner_laws import Instance
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
 
@@ -36,18 +36,19 @@ def test_stages_of_real_plans_are_lawful_and_end(instance: Instance) -> None:
     observed = cluster
     moves, at = plan.moves, [0] * len(plan.moves)
     for _ in range(sum(len(move.path) for move in moves) + 1):
-        stage = stages.next_stage(moves, at, cluster, desired, gone=gone)
+        stage = next_stage.next_stage(moves, at, cluster, desired, gone=gone)
         if stage is None:
             break
-        if isinstance(stage, stages.NothingFits):
+        if isinstance(stage, next_stage.NothingFits):
             event("comes to a halt")
-            assert "high-water mark" in stage.reason
-            assert "What helps: make room for " in stage.reason
-            assert not can_end(*copies(plan, desired, observed, gone)), stage.reason
+            assert stage.wait.room is not None
+            assert stage.wait.room.needs
+            assert stage.wait.room.ways
+            assert not can_end(*copies(plan, desired, observed, gone)), stage.wait
             return
         before = live_state(cluster)
-        after = stages.after_stage(before, moves, stage)
-        stages.assert_lawful(before, after, desired, cluster, gone)
+        after = next_stage.after_stage(before, moves, stage)
+        next_stage.assert_lawful(before, after, desired, cluster, gone)
         cluster = advanced(cluster, after)
         for i, step in stage.entries:
             at[i] = step

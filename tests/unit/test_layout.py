@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from poolkeeper.sandbox import artifacts
+from poolkeeper.sandbox.servers import artifacts
 
 ROOT = Path(__file__).parents[2]
 LOCKS = ("core", "dev", "fleet")
@@ -28,7 +28,7 @@ def test_nothing_but_the_package_becomes_importable():
 
 def test_the_launcher_of_the_sandbox_needs_nothing_of_ours():
     """It is run by a bare interpreter: standard library only."""
-    tree = ast.parse((ROOT / "operator/poolkeeper/sandbox/launch.py").read_text())
+    tree = ast.parse((ROOT / "operator/poolkeeper/sandbox/servers/launch.py").read_text())
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import)]
     names = {alias.name for node in imports for alias in node.names}
     assert names <= sys.stdlib_module_names
@@ -89,7 +89,7 @@ def test_the_wheel_holds_the_package_with_its_poms_and_schemas(tmp_path):
     names = set(wheel)
     assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {"poolkeeper"}
     assert "poolkeeper/py.typed" in names
-    assert "poolkeeper/sandbox/poms/3.9.2.xml" in names
+    assert "poolkeeper/sandbox/servers/poms/3.9.2.xml" in names
     assert {f"poolkeeper/crds/{file.name}" for file in (ROOT / "crds").iterdir()} <= names
 
 

@@ -4,7 +4,11 @@ import subprocess
 import sys
 
 ABSENT = ("pyarrow", "pyspark", "pandas")
-NEEDED = ("poolkeeper.operators", "poolkeeper.cli.run", "poolkeeper.cli.apply")
+NEEDED = (
+    "poolkeeper.controller.operator",
+    "poolkeeper.cli.commands.run",
+    "poolkeeper.cli.commands.apply",
+)
 
 
 def test_it_starts_without_the_fleet_extra():

@@ -131,7 +131,8 @@ class _Attempts(KafkaConnectionManager):  # type: ignore[misc] # it has no types
 
     def _failed(self, connection: KafkaConnection, error: Exception) -> None:
         """Tell the refusal of a password, which comes after the first answer, from others."""
-        late = isinstance(error, TIMEOUTS) or "timed out" in str(error)
+        late = isinstance(error, TIMEOUTS)
+        late |= "timed out" in str(error)  # their words: kafka-python has no class for it
         hung_up = isinstance(error, kafka_errors.KafkaConnectionError) and not late
         answered = connection.broker_version_data is not None
         self._refusals += hung_up and answered and self.config["sasl_mechanism"] is not None

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from poolkeeper.brokers.protocol import Brokers
+from poolkeeper.brokers.protocol import BrokerClient
 from poolkeeper.brokers.sizes import Sizes
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.credentials import BrokerCredentials
@@ -25,7 +25,7 @@ class Enriched:
     warnings: tuple[str, ...] = ()
 
 
-def enriched(cluster: Cluster, brokers: Brokers, deadline_s: float) -> Enriched:
+def enriched(cluster: Cluster, brokers: BrokerClient, deadline_s: float) -> Enriched:
     """Ask all live brokers within `deadline_s` for sizes and versions.
 
     What brokers say of their version counts more than what their znodes look like.
@@ -57,7 +57,7 @@ def if_reachable(
 ) -> Enriched:
     """Connect, ask and disconnect; brokers that cannot be reached at all are one warning."""
     try:
-        with Brokers.open(bootstrap, credentials, tls, deadline_s) as brokers:
+        with BrokerClient.open(bootstrap, credentials, tls, deadline_s) as brokers:
             return enriched(cluster, brokers, deadline_s)
     except Unavailable as error:
         return Enriched(cluster, Sizes({}), (f"no sizes are known: {error}",))

@@ -1,7 +1,7 @@
 """Questions to brokers. Reads only: nothing here changes a cluster.
 
 Log directories and a broker's config are known to that broker alone, so these questions go to each
-one by itself, side by side, all under one deadline. A topic's config is known to every broker.
+one by itself, side by side, all under one deadline.
 
 Kafka 2.0 hides the value of a broker's throttle rate (it takes it for a secret) but says that one
 is set; from 2.8 on it is shown. That is the difference between `None` and an answer in
@@ -31,7 +31,6 @@ Answer = TypeVar("Answer")
 
 DEADLINE_S = 10.0
 AT_ONCE = 16
-TOPICS_PER_REQUEST = 200
 RETRY_PAUSE_S = 0.1
 RETRIES = 5
 
@@ -45,8 +44,8 @@ class Setting:
 
     @property
     def dynamic(self) -> bool:
-        """Whether it comes from the broker's or the topic's own config in ZooKeeper."""
-        return self.source in ("DYNAMIC_BROKER_CONFIG", "DYNAMIC_TOPIC_CONFIG")
+        """Whether it comes from the broker's own config in ZooKeeper."""
+        return self.source == "DYNAMIC_BROKER_CONFIG"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ class Versions:
         return min(self.releases.values(), key=_release_order, default=None)
 
 
-class Brokers:
+class BrokerClient:
     """A connection to a cluster's brokers. Safe for several threads; close it, or use `with`."""
 
     def __init__(self, client: KafkaAdminClient) -> None:
@@ -118,24 +117,17 @@ class Brokers:
         answers, failures = self._each(brokers, self._release, deadline_s)
         return Versions(answers, failures)
 
-    def topic_configs(self, topics: Iterable[str]) -> Mapping[str, Mapping[str, Setting]]:
-        """Return every config key in force of each topic, defaults included; raises Unavailable.
-
-        A topic that the brokers do not know is absent.
-        """
-        names = sorted(topics)
-        found: dict[str, Mapping[str, Setting]] = {}
-        for first in range(0, len(names), TOPICS_PER_REQUEST):
-            batch = names[first : first + TOPICS_PER_REQUEST]
-            found |= self._configs(ConfigResourceType.TOPIC, batch)
-        return found
-
     def broker_config(self, broker: int) -> Mapping[str, Setting]:
         """Return every config key in force on a broker, as it sees it; raises Unavailable."""
-        found = self._configs(ConfigResourceType.BROKER, [str(broker)])
-        if str(broker) not in found:
+        resource = ConfigResource(ConfigResourceType.BROKER, str(broker))
+        with clients.translated(f"describing the config of broker {broker}"):
+            found = self._client.describe_configs([resource], config_filter="all")
+        entries = found.get("broker", {}).get(str(broker))
+        if not entries:  # empty is how the library shows a refusal
             raise Unavailable(f"broker {broker} does not show its config")
-        return found[str(broker)]
+        return {
+            key: Setting(entry["value"], entry["config_source"]) for key, entry in entries.items()
+        }
 
     def throttle_settled(self, broker: int, expected: Mapping[str, str | None]) -> bool | None:
         """Tell whether a broker works with these dynamic values; `None` means not set.
@@ -209,22 +201,6 @@ class Brokers:
 
     def _release(self, broker: int) -> str:
         return str(self._client.get_broker_version_data(broker).broker_version_str)
-
-    def _configs(
-        self, kind: ConfigResourceType, names: Sequence[str]
-    ) -> dict[str, Mapping[str, Setting]]:
-        with clients.translated(f"describing the config of {kind.name.lower()} {names[0]}"):
-            found = self._client.describe_configs(
-                [ConfigResource(kind, name) for name in names], config_filter="all"
-            )
-        return {
-            name: {
-                key: Setting(entry["value"], entry["config_source"])
-                for key, entry in entries.items()
-            }
-            for name, entries in found.get(kind.name.lower(), {}).items()
-            if entries  # empty is how the library shows that this one was refused
-        }
 
 
 def settled(config: Mapping[str, Setting], expected: Mapping[str, str | None]) -> bool | None:

@@ -13,11 +13,10 @@ from poolkeeper.model.topology import LogDir, TopicPartition
 
 
 class Held(NamedTuple):
-    """One log of a replica: its size, its directory, and by how many offsets it lags behind."""
+    """One log of a replica: its size and its directory."""
 
     size_bytes: int
     log_dir: str
-    lag: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,29 +51,6 @@ class Sizes:
         return max((size for size in known if size is not None), default=None)
 
 
-class Copied(NamedTuple):
-    """How much of a copy is there, and how much it will be, in bytes."""
-
-    done_bytes: int
-    total_bytes: int
-
-
-def copied(
-    sizes: Sizes, partition: TopicPartition, sources: Iterable[int], adding: Iterable[int]
-) -> Copied | None:
-    """Tell how far a move is, by the logs of its new replicas against the largest of the old ones.
-
-    Source 100 bytes, two new replicas with 40 and 110: Copied(140, 200), for a replica that was
-    compacted less is not more than done. None if no source is known. A new replica without a log,
-    or on a broker that is silent, counts as not begun.
-    """
-    whole = sizes.largest(partition, sources)
-    if whole is None:
-        return None
-    parts = [sizes.of(partition, broker) or 0 for broker in adding]
-    return Copied(sum(min(part, whole) for part in parts), whole * len(parts))
-
-
 def from_answer(answer: Iterable[Mapping[str, object]]) -> BrokerLogs:
     """Read one broker's list of directories, in the shape of DescribeLogDirs.
 
@@ -96,7 +72,7 @@ def from_answer(answer: Iterable[Mapping[str, object]]) -> BrokerLogs:
         )
         for name, log in _logs(directory):
             replica = TopicPartition(name, _integer(log["partition_index"]))
-            entry = Held(_integer(log["partition_size"]), path, _integer(log["offset_lag"]))
+            entry = Held(_integer(log["partition_size"]), path)
             (future if log["is_future_key"] else held)[replica] = entry
     return BrokerLogs(log_dirs, held, future, offline)
 

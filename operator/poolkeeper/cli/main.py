@@ -18,7 +18,7 @@ from itertools import pairwise
 
 import click
 
-from poolkeeper.cli import printing
+from poolkeeper.cli.output import printing
 from poolkeeper.errors import PoolkeeperError, Problem
 
 INTERRUPTED = 130
@@ -33,13 +33,13 @@ COMMANDS = {
     "show": ("show:show", "Show the stored plan of the run under way."),
     "stop": ("stop:stop", "Stop the run under way after its current stage."),
     "snapshot": ("snapshot:snapshot", "Write a cluster's topology to a file."),
-    "import": ("imports:import_", "Write manifests for what exists."),
+    "import": ("import_:import_", "Write manifests for what exists."),
     "new": ("new:new", "Print a new manifest."),
     "fleet": ("fleet:fleet", "Many clusters at once: snapshots, load, plans, a budget, a report."),
     "sandbox": ("sandbox:sandbox", "Throw-away Kafka clusters on this machine."),
     "version": ("version:version", "Show the version."),
 }
-"""Module below `poolkeeper.cli`, object in it, and the line in the list of commands."""
+"""Module below `poolkeeper.cli.commands`, object in it, and the line in the list of commands."""
 HIDDEN = {"executor": ("executor:executor", "")}
 """The same of what no person calls."""
 
@@ -57,7 +57,7 @@ class LazyGroup(click.Group):
         if cmd_name not in known:
             return None
         module, _, name = known[cmd_name][0].partition(":")
-        found = getattr(importlib.import_module(f"poolkeeper.cli.{module}"), name)
+        found = getattr(importlib.import_module(f"poolkeeper.cli.commands.{module}"), name)
         assert isinstance(found, click.Command)
         return found
 

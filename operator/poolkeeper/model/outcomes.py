@@ -1,22 +1,19 @@
-"""What one pass of the loop did and what it waits for: data for people, status and metrics."""
+"""What one pass of the loop did and what it waits for: values for status, metrics and people."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 from poolkeeper.errors import PoolkeeperError
+from poolkeeper.model.actions import Action
 from poolkeeper.model.plans import Plan, PlanProblem
 from poolkeeper.model.records import Records
+from poolkeeper.model.refusals import Refusal
+from poolkeeper.model.runs import Phase
 from poolkeeper.model.topology import Cluster
+from poolkeeper.model.waits import Wait
 
-
-class Phase(StrEnum):
-    """Where a run is; the order is that of a run."""
-
-    STORING = "storing the plan"
-    THROTTLING = "writing throttles"
-    MOVING = "moving"
-    ELECTING = "electing preferred leaders"
-    RESTORING = "restoring throttles"
+Why = Wait | Action | Refusal
+"""Whatever a pass has to say: what it waits for, did or refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +49,8 @@ class State(StrEnum):
     STOPPED = "stopped"
 
 
-class ErrandState(StrEnum):
-    """How a plan that somebody else offered to a cluster's loop stands."""
+class ExternalPlanState(StrEnum):
+    """How far a plan is that somebody else offered to a cluster's loop."""
 
     WAITING = "waiting"
     MOVING = "moving"
@@ -62,15 +59,27 @@ class ErrandState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
-    """What became of an offered plan, by its hash, in one pass; `why`: sentences.
+class Result:
+    """What one part of a pass did, and what it waits for."""
+
+    did: tuple[Action, ...] = ()
+    waits: tuple[Wait, ...] = ()
+
+    def __add__(self, other: "Result") -> "Result":
+        """Return both together, in their order."""
+        return Result((*self.did, *other.did), (*self.waits, *other.waits))
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalPlanStatus:
+    """What became of an offered plan, by its hash, in one pass, and why.
 
     DONE also where no run of it is left after it was withdrawn.
     """
 
     plan: str
-    state: ErrandState
-    why: tuple[str, ...] = ()
+    state: ExternalPlanState
+    why: tuple[Why, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,24 +98,24 @@ class Seen:
 class Outcome:
     """One pass of one cluster.
 
-    `did`: sentences of what was written or found finished in this pass. `waits`: sentences of what
-    the loop waits for, each naming topics, partitions or brokers. `plan`: the plan under way, or
-    the one that waits for approval. `progress` is `None` while no run is recorded. `fresh`: beside
-    a run, the plan that would be made now, for its steps and problems. `seen` may be older than
-    the pass by half a minute. `error`: what kept the pass from its work.
-    `recorded`: a run is, and nobody may take it further. `errand`: of the plan that was offered.
+    `did`: what was written or found finished in this pass. `waits`: what the loop waits for.
+    `plan`: the plan under way, or the one that waits for approval. `progress` is `None` while no
+    run is recorded. `fresh`: beside a run, the plan that would be made now, for its steps and
+    problems. `seen` may be older than the pass by half a minute. `error`: what kept the pass from
+    its work.
+    `recorded`: a run is, and nobody may take it further. `external`: of the plan that was offered.
     """
 
     state: State
-    did: tuple[str, ...] = ()
-    waits: tuple[str, ...] = ()
+    did: tuple[Action, ...] = ()
+    waits: tuple[Wait, ...] = ()
     plan: Plan | None = None
     progress: Progress | None = None
     fresh: Plan | None = None
     seen: Seen | None = None
     error: PoolkeeperError | None = None
     recorded: bool = False
-    errand: Errand | None = None
+    external: ExternalPlanStatus | None = None
 
     @property
     def problems(self) -> tuple[PlanProblem, ...]:

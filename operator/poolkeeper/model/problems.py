@@ -1,7 +1,7 @@
 """Why a plan leaves something undone, as values: a reason to decide on, and the facts of it.
 
 Facts are one frozen class for each kind of problem, with the numbers and names that the problem is
-about (the planner's are in `planning/topic_facts`, `pool_facts` and `capacity_facts`). The
+about (the planner's are in `planning/topic_facts`, `pools` and `capacity`). The
 sentence that people read is made from them, and nothing is decided on it. A problem that was read
 from a document keeps its reason and its sentence, no other facts.
 """
@@ -22,6 +22,10 @@ class ProblemReason(StrEnum):
     """A topic is created by the next plan, once moves of this one have made room for it."""
     AWAITS_MOVES = "AwaitsMoves"
     """A topic gets partitions by a later plan, once its replicas have moved."""
+    AWAITS_KAFKA = "AwaitsKafka"
+    """Kafka creates this internal topic itself, at its first use."""
+    AWAITS_REPLICAS = "AwaitsReplicas"
+    """A config is set once as many replicas are in sync as it asks for."""
     AWAITS_PARTITIONS = "AwaitsPartitions"
     """A pool is evened out further by a later plan, once new partitions exist."""
     NO_STAGE = "NoStage"

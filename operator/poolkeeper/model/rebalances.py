@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from poolkeeper.model.specs import Approval, Source, Window
+from poolkeeper.model.outcomes import Why
+from poolkeeper.model.specs import Approval, SourceLocation, Window
 
 
 class EngineChoice(StrEnum):
@@ -71,10 +72,10 @@ class RebalanceSpec:
     approval: Approval = field(default_factory=Approval)
     budget: BudgetSpec = BudgetSpec()
     paused: bool = False
-    source: Source = field(default_factory=Source)
+    source: SourceLocation = field(default_factory=SourceLocation)
 
 
-class Step(StrEnum):
+class RebalanceStep(StrEnum):
     """How far a Rebalance is."""
 
     PLANNING = "Planning"
@@ -86,7 +87,7 @@ class Step(StrEnum):
     @property
     def ended(self) -> bool:
         """Whether nothing is done any more."""
-        return self in (Step.SUCCEEDED, Step.FAILED)
+        return self in (RebalanceStep.SUCCEEDED, RebalanceStep.FAILED)
 
 
 class PartState(StrEnum):
@@ -106,8 +107,12 @@ class PartState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """One cluster of a Rebalance. `hash`: of its plan, empty where there is none."""
+class ClusterRebalance:
+    """One cluster of a Rebalance. `hash`: of its plan, empty where there is none.
+
+    `why`: what it waits for, or how it ended, as its loop told last. `message`: the words of that
+    as its status has them, or of what no loop tells.
+    """
 
     cluster: str
     state: PartState = PartState.PLANNED
@@ -118,6 +123,7 @@ class Part:
     moves_done: int = 0
     bytes_done: int = 0
     message: str = ""
+    why: tuple[Why, ...] = ()
 
     @property
     def begun(self) -> bool:
@@ -134,7 +140,7 @@ class Course:
     predicted.
     """
 
-    step: Step = Step.PLANNING
+    step: RebalanceStep = RebalanceStep.PLANNING
     asked_ms: int = 0
     scope: str = ""
     engine: str = ""
@@ -143,7 +149,7 @@ class Course:
     waves: int = 0
     seconds: int = 0
     ended_ms: int = 0
-    parts: tuple[Part, ...] = field(default_factory=tuple)
+    parts: tuple[ClusterRebalance, ...] = field(default_factory=tuple)
 
     @property
     def moves(self) -> int:
@@ -156,6 +162,6 @@ class Course:
         return sum(part.bytes for part in self.parts)
 
     @property
-    def failed(self) -> tuple[Part, ...]:
+    def failed(self) -> tuple[ClusterRebalance, ...]:
         """The clusters that have no plan, or where it was not carried out."""
         return tuple(part for part in self.parts if part.state is PartState.FAILED)

@@ -12,17 +12,17 @@ compressed form holds no time of writing.
 """
 
 import gzip
-import json
 import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from poolkeeper.errors import InvalidInput, Problem, Refused
-from poolkeeper.model import snapshotfields
+from poolkeeper.jsontext import compact
+from poolkeeper.model import snapshot_fields
 from poolkeeper.model.topology import Broker, Cluster, LogDir, Partition, Topic
 
-VERSION = snapshotfields.VERSION
+VERSION = snapshot_fields.VERSION
 
 
 def to_json(cluster: Cluster) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def to_json(cluster: Cluster) -> dict[str, Any]:
 
 def from_json(data: object, file: str = "") -> Cluster:
     """Return the cluster; raises `InvalidInput` with every problem, each with its field."""
-    return snapshotfields.cluster(data, file)
+    return snapshot_fields.convert(data, file)
 
 
 def write(path: Path | str, cluster: Cluster) -> None:
@@ -85,17 +85,12 @@ def read(path: Path | str) -> Cluster:
     compressed = _is_compressed(path)
     try:
         body = path.read_bytes()
-        data = json.loads(gzip.decompress(body) if compressed else body)
-    except json.JSONDecodeError as wrong:
-        problem = Problem(str(path), wrong.lineno, "", f"is not JSON: {wrong.msg}")
-        raise InvalidInput([problem]) from wrong
+        text = gzip.decompress(body) if compressed else body
     except (EOFError, zlib.error, gzip.BadGzipFile) as wrong:
         raise InvalidInput([Problem(str(path), 0, "", "is not a gzip file, or cut off")]) from wrong
-    except UnicodeDecodeError as wrong:
-        raise InvalidInput([Problem(str(path), 0, "", "is not UTF-8")]) from wrong
     except OSError as failed:
         raise Refused(f"{path}: cannot be read: {failed.strerror}") from failed
-    return from_json(data, str(path))
+    return snapshot_fields.decode(text, str(path))
 
 
 def _is_compressed(path: Path) -> bool:
@@ -119,12 +114,12 @@ def _lines(value: Any) -> str:
     return _compact(value)
 
 
-def _compact(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-
-
 def _known(**fields: Any) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if value is not None}
+
+
+def _compact(value: Any) -> str:
+    return compact(value, ascii_only=False, finite=True)
 
 
 def _broker(broker: Broker) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from poolkeeper.model.topology import Replicas
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceLocation:
     """Where a document came from: file and line (1-based) of its start, or neither."""
 
     file: str = ""
@@ -77,7 +77,7 @@ class DeletionPolicy(StrEnum):
     DELETE = "Delete"
 
 
-class Domain(StrEnum):
+class FailureDomain(StrEnum):
     """A failure domain."""
 
     BROKER = "Broker"
@@ -200,7 +200,7 @@ class ClusterLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class LoadSource:
     """Where load figures come from; `prometheus` holds its settings verbatim."""
 
     source: str = "None"
@@ -223,9 +223,9 @@ class KafkaClusterSpec:
     balancing: Balancing = Balancing()
     unmanaged_topics: UnmanagedTopics = UnmanagedTopics.IGNORE
     default_pool: str | None = None
-    load: Load = Load()
+    load: LoadSource = LoadSource()
     limits: ClusterLimits = ClusterLimits()
-    source: Source = Source()
+    source: SourceLocation = SourceLocation()
 
 
 class GoalKind(StrEnum):
@@ -264,7 +264,7 @@ class Capacity:
 class Headroom:
     """The pool must hold its data with this many failures of the domain."""
 
-    domain: Domain = Domain.BROKER
+    domain: FailureDomain = FailureDomain.BROKER
     failures: int = 0
 
 
@@ -324,7 +324,7 @@ class ResourcePoolSpec:
     claims: tuple[str, ...] = ()
     defaults: TopicDefaults = TopicDefaults()
     goals: tuple[Goal, ...] = DEFAULT_GOALS
-    source: Source = Source()
+    source: SourceLocation = SourceLocation()
 
     def capacity_for(self, broker: int) -> Capacity:
         """The broker's own capacity, or the pool's."""
@@ -348,7 +348,7 @@ class TopicSpec:
     assignment: tuple[Replicas, ...] | None = None
     deletion_policy: DeletionPolicy = DeletionPolicy.RETAIN
     paused: bool = False
-    source: Source = Source()
+    source: SourceLocation = SourceLocation()
 
     @property
     def owner(self) -> str:

@@ -54,9 +54,8 @@ class Partition(NamedTuple):
 class Topic:
     """One topic; `partitions` in ascending order of id (ids may have gaps in a damaged topic).
 
-    `version` and `config_version` are the data versions of `/brokers/topics/T` and
-    `/config/topics/T` (`None` in a snapshot; `config_version` also where that node is absent).
-    `config` is `None` where it was not read.
+    `version` is the data version of `/brokers/topics/T` (`None` in a snapshot). `config` is `None`
+    where it was not read.
     """
 
     name: str
@@ -64,7 +63,6 @@ class Topic:
     topic_id: str | None = None
     config: Mapping[str, str] | None = None
     version: int | None = None
-    config_version: int | None = None
 
     def partition(self, number: int) -> Partition | None:
         """The partition of that id; ids are positions unless the topic is damaged."""
@@ -92,7 +90,6 @@ class Broker:
     rack: str | None = None
     endpoints: tuple[str, ...] = ()
     config: Mapping[str, str] | None = None
-    config_version: int | None = None
     log_dirs: Mapping[str, LogDir] | None = None
     arriving: Mapping[TopicPartition, str] | None = None
 

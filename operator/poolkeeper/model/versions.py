@@ -2,11 +2,11 @@
 
 A cluster's version is declared, asked of the brokers, or only inferred from what its znodes look
 like. In the last case it is a range, and only what is safe for the whole range may be done. So a
-range has the same shape as a version: `low` and `high`. Every feature below came at some release
-and stayed, hence
+range has the same shape as a version: `low` and `high`. A feature came at some release and stayed,
+hence
 
-    version.low.has_topic_id       the feature is there for certain
-    version.high.has_topic_id      the feature may be there
+    version.low.has_adding_removing       the feature is there for certain
+    version.high.has_adding_removing      the feature may be there
 
 and a plain version is its own `low` and `high`.
 
@@ -75,79 +75,9 @@ class KafkaVersion:
         return 249 if self.parts >= (0, 10, 0) else 255
 
     @property
-    def has_racks(self) -> bool:
-        """Brokers register a rack and replicas are assigned across racks (0.10.0)."""
-        return self.parts >= (0, 10, 0)
-
-    @property
-    def has_throttles(self) -> bool:
-        """Replication throttles, and config notifications with an entity path (0.10.1)."""
-        return self.parts >= (0, 10, 1)
-
-    @property
-    def has_clean_elections_by_default(self) -> bool:
-        """`unclean.leader.election.enable` is false unless set (0.11.0)."""
-        return self.parts >= (0, 11)
-
-    @property
-    def has_deletion_by_default(self) -> bool:
-        """`delete.topic.enable` is true unless set (1.0)."""
-        return self.parts >= (1, 0)
-
-    @property
-    def watches_creation_only(self) -> bool:
-        """Requests for moves and elections are seen when created, not when edited (1.1)."""
-        return self.parts >= (1, 1)
-
-    @property
-    def has_log_dir_moves(self) -> bool:
-        """Moves between log directories with their throttle, `<default>` broker config (1.1)."""
-        return self.parts >= (1, 1)
-
-    @property
-    def fences_controller_writes(self) -> bool:
-        """The controller's writes check the version of its epoch node (2.1)."""
-        return self.parts >= (2, 1)
-
-    @property
-    def skips_unknown_partitions_in_elections(self) -> bool:
-        """An unknown partition in an election request no longer leaves it there for ever (2.2)."""
-        return self.parts >= (2, 2)
-
-    @property
     def has_adding_removing(self) -> bool:
         """A move under way is in the topic node, survives failover, and has an API (2.4)."""
         return self.parts >= (2, 4)
-
-    @property
-    def has_topic_id(self) -> bool:
-        """Topics get an id, if the inter-broker protocol is as new (2.8)."""
-        return self.parts >= (2, 8)
-
-    @property
-    def has_zookeeper_tools(self) -> bool:
-        """Kafka's own tools still take `--zookeeper` (before 3.0)."""
-        return self.parts < (3, 0)
-
-    @property
-    def has_kraft_migration(self) -> bool:
-        """The controller may be one of a migration to KRaft (3.4)."""
-        return self.parts >= (3, 4)
-
-    @property
-    def rebalances_leaders_during_moves(self) -> bool:
-        """Automatic leader rebalance goes on while anything is being moved (3.4)."""
-        return self.parts >= (3, 4)
-
-    @property
-    def has_default_throttle_rates(self) -> bool:
-        """Throttle rates in the `<default>` broker config count (3.9)."""
-        return self.parts >= (3, 9)
-
-    @property
-    def topic_node_version(self) -> int:
-        """The `version` that the controller writes into topic nodes: 1, 2 (2.4) or 3 (2.8)."""
-        return 3 if self.has_topic_id else 2 if self.has_adding_removing else 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from poolkeeper.errors import Refused
-from poolkeeper.fleet.engines import SPARK_FROM_PARTITIONS
+from poolkeeper.fleet.engines.engines import SPARK_FROM_PARTITIONS
 from poolkeeper.model.rebalances import EngineChoice
-from poolkeeper.rebalances.answers import Answer
-from poolkeeper.rebalances.questions import Question
+from poolkeeper.rebalances.request import RebalanceRequest
+from poolkeeper.rebalances.response import RebalanceResponse
 
 LOCAL, SPARK = "Local", "Spark"
 
 
-class Engine(Protocol):
+class PlanningEngine(Protocol):
     """Answers questions, each for as long as it takes; none of its methods waits."""
 
-    def ask(self, name: str, question: Question) -> Answer | None:
+    def ask(self, name: str, question: RebalanceRequest) -> RebalanceResponse | None:
         """Return the answer, or `None` while it is under way: ask again.
 
         `name` is that of the Rebalance. The same question, by its digest, is worked on once;
@@ -29,7 +29,7 @@ class Engine(Protocol):
         call then tries again.
         """
 
-    def standing(self, name: str, question: Question) -> str:
+    def standing(self, name: str, question: RebalanceRequest) -> str:
         """Say what the answer waits for, in a sentence; empty where it is worked on."""
 
     def forget(self, name: str) -> None:
@@ -37,15 +37,17 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ChosenEngine:
     """An engine by its name; `remark` where it is not the one that was asked for, or best."""
 
     name: str
-    engine: Engine
+    engine: PlanningEngine
     remark: str = ""
 
 
-def chosen(wanted: EngineChoice, engines: Mapping[str, Engine], partitions: int) -> Choice:
+def chosen(
+    wanted: EngineChoice, engines: Mapping[str, PlanningEngine], partitions: int
+) -> ChosenEngine:
     """Who plans that many partitions; `Refused` where that one is not there.
 
     `engines` has LOCAL, and SPARK where an image for planning is configured.
@@ -58,8 +60,8 @@ def chosen(wanted: EngineChoice, engines: Mapping[str, Engine], partitions: int)
         )
     large = wanted is EngineChoice.AUTO and partitions >= SPARK_FROM_PARTITIONS
     if spark is not None and (large or wanted is EngineChoice.SPARK):
-        return Choice(SPARK, spark)
+        return ChosenEngine(SPARK, spark)
     remark = ""
     if large:
         remark = f"{partitions} partitions are planned here: no image for planning is configured"
-    return Choice(LOCAL, engines[LOCAL], remark)
+    return ChosenEngine(LOCAL, engines[LOCAL], remark)

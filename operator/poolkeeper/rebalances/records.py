@@ -9,21 +9,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from poolkeeper.errands import declaration
 from poolkeeper.errors import Refused
+from poolkeeper.jsontext import canonical
 from poolkeeper.model.plans import Plan
-from poolkeeper.rebalances.answers import Answer
-from poolkeeper.rebalances.questions import Question
-from poolkeeper.resources.objects import Object
+from poolkeeper.rebalances.request import RebalanceRequest
+from poolkeeper.rebalances.response import RebalanceResponse
+from poolkeeper.reconcile.external_plan import declaration
+from poolkeeper.resources.kinds.custom_resource import CustomResource
 
 VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """`declared`: by cluster, see `errands.declaration`."""
+    """`declared`: by cluster, see `external_plan.declaration`."""
 
-    answer: Answer
+    answer: RebalanceResponse
     declared: Mapping[str, str]
 
     def plan(self, cluster: str) -> Plan | None:
@@ -34,9 +35,7 @@ class Record:
     def to_json(self) -> str:
         """The canonical text."""
         # The answer is canonical text already: it is put in as it is, and not made text twice.
-        declared = json.dumps(
-            dict(self.declared), sort_keys=True, separators=(",", ":"), ensure_ascii=False
-        )
+        declared = canonical(dict(self.declared), ascii_only=False)
         answer = self.answer.to_json()
         return f'{{"answer":{answer},"declared":{declared},"version":{VERSION}}}'
 
@@ -47,12 +46,12 @@ class Record:
             data = json.loads(text)
             if data["version"] != VERSION:
                 raise Refused(f"the record has version {data['version']} (expected {VERSION})")
-            return cls(Answer.from_data(data["answer"]), dict(data["declared"]))
+            return cls(RebalanceResponse.from_data(data["answer"]), dict(data["declared"]))
         except (KeyError, TypeError, ValueError) as wrong:
             raise Refused(f"a record of plans cannot be read: {wrong!r}") from wrong
 
 
-def record_of(question: Question, answer: Answer) -> Record:
+def record_of(question: RebalanceRequest, answer: RebalanceResponse) -> Record:
     """What is to be kept of the answer to that question."""
     desired = {each.cluster: each.desired for each in question.asked}
     return Record(
@@ -65,14 +64,14 @@ def record_of(question: Question, answer: Answer) -> Record:
     )
 
 
-class Records(Protocol):
+class RebalanceRecords(Protocol):
     """Where plans are kept. Each raises `PoolkeeperError` where that cannot be done now."""
 
-    def write(self, each: Object, record: Record) -> str:
+    def write(self, each: CustomResource, record: Record) -> str:
         """Keep the record; return its digest."""
 
-    def read(self, each: Object, digest: str) -> Record | None:
+    def read(self, each: CustomResource, digest: str) -> Record | None:
         """Return the record; None if it is not there any more, or not whole."""
 
-    def remove(self, each: Object, digest: str) -> None:
+    def remove(self, each: CustomResource, digest: str) -> None:
         """Remove a record that nobody needs."""

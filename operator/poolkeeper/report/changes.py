@@ -15,14 +15,14 @@ from poolkeeper.model.plans import (
     Step,
 )
 from poolkeeper.model.topology import Cluster
-from poolkeeper.report import figures
-from poolkeeper.report.documents import Cell, Row, number
+from poolkeeper.report.document import Cell, Row, number
+from poolkeeper.text import count, first, size
 
 
 def summary(plan: Plan) -> str:
     """All that would be done, in one sentence."""
     if plan.empty:
-        undone = figures.count(len(plan.problems), "thing")
+        undone = count(len(plan.problems), "thing")
         return (
             f"No changes. {undone} left undone."
             if plan.problems
@@ -30,7 +30,7 @@ def summary(plan: Plan) -> str:
         )
     parts = [*_step_counts(plan.steps), *_move_counts(plan.moves)]
     deleted = sum(isinstance(step, DeleteTopic) for step in plan.steps)
-    parts.append(f"{figures.count(deleted, 'topic')} to delete" if deleted else "nothing to delete")
+    parts.append(f"{count(deleted, 'topic')} to delete" if deleted else "nothing to delete")
     return f"{', '.join(parts)}."
 
 
@@ -58,24 +58,24 @@ def _step_counts(steps: Sequence[Step]) -> Iterator[str]:
             "to elect",
         ),
     )
-    return (f"{figures.count(n, noun)} {verb}" for n, noun, verb in counted if n)
+    return (f"{count(n, noun)} {verb}" for n, noun, verb in counted if n)
 
 
 def _move_counts(moves: Sequence[Move]) -> Iterator[str]:
     if not moves:
         return
     added = sum(len(_added(move)) for move in moves)
-    size = figures.size(sum(move.bytes for move in moves))
+    copied = size(sum(move.bytes for move in moves))
     if added:
         carried = sum(1 for move in moves if _added(move))
-        what = f"{figures.count(added, 'replica')} of {figures.count(carried, 'partition')}"
-        yield f"{what} to move ({size})"
+        what = f"{count(added, 'replica')} of {count(carried, 'partition')}"
+        yield f"{what} to move ({copied})"
     shrunk = sum(len(move.target) < len(move.source) for move in moves)
     if shrunk:
-        yield f"{figures.count(shrunk, 'partition')} to lose replicas"
+        yield f"{count(shrunk, 'partition')} to lose replicas"
     reordered = sum(set(move.target) == set(move.source) for move in moves)
     if reordered:
-        yield f"{figures.count(reordered, 'partition')} to reorder"
+        yield f"{count(reordered, 'partition')} to reorder"
 
 
 def _added(move: Move) -> set[int]:
@@ -84,22 +84,29 @@ def _added(move: Move) -> set[int]:
 
 def topic_rows(plan: Plan, cluster: Cluster) -> Iterator[tuple[str, Row]]:
     """What is done to each topic, one row per topic."""
+    for topic, (steps, moves) in _by_topic(plan).items():
+        what = [*_step_words(steps, cluster), *_move_words(moves)]
+        total = sum(move.bytes for move in moves)
+        total += sum(step.bytes for step in steps if isinstance(step, MoveLogDir))
+        cells = Cell("; ".join(what)), Cell(_reasons((*steps, *moves)))
+        yield topic, (*cells, number(size(total) if total else ""))
+
+
+def _by_topic(plan: Plan) -> Mapping[str, tuple[list[Step], list[Move]]]:
+    """Steps and moves of each topic; elections are of none."""
     of_topic: dict[str, tuple[list[Step], list[Move]]] = defaultdict(lambda: ([], []))
     for step in plan.steps:
         if not isinstance(step, ElectLeaders):
             of_topic[step.topic][0].append(step)
     for move in plan.moves:
         of_topic[move.topic][1].append(move)
-    for topic, (steps, moves) in of_topic.items():
-        what = [*_step_words(steps, cluster), *_move_words(moves)]
-        why = dict.fromkeys(
-            said for each in (*steps, *moves) for said in [getattr(each, "reason", "")] if said
-        )
-        size = sum(move.bytes for move in moves)
-        size += sum(step.bytes for step in steps if isinstance(step, MoveLogDir))
-        reasons = "; ".join([*why][:3]) + ("; …" if len(why) > 3 else "")
-        cells = Cell("; ".join(what)), Cell(reasons), number(figures.size(size) if size else "")
-        yield topic, cells
+    return of_topic
+
+
+def _reasons(changes: Sequence[Step | Move], shown_max: int = 3) -> str:
+    found = (getattr(each, "reason", "") for each in changes)
+    reasons = dict.fromkeys(reason for reason in found if reason)
+    return first(reasons, shown_max, "; ")
 
 
 def _step_words(steps: Sequence[Step], cluster: Cluster) -> Iterator[str]:
@@ -108,10 +115,10 @@ def _step_words(steps: Sequence[Step], cluster: Cluster) -> Iterator[str]:
         match step:
             case CreateTopic():
                 factors = "/".join(map(str, sorted({len(r) for r in step.replicas})))
-                partitions = figures.count(len(step.replicas), "partition")
+                partitions = count(len(step.replicas), "partition")
                 yield f"created: {partitions} × {factors} replicas"
             case AddPartitions():
-                yield f"{figures.count(len(step.replicas), 'partition')} more"
+                yield f"{count(len(step.replicas), 'partition')} more"
             case SetConfig():
                 yield from _config_words(step, cluster)
             case DeleteTopic():
@@ -119,7 +126,7 @@ def _step_words(steps: Sequence[Step], cluster: Cluster) -> Iterator[str]:
             case _:
                 pass
     if log_dirs:
-        yield f"{figures.count(log_dirs, 'replica')} between log directories"
+        yield f"{count(log_dirs, 'replica')} between log directories"
 
 
 def _config_words(step: SetConfig, cluster: Cluster) -> Iterator[str]:
@@ -134,11 +141,11 @@ def _move_words(moves: Sequence[Move]) -> Iterator[str]:
         return
     added = sum(len(_added(move)) for move in moves)
     removed = sum(len(set(move.source) - set(move.target)) for move in moves)
-    partitions = figures.count(len(moves), "partition")
+    partitions = count(len(moves), "partition")
     if added:
         verb = "move" if removed else "are new"
-        yield f"{figures.count(added, 'replica')} of {partitions} {verb}"
+        yield f"{count(added, 'replica')} of {partitions} {verb}"
     elif removed:
-        yield f"{figures.count(removed, 'replica')} fewer of {partitions}"
+        yield f"{count(removed, 'replica')} fewer of {partitions}"
     else:
         yield f"another order of replicas in {partitions}"

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
-from poolkeeper.report.documents import Cell, Document, Kind, Row, Section, Table
-from poolkeeper.report.markup import clean
+from poolkeeper.report.document import Cell, CellKind, Report, ReportTable, Row, Section
+from poolkeeper.report.html.markup import clean
 
 COMMENT_MAX = 60_000
 """Letters of Markdown, below what forges take as a comment."""
@@ -22,7 +22,7 @@ _SIGNS = re.compile(r"[!-/:-@\[-`{-~]")
 _ACTIVE = re.compile(r"[\\`*_\[\]<>|~#&@$]|(?<=:)//|(?<=www)\.|^[-+=]+|^\d+(?=[.)](?:\s|$))")
 
 
-def render(document: Document) -> str:
+def render(document: Report) -> str:
     """The whole document, ending in a line feed."""
     parts = [f"# {prose(document.title)}", prose(document.lead)]
     if document.tiles:
@@ -34,7 +34,7 @@ def render(document: Document) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def comment(document: Callable[[Extent], Document], extent: Extent) -> str:
+def comment(document: Callable[[Extent], Report], extent: Extent) -> str:
     """At most `COMMENT_MAX` letters: the counts of `extent` are halved until the document fits."""
     while True:
         written = render(document(extent))
@@ -74,18 +74,18 @@ def _section(section: Section) -> list[str]:
     return [part for part in parts if part]
 
 
-def _captioned(table: Table) -> list[str]:
+def _captioned(table: ReportTable) -> list[str]:
     return [f"**{prose(table.caption)}**", *_table(table)]
 
 
-def _folded(table: Table) -> list[str]:
+def _folded(table: ReportTable) -> list[str]:
     """A table that is closed; the empty lines around it let Markdown be read inside."""
     summary = f"<details><summary>{prose(table.caption)}</summary>"
     return [summary, *_table(table), "</details>"]
 
 
-def _table(table: Table) -> list[str]:
-    numeric = [cell.kind is Kind.NUMBER for cell in table.rows[0]]
+def _table(table: ReportTable) -> list[str]:
+    numeric = [cell.kind is CellKind.NUMBER for cell in table.rows[0]]
     rule = "|".join("--:" if is_number else ":--" for is_number in numeric)
     lines = [
         f"| {' | '.join(map(prose, table.columns))} |",
@@ -101,4 +101,4 @@ def _line(row: Row) -> str:
 
 
 def _inline(cell: Cell) -> str:
-    return code(cell.text) if cell.kind is Kind.NAME else prose(cell.text)
+    return code(cell.text) if cell.kind is CellKind.NAME else prose(cell.text)

@@ -8,7 +8,7 @@
         sandbox.bootstrap          # "127.0.0.1:20002,127.0.0.1:20003,127.0.0.1:20004"
         sandbox.broker(1).pid
         sandbox.log_dirs(1)        # (…/broker-1/d0, …/broker-1/d1)
-        sandbox.transaction_log()  # the folder to give to `txnlog.read_folder`
+        sandbox.transaction_log()  # the folder of ZooKeeper's log
         sandbox.kill(1)            # SIGKILL; registered until the session times out
         sandbox.await_gone(1)      # … and now it is not
         sandbox.start_broker(1)    # same data, same port; returns when it is registered
@@ -28,7 +28,7 @@ nothing of `zk` and `brokers`, and has its own words for paths and records, so t
 our bugs.
 """
 
-from poolkeeper.sandbox.sandboxes import Sandbox, take_down, take_down_all
-from poolkeeper.sandbox.settings import BrokerSpec, SandboxSpec, spread
+from poolkeeper.sandbox.servers.kafka_cluster import Sandbox, take_down, take_down_all
+from poolkeeper.sandbox.servers.settings import BrokerSpec, SandboxSpec, spread
 
 __all__ = ["BrokerSpec", "Sandbox", "SandboxSpec", "spread", "take_down", "take_down_all"]

@@ -197,12 +197,3 @@ FAMILIES = (
     STATUSES_AGE,
 )
 """All of them, in the order of the documentation."""
-
-
-def as_markdown() -> str:
-    """Return the table of `docs/metrics.md`."""
-    rows = ["| metric | type | labels | what it tells |", "|---|---|---|---|"]
-    for family in FAMILIES:
-        labels = ", ".join(f"`{label}`" for label in family.labels)
-        rows.append(f"| `{family.name}` | {family.type} | {labels} | {family.help} |")
-    return "\n".join(rows) + "\n"

@@ -15,14 +15,14 @@ from threading import Lock
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ProbeResult:
     """What a probe is told: yes or no, and a text for the person who asks."""
 
     good: bool
     text: str
 
 
-class Health:
+class ProcessHealth:
     """Heartbeats and readiness; all methods may be called from several threads."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -50,7 +50,7 @@ class Health:
         """Note that the process cannot do its work, and why not."""
         self._say(False, why)
 
-    def liveness(self) -> Answer:
+    def liveness(self) -> ProbeResult:
         """Name who is stuck, longest silence first; else say how many are watched."""
         now_s = self._clock()
         with self._lock:
@@ -68,14 +68,14 @@ class Health:
                 f"{name}: silent for {silence_s:.0f} s, at most {patience_s:.0f} s are expected"
                 for silence_s, name, patience_s in silent
             )
-            return Answer(False, "\n".join(("stuck", *lines)))
-        return Answer(True, f"alive: {len(beats)} watched, none silent for too long")
+            return ProbeResult(False, "\n".join(("stuck", *lines)))
+        return ProbeResult(True, f"alive: {len(beats)} watched, none silent for too long")
 
-    def readiness(self) -> Answer:
+    def readiness(self) -> ProbeResult:
         """Say as what the process is ready, or why it is not."""
         with self._lock:
             ready, says = self._ready, self._says
-        return Answer(ready, f"ready: {says}" if ready else f"not ready: {says}")
+        return ProbeResult(ready, f"ready: {says}" if ready else f"not ready: {says}")
 
     def _say(self, ready: bool, says: str) -> None:
         with self._lock:

@@ -16,6 +16,10 @@ from datetime import UTC, datetime
 from threading import Lock
 from typing import TextIO
 
+from poolkeeper import wording
+from poolkeeper.errors import PoolkeeperError
+from poolkeeper.model.outcomes import Why
+
 MESSAGE_CHARS_MAX = 16 * 1024
 EXCEPTION_CHARS_MAX = 32 * 1024
 SECRET_CHARS_MIN = 4
@@ -41,6 +45,13 @@ _OF_EVERY_RECORD = frozenset(vars(logging.makeLogRecord({}))) | {
     "k8s_skip",
     "settings",
 }
+
+
+def words(value: Why | PoolkeeperError) -> str:
+    """Return what a log says of a value of a pass, or of an error."""
+    if isinstance(value, PoolkeeperError):
+        return wording.error_text(value)
+    return wording.sentence(value)
 
 
 class Secrets:
@@ -112,7 +123,7 @@ class JsonLines(logging.Formatter):
 
 
 class TextLines(logging.Formatter):
-    """`2026-01-02T03:04:05.678Z INFO poolkeeper.loops [main Topic shop/orders] sentence`."""
+    """`2026-01-02T03:04:05.678Z INFO poolkeeper.zk.journal [main Topic shop/orders] sentence`."""
 
     def __init__(self, secrets: Secrets) -> None:
         super().__init__()

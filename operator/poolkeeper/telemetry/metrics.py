@@ -14,15 +14,12 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, expo
 
 from poolkeeper import __version__
 from poolkeeper.errors import PoolkeeperError
+from poolkeeper.model import waits
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.telemetry import families
 from poolkeeper.telemetry.families import Family, Type
 
 READY = ("True", "False", "Unknown")
-APPROVAL_WAIT = "waits for approval"
-"""How the sentence of a wait begins that a person ends by approving."""
-LATE_WAIT = "is over its deadline"
-"""How the sentence ends that says that a stage takes too long."""
 
 
 class Metrics:
@@ -158,8 +155,8 @@ class Metrics:
                     metric.remove_by_labels({"cluster": cluster})
 
     def _saw_waits(self, cluster: str, outcome: Outcome) -> None:
-        waiting = any(wait.startswith(APPROVAL_WAIT) for wait in outcome.waits)
-        late = any(wait.endswith(LATE_WAIT) for wait in outcome.waits)
+        waiting = waits.has(outcome.waits, waits.WaitReason.APPROVAL_REQUIRED)
+        late = waits.has(outcome.waits, waits.WaitReason.STAGE_DEADLINE)
         if waiting:
             self._waiting_since.setdefault(cluster, self._clock())
         else:

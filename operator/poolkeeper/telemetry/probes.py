@@ -1,41 +1,37 @@
 """`/healthz`, `/readyz`, `/metrics`: a small HTTP server for the kubelet and Prometheus.
 
-One thread serves all connections without blocking on any of them, so that clients which send
-slowly, nothing or rubbish delay nobody. What a client can cost is bounded: `CONNECTIONS_MAX` at a
-time (the oldest one gives way), `HEAD_BYTES_MAX` of request, `PATIENCE_S` from its first byte to
-the last of the answer. Every answer closes its connection.
+It is the standard library's, with a thread for each connection: clients which send slowly, nothing
+or rubbish delay nobody. What a client can cost is bounded: `CONNECTIONS_MAX` connections at a time
+(the oldest one gives way), `HEAD_BYTES_MAX` of request, `PATIENCE_S` from the connection to the
+last byte of the answer. Every answer closes its connection.
 
-Answers are computed in that thread: they must be quick and wait for nothing.
+Answers are computed in the connection's thread: they must be quick and wait for nothing.
 """
 
+import contextlib
+import io
 import logging
-import selectors
 import socket
+import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from threading import Thread
-from types import TracebackType
-from typing import Self
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.client import LineTooLong
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Lock, Thread
+from types import MappingProxyType
+from typing import Any, Self
 
 from poolkeeper.errors import Refused, Unavailable
-from poolkeeper.telemetry.health import Health
+from poolkeeper.telemetry.health import ProcessHealth
 
 CONNECTIONS_MAX = 64
 HEAD_BYTES_MAX = 8 * 1024
 PATIENCE_S = 5.0
-TICK_S = 0.5
+TICK_S = 0.25
 BREATH_S = 0.01
 PLAIN = "text/plain; charset=utf-8"
-PHRASES = {
-    200: "OK",
-    400: "Bad Request",
-    404: "Not Found",
-    405: "Method Not Allowed",
-    431: "Request Header Fields Too Large",
-    500: "Internal Server Error",
-    503: "Service Unavailable",
-}
 
 logger = logging.getLogger(__name__)
 
@@ -51,8 +47,13 @@ class Page:
 
 Pages = Mapping[str, Callable[[], Page]]
 
+_NO_REQUEST = Page(400, b"this is no HTTP/1 request\n")
+_OTHER_METHOD = Page(405, b"only GET and HEAD\n")
+_TOO_LONG = Page(431, b"the request is too long\n")
+_FAILED = Page(500, b"this page failed; the log says why\n")
 
-def pages(health: Health, metrics: Callable[[], tuple[bytes, str]]) -> Pages:
+
+def pages(health: ProcessHealth, metrics: Callable[[], tuple[bytes, str]]) -> Pages:
     """Return what is served; `metrics` gives the text and its content type."""
 
     def said(good: bool, text: str) -> Page:
@@ -69,35 +70,6 @@ def pages(health: Health, metrics: Callable[[], tuple[bytes, str]]) -> Pages:
     return {"/healthz": alive, "/readyz": ready, "/metrics": lambda: Page(200, *metrics())}
 
 
-def answer(head: bytes, served: Pages) -> bytes:
-    r"""Return the whole response to a request's head: `GET /healthz HTTP/1.1\r\n…`."""
-    words = head.split(b"\n", 1)[0].rstrip(b"\r").split(b" ")
-    if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
-        return _response(Page(400, b"this is no HTTP/1 request\n"))
-    method, target = words[0], words[1].split(b"?", 1)[0].decode("ascii", "replace")
-    page = served.get(target)
-    if page is None:
-        there = " ".join(sorted(served))
-        return _response(Page(404, f"nothing here; there are {there}\n".encode()))
-    if method not in (b"GET", b"HEAD"):
-        return _response(Page(405, b"only GET and HEAD\n"), "Allow: GET, HEAD\r\n")
-    try:
-        return _response(page(), with_body=method == b"GET")
-    except Exception:  # a page that fails must not end the server of the others
-        logger.exception("the page %s failed", target)
-        return _response(Page(500, b"this page failed; the log says why\n"))
-
-
-def _response(page: Page, headers: str = "", *, with_body: bool = True) -> bytes:
-    head = (
-        f"HTTP/1.1 {page.status} {PHRASES[page.status]}\r\n"
-        f"Content-Type: {page.content_type}\r\n"
-        f"Content-Length: {len(page.body)}\r\n"
-        f"{headers}Cache-Control: no-store\r\nConnection: close\r\n\r\n"
-    )
-    return head.encode() + (page.body if with_body else b"")
-
-
 def parse_listen(listen: str) -> tuple[str, int]:
     """Return host and port of `HOST:PORT`, `[::1]:8080`, `:8080` (all addresses)."""
     host, colon, port = listen.rpartition(":")
@@ -106,18 +78,84 @@ def parse_listen(listen: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]") or "0.0.0.0", int(port)
 
 
-@dataclass(slots=True, eq=False)
-class _Client:
-    """One connection: what came so far, what is still to be sent, and until when."""
+class _Head(io.BufferedReader):
+    """What a client sends, `HEAD_BYTES_MAX` of it at the most."""
 
-    socket: socket.socket
-    until_s: float
-    head: bytes = b""
-    rest: memoryview = field(default_factory=lambda: memoryview(b""))
+    _left = HEAD_BYTES_MAX
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        line = super().readline(self._left + 1)
+        self._left -= len(line)
+        if self._left < 0:
+            raise LineTooLong("head")
+        return line
 
 
-class Server:
+class _Handler(BaseHTTPRequestHandler):
+    """Answers the one request of a connection."""
+
+    protocol_version = "HTTP/1.1"
+    default_request_version = request_version = "HTTP/1.0"
+    raw_requestline = b""
+    command = ""
+    server: "ProbeServer"
+
+    def setup(self) -> None:
+        super().setup()
+        self.rfile = _Head(self.connection.makefile("rb", buffering=0))
+
+    def handle(self) -> None:
+        try:
+            super().handle()
+        except LineTooLong:
+            self._respond(_TOO_LONG)
+
+    def parse_request(self) -> bool:
+        words = self.raw_requestline.split()
+        if len(words) == 3 and words[2].startswith(b"HTTP/1."):
+            return super().parse_request()
+        self._respond(_NO_REQUEST)
+        return False
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Answer what the base class refuses; a method without a handler is answered as GET is."""
+        if code == HTTPStatus.NOT_IMPLEMENTED:
+            self.do_GET()
+        else:
+            too_long = code == HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+            self._respond(_TOO_LONG if too_long else _NO_REQUEST)
+
+    def do_GET(self) -> None:
+        target = self.path.split("?", 1)[0]
+        page = self.server.served.get(target)
+        if page is None:
+            there = " ".join(sorted(self.server.served))
+            self._respond(Page(404, f"nothing here; there are {there}\n".encode()))
+        elif self.command not in ("GET", "HEAD"):
+            self._respond(_OTHER_METHOD, {"Allow": "GET, HEAD"})
+        else:
+            try:
+                found = page()
+            except Exception:  # the log says what the client is not told
+                logger.exception("the page %s failed", target)
+                found = _FAILED
+            self._respond(found)
+
+    def _respond(self, page: Page, headers: Mapping[str, str] = MappingProxyType({})) -> None:
+        self.send_response_only(page.status)
+        said = {"Content-Type": page.content_type, "Content-Length": str(len(page.body))}
+        ends = {"Cache-Control": "no-store", "Connection": "close"}
+        for name, value in (said | dict(headers) | ends).items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(page.body)
+
+
+class ProbeServer(ThreadingHTTPServer):
     """Serves until closed; `address` is where it listens, with the port that 0 became."""
+
+    daemon_threads = True
 
     def __init__(
         self,
@@ -127,17 +165,16 @@ class Server:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.address: tuple[str, int] = listener.getsockname()[:2]
-        self._served = served
+        # Where it binds by itself, it asks the DNS for the name of this host.
+        super().__init__(self.address, _Handler, bind_and_activate=False)
+        self.socket.close()
+        self.socket = listener
+        self.served = served
         self._patience_s = patience_s
         self._clock = clock
-        self._clients: dict[socket.socket, _Client] = {}
-        self._selector = selectors.DefaultSelector()
-        self._listener = listener
-        self._ending, self._end = socket.socketpair()
-        listener.setblocking(False)
-        self._selector.register(listener, selectors.EVENT_READ)
-        self._selector.register(self._ending, selectors.EVENT_READ)
-        self._thread = Thread(target=self._serve, name="probes", daemon=True)
+        self._lock = Lock()
+        self._until_s: dict[socket.socket, float] = {}
+        self._thread = Thread(target=self.serve_forever, args=(TICK_S,), name="probes", daemon=True)
 
     @classmethod
     def listening(
@@ -158,99 +195,62 @@ class Server:
         server._thread.start()
         return server
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     @property
     def connections(self) -> int:
         """How many clients are connected."""
-        return len(self._clients)
+        return len(self._until_s)
 
     def close(self) -> None:
         """Stop listening and drop all connections; may be called again."""
         if self._thread.is_alive():
-            self._end.send(b".")
-            self._thread.join(self._patience_s)
+            self.shutdown()
+        self.server_close()
+        self._keep(0)
 
-    def _serve(self) -> None:
-        while True:
-            for key, _ in self._selector.select(TICK_S):
-                if key.fileobj is self._ending:
-                    self._close_all()
-                    return
-                if key.fileobj is self._listener:
-                    self._accept()
-                else:
-                    self._go_on(key.data)
-            self._drop_late()
+    def service_actions(self) -> None:
+        """Drop who is late; called every `TICK_S`, and when a client comes."""
+        self._keep(CONNECTIONS_MAX)
 
-    def _accept(self) -> None:
+    def get_request(self) -> tuple[socket.socket, Any]:
+        """Accept a client."""
         try:
-            connection, _ = self._listener.accept()
+            return super().get_request()
         except OSError:  # it went again, or this process is out of descriptors: give one up
-            if self._clients:
-                self._drop(next(iter(self._clients.values())))
+            self._keep(self.connections - 1)
             time.sleep(BREATH_S)
-            return
-        connection.setblocking(False)
-        if len(self._clients) >= CONNECTIONS_MAX:
-            self._drop(next(iter(self._clients.values())))
-        client = _Client(connection, self._clock() + self._patience_s)
-        self._clients[connection] = client
-        self._selector.register(connection, selectors.EVENT_READ, client)
+            raise
 
-    def _go_on(self, client: _Client) -> None:
-        if client.socket not in self._clients:
-            return  # it gave way to a newer one in this very round
-        try:
-            if not client.rest:
-                self._read(client)
-            if client.rest:
-                client.rest = client.rest[client.socket.send(client.rest) :]
-                if not client.rest:
-                    client.socket.shutdown(socket.SHUT_WR)
-                    self._drop(client)
-        except BlockingIOError:
-            return
-        except OSError:
-            self._drop(client)
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Begin to serve a client; the oldest gives way if there are too many."""
+        self._keep(CONNECTIONS_MAX - 1)
+        with self._lock:
+            self._until_s[request] = self._clock() + self._patience_s
+        super().process_request(request, client_address)
 
-    def _read(self, client: _Client) -> None:
-        came = client.socket.recv(HEAD_BYTES_MAX)
-        client.head += came
-        if b"\r\n\r\n" in client.head or b"\n\n" in client.head:
-            response = answer(client.head, self._served)
-        elif len(client.head) > HEAD_BYTES_MAX:
-            response = _response(Page(431, b"the request is too long\n"))
-        elif not came:
-            self._drop(client)
-            return
-        else:
-            return
-        client.rest = memoryview(response)
-        self._selector.modify(client.socket, selectors.EVENT_WRITE, client)
+    def shutdown_request(self, request: Any) -> None:
+        """Close a connection; called by its thread."""
+        with self._lock:
+            self._until_s.pop(request, None)
+        super().shutdown_request(request)
 
-    def _drop_late(self) -> None:
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Log what broke, unless the client went or was dropped."""
+        if not isinstance(sys.exception(), OSError):
+            logger.exception("a connection to the probes failed")
+
+    def _keep(self, most: int) -> None:
+        """Drop the clients that are late, and the oldest of more than `most`.
+
+        The thread of a client that is dropped finds its connection at an end.
+        """
         now_s = self._clock()
-        for client in [c for c in self._clients.values() if c.until_s < now_s]:
-            self._drop(client)
-
-    def _drop(self, client: _Client) -> None:
-        if self._clients.pop(client.socket, None) is not None:
-            self._selector.unregister(client.socket)
-            client.socket.close()
-
-    def _close_all(self) -> None:
-        for client in list(self._clients.values()):
-            self._drop(client)
-        self._selector.close()
-        for one in (self._listener, self._ending, self._end):
-            one.close()
+        with self._lock:  # who is known is open: a descriptor cannot be another's by now
+            for client, until_s in list(self._until_s.items()):
+                if until_s >= now_s and len(self._until_s) <= most:
+                    return  # the first is the oldest
+                del self._until_s[client]
+                with contextlib.suppress(OSError):
+                    client.shutdown(socket.SHUT_RDWR)

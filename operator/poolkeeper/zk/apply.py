@@ -1,8 +1,8 @@
 """Writing steps and requests: each one transaction, fenced by the journal, versioned, answered.
 
 What a transaction cannot fence is Kafka's own controller, which writes without versions. So nothing
-here claims success: the next observation tells whether a step took effect (`planning.residual`,
-`planning.progress`).
+here claims success: the next observation tells whether a step took effect
+(`planning.run_state.step_progress`, `planning.run_state.progress`).
 
 Orders that matter, and why:
 
@@ -15,14 +15,15 @@ Orders that matter, and why:
 
 from collections.abc import Collection, Mapping, Sequence
 
-from poolkeeper.errors import Refused, Stale
+from poolkeeper.errors import RefusalReason, Refused, Stale
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
 from poolkeeper.model.records import TopicRecord
+from poolkeeper.model.runs import Run
 from poolkeeper.model.topology import Cluster, Requested, TopicPartition
+from poolkeeper.planning.run_state.step_progress import ELECTION_PARTITIONS_MAX
 from poolkeeper.zk import znodes
+from poolkeeper.zk.client.operations import Check, Create, Operation, SetData
 from poolkeeper.zk.journal import Journal
-from poolkeeper.zk.operations import Check, Create, Operation, SetData
-from poolkeeper.zk.runs import Run
 from poolkeeper.zk.znodes import (
     ConfigChangeNode,
     ConfigNode,
@@ -30,8 +31,6 @@ from poolkeeper.zk.znodes import (
     ReassignmentNode,
     TopicNode,
 )
-
-ELECTION_PARTITIONS_MAX = 1000
 
 
 def create_topic(journal: Journal, step: CreateTopic, record: TopicRecord | None) -> None:
@@ -97,13 +96,6 @@ def delete_topic(journal: Journal, step: DeleteTopic, cluster: Cluster) -> None:
     )
 
 
-def forget_topic(journal: Journal, topic: str) -> None:
-    """Drop the record of a deleted topic."""
-    operation = journal.topic_record(topic, None)
-    if operation is not None:
-        journal.commit(operation)
-
-
 def election(partitions: Sequence[TopicPartition]) -> Operation:
     """Return the request of a preferred leader election, at most `ELECTION_PARTITIONS_MAX`."""
     assert 0 < len(partitions) <= ELECTION_PARTITIONS_MAX, "the caller cuts it"
@@ -139,10 +131,16 @@ def _refuse_traps(requested: Sequence[Requested], cluster: Cluster) -> None:
         topic = cluster.topics.get(entry.topic)
         partition = None if topic is None else topic.partition(entry.partition)
         if partition is None or entry.topic in cluster.deleting:
-            raise Refused(f"the request was not written: {name} does not exist or is being deleted")
+            raise Refused(
+                f"the request was not written: {name} does not exist or is being deleted",
+                reason=RefusalReason.UNSAFE_REQUEST,
+            )
         dead = sorted(set(entry.replicas) - set(partition.replicas) - set(cluster.brokers))
         if dead:
-            raise Refused(f"the request was not written: {name} would gain {dead}, not live")
+            raise Refused(
+                f"the request was not written: {name} would gain {dead}, not live",
+                reason=RefusalReason.UNSAFE_REQUEST,
+            )
 
 
 def _recorded(journal: Journal, topic: str, record: TopicRecord | None) -> tuple[Operation, ...]:

@@ -9,7 +9,7 @@ All of it lies under `/poolkeeper` in the cluster's own chroot:
   can write nothing.
 * `run` and its children: the record of the run (`runs`), gone when the run ends; `run/stop` is the
   wish that it ends after the stage in flight.
-* `asked` and its children: the plan that waits for approval (`asks`).
+* `asked` and its children: the plan that waits for approval (`pending_plan`).
 * `approvals`: hashes that people approved on the command line beside an active holder.
 * `stopped`: the fingerprint that was stopped by a person; a loop does not start it again by itself.
 * `records`: topic owners, brokers' racks and absences, the cluster's id.
@@ -26,12 +26,13 @@ from dataclasses import dataclass, replace
 from threading import Event
 
 from poolkeeper.errors import Fenced, HolderActive, Stale, Unavailable
+from poolkeeper.jsontext import canonical
 from poolkeeper.model.records import BrokerRecord, Records, TopicRecord
+from poolkeeper.model.runs import Run, RunDocument
 from poolkeeper.model.specs import DeletionPolicy
 from poolkeeper.zk import runs, znodes
-from poolkeeper.zk.operations import Check, Create, Delete, Operation, SetData
-from poolkeeper.zk.runs import Document, Run
-from poolkeeper.zk.session import Session
+from poolkeeper.zk.client.operations import Check, Create, Delete, Operation, SetData
+from poolkeeper.zk.client.session import Session
 
 APPROVALS_MAX = 32
 
@@ -56,7 +57,7 @@ class JournalView:
 
     holder: Holder | None
     run: Run | None
-    document: Document | None
+    document: RunDocument | None
     stopping: bool
     stopped: str | None
 
@@ -148,7 +149,7 @@ class Journal:
             (znodes.RECORD_OF_BROKERS, {"version": 1, "brokers": brokers}),
             (znodes.RECORD_OF_CLUSTER, {"version": 1, "id": records.cluster_id}),
         ):
-            data = json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
+            data = canonical(body).encode()
             node = self.session.read(path)
             if node is None:
                 self.commit(Create(path, data))
@@ -163,7 +164,7 @@ def _encode_topic_record(record: TopicRecord) -> bytes:
         "declared": list(record.declared_keys),
         "deletion_policy": record.deletion_policy.value,
     }
-    return json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
+    return canonical(body).encode()
 
 
 @contextmanager
@@ -222,9 +223,7 @@ def _take(
             other = read_holder(session)
             at_once = waiting is None and other is not None and _lives_here(other)
             if last or at_once:
-                raise HolderActive(
-                    f"another executor is active on this cluster: {other or 'it just changed'}"
-                ) from None
+                raise HolderActive(str(other or "it just changed")) from None
             if other is not None:
                 if waiting is not None:
                     waiting(other)
@@ -283,7 +282,7 @@ def read_run(session: Session) -> Run | None:
     return None if node is None else runs.decode_run(node.data, node.version)
 
 
-def read_document(session: Session, run: Run) -> Document | None:
+def read_document(session: Session, run: Run) -> RunDocument | None:
     """Return the run's document, or `None` if it was not written to its end."""
     nodes = session.read_many([znodes.plan_chunk(i) for i in range(run.chunks)])
     chunks = [node.data for node in nodes if node is not None]

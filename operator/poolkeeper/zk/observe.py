@@ -22,10 +22,12 @@ Nothing here raises because a node vanished, changed, or makes no sense: `readin
 
 from collections.abc import Collection, Sequence
 
-from poolkeeper.zk import pauses, readings, znodes
-from poolkeeper.zk.nodes import UNREADABLE, Node
-from poolkeeper.zk.readings import ADMIN_PATHS, TRACE_PATHS, Admin, Observation, Reading
-from poolkeeper.zk.session import Session
+from poolkeeper.model.readings import ClusterReading
+from poolkeeper.zk import readings, znodes
+from poolkeeper.zk.client import gc_pause
+from poolkeeper.zk.client.nodes import UNREADABLE, Node
+from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.readings import ADMIN_PATHS, TRACE_PATHS, Admin, ZnodeReading
 
 CLOSINGS_MAX = 3
 
@@ -37,14 +39,14 @@ def cluster(
     topics: Collection[str] | None = None,
     want_configs: bool = True,
     restart_lock: str | None = None,
-) -> Observation:
+) -> ClusterReading:
     """Observe the cluster; `name` is ours for it.
 
     `topics` restricts topics, and `torn` and `damaged`, to these names; everything else is read in
     full. Without `want_configs` topics' configs stay unknown. `restart_lock` is a path in the
     cluster's chroot. Raises `Unavailable` only for what concerns the session.
     """
-    with pauses.collector_paused():
+    with gc_pause.collector_paused():
         reading = _read(session, topics, want_configs=want_configs, restart_lock=restart_lock)
         return readings.picture(name, reading)
 
@@ -55,7 +57,7 @@ def _read(
     *,
     want_configs: bool,
     restart_lock: str | None,
-) -> Reading:
+) -> ZnodeReading:
     session.sync()
     admin = _read_admin(session)
     listed = session.children(znodes.TOPICS) or ()
@@ -72,7 +74,7 @@ def _read(
     locked = restart_lock is not None and session.exists(restart_lock)
     states = session.read_many(readings.state_paths(nodes))
     after, admins = _close(session, paths, admin)
-    return Reading(
+    return ZnodeReading(
         topics=names,
         before=before,
         after=after,

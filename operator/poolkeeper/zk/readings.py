@@ -5,15 +5,16 @@ with the reason; other nodes that make no sense count as unknown and give a note
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeAlias
 
 from poolkeeper.errors import Refused
+from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import Broker, Cluster, Controller, Partition, Requested, Topic
 from poolkeeper.zk import inference, znodes
+from poolkeeper.zk.client.nodes import UNREADABLE, Node
 from poolkeeper.zk.inference import Traces
-from poolkeeper.zk.nodes import UNREADABLE, Node
 from poolkeeper.zk.znodes import (
     BrokerNode,
     ClusterIdNode,
@@ -43,19 +44,6 @@ TopicNodes: TypeAlias = Mapping[str, TopicNode | str]
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
-    """A cluster, the data versions of its request nodes by path, and what made no sense.
-
-    `versions` holds `/admin/reassign_partitions` and `/admin/preferred_replica_election` where they
-    exist. `notes` are sentences about nodes other than topics (those are in `cluster.damaged`).
-    """
-
-    cluster: Cluster
-    versions: Mapping[str, int] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Admin:
     """One reading of the administrative nodes. Equal readings are equal down to creation ids."""
 
@@ -65,7 +53,7 @@ class Admin:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ZnodeReading:
     """Everything read, in the order of `topics` and `brokers`; `states` as `state_paths` says.
 
     `before` and `after` are the topic nodes at the start and at the end, `nodes` what `before`
@@ -108,7 +96,7 @@ def state_paths(nodes: TopicNodes) -> list[str]:
     ]
 
 
-def picture(name: str, reading: Reading) -> Observation:
+def picture(name: str, reading: ZnodeReading) -> ClusterReading:
     """Put together what was read; everything that changed meanwhile is left out."""
     notes: list[str] = []
     earlier, admin = reading.admins
@@ -118,7 +106,7 @@ def picture(name: str, reading: Reading) -> Observation:
     topics = _topics(reading, damaged, notes)
     left_out = gone | torn
     brokers, formats = _brokers(reading, notes)
-    return Observation(
+    return ClusterReading(
         Cluster(
             name=name,
             brokers=brokers,
@@ -142,7 +130,7 @@ def picture(name: str, reading: Reading) -> Observation:
     )
 
 
-def _changed(reading: Reading) -> set[str]:
+def _changed(reading: ZnodeReading) -> set[str]:
     """Return the topics whose node changed; `mzxid` names a change, a new creation included."""
     return {
         name
@@ -157,7 +145,7 @@ def _unsettled(earlier: Admin, later: Admin) -> frozenset[str]:
     return frozenset(entry.topic for entry in before ^ after) | (earlier.deleting ^ later.deleting)
 
 
-def _topics(reading: Reading, damaged: dict[str, str], notes: list[str]) -> dict[str, Topic]:
+def _topics(reading: ZnodeReading, damaged: dict[str, str], notes: list[str]) -> dict[str, Topic]:
     """Build the topics; those with a damaged state are added to `damaged` instead."""
     found = StateNode.decode_many([None if node is None else node.data for node in reading.states])
     configs = dict(zip(reading.topics, reading.configs, strict=True))
@@ -180,7 +168,6 @@ def _topics(reading: Reading, damaged: dict[str, str], notes: list[str]) -> dict
             node.topic_id,
             _config(znodes.topic_config(name), config, notes),
             versions[name],
-            _version(config),
         )
     return topics
 
@@ -199,7 +186,7 @@ def _partitions(node: TopicNode, states: Sequence[StateNode | str | None]) -> tu
     )
 
 
-def _brokers(reading: Reading, notes: list[str]) -> tuple[dict[int, Broker], tuple[int, ...]]:
+def _brokers(reading: ZnodeReading, notes: list[str]) -> tuple[dict[int, Broker], tuple[int, ...]]:
     """Return the brokers that were live all the while, and the formats of their registrations."""
     live = set(reading.admins[1].brokers)
     brokers: dict[int, Broker] = {}
@@ -225,7 +212,6 @@ def _brokers(reading: Reading, notes: list[str]) -> tuple[dict[int, Broker], tup
         brokers[id_] = replace(
             broker,
             config=_config(znodes.broker_config(name), config, notes),
-            config_version=_version(config),
         )
     return dict(sorted(brokers.items())), tuple(formats)
 
@@ -268,7 +254,7 @@ def _controller(admin: Admin, notes: list[str]) -> Controller:
     return replace(controller, epoch_version=_version(admin.nodes[znodes.CONTROLLER_EPOCH]))
 
 
-def _cluster_id(reading: Reading, notes: list[str]) -> str | None:
+def _cluster_id(reading: ZnodeReading, notes: list[str]) -> str | None:
     node = reading.traces[znodes.CLUSTER_ID]
     if node is None or node is UNREADABLE:
         return None
@@ -279,7 +265,7 @@ def _cluster_id(reading: Reading, notes: list[str]) -> str | None:
         return None
 
 
-def _traces(reading: Reading, formats: tuple[int, ...]) -> Traces:
+def _traces(reading: ZnodeReading, formats: tuple[int, ...]) -> Traces:
     admin = reading.admins[1]
     controller = admin.nodes[znodes.CONTROLLER]
     nodes = [node for node in reading.nodes.values() if isinstance(node, TopicNode)]

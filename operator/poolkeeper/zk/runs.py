@@ -11,53 +11,26 @@ import gzip
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from poolkeeper.model.outcomes import Phase
-from poolkeeper.model.plans import Plan
-from poolkeeper.model.topology import TopicPartition
-from poolkeeper.planning import documents
-from poolkeeper.planning.gates import Health
-from poolkeeper.planning.throttles import Saved
+from msgspec import Struct
 
+from poolkeeper.jsontext import canonical
+from poolkeeper.model import typed_json
+from poolkeeper.model.plans import Plan
+from poolkeeper.model.runs import Health, Phase, Run, RunDocument, Saved
+from poolkeeper.planning.proposals import plan_json
+from poolkeeper.planning.proposals.plan_json import PlanJson
+
+VERSION = 1
 CHUNK_BYTES = 200 * 1024
 CHUNKS_MAX = 400  # 80 MiB compressed: 1,000,000 moves take about a tenth
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """The run node. Times are milliseconds since 1970, rates bytes per second.
+class _Body(Struct):
+    """The document as it is written: the plan as `plan.json`, the rest under its own names."""
 
-    `concern`: what the rest of the run depends on (`planning.identities`).
-    `step`: (move, index of the path's list) pairs of the request in flight, empty between stages.
-    `rates`: the throttle in force and, while it is being changed, the one before; empty without.
-    `ending`: why the run winds up: "", "finished", "stopped" or "replaced".
-    `version` is the node's data version and not part of the body.
-    """
-
-    plan: str
-    fingerprint: str
-    concern: str
-    phase: Phase
-    digest: str
-    chunks: int
-    started_ms: int
-    stage: int = 0
-    step: tuple[tuple[int, int], ...] = ()
-    requested_ms: int = 0
-    attempts: int = 0
-    throttled_ms: int = 0
-    rates: tuple[int, ...] = ()
-    ending: str = ""
-    version: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """What a run needs to be resumed by anybody: plan, saved throttles, damage at its start."""
-
-    plan: Plan
+    plan: PlanJson
     saved: Saved
     baseline: Health
 
@@ -65,7 +38,7 @@ class Document:
 def encode_run(run: Run) -> bytes:
     """Encode the run node's body."""
     body = {
-        "version": 1,
+        "version": VERSION,
         "plan": run.plan,
         "fingerprint": run.fingerprint,
         "concern": run.concern,
@@ -79,38 +52,23 @@ def encode_run(run: Run) -> bytes:
         "attempts": run.attempts,
         "throttled_ms": run.throttled_ms,
         "rates": run.rates,
-        "ending": run.ending,
+        "ending": run.ending or "",
     }
-    return json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
+    return canonical(body).encode()
 
 
 def decode_run(data: bytes, version: int) -> Run:
     """Decode the run node's body; keys of a later release are ignored."""
     body = json.loads(data)
-    return Run(
-        plan=body["plan"],
-        fingerprint=body["fingerprint"],
-        concern=body["concern"],
-        phase=Phase[body["phase"]],
-        digest=body["digest"],
-        chunks=body["chunks"],
-        started_ms=body["started_ms"],
-        stage=body["stage"],
-        step=tuple((move, index) for move, index in body["step"]),
-        requested_ms=body["requested_ms"],
-        attempts=body["attempts"],
-        throttled_ms=body["throttled_ms"],
-        rates=tuple(body["rates"]),
-        ending=body["ending"],
-        version=version,
-    )
+    read = {"phase": Phase[body["phase"]].value, "ending": body["ending"] or None}
+    return typed_json.convert({**body, **read, "version": version}, Run)
 
 
-def encode_document(document: Document, chunk_bytes: int = CHUNK_BYTES) -> tuple[bytes, ...]:
+def encode_document(document: RunDocument, chunk_bytes: int = CHUNK_BYTES) -> tuple[bytes, ...]:
     """Encode to chunks of at most `chunk_bytes`; the same document gives the same bytes."""
     body = {
-        "version": 1,
-        "plan": documents.to_json(document.plan),
+        "version": VERSION,
+        "plan": plan_json.to_json(document.plan),
         "saved": {
             "topics": {name: dict(values) for name, values in document.saved.topics.items()},
             "brokers": {str(id_): dict(values) for id_, values in document.saved.brokers.items()},
@@ -125,11 +83,11 @@ def encode_document(document: Document, chunk_bytes: int = CHUNK_BYTES) -> tuple
 
 def encode_plan(plan: Plan, chunk_bytes: int = CHUNK_BYTES) -> tuple[bytes, ...]:
     """Encode a plan alone, in the same way."""
-    return _chunks(documents.to_json(plan), chunk_bytes)
+    return _chunks(plan_json.to_json(plan), chunk_bytes)
 
 
 def _chunks(body: Mapping[str, Any], chunk_bytes: int) -> tuple[bytes, ...]:
-    text = json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
+    text = canonical(body).encode()
     packed = gzip.compress(text, compresslevel=6, mtime=0)
     return tuple(packed[i : i + chunk_bytes] for i in range(0, len(packed), chunk_bytes))
 
@@ -139,31 +97,20 @@ def digest_of(chunks: Sequence[bytes]) -> str:
     return hashlib.sha256(b"".join(chunks)).hexdigest()
 
 
-def decode_document(chunks: Sequence[bytes], digest: str) -> Document | None:
+def decode_document(chunks: Sequence[bytes], digest: str) -> RunDocument | None:
     """Decode a document; `None` if chunks are missing or are another run's."""
-    body = _body(chunks, digest)
-    if body is None:
+    text = _text(chunks, digest)
+    if text is None:
         return None
-    saved = body["saved"]
-    return Document(
-        plan=documents.from_json(body["plan"]),
-        saved=Saved(saved["topics"], {int(id_): v for id_, v in saved["brokers"].items()}),
-        baseline=_health(body["baseline"]),
-    )
+    body = typed_json.decode(text, _Body)
+    return RunDocument(plan_json.plan_of(body.plan), body.saved, body.baseline)
 
 
 def decode_plan(chunks: Sequence[bytes], digest: str) -> Plan | None:
     """Decode a plan alone; `None` if chunks are missing or are another plan's."""
-    body = _body(chunks, digest)
-    return None if body is None else documents.from_json(body)
+    text = _text(chunks, digest)
+    return None if text is None else plan_json.decode(text)
 
 
-def _body(chunks: Sequence[bytes], digest: str) -> Any:
-    return json.loads(gzip.decompress(b"".join(chunks))) if digest_of(chunks) == digest else None
-
-
-def _health(body: Mapping[str, Any]) -> Health:
-    return Health(
-        frozenset(TopicPartition(topic, p) for topic, p in body["under_replicated"]),
-        frozenset(TopicPartition(topic, p) for topic, p in body["under_min_isr"]),
-    )
+def _text(chunks: Sequence[bytes], digest: str) -> bytes | None:
+    return gzip.decompress(b"".join(chunks)) if digest_of(chunks) == digest else None

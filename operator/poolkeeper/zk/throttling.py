@@ -1,4 +1,6 @@
-"""Throttles of a run on the brokers: written, changed, restored (the values: `planning.throttles`).
+"""Throttles of a run on the brokers: written, changed, restored.
+
+The values are those of `planning.run_state.throttles`.
 
 Entities are written in batches, each batch one transaction with the notification of every entity
 in it. An interrupted writing is simply done again: what is ours already is passed over.
@@ -6,23 +8,23 @@ in it. An interrupted writing is simply done again: what is ours already is pass
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from poolkeeper.planning import throttles
-from poolkeeper.planning.throttles import Saved, Values
+from poolkeeper.model.runs import RunDocument, Saved, ThrottleConflicts, ThrottleValues
+from poolkeeper.planning.run_state import throttles
 from poolkeeper.zk import znodes
 from poolkeeper.zk.apply import config_operations
+from poolkeeper.zk.client.operations import TRANSACTION_BYTES_MAX, Operation, size_bytes
 from poolkeeper.zk.journal import Journal
-from poolkeeper.zk.operations import TRANSACTION_BYTES_MAX, Operation, size_bytes
-from poolkeeper.zk.runs import Document
 from poolkeeper.zk.znodes import ConfigNode
 
 BATCH_ENTITIES = 100
 BATCH_BYTES = TRANSACTION_BYTES_MAX // 2
 
-Desired = Callable[[Values], Mapping[str, str | None]]
-"""From an entity's live throttle keys to what must be written; empty for nothing."""
+
+Desired = Callable[[ThrottleValues], Mapping[str, str | None] | None]
+"""From an entity's live throttle keys to what must be written; None if they are somebody else's."""
 
 
-def lists_of(document: Document) -> dict[str, dict[str, str]]:
+def lists_of(document: RunDocument) -> dict[str, dict[str, str]]:
     """Return the throttle lists of a run; of the topics whose values were saved at its start."""
     if not document.saved.topics:
         return {}
@@ -44,38 +46,34 @@ def save(journal: Journal, topics: Iterable[str], brokers: Iterable[int]) -> Sav
 
 
 def write(
-    journal: Journal, saved: Saved, lists: Mapping[str, Values], rates: Sequence[int]
-) -> tuple[str, ...]:
+    journal: Journal, saved: Saved, lists: Mapping[str, ThrottleValues], rates: Sequence[int]
+) -> ThrottleConflicts:
     """Write the lists and the rate (the first of `rates`) wherever they are not in force yet.
 
     An entity whose throttle keys are neither the saved ones nor ours belongs to somebody else by
     now: nothing is written to it, and it is named in the answer.
     """
-    conflicts: list[str] = []
 
     def topic(name: str) -> Desired:
-        return lambda live: _unless_foreign(
-            live, lists[name], [saved.topics[name], lists[name]], f"topic {name}", conflicts
-        )
+        return lambda live: _unless_foreign(live, lists[name], [saved.topics[name], lists[name]])
 
     def broker(id_: int) -> Desired:
         ours = [throttles.rates(rate) for rate in rates]
-        return lambda live: _unless_foreign(
-            live, ours[0], [saved.brokers[id_], *ours], f"broker {id_}", conflicts
-        )
+        return lambda live: _unless_foreign(live, ours[0], [saved.brokers[id_], *ours])
 
-    _rewrite(journal, {znodes.topic_config(t): topic(t) for t in lists}, throttles.TOPIC_KEYS)
-    if rates:
-        _rewrite(
-            journal,
-            {znodes.broker_config(b): broker(b) for b in saved.brokers},
-            throttles.BROKER_KEYS,
-        )
-    return tuple(conflicts)
+    topics = {znodes.topic_config(t): topic(t) for t in lists}
+    foreign = _rewrite(journal, topics, throttles.TOPIC_KEYS)
+    named = tuple(t for t in lists if znodes.topic_config(t) in foreign)
+    if not rates:
+        return ThrottleConflicts(named)
+    brokers = {znodes.broker_config(b): broker(b) for b in saved.brokers}
+    foreign = _rewrite(journal, brokers, throttles.BROKER_KEYS)
+    others = tuple(b for b in saved.brokers if znodes.broker_config(b) in foreign)
+    return ThrottleConflicts(named, others)
 
 
 def restore(
-    journal: Journal, saved: Saved, lists: Mapping[str, Values], rates: Sequence[int]
+    journal: Journal, saved: Saved, lists: Mapping[str, ThrottleValues], rates: Sequence[int]
 ) -> None:
     """Put the saved values back wherever the live ones are still ours."""
 
@@ -95,23 +93,28 @@ def restore(
 
 
 def _unless_foreign(
-    live: Values, wanted: Values, known: Sequence[Values], what: str, conflicts: list[str]
-) -> Mapping[str, str | None]:
+    live: ThrottleValues, wanted: ThrottleValues, known: Sequence[ThrottleValues]
+) -> Mapping[str, str | None] | None:
     if all(live.get(key) == value for key, value in wanted.items()):
         return {}
     if not any(all(live.get(k) == v for k, v in values.items()) for values in known):
-        conflicts.append(what)
-        return {}
+        return None
     return wanted
 
 
-def _rewrite(journal: Journal, entities: Mapping[str, Desired], keys: Sequence[str]) -> None:
+def _rewrite(
+    journal: Journal, entities: Mapping[str, Desired], keys: Sequence[str]
+) -> frozenset[str]:
+    """Write what is to be written; return the entities that belong to somebody else."""
     names = list(entities)
+    foreign: list[str] = []
     batch: list[Operation] = []
     for start in range(0, len(names), BATCH_ENTITIES):
         some = names[start : start + BATCH_ENTITIES]
         for entity, live in zip(some, _live(journal, some, keys), strict=True):
             values = entities[entity](live)
+            if values is None:
+                foreign.append(entity)
             if not values:
                 continue
             changed = {key: value for key, value in values.items() if value is not None}
@@ -124,6 +127,7 @@ def _rewrite(journal: Journal, entities: Mapping[str, Desired], keys: Sequence[s
         if batch:
             journal.commit(*batch)
             batch = []
+    return frozenset(foreign)
 
 
 def _live(

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from poolkeeper.errors import Refused
 from poolkeeper.model.topology import Broker, Controller, Replicas, Requested
-from poolkeeper.zk import bodies
+from poolkeeper.zk import json_bodies
 
 # Kafka's, without a body of their own
 
@@ -106,19 +106,21 @@ class BrokerNode:
     @classmethod
     def decode(cls, data: bytes) -> "BrokerNode":
         """Read versions 1 to 5; version 1 names host and port instead of endpoints."""
-        body = bodies.parse(data)
-        version = bodies.integer(body, "version")
+        body = json_bodies.parse(data)
+        version = json_bodies.integer(body, "version")
         if version < 1:
             raise Refused(f"version is {version} (expected 1 or more)")
         rack = body.get("rack")
         if not isinstance(rack, str | None):
-            raise Refused(f"rack is {bodies.shown(rack)} (expected a string)")
+            raise Refused(f"rack is {json_bodies.shown(rack)} (expected a string)")
         if version == 1:
-            endpoints: Any = [f"PLAINTEXT://{body.get('host')}:{bodies.integer(body, 'port')}"]
+            endpoints: Any = [f"PLAINTEXT://{body.get('host')}:{json_bodies.integer(body, 'port')}"]
         else:
             endpoints = body.get("endpoints")
         if not isinstance(endpoints, list) or not all(isinstance(e, str) for e in endpoints):
-            raise Refused(f"endpoints is {bodies.shown(endpoints)} (expected a list of strings)")
+            raise Refused(
+                f"endpoints is {json_bodies.shown(endpoints)} (expected a list of strings)"
+            )
         return cls(version, rack, tuple(endpoints))
 
     def broker(self, id_: int) -> Broker:
@@ -140,18 +142,18 @@ class TopicNode:
     @classmethod
     def decode(cls, data: bytes) -> "TopicNode":
         """Read versions 1 to 3, whatever they say their version is, as Kafka does."""
-        body = bodies.parse(data)
+        body = json_bodies.parse(data)
         topic_id = body.get("topic_id")
         if not isinstance(topic_id, str | None):
-            raise Refused(f"topic_id is {bodies.shown(topic_id)} (expected a string)")
+            raise Refused(f"topic_id is {json_bodies.shown(topic_id)} (expected a string)")
         version = body.get("version")
-        lists = bodies.lists("partitions", body.get("partitions"))
+        lists = json_bodies.lists("partitions", body.get("partitions"))
         if empty := [partition for partition, replicas in lists.items() if not replicas]:
-            raise Refused(f"partitions {bodies.shown(empty)} have no replicas")
+            raise Refused(f"partitions {json_bodies.shown(empty)} have no replicas")
         return cls(
             lists,
-            bodies.lists("adding_replicas", body.get("adding_replicas") or {}),
-            bodies.lists("removing_replicas", body.get("removing_replicas") or {}),
+            json_bodies.lists("adding_replicas", body.get("adding_replicas") or {}),
+            json_bodies.lists("removing_replicas", body.get("removing_replicas") or {}),
             topic_id,
             version if type(version) is int else 1,
             body,
@@ -169,19 +171,24 @@ class TopicNode:
         Raises `Refused` for anything that could hurt a controller.
         """
         _require_lists(0, replicas)
-        return bodies.encode({"version": 1, "partitions": bodies.by_text(enumerate(replicas))})
+        return json_bodies.encode(
+            {"version": 1, "partitions": json_bodies.by_text(enumerate(replicas))}
+        )
 
     def encode_with_added(self, first: int, replicas: Sequence[Replicas]) -> bytes:
         """Encode this body with partitions `first`, `first + 1`, … added, all else kept."""
         if first != len(self.partitions) or sorted(self.partitions) != list(range(first)):
             raise Refused(
                 f"partitions cannot be added from {first} on: there are "
-                f"{len(self.partitions)}, numbered {bodies.shown(sorted(self.partitions))}"
+                f"{len(self.partitions)}, numbered {json_bodies.shown(sorted(self.partitions))}"
             )
         _require_lists(first, replicas)
         added = dict(enumerate(replicas, start=first))
-        return bodies.encode(
-            {**self.raw, "partitions": {**self.raw["partitions"], **bodies.by_text(added.items())}}
+        return json_bodies.encode(
+            {
+                **self.raw,
+                "partitions": {**self.raw["partitions"], **json_bodies.by_text(added.items())},
+            }
         )
 
 
@@ -195,7 +202,7 @@ class StateNode(NamedTuple):
     @classmethod
     def decode(cls, data: bytes) -> "StateNode":
         """Read a state of any version."""
-        return cls._of(bodies.parse(data))
+        return cls._of(json_bodies.parse(data))
 
     @classmethod
     def decode_many(cls, found: Sequence[bytes | None]) -> Iterator["StateNode | str | None"]:
@@ -217,18 +224,20 @@ class StateNode(NamedTuple):
                     yield None
                     continue
                 try:
-                    yield cls._of(next(bodies_left) if whole else bodies.parse(data))
+                    yield cls._of(next(bodies_left) if whole else json_bodies.parse(data))
                 except Refused as damage:
                     yield str(damage)
 
     @classmethod
     def _of(cls, body: Any) -> "StateNode":
         if not isinstance(body, dict):
-            raise Refused(f"the node is {bodies.shown(body)} (expected a JSON object)")
+            raise Refused(f"the node is {json_bodies.shown(body)} (expected a JSON object)")
         leader, epoch = body.get("leader"), body.get("leader_epoch")
         if type(leader) is not int or type(epoch) is not int:
-            raise Refused(f"the node is {bodies.shown(body)} (expected a leader and its epoch)")
-        return cls(leader, bodies.replicas("isr", body.get("isr")), epoch)
+            raise Refused(
+                f"the node is {json_bodies.shown(body)} (expected a leader and its epoch)"
+            )
+        return cls(leader, json_bodies.replicas("isr", body.get("isr")), epoch)
 
 
 class ControllerNode:
@@ -242,12 +251,12 @@ class ControllerNode:
 
         A migration to KRaft that cannot be understood counts as one that is under way.
         """
-        body = {} if controller is None else bodies.parse(controller)
-        broker_id = None if controller is None else bodies.integer(body, "brokerid")
-        kraft = bodies.integer({_KRAFT_EPOCH: -1, **body}, _KRAFT_EPOCH) > 0
+        body = {} if controller is None else json_bodies.parse(controller)
+        broker_id = None if controller is None else json_bodies.integer(body, "brokerid")
+        kraft = json_bodies.integer({_KRAFT_EPOCH: -1, **body}, _KRAFT_EPOCH) > 0
         return Controller(
             broker=broker_id,
-            epoch=None if epoch is None else bodies.plain_integer(epoch),
+            epoch=None if epoch is None else json_bodies.plain_integer(epoch),
             kraft=kraft or (migration is not None and _kraft_leads(migration)),
         )
 
@@ -268,14 +277,14 @@ class ReassignmentNode:
         data up to 2.3), duplicates, ids that are no ids, a partition named twice.
         """
         wanted = tuple(entries)
-        bodies.require_request([(entry.topic, entry.partition) for entry in wanted])
+        json_bodies.require_request([(entry.topic, entry.partition) for entry in wanted])
         for entry in wanted:
-            bodies.require_replicas(f"{entry.topic}-{entry.partition}", entry.replicas)
+            json_bodies.require_replicas(f"{entry.topic}-{entry.partition}", entry.replicas)
         partitions = [
             {"topic": e.topic, "partition": e.partition, "replicas": list(e.replicas)}
             for e in wanted
         ]
-        return bodies.encode({"version": 1, "partitions": partitions})
+        return json_bodies.encode({"version": 1, "partitions": partitions})
 
     @staticmethod
     def decode(data: bytes) -> tuple[tuple[Requested, ...], tuple[str, ...]]:
@@ -284,9 +293,9 @@ class ReassignmentNode:
         Of entries for the same partition the last one wins, as in Kafka.
         """
         try:
-            entries = bodies.parse(data).get("partitions")
+            entries = json_bodies.parse(data).get("partitions")
             if not isinstance(entries, list):
-                raise Refused(f"partitions is {bodies.shown(entries)} (expected a list)")
+                raise Refused(f"partitions is {json_bodies.shown(entries)} (expected a list)")
         except Refused as damage:
             return (), (str(damage),)
         found: dict[tuple[str, int], Requested] = {}
@@ -307,9 +316,9 @@ class PreferredElectionNode:
     @staticmethod
     def encode(partitions: Collection[tuple[str, int]]) -> bytes:
         """Encode a request for (topic, partition) pairs; `Refused` if empty or with duplicates."""
-        bodies.require_request(list(partitions))
+        json_bodies.require_request(list(partitions))
         entries = [{"topic": name, "partition": number} for name, number in partitions]
-        return bodies.encode({"version": 1, "partitions": entries})
+        return json_bodies.encode({"version": 1, "partitions": entries})
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,13 +331,13 @@ class ConfigNode:
     @classmethod
     def decode(cls, data: bytes) -> "ConfigNode":
         """Read a config; no body at all is an empty one."""
-        body = bodies.parse(data) if data else {}
+        body = json_bodies.parse(data) if data else {}
         config = body.get("config", {})
         if not isinstance(config, dict):
-            raise Refused(f"config is {bodies.shown(config)} (expected an object)")
+            raise Refused(f"config is {json_bodies.shown(config)} (expected an object)")
         for key, value in config.items():
             if not isinstance(value, str):
-                raise Refused(f"config {key} is {bodies.shown(value)} (expected a string)")
+                raise Refused(f"config {key} is {json_bodies.shown(value)} (expected a string)")
         return cls(config, body)
 
     def encode_with(
@@ -336,7 +345,7 @@ class ConfigNode:
     ) -> bytes:
         """Encode this config with keys set and unset, all else kept."""
         kept = {key: value for key, value in self.config.items() if key not in unset}
-        return bodies.encode({"version": 1, **self.raw, "config": {**kept, **changed}})
+        return json_bodies.encode({"version": 1, **self.raw, "config": {**kept, **changed}})
 
 
 class ConfigChangeNode:
@@ -348,7 +357,7 @@ class ConfigChangeNode:
         entity = config_path.removeprefix("/config/")
         if entity == config_path or entity.count("/") != 1:
             raise Refused(f"{config_path} is not the config of a topic or broker")
-        return bodies.encode({"version": 2, "entity_path": entity})
+        return json_bodies.encode({"version": 2, "entity_path": entity})
 
 
 class ClusterIdNode:
@@ -357,33 +366,35 @@ class ClusterIdNode:
     @staticmethod
     def decode(data: bytes) -> str:
         """Read the id; the version beside it is a string here, and of no interest."""
-        id_ = bodies.parse(data).get("id")
+        id_ = json_bodies.parse(data).get("id")
         if not isinstance(id_, str):
-            raise Refused(f"id is {bodies.shown(id_)} (expected a string)")
+            raise Refused(f"id is {json_bodies.shown(id_)} (expected a string)")
         return id_
 
 
 def _requested(entry: Any) -> Requested:
     if not isinstance(entry, dict) or not isinstance(entry.get("topic"), str):
-        raise Refused(f"an entry is {bodies.shown(entry)} (expected topic, partition, replicas)")
-    topic_name, partition = entry["topic"], bodies.integer(entry, "partition")
+        raise Refused(
+            f"an entry is {json_bodies.shown(entry)} (expected topic, partition, replicas)"
+        )
+    topic_name, partition = entry["topic"], json_bodies.integer(entry, "partition")
     name = f"the list of {topic_name}-{partition}"
-    return Requested(topic_name, partition, bodies.replicas(name, entry.get("replicas")))
+    return Requested(topic_name, partition, json_bodies.replicas(name, entry.get("replicas")))
 
 
 def _require_lists(first: int, replicas: Sequence[Replicas]) -> None:
     if not replicas:
         raise Refused("there is no partition to write")
     for partition, ids in enumerate(replicas, start=first):
-        bodies.require_replicas(f"partition {partition}", ids)
+        json_bodies.require_replicas(f"partition {partition}", ids)
 
 
 def _kraft_leads(data: bytes) -> bool:
     try:
-        body = bodies.parse(data)
+        body = json_bodies.parse(data)
         return (
-            bodies.integer(body, "kraft_controller_id") >= 0
-            or bodies.integer(body, "kraft_controller_epoch") > 0
+            json_bodies.integer(body, "kraft_controller_id") >= 0
+            or json_bodies.integer(body, "kraft_controller_epoch") > 0
         )
     except Refused:
         return True

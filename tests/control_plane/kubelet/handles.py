@@ -21,8 +21,8 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from poolkeeper import errors
-from poolkeeper.sandbox import processes
-from poolkeeper.sandbox.processes import Child, Nursery
+from poolkeeper.sandbox.servers import processes
+from poolkeeper.sandbox.servers.processes import Child, Nursery
 
 TESTS = Path(__file__).parents[2]
 START_S = 30.0

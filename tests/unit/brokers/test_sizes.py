@@ -1,6 +1,6 @@
 import pytest
 
-from poolkeeper.brokers.sizes import BrokerLogs, Copied, Held, Sizes, copied, from_answer
+from poolkeeper.brokers.sizes import BrokerLogs, Held, Sizes, from_answer
 from poolkeeper.model.topology import LogDir, TopicPartition
 
 T0 = TopicPartition("t", 0)
@@ -22,7 +22,7 @@ def topic(name, *partitions):
         pytest.param([], BrokerLogs({}, {}), id="nothing"),
         pytest.param(
             [directory("/d1", topic("t", (0, 100, 0, False), (1, 7, 3, False)))],
-            BrokerLogs({"/d1": LogDir()}, {T0: Held(100, "/d1"), T1: Held(7, "/d1", lag=3)}),
+            BrokerLogs({"/d1": LogDir()}, {T0: Held(100, "/d1"), T1: Held(7, "/d1")}),
             id="volumes-are-unknown-before-3.3",
         ),
         pytest.param(
@@ -43,7 +43,7 @@ def topic(name, *partitions):
             BrokerLogs(
                 {"/d1": LogDir(), "/d2": LogDir()},
                 {T0: Held(100, "/d1")},
-                {T0: Held(40, "/d2", lag=400)},
+                {T0: Held(40, "/d2")},
             ),
             id="a-future-log-is-not-the-replica",
         ),
@@ -84,17 +84,3 @@ def sizes(**by_broker):
 )
 def test_largest_replica(known, brokers, expected):
     assert known.largest(T0, brokers) == expected
-
-
-@pytest.mark.parametrize(
-    ("known", "expected"),
-    [
-        pytest.param(sizes(b1=100, b3=40, b4=110), Copied(140, 200), id="never-more-than-whole"),
-        pytest.param(sizes(b1=100, b3=40), Copied(40, 200), id="a-replica-not-begun"),
-        pytest.param(sizes(b1=100, b3=None, b4=None), Copied(0, 200), id="none-begun"),
-        pytest.param(sizes(b1=0, b3=0, b4=0), Copied(0, 0), id="an-empty-partition"),
-        pytest.param(sizes(b3=40, b4=40), None, id="no-source-is-known"),
-    ],
-)
-def test_how_far_a_copy_is(known, expected):
-    assert copied(known, T0, sources=[1], adding=[3, 4]) == expected

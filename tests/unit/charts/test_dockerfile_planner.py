@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from poolkeeper.cli.main import COMMANDS, HIDDEN
-from poolkeeper.kube.plannerpods import POD_SECURITY
+from poolkeeper.kube.jobs.planner_pods import POD_SECURITY
 from unit.charts.test_dockerfile import ROOT, instructions, lint
 
 DOCKERFILE = ROOT / "Dockerfile.planner"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from poolkeeper.cli.plan import plan
+from poolkeeper.cli.commands.plan import plan
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "plans"
 WORDS = {

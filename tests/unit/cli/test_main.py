@@ -4,7 +4,8 @@ import click
 import pytest
 
 import poolkeeper
-from poolkeeper.cli import main, printing
+from poolkeeper.cli import main
+from poolkeeper.cli.output import printing
 from poolkeeper.errors import InvalidInput, Problem, Refused, Unavailable
 
 

@@ -1,10 +1,12 @@
 """A plan that full disks bring to a halt says so, with numbers, and does what it can."""
 
-from poolkeeper.cli import plan, plantext
+from poolkeeper.cli.commands import plan
+from poolkeeper.cli.output import plan_text
+from poolkeeper.cli.output.ink import Ink
 from poolkeeper.model import specs, topology
+from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.records import Records
-from poolkeeper.sights import Sight
-from poolkeeper.zk.readings import Observation
+from poolkeeper.reconcile.observation import Observation
 
 GIB = 2**30
 
@@ -34,7 +36,7 @@ def test_a_plan_names_what_finds_no_room_and_how_much_is_enough() -> None:
     )
     kafka = specs.KafkaClusterSpec("main", specs.ZooKeeperSpec("zk:2181"))
     desired = specs.Desired(kafka, pools, topics)
-    seen = Sight(Observation(cluster), cluster, Records(), frozenset())
+    seen = Observation(ClusterReading(cluster), cluster, Records(), frozenset())
     made = plan.lawful(desired, seen, prune=False)
     assert (made.stages, made.makespan) == ((), None)
     assert [problem.message for problem in made.problems] == [
@@ -42,5 +44,5 @@ def test_a_plan_names_what_finds_no_room_and_how_much_is_enough() -> None:
         " b-0 needs 8,192 MiB on broker 1, which has 2,048 MiB left below its high-water mark."
         " What helps: make room for 6,144 MiB on broker 1, or make room for 6,144 MiB on broker 2"
     ]
-    text = plantext.render(made, desired, cluster, (), width=400, colour=False)
+    text = plan_text.render(made, desired, cluster, (), Ink(400))
     assert "• a-0 needs 8,192 MiB on broker 2" in text

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poolkeeper.model.configkeys import is_destructive
-from poolkeeper.model.configtable import KEYS
+from poolkeeper.model.config_keys import is_destructive
+from poolkeeper.model.config_table import KEYS
 from poolkeeper.model.versions import KafkaVersion, VersionRange
 
 V = KafkaVersion.parse

@@ -59,7 +59,7 @@ CLUSTER = Cluster(
     id="abc",
     kafka_version="3.9",
     controller=Controller(broker=1),
-    brokers={1: Broker(1, "a", ("PLAINTEXT://h:9092",), {}, None, {"/d1": LogDir(1, 0)})},
+    brokers={1: Broker(1, "a", ("PLAINTEXT://h:9092",), {}, {"/d1": LogDir(1, 0)})},
     topics={
         "t": Topic(
             "t",
@@ -87,7 +87,7 @@ def test_what_is_absent_is_unknown_and_never_zero() -> None:
     unknown = Partition(0, (7,), (), (), None, None, None, None, None, None)
     assert snapshots.from_json(SMALLEST) == Cluster(
         name="c",
-        brokers={7: Broker(7, None, (), None, None, None)},
+        brokers={7: Broker(7, None, (), None, None)},
         topics={"t": Topic("t", (unknown,), None, None)},
         reassignment=None,
     )
@@ -134,14 +134,14 @@ def changed(path: str, value: object) -> dict[str, object]:
 P = "topics.0.partitions.0"
 WRONG = [
     ("version", 2, "version", "is 2 (expected 1)"),
-    ("version", ..., "version", "is absent (expected 1)"),
-    ("cluster", ..., "cluster", "is missing"),
-    ("cluster.name", ..., "cluster.name", "is missing"),
+    ("version", ..., "version", "is missing (expected 1)"),
+    ("cluster", ..., "cluster", "is missing (expected an object)"),
+    ("cluster.name", ..., "cluster.name", "is missing (expected a string)"),
     ("cluster.name", 5, "cluster.name", "is 5 (expected a string)"),
     ("cluster.controller", "1", "cluster.controller", "is '1' (expected an integer of 0 or more)"),
     ("brokers", {}, "brokers", "is {} (expected a list)"),
     ("brokers.0", 1, "brokers[0]", "is 1 (expected an object)"),
-    ("brokers.0.id", ..., "brokers[0].id", "is missing"),
+    ("brokers.0.id", ..., "brokers[0].id", "is missing (expected an integer of 0 or more)"),
     ("brokers.0.id", "1", "brokers[0].id", "is '1' (expected an integer of 0 or more)"),
     ("brokers.0.id", True, "brokers[0].id", "is True (expected an integer of 0 or more)"),
     ("brokers.0.rack", 1, "brokers[0].rack", "is 1 (expected a string)"),
@@ -154,16 +154,39 @@ WRONG = [
         "is -1 (expected an integer of 0 or more)",
     ),
     ("brokers", [{"id": 1}, {"id": 1}], "brokers", "has 1 twice"),
-    ("topics.0.name", ..., "topics[0].name", "is missing"),
+    (
+        f"{P}.bytes",
+        1.0,
+        "topics[0].partitions[0].bytes",
+        "is 1.0 (expected an integer of 0 or more)",
+    ),
+    ("topics.0.config", {"a": None}, "topics[0].config.a", "is null (expected a string)"),
+    (
+        "topics.0.partitions",
+        [{"partition": 0, "replicas": [1]}] * 2,
+        "topics[0].partitions",
+        "has 0 twice",
+    ),
+    ("topics.0.name", ..., "topics[0].name", "is missing (expected a string)"),
     ("topics.0.config", [], "topics[0].config", "is [] (expected an object)"),
     ("topics.0.partitions", 3, "topics[0].partitions", "is 3 (expected a list)"),
-    (f"{P}.partition", ..., "topics[0].partitions[0].partition", "is missing"),
-    (f"{P}.replicas", ..., "topics[0].partitions[0].replicas", "is missing"),
+    (
+        f"{P}.partition",
+        ...,
+        "topics[0].partitions[0].partition",
+        "is missing (expected an integer of 0 or more)",
+    ),
+    (
+        f"{P}.replicas",
+        ...,
+        "topics[0].partitions[0].replicas",
+        "is missing (expected a list of at least one broker id)",
+    ),
     (
         f"{P}.replicas",
         [],
         "topics[0].partitions[0].replicas",
-        "is [] (expected at least one broker id)",
+        "is [] (expected a list of at least one broker id)",
     ),
     (
         f"{P}.replicas",
@@ -194,9 +217,9 @@ WRONG = [
         f"{P}.logDirs",
         {"x": "/d"},
         "topics[0].partitions[0].logDirs.x",
-        "is no broker id (expected a number)",
+        "is no key here (expected a broker id)",
     ),
-    ("reassignment.0.topic", ..., "reassignment[0].topic", "is missing"),
+    ("reassignment.0.topic", ..., "reassignment[0].topic", "is missing (expected a string)"),
     ("deleting", "u", "deleting", "is 'u' (expected a list)"),
 ]
 
@@ -216,11 +239,13 @@ def test_one_mistake_gives_one_problem_with_its_place(
 
 
 def test_all_problems_are_told_at_once() -> None:
-    body = changed("brokers.0.id", "1") | {"version": 3, "topics": [{"name": 1}, 2]}
+    topics = [{"name": 1}, 2, {"name": "t"}, {"name": "t"}]
+    body = changed("brokers.0.id", "1") | {"version": 3, "topics": topics}
     with pytest.raises(InvalidInput) as raised:
         snapshots.from_json(body)
     assert [problem.field for problem in raised.value.problems] == [
         "brokers[0].id",
+        "topics",
         "topics[0].name",
         "topics[1]",
         "version",
@@ -264,7 +289,6 @@ brokers = st.builds(
     rack=st.none() | names,
     endpoints=st.lists(names, max_size=2).map(tuple),
     config=configs,
-    config_version=st.none(),
     log_dirs=st.none()
     | st.dictionaries(names, st.builds(LogDir, st.none() | sizes, st.none() | sizes), max_size=2),
 )

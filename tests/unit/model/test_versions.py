@@ -113,37 +113,17 @@ def test_support(version, problem):
     assert support_problem(V(version)) == problem
 
 
-@pytest.mark.parametrize(
-    ("feature", "first"),
-    [
-        ("has_racks", "0.10.0"),
-        ("has_throttles", "0.10.1"),
-        ("has_clean_elections_by_default", "0.11"),
-        ("has_deletion_by_default", "1.0"),
-        ("watches_creation_only", "1.1"),
-        ("has_log_dir_moves", "1.1"),
-        ("fences_controller_writes", "2.1"),
-        ("skips_unknown_partitions_in_elections", "2.2"),
-        ("has_adding_removing", "2.4"),
-        ("has_topic_id", "2.8"),
-        ("has_kraft_migration", "3.4"),
-        ("rebalances_leaders_during_moves", "3.4"),
-        ("has_default_throttle_rates", "3.9"),
-    ],
-)
-def test_a_feature_comes_with_one_release_and_stays(feature, first):
-    having = [release for release in RELEASES if getattr(release, feature)]
-    assert having == [release for release in RELEASES if release >= V(first)]
+def test_a_feature_comes_with_one_release_and_stays():
+    having = [release for release in RELEASES if release.has_adding_removing]
+    assert having == [release for release in RELEASES if release >= V("2.4")]
 
 
-def test_what_changes_otherwise():
-    names = ["0.9", "0.10.0", "2.3.1", "2.4", "2.7.2", "2.8", "3.0"]
-    assert [V(name).topic_name_length_max for name in names] == [255] + [249] * 6
-    assert [V(name).topic_node_version for name in names] == [1, 1, 1, 2, 2, 3, 3]
-    assert [V(name).has_zookeeper_tools for name in names] == [True] * 6 + [False]
+def test_names_of_topics_became_shorter():
+    names = ["0.9", "0.10.0", "2.3.1", "3.0"]
+    assert [V(name).topic_name_length_max for name in names] == [255] + [249] * 3
 
 
 def test_certain_and_possible_features_of_a_range():
-    inferred = between("2.4", "2.8")
-    assert (inferred.low.has_topic_id, inferred.high.has_topic_id) == (False, True)
-    assert inferred.low.has_adding_removing
+    inferred = between("2.3", "2.8")
+    assert (inferred.low.has_adding_removing, inferred.high.has_adding_removing) == (False, True)
+    assert between("2.4", "2.8").low.has_adding_removing

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from poolkeeper.model import plans, specs, topology
 from poolkeeper.model.records import Records, TopicRecord
-from poolkeeper.planning import audit, documents
+from poolkeeper.planning.audit import audit
+from poolkeeper.planning.proposals import plan_json
 
 RACKS = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c", 7: "a", 8: "b", 9: "c"}
 
@@ -69,7 +70,7 @@ def move(name: str, partition: int, *path: tuple[int, ...], **details: object) -
 
 
 def plan(*ways: plans.Move, steps: tuple[plans.Step, ...] = ()) -> plans.Plan:
-    return plans.Plan("main", documents.plan_hash(ways, steps), "", steps, ways)
+    return plans.Plan("main", plan_json.plan_hash(ways, steps), "", steps, ways)
 
 
 def found(

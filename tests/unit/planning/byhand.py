@@ -16,8 +16,8 @@ from poolkeeper.model.specs import (
     ZooKeeperSpec,
 )
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
-from poolkeeper.planning.audit import check_plan
-from poolkeeper.planning.making import make_plan
+from poolkeeper.planning.audit.audit import check_plan
+from poolkeeper.planning.planner import make_plan
 from unit.planning.instances import after
 
 MIB = 1024**2

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from poolkeeper.model import specs
-from poolkeeper.planning import documents
+from poolkeeper.planning.proposals import plan_json
 
 POOL = specs.ResourcePoolSpec("fast", "main", (1, 2, 3))
 TOPIC = specs.TopicSpec("orders", "shop", "shop.orders", "fast")
@@ -26,7 +26,7 @@ UNCOUNTED = {
 
 def fingerprint(cluster=CLUSTER, pool=POOL, topic=TOPIC, cluster_id="c", gone=()) -> str:
     desired = specs.Desired(cluster, (pool,), (topic,))
-    return documents.fingerprint(desired, cluster_id, gone)
+    return plan_json.fingerprint(desired, cluster_id, gone)
 
 
 def changed(value):
@@ -56,9 +56,9 @@ def test_every_field_of_a_topic_counts_but_its_place(field, other) -> None:
         pytest.param("execution", specs.Execution(max_moves=1), id="pace"),
         pytest.param("heal", specs.Heal(enabled=True), id="heal"),
         pytest.param("balancing", specs.Balancing(cool_down_s=1), id="cool-down"),
-        pytest.param("load", specs.Load("LogDirs"), id="load"),
+        pytest.param("load", specs.LoadSource("LogDirs"), id="load"),
         pytest.param("limits", specs.ClusterLimits(partitions=1), id="limits-that-warn"),
-        pytest.param("source", specs.Source("x.yaml", 3), id="place"),
+        pytest.param("source", specs.SourceLocation("x.yaml", 3), id="place"),
     ],
 )
 def test_what_shapes_no_plan_does_not_count(field, other) -> None:
@@ -100,5 +100,5 @@ def test_the_cluster_and_the_gone_brokers_count_in_any_order() -> None:
 def test_the_order_of_specs_and_the_way_numbers_are_written_do_not_count() -> None:
     other = specs.ResourcePoolSpec("slow", "main", (4,), capacity=specs.Capacity(weight=2))
     same = dataclasses.replace(other, capacity=specs.Capacity(weight=2.0))
-    one = documents.fingerprint(specs.Desired(CLUSTER, (POOL, other)), "c", ())
-    assert documents.fingerprint(specs.Desired(CLUSTER, (same, POOL)), "c", ()) == one
+    one = plan_json.fingerprint(specs.Desired(CLUSTER, (POOL, other)), "c", ())
+    assert plan_json.fingerprint(specs.Desired(CLUSTER, (same, POOL)), "c", ()) == one

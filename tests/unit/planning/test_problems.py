@@ -6,10 +6,11 @@ import pytest
 
 from poolkeeper.model import problems
 from poolkeeper.model.problems import ProblemReason
-from poolkeeper.planning import capacity_facts, documents, pool_facts, topic_facts
-from poolkeeper.planning.phrases import Names
+from poolkeeper.planning.facts import capacity, pools, topics
+from poolkeeper.planning.facts.phrases import Names
+from poolkeeper.planning.proposals import plan_json
 
-ROOMS = (topic_facts, pool_facts, capacity_facts)
+ROOMS = (topics, pools, capacity)
 FACTS = {
     kind
     for room in ROOMS
@@ -24,6 +25,8 @@ def test_reasons_are_those_that_scripts_know() -> None:
         "Untouched",
         "AwaitsRoom",
         "AwaitsMoves",
+        "AwaitsKafka",
+        "AwaitsReplicas",
         "AwaitsPartitions",
         "NoStage",
         "TopicConflict",
@@ -87,8 +90,8 @@ def test_facts_are_values_with_a_sentence_of_their_own(kind: type[problems.Facts
 )
 def test_a_document_may_tell_the_reason(told: dict[str, str], reason: ProblemReason) -> None:
     problem = {"pool": "p", "law": "quotas", "message": "said", **told}
-    whole = {"version": 1, "cluster": "c", "hash": documents.plan_hash((), ()), "fingerprint": "f"}
-    (found,) = documents.from_json({**whole, "problems": [problem]}).problems
+    whole = {"version": 1, "cluster": "c", "hash": plan_json.plan_hash((), ()), "fingerprint": "f"}
+    (found,) = plan_json.from_json({**whole, "problems": [problem]}).problems
     assert (found.reason, found.message) == (reason, "said")
 
 

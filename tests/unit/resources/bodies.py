@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from poolkeeper.model.topology import Broker, Cluster, Controller, Partition, Topic
-from poolkeeper.resources.assemblies import Assembly, assemble
-from poolkeeper.resources.objects import FINALIZER, Object, read_object
+from poolkeeper.resources.checks.assembly import Assembly, assemble
+from poolkeeper.resources.kinds.custom_resource import FINALIZER, CustomResource, read_object
 
 GIB = 1024**3
 Body = dict[str, Any]
@@ -15,30 +15,40 @@ def body(
     kind: str,
     name: str,
     spec: Mapping[str, Any],
-    *,
-    namespace: str = "",
-    deleting: bool = False,
-    guarded: bool = False,
-    generation: int = 1,
     status: Mapping[str, Any] | None = None,
+    **marks: Any,
 ) -> Body:
-    metadata: Body = {"name": name, "uid": f"uid-{name}", "generation": generation}
-    if namespace:
-        metadata["namespace"] = namespace
-    if deleting:
-        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    if guarded:
-        metadata["finalizers"] = [FINALIZER]
+    """`marks` are those of `metadata`."""
     whole = {
         "apiVersion": "poolkeeper.dev/v1alpha1",
         "kind": kind,
-        "metadata": metadata,
+        "metadata": metadata(name, **marks),
         "spec": dict(spec),
     }
     return whole if status is None else {**whole, "status": status}
 
 
-def kafka_cluster(name: str = "main", connect: str = "zk:2181/kafka", **fields: Any) -> Object:
+def metadata(
+    name: str,
+    *,
+    namespace: str = "",
+    deleting: bool = False,
+    guarded: bool = False,
+    generation: int = 1,
+) -> Body:
+    found: Body = {"name": name, "uid": f"uid-{name}", "generation": generation}
+    if namespace:
+        found["namespace"] = namespace
+    if deleting:
+        found["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    if guarded:
+        found["finalizers"] = [FINALIZER]
+    return found
+
+
+def kafka_cluster(
+    name: str = "main", connect: str = "zk:2181/kafka", **fields: Any
+) -> CustomResource:
     """`mode`, `approval` and the like go into the spec; what `body` knows does not."""
     spec, rest = _apart(fields)
     return read_object(
@@ -46,13 +56,13 @@ def kafka_cluster(name: str = "main", connect: str = "zk:2181/kafka", **fields: 
     )
 
 
-def pool(name: str, *ids: int, cluster: str = "main", **fields: Any) -> Object:
+def pool(name: str, *ids: int, cluster: str = "main", **fields: Any) -> CustomResource:
     spec, rest = _apart(fields)
     wanted = {"clusterRef": {"name": cluster}, "brokers": {"ids": list(ids)}, **spec}
     return read_object(body("ResourcePool", name, wanted, **rest))
 
 
-def topic(name: str, in_pool: str, **fields: Any) -> Object:
+def topic(name: str, in_pool: str, **fields: Any) -> CustomResource:
     spec, rest = _apart(fields)
     rest.setdefault("namespace", "shop")
     return read_object(body("Topic", name, {"poolRef": {"name": in_pool}, **spec}, **rest))
@@ -67,7 +77,9 @@ def _apart(fields: Mapping[str, Any]) -> tuple[Body, Body]:
 
 
 def assembly(
-    *objects: Object, labels: Mapping[str, Mapping[str, str]] | None = None, name: str = "main"
+    *objects: CustomResource,
+    labels: Mapping[str, Mapping[str, str]] | None = None,
+    name: str = "main",
 ) -> Assembly:
     return assemble(objects, labels)[name]
 

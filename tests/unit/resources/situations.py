@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from poolkeeper.resources.assemblies import assemble
-from poolkeeper.resources.objects import Object, ObjectKey
+from poolkeeper.resources.checks.assembly import assemble
+from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
 from unit.resources.bodies import kafka, kafka_cluster, kafka_topic, pool, topic
 from unit.resources.stages import (
     at_rest,
@@ -31,13 +31,15 @@ def topic_status(*says: str, generation: int = 1, **fields: Any) -> dict[str, An
     return told_of | {"conditions": conditions(*says, generation=generation)}
 
 
-def of(key: ObjectKey, objects: tuple[Object, ...], *topics: Any, **owners: str) -> dict[str, Any]:
+def of(
+    key: ObjectKey, objects: tuple[CustomResource, ...], *topics: Any, **owners: str
+) -> dict[str, Any]:
     """The status after a pass that planned and waits for nothing special."""
     what = seen(kafka(topics), **owners)
     return told(objects, what, at_rest(assemble(objects)["main"], what))[key]
 
 
-def hash_of(objects: tuple[Object, ...], *topics: Any) -> str:
+def hash_of(objects: tuple[CustomResource, ...], *topics: Any) -> str:
     return planned(assemble(objects)["main"], seen(kafka(topics))).hash
 
 

@@ -4,15 +4,17 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from poolkeeper.model.outcomes import Outcome, Phase, Progress, Seen, State
+from poolkeeper.model.outcomes import Outcome, Progress, Seen, State
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.records import Records, TopicRecord
+from poolkeeper.model.runs import Phase
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.making import make_plan
-from poolkeeper.planning.owners import settled
-from poolkeeper.resources.assemblies import Assembly, assemble
-from poolkeeper.resources.objects import Object, ObjectKey
-from poolkeeper.resources.statuses import statuses
+from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.planning.planner import make_plan
+from poolkeeper.planning.problem.ownership import settled
+from poolkeeper.resources.checks.assembly import Assembly, assemble
+from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
+from poolkeeper.resources.status.all_resources import statuses
 
 NOW_MS = 1_700_000_000_000
 NOW = "2023-11-14T22:13:20Z"
@@ -30,7 +32,7 @@ def planned(assembly: Assembly, what: Seen) -> Plan:
     return make_plan(wanted, what.cluster, what.records, what.gone)
 
 
-def at_rest(assembly: Assembly, what: Seen, *waits: str) -> Outcome:
+def at_rest(assembly: Assembly, what: Seen, *waits: Wait) -> Outcome:
     """The outcome of a pass that only planned."""
     plan = planned(assembly, what)
     state = State.WAITING if waits or not plan.empty else State.CONVERGED
@@ -54,7 +56,7 @@ def running(assembly: Assembly, what: Seen, arrived: int, **fields: Any) -> Outc
     )
     return Outcome(
         State.WAITING,
-        waits=(f"stage 2: {arrived} of {len(plan.moves)} partitions arrived",),
+        waits=(Wait(WaitReason.STAGE_IN_FLIGHT, stage=2, count=arrived, of=len(plan.moves)),),
         plan=plan,
         progress=replace(progress, **fields),
         fresh=plan,
@@ -63,8 +65,8 @@ def running(assembly: Assembly, what: Seen, arrived: int, **fields: Any) -> Outc
 
 
 def with_statuses(
-    objects: Iterable[Object], found: dict[ObjectKey, dict[str, Any]]
-) -> tuple[Object, ...]:
+    objects: Iterable[CustomResource], found: dict[ObjectKey, dict[str, Any]]
+) -> tuple[CustomResource, ...]:
     """The resources after these statuses were written."""
     return tuple(
         replace(each, status=found[each.key]) if each.key in found else each for each in objects
@@ -72,7 +74,7 @@ def with_statuses(
 
 
 def told(
-    objects: Iterable[Object], what: Seen | None, outcome: Outcome, now_ms: int = NOW_MS
+    objects: Iterable[CustomResource], what: Seen | None, outcome: Outcome, now_ms: int = NOW_MS
 ) -> dict[ObjectKey, dict[str, Any]]:
     """The statuses of all resources of the cluster `main`."""
     return dict(statuses(assemble(objects)["main"], what, outcome, now_ms))

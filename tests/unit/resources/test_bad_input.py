@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from poolkeeper.errors import InvalidInput
-from poolkeeper.resources import folders
+from poolkeeper.resources.checks import folder
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "bad-input"
 
@@ -54,12 +54,12 @@ CASES = list(cases())
 @pytest.mark.parametrize(("manifests", "expected"), CASES)
 def test_every_problem_is_named_with_its_place(manifests, expected):
     with pytest.raises(InvalidInput) as caught:
-        folders.load_texts(manifests)
+        folder.load_texts(manifests)
     assert str(caught.value).splitlines() == expected
 
 
 def test_what_the_cases_stand_beside_is_sound():
-    assert folders.load_texts({"base.yaml": BASE}).documents == 3
+    assert folder.load_texts({"base.yaml": BASE}).documents == 3
 
 
 def test_every_case_has_a_name_of_its_own():

@@ -18,11 +18,19 @@ from kazoo.exceptions import (
 )
 from kazoo.security import OPEN_ACL_UNSAFE, make_acl, make_digest_acl
 
-from poolkeeper.sandbox.clients import Check, Create, Delete, Event, Happening, Operation, SetData
-from poolkeeper.sandbox.clocks import VirtualClock
-from poolkeeper.sandbox.fakezk import FakeClient, FakeZooKeeper, Script
-from poolkeeper.sandbox.txnlog import Kind
-from poolkeeper.sandbox.txnlog import Operation as Logged
+from poolkeeper.sandbox.clock import VirtualClock
+from poolkeeper.sandbox.fake_zookeeper import FakeClient, FakeZooKeeper, Script
+from poolkeeper.sandbox.fake_zookeeper.transactions import Operation as Logged
+from poolkeeper.sandbox.fake_zookeeper.transactions import TransactionKind
+from poolkeeper.sandbox.simulation.zookeeper.session import (
+    CheckNode,
+    CreateNode,
+    DeleteNode,
+    Event,
+    Happening,
+    Operation,
+    WriteNode,
+)
 
 CREATED, CHANGED = Happening.CREATED, Happening.CHANGED
 DELETED, CHILDREN = Happening.DELETED, Happening.CHILDREN
@@ -36,14 +44,14 @@ def server() -> FakeZooKeeper:
 @pytest.fixture
 def client(server: FakeZooKeeper) -> FakeClient:
     opened = FakeClient(server)
-    opened.commit([Create("/a", b"1")])
+    opened.commit([CreateNode("/a", b"1")])
     return opened
 
 
 def test_a_stat_counts_like_zookeeper(server: FakeZooKeeper, client: FakeClient) -> None:
-    client.commit([Create("/a/x"), Create("/a/y")])
-    client.commit([Delete("/a/x")])
-    client.commit([SetData("/a", b"22", 0)])
+    client.commit([CreateNode("/a/x"), CreateNode("/a/y")])
+    client.commit([DeleteNode("/a/x")])
+    client.commit([WriteNode("/a", b"22", 0)])
     stat = client.exists("/a")
     assert stat is not None
     assert (stat.version, stat.cversion, stat.numChildren, stat.dataLength) == (1, 3, 1, 2)
@@ -52,22 +60,22 @@ def test_a_stat_counts_like_zookeeper(server: FakeZooKeeper, client: FakeClient)
 
 
 def test_sequences_count_creations_only(client: FakeClient) -> None:
-    made = [client.commit([Create("/a/s", sequence=True)])[0] for _ in range(2)]
-    client.commit([Delete(made[1])])
-    made.append(client.commit([Create("/a/s", sequence=True)])[0])
+    made = [client.commit([CreateNode("/a/s", sequence=True)])[0] for _ in range(2)]
+    client.commit([DeleteNode(made[1])])
+    made.append(client.commit([CreateNode("/a/s", sequence=True)])[0])
     assert made == ["/a/s0000000000", "/a/s0000000001", "/a/s0000000002"]
 
 
 REFUSED: list[tuple[str, Operation, type[Exception]]] = [
-    ("create-without-parent", Create("/no/x"), NoNodeError),
-    ("create-what-is-there", Create("/a"), NodeExistsError),
-    ("create-below-an-ephemeral", Create("/e/x"), NoChildrenForEphemeralsError),
-    ("set-another-version", SetData("/a", b"", 7), BadVersionError),
-    ("set-nothing", SetData("/no", b""), NoNodeError),
-    ("delete-a-parent", Delete("/p"), NotEmptyError),
-    ("delete-another-version", Delete("/a", 7), BadVersionError),
-    ("check-another-version", Check("/a", 7), BadVersionError),
-    ("check-nothing", Check("/no"), NoNodeError),
+    ("create-without-parent", CreateNode("/no/x"), NoNodeError),
+    ("create-what-is-there", CreateNode("/a"), NodeExistsError),
+    ("create-below-an-ephemeral", CreateNode("/e/x"), NoChildrenForEphemeralsError),
+    ("set-another-version", WriteNode("/a", b"", 7), BadVersionError),
+    ("set-nothing", WriteNode("/no", b""), NoNodeError),
+    ("delete-a-parent", DeleteNode("/p"), NotEmptyError),
+    ("delete-another-version", DeleteNode("/a", 7), BadVersionError),
+    ("check-another-version", CheckNode("/a", 7), BadVersionError),
+    ("check-nothing", CheckNode("/no"), NoNodeError),
 ]
 
 
@@ -77,11 +85,13 @@ REFUSED: list[tuple[str, Operation, type[Exception]]] = [
 def test_a_refusal_names_the_culprit_and_leaves_everything(
     server: FakeZooKeeper, client: FakeClient, operation: Operation, error: type[Exception]
 ) -> None:
-    client.commit([Create("/e", ephemeral=True), Create("/p"), Create("/p/c")])
+    client.commit([CreateNode("/e", ephemeral=True), CreateNode("/p"), CreateNode("/p/c")])
     before = client.exists("/a"), client.children("/"), client.children("/p")
     with pytest.raises(error):
         client.commit([operation])
-    answers = client.transact([SetData("/a", b"x"), Create("/new"), operation, Check("/a")])
+    answers = client.transact(
+        [WriteNode("/a", b"x"), CreateNode("/new"), operation, CheckNode("/a")]
+    )
     assert [type(answer) for answer in answers] == [
         RolledBackError,
         RolledBackError,
@@ -90,12 +100,19 @@ def test_a_refusal_names_the_culprit_and_leaves_everything(
     ]
     assert (client.exists("/a"), client.children("/"), client.children("/p")) == before
     logged = server.log[-1]
-    assert (logged.kind, logged.failed, logged.changes) == (Kind.MULTI, True, ())
-    assert [o.kind for o in logged.operations] == [Kind.SET, Kind.CREATE, Kind.ERROR, Kind.ERROR]
+    assert (logged.kind, logged.failed, logged.changes) == (TransactionKind.MULTI, True, ())
+    assert [o.kind for o in logged.operations] == [
+        TransactionKind.SET,
+        TransactionKind.CREATE,
+        TransactionKind.ERROR,
+        TransactionKind.ERROR,
+    ]
 
 
 def test_a_transaction_sees_its_own_changes(client: FakeClient) -> None:
-    client.commit([Create("/b"), SetData("/b", b"2", 0), Check("/b", 1), Delete("/b", 1)])
+    client.commit(
+        [CreateNode("/b"), WriteNode("/b", b"2", 0), CheckNode("/b", 1), DeleteNode("/b", 1)]
+    )
     assert client.exists("/b") is None
 
 
@@ -110,8 +127,8 @@ def test_watches_tell_once_and_in_the_order_of_changes(client: FakeClient) -> No
     client.children("/a", watch("children"))
     client.children("/", watch("root"))
     assert client.get("/b", watch("absent")) is None
-    client.commit([Create("/b"), SetData("/a", b"2"), Create("/a/x")])
-    client.commit([SetData("/b", b""), Delete("/a/x"), Delete("/b")])
+    client.commit([CreateNode("/b"), WriteNode("/a", b"2"), CreateNode("/a/x")])
+    client.commit([WriteNode("/b", b""), DeleteNode("/a/x"), DeleteNode("/b")])
     assert told == [
         ("exists", CREATED, "/b"),
         ("root", CHILDREN, "/"),
@@ -126,7 +143,7 @@ def test_deletion_is_told_once_to_a_watch_of_both_sorts(client: FakeClient) -> N
     client.get("/a", note)
     client.get("/a", note)
     client.children("/a", note)
-    client.commit([Delete("/a")])
+    client.commit([DeleteNode("/a")])
     assert told == [Event(DELETED, "/a")]
 
 
@@ -135,10 +152,10 @@ def test_nobody_is_told_of_a_failed_transaction_or_after_the_end(
 ) -> None:
     told: list[Event] = []
     client.get("/a", told.append)
-    assert client.transact([SetData("/a", b""), Check("/no")])
+    assert client.transact([WriteNode("/a", b""), CheckNode("/no")])
     other = FakeClient(server)
     client.drop()
-    other.commit([SetData("/a", b"")])
+    other.commit([WriteNode("/a", b"")])
     assert told == []
 
 
@@ -147,26 +164,32 @@ def test_a_chroot_is_not_seen_by_its_client(server: FakeZooKeeper, client: FakeC
     told: list[Event] = []
     assert rooted.get("/", told.append) == client.get("/a")
     rooted.children("/", told.append)
-    assert rooted.commit([Create("/s", b"", sequence=True), SetData("/", b"")])[0] == "/s0000000000"
+    assert (
+        rooted.commit([CreateNode("/s", b"", sequence=True), WriteNode("/", b"")])[0]
+        == "/s0000000000"
+    )
     assert told == [Event(CHILDREN, "/"), Event(CHANGED, "/")]
     assert client.children("/a") == ("s0000000000",)
     assert rooted.get_acl("/") == OPEN_ACL_UNSAFE
 
 
 def test_the_log_reads_like_a_real_one(server: FakeZooKeeper, client: FakeClient) -> None:
-    client.commit([Create("/e", b"x", ephemeral=True)])
-    client.commit([Check("/a", 0), SetData("/a", b"2", 0)])
+    client.commit([CreateNode("/e", b"x", ephemeral=True)])
+    client.commit([CheckNode("/a", 0), WriteNode("/a", b"2", 0)])
     with pytest.raises(NoNodeError):
-        client.commit([Delete("/no")])
+        client.commit([DeleteNode("/no")])
     client.close()
     assert [(t.kind, t.operations) for t in server.log[2:]] == [
-        (Kind.CREATE, (Logged(Kind.CREATE, "/e", b"x", ephemeral=True),)),
+        (TransactionKind.CREATE, (Logged(TransactionKind.CREATE, "/e", b"x", ephemeral=True),)),
         (
-            Kind.MULTI,
-            (Logged(Kind.CHECK, "/a", version=0), Logged(Kind.SET, "/a", b"2", version=1)),
+            TransactionKind.MULTI,
+            (
+                Logged(TransactionKind.CHECK, "/a", version=0),
+                Logged(TransactionKind.SET, "/a", b"2", version=1),
+            ),
         ),
-        (Kind.ERROR, (Logged(Kind.ERROR, error=NoNodeError.code),)),
-        (Kind.CLOSE_SESSION, (Logged(Kind.DELETE, "/e"),)),
+        (TransactionKind.ERROR, (Logged(TransactionKind.ERROR, error=NoNodeError.code),)),
+        (TransactionKind.CLOSE_SESSION, (Logged(TransactionKind.DELETE, "/e"),)),
     ]
     assert [t.zxid for t in server.log] == list(range(1, 7))
     assert {t.session for t in server.log} == {client.session_id}
@@ -176,7 +199,7 @@ def test_a_dropped_session_ends_after_its_timeout(
     server: FakeZooKeeper, client: FakeClient
 ) -> None:
     holder = FakeClient(server, timeout_ms=4000)
-    holder.commit([Create("/e", ephemeral=True)])
+    holder.commit([CreateNode("/e", ephemeral=True)])
     told: list[Event] = []
     client.exists("/e", told.append)
     holder.drop()
@@ -197,23 +220,23 @@ def test_an_expired_session_is_told_and_refused(server: FakeZooKeeper, client: F
     server.expire(client.session_id)
     assert ended == [1]
     with pytest.raises(SessionExpiredError):
-        client.commit([Create("/x")])
+        client.commit([CreateNode("/x")])
 
 
 @pytest.mark.parametrize(("more", "fits"), [(0, True), (1, False)])
 def test_the_size_of_a_request_is_that_on_the_wire(
     server: FakeZooKeeper, client: FakeClient, more: int, fits: bool
 ) -> None:
-    client.commit([Create("/admin")])
+    client.commit([CreateNode("/admin")])
     data = b"x" * (1_048_502 + more)
     told: list[Event] = []
     client.get("/a", told.append)
     if fits:
-        client.commit([Create("/admin/reassign_partitions", data)])
+        client.commit([CreateNode("/admin/reassign_partitions", data)])
         assert told == []
     else:
         with pytest.raises(ConnectionLoss):
-            client.commit([Create("/admin/reassign_partitions", data)])
+            client.commit([CreateNode("/admin/reassign_partitions", data)])
         assert told == [Event(Happening.DISCONNECTED, None)]
         assert client.children("/admin") == ()
 
@@ -222,7 +245,9 @@ def test_acls_decide_and_hashes_are_hidden(server: FakeZooKeeper, client: FakeCl
     client.log_in("alice", "pw")
     private = make_digest_acl("alice", "pw", all=True)
     public = make_acl("world", "anyone", read=True)
-    client.commit([Create("/mine", b"", acl=(private, public)), Create("/mine/x", acl=(private,))])
+    client.commit(
+        [CreateNode("/mine", b"", acl=(private, public)), CreateNode("/mine/x", acl=(private,))]
+    )
     other = FakeClient(server)
     assert other.get("/mine") is not None
     assert other.exists("/mine/x") is not None
@@ -230,10 +255,10 @@ def test_acls_decide_and_hashes_are_hidden(server: FakeZooKeeper, client: FakeCl
         lambda: other.get("/mine/x"),
         lambda: other.children("/mine/x"),
         lambda: other.get_acl("/mine/x"),
-        lambda: other.commit([Create("/mine/y")]),
-        lambda: other.commit([Delete("/mine/x")]),
-        lambda: other.commit([SetData("/mine", b"")]),
-        lambda: other.commit([Check("/mine/x")]),
+        lambda: other.commit([CreateNode("/mine/y")]),
+        lambda: other.commit([DeleteNode("/mine/x")]),
+        lambda: other.commit([WriteNode("/mine", b"")]),
+        lambda: other.commit([CheckNode("/mine/x")]),
         lambda: other.set_acl("/mine", [public]),
     ):
         with pytest.raises(NoAuthError):
@@ -248,7 +273,7 @@ def test_a_script_of_faults_repeats_itself(server: FakeZooKeeper) -> None:
         found = []
         for i in range(100):
             try:
-                client.commit([Create(f"/{i}")])
+                client.commit([CreateNode(f"/{i}")])
             except (ConnectionLoss, SessionExpiredError) as failure:
                 found.append(f"{i} {type(failure).__name__}")
         return found

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from poolkeeper.telemetry.families import FAMILIES, Family, Type, as_markdown
+from poolkeeper.telemetry.families import FAMILIES, Family, Type
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "metrics.md"
 LABELS = {
@@ -88,6 +88,14 @@ def test_the_documentation_lists_every_metric_as_it_is(update_golden: bool) -> N
         DOCUMENT.write_text(before + as_markdown() + after)
         return
     assert table == as_markdown()
+
+
+def as_markdown() -> str:
+    rows = ["| metric | type | labels | what it tells |", "|---|---|---|---|"]
+    for family in FAMILIES:
+        labels = ", ".join(f"`{label}`" for label in family.labels)
+        rows.append(f"| `{family.name}` | {family.type} | {labels} | {family.help} |")
+    return "\n".join(rows) + "\n"
 
 
 def _around_table(text: str) -> tuple[str, str, str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from poolkeeper.telemetry.health import Answer, Health
+from poolkeeper.telemetry.health import ProbeResult, ProcessHealth
 
 
 class Clock:
@@ -19,18 +19,20 @@ LOOP, LEASE = "loop of main", "lease"
 @pytest.mark.parametrize(
     ("later_s", "expected"),
     [
-        pytest.param(0, Answer(True, "alive: 2 watched, none silent for too long"), id="at-once"),
         pytest.param(
-            10, Answer(True, "alive: 2 watched, none silent for too long"), id="just-in-time"
+            0, ProbeResult(True, "alive: 2 watched, none silent for too long"), id="at-once"
+        ),
+        pytest.param(
+            10, ProbeResult(True, "alive: 2 watched, none silent for too long"), id="just-in-time"
         ),
         pytest.param(
             11,
-            Answer(False, "stuck\nlease: silent for 11 s, at most 10 s are expected"),
+            ProbeResult(False, "stuck\nlease: silent for 11 s, at most 10 s are expected"),
             id="each-has-its-own-patience",
         ),
         pytest.param(
             90,
-            Answer(
+            ProbeResult(
                 False,
                 "stuck\n"
                 "lease: silent for 90 s, at most 10 s are expected\n"
@@ -40,9 +42,11 @@ LOOP, LEASE = "loop of main", "lease"
         ),
     ],
 )
-def test_silence_of_more_than_was_said_is_being_stuck(later_s: float, expected: Answer) -> None:
+def test_silence_of_more_than_was_said_is_being_stuck(
+    later_s: float, expected: ProbeResult
+) -> None:
     clock = Clock()
-    health = Health(clock)
+    health = ProcessHealth(clock)
     health.beat(LOOP, 60)
     health.beat(LEASE, 10)
     clock.now_s += later_s
@@ -51,7 +55,7 @@ def test_silence_of_more_than_was_said_is_being_stuck(later_s: float, expected: 
 
 def test_a_beat_ends_the_silence_and_says_a_new_patience() -> None:
     clock = Clock()
-    health = Health(clock)
+    health = ProcessHealth(clock)
     health.beat(LOOP, 1)
     clock.now_s += 5
     assert not health.liveness().good
@@ -59,23 +63,23 @@ def test_a_beat_ends_the_silence_and_says_a_new_patience() -> None:
     clock.now_s += 3
     assert health.liveness().good
     clock.now_s += 1
-    assert health.liveness() == Answer(
+    assert health.liveness() == ProbeResult(
         False, "stuck\nloop of main: silent for 4 s, at most 3 s are expected"
     )
 
 
 def test_who_ended_is_not_missed() -> None:
     clock = Clock()
-    health = Health(clock)
+    health = ProcessHealth(clock)
     health.beat(LOOP, 1)
     health.forget(LOOP)
     health.forget("never heard of")
     clock.now_s += 1000
-    assert health.liveness() == Answer(True, "alive: 0 watched, none silent for too long")
+    assert health.liveness() == ProbeResult(True, "alive: 0 watched, none silent for too long")
 
 
 def test_readiness_is_what_the_process_says_last() -> None:
-    health = Health(Clock())
+    health = ProcessHealth(Clock())
     said = [health.readiness()]
     health.unready("the CRD kafkaclusters.poolkeeper.dev is missing: kubectl apply -f crds/")
     said.append(health.readiness())
@@ -86,12 +90,12 @@ def test_readiness_is_what_the_process_says_last() -> None:
     health.unready("stopping")
     said.append(health.readiness())
     assert said == [
-        Answer(False, "not ready: starting"),
-        Answer(
+        ProbeResult(False, "not ready: starting"),
+        ProbeResult(
             False,
             "not ready: the CRD kafkaclusters.poolkeeper.dev is missing: kubectl apply -f crds/",
         ),
-        Answer(True, "ready: standby"),
-        Answer(True, "ready: leader"),
-        Answer(False, "not ready: stopping"),
+        ProbeResult(True, "ready: standby"),
+        ProbeResult(True, "ready: leader"),
+        ProbeResult(False, "not ready: stopping"),
     ]

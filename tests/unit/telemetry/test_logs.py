@@ -13,7 +13,9 @@ from poolkeeper.telemetry.logs import JsonLines, Secrets, TextLines
 
 
 def record(message: str, *arguments: object, level: int = logging.INFO, **extra: object):
-    made = logging.LogRecord("poolkeeper.loops", level, "loops.py", 1, message, arguments, None)
+    made = logging.LogRecord(
+        "poolkeeper.controller.loop", level, "loops.py", 1, message, arguments, None
+    )
     made.created = 1767323045.678
     vars(made).update(extra)
     return made
@@ -21,7 +23,7 @@ def record(message: str, *arguments: object, level: int = logging.INFO, **extra:
 
 TIME = "2026-01-02T03:04:05.678Z"
 TOPIC = {"kind": "Topic", "namespace": "shop", "name": "orders"}
-PLAIN = {"time": TIME, "level": "info", "logger": "poolkeeper.loops"}
+PLAIN = {"time": TIME, "level": "info", "logger": "poolkeeper.controller.loop"}
 
 
 @pytest.mark.parametrize(
@@ -30,25 +32,25 @@ PLAIN = {"time": TIME, "level": "info", "logger": "poolkeeper.loops"}
         pytest.param(
             record("stage %d begins", 3),
             {**PLAIN, "message": "stage 3 begins"},
-            f"{TIME} INFO poolkeeper.loops stage 3 begins",
+            f"{TIME} INFO poolkeeper.controller.loop stage 3 begins",
             id="plain",
         ),
         pytest.param(
             record("moved", **logs.about("Topic", "orders", "shop", "main")),
             {**PLAIN, "message": "moved", "cluster": "main", "object": TOPIC},
-            f"{TIME} INFO poolkeeper.loops [main Topic shop/orders] moved",
+            f"{TIME} INFO poolkeeper.controller.loop [main Topic shop/orders] moved",
             id="about-an-object-of-a-cluster",
         ),
         pytest.param(
             record("drained", **logs.about("ResourcePool", "fast")),
             {**PLAIN, "message": "drained", "object": {"kind": "ResourcePool", "name": "fast"}},
-            f"{TIME} INFO poolkeeper.loops [ResourcePool fast] drained",
+            f"{TIME} INFO poolkeeper.controller.loop [ResourcePool fast] drained",
             id="about-an-object-without-a-namespace",
         ),
         pytest.param(
             record("late", level=logging.WARNING, k8s_ref={**TOPIC, "uid": "1"}, k8s_skip=False),
             {**PLAIN, "level": "warning", "message": "late", "object": TOPIC},
-            f"{TIME} WARNING poolkeeper.loops [Topic shop/orders] late",
+            f"{TIME} WARNING poolkeeper.controller.loop [Topic shop/orders] late",
             id="kopf-names-its-object-in-its-own-way",
         ),
         pytest.param(
@@ -61,13 +63,13 @@ PLAIN = {"time": TIME, "level": "info", "logger": "poolkeeper.loops"}
                 "plan": "sha256:1",
                 "seconds": 1.5,
             },
-            f"{TIME} INFO poolkeeper.loops planned",
+            f"{TIME} INFO poolkeeper.controller.loop planned",
             id="other-fields-pass",
         ),
         pytest.param(
             record("two\nlines\r\nof “text”"),
             {**PLAIN, "message": "two\nlines\r\nof “text”"},
-            f"{TIME} INFO poolkeeper.loops two\\nlines\\r\\nof “text”",
+            f"{TIME} INFO poolkeeper.controller.loop two\\nlines\\r\\nof “text”",
             id="one-record-is-one-line",
         ),
         pytest.param(
@@ -77,7 +79,7 @@ PLAIN = {"time": TIME, "level": "info", "logger": "poolkeeper.loops"}
                 "message": "'%d of %s' does not fit its arguments:"
                 " not enough arguments for format string",
             },
-            f"{TIME} INFO poolkeeper.loops '%d of %s' does not fit its arguments:"
+            f"{TIME} INFO poolkeeper.controller.loop '%d of %s' does not fit its arguments:"
             " not enough arguments for format string",
             id="a-call-that-is-wrong-is-still-a-line",
         ),
@@ -90,13 +92,13 @@ PLAIN = {"time": TIME, "level": "info", "logger": "poolkeeper.loops"}
                 "n": 1234,
                 "token": "***",
             },
-            f"{TIME} INFO poolkeeper.loops *** is the password",
+            f"{TIME} INFO poolkeeper.controller.loop *** is the password",
             id="secrets-are-masked-in-message-and-fields",
         ),
         pytest.param(
             record('%s aHVudGVyMjI= {"p": "a\\"b\\\\c"} a"b\\c', "x"),
             {**PLAIN, "message": 'x *** {"p": "***"} ***'},
-            f'{TIME} INFO poolkeeper.loops x *** {{"p": "***"}} ***',
+            f'{TIME} INFO poolkeeper.controller.loop x *** {{"p": "***"}} ***',
             id="secrets-are-masked-in-base64-and-json-as-well",
         ),
     ],
@@ -124,7 +126,7 @@ def test_a_traceback_is_a_field_or_follows_on_indented_lines() -> None:
     assert exception.startswith("Traceback (most recent call last):\n")
     assert exception.endswith("\nValueError: bad password ***")
     lines = TextLines(secrets).format(given).splitlines()
-    assert lines[0] == f"{TIME} INFO poolkeeper.loops pass failed"
+    assert lines[0] == f"{TIME} INFO poolkeeper.controller.loop pass failed"
     assert [line.removeprefix("    ") for line in lines[1:]] == exception.splitlines()
     assert all(line.startswith("    ") for line in lines[1:])
 
@@ -171,14 +173,16 @@ def test_set_up_writes_one_object_a_line_and_keeps_libraries_quiet(root: logging
     stream = io.StringIO()
     logs.set_up(io.StringIO(), as_json=False)
     logs.set_up(stream, as_json=True, level=logging.DEBUG)
-    logging.getLogger("poolkeeper.loops").debug("ours", extra=logs.about("Topic", "orders", "shop"))
+    logging.getLogger("poolkeeper.controller.loop").debug(
+        "ours", extra=logs.about("Topic", "orders", "shop")
+    )
     logging.getLogger("kopf.objects").info("Handler 'on_topic' succeeded.")
     logging.getLogger("kopf._cogs.clients.watching").error("Request attempt #7 failed")
     logging.getLogger("kazoo.client").info("Zookeeper session established")
     logging.getLogger("kazoo.client").warning("Connection dropped")
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert [(line["logger"], line["message"]) for line in lines] == [
-        ("poolkeeper.loops", "ours"),
+        ("poolkeeper.controller.loop", "ours"),
         ("kazoo.client", "Connection dropped"),
     ]
     assert lines[0]["object"] == TOPIC

@@ -6,10 +6,12 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from poolkeeper.errors import Fenced, StalePlan, Unavailable
-from poolkeeper.model.outcomes import Outcome, Phase, Progress, Seen, State
+from poolkeeper.model.outcomes import Outcome, Progress, Seen, State
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.records import Records
+from poolkeeper.model.runs import Phase
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
+from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.telemetry.families import FAMILIES
 from poolkeeper.telemetry.metrics import Metrics
 
@@ -222,7 +224,14 @@ def test_a_pass_that_failed_leaves_what_was_known_of_the_plan() -> None:
     told.metrics.saw("main", Outcome(State.PROGRESSED, plan=PLAN, progress=PROGRESS, seen=SEEN))
     before = told.series("main")
     told.now_s += 60
-    told.metrics.saw("main", Outcome(State.WAITING, waits=("away",), error=Unavailable("away")))
+    told.metrics.saw(
+        "main",
+        Outcome(
+            State.WAITING,
+            waits=(Wait(WaitReason.UNAVAILABLE, detail="away"),),
+            error=Unavailable("away"),
+        ),
+    )
     assert told.series("main") == before | {
         'passes_total{cluster="main",kind="waiting"}': 1,
         'errors_total{cluster="main",kind="Unavailable"}': 1,
@@ -231,7 +240,8 @@ def test_a_pass_that_failed_leaves_what_was_known_of_the_plan() -> None:
 
 def test_a_plan_that_waits_for_approval_tells_since_when() -> None:
     told = Told()
-    waits = Outcome(State.WAITING, waits=("waits for approval of sha256:1",), plan=PLAN)
+    approval = Wait(WaitReason.APPROVAL_REQUIRED, hash="sha256:1")
+    waits = Outcome(State.WAITING, waits=(approval,), plan=PLAN)
     since = []
     for outcome in (waits, waits, Outcome(State.CONVERGED), waits):
         told.metrics.saw("main", outcome)
@@ -273,7 +283,10 @@ def test_no_throttle_is_no_series() -> None:
 
 def test_a_stage_over_its_deadline_is_told() -> None:
     told = Told()
-    late = Outcome(State.WAITING, waits=("12 partitions", "stage 3 is over its deadline"))
+    late = Outcome(
+        State.WAITING,
+        waits=(Wait(WaitReason.STAGE_IN_FLIGHT), Wait(WaitReason.STAGE_DEADLINE, stage=3)),
+    )
     told.metrics.saw("main", late)
     assert told.series("deadline") == {'stage_deadline_exceeded{cluster="main"}': 1}
 

@@ -10,8 +10,8 @@ import pytest
 from conditions import until
 from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.telemetry import probes
-from poolkeeper.telemetry.health import Health
-from poolkeeper.telemetry.probes import Page, Server
+from poolkeeper.telemetry.health import ProcessHealth
+from poolkeeper.telemetry.probes import Page, ProbeServer
 
 BIG = b"x" * 5_000_000
 
@@ -41,12 +41,12 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def server(clock: Clock) -> Iterator[Server]:
-    with Server.listening("127.0.0.1:0", PAGES, clock=clock) as serving:
+def server(clock: Clock) -> Iterator[ProbeServer]:
+    with ProbeServer.listening("127.0.0.1:0", PAGES, clock=clock) as serving:
         yield serving
 
 
-def ask(server: Server, method: str, path: str) -> tuple[int, bytes]:
+def ask(server: ProbeServer, method: str, path: str) -> tuple[int, bytes]:
     connection = http.client.HTTPConnection(*server.address, timeout=10)
     with contextlib.closing(connection):
         connection.request(method, path)
@@ -54,7 +54,7 @@ def ask(server: Server, method: str, path: str) -> tuple[int, bytes]:
         return response.status, response.read()
 
 
-def raw(server: Server, request: bytes) -> bytes:
+def raw(server: ProbeServer, request: bytes) -> bytes:
     """Send bytes, and return all that comes until the server closes."""
     with socket.create_connection(server.address, timeout=10) as connection:
         connection.sendall(request)
@@ -82,12 +82,12 @@ def raw(server: Server, request: bytes) -> bytes:
     ],
 )
 def test_a_request_is_answered(
-    server: Server, method: str, path: str, expected: tuple[int, bytes]
+    server: ProbeServer, method: str, path: str, expected: tuple[int, bytes]
 ) -> None:
     assert ask(server, method, path) == expected
 
 
-def test_the_whole_response_is_this(server: Server) -> None:
+def test_the_whole_response_is_this(server: ProbeServer) -> None:
     assert raw(server, b"GET /ok HTTP/1.1\r\nHost: x\r\n\r\n") == (
         b"HTTP/1.1 200 OK\r\n"
         b"Content-Type: text/plain; charset=utf-8\r\n"
@@ -114,20 +114,20 @@ def test_the_whole_response_is_this(server: Server) -> None:
         ),
     ],
 )
-def test_rubbish_is_answered_shortly(server: Server, request_: bytes, status: bytes) -> None:
+def test_rubbish_is_answered_shortly(server: ProbeServer, request_: bytes, status: bytes) -> None:
     with contextlib.suppress(ConnectionError):  # the rest of what we sent is refused
         assert raw(server, request_).splitlines()[0] == b"HTTP/1.1 " + status
     assert ask(server, "GET", "/ok") == (200, b"fine\n")
 
 
-def say_nothing_or_drip(server: Server) -> list[socket.socket]:
+def say_nothing_or_drip(server: ProbeServer) -> list[socket.socket]:
     slow = [socket.create_connection(server.address, timeout=60) for _ in range(20)]
     for connection in slow[:10]:
         connection.sendall(b"GET /ok HT")
     return slow
 
 
-def test_clients_that_say_nothing_or_drip_delay_nobody(server: Server) -> None:
+def test_clients_that_say_nothing_or_drip_delay_nobody(server: ProbeServer) -> None:
     slow = say_nothing_or_drip(server)
     assert ask(server, "GET", "/ok") == (200, b"fine\n")
     assert server.connections >= len(slow), "it was made to wait for the slow ones"
@@ -135,7 +135,7 @@ def test_clients_that_say_nothing_or_drip_delay_nobody(server: Server) -> None:
         connection.close()
 
 
-def test_clients_that_say_nothing_or_drip_are_dropped(server: Server, clock: Clock) -> None:
+def test_clients_that_say_nothing_or_drip_are_dropped(server: ProbeServer, clock: Clock) -> None:
     slow = say_nothing_or_drip(server)
     until(lambda: server.connections == len(slow), "all are connected")
     clock.now_s += probes.PATIENCE_S + 1
@@ -146,7 +146,7 @@ def test_clients_that_say_nothing_or_drip_are_dropped(server: Server, clock: Clo
             assert connection.recv(1) == b""
 
 
-def test_a_client_that_does_not_read_is_dropped(server: Server, clock: Clock) -> None:
+def test_a_client_that_does_not_read_is_dropped(server: ProbeServer, clock: Clock) -> None:
     with socket.create_connection(server.address, timeout=10) as connection:
         connection.sendall(b"GET /big HTTP/1.1\r\n\r\n")
         until(lambda: server.connections, "it is connected")
@@ -157,7 +157,7 @@ def test_a_client_that_does_not_read_is_dropped(server: Server, clock: Clock) ->
         until(lambda: not server.connections, "the one that does not read is dropped")
 
 
-def test_of_too_many_clients_the_oldest_gives_way(server: Server) -> None:
+def test_of_too_many_clients_the_oldest_gives_way(server: ProbeServer) -> None:
     many = [
         socket.create_connection(server.address, timeout=10)
         for _ in range(probes.CONNECTIONS_MAX + 5)
@@ -172,7 +172,7 @@ def test_of_too_many_clients_the_oldest_gives_way(server: Server) -> None:
 
 
 def test_a_closed_server_listens_no_longer() -> None:
-    serving = Server.listening("127.0.0.1:0", PAGES)
+    serving = ProbeServer.listening("127.0.0.1:0", PAGES)
     idle = socket.create_connection(serving.address, timeout=10)
     serving.close()
     serving.close()
@@ -182,10 +182,10 @@ def test_a_closed_server_listens_no_longer() -> None:
         socket.create_connection(serving.address, timeout=10)
 
 
-def test_an_address_in_use_is_unavailable(server: Server) -> None:
+def test_an_address_in_use_is_unavailable(server: ProbeServer) -> None:
     host, port = server.address
     with pytest.raises(Unavailable, match=rf"^cannot listen on {host}:{port}: "):
-        Server.listening(f"{host}:{port}", PAGES)
+        ProbeServer.listening(f"{host}:{port}", PAGES)
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_where_nobody_can_listen(listen: str) -> None:
 
 
 def test_the_pages_are_health_readiness_and_metrics() -> None:
-    health = Health(lambda: 0.0)
+    health = ProcessHealth(lambda: 0.0)
     served = probes.pages(health, lambda: (b"up 1\n", "text/plain; version=0.0.4"))
     health.ready("leader")
     assert {path: page() for path, page in served.items()} == {
@@ -222,7 +222,7 @@ def test_the_pages_are_health_readiness_and_metrics() -> None:
 
 def test_a_stuck_loop_is_503() -> None:
     now_s = [0.0]
-    health = Health(lambda: now_s[0])
+    health = ProcessHealth(lambda: now_s[0])
     health.beat("loop of main", 5)
     now_s[0] = 9.0
     served = probes.pages(health, lambda: (b"", ""))

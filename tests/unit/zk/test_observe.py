@@ -2,6 +2,7 @@
 
 import pytest
 
+from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import (
     Broker,
     Cluster,
@@ -10,12 +11,11 @@ from poolkeeper.model.topology import (
     Topic,
 )
 from poolkeeper.zk import observe
-from poolkeeper.zk.readings import Observation
 from unit.zk.trees import CLUSTER, NODES, T, Tree, U, seen, topic_node
 
 
 def test_the_whole_picture() -> None:
-    assert seen() == Observation(CLUSTER)
+    assert seen() == ClusterReading(CLUSTER)
 
 
 def test_the_order_of_reading_is_the_argument_for_its_consistency() -> None:
@@ -76,7 +76,7 @@ def test_a_move_that_kafka_itself_records() -> None:
     node = topic_node([3, 1, 2], adding_replicas={"0": [3]}, removing_replicas={"0": [2]})
     found = seen({"/brokers/topics/u": {**node, "version": 3, "topic_id": "id"}})
     assert found.cluster.topics["u"] == Topic(
-        "u", (Partition(0, (3, 1, 2), (3,), (2,), 2, (2,), 0),), "id", {}, 0, None
+        "u", (Partition(0, (3, 1, 2), (3,), (2,), 2, (2,), 0),), "id", {}, 0
     )
     assert found.cluster.kafka_version == "2.8 to 3.3"
 
@@ -88,7 +88,7 @@ def test_a_missing_state_leaves_leader_and_isr_unknown() -> None:
 
 def test_some_topics_only() -> None:
     found = seen(topics=["u", "absent"])
-    assert found == Observation(
+    assert found == ClusterReading(
         Cluster(**{**vars_of(CLUSTER), "topics": {"u": U}}),
     )
 
@@ -99,9 +99,9 @@ def vars_of(cluster: Cluster) -> dict[str, object]:
 
 def test_configs_that_nobody_wants_or_may_read_are_unknown() -> None:
     without = seen(want_configs=False).cluster.topics["t"]
-    assert (without.config, without.config_version) == (None, None)
+    assert without.config is None
     broker = seen(hidden=["/config/brokers/1"]).cluster.brokers[1]
-    assert (broker.config, broker.config_version) == (None, None)
+    assert broker.config is None
 
 
 @pytest.mark.parametrize(

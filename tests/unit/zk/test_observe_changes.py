@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import (
     Controller,
     Requested,
 )
 from poolkeeper.zk import observe
-from poolkeeper.zk.readings import Observation
 from unit.zk.trees import (
     AT_CLOSING,
     AT_LAST_ADMIN,
@@ -74,7 +74,7 @@ def test_a_request_that_is_dropped_without_effect_tears_nothing() -> None:
         {"/admin/reassign_partitions": request("u")},
         {AT_STATES: lambda tree: tree.delete("/admin/reassign_partitions")},
     )
-    assert found == Observation(CLUSTER)
+    assert found == ClusterReading(CLUSTER)
 
 
 def test_a_request_between_the_last_two_readings_is_read_again() -> None:

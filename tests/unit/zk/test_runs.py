@@ -1,21 +1,20 @@
 """The record of a run survives its journey through ZooKeeper, or is recognised as broken."""
 
+import gzip
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poolkeeper.model.outcomes import Phase
-from poolkeeper.model.plans import Move, Plan
+from poolkeeper.errors import InvalidInput
+from poolkeeper.model.plans import Move, Plan, PlannedStage
+from poolkeeper.model.runs import Ending, Health, Phase, Run, RunDocument, Saved
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.planning import documents
-from poolkeeper.planning.gates import Health
-from poolkeeper.planning.throttles import Saved
-from poolkeeper.zk.operations import TRANSACTION_BYTES_MAX
+from poolkeeper.planning.proposals import plan_json
+from poolkeeper.zk.client.operations import TRANSACTION_BYTES_MAX
 from poolkeeper.zk.runs import (
     CHUNK_BYTES,
-    Document,
-    Run,
     decode_document,
     decode_run,
     digest_of,
@@ -24,11 +23,11 @@ from poolkeeper.zk.runs import (
 )
 
 
-def document(moves: int = 3) -> Document:
+def document(moves: int = 3) -> RunDocument:
     made = tuple(Move(f"t{i}", f"id{i * 7919}", i, ((1, 2), (3, 2)), i, "r") for i in range(moves))
-    plan = Plan("c", documents.plan_hash(made, ()), "sha256:f", moves=made)
+    plan = Plan("c", plan_json.plan_hash(made, ()), "sha256:f", moves=made)
     saved = Saved({"t0": {"k": None, "l": "0:1"}}, {7: {"r": "9"}, 8: {"r": None}})
-    return Document(plan, saved, Health(frozenset({TopicPartition("t", 1)}), frozenset()))
+    return RunDocument(plan, saved, Health(frozenset({TopicPartition("t", 1)}), frozenset()))
 
 
 def test_a_document_comes_back_whole():
@@ -52,6 +51,50 @@ def test_a_document_without_its_last_chunk_or_of_another_run_is_none():
     assert decode_document((), digest_of(chunks)) is None
 
 
+WRITTEN = (
+    '{"baseline":{"under_min_isr":[],"under_replicated":[["t",1]]},"plan":{"certificate":'
+    '{"pools":[]},"cluster":"c","fingerprint":"sha256:f","hash":"sha256:'
+    '%s","makespan":null,"moves":'
+    '[{"bytes":0,"from":[1,2],"partition":0,"path":[[1,2],[3,2]],"reason":"\\u00e9","to":[3,2],'
+    '"topic":"t0","topicId":"id0","urgency":4}],"problems":[],"stages":[{"bytes":0,"moves":[[0,1]],'
+    '"seconds":0}],"steps":[],"version":1},"saved":{"brokers":{"7":{"r":"9"}},"topics":{"t0":'
+    '{"k":null}}},"version":1}'
+)
+"""A document that lies in a ZooKeeper: what a release wrote, later ones read, and write alike."""
+
+
+def test_a_document_is_written_to_the_byte_as_ever_and_read_without_what_is_new():
+    moves = (Move("t0", "id0", 0, ((1, 2), (3, 2)), 0, "é"),)
+    digest = plan_json.plan_hash(moves, ())
+    plan = Plan("c", digest, "sha256:f", moves=moves, stages=(PlannedStage(((0, 1),), 0, 0),))
+    health = Health(frozenset({TopicPartition("t", 1)}), frozenset())
+    whole = RunDocument(plan, Saved({"t0": {"k": None}}, {7: {"r": "9"}}), health)
+    text = WRITTEN % digest.removeprefix("sha256:")
+    assert gzip.decompress(b"".join(encode_document(whole))).decode() == text
+    older = gzip.compress(text.replace(',"urgency":4', "").encode())
+    assert decode_document((older,), digest_of((older,))) == whole
+
+
+def test_a_document_that_says_something_else_is_refused_with_its_places():
+    wrong = gzip.compress(b'{"plan": {"version": 1, "hash": 3}, "saved": {}, "baseline": []}')
+    with pytest.raises(InvalidInput) as caught:
+        decode_document((wrong,), digest_of((wrong,)))
+    assert [str(problem) for problem in caught.value.problems] == [
+        "baseline: Expected `object`, got `array`",
+        "plan.cluster: is missing (expected a string)",
+        "plan.fingerprint: is missing (expected a string)",
+        "plan.hash: is 3 (expected a string)",
+    ]
+
+
+def test_a_run_node_is_written_to_the_byte_as_ever():
+    assert encode_run(replace(RUN, step=((0, 1),), rates=(5,), version=9)) == (
+        b'{"attempts":0,"chunks":2,"concern":"sha256:c","digest":"d","ending":"","fingerprint":'
+        b'"sha256:f","phase":"STORING","plan":"sha256:p","rates":[5],"requested_ms":0,"stage":0,'
+        b'"started_ms":1700000000000,"step":[[0,1]],"throttled_ms":0,"version":1}'
+    )
+
+
 RUN = Run("sha256:p", "sha256:f", "sha256:c", Phase.STORING, "d", 2, 1_700_000_000_000)
 
 
@@ -59,7 +102,7 @@ RUN = Run("sha256:p", "sha256:f", "sha256:c", Phase.STORING, "d", 2, 1_700_000_0
     phase=st.sampled_from(list(Phase)),
     step=st.lists(st.tuples(st.integers(0, 10**6), st.integers(1, 9)), max_size=5),
     rates=st.lists(st.integers(1, 2**40), max_size=2),
-    ending=st.sampled_from(["", "finished", "stopped", "replaced"]),
+    ending=st.sampled_from([None, *Ending]),
     numbers=st.tuples(*[st.integers(0, 2**42)] * 4),
     version=st.integers(0, 10**6),
 )

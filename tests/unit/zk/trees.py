@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 
+from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import (
     Broker,
     Cluster,
@@ -11,8 +12,7 @@ from poolkeeper.model.topology import (
     Topic,
 )
 from poolkeeper.zk import observe
-from poolkeeper.zk.nodes import Node
-from poolkeeper.zk.readings import Observation
+from poolkeeper.zk.client.nodes import Node
 
 
 class Tree:
@@ -106,16 +106,15 @@ T = Topic(
     None,
     {"retention.ms": "1"},
     0,
-    0,
 )
-U = Topic("u", (Partition(0, (2,), (), (), 2, (2,), 0),), None, {}, 0, None)
+U = Topic("u", (Partition(0, (2,), (), (), 2, (2,), 0),), None, {}, 0)
 CLUSTER = Cluster(
     name="main",
     id="NbXc",
     kafka_version="0.10.1 to 3.3",
     controller=Controller(1, 7, 0),
     brokers={
-        1: Broker(1, "a", ("PLAINTEXT://h:1",), {"x": "1"}, 0),
+        1: Broker(1, "a", ("PLAINTEXT://h:1",), {"x": "1"}),
         2: Broker(2, "b", ("PLAINTEXT://h:1",), {}),
     },
     topics={"t": T, "u": U},
@@ -127,7 +126,7 @@ def seen(
     before: dict[int, Callable[[Tree], None]] | None = None,
     hidden: Sequence[str] = (),
     **options: object,
-) -> Observation:
+) -> ClusterReading:
     """Observe the example with nodes replaced (`...` removes one)."""
     wanted = {path: body for path, body in (NODES | (nodes or {})).items() if body is not ...}
     tree = Tree(wanted, before or {})

@@ -16,8 +16,8 @@ directories) is as much as is needed for that. Versions: `profiles`. Not there: 
 groups, transactions, the balancing of leaders by the controller itself, failing directories, KRaft.
 """
 
-from poolkeeper.sandbox.settings import BrokerSpec, spread
-from poolkeeper.sandbox.simulation.simulations import Simulation, SimulationSpec
-from poolkeeper.sandbox.simulation.worlds import Choices
+from poolkeeper.sandbox.servers.settings import BrokerSpec, spread
+from poolkeeper.sandbox.simulation.cluster import Simulation, SimulationSpec
+from poolkeeper.sandbox.simulation.world import Randomness
 
-__all__ = ["BrokerSpec", "Choices", "Simulation", "SimulationSpec", "spread"]
+__all__ = ["BrokerSpec", "Randomness", "Simulation", "SimulationSpec", "spread"]

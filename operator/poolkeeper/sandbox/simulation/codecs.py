@@ -2,7 +2,7 @@
 
 Written from what brokers do, not from what Poolkeeper's own codecs do: neither may hide the other's
 mistakes. Like Kafka, a reading of a reassignment request lets replica ids through that are no
-numbers; a controller that starts does not forgive them in a topic node (`require_sound`).
+numbers; a controller that starts does not forgive them in a topic node (`require_numbers`).
 
 What makes no sense raises ValueError, TypeError or KeyError, as broken input does in any program.
 """
@@ -91,7 +91,7 @@ class TopicBody:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class PartitionState:
     """A partition's state node; `version` is the node's data version."""
 
     leader: int
@@ -100,11 +100,11 @@ class State:
     controller_epoch: int = 0
     version: int = 0
 
-    def led_by(self, leader: int) -> "State":
+    def led_by(self, leader: int) -> "PartitionState":
         """Return the next epoch's state under that leader."""
         return replace(self, leader=leader, leader_epoch=self.leader_epoch + 1)
 
-    def without(self, replica: int) -> "State":
+    def without(self, replica: int) -> "PartitionState":
         """Return the next epoch's state with that replica out; the last one stays listed."""
         isr = self.isr if len(self.isr) == 1 else tuple(id_ for id_ in self.isr if id_ != replica)
         return replace(self, isr=isr).led_by(NO_LEADER if self.leader == replica else self.leader)
@@ -162,11 +162,6 @@ def controller(profile: Profile, broker: int, now_ms: int) -> bytes:
     return _dump(body | {"version": 2, "kraftControllerEpoch": -1} if profile.knows_kraft else body)
 
 
-def controller_id(data: bytes) -> int:
-    """Read who the controller is."""
-    return int(json.loads(data)["brokerid"])
-
-
 def cluster_id(id_: str) -> bytes:
     """Encode the cluster's id."""
     return _dump({"version": "1", "id": id_})
@@ -202,12 +197,6 @@ def decode_topic(profile: Profile, data: bytes) -> TopicBody:
     return TopicBody(partitions, body.get("topic_id") if profile.has_topic_ids else None)
 
 
-def require_sound(body: TopicBody) -> None:
-    """Raise TypeError for ids that are no numbers."""
-    for assignment in body.partitions.values():
-        require_numbers(assignment.replicas)
-
-
 def require_numbers(ids: Iterable[Any]) -> None:
     """Raise TypeError for an id that is no number."""
     for id_ in ids:
@@ -215,7 +204,7 @@ def require_numbers(ids: Iterable[Any]) -> None:
             raise TypeError(f"{id_!r} cannot be cast to a number")
 
 
-def encode_state(state: State) -> bytes:
+def encode_state(state: PartitionState) -> bytes:
     """Encode a state node."""
     return _dump(
         {
@@ -228,10 +217,10 @@ def encode_state(state: State) -> bytes:
     )
 
 
-def decode_state(data: bytes, version: int) -> State:
+def decode_state(data: bytes, version: int) -> PartitionState:
     """Read a state node."""
     body = json.loads(data)
-    return State(
+    return PartitionState(
         body["leader"],
         tuple(body["isr"]),
         body["leader_epoch"],
@@ -288,6 +277,6 @@ def decode_change(data: bytes) -> str:
     return str(body["entity_path"])
 
 
-def joined(state: State, replica: int, controller_epoch: int) -> State:
+def joined(state: PartitionState, replica: int, controller_epoch: int) -> PartitionState:
     """Return the state with one more replica in sync: at the end, in the same leader epoch."""
     return replace(state, isr=(*state.isr, replica), controller_epoch=controller_epoch)

@@ -1,0 +1,260 @@
+"""`poolkeeper apply`: plan, show, ask, drive.
+
+What a person confirms is a plan with a hash, and exactly that is executed. A run that is recorded
+comes first: one for what is declared now is taken up again with its own plan, any other is wound up
+after its stage in flight before a new plan is made. Beside an active operator nothing is executed;
+the approval is handed over to it.
+"""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+import click
+
+from poolkeeper import wording
+from poolkeeper.cli.commands import plan as planning_command
+from poolkeeper.cli.input import cluster_reading, confirmation, interrupts, options, targets
+from poolkeeper.cli.input.options import ClusterSelection
+from poolkeeper.cli.input.targets import Target
+from poolkeeper.cli.output import plan_text, printing, progress
+from poolkeeper.connections import ClusterConnections
+from poolkeeper.controller import loop
+from poolkeeper.errors import Refused, StalePlan
+from poolkeeper.model.outcomes import Outcome, State
+from poolkeeper.model.plans import Plan
+from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode
+from poolkeeper.planning.audit import audit
+from poolkeeper.planning.proposals import plan_json
+from poolkeeper.planning.run_state import step_progress
+from poolkeeper.reconcile import approval
+from poolkeeper.reconcile.context import PendingPlan
+from poolkeeper.reconcile.observation import Observation, observe_cluster
+from poolkeeper.zk import journal, pending_plan
+from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.cluster_access import ZooKeeperView
+from poolkeeper.zk.journal import Holder, JournalView
+
+OPERATOR = "run"
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyOptions:
+    """What was said on the command line."""
+
+    target: Target
+    desired: Desired
+    file: Path | None
+    yes: bool
+    prune: bool
+    output: str
+
+
+@click.command()
+@options.by_manifests
+@click.option(
+    "--plan",
+    "file",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Execute this plan, written by `plan --out`, if it still fits.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask. Needed where there is no terminal.")
+@click.option("--prune", is_flag=True, help="Also delete topics that are declared no more.")
+@options.output()
+def apply(address: ClusterSelection, file: Path | None, yes: bool, prune: bool, output: str) -> int:
+    """Carry a plan out: throttles, stage by stage, verification, to the end.
+
+    Shows the plan and asks first. May be killed at any point and started again: it goes on where it
+    was. Refuses a plan made for another state of cluster or manifests, and to run beside another
+    executor; to an active operator (`poolkeeper run`) it hands the approval over.
+
+    Topics are deleted with --prune only, and only those whose last resource said
+    `deletionPolicy: Delete`.
+    """
+    if file is not None and prune:
+        raise click.UsageError("--plan and --prune exclude each other: a plan says what it deletes")
+    target = targets.target(address)
+    desired = target.desired
+    assert desired is not None, "this command takes manifests only"
+    if desired.cluster.mode in (Mode.PAUSED, Mode.ROLL_BACK):
+        raise Refused(f"KafkaCluster {target.name}: spec.mode is {desired.cluster.mode.value}")
+    command = ApplyOptions(target, desired, file, yes, prune, output)
+    with interrupts.heard() as check:
+        return _apply(command, check)
+
+
+def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
+    with cluster_reading.session(command.target) as session:
+        enriching = cluster_reading.Enriching(command.target)
+        now_ms = planning_command.now_ms()
+        seen = observe_cluster(ZooKeeperView(session), command.desired, now_ms, enriching)
+        before = journal.read_status(session)
+        plan, resumed = _chosen(command, seen, before, _asked(command.desired, session))
+    printing.warn(enriching.warnings)
+    if plan is None:
+        return _wind_up(command, before, check)
+    if plan.empty and not resumed:
+        return _nothing(command, seen, plan, before.holder)
+    if command.output == printing.TEXT:
+        if command.file is not None and command.yes:  # it was reviewed in the file
+            printing.emit(f"{plan.hash}\n{plan_text.summary(plan)}\n")
+        else:
+            planning_command.show(plan, command.desired, seen, command.output)
+            printing.emit("")
+    again = "Type yes to go on with this plan" if resumed else "Type yes to apply this plan"
+    confirmation.confirm(again, yes=command.yes)
+    if before.holder is not None and before.holder.what == OPERATOR:
+        return _hand_over(command, plan, before.holder)
+    return _drive(command, plan, check)
+
+
+def _asked(desired: Desired, session: Session) -> Plan | None:
+    """Return what an operator asks about; under Auto it may have asked before, and does no more."""
+    auto = desired.cluster.approval.policy is ApprovalPolicy.AUTO
+    return None if auto else pending_plan.read(session)
+
+
+def _chosen(
+    command: ApplyOptions, seen: Observation, before: JournalView, asked: Plan | None
+) -> tuple[Plan | None, bool]:
+    """Return the plan to execute and whether it is under way already; None: wind up a run first.
+
+    `asked` is what an operator asks about: nothing else would be approved by it.
+    """
+    wanted = plan_json.fingerprint(command.desired, seen.records.cluster_id, seen.gone)
+    if before.run is not None:
+        stored = before.document.plan if before.document else None
+        if stored is None or before.run.fingerprint != wanted:
+            return None, False
+        if command.file is not None and _read(command.file).hash != stored.hash:
+            raise Refused(f"another plan is under way: {stored.hash}")
+        return stored, True
+    if command.file is None:
+        plan = planning_command.lawful(command.desired, seen, prune=command.prune)
+        return approval.renew(PendingPlan(asked), plan, command.desired, seen), False
+    plan = _reviewed(command, command.file, seen, wanted)
+    by_operator = before.holder is not None and before.holder.what == OPERATOR
+    if by_operator and asked is not None and asked.hash != plan.hash:
+        raise StalePlan(
+            f"the active operator asks about another plan, {asked.hash}: look at it with"
+            f" `poolkeeper show {command.target.name} {asked.hash}`, then approve that"
+        )
+    return plan, False
+
+
+def _reviewed(command: ApplyOptions, file: Path, seen: Observation, wanted: str) -> Plan:
+    """Return the plan in the file, if it is still one for what is declared and live now.
+
+    `wanted`: the fingerprint of what is declared now.
+    """
+    plan = _read(file)
+    if plan.cluster != command.target.name:
+        raise StalePlan(f"{file} is a plan for cluster {plan.cluster}")
+    if plan.fingerprint != wanted:
+        raise StalePlan(
+            f"{file} was made for other manifests, or with other brokers gone: plan again"
+        )
+    if drifts := step_progress.staleness(plan, seen.cluster):
+        raise StalePlan("the cluster moved on since the plan was made", facts=drifts)
+    audit.enforce(plan, command.desired, seen.cluster, seen.records, seen.gone)
+    return plan
+
+
+def _read(file: Path) -> Plan:
+    try:
+        body = file.read_bytes()
+    except OSError as error:
+        raise Refused(f"{file}: cannot be read ({error.strerror})") from error
+    return plan_json.decode(body, str(file))
+
+
+def _wind_up(command: ApplyOptions, before: JournalView, check: interrupts.Check) -> int:
+    """End a run that is for other manifests, or was not recorded whole, and start over."""
+    assert before.run is not None
+    if before.document is not None:
+        printing.warn([f"run {before.run.plan} is for other manifests: it is wound up first"])
+        confirmation.confirm("Type yes to end it after its stage in flight", yes=command.yes)
+    with progress.printer(_stream(command)) as printer:
+        report = _checking(check, printer)
+        loop.drive(_access(command.target), command.desired, None, report)
+    return _apply(command, check)
+
+
+def _nothing(command: ApplyOptions, seen: Observation, plan: Plan, holder: Holder | None) -> int:
+    """Say so; what is remembered about owners and brokers is still brought up to date."""
+    if holder is None:
+        loop.drive(_access(command.target), command.desired, plan, lambda outcome: None)
+    if command.output == printing.JSON:
+        _result(plan, Outcome(State.CONVERGED))
+    else:
+        planning_command.show(plan, command.desired, seen, command.output)
+    return 0
+
+
+def _hand_over(command: ApplyOptions, plan: Plan, holder: Holder) -> int:
+    with cluster_reading.session(command.target) as session:
+        journal.hand_over_approval(session, plan.hash)
+    if command.output == printing.JSON:
+        printing.emit_json({"plan": plan.hash, "state": "handed over", "holder": str(holder)})
+    else:
+        printing.emit(f"approved {plan.hash}; it is executed by {holder}")
+    return 0
+
+
+def _drive(command: ApplyOptions, plan: Plan, check: interrupts.Check) -> int:
+    try:
+        with progress.printer(_stream(command)) as printer:
+            report = _checking(check, printer)
+            outcome = loop.drive(_access(command.target), command.desired, plan, report)
+    except KeyboardInterrupt:
+        printing.warn(
+            [
+                "what is in flight goes on, and throttles stay: `poolkeeper apply` goes on with "
+                "the run, `poolkeeper stop` and then `poolkeeper apply` ends it"
+            ]
+        )
+        raise
+    if command.output == printing.JSON:
+        _result(plan, outcome)
+    elif outcome.state is State.STOPPED:
+        printing.warn(["stopped before its end: `poolkeeper apply` plans what is left"])
+    else:
+        printing.emit(f"done: {plan.hash}")
+    return 1 if outcome.state is State.STOPPED else 0
+
+
+def _result(plan: Plan, outcome: Outcome) -> None:
+    printing.emit_json(
+        {
+            "plan": plan.hash,
+            "state": outcome.state.value,
+            "waits": list(wording.sentences(outcome.waits)),
+        }
+    )
+
+
+def _stream(command: ApplyOptions) -> TextIO:
+    """Progress goes to standard output, except where that holds one JSON document."""
+    return sys.stderr if command.output == printing.JSON else sys.stdout
+
+
+def _checking(
+    check: interrupts.Check, printer: Callable[[Outcome], None]
+) -> Callable[[Outcome], None]:
+    """Return the printer of a run that ends where a person wanted it to."""
+
+    def report(outcome: Outcome) -> None:
+        check()
+        printer(outcome)
+
+    return report
+
+
+def _access(target: Target) -> ClusterConnections:
+    def session() -> Session:
+        return cluster_reading.opened(target)
+
+    return ClusterConnections(session, lambda: cluster_reading.brokers(target))

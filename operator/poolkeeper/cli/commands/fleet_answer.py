@@ -1,0 +1,157 @@
+"""`poolkeeper fleet answer`: what a planning Job runs; a question in, plans out."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from poolkeeper.cli.input import snapshot_files
+from poolkeeper.cli.output import files, printing
+from poolkeeper.errors import PoolkeeperError, Refused
+from poolkeeper.text import count
+
+if TYPE_CHECKING:
+    from poolkeeper.rebalances.request import RebalanceRequest
+    from poolkeeper.rebalances.task_runner import Written
+
+DEADLINE_S = 60.0
+MESSAGE_CHARS_MAX = 2000
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerOptions:
+    """What was said on the command line."""
+
+    source: Path
+    digest: str | None
+    out: Path | None
+    job: str | None
+    job_uid: str | None
+    message: Path | None
+    secrets: Path | None
+    master: str | None
+    processes: int | None
+    conf: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse options that contradict each other."""
+        if (self.job is None) != (self.job_uid is None) or (self.job is None) == (self.out is None):
+            raise click.UsageError("expected --out, or --job and --job-uid")
+
+
+@click.command()
+@click.option(
+    "--question",
+    "source",
+    metavar="FILE|DIR",
+    required=True,
+    type=click.Path(exists=True, path_type=Path),
+    help="The question, or a folder with its pieces.",
+)
+@click.option("--digest", metavar="SHA256", help="The question's, where it is in pieces.")
+@click.option("--out", metavar="FILE", type=_FILE, help="Write the answer to this file.")
+@click.option(
+    "--job", metavar="NAMESPACE/NAME", help="Write the answer to ConfigMaps of this Job's."
+)
+@click.option("--job-uid", metavar="UID", help="The Job's, which owns the ConfigMaps.")
+@click.option("--message", metavar="FILE", type=_FILE, help="Say here how it ended, in one line.")
+@click.option(
+    "--secrets",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Secrets with credentials, a folder each; at the same path for all executors.",
+)
+@click.option("--master", metavar="URL", help="Do it with Spark, at this master.")
+@click.option(
+    "--processes", metavar="N", type=click.IntRange(min=1), help="Without --master: how many."
+)
+@click.option("--conf", metavar="KEY=VALUE", multiple=True, help="For Spark. Repeatable.")
+def answer(**given: Any) -> None:
+    """Answer the question of a Rebalance: read every cluster it names, and plan it.
+
+    A cluster that cannot be read or planned has its reason in the answer; the others go on.
+    """
+    command = AnswerOptions(**given)
+    given_to_spark = settings(command.conf)
+    try:
+        question = _question(command.source, command.digest)
+        made = _answered(question, command, given_to_spark)
+        if command.out is not None:
+            files.text(command.out, made.text)
+            told: dict[str, object] = {"clusters": made.clusters}
+        else:
+            told = _kept(str(command.job), str(command.job_uid), made.text)
+    except PoolkeeperError as failed:
+        _say(command.message, printing.one_line(str(failed))[:MESSAGE_CHARS_MAX])
+        raise
+    _say(command.message, json.dumps(told, sort_keys=True))
+    printing.warn(f"{cluster}: {problem}" for cluster, problem in made.problems.items())
+    well = made.clusters - len(made.problems)
+    clusters = count(made.clusters, "cluster")
+    printing.emit(f"{well} of {clusters} planned, {count(made.moves, 'move')}")
+
+
+def settings(words: tuple[str, ...]) -> dict[str, str]:
+    """Settings of Spark by key."""
+    found = {}
+    for word in words:
+        key, separator, value = word.partition("=")
+        if not separator:
+            raise click.BadParameter(f"{word!r} (expected KEY=VALUE)", param_hint="--conf")
+        found[key] = value
+    return found
+
+
+def _question(source: Path, digest: str | None) -> "RebalanceRequest":
+    from poolkeeper.rebalances import text_chunks
+    from poolkeeper.rebalances.request import RebalanceRequest
+
+    try:
+        if not source.is_dir():
+            return RebalanceRequest.from_json(source.read_text(encoding="utf-8"))
+        pieces = [each.read_bytes() for each in sorted(source.glob("chunk-*"))]
+    except (OSError, UnicodeDecodeError) as failed:
+        raise Refused(f"{source}: cannot be read: {failed}") from failed
+    if digest is None:
+        raise click.UsageError("--digest goes with a question in pieces")
+    return RebalanceRequest.from_json(text_chunks.joined(pieces, digest))
+
+
+def _answered(
+    question: "RebalanceRequest", command: AnswerOptions, conf: dict[str, str]
+) -> "Written":
+    from poolkeeper.rebalances import task_runner
+
+    engines = snapshot_files.fleet("engines")
+    secrets = "" if command.secrets is None else str(command.secrets.absolute())
+    with engines.opened(command.master, command.processes, conf) as engine:
+        return task_runner.written(question, engine, secrets)
+
+
+def _kept(job: str, uid: str, text: str) -> dict[str, object]:
+    from poolkeeper.kube.client.client import Api
+    from poolkeeper.kube.jobs import configmap_blob, jobs
+    from poolkeeper.rebalances import text_chunks
+
+    namespace, separator, name = job.partition("/")
+    if not separator:
+        raise click.BadParameter(f"{job!r} (expected NAMESPACE/NAME)", param_hint="--job")
+    kept = configmap_blob.Text(text_chunks.chunked(text), text_chunks.digest_of(text))
+    api = Api.connect(deadline_s=DEADLINE_S)
+    configmap_blob.write(
+        api, namespace, jobs.answer_name(name), jobs.owner(name, uid), kept, jobs.labels(name)
+    )
+    api.close()
+    return {"digest": kept.digest, "chunks": len(kept.chunks)}
+
+
+def _say(file: Path | None, line: str) -> None:
+    if file is not None:
+        try:
+            file.write_text(line, encoding="utf-8")
+        except OSError as failed:
+            printing.warn([f"{file}: cannot be written: {failed.strerror}"])

@@ -1,0 +1,188 @@
+"""`poolkeeper fleet budget` and `report`: what their options mean, and what they write."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+
+from poolkeeper.cli.input import snapshot_files
+from poolkeeper.cli.output import files
+from poolkeeper.errors import Refused
+from poolkeeper.model.specs import Window
+from poolkeeper.resources.parse.quantities import positive_duration_s, size_bytes
+from poolkeeper.resources.parse.schedules import cron_problem, time_zone_problem
+from poolkeeper.text import count, duration, size
+
+Function = Callable[..., Any]
+_WINDOW_FIELDS = 6
+
+BUDGET = (
+    click.option("--rate", metavar="SIZE", help="Bytes per second of the whole fleet: 2Gi."),
+    click.option(
+        "--site-rate",
+        "site_rates",
+        metavar="SITE=SIZE",
+        multiple=True,
+        help="Bytes per second of a site. Repeatable.",
+    ),
+    click.option(
+        "--site",
+        "sites",
+        metavar="SITE=CLUSTER,…",
+        multiple=True,
+        help="Which clusters a site has. Repeatable.",
+    ),
+    click.option(
+        "--window",
+        "windows",
+        metavar="'CRON DURATION [ZONE] [SIZE]'",
+        multiple=True,
+        help="When the fleet may move, in UTC without a zone, and with which rate if another than"
+        " --rate: '0 22 * * * 8h Europe/Zurich 1Gi'. Repeatable.",
+    ),
+    click.option(
+        "--clusters-at-once",
+        "clusters_max",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="How many clusters move at one time.",
+    ),
+    click.option(
+        "--begin", metavar="TIME", help="ISO 8601; default: the end of the day of the plans, UTC."
+    ),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The options of a budget, as given."""
+
+    rate: str | None = None
+    site_rates: Sequence[str] = ()
+    sites: Sequence[str] = ()
+    windows: Sequence[str] = ()
+    clusters_max: int | None = None
+    begin: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What the options mean: the budget, site by cluster, the begin if one was given."""
+
+    limits: Any
+    sites: Mapping[str, str]
+    begin: datetime | None
+
+
+def allowed(wanted: Wanted) -> Allowed:
+    """Read the options; raises for what cannot be read."""
+    limits = snapshot_files.fleet("budgets_values").Budget(
+        bytes_per_s=size_bytes(wanted.rate) if wanted.rate else None,
+        sites={site: size_bytes(rate) for site, rate in _pairs("--site-rate", wanted.site_rates)},
+        windows=tuple(map(_window, wanted.windows)),
+        clusters_max=wanted.clusters_max,
+    )
+    return Allowed(limits, sites_of(wanted.sites), _begin(wanted.begin))
+
+
+def budget(out: Path, day: str, allowed: Allowed) -> tuple[str, dict[str, Any]]:
+    """Make the waves of a day; return a sentence and the same as data."""
+    waves = snapshot_files.fleet("waves")
+    store = snapshot_files.fleet("stores").Store(out)
+    begin = allowed.begin or _end_of(day)
+    made = waves.budgeted(store, day, allowed.limits, allowed.sites, begin)
+    total = sum(turn.bytes for turn in made.turns)
+    sentence = (
+        f"budget {day}: {count(made.waves, 'wave')}, {size(total)} in"
+        f" {duration(made.makespan_ms / 1000)}"
+        f" (no schedule is shorter than {duration(made.bound.ms / 1000)}:"
+        f" {made.bound.cause})"
+    )
+    for each in made.left_out:
+        sentence += f"\n  not in the budget: {each.cluster}: {each.reason}"
+    return sentence, {
+        "step": "budget",
+        "day": day,
+        "waves": made.waves,
+        "bytes": total,
+        "makespanSeconds": made.makespan_ms / 1000,
+        "lowerBoundSeconds": made.bound.ms / 1000,
+        "leftOut": [{"cluster": each.cluster, "reason": each.reason} for each in made.left_out],
+    }
+
+
+def report(out: Path, day: str, sites: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
+    """Write the report of a day as HTML and Markdown below the tables."""
+    waves = snapshot_files.fleet("waves")
+    from poolkeeper.report import fleet_report
+
+    found = waves.reported(snapshot_files.fleet("stores").Store(out), day, sites)
+    page, text = out / f"report-{day}.html", out / f"report-{day}.md"
+    files.text(page, fleet_report.fleet_page(found))
+    files.text(text, fleet_report.fleet_markdown(found))
+    return f"report {day}: {page}, {text}", {
+        "step": "report",
+        "day": day,
+        "files": [str(page), str(text)],
+    }
+
+
+def sites_of(words: Sequence[str]) -> dict[str, str]:
+    """Site by cluster; a cluster in two sites is refused."""
+    found: dict[str, str] = {}
+    for site, names in _pairs("--site", words):
+        for name in filter(None, (part.strip() for part in names.split(","))):
+            if found.setdefault(name, site) != site:
+                raise Refused(f"--site: cluster {name} is in {found[name]} and in {site}")
+    return found
+
+
+def _pairs(option: str, words: Sequence[str]) -> list[tuple[str, str]]:
+    pairs = []
+    for word in words:
+        key, separator, value = word.partition("=")
+        if not (key and separator and value):
+            raise click.BadParameter(f"{word!r} (expected SITE=…)", param_hint=option)
+        pairs.append((key, value))
+    return pairs
+
+
+def _window(words: str) -> Any:
+    """A window of five fields of cron, a duration, and if given a time zone and a rate."""
+    fields = words.split()
+    if not _WINDOW_FIELDS <= len(fields) <= _WINDOW_FIELDS + 2:
+        raise _wrong_window(words, "expected five fields of cron, a duration, a time zone, a rate")
+    cron, (length, *more) = " ".join(fields[: _WINDOW_FIELDS - 1]), fields[_WINDOW_FIELDS - 1 :]
+    # A time zone begins with a letter, a size with a digit.
+    zone = more.pop(0) if more and more[0][0].isalpha() else "UTC"
+    if wrong := cron_problem(cron) or time_zone_problem(zone):
+        raise _wrong_window(words, wrong)
+    try:
+        window = Window(cron, positive_duration_s(length), zone)
+        rate = size_bytes(more.pop(0)) if more else None
+    except Refused as unread:
+        raise _wrong_window(words, str(unread)) from unread
+    if more:
+        raise _wrong_window(words, f"{more[0]} is too much (expected a time zone before a rate)")
+    return snapshot_files.fleet("budgets_values").RatedWindow(window, rate)
+
+
+def _wrong_window(words: str, why: str) -> click.BadParameter:
+    return click.BadParameter(f"{words!r}: {why}", param_hint="--window")
+
+
+def _end_of(day: str) -> datetime:
+    return datetime.fromisoformat(day).replace(tzinfo=UTC) + timedelta(days=1)
+
+
+def _begin(begin: str | None) -> datetime | None:
+    if begin is None:
+        return None
+    try:
+        found = datetime.fromisoformat(begin)
+    except ValueError as wrong:
+        raise click.BadParameter(f"{begin!r} (expected ISO 8601)", param_hint="--begin") from wrong
+    return found if found.tzinfo else found.replace(tzinfo=UTC)

@@ -1,0 +1,191 @@
+"""`poolkeeper plan`, and how a plan comes about for `apply` as well."""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+
+from poolkeeper import wording
+from poolkeeper.cli.input import cluster_reading, options, snapshot_files, targets
+from poolkeeper.cli.input.options import ClusterSelection
+from poolkeeper.cli.input.targets import Target
+from poolkeeper.cli.output import capacity_table, files, ink, plan_text, printing
+from poolkeeper.errors import InvalidInput, Refused
+from poolkeeper.jsontext import compact
+from poolkeeper.model.plans import Plan, PlanProblem
+from poolkeeper.model.readings import ClusterReading
+from poolkeeper.model.records import Records
+from poolkeeper.model.specs import Desired
+from poolkeeper.model.topology import Broker
+from poolkeeper.planning.audit import audit
+from poolkeeper.planning.diagnosis import impossible_requests, remaining_capacity
+from poolkeeper.planning.facts.pools import Standstill
+from poolkeeper.planning.planner import make_plan
+from poolkeeper.planning.proposals import plan_json
+from poolkeeper.planning.staging import next_stage
+from poolkeeper.reconcile.observation import Observation, observe_cluster, updated_records
+from poolkeeper.report import plan_report
+from poolkeeper.zk import journal
+from poolkeeper.zk.cluster_access import ZooKeeperView
+
+CHANGES = 2
+REASSIGN_JSON = "reassign-json"
+PAGES = {"html": plan_report.plan_page, "markdown": plan_report.plan_markdown}
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """Changes of the brokers that a plan supposes: ids gone, ids come with their racks."""
+
+    without: frozenset[int] = frozenset()
+    added: Mapping[int, str | None] | None = None
+
+
+@click.command()
+@options.by_manifests
+@click.option(
+    "--snapshot",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Plan for a snapshot instead of the live cluster; nothing is connected to.",
+)
+@click.option(
+    "--without",
+    metavar="ID",
+    type=click.IntRange(min=0),
+    multiple=True,
+    help="Suppose that this broker is gone for good. Repeatable.",
+)
+@click.option(
+    "--with-broker",
+    "with_brokers",
+    metavar="ID:RACK",
+    multiple=True,
+    help="Suppose that this broker is there. Repeatable.",
+)
+@click.option(
+    "--out",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write the plan there, for `apply --plan`.",
+)
+@click.option("--prune", is_flag=True, help="Plan deletions of topics that are declared no more.")
+@options.output(REASSIGN_JSON, *PAGES)
+def plan(
+    address: ClusterSelection,
+    snapshot: Path | None,
+    without: Sequence[int],
+    with_brokers: Sequence[str],
+    out: Path | None,
+    prune: bool,
+    output: str,
+) -> int:
+    """Show what would change, why, and how many bytes move. Changes nothing.
+
+    Exit code 0: the cluster is as declared. 2: there are changes.
+
+    `--output json` is the plan as `--out` writes it; `--output reassign-json` is Kafka's own
+    reassignment file, one per stage, a line each; `html` is a page with pictures that opens
+    without a network, `markdown` fits a comment on a pull request.
+    """
+    target = targets.target(address)
+    desired = target.desired
+    assert desired is not None, "this command takes manifests only"
+    seen, warnings = _of_snapshot(snapshot, desired) if snapshot else _of_cluster(target, desired)
+    seen = supposed(seen, WhatIf(frozenset(without), _brokers(with_brokers)))
+    made = lawful(desired, seen, prune=prune)
+    printing.warn(warnings)
+    if out is not None:
+        files.text(out, json.dumps(document(made, desired, seen), indent=1) + "\n")
+    show(made, desired, seen, output)
+    return 0 if made.empty else CHANGES
+
+
+def lawful(desired: Desired, seen: Observation, *, prune: bool) -> Plan:
+    """Make the plan with its stages and have it audited.
+
+    Raises InvalidInput for what the live cluster shows to be wrong, Refused for a broken law.
+    """
+    wrong = impossible_requests.problems(desired, seen.cluster, seen.records, seen.gone)
+    if wrong:
+        raise InvalidInput(wrong)
+    made = make_plan(desired, seen.cluster, seen.records, seen.gone, prune=prune)
+    audit.enforce(made, desired, seen.cluster, seen.records, seen.gone)
+    predicted, makespan, halt = next_stage.predict(made, seen.cluster, desired, gone=seen.gone)
+    waiting = () if halt is None else (PlanProblem("", "", Standstill(wording.sentence(halt))),)
+    problems = (*made.problems, *waiting)
+    return replace(made, stages=predicted, makespan=makespan, problems=problems)
+
+
+def document(made: Plan, desired: Desired, seen: Observation) -> dict[str, object]:
+    """The plan as JSON values, with what the pools have room for after it."""
+    left = remaining_capacity.rooms(made, desired, seen.cluster, seen.gone)
+    return {**plan_json.to_json(made), "room": [capacity_table.as_data(room) for room in left]}
+
+
+def show(made: Plan, desired: Desired, seen: Observation, output: str) -> None:
+    """Write a plan to standard output, with what the pools have room for after it."""
+    if output == printing.JSON:
+        printing.emit_json(document(made, desired, seen))
+    elif output == REASSIGN_JSON:
+        for file in plan_json.reassign_json(made):
+            printing.emit(compact(file))
+    elif output in PAGES:
+        printing.emit(PAGES[output](made, desired, seen.cluster))
+    else:
+        left = remaining_capacity.rooms(made, desired, seen.cluster, seen.gone)
+        text = plan_text.render(made, desired, seen.cluster, left, ink.of_output())
+        printing.emit(text)
+
+
+def supposed(seen: Observation, what: WhatIf) -> Observation:
+    """Change what was seen by what a person supposes; raises Refused for a broker that is there."""
+    added = what.added or {}
+    present = sorted(set(added) & set(seen.cluster.brokers))
+    if present:
+        raise Refused(f"--with-broker {present[0]}: this broker is live already")
+    if contradictory := sorted(set(added) & what.without):
+        raise Refused(f"--with-broker and --without both name broker {contradictory[0]}")
+    brokers = {n: b for n, b in seen.cluster.brokers.items() if n not in what.without}
+    brokers |= {n: Broker(n, rack) for n, rack in added.items()}
+    cluster = replace(seen.cluster, brokers=dict(sorted(brokers.items())))
+    return replace(seen, cluster=cluster, gone=(seen.gone | what.without) - set(added))
+
+
+def _of_cluster(target: Target, desired: Desired) -> tuple[Observation, tuple[str, ...]]:
+    with cluster_reading.session(target) as session:
+        enriching = cluster_reading.Enriching(target)
+        seen = observe_cluster(ZooKeeperView(session), desired, now_ms(), enriching)
+        run = journal.read_run(session)
+    if run is None:
+        return seen, enriching.warnings
+    under_way = f"run {run.plan} is under way: topics that it moves are left out of this plan"
+    return seen, (*enriching.warnings, under_way)
+
+
+def _of_snapshot(file: Path, desired: Desired) -> tuple[Observation, tuple[str, ...]]:
+    cluster = replace(snapshot_files.read(file), name=desired.cluster.name)
+    pinned = desired.cluster.cluster_id
+    if pinned is not None and cluster.id not in (None, pinned):
+        raise Refused(f"{file} is of another cluster: its id is {cluster.id}, not {pinned}")
+    records = updated_records(Records(), cluster, desired, now_ms())
+    return Observation(ClusterReading(cluster), cluster, records, frozenset()), ()
+
+
+def _brokers(words: Sequence[str]) -> dict[int, str | None]:
+    """Read `4:a`, or `4` for a broker without a rack."""
+    found: dict[int, str | None] = {}
+    for word in words:
+        number, _, rack = word.partition(":")
+        if not number.isdecimal():
+            raise click.BadParameter(f"{word!r} (expected ID:RACK)", param_hint="--with-broker")
+        found[int(number)] = rack or None
+    return found
+
+
+def now_ms() -> int:
+    """Return milliseconds since 1970."""
+    return time.time_ns() // 1_000_000

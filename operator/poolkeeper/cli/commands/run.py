@@ -1,0 +1,58 @@
+"""`poolkeeper run`: the operator, over a folder of manifests or on Kubernetes."""
+
+import signal
+from threading import Event
+from types import FrameType
+
+import click
+
+from poolkeeper.cli.commands.run_folder import follow
+from poolkeeper.cli.input import operator_options, options
+from poolkeeper.cli.input.options import ClusterSelection
+
+INTERRUPTED = 130
+
+
+@click.command()
+@click.option("--kubernetes", is_flag=True, help="Be the operator of a Kubernetes cluster.")
+@options.by_manifests_if_any
+@options.output()
+@operator_options.options
+def run(address: ClusterSelection, output: str, kubernetes: bool, **operator: object) -> int:
+    """Keep clusters as declared: in a folder of manifests, or on Kubernetes.
+
+    What may be written follows from each KafkaCluster's `spec.mode` and `spec.approval`: nothing at
+    all in `PlanOnly`, the default. Plans that wait for a person are named with their hash; approve
+    them in `spec.approval.plans`, or with `poolkeeper apply` beside this command.
+
+    With -f, a folder is followed, a git checkout for example; one line per piece of news, with
+    --output json one object a line. With --kubernetes, resources of the API server are followed, by
+    the pod's service account or by KUBECONFIG; several such processes elect a leader.
+
+    Runs until Ctrl-C or SIGTERM.
+    """
+    if kubernetes and (address.folders or address.cluster or address.client_config):
+        raise click.UsageError("--kubernetes takes manifests from the API server alone")
+    if not kubernetes and not address.folders:
+        raise click.UsageError("nothing to follow: -f DIR, or --kubernetes")
+    ended = Ended()
+    if kubernetes:
+        operator_options.operate(operator, ended.event)
+        return 0 if ended.signal == signal.SIGTERM else INTERRUPTED
+    operator_options.refuse_all(operator)
+    follow(address, output, ended.event)
+    return INTERRUPTED
+
+
+class Ended:
+    """The wish that the command ends, by Ctrl-C or SIGTERM; `signal` is which."""
+
+    def __init__(self) -> None:
+        self.event = Event()
+        self.signal: int | None = None
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._end)
+
+    def _end(self, number: int, _frame: FrameType | None) -> None:
+        self.signal = number
+        self.event.set()

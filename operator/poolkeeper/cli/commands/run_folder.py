@@ -1,0 +1,131 @@
+"""A folder of manifests followed: what `poolkeeper run -f DIR` does, without Kubernetes.
+
+The folder is looked at every few seconds. Manifests that became wrong are reported and ignored: the
+clusters are kept as last declared rightly. One thread keeps one cluster; a cluster that appears in
+the folder gets one, a cluster that disappears from it is let go, and its run with it, to be resumed
+by whoever comes next.
+"""
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from threading import Event, Thread
+
+from poolkeeper.cli import timing
+from poolkeeper.cli.input import cluster_reading, targets
+from poolkeeper.cli.input.options import ClusterSelection
+from poolkeeper.cli.input.targets import Target
+from poolkeeper.cli.output import printing, progress
+from poolkeeper.connections import ClusterConnections
+from poolkeeper.controller import loop
+from poolkeeper.errors import PoolkeeperError
+from poolkeeper.load.refresh import LoadHistory
+from poolkeeper.model.specs import Desired
+from poolkeeper.resources.checks import folder
+
+
+def follow(address: ClusterSelection, output: str, ended: Event) -> None:
+    """Keep the clusters of a folder until `ended` is set; raises InvalidInput at the start only."""
+    follower = Follower(address, output)
+    follower.read()
+    while not ended.wait(timing.FOLLOW_EVERY_S):
+        follower.look()
+    follower.close()
+
+
+@dataclass(slots=True)
+class ClusterThread:
+    """One cluster's thread, and what is declared for it now."""
+
+    desired: Desired
+    kept: loop.Kept
+    thread: Thread
+
+
+@dataclass(slots=True)
+class Follower:
+    """The folder as last read, and a keeper per cluster by name."""
+
+    address: ClusterSelection
+    output: str
+    _stamp: tuple[tuple[str, int, int], ...] = ()
+    _complained: str = ""
+    _keepers: dict[str, ClusterThread] = field(default_factory=dict)
+
+    def look(self) -> None:
+        """Read the folder again if a file of it changed; wrong manifests change nothing."""
+        try:
+            self.read()
+            self._complained = ""
+        except PoolkeeperError as error:
+            if str(error) != self._complained:
+                self._complained = str(error)
+                printing.report(printing.problems_of(error), as_json=False)
+                printing.warn(["these manifests are ignored until they are right"])
+
+    def read(self) -> None:
+        """Read the folder if it changed, and bring the keepers in line; raises InvalidInput."""
+        stamp = stamp_of(self.address.folders)
+        if stamp == self._stamp:
+            return
+        manifests = folder.load(self.address.folders)
+        names = (
+            (self.address.cluster,)
+            if self.address.cluster
+            else tuple(spec.name for spec in manifests.clusters)
+        )
+        desired = {name: manifests.desired(name) for name in names}
+        self._stamp = stamp
+        for name in set(self._keepers) - set(desired):
+            self._end([self._keepers.pop(name)])
+        for name, declared in desired.items():
+            self._keep(name, declared)
+
+    def close(self) -> None:
+        """End all keepers; the requests in flight go on by themselves."""
+        self._end(self._keepers.values())
+
+    def _keep(self, name: str, desired: Desired) -> None:
+        known = self._keepers.get(name)
+        if known is not None:
+            known.desired = desired
+            known.kept.wake.set()
+            return
+        printer = progress.news_printer(name, sys.stdout, as_json=self.output == printing.JSON)
+        kept = loop.Kept(
+            access=ClusterConnections(
+                lambda: cluster_reading.opened(self._target(name)),
+                lambda: cluster_reading.brokers(self._target(name)),
+                LoadHistory(lambda: self._keepers[name].desired.cluster.load),
+            ),
+            desired=lambda: self._keepers[name].desired,
+            report=printer,
+        )
+        thread = Thread(target=loop.keep, args=(kept,), name=f"keeper of {name}", daemon=True)
+        self._keepers[name] = ClusterThread(desired, kept, thread)
+        thread.start()
+
+    def _target(self, name: str) -> Target:
+        return targets.target_of(replace(self.address, cluster=name), self._keepers[name].desired)
+
+    def _end(self, keepers: Iterable[ClusterThread]) -> None:
+        ending = list(keepers)
+        for keeper in ending:
+            keeper.kept.end()
+        for keeper in ending:
+            keeper.thread.join(timing.END_S)
+
+
+def stamp_of(paths: Iterable[Path]) -> tuple[tuple[str, int, int], ...]:
+    """Return what changes when a file of these folders does: names, times in ns, sizes."""
+    found = []
+    for path in paths:
+        files = sorted(path.rglob("*")) if path.is_dir() else [path]
+        for file in files:
+            try:
+                stat = file.stat()
+            except OSError:
+                continue  # it went while we looked; the next look sees the folder without it
+            found.append((str(file), stat.st_mtime_ns, stat.st_size))
+    return tuple(found)

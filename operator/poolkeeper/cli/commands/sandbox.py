@@ -1,0 +1,183 @@
+"""`poolkeeper sandbox`: a real Kafka cluster on this machine, for trying things out.
+
+With `--simulated` only its ZooKeeper is real: brokers are one process that writes what they would.
+`up` leaves the cluster running until `down`; with `--foreground` it lives as long as the command.
+"""
+
+import json
+import signal
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import click
+
+from poolkeeper import sandbox as sandboxes
+from poolkeeper.sandbox.servers import artifacts
+
+NAME = click.option("--name", default="sandbox", show_default=True, help="One name, one sandbox.")
+ROOT = click.option(
+    "--root",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for its data.  [default: the cache's]",
+)
+OUTPUT = click.option(
+    "--output", type=click.Choice(["text", "json"]), default="text", show_default=True
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What was said on the command line of the cluster to start."""
+
+    brokers: int
+    kafka: str
+    simulated: bool
+    speed: float
+    racks: str
+    heap: int
+    zookeeper_heap: int
+    name: str
+    root: Path | None
+
+    def spec(self) -> sandboxes.SandboxSpec:
+        """The sandbox that is meant; raises a usage error where options contradict each other."""
+        if self.speed != 1 and not self.simulated:
+            raise click.UsageError("--speed goes with --simulated: real brokers take their time")
+        racks = [rack for rack in self.racks.split(",") if rack]
+        return sandboxes.SandboxSpec(
+            brokers=sandboxes.spread(self.brokers, racks),
+            kafka=self.kafka,
+            zookeeper_heap_mib=self.zookeeper_heap,
+            broker_heap_mib=self.heap,
+            name=self.name,
+            root=self.root,
+            simulated=self.simulated,
+            speed=self.speed,
+        )
+
+
+@click.group()
+def sandbox() -> None:
+    """Run throw-away Kafka clusters on this machine."""
+
+
+@sandbox.command()
+@click.option("--brokers", type=click.IntRange(0, 50), default=3, show_default=True)
+@click.option(
+    "--kafka", default=artifacts.LATEST, show_default=True, help=", ".join(artifacts.versions())
+)
+@click.option(
+    "--simulated", is_flag=True, help="Simulated brokers (of any release) on a real ZooKeeper."
+)
+@click.option(
+    "--speed",
+    type=click.FloatRange(0.01, 1000),
+    default=1.0,
+    show_default=True,
+    help="Times as fast as real brokers; with --simulated.",
+)
+@click.option("--racks", default="a,b,c", show_default=True, help="Racks in turn; '' for none.")
+@click.option(
+    "--heap", type=click.IntRange(32), default=96, show_default=True, help="MiB a broker."
+)
+@click.option(
+    "--zookeeper-heap",
+    type=click.IntRange(64),
+    default=128,
+    show_default=True,
+    help="MiB; 200,000 partitions take 2048.",
+)
+@click.option("--foreground", is_flag=True, help="Stay, and end the sandbox at Ctrl-C.")
+@NAME
+@ROOT
+@OUTPUT
+def up(*, foreground: bool, output: str, **given: Any) -> None:
+    """Start ZooKeeper and brokers, and say where they are when they are ready."""
+    running = sandboxes.Sandbox.start(Shape(**given).spec(), tied=foreground)
+    if not foreground:
+        running.detach()
+        click.echo(_render(_describe(running), output))
+        return
+    with running:
+        _stay(_render(_describe(running), output))
+
+
+@sandbox.command()
+@click.option("--all", "everything", is_flag=True, help="All sandboxes, tests' included.")
+@NAME
+@ROOT
+@OUTPUT
+def down(everything: bool, name: str, root: Path | None, output: str) -> None:
+    """End a sandbox and remove its data; it is no error if there is none."""
+    if everything:
+        ended = sandboxes.take_down_all(root)
+    else:
+        ended = (name,) if sandboxes.take_down(name, root) else ()
+    if output == "json":
+        click.echo(json.dumps({"ended": ended}))
+    else:
+        click.echo(f"ended: {', '.join(ended)}" if ended else "nothing to end")
+
+
+def _describe(running: sandboxes.Sandbox) -> dict[str, object]:
+    state = running.state
+    return {
+        "name": state.name,
+        "kafka": state.kafka,
+        "zookeeper": state.zookeeper,
+        "connect": state.connect,
+        "bootstrap": state.bootstrap,
+        "brokers": [
+            {"id": b.id, "rack": b.rack, **({"port": b.port} if b.port else {})}
+            for b in state.brokers
+        ],
+        "simulated": state.simulated,
+        "folder": str(running.folder),
+        "manifest": _manifest(state.name, state.kafka, state.connect, state.bootstrap),
+    }
+
+
+def _manifest(name: str, kafka: str, connect: str, bootstrap: str) -> str:
+    # Before 1.0 a release line has three numbers.
+    line = ".".join(kafka.split(".")[: 3 if kafka.startswith("0.") else 2])
+    lines = [
+        "apiVersion: poolkeeper.dev/v1alpha1",
+        "kind: KafkaCluster",
+        f"metadata: {{name: {name}}}",
+        "spec:",
+        f'  zookeeper: {{connect: "{connect}"}}',
+        *([f'  brokers: {{bootstrapServers: "{bootstrap}"}}'] if bootstrap else []),
+        f'  kafkaVersion: "{line}"',
+    ]
+    return "\n".join(lines)
+
+
+def _render(found: Mapping[str, object], output: str) -> str:
+    if output == "json":
+        return json.dumps(found)
+    brokers = "simulated; they listen nowhere" if found["simulated"] else found["bootstrap"]
+    return (
+        f"Kafka {found['kafka']} is up as {found['name']!r}.\n"
+        f"ZooKeeper: {found['connect']}\n"
+        f"Brokers:   {brokers}\n\n"
+        f"{found['manifest']}"
+    )
+
+
+def _stay(announcement: str) -> None:
+    """Announce, then return at Ctrl-C or SIGTERM: here both are the way to end, not a failure."""
+
+    def interrupt(number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        click.echo(announcement)
+        sys.stdout.flush()
+        signal.pause()
+    except KeyboardInterrupt:
+        click.echo("ending", err=True)

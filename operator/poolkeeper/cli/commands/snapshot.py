@@ -1,0 +1,51 @@
+"""`poolkeeper snapshot`."""
+
+from pathlib import Path
+
+import click
+
+from poolkeeper.cli.input import cluster_reading, options, snapshot_files, targets
+from poolkeeper.cli.input.options import ClusterSelection
+from poolkeeper.cli.output import printing
+from poolkeeper.text import count
+
+
+@click.command()
+@options.addressed
+@click.option(
+    "--out",
+    metavar="FILE",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where to write it: .json, .json.gz, or .parquet with the fleet extra.",
+)
+@options.output()
+def snapshot(address: ClusterSelection, out: Path, output: str) -> None:
+    """Write a cluster's topology to a file, for `plan --snapshot` and `import --snapshot`.
+
+    Sizes are in it if the brokers can be asked: by spec.brokers in the manifests, or --bootstrap.
+    Changes nothing. CLUSTER as for `status`.
+    """
+    write = snapshot_files.writer(out)
+    target = targets.target(address)
+    with cluster_reading.session(target) as session:
+        observed = cluster_reading.observed(session, target)
+    write(out, observed.cluster)
+    partitions = sum(len(topic.partitions) for topic in observed.cluster.topics.values())
+    printing.warn(observed.warnings)
+    if output == printing.JSON:
+        printing.emit_json(
+            {
+                "file": str(out),
+                "brokers": len(observed.cluster.brokers),
+                "topics": len(observed.cluster.topics),
+                "partitions": partitions,
+                "warnings": list(observed.warnings),
+            }
+        )
+    else:
+        printing.emit(
+            f"wrote {out}: {count(len(observed.cluster.brokers), 'broker')}, "
+            f"{count(len(observed.cluster.topics), 'topic')}, "
+            f"{count(partitions, 'partition')}"
+        )

@@ -1,0 +1,53 @@
+"""`poolkeeper status`."""
+
+import json
+import time
+
+import click
+
+from poolkeeper.cli import timing
+from poolkeeper.cli.input import cluster_reading, options, targets
+from poolkeeper.cli.input.options import ClusterSelection
+from poolkeeper.cli.output import ink, printing, status_text, status_values
+from poolkeeper.zk import journal
+
+
+@click.command(
+    epilog="""\b
+    Examples:
+      poolkeeper status -f manifests/
+      poolkeeper status main -f manifests/ --watch
+      poolkeeper status zk-1:2181,zk-2:2181/kafka
+      poolkeeper status --zookeeper zk-1:2181/kafka --output json
+    """
+)
+@options.addressed
+@click.option("--watch", is_flag=True, help="Look again every two seconds, until Ctrl-C.")
+@options.output()
+def status(address: ClusterSelection, watch: bool, output: str) -> None:
+    """Show what is moving, how far it is and what it waits for.
+
+    CLUSTER is the name of one cluster in the manifests (-f DIR), or a connect string (without -f).
+
+    Reads ZooKeeper only, and changes nothing. With --watch and --output json, one line a look.
+    """
+    target = targets.target(address)
+    with cluster_reading.session(target) as session:
+        while True:
+            observed = cluster_reading.observed(session, target, sizes=False)
+            found = status_values.status_of(observed.cluster, journal.read_status(session))
+            _show(found, watch=watch, output=output)
+            if not watch:
+                return
+            time.sleep(timing.WATCH_EVERY_S)
+
+
+def _show(found: status_values.Status, *, watch: bool, output: str) -> None:
+    if output == printing.JSON and watch:
+        printing.emit(json.dumps(status_text.as_data(found)))
+    elif output == printing.JSON:
+        printing.emit_json(status_text.as_data(found))
+    else:
+        if watch:
+            click.clear()
+        printing.emit(status_text.render(found, ink.of_output()))

@@ -1,0 +1,36 @@
+"""`poolkeeper stop`."""
+
+import click
+
+from poolkeeper.cli.input import cluster_reading, options, targets
+from poolkeeper.cli.input.options import ClusterSelection
+from poolkeeper.cli.output import printing
+from poolkeeper.zk import journal
+
+
+@click.command()
+@options.addressed
+@options.output()
+def stop(address: ClusterSelection, output: str) -> None:
+    """End the run under way after its current stage, whoever drives it.
+
+    A flag in the cluster's journal: it works on an operator, and it waits for an executor that is
+    down. What has moved stays moved; throttles are restored. CLUSTER as for `status`.
+    """
+    target = targets.target(address)
+    with cluster_reading.session(target) as session:
+        run = journal.request_stop(session)
+        holder = journal.read_holder(session)
+    if output == printing.JSON:
+        printing.emit_json(
+            {"plan": run.plan if run else None, "holder": str(holder) if holder else None}
+        )
+    elif run is None:
+        printing.emit("no run is recorded: nothing to stop")
+    elif holder is None:
+        printing.emit(
+            f"run {run.plan} will be wound up by the next executor; none is active now: "
+            "`poolkeeper apply` does it"
+        )
+    else:
+        printing.emit(f"run {run.plan} stops after stage {run.stage}; it is driven by {holder}")

@@ -1,0 +1,96 @@
+"""Opening a cluster and reading it, for commands that do not write."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from poolkeeper.brokers import enrich
+from poolkeeper.brokers.protocol import BrokerClient
+from poolkeeper.cli import timing
+from poolkeeper.cli.input.targets import Target
+from poolkeeper.errors import Unavailable
+from poolkeeper.load.refresh import measured
+from poolkeeper.model.specs import LoadSource
+from poolkeeper.model.topology import Cluster
+from poolkeeper.zk import observe
+from poolkeeper.zk.client.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterReading:
+    """A cluster as read, and what could not be learnt about it."""
+
+    cluster: Cluster
+    warnings: tuple[str, ...] = ()
+
+
+def opened(target: Target) -> Session:
+    """Open ZooKeeper; raises Unavailable within the timeout."""
+    return Session.open(
+        target.connect,
+        credentials=target.client.zookeeper,
+        tls=target.client.zookeeper_tls,
+        deadline_s=target.timeout_s,
+    )
+
+
+@contextmanager
+def session(target: Target) -> Iterator[Session]:
+    """Open ZooKeeper for the time of the block; raises Unavailable within the timeout."""
+    found = opened(target)
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+def brokers(target: Target) -> BrokerClient | None:
+    """Connect to the brokers; None where it is not known where they are, or none answers."""
+    if not target.bootstrap:
+        return None
+    try:
+        return BrokerClient.open(
+            target.bootstrap, target.client.brokers, target.client.brokers_tls, target.timeout_s
+        )
+    except Unavailable:
+        return None
+
+
+def observed(session: Session, target: Target, *, sizes: bool = True) -> ClusterReading:
+    """Read the whole cluster; with `sizes` also ask its brokers, if it is known where they are."""
+    enriching = Enriching(target if sizes else replace(target, bootstrap=(), desired=None))
+    cluster = enriching(observe.cluster(session, target.name).cluster)
+    return ClusterReading(cluster, enriching.warnings)
+
+
+class Enriching:
+    """Complete an observed cluster by what brokers and Prometheus tell; `warnings` say what not.
+
+    A declared version of Kafka counts more than what brokers say.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self.warnings: tuple[str, ...] = ()
+        self._target = target
+
+    def __call__(self, cluster: Cluster) -> Cluster:
+        """Return the cluster with all that could be learnt."""
+        target = self._target
+        if target.bootstrap:
+            found = enrich.if_reachable(
+                cluster,
+                target.bootstrap,
+                target.client.brokers,
+                target.client.brokers_tls,
+                timing.SIZES_DEADLINE_S,
+            )
+            self.warnings = found.warnings
+            cluster = found.cluster
+        load = target.desired.cluster.load if target.desired is not None else LoadSource()
+        cluster, complaint = measured(cluster, load, time.time_ns() // 1_000_000)
+        if complaint:
+            self.warnings += (complaint,)
+        if target.kafka_version is not None:
+            cluster = replace(cluster, kafka_version=target.kafka_version)
+        return cluster

@@ -1,0 +1,125 @@
+"""What `poolkeeper run --kubernetes` is told on the command line, and how it is begun."""
+
+import logging
+import os
+import socket
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from poolkeeper.errors import Refused
+from poolkeeper.resources.parse.quantities import positive_duration_s
+from poolkeeper.telemetry import logs, probes
+
+if TYPE_CHECKING:
+    from poolkeeper.kube.jobs.planner_pods import PlannerPodSettings as PlannerPods
+
+LISTEN = "0.0.0.0:8080"
+LEASE = "poolkeeper"
+PLANNERS = 2
+LEVELS = ("debug", "info", "warning", "error")
+DEADLINE_S = 10.0
+
+Function = Callable[..., Any]
+
+_OPTIONS = (
+    click.option("--namespace", metavar="NS", help="Of the Lease and the Secrets [the pod's]."),
+    click.option(
+        "--watch-namespace",
+        "watched",
+        metavar="NS",
+        multiple=True,
+        help="Only Topics of this namespace. Repeatable.",
+    ),
+    click.option("--lease", metavar="NAME", help=f"Name of the Lease [{LEASE}]."),
+    click.option("--identity", metavar="NAME", help="In the Lease [POD_NAME, or host and pid]."),
+    click.option(
+        "--listen", metavar="HOST:PORT", help=f"For /healthz, /readyz and /metrics [{LISTEN}]."
+    ),
+    click.option("--log-format", type=click.Choice(("text", "json")), help="Of the log [text]."),
+    click.option("--log-level", type=click.Choice(LEVELS), help="Of the log [info]."),
+    click.option(
+        "--planners",
+        metavar="N",
+        type=click.IntRange(0, 32),
+        help=f"Processes that plan big clusters [{PLANNERS}].",
+    ),
+    click.option(
+        "--settle",
+        metavar="DURATION",
+        help="How long what is declared must stand before moves and deletions begin [5s].",
+    ),
+    click.option(
+        "--planning-jobs",
+        metavar="FILE",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="What Jobs that plan Rebalances are like, as JSON [no Jobs].",
+    ),
+)
+
+
+def options(function: Function) -> Function:
+    """Add the options that go with --kubernetes."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def refuse_all(given: Mapping[str, Any]) -> None:
+    """Raise a usage error if one of these options was given without --kubernetes."""
+    for name, value in given.items():
+        if value not in (None, ()):
+            word = "watch-namespace" if name == "watched" else name.replace("_", "-")
+            raise click.UsageError(f"--{word} goes with --kubernetes")
+
+
+def operate(given: Mapping[str, Any], stop: Event) -> None:
+    """Be the operator until `stop` is set; raises Refused where no API server is configured."""
+    # kopf and the client are half a second and tens of megabytes that no other command needs.
+    from poolkeeper.controller.cluster_loops import SETTLE_S
+    from poolkeeper.controller.operator import Operator, OperatorSettings
+    from poolkeeper.kube.client.client import Api
+
+    level = getattr(logging, (given["log_level"] or "info").upper())
+    logs.set_up(sys.stderr, as_json=given["log_format"] == "json", level=level)
+    api = Api.connect(deadline_s=DEADLINE_S)
+    namespace = given["namespace"] or os.environ.get("POD_NAMESPACE") or api.namespace
+    if not namespace:
+        raise Refused("the operator's own namespace is not known (expected --namespace)")
+    listen = given["listen"] or LISTEN
+    probes.parse_listen(listen)
+    with tempfile.TemporaryDirectory(prefix="poolkeeper-") as folder:
+        settings = OperatorSettings(
+            namespace=namespace,
+            lease=given["lease"] or LEASE,
+            identity=given["identity"] or _identity(),
+            listen=listen,
+            folder=Path(folder),
+            watched=tuple(dict.fromkeys(given["watched"])),
+            planners=PLANNERS if given["planners"] is None else given["planners"],
+            planning=planning_pods(given["planning_jobs"]),
+            settle_s=positive_duration_s(given["settle"]) if given["settle"] else SETTLE_S,
+        )
+        Operator(api, settings).run(stop)
+    api.close()
+
+
+def planning_pods(file: Path | None) -> "PlannerPods | None":
+    """What is said of planning Jobs, if anything is; raises Refused."""
+    from poolkeeper.kube.jobs.planner_pods import PlannerPodSettings as PlannerPods
+
+    if file is None:
+        return None
+    try:
+        return PlannerPods.from_json(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as failed:
+        raise Refused(f"{file}: cannot be read: {failed}") from failed
+
+
+def _identity() -> str:
+    return os.environ.get("POD_NAME") or f"{socket.gethostname()}-{os.getpid()}"

@@ -1,0 +1,206 @@
+"""Options that commands share, and what they mean together.
+
+A cluster is addressed by manifests or directly. `addressed` gives a command one value, `Address`,
+for all of these options; which of them contradict each other is said here, once.
+"""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from poolkeeper.cli import timing
+from poolkeeper.cli.output import printing
+
+Function = Callable[..., Any]
+Decorator = Callable[[Function], Function]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSelection:
+    """Which cluster is meant, as said on the command line.
+
+    `folders` is empty exactly if the cluster is addressed directly, by `zookeeper`.
+    """
+
+    folders: tuple[Path, ...] = ()
+    cluster: str | None = None
+    zookeeper: str | None = None
+    bootstrap: tuple[str, ...] = ()
+    client_config: Path | None = None
+    timeout_s: float = timing.TIMEOUT_S
+
+
+def output(*more: str) -> Decorator:
+    """Add `--output text|json`, and other formats where a command has them."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Choice((printing.TEXT, printing.JSON, *more)),
+        default=printing.TEXT,
+        show_default=True,
+        help="What to write to standard output.",
+    )
+
+
+def folders(*, required: bool = False) -> Decorator:
+    """Add `-f DIR`, repeatable."""
+    return click.option(
+        "-f",
+        "--filename",
+        "folders",
+        metavar="DIR|FILE",
+        type=click.Path(path_type=Path),
+        multiple=True,
+        required=required,
+        help="Manifests: a file, or a folder with all below it. Repeatable.",
+    )
+
+
+def cluster() -> Decorator:
+    """Add `--cluster NAME`."""
+    return click.option(
+        "--cluster",
+        metavar="NAME",
+        help="Which cluster, where the manifests hold several.",
+    )
+
+
+def connection() -> Decorator:
+    """Add the options that say how a system is reached."""
+    return _together(
+        click.option(
+            "--client-config",
+            metavar="FILE",
+            type=click.Path(path_type=Path),
+            help="Credentials and TLS, for ZooKeeper and for the brokers.",
+        ),
+        click.option(
+            "--timeout",
+            "timeout_s",
+            metavar="SECONDS",
+            type=click.FloatRange(min=0, min_open=True),
+            default=timing.TIMEOUT_S,
+            show_default=True,
+            help="How long to try to reach ZooKeeper and the brokers.",
+        ),
+    )
+
+
+def by_manifests(function: Function) -> Function:
+    """Give a command `address` for a cluster that its manifests name."""
+    return _by_manifests(function, required=True)
+
+
+def by_manifests_if_any(function: Function) -> Function:
+    """Give a command `address`, without folders if none are named."""
+    return _by_manifests(function, required=False)
+
+
+def _by_manifests(function: Function, *, required: bool) -> Function:
+    @functools.wraps(function)
+    def called(
+        *,
+        folders: tuple[Path, ...],
+        cluster: str | None,
+        client_config: Path | None,
+        timeout_s: float,
+        **rest: Any,
+    ) -> Any:
+        address = ClusterSelection(folders, cluster, None, (), client_config, timeout_s)
+        return function(address=address, **rest)
+
+    return _together(folders(required=required), cluster(), connection())(called)
+
+
+def addressed(function: Function) -> Function:
+    """Give a command `address` for a cluster named either way, with `[CLUSTER]`."""
+
+    @functools.wraps(function)
+    def called(*, where: str | None, **given: Any) -> Any:
+        rest = {key: given.pop(key) for key in list(given) if key not in _ADDRESS_KEYS}
+        return function(address=address_of(where, **given), **rest)
+
+    argument = click.argument("where", metavar="[CLUSTER]", required=False)
+    return argument(address_options(called))
+
+
+def address_options(function: Function) -> Function:
+    """Add the options of both ways of addressing, as they are, for `address_of`."""
+    return _together(
+        folders(),
+        cluster(),
+        click.option(
+            "--zookeeper",
+            metavar="CONNECT",
+            help="Instead of manifests: host:port,host:port/chroot.",
+        ),
+        click.option(
+            "--bootstrap",
+            metavar="HOST:PORT",
+            help="With --zookeeper: the brokers, to ask for sizes; several by commas.",
+        ),
+        connection(),
+    )(function)
+
+
+_ADDRESS_KEYS = {"folders", "cluster", "zookeeper", "bootstrap", "client_config", "timeout_s"}
+
+
+def address_of(
+    where: str | None,
+    *,
+    folders: tuple[Path, ...],
+    cluster: str | None,
+    zookeeper: str | None,
+    bootstrap: str | None,
+    client_config: Path | None,
+    timeout_s: float,
+) -> ClusterSelection:
+    """Put the options together; raises a usage error where they contradict each other.
+
+    CLUSTER is a connect string if there is a colon or a slash in it, else a name.
+    """
+    if where is not None and (":" in where or "/" in where):
+        zookeeper = _connect(where, zookeeper)
+    elif where is not None:
+        cluster = _name(where, cluster)
+    if zookeeper is not None and folders:
+        raise click.UsageError("-f and --zookeeper exclude each other")
+    if zookeeper is None and not folders:
+        raise click.UsageError("no cluster is given: -f DIR [--cluster NAME], or --zookeeper")
+    if bootstrap is not None and zookeeper is None:
+        raise click.UsageError("--bootstrap goes with --zookeeper (manifests name the brokers)")
+    return ClusterSelection(
+        folders, cluster, zookeeper, _servers(bootstrap), client_config, timeout_s
+    )
+
+
+def _connect(where: str, zookeeper: str | None) -> str:
+    if zookeeper is not None:
+        raise click.UsageError("CLUSTER and --zookeeper both give a connect string")
+    return where
+
+
+def _name(where: str, cluster: str | None) -> str:
+    if cluster not in (None, where):
+        raise click.UsageError(f"CLUSTER is {where}, but --cluster is {cluster}")
+    return where
+
+
+def _servers(bootstrap: str | None) -> tuple[str, ...]:
+    return tuple(part.strip() for part in (bootstrap or "").split(",") if part.strip())
+
+
+def _together(*decorators: Decorator) -> Decorator:
+    """Apply several options so that `--help` lists them in the order given."""
+
+    def decorate(function: Function) -> Function:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return decorate

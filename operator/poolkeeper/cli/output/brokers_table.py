@@ -1,0 +1,129 @@
+"""Replicas, leaders and bytes of every broker, pool by pool; with a plan: before and after.
+
+Leaders are the preferred ones: where replicas will lead once elections are done. In the column of
+today they are those observed, where they are known. Sizes count each replica; partitions of unknown
+size count nothing, and the column says "≥".
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from poolkeeper.cli.output.ink import PLAIN, Ink
+from poolkeeper.model.plans import Plan
+from poolkeeper.model.specs import Desired
+from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.planning.run_state.after_plan import after_plan
+from poolkeeper.text import size
+
+
+@dataclass
+class _Held:
+    """What brokers hold."""
+
+    replicas: Counter[int] = field(default_factory=Counter)
+    leaders: Counter[int] = field(default_factory=Counter)
+    bytes: Counter[int] = field(default_factory=Counter)
+    unknown: set[int] = field(default_factory=set)
+
+    def add(self, replicas: Replicas, leader: int | None, size_bytes: int | None) -> None:
+        """Count one partition."""
+        if leader is not None and leader >= 0:
+            self.leaders[leader] += 1
+        for broker in replicas:
+            self.replicas[broker] += 1
+            self.bytes[broker] += size_bytes or 0
+            if size_bytes is None:
+                self.unknown.add(broker)
+
+    def cells(self, brokers: Iterable[int]) -> tuple[str, str, str]:
+        """Replicas, leaders and bytes of these brokers together."""
+        ids = list(brokers)
+        known = size(sum(self.bytes[broker] for broker in ids))
+        at_least = "≥ " if any(broker in self.unknown for broker in ids) else ""
+        return (
+            f"{sum(self.replicas[broker] for broker in ids):,}",
+            f"{sum(self.leaders[broker] for broker in ids):,}",
+            at_least + known,
+        )
+
+
+def brokers_table(
+    cluster: Cluster, desired: Desired, plan: Plan | None = None, ink: Ink = PLAIN
+) -> list[str]:
+    """The lines of the table.
+
+    Brokers of a pool stand together with a line of their sum; those of no pool come last.
+    """
+    before = _now(cluster)
+    after = None if plan is None else _then(cluster, plan)
+    rows: list[tuple[str, ...]] = [_heading(after is not None)]
+    for pool, brokers in _groups(cluster, desired, before, after):
+        for broker in brokers:
+            rows.append((pool, _named(broker, cluster, desired), *_row(before, after, [broker])))
+        if len(brokers) > 1:
+            rows.append((pool, "all", *_row(before, after, brokers)))
+        rows.append(())
+    return ink.table(rows[:-1])
+
+
+def _heading(compares: bool) -> tuple[str, ...]:
+    then = ("then",) if compares else ()
+    return ("POOL", "BROKER", "REPLICAS", *then, "LEADERS", *then, "BYTES", *then)
+
+
+def _row(before: _Held, after: _Held | None, brokers: Sequence[int]) -> tuple[str, ...]:
+    now = before.cells(brokers)
+    if after is None:
+        return now
+    then = after.cells(brokers)
+    return tuple(cell for pair in zip(now, then, strict=True) for cell in pair)
+
+
+def _named(broker: int, cluster: Cluster, desired: Desired) -> str:
+    """The id, with what is special about it: 3 (drained)."""
+    pool = next((pool for pool in desired.pools if broker in pool.brokers), None)
+    notes = []
+    if broker not in cluster.brokers:
+        notes.append("not live")
+    if pool is not None and broker in pool.drain:
+        notes.append("drained")
+    if pool is not None and broker in pool.demote:
+        notes.append("demoted")
+    return f"{broker} ({', '.join(notes)})" if notes else str(broker)
+
+
+def _groups(
+    cluster: Cluster, desired: Desired, before: _Held, after: _Held | None
+) -> list[tuple[str, list[int]]]:
+    """Brokers by pool: those live, and those that hold or shall hold something."""
+    held = set(before.replicas) | (set(after.replicas) if after else set())
+    known = set(cluster.brokers) | held
+    groups: dict[str, list[int]] = defaultdict(list)
+    for pool in sorted(desired.pools, key=lambda pool: pool.name):
+        groups[pool.name] = sorted(known & set(pool.brokers))
+    owned = {broker for pool in desired.pools for broker in pool.brokers}
+    return [
+        (name, brokers)
+        for name, brokers in [*groups.items(), ("-", sorted(known - owned))]
+        if brokers
+    ]
+
+
+def _now(cluster: Cluster) -> _Held:
+    held = _Held()
+    for topic in cluster.topics.values():
+        for partition in topic.partitions:
+            replicas = partition.replicas
+            preferred = replicas[0] if replicas else None
+            leader = preferred if partition.leader is None else partition.leader
+            held.add(replicas, leader, partition.size_bytes)
+    return held
+
+
+def _then(cluster: Cluster, plan: Plan) -> _Held:
+    held = _Held()
+    for _, partitions in after_plan(plan, cluster):
+        for replicas, size_bytes in partitions:
+            held.add(replicas, replicas[0] if replicas else None, size_bytes)
+    return held

@@ -1,0 +1,113 @@
+"""How text looks: the columns of a line, colours, and tables, which rich draws.
+
+A terminal has its own width, and colours unless NO_COLOR is set; what is too wide for it wraps
+inside its column. A pipe or a file gets plain text, lines of `WIDTH` columns, and tables as wide as
+they are.
+"""
+
+import io
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.color import ColorSystem
+from rich.console import Console
+from rich.style import Style
+from rich.table import Table
+from rich.text import Text
+
+WIDTH = 100
+_UNBOUNDED = 100_000
+_SIGNS = {"+": "green", "~": "yellow", "→": "cyan", "-": "red", "!": "red"}
+
+
+@dataclass(frozen=True, slots=True)
+class Ink:
+    """How text is written: columns of a line, colours or none, and to a terminal or not."""
+
+    width: int = WIDTH
+    colour: bool = False
+    terminal: bool = False
+
+    def bold(self, text: str) -> str:
+        """A heading."""
+        return self._styled(text, "bold")
+
+    def yellow(self, text: str) -> str:
+        """A change in place, a remark."""
+        return self._styled(text, "yellow")
+
+    def sign(self, sign: str, text: str) -> str:
+        """A line in the colour of its sign."""
+        return self._styled(text, _SIGNS[sign])
+
+    def folded(self, text: str, hang: int = 0) -> list[str]:
+        """The text in lines of the width, all but the first indented by `hang`.
+
+        A leading indent is kept; long words (names, lists) are not torn.
+        """
+        return textwrap.wrap(
+            text,
+            max(self.width, 40),
+            subsequent_indent=" " * hang,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+
+    def table(self, rows: Sequence[Sequence[str]], names: int = 2) -> list[str]:
+        """Lines of a table, indented by two; the first row is its heading, `()` an empty line.
+
+        The first `names` columns are to the left, the numbers after them to the right.
+        """
+        heading, *others = rows
+        table = _plain_table(2)
+        for column in range(len(heading)):
+            table.add_column(justify="left" if column < names else "right")
+        table.add_row(*map(Text, heading), style="bold")
+        for row in others:
+            table.add_row(*map(Text, row))
+        return self._lines(table, indent=2)
+
+    def facts(self, rows: Sequence[tuple[str, str]], width: int) -> list[str]:
+        """Lines of facts, each behind its name; names have a column of that width."""
+        table = _plain_table(0)
+        table.add_column(style="bold", min_width=width, no_wrap=True)
+        table.add_column(overflow="fold")
+        for name, text in rows:
+            table.add_row(Text(name), Text(text))
+        return self._lines(table)
+
+    def _styled(self, text: str, style: str) -> str:
+        if not self.colour:
+            return text
+        return Style.parse(style).render(text, color_system=ColorSystem.STANDARD)
+
+    def _lines(self, table: Table, indent: int = 0) -> list[str]:
+        console = Console(
+            file=io.StringIO(),
+            width=(self.width if self.terminal else _UNBOUNDED) - indent,
+            force_terminal=self.colour,
+            color_system="standard" if self.colour else None,
+            no_color=False,
+        )
+        with console.capture() as captured:
+            console.print(table)
+        return [f"{' ' * indent}{line}".rstrip() for line in captured.get()[:-1].split("\n")]
+
+
+PLAIN = Ink()
+
+
+def of_output() -> Ink:
+    """How standard output is written to."""
+    if not sys.stdout.isatty():
+        return PLAIN
+    columns = shutil.get_terminal_size((WIDTH, 24)).columns
+    return Ink(columns, colour=not os.environ.get("NO_COLOR"), terminal=True)
+
+
+def _plain_table(gap: int) -> Table:
+    return Table(box=None, show_header=False, pad_edge=False, padding=(0, gap, 0, 0))

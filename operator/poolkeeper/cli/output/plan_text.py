@@ -1,0 +1,271 @@
+"""A plan as text, read like a diff: what changes, why, how much data; then what will not change.
+
+    Cluster main
+
+    Pool fast
+      + topic orders: 12 partitions × 3 replicas           + is created
+      ~ topic invoices: 1 config                           ~ changes in place
+      → topic t1: 9 replicas of 9 partitions, 12 MiB       → moves
+      - topic old                                          - is deleted with its data
+      ! in front of a line marks what a person must agree to, as it loses data or safety
+
+Where more than a few topics of a pool move, their moves are grouped by reason instead of by topic.
+Long lists are cut, and what is cut is counted; `--output json` has everything. Lines fold at the
+given width; without colours the signs alone say what the colours do.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+
+from poolkeeper.cli.output.brokers_table import brokers_table
+from poolkeeper.cli.output.capacity_table import room_table
+from poolkeeper.cli.output.ink import PLAIN, Ink
+from poolkeeper.cli.output.plan_lines import reason_lines, topic_lines
+from poolkeeper.model.plans import (
+    AddPartitions,
+    CreateTopic,
+    DeleteTopic,
+    ElectLeaders,
+    Makespan,
+    Move,
+    MoveLogDir,
+    Plan,
+    PlanProblem,
+    PoolCertificate,
+    SetConfig,
+    Step,
+)
+from poolkeeper.model.specs import Desired
+from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.diagnosis.remaining_capacity import RemainingCapacity
+from poolkeeper.planning.rules import Rules
+from poolkeeper.text import count, duration, few, first, more, size
+
+_TOPICS_MAX = 40
+_MOVING_TOPICS_MAX = 10
+_PROBLEMS_MAX = 20
+_NAMED_MAX = 8
+_TOPICS_NAMED_MAX = 4
+_CLAUSES_MAX = 3
+_TABLE_BROKERS_MAX = 40
+_UNOWNED = "Topics that no pool owns"
+
+Changes = dict[str, tuple[list[Step], list[Move]]]
+"""Steps and moves by topic."""
+
+
+def render(
+    plan: Plan,
+    desired: Desired,
+    cluster: Cluster,
+    rooms: Sequence[RemainingCapacity] = (),
+    ink: Ink = PLAIN,
+) -> str:
+    """The whole plan as text, without a final line feed.
+
+    `cluster` is the one that the plan was made from: it gives the old values of what changes.
+    `rooms` is what fits into the pools after it.
+    """
+    parts = [
+        [ink.bold(f"Cluster {plan.cluster}")],
+        *_pools(plan, desired, cluster, ink),
+        _elections(plan, ink),
+        _not_done(plan.problems, ink),
+        *_figures(plan, desired, cluster, ink),
+        _room(rooms, ink),
+        [ink.bold(line) for line in ink.folded(summary(plan))],
+    ]
+    return "\n\n".join("\n".join(part) for part in parts if part)
+
+
+def summary(plan: Plan) -> str:
+    """The closing line: all that would be done, in one sentence."""
+    if plan.empty:
+        if plan.problems:
+            return f"No changes. {count(len(plan.problems), 'thing')} left undone, see above."
+        return "No changes. The cluster is as declared."
+    deleted = sum(isinstance(step, DeleteTopic) for step in plan.steps)
+    done = [*_step_counts(plan.steps), *_move_counts(plan.moves)]
+    done.append(f"{count(deleted, 'topic')} to DELETE" if deleted else "nothing to delete")
+    return f"Plan: {', '.join(done)}."
+
+
+def _step_counts(steps: Sequence[Step]) -> Iterator[str]:
+    log_dirs = [step.bytes for step in steps if isinstance(step, MoveLogDir)]
+    counted = (
+        (sum(isinstance(s, CreateTopic) for s in steps), "topic", "to create"),
+        (
+            sum(len(s.replicas) for s in steps if isinstance(s, AddPartitions)),
+            "partition",
+            "to add",
+        ),
+        (
+            sum(len(s.set) + len(s.unset) for s in steps if isinstance(s, SetConfig)),
+            "config",
+            "to change",
+        ),
+        (len(log_dirs), "replica", f"to move between log directories ({size(sum(log_dirs))})"),
+        (
+            sum(len(s.partitions) for s in steps if isinstance(s, ElectLeaders)),
+            "leader",
+            "to elect",
+        ),
+    )
+    return (f"{count(number, noun)} {what}" for number, noun, what in counted if number)
+
+
+def _move_counts(moves: Sequence[Move]) -> Iterator[str]:
+    added = [len(set(move.target) - set(move.source)) for move in moves]
+    carried = sum(1 for number in added if number)
+    shrunk = sum(len(move.target) < len(move.source) for move in moves)
+    if carried:
+        total = size(sum(move.bytes for move in moves))
+        what = f"{count(sum(added), 'replica')} of {count(carried, 'partition')}"
+        yield f"{what} to move ({total})"
+    if shrunk:
+        yield f"{count(shrunk, 'partition')} to lose replicas"
+    reordered = sum(set(move.target) == set(move.source) for move in moves)
+    if reordered:
+        yield f"{count(reordered, 'partition')} to reorder"
+
+
+def _pools(plan: Plan, desired: Desired, cluster: Cluster, ink: Ink) -> Iterator[list[str]]:
+    """One part per pool with changes, pools by name, topics by name; the unowned ones last."""
+    by_pool = _by_pool(plan, Rules(desired, cluster, frozenset()))
+    for pool, topics in sorted(by_pool.items(), key=lambda item: (not item[0], item[0])):
+        title = ink.bold(f"Pool {pool}" if pool else _UNOWNED)
+        yield [title, *_topics_lines(topics, cluster, ink)]
+
+
+def _by_pool(plan: Plan, rules: Rules) -> Mapping[str, Changes]:
+    """What changes, by the pool that its topic shall live in; "" is of topics of none."""
+    by_pool: dict[str, Changes] = {}
+
+    def place(topic: str) -> tuple[list[Step], list[Move]]:
+        pool = rules.home(topic).pool or ""
+        return by_pool.setdefault(pool, {}).setdefault(topic, ([], []))
+
+    for step in plan.steps:
+        if not isinstance(step, ElectLeaders):
+            place(step.topic)[0].append(step)
+    for move in plan.moves:
+        place(move.topic)[1].append(move)
+    return by_pool
+
+
+def _topics_lines(topics: Changes, cluster: Cluster, ink: Ink) -> list[str]:
+    """The topics of one pool; where many move, their moves by reason."""
+    moving = [moves for _, moves in topics.values() if moves]
+    many = len(moving) > _MOVING_TOPICS_MAX
+    shown = sorted(name for name, (steps, _) in topics.items() if steps or not many)
+    lines: list[str] = []
+    for topic in shown[:_TOPICS_MAX]:
+        steps, own = topics[topic]
+        lines += topic_lines(topic, steps, () if many else own, cluster, ink)
+    lines += _more(len(shown) - _TOPICS_MAX, "topic")
+    return lines + (reason_lines(list(chain(*moving)), ink) if many else [])
+
+
+def _elections(plan: Plan, ink: Ink) -> list[str]:
+    pairs = [
+        pair for step in plan.steps if isinstance(step, ElectLeaders) for pair in step.partitions
+    ]
+    if not pairs:
+        return []
+    names = few((f"{topic}-{partition}" for topic, partition in sorted(pairs)), _NAMED_MAX)
+    reasons = dict.fromkeys(
+        s.reason for s in plan.steps if isinstance(s, ElectLeaders) and s.reason
+    )
+    why = f" ({'; '.join(reasons)})" if reasons else ""
+    text = f"preferred replicas lead {count(len(pairs), 'partition')}{why}: {names}"
+    return [ink.bold("Leaders"), *ink.folded(f"  ~ {text}", 4)]
+
+
+def _not_done(problems: Sequence[PlanProblem], ink: Ink) -> list[str]:
+    """What the plan leaves undone, and why, pool by pool; topics of one reason together."""
+    if not problems:
+        return []
+    alike: dict[tuple[str, str, str], list[str]] = {}
+    for problem in problems:
+        topics = alike.setdefault((problem.pool, problem.message, problem.law), [])
+        topics += [problem.topic] if problem.topic else []
+    lines = [ink.bold("Not done, and why")]
+    for (pool, message, law), topics in list(alike.items())[:_PROBLEMS_MAX]:
+        names = (_topics(topics), f"pool {pool}" if pool else "")
+        place = ", ".join(name for name in names if name)
+        told = f"{place}: {message}" if place else message
+        told += f" [{law}]" if law else ""
+        lines += [ink.yellow(line) for line in ink.folded(f"  • {told}", 4)]
+    return lines + _more(len(alike) - _PROBLEMS_MAX, "problem")
+
+
+def _topics(names: Sequence[str]) -> str:
+    """`topic a`, or `12 topics (a, b, c, d, … )` with the first few."""
+    if len(names) < 2:
+        return "".join(f"topic {name}" for name in names)
+    return f"{count(len(names), 'topic')} ({first(names, _TOPICS_NAMED_MAX)})"
+
+
+def _figures(plan: Plan, desired: Desired, cluster: Cluster, ink: Ink) -> Iterator[list[str]]:
+    """Brokers before and after, the proof, the time it takes, the hash; for a plan that moves."""
+    if plan.moves and len(cluster.brokers) <= _TABLE_BROKERS_MAX:
+        yield [ink.bold("Brokers"), *brokers_table(cluster, desired, plan, ink)]
+    yield _proof(plan.certificates, ink)
+    told = [] if plan.empty else [f"Hash    {plan.hash}"]
+    yield [*_duration(plan, ink), *told]
+
+
+def _room(rooms: Sequence[RemainingCapacity], ink: Ink) -> list[str]:
+    lines = room_table(rooms, ink)
+    return [ink.bold("Room after this plan"), *lines] if lines else []
+
+
+def _proof(certificates: Iterable[PoolCertificate], ink: Ink) -> list[str]:
+    """Moves of each pool beside the fewest possible."""
+    lines = [
+        line
+        for pool in certificates
+        if pool.replica_moves or pool.bytes
+        for line in ink.folded(f"  {_certificate(pool)}", 4)
+    ]
+    return [ink.bold("Proof"), *lines] if lines else []
+
+
+def _certificate(pool: PoolCertificate) -> str:
+    fewest = pool.replica_moves_lower_bound
+    if pool.replica_moves <= fewest:
+        replicas = f"{count(pool.replica_moves, 'replica')} to move, as few as possible"
+    else:
+        replicas = f"{count(pool.replica_moves, 'replica')} to move, at least {fewest:,} must"
+    needed = f"{size(pool.bytes)}, at least {size(pool.bytes_lower_bound)} must"
+    exact = pool.bytes <= pool.bytes_lower_bound
+    carried = f"{size(pool.bytes)}, as little as possible" if exact else needed
+    gap = f"; gap {pool.gap_percent:.1f} %" if pool.gap_percent else ""
+    clauses = pool.witness.split("; ") if pool.witness else []
+    told = first(clauses, _CLAUSES_MAX, "; ")
+    return f"pool {pool.pool}: {replicas}; {carried}{gap}" + (f" ({told})" if told else "")
+
+
+def _duration(plan: Plan, ink: Ink) -> list[str]:
+    if not plan.stages:
+        return []
+    carried = size(sum(stage.bytes for stage in plan.stages))
+    text = f"Stages  {count(len(plan.stages), 'stage')}, {carried}"
+    if plan.makespan is None:
+        steps = sum(len(move.path) - 1 for move in plan.moves)
+        going = sum(len(stage.moves) for stage in plan.stages)
+        text += f"; {steps - going:,} of {count(steps, 'step')} cannot go yet"
+    else:
+        text += f", {_time(plan.makespan)}"
+    return ink.folded(text, 8)
+
+
+def _time(makespan: Makespan) -> str:
+    rate = f"{size(makespan.bytes_per_second_per_broker)}/s per broker"
+    least = duration(makespan.lower_bound_seconds)
+    return f"about {duration(makespan.seconds)} at {rate} (at least {least}, however it is staged)"
+
+
+def _more(number: int, noun: str) -> list[str]:
+    rest = more(number, noun)
+    return [f"  … {rest}; --output json shows all"] if rest else []

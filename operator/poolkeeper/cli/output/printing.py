@@ -1,0 +1,67 @@
+"""Writing to standard output and standard error.
+
+Standard output carries what was asked for, and with `--output json` exactly one JSON document.
+Errors are one line each on standard error; with `--output json` they are also that document.
+"""
+
+import json
+import sys
+from collections.abc import Iterable
+
+import click
+
+from poolkeeper import wording
+from poolkeeper.errors import InvalidInput, PoolkeeperError, Problem
+
+TEXT = "text"
+JSON = "json"
+
+
+def emit(text: str) -> None:
+    """Write text, ending in exactly one line feed; nothing for nothing."""
+    if text:
+        click.echo(text.rstrip("\n"))
+
+
+def emit_json(value: object) -> None:
+    """Write one JSON document, indented, keys as given."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def warn(sentences: Iterable[str]) -> None:
+    """Write warnings to standard error, one line each."""
+    for sentence in sentences:
+        click.echo(f"warning: {one_line(sentence)}", err=True)
+
+
+def problems_of(error: PoolkeeperError) -> tuple[Problem, ...]:
+    """Return what an error has to say, one problem a line."""
+    if isinstance(error, InvalidInput):
+        return error.problems
+    lines = wording.error_text(error).splitlines()
+    return tuple(Problem("", 0, "", line) for line in lines if line.strip())
+
+
+def report(problems: Iterable[Problem], *, as_json: bool) -> None:
+    """Write problems to standard error and, as data, to standard output."""
+    listed = tuple(problems)
+    if as_json:
+        emit_json({"errors": [as_data(problem) for problem in listed]})
+        sys.stdout.flush()
+    for problem in listed:
+        click.echo(one_line(str(problem)), err=True)
+
+
+def as_data(problem: Problem) -> dict[str, object]:
+    """Return a problem as JSON's values; file and line are null where the input is no file."""
+    return {
+        "file": problem.file or None,
+        "line": problem.line or None,
+        "field": problem.field or None,
+        "message": problem.message,
+    }
+
+
+def one_line(text: str) -> str:
+    """Fold a message into one line."""
+    return " ".join(text.split())

@@ -1,0 +1,212 @@
+"""Showing how far a run is: a bar on a terminal, lines elsewhere.
+
+Lines come when something was done or what is waited for changed, and otherwise every few seconds at
+most, so that a log of CI stays readable. What a line says is a pure function of the outcome.
+"""
+
+import json
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self, TextIO
+
+import click
+from rich import progress as bars
+from rich.console import Console
+
+from poolkeeper import wording
+from poolkeeper.cli import timing
+from poolkeeper.model.outcomes import Outcome, Progress
+from poolkeeper.model.runs import Phase
+from poolkeeper.model.waits import Kind
+from poolkeeper.text import count, duration, few, size
+
+WAITS_MAX = 3
+Kinds = tuple[Kind, ...]
+
+
+def line(outcome: Outcome) -> str:
+    """Say in one line how far a run is and what it waits for; empty if there is nothing to say.
+
+    "moving, stage 2: 12 of 81 moves, 10 in flight, 40 MiB of 120 MiB, 12.1 MiB/s, about 8 s left"
+    """
+    parts = [_progress(outcome.progress)] if outcome.progress else []
+    if outcome.waits:
+        parts.append(f"waits: {waits(outcome)}")
+    return "; ".join(parts)
+
+
+def waits(outcome: Outcome) -> str:
+    """Put the first few things that are waited for into one sentence."""
+    return few(wording.sentences(outcome.waits), WAITS_MAX, grouped=False)
+
+
+def _progress(progress: Progress) -> str:
+    if progress.phase in (Phase.STORING, Phase.THROTTLING):
+        return progress.phase.value
+    parts = [f"{progress.moves_done} of {count(progress.moves_total, 'move')}"]
+    if progress.moves_in_flight:
+        parts.append(f"{progress.moves_in_flight} in flight")
+    if progress.bytes_total:
+        done, total = (size(n) for n in (progress.bytes_done, progress.bytes_total))
+        parts.append(f"{done} of {total}")
+    if progress.rate_bytes_per_s is not None:
+        parts.append(f"{size(progress.rate_bytes_per_s)}/s")
+    if progress.seconds_left is not None:
+        parts.append(f"about {duration(progress.seconds_left)} left")
+    return f"{_stage(progress)}: {', '.join(parts)}"
+
+
+def _stage(progress: Progress) -> str:
+    return (
+        f"{progress.phase.value}, stage {progress.stage}"
+        if progress.stage
+        else progress.phase.value
+    )
+
+
+class LinePrinter:
+    """Progress as lines, to a file that is no terminal. Call it with every outcome."""
+
+    def __init__(
+        self,
+        stream: TextIO,
+        *,
+        prefix: str = "",
+        every_s: float = timing.LINES_EVERY_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._stream = stream
+        self._prefix = prefix
+        self._every_s = every_s
+        self._clock = clock
+        self._said = ""
+        self._said_at = float("-inf")
+        self._waits: Kinds = ()
+
+    def __call__(self, outcome: Outcome) -> None:
+        """Print what was done, and how far it is if that is news."""
+        for sentence in wording.sentences(outcome.did):
+            self._print(sentence)
+        text = line(outcome)
+        due = self._clock() - self._said_at >= self._every_s
+        if text and text != self._said and (due or _kinds(outcome) != self._waits):
+            self._print(text)
+            self._said, self._said_at = text, self._clock()
+        self._waits = _kinds(outcome)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        return None
+
+    def _print(self, text: str) -> None:
+        click.echo(f"{self._prefix}{text}", file=self._stream)
+
+
+class BarPrinter:
+    """Progress as a bar with bytes, rate and time left, on a terminal; what was done above it."""
+
+    def __init__(self, console: Console) -> None:
+        self._bar = bars.Progress(
+            bars.TextColumn("{task.description}", markup=False),
+            bars.BarColumn(bar_width=24),
+            bars.TextColumn("{task.fields[facts]}", markup=False),
+            console=console,
+        )
+        self._task = self._bar.add_task("starting", total=None, facts="")
+        self._waits: Kinds = ()
+
+    def __call__(self, outcome: Outcome) -> None:
+        """Redraw the bar; print what was done, and what is waited for where that is news."""
+        for sentence in wording.sentences(outcome.did):
+            self._above(sentence)
+        if outcome.waits and _kinds(outcome) != self._waits:
+            self._above(f"waits: {waits(outcome)}")
+        self._waits = _kinds(outcome)
+        progress = outcome.progress
+        if progress is not None:
+            stage, _, facts = _progress(progress).partition(": ")
+            # Moves without bytes, pure reorderings, still go forward.
+            total, done = progress.bytes_total, progress.bytes_done
+            if not total:
+                total, done = progress.moves_total, progress.moves_done
+            self._bar.update(
+                self._task, description=stage, total=total or 1, completed=done, facts=facts
+            )
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    def _above(self, sentence: str) -> None:
+        self._bar.console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+
+
+def printer(stream: TextIO) -> "LinePrinter | BarPrinter":
+    """Return a bar for a terminal, lines for anything else."""
+    if stream.isatty():
+        return BarPrinter(Console(file=stream))
+    return LinePrinter(stream)
+
+
+def news_printer(cluster: str, stream: TextIO, *, as_json: bool) -> Callable[[Outcome], None]:
+    """Return what prints the news of one cluster among others: lines, or JSON objects."""
+    if not as_json:
+        return LinePrinter(stream, prefix=f"{cluster}: ")
+    last: list[dict[str, object]] = [{}]
+
+    def say(outcome: Outcome) -> None:
+        news = {"cluster": cluster, **as_data(outcome)}
+        if outcome.did or {**news, "progress": None} != {**last[0], "progress": None}:
+            click.echo(json.dumps(news), file=stream)
+        last[0] = news
+
+    return say
+
+
+def as_data(outcome: Outcome) -> dict[str, object]:
+    """Return an outcome as JSON's values; the plan by its hash."""
+    progress = outcome.progress
+    return {
+        "state": outcome.state.value,
+        "did": list(wording.sentences(outcome.did)),
+        "waits": list(wording.sentences(outcome.waits)),
+        "plan": outcome.plan.hash if outcome.plan else None,
+        "progress": None if progress is None else _progress_data(progress),
+    }
+
+
+def _progress_data(progress: Progress) -> dict[str, object]:
+    return {
+        "plan": progress.plan,
+        "phase": progress.phase.value,
+        "stage": progress.stage,
+        "movesDone": progress.moves_done,
+        "movesInFlight": progress.moves_in_flight,
+        "movesTotal": progress.moves_total,
+        "bytesDone": progress.bytes_done,
+        "bytesTotal": progress.bytes_total,
+        "throttleBytesPerSecond": progress.throttle_bytes_per_s,
+        "bytesPerSecond": progress.rate_bytes_per_s,
+        "secondsLeft": progress.seconds_left,
+    }
+
+
+def _kinds(outcome: Outcome) -> Kinds:
+    """Return what the waits are about, without their numbers: counting down is no news."""
+    return tuple(wait.kind for wait in outcome.waits)

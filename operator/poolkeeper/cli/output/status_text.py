@@ -1,0 +1,134 @@
+"""A status as text and as JSON's values."""
+
+from datetime import UTC, datetime
+
+from poolkeeper import wording
+from poolkeeper.cli.output.ink import PLAIN, Ink
+from poolkeeper.cli.output.status_values import RunStatus, Status
+from poolkeeper.model.plans import Move
+from poolkeeper.text import count, cut, few, more, size
+
+NAMED_MAX = 10
+NAMES_WIDTH = 12
+
+
+def render(status: Status, ink: Ink = PLAIN) -> str:
+    """Write a status for people: a line per fact, then what is moving, then what it waits for."""
+    counts = (
+        count(status.brokers, "live broker"),
+        count(status.topics, "topic"),
+        count(status.partitions, "partition"),
+    )
+    facts = [
+        ("cluster", f"{status.cluster}{_versions(status)}"),
+        ("controller", _controller(status)),
+        ("topology", ", ".join(counts)),
+        ("health", _health(status)),
+        ("executor", status.holder or "none is active"),
+    ]
+    if status.run is None:
+        facts.append(("run", "none is recorded"))
+    else:
+        facts += _run(status.run)
+    if status.stopped:
+        again = "a person stopped the last run; a loop does not repeat it by itself"
+        facts.append(("stopped", again))
+    waits = cut(wording.sentences(status.waits), NAMED_MAX, grouped=False)
+    warnings = cut(status.warnings, NAMED_MAX, grouped=False)
+    facts += [*(("waits for", each) for each in waits), *(("warning", each) for each in warnings)]
+    return "\n".join(ink.facts(facts, NAMES_WIDTH))
+
+
+def as_data(status: Status) -> dict[str, object]:
+    """Return a status as JSON's values."""
+    return {
+        "cluster": status.cluster,
+        "id": status.id,
+        "kafkaVersion": status.kafka_version,
+        "controller": status.controller,
+        "brokers": status.brokers,
+        "topics": status.topics,
+        "partitions": status.partitions,
+        "underReplicated": [list(name) for name in status.under_replicated],
+        "offline": [list(name) for name in status.offline],
+        "holder": status.holder,
+        "run": None if status.run is None else _run_data(status.run),
+        "stopped": status.stopped,
+        "waits": list(wording.sentences(status.waits)),
+        "warnings": list(status.warnings),
+    }
+
+
+def _versions(status: Status) -> str:
+    facts = [f"Kafka {status.kafka_version}" if status.kafka_version else "", status.id or ""]
+    known = ", ".join(fact for fact in facts if fact)
+    return f" ({known})" if known else ""
+
+
+def _controller(status: Status) -> str:
+    return "none is elected" if status.controller is None else f"broker {status.controller}"
+
+
+def _health(status: Status) -> str:
+    sick = []
+    if status.offline:
+        sick.append(f"{count(len(status.offline), 'partition')} without a leader")
+    if status.under_replicated:
+        named = few(status.under_replicated, NAMED_MAX, grouped=False)
+        under = count(len(status.under_replicated), "partition")
+        sick.append(f"{under} under-replicated: {named}")
+    return "; ".join(sick) or "all replicas are in sync"
+
+
+def _run(run: RunStatus) -> list[tuple[str, str]]:
+    started = datetime.fromtimestamp(run.started_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    done = run.moves.get("done", 0) + run.moves.get("gone", 0)
+    stopping = ", stops after this stage" if run.stopping else ""
+    facts = [
+        ("run", run.plan),
+        ("", f"{run.phase}, stage {run.stage}{stopping}, began {started}"),
+        ("moves", f"{done} of {run.moves_total} done{_others(run)}"),
+        ("bytes", f"{size(run.bytes_done)} of {size(run.bytes_total)}"),
+    ]
+    if run.throttle_bytes_per_s is not None:
+        facts.append(("throttle", f"{size(run.throttle_bytes_per_s)}/s a broker"))
+    facts += [("moving", _move(move)) for move in run.in_flight[:NAMED_MAX]]
+    if rest := more(len(run.in_flight) - NAMED_MAX, grouped=False):
+        facts.append(("", rest))
+    return facts
+
+
+def _others(run: RunStatus) -> str:
+    known = {state: n for state, n in run.moves.items() if state not in ("done", "gone")}
+    return "".join(f", {n} {state}" for state, n in sorted(known.items()))
+
+
+def _move(move: Move) -> str:
+    source, target = (",".join(map(str, ids)) for ids in (move.source, move.target))
+    return f"{move.topic}-{move.partition}  {source} -> {target}  {size(move.bytes)}"
+
+
+def _run_data(run: RunStatus) -> dict[str, object]:
+    return {
+        "plan": run.plan,
+        "phase": run.phase,
+        "stage": run.stage,
+        "startedMs": run.started_ms,
+        "moves": run.moves,
+        "movesTotal": run.moves_total,
+        "bytesDone": run.bytes_done,
+        "bytesTotal": run.bytes_total,
+        "throttleBytesPerSecond": run.throttle_bytes_per_s,
+        "stopping": run.stopping,
+        "inFlight": [
+            {
+                "topic": move.topic,
+                "partition": move.partition,
+                "from": list(move.source),
+                "to": list(move.target),
+                "bytes": move.bytes,
+                "reason": move.reason,
+            }
+            for move in run.in_flight
+        ],
+    }

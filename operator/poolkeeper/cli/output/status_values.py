@@ -1,0 +1,162 @@
+"""What `status` says, as values: who works on a cluster, how far, and what stands in the way.
+
+Pure. Everything is read from the live cluster and the journal; nothing is asked of the process that
+works. So a run whose executor is dead is shown as it stands, and that nobody drives it is said.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from poolkeeper.model.plans import Move
+from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.planning.run_state import gates
+from poolkeeper.planning.run_state.progress import MoveProgress, MoveState, classify
+from poolkeeper.zk.journal import JournalView
+
+_FLYING = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
+
+
+@dataclass(frozen=True, slots=True)
+class RunStatus:
+    """The run under way. `moves` counts by state; bytes count replicas that have arrived.
+
+    `in_flight` are the partitions of the request, `blocked` why the moves left over must wait.
+    """
+
+    plan: str
+    phase: str
+    stage: int
+    started_ms: int
+    moves: dict[str, int]
+    moves_total: int
+    bytes_done: int
+    bytes_total: int
+    throttle_bytes_per_s: int | None
+    stopping: bool
+    in_flight: tuple[Move, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """All that `status` shows of one cluster."""
+
+    cluster: str
+    id: str | None
+    kafka_version: str | None
+    controller: int | None
+    brokers: int
+    topics: int
+    partitions: int
+    under_replicated: tuple[TopicPartition, ...]
+    offline: tuple[TopicPartition, ...]
+    holder: str | None
+    run: RunStatus | None
+    stopped: str | None
+    waits: tuple[Wait, ...] = ()
+    warnings: tuple[str, ...] = field(default=())
+
+
+def status_of(cluster: Cluster, journal: JournalView) -> Status:
+    """Put cluster and journal together."""
+    health = gates.health(cluster)
+    run, waits = _run(cluster, journal)
+    return Status(
+        cluster=cluster.name,
+        id=cluster.id,
+        kafka_version=cluster.kafka_version,
+        controller=cluster.controller.broker,
+        brokers=len(cluster.brokers),
+        topics=len(cluster.topics),
+        partitions=sum(len(topic.partitions) for topic in cluster.topics.values()),
+        under_replicated=tuple(sorted(health.under_replicated)),
+        offline=_offline(cluster),
+        holder=None if journal.holder is None else str(journal.holder),
+        run=run,
+        stopped=journal.stopped,
+        waits=waits,
+        warnings=_warnings(cluster),
+    )
+
+
+def _run(cluster: Cluster, journal: JournalView) -> tuple[RunStatus | None, tuple[Wait, ...]]:
+    waits = list(gates.controller(cluster))
+    run, document = journal.run, journal.document
+    if run is None:
+        return None, (*waits, *gates.foreign(cluster, ()))
+    # Of a run whose plan was not stored whole, no moves are known.
+    moves = () if document is None else document.plan.moves
+    progress = classify(moves, cluster)
+    waits.extend(gates.foreign(cluster, _ours(moves, progress)))
+    waits.extend(_moves_wait(moves, progress, cluster))
+    if journal.holder is None:
+        waits.append(Wait(WaitReason.RUN_WITHOUT_EXECUTOR))
+    found = RunStatus(
+        plan=run.plan,
+        phase=run.phase.value,
+        stage=run.stage,
+        started_ms=run.started_ms,
+        moves=dict(Counter(p.state.value for p in progress)),
+        moves_total=len(moves),
+        bytes_done=_bytes_done(moves, progress),
+        bytes_total=sum(move.bytes for move in moves),
+        throttle_bytes_per_s=run.rates[0] if run.rates else None,
+        stopping=journal.stopping,
+        in_flight=tuple(
+            move for move, p in zip(moves, progress, strict=True) if p.state in _FLYING
+        ),
+    )
+    return found, tuple(waits)
+
+
+def _ours(moves: Sequence[Move], progress: Sequence[MoveProgress]) -> frozenset[TopicPartition]:
+    return frozenset(
+        TopicPartition(move.topic, move.partition)
+        for move, p in zip(moves, progress, strict=True)
+        if p.state in (*_FLYING, MoveState.ORPHANED)
+    )
+
+
+def _moves_wait(
+    moves: Sequence[Move], progress: Sequence[MoveProgress], cluster: Cluster
+) -> list[Wait]:
+    waits = list(gates.blocks(moves, progress, cluster).values())
+    waits += [
+        Wait(WaitReason.LEFT_ALONE, partitions=(TopicPartition(move.topic, move.partition),))
+        for move, p in zip(moves, progress, strict=True)
+        if p.state is MoveState.DIVERGED
+    ]
+    return waits
+
+
+def _bytes_done(moves: Sequence[Move], progress: Sequence[MoveProgress]) -> int:
+    """Count whole steps only: `status` does not ask brokers how far a copy is."""
+    done = 0
+    for move, p in zip(moves, progress, strict=True):
+        if p.state in (MoveState.DONE, MoveState.GONE):
+            done += move.bytes
+        elif p.at > 0:
+            done += move.bytes * p.at // (len(move.path) - 1)
+    return done
+
+
+def _offline(cluster: Cluster) -> tuple[TopicPartition, ...]:
+    return tuple(
+        sorted(
+            TopicPartition(topic.name, partition.partition)
+            for topic in cluster.topics.values()
+            for partition in topic.partitions
+            if partition.leader == -1
+        )
+    )
+
+
+def _warnings(cluster: Cluster) -> tuple[str, ...]:
+    found = [f"topic {name}: {why}" for name, why in sorted(cluster.damaged.items())]
+    if cluster.torn:
+        names = ", ".join(sorted(cluster.torn)[:5])
+        found.append(f"{len(cluster.torn)} topics changed while they were read: {names}")
+    if cluster.deleting:
+        found.append(f"being deleted: {', '.join(sorted(cluster.deleting)[:5])}")
+    return tuple(found)

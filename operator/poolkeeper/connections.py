@@ -1,0 +1,102 @@
+"""How to reach a cluster: from what is declared, and the Secrets that it names, to open systems.
+
+Secrets are read whenever something is opened, so that a rotated password is taken up by the next
+session. The libraries want TLS material as files: it goes into a private folder, one per cluster.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from poolkeeper.brokers.protocol import BrokerClient
+from poolkeeper.errors import Unavailable
+from poolkeeper.load.refresh import LoadHistory
+from poolkeeper.model.credentials import BrokerCredentials, ZooKeeperCredentials
+from poolkeeper.model.specs import KafkaClusterSpec, Tls
+from poolkeeper.model.topology import Cluster
+from poolkeeper.resources.parse import secret_config
+from poolkeeper.resources.parse.secret_config import Secret
+from poolkeeper.zk.client.session import Session
+
+ReadSecret = Callable[[str], Secret]
+"""Reads a Secret by name; raises `Unavailable` where that fails or it does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterConnections:
+    """How to reach one cluster: each call opens a new session or connection.
+
+    `measured` adds the load history to an observation, where one is declared.
+    """
+
+    session: Callable[[], Session]
+    brokers: Callable[[], BrokerClient | None] = lambda: None
+    measured: Callable[[Cluster], Cluster] = lambda cluster: cluster
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterConnector:
+    """Opens what a KafkaCluster declares. `folder` is private, and this cluster's own.
+
+    `timeout_s` is how long ZooKeeper keeps a session without a sign of life; `deadline_s` bounds
+    every call.
+    """
+
+    read_secret: ReadSecret
+    folder: Path
+    timeout_s: float
+    deadline_s: float
+
+    def access(self, spec: KafkaClusterSpec) -> ClusterConnections:
+        """Return the ways to the cluster."""
+        return ClusterConnections(
+            lambda: self._session(spec), lambda: self._brokers(spec), LoadHistory(lambda: spec.load)
+        )
+
+    def _session(self, spec: KafkaClusterSpec) -> Session:
+        way = spec.zookeeper
+        credentials: ZooKeeperCredentials | None = None
+        if way.credentials_secret:
+            secret = self.read_secret(way.credentials_secret)
+            credentials = secret_config.zookeeper_credentials(way.credentials_secret, secret)
+        return Session.open(
+            way.connect,
+            credentials=credentials,
+            tls=self._tls("zookeeper", way.tls),
+            timeout_s=self.timeout_s,
+            deadline_s=self.deadline_s,
+        )
+
+    def _brokers(self, spec: KafkaClusterSpec) -> BrokerClient | None:
+        """Connect to the brokers; they are optional, so none is better than no cluster."""
+        way = spec.brokers
+        if way is None:
+            return None
+        credentials: BrokerCredentials | None = None
+        if way.credentials_secret:
+            secret = self.read_secret(way.credentials_secret)
+            credentials = secret_config.broker_credentials(way.credentials_secret, secret)
+        tls = self._tls("brokers", way.tls)
+        try:
+            return BrokerClient.open(way.bootstrap_servers, credentials, tls, self.deadline_s)
+        except Unavailable:
+            return None
+
+    def _tls(self, part: str, tls: Tls | None) -> Tls | None:
+        if tls is None or tls.secret is None:
+            return tls
+        files = secret_config.tls_files(tls.secret, self.read_secret(tls.secret))
+        folder = self.folder / part
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        paths = {field: _write(folder / f"{field}.pem", pem) for field, pem in files.items()}
+        return Tls(paths.get("ca"), paths.get("certificate"), paths.get("key"))
+
+
+def _write(path: Path, content: bytes) -> str:
+    """Replace a file in one go, readable by us alone."""
+    new = path.with_suffix(".new")
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(content)
+    new.replace(path)
+    return str(path)

@@ -1,0 +1,306 @@
+"""The clusters of one operator: a loop for each that is declared, as long as this instance leads.
+
+What is declared is put together anew whenever something was heard, at most once in `COALESCE_S`;
+loops are begun, woken and ended by it. They run only with the lease:
+
+| the lease | loops |
+|---|---|
+| held | run |
+| unsure: the API server does not answer | finish their stage in flight, and start nothing |
+| somebody else's, or nobody's | end; what is recorded in ZooKeeper is resumed by whoever leads |
+
+Of resources without a loop (their cluster does not exist, or may not be worked in) only the status
+is written.
+
+Who removes our CRDs deletes all resources, and may not mean to delete a single Kafka topic. While a
+definition is being removed, or gone, loops stand still as if the lease were unsure, and nothing is
+deleted for a resource that goes with it. As this is learnt a moment later than of the first
+resource, deletions wait, like moves, until what is declared has settled.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from threading import Event, Thread
+
+from poolkeeper.connections import ClusterConnections, ClusterConnector
+from poolkeeper.controller import loop
+from poolkeeper.controller.reporter import Reporter
+from poolkeeper.controller.resource_cache import Declared
+from poolkeeper.errors import PoolkeeperError
+from poolkeeper.kube.leadership.leases import LeaderRole
+from poolkeeper.model.outcomes import Outcome
+from poolkeeper.model.specs import Desired, KafkaClusterSpec, Mode
+from poolkeeper.reconcile.context import Planner
+from poolkeeper.reconcile.external_plan import ExternalPlan
+from poolkeeper.resources.checks.assembly import Assembly, assemble
+from poolkeeper.telemetry import logs
+from poolkeeper.telemetry.health import ProcessHealth
+from poolkeeper.telemetry.metrics import Metrics
+from poolkeeper.zk.client.session import Session
+
+COALESCE_S = 1.0
+TICK_S = 5.0
+END_S = 15.0
+SETTLE_S = 5.0
+"""Resources arrive one by one: before the last Topic is there, its Kafka topic looks unmanaged."""
+
+logger = logging.getLogger(__name__)
+
+DoorOf = Callable[[str], ClusterConnector]
+"""Returns what opens the systems of the cluster of that name."""
+
+
+class ClusterLoop:
+    """One cluster's loop: what it works towards, and where it stands."""
+
+    def __init__(self, name: str, assembly: Assembly, desired: Desired, of: "Keepers") -> None:
+        self.name = name
+        self.assembly = assembly
+        self.desired = desired
+        self._of = of
+        self._declared_s = time.monotonic()
+        self._session: Session | None = None
+        self._counted = (0, 0)
+        self.outcome: Outcome | None = None
+        self._kept = loop.Kept(
+            access=self._access(),
+            desired=lambda: self.desired,
+            report=self._report,
+            paused=lambda: self.standing_still or of.role() is not LeaderRole.HELD or of.unoffered,
+            settling=lambda: self.settling,
+            planner=of.planner,
+            timed=self._timed,
+            beat=lambda patience_s: of.health.beat(f"loop of {name}", patience_s),
+            offer=lambda: of.offers.get(name),
+        )
+        self.thread = Thread(
+            target=loop.keep, args=(self._kept,), name=f"keeper of {name}", daemon=True
+        )
+
+    @property
+    def standing_still(self) -> bool:
+        """Whether nothing may be begun, by what is declared."""
+        return bool(self.assembly.hold) or self.assembly.abandoned
+
+    @property
+    def settling(self) -> bool:
+        """Whether what is declared changed a moment ago."""
+        return time.monotonic() - self._declared_s < self._of.settle_s
+
+    def take(self, assembly: Assembly, desired: Desired | None) -> None:
+        """Work towards this, at once; towards what was known so far if it is None."""
+        if desired is not None and desired != self.desired:
+            self._declared_s = time.monotonic()
+            self.desired = desired
+        self.assembly = assembly
+        self._kept.wake.set()
+
+    def wake(self) -> None:
+        """Have the loop do a pass at once."""
+        self._kept.wake.set()
+
+    def end(self) -> None:
+        """Ask the loop to end."""
+        self._kept.end()
+
+    def _access(self) -> ClusterConnections:
+        """Open what is declared, and remember the session that is open, to count what it does."""
+        access = self._of.door_of(self.name).access(self.desired.cluster)
+
+        def session() -> Session:
+            self._counted = (0, 0)
+            self._session = access.session()
+            return self._session
+
+        return ClusterConnections(session, access.brokers, access.measured)
+
+    def _report(self, outcome: Outcome) -> None:
+        if not self._of.keeps(self):
+            return  # let go meanwhile: somebody else may be writing statuses already
+        self.outcome = outcome
+        metrics = self._of.metrics
+        with self._timed("report"):
+            if (session := self._session) is not None:
+                reads, writes = session.reads, session.writes
+                before = self._counted
+                metrics.zookeeper(self.name, reads=reads - before[0], writes=writes - before[1])
+                self._counted = (reads, writes)
+            metrics.saw(self.name, outcome)
+            if outcome.error is not None:
+                logger.warning("%s", logs.words(outcome.error), extra={"cluster": self.name})
+            for did in outcome.did:
+                logger.info("%s", logs.words(did), extra={"cluster": self.name})
+            self._of.reporter.report(self.assembly, outcome)
+
+    def _timed(self, part: str) -> AbstractContextManager[None]:
+        return self._of.metrics.timed(self.name, part)
+
+
+@dataclass(slots=True)
+class Keepers:
+    """See `work`, which one thread runs. `declared.changed` wakes it; set it for a new role too.
+
+    `assemblies` are what it last worked from; `offers` are plans of others by cluster. While it is
+    `unoffered`, nobody has told yet which there are: loops then start no stage, as it may be one of
+    a plan that is held.
+    """
+
+    declared: Declared
+    door_of: DoorOf
+    going: Callable[[], str]
+    reporter: Reporter
+    metrics: Metrics
+    health: ProcessHealth
+    planner: Planner
+    role: Callable[[], LeaderRole]
+    stop: Event = field(default_factory=Event)
+    unoffered: bool = False
+    offers: Mapping[str, ExternalPlan] = field(default_factory=dict)
+    assemblies: Mapping[str, Assembly] | None = None
+    settle_s: float = SETTLE_S
+    _keepers: dict[str, ClusterLoop] = field(default_factory=dict)
+    _gone: str = ""
+    _ending: list[ClusterLoop] = field(default_factory=list)
+
+    def work(self) -> None:
+        """Bring loops in line with what is declared, until `stop` is set; then end them."""
+        while not self.stop.is_set():
+            self.health.beat("keepers", 60 + END_S)
+            settling = any(keeper.settling for keeper in self._keepers.values())
+            self.declared.changed.wait(COALESCE_S if settling else TICK_S)
+            self.declared.changed.clear()
+            self.look()
+            self.stop.wait(COALESCE_S)
+        self._end_all()
+
+    def end(self) -> None:
+        """Have `work` end everything, and itself."""
+        self.stop.set()
+        self.declared.changed.set()
+
+    def look(self) -> None:
+        """Bring loops in line once."""
+        role = self.role()
+        self.metrics.leads(role is not LeaderRole.STANDBY)
+        self._reap()
+        if role is LeaderRole.STANDBY:
+            self._end_all()
+            self.reporter.let_go()
+            self.assemblies = None
+            return
+        assemblies = assemble(*self.declared.known(), abandoned=self._is_going())
+        for name in set(self._keepers) - set(assemblies):
+            self._end(self._keepers[name])
+        for name, assembly in assemblies.items():
+            self._adjust(name, assembly)
+        self.reporter.retain({key for a in assemblies.values() for key in a.objects}, assemblies)
+        self.reporter.report_without_loop(
+            assembly for name, assembly in assemblies.items() if name not in self._keepers
+        )
+        self.metrics.loops(len(self._keepers))
+        self.assemblies = assemblies
+
+    def offer(self, offers: Mapping[str, ExternalPlan]) -> None:
+        """Have these plans of others, by cluster, carried out, and no others any more."""
+        before, self.offers, self.unoffered = self.offers, offers, False
+        for name, keeper in list(self._keepers.items()):
+            if before.get(name) != offers.get(name):
+                keeper.wake()
+
+    def let_go_of_offers(self) -> None:
+        """Know of no offers any more: somebody else leads."""
+        self.offers, self.unoffered = {}, True
+
+    def names(self) -> Collection[str]:
+        """Return the clusters that have a loop."""
+        return frozenset(self._keepers)
+
+    def settling(self) -> Collection[str]:
+        """Return the clusters whose declaration changed a moment ago."""
+        return frozenset(name for name, each in list(self._keepers.items()) if each.settling)
+
+    def outcome(self, name: str) -> Outcome | None:
+        """What the last pass over that cluster ended with; None without a loop, or a pass."""
+        keeper = self._keepers.get(name)
+        return None if keeper is None else keeper.outcome
+
+    def _is_going(self) -> bool:
+        """Whether a definition of ours is; what was known stands while nobody can tell."""
+        try:
+            gone = self.going()
+        except PoolkeeperError:
+            return bool(self._gone)
+        if gone and gone != self._gone:
+            logger.warning("%s: nothing is begun, and nothing deleted for what goes", gone)
+        self._gone = gone
+        return bool(gone)
+
+    def keeps(self, keeper: ClusterLoop) -> bool:
+        """Whether that loop is still the one of its cluster."""
+        return self._keepers.get(keeper.name) is keeper
+
+    def _adjust(self, name: str, assembly: Assembly) -> None:
+        """Begin, wake, restart or end the loop of one cluster."""
+        desired = wanted(assembly)
+        keeper = self._keepers.get(name)
+        if keeper is not None and desired is not None and _moved(keeper.desired, desired):
+            self._end(keeper)
+            keeper = None
+        if keeper is None:
+            if desired is not None and not any(other.name == name for other in self._ending):
+                self._begin(name, assembly, desired)
+        elif desired is None and assembly.cluster is None:
+            self._end(keeper)
+        elif keeper.assembly != assembly:
+            keeper.take(assembly, desired)
+
+    def _begin(self, name: str, assembly: Assembly, desired: Desired) -> None:
+        keeper = self._keepers[name] = ClusterLoop(name, assembly, desired, self)
+        logger.info("keeping cluster %s", name, extra={"cluster": name})
+        keeper.thread.start()
+
+    def _end_all(self) -> None:
+        for keeper in list(self._keepers.values()):
+            self._end(keeper)
+        deadline_s = time.monotonic() + END_S
+        for keeper in self._ending:
+            keeper.thread.join(max(0.0, deadline_s - time.monotonic()))
+        self._reap()
+        self.metrics.loops(0)
+
+    def _end(self, keeper: ClusterLoop) -> None:
+        del self._keepers[keeper.name]
+        keeper.end()
+        self._ending.append(keeper)
+        logger.info("letting go of cluster %s", keeper.name, extra={"cluster": keeper.name})
+
+    def _reap(self) -> None:
+        for keeper in list(self._ending):
+            if not keeper.thread.is_alive():
+                self._ending.remove(keeper)
+                self.health.forget(f"loop of {keeper.name}")
+                if keeper.name not in self._keepers:
+                    self.metrics.forget(keeper.name)
+
+
+def wanted(assembly: Assembly) -> Desired | None:
+    """Return what a loop shall work towards; None where there is to be no loop.
+
+    Of a cluster that is being deleted only the run is brought to an end: nothing is declared for it
+    any more, and what the run depends on is thus another.
+    """
+    if assembly.desired is not None:
+        return assembly.desired
+    spec = assembly.cluster.spec if assembly.cluster is not None else None
+    if assembly.leaving and isinstance(spec, KafkaClusterSpec):
+        return Desired(replace(spec, mode=Mode.PAUSED))
+    return None
+
+
+def _moved(before: Desired, after: Desired) -> bool:
+    """Whether the cluster is reached, or measured, in another way: its loop is begun anew."""
+    ways = ((d.cluster.zookeeper, d.cluster.brokers, d.cluster.load) for d in (before, after))
+    return len(set(map(repr, ways))) > 1

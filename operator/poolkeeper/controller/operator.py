@@ -1,0 +1,231 @@
+"""The operator as one process: everything that runs in it, put together, begun and ended.
+
+    hearing      resources → the index of what is declared
+    elector      the Lease: who leads
+    keepers      a loop per cluster, while this instance leads
+    rebalancers  what many clusters do together: their loops do it
+    reporter     statuses, events, finalizers → the API server
+    probes       /healthz, /readyz, /metrics
+
+A standby does the first two and is warm: the index is filled. It asks for the Lease only once it
+hears, so that nobody leads who cannot see what is declared.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+from poolkeeper.connections import ClusterConnector
+from poolkeeper.controller.cluster_loops import SETTLE_S, Keepers
+from poolkeeper.controller.rebalance_controller import Rebalancers
+from poolkeeper.controller.rebalance_reporter import RebalanceReporter
+from poolkeeper.controller.reporter import Guards, Reporter
+from poolkeeper.controller.resource_cache import Declared
+from poolkeeper.controller.watch import KINDS, Hearing
+from poolkeeper.kube.client import discovery, secrets
+from poolkeeper.kube.client.client import Api
+from poolkeeper.kube.client.references import NAMESPACED, collection
+from poolkeeper.kube.jobs.planner_pods import PlannerPodSettings as PlannerPods
+from poolkeeper.kube.leadership.leader_election import Elector
+from poolkeeper.kube.leadership.leader_fence import Fence
+from poolkeeper.kube.leadership.leases import LeaderRole
+from poolkeeper.kube.objects.events import Recorder
+from poolkeeper.kube.objects.status_writer import StatusWriter
+from poolkeeper.rebalances import planning_jobs
+from poolkeeper.rebalances.engines import LOCAL, SPARK, PlanningEngine
+from poolkeeper.rebalances.local_engine import LocalEngine
+from poolkeeper.rebalances.planning_jobs import JobEngine
+from poolkeeper.rebalances.record_store import RecordStore
+from poolkeeper.telemetry import probes
+from poolkeeper.telemetry.health import ProcessHealth
+from poolkeeper.telemetry.metrics import Metrics
+from poolkeeper.workers.pool import WorkerPool
+
+ZOOKEEPER_SESSION_S = 8.0
+DEADLINE_S = 10.0
+LOOK_S = 1.0
+ELECTOR_QUIET_S = 30.0
+WRITE_OUT_S = 5.0
+COMPONENT = "poolkeeper"
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorSettings:
+    """What an operator is told when it starts.
+
+    `namespace` holds its Lease and the Secrets; `watched` are the namespaces of Topics that it
+    works for, all where there are none. `folder` is private, and lost with the process. `planning`
+    is what the pods of planning Jobs are like; there are no Jobs without. What is declared must
+    stand for `settle_s` before moves and deletions begin.
+    """
+
+    namespace: str
+    lease: str
+    identity: str
+    listen: str
+    folder: Path
+    watched: tuple[str, ...] = ()
+    planners: int = 2
+    planning: PlannerPods | None = None
+    settle_s: float = SETTLE_S
+
+
+@dataclass(frozen=True, slots=True)
+class KubernetesSource:
+    """What the API server has, for the index."""
+
+    api: Api
+    watched: tuple[str, ...]
+
+    def missing(self) -> str:
+        """Say which of our kinds are not served."""
+        kinds = discovery.missing(self.api)
+        if not kinds:
+            return ""
+        named = ", ".join(KINDS[kind] for kind in kinds)
+        return f"the API server does not serve {named}: apply the definitions (CRDs)"
+
+    def going(self) -> str:
+        """Say which of our kinds are being removed."""
+        named = ", ".join(KINDS[kind] for kind in discovery.going(self.api))
+        return f"the definitions of {named} are being removed" if named else ""
+
+    def bodies(self, kind: str) -> Iterable[Mapping[str, Any]]:
+        """List a kind where we work for it."""
+        if kind not in NAMESPACED or not self.watched:
+            yield from self.api.list(collection(kind))
+            return
+        for namespace in self.watched:
+            yield from self.api.list(collection(kind, namespace))
+
+    def namespaces(self) -> Iterable[Mapping[str, Any]]:
+        """List the namespaces."""
+        return self.api.list("/api/v1/namespaces")
+
+
+class Operator:
+    """See `run`."""
+
+    def __init__(self, api: Api, settings: OperatorSettings) -> None:
+        self._api = api
+        self._settings = settings
+        self._health = ProcessHealth()
+        self._metrics = Metrics()
+        api.on_request = self._metrics.api
+        self._declared = Declared()
+        self._source = KubernetesSource(api, settings.watched)
+        self._hearing = Hearing(
+            self._declared,
+            self._source,
+            settings.watched,
+            beat=lambda patience_s: self._health.beat("hearing", patience_s),
+        )
+        self._elector = Elector(
+            api,
+            settings.namespace,
+            settings.lease,
+            settings.identity,
+            on_change=lambda role, reason: self._declared.changed.set(),
+        )
+
+    def run(self, stop: Event) -> None:
+        """Work until `stop` is set; then end in order, so that a standby takes over at once.
+
+        Raises `Refused` or `Unavailable` only before anything was begun.
+        """
+        with ExitStack() as stack:
+            pages = probes.pages(self._health, self._metrics.page)
+            stack.enter_context(probes.ProbeServer.listening(self._settings.listen, pages))
+            planners = stack.enter_context(WorkerPool(self._settings.planners))
+            self._hearing.start()
+            stack.callback(self._hearing.stop)
+            stack.callback(self._elector.release)
+            fenced = Fence(self._api, lambda: self._elector.role is LeaderRole.HELD)
+            writer = StatusWriter(fenced, on_written=self._metrics.wrote_status)
+            stack.callback(writer.close, WRITE_OUT_S)
+            recorder = Recorder(fenced, COMPONENT, self._settings.identity)
+            stack.callback(recorder.close, WRITE_OUT_S)
+            self._metrics.follow_statuses(lambda: (writer.pending, writer.lag_s))
+            reporter = stack.enter_context(Reporter(fenced, writer, recorder, self._metrics))
+            keepers = self._keepers(planners, reporter)
+            guards = Guards(fenced)
+            stack.callback(guards.close)
+            rebalancers = Rebalancers(
+                declared=self._declared,
+                keepers=keepers,
+                engines=self._engines(planners, fenced),
+                records=RecordStore(fenced, self._settings.namespace),
+                reporter=RebalanceReporter(writer, recorder, guards),
+                metrics=self._metrics,
+                role=lambda: self._elector.role,
+                beat=lambda patience_s: self._health.beat("rebalancers", patience_s),
+            )
+            self._await_hearing(stop)
+            if not stop.is_set():
+                self._elector.start()
+                for name, part in (("keepers", keepers), ("rebalancers", rebalancers)):
+                    thread = Thread(target=part.work, name=name, daemon=True)
+                    thread.start()
+                    stack.callback(thread.join)
+                    stack.callback(part.end)
+            while not stop.wait(LOOK_S):
+                self._tell()
+            logger.info("ending: the stages in flight go on by themselves")
+
+    def _keepers(self, planners: WorkerPool, reporter: Reporter) -> Keepers:
+        return Keepers(
+            declared=self._declared,
+            door_of=self._door_of,
+            going=self._source.going,
+            reporter=reporter,
+            metrics=self._metrics,
+            health=self._health,
+            planner=planners.plan,
+            role=lambda: self._elector.role,
+            unoffered=True,
+            settle_s=self._settings.settle_s,
+        )
+
+    def _engines(self, planners: WorkerPool, api: Fence) -> Mapping[str, PlanningEngine]:
+        """Who can plan Rebalances: this process; Jobs only where their image is configured."""
+        engines: dict[str, PlanningEngine] = {
+            LOCAL: LocalEngine(lambda spec: self._door_of(spec.name).access(spec), planners.plan)
+        }
+        pods, namespace = self._settings.planning, self._settings.namespace
+        if pods is not None:
+            engines[SPARK] = JobEngine(api, namespace, pods, planning_jobs.rebalances(api))
+        return engines
+
+    def _door_of(self, cluster: str) -> ClusterConnector:
+        return ClusterConnector(
+            read_secret=lambda name: secrets.read(self._api, self._settings.namespace, name),
+            folder=self._settings.folder / cluster,
+            timeout_s=ZOOKEEPER_SESSION_S,
+            deadline_s=DEADLINE_S,
+        )
+
+    def _await_hearing(self, stop: Event) -> None:
+        while not self._hearing.ready.wait(LOOK_S / 4) and not stop.is_set():
+            self._health.unready(self._hearing.failure or "resources are being listed")
+
+    def _tell(self) -> None:
+        """Say whether this process is ready, and as what; note that the elector goes on."""
+        elector = self._elector
+        if elector.quiet_s < ELECTOR_QUIET_S:
+            self._health.beat("elector", ELECTOR_QUIET_S)
+        if self._hearing.failure:
+            self._health.unready(self._hearing.failure)
+            return
+        match elector.role:
+            case LeaderRole.HELD:
+                self._health.ready("leader")
+            case LeaderRole.UNSURE:
+                self._health.ready(f"leader, finishing stages in flight: {elector.reason}")
+            case LeaderRole.STANDBY:
+                self._health.ready(f"standby: {elector.reason}")

@@ -1,0 +1,113 @@
+"""What is declared on the API server, as last heard: resources by key, labels of namespaces.
+
+Handlers put in what they hear and wake; loops take a copy and work from it. Hearing may have gaps
+(a deletion while the server was away is never told), so that `compare` brings the index in line
+with a fresh list.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from threading import Event, Lock
+from typing import Any
+
+from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey, read_object
+
+Labels = Mapping[str, str]
+
+
+@dataclass(slots=True)
+class Declared:
+    """The index. All methods may be called from several threads; `changed` is set by any change."""
+
+    changed: Event = field(default_factory=Event)
+    _objects: dict[ObjectKey, CustomResource] = field(default_factory=dict)
+    _namespaces: dict[str, Labels] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def put(self, body: Mapping[str, Any]) -> None:
+        """Take in a resource, new or changed.
+
+        A change of its status alone wakes nobody: we wrote it.
+        """
+        new = read_object(body)
+        with self._lock:
+            old = self._objects.get(new.key)
+            self._objects[new.key] = new
+        if old is None or _declares(old) != _declares(new):
+            self.changed.set()
+
+    def drop(self, key: ObjectKey, uid: str) -> None:
+        """Forget a resource that is gone; one of the same name that came since stays."""
+        with self._lock:
+            known = self._objects.get(key)
+            if known is None or known.uid != uid:
+                return
+            del self._objects[key]
+        self.changed.set()
+
+    def put_namespace(self, name: str, labels: Labels) -> None:
+        """Take in a namespace's labels."""
+        with self._lock:
+            same = self._namespaces.get(name) == labels
+            self._namespaces[name] = dict(labels)
+        if not same:
+            self.changed.set()
+
+    def drop_namespace(self, name: str) -> None:
+        """Forget a namespace that is gone."""
+        with self._lock:
+            gone = self._namespaces.pop(name, None)
+        if gone is not None:
+            self.changed.set()
+
+    def compare(
+        self, kind: str, bodies: Iterable[Mapping[str, Any]], known: Collection[str]
+    ) -> int:
+        """Take in what of a kind a list shows and we missed, forget what it does not; count both.
+
+        `known` are the uids that were here before the list was asked for: what came since is not
+        judged by it. What we have heard of in a later generation than the list stays.
+        """
+        listed = {each.key: each for each in map(read_object, bodies)}
+        with self._lock:
+            gone = self._drop_unlisted(kind, listed.values(), set(known))
+            missed = [each for key, each in listed.items() if self._is_news(key, each)]
+            self._objects.update((each.key, each) for each in missed)
+        if gone or missed:
+            self.changed.set()
+        return gone + len(missed)
+
+    def _drop_unlisted(
+        self, kind: str, listed: Collection[CustomResource], known: Collection[str]
+    ) -> int:
+        shown = {each.uid for each in listed}
+        gone = [
+            key
+            for key, each in self._objects.items()
+            if key.kind == kind and each.uid in known and each.uid not in shown
+        ]
+        for key in gone:
+            del self._objects[key]
+        return len(gone)
+
+    def _is_news(self, key: ObjectKey, listed: CustomResource) -> bool:
+        old = self._objects.get(key)
+        if old is None:
+            return True
+        return old.uid == listed.uid and old.generation < listed.generation
+
+    def uids(self, kind: str) -> tuple[str, ...]:
+        """Return the uids of what is known of a kind."""
+        with self._lock:
+            return tuple(each.uid for key, each in self._objects.items() if key.kind == kind)
+
+    def known(self) -> tuple[tuple[CustomResource, ...], Mapping[str, Labels]]:
+        """Return a copy of everything: the resources, and the labels by namespace."""
+        with self._lock:
+            return tuple(self._objects.values()), dict(self._namespaces)
+
+
+def _declares(each: CustomResource) -> tuple[object, ...]:
+    """Return what of a resource is not our own writing."""
+    same = (each.uid, each.generation, each.deleting, each.finalizers, each.spec, each.problems)
+    return (*same, each.labels)

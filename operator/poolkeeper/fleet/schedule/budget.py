@@ -1,0 +1,138 @@
+"""What a budget is spent on, what it allows, and who moves when: the values of `scheduler`.
+
+Times are whole milliseconds from the schedule's begin, rates whole bytes per second: what adds up
+to a budget adds up exactly, on every machine.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+from poolkeeper.model.specs import Window
+
+MIB = 1024**2
+UNBOUNDED = 2**62
+"""Stands for a rate or a time that nothing limits."""
+
+
+class ScheduledStage(NamedTuple):
+    """A slice of a plan that begins and ends at once: what a cluster copies in one request.
+
+    `least_ms`: what it takes where the budget leaves it all it can use (its busiest broker at the
+    throttle's rate). `urgency`: 0 heal, 1 drain, 2 pool migration, 3 replication factor, 4 balance.
+    `gain`: what is better afterwards, in any unit that all clusters share.
+    """
+
+    bytes: int
+    least_ms: int = 0
+    urgency: int = 4
+    gain: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterWork:
+    """The stages of one cluster, to be done in this order; its own windows, if it has any."""
+
+    cluster: str
+    stages: tuple[ScheduledStage, ...]
+    site: str = ""
+    windows: tuple[Window, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RatedWindow:
+    """A window of the whole fleet; `bytes_per_s`: its own rate, else the fleet's."""
+
+    window: Window
+    bytes_per_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What all clusters together may use; `None` and absent sites: no limit.
+
+    With `windows` nothing runs outside of them; where several are open the highest rate counts.
+    `clusters_max`: clusters that move at one time. `least_bytes_per_s`: nothing begins with less,
+    unless it needs less or the budget is less. `horizon_s`: how far windows are looked ahead.
+    """
+
+    bytes_per_s: int | None = None
+    sites: Mapping[str, int] = field(default_factory=dict)
+    windows: tuple[RatedWindow, ...] = ()
+    clusters_max: int | None = None
+    least_bytes_per_s: int = MIB
+    horizon_s: int = 90 * 86_400
+
+
+class Slice(NamedTuple):
+    """A stage at one rate: `stage` is its place in the cluster's work. A stage has one or more."""
+
+    cluster: str
+    stage: int
+    begin_ms: int
+    end_ms: int
+    bytes_per_s: int
+
+
+class Turn(NamedTuple):
+    """Stages of a cluster without a pause between them, and of one urgency.
+
+    `lane`: the lowest number, from 0, that no other turn has at that time. `wave`: how many turns
+    its lane had until then, itself included: the first clusters are wave 1, who follows them 2.
+    """
+
+    cluster: str
+    site: str
+    urgency: int
+    first_stage: int
+    stages: int
+    bytes: int
+    begin_ms: int
+    end_ms: int
+    lane: int = 0
+    wave: int = 1
+
+
+class LeftOut(NamedTuple):
+    """Stages of a cluster, from `first_stage` to its last, that no time was found for, and why."""
+
+    cluster: str
+    first_stage: int
+    stages: int
+    bytes: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A time before which no schedule ends, and what it comes from."""
+
+    ms: int = 0
+    cause: str = "nothing to do"
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Who moves when; turns by begin, slices by end, both then by cluster."""
+
+    begin: datetime
+    turns: tuple[Turn, ...] = ()
+    slices: tuple[Slice, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    bound: Bound = Bound()
+
+    @property
+    def makespan_ms(self) -> int:
+        """When the last stage ends."""
+        return max((turn.end_ms for turn in self.turns), default=0)
+
+    @property
+    def ratio(self) -> float:
+        """The makespan over its bound: 1 is as early as can be."""
+        return self.makespan_ms / self.bound.ms if self.bound.ms else 1.0
+
+    @property
+    def waves(self) -> int:
+        """How many waves there are."""
+        return max((turn.wave for turn in self.turns), default=0)

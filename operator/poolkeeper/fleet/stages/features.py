@@ -1,0 +1,145 @@
+"""From samples to the features of a cluster: by partition, then by broker.
+
+Samples come from Parquet of anybody's making (`schemas.SAMPLES`), from Prometheus, and from the
+sizes in the snapshots of earlier days. `load.history` says what is made of them.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from poolkeeper.fleet.storage import schemas
+from poolkeeper.fleet.storage.cluster_rows import numbers
+from poolkeeper.fleet.storage.parquet import from_rows, table_of
+from poolkeeper.load.apply import MeasuredLoads, loaded
+from poolkeeper.load.history import HistoryWindow, Samples, days_to_full, figures
+from poolkeeper.load.prometheus import BYTES, RATE, Sample
+from poolkeeper.model.specs import Desired
+from poolkeeper.model.topology import Broker, Cluster
+
+METRICS = (BYTES, RATE)
+
+
+def of_samples(samples: pa.Table, window: HistoryWindow) -> pa.Table:
+    """The rows of `features`, by topic, partition and metric. Other metrics are left alone."""
+    parts = [_of_metric(samples, metric, window) for metric in METRICS]
+    found = pa.concat_tables(parts)
+    return found.sort_by(
+        [("topic", "ascending"), ("partition", "ascending"), ("metric", "ascending")]
+    )
+
+
+def _of_metric(samples: pa.Table, metric: str, window: HistoryWindow) -> pa.Table:
+    own = samples.filter(pc.equal(samples.column("metric"), metric))
+    topic = own.column("topic").combine_chunks()
+    if isinstance(topic, pa.ChunkedArray):
+        topic = pa.concat_arrays(topic.chunks) if topic.num_chunks else pa.array([], pa.string())
+    encoded = topic.dictionary_encode()
+    names = encoded.dictionary
+    partition = own.column("partition").to_numpy().astype(np.int64)
+    key = encoded.indices.to_numpy().astype(np.int64) * (1 << 32) + (partition + 1)
+    keys, series = np.unique(key, return_inverse=True)
+    value = pc.fill_null(own.column("value"), float("nan")).to_numpy()
+    made = figures(
+        Samples(series, own.column("at_ms").to_numpy(), value), window, latest=metric == BYTES
+    )
+    which = keys[made.series]
+    rows = len(which)
+    return table_of(
+        schemas.FEATURES,
+        {
+            "topic": names.take(pa.array(which >> 32)),
+            "partition": pa.array((which & 0xFFFFFFFF) - 1).cast(pa.int32()),
+            "metric": pa.array([metric] * rows, pa.string()),
+            "window_s": np.full(rows, window.length_s),
+            "buckets": made.buckets.astype(np.int32),
+            "coverage": made.coverage,
+            "p50": _nullable(made.p50),
+            "p95": _nullable(made.p95),
+            "max": _nullable(made.max),
+            "last": made.last,
+            "growth_per_day": _nullable(made.growth_per_day),
+        },
+    )
+
+
+def _nullable(values: Any) -> pa.Array:
+    return pa.array(values, from_pandas=True)
+
+
+def of_brokers(features: pa.Table, cluster: Cluster, desired: Desired) -> pa.Table:
+    """The rows of `broker_features`: every live broker's replicas, their growth, when it is full.
+
+    Growth of a partition of unknown growth counts as none; a broker none of whose partitions has
+    one has no growth.
+    """
+    known = features.filter(pc.equal(features.column("metric"), BYTES))
+    growth = _by_partition(known, "growth_per_day")
+    cluster = loaded(cluster, loads_of(features))
+    held: dict[int, int] = dict.fromkeys(cluster.brokers, 0)
+    grows: dict[int, float] = {}
+    for topic in cluster.topics.values():
+        for p in topic.partitions:
+            more = growth.get((topic.name, p.partition))
+            for broker in p.replicas:
+                if broker in held:
+                    held[broker] += p.size_bytes or 0
+                    if more is not None:
+                        grows[broker] = grows.get(broker, 0.0) + more
+    rows = []
+    for broker, size in sorted(held.items()):
+        capacity = _capacity(cluster.brokers[broker], desired)
+        full = days_to_full(size, capacity, grows.get(broker))
+        rows.append((broker, size, capacity, grows.get(broker), full))
+    return from_rows(schemas.BROKER_FEATURES, rows)
+
+
+def _capacity(broker: Broker, desired: Desired) -> int | None:
+    for pool in desired.pools:
+        if broker.id in pool.brokers and pool.capacity_for(broker.id).disk_bytes is not None:
+            return pool.capacity_for(broker.id).disk_bytes
+    sizes = [each.total_bytes for each in (broker.log_dirs or {}).values()]
+    known = [size for size in sizes if size is not None]
+    return sum(known) if known and len(known) == len(sizes) else None
+
+
+def loads_of(features: pa.Table) -> MeasuredLoads:
+    """What a cluster is planned with."""
+    metric = features.column("metric")
+    return MeasuredLoads(
+        _by_partition(features.filter(pc.equal(metric, BYTES)), "last"),
+        _by_partition(features.filter(pc.equal(metric, RATE)), "p95"),
+    )
+
+
+def _by_partition(rows: pa.Table, name: str) -> Mapping[tuple[str, int], float]:
+    known = rows.filter(pc.is_valid(rows.column(name)))
+    topics = known.column("topic").to_pylist()
+    keys = zip(topics, numbers(known.column("partition")), strict=True)
+    return dict(zip(keys, numbers(known.column(name)), strict=True))
+
+
+def samples_table(samples: Iterable[Sample]) -> pa.Table:
+    """Samples as rows of `samples`."""
+    return from_rows(
+        schemas.SAMPLES, ((s.topic, s.partition, s.metric, s.at_ms, s.value) for s in samples)
+    )
+
+
+def sizes_of_snapshot(partitions: pa.Table, at_ms: int) -> pa.Table:
+    """The sizes that a snapshot of that moment knows, as samples."""
+    known = partitions.filter(pc.is_valid(partitions.column("bytes")))
+    rows = known.num_rows
+    return table_of(
+        schemas.SAMPLES,
+        {
+            "topic": known.column("topic"),
+            "partition": known.column("partition"),
+            "metric": pa.array([BYTES] * rows, pa.string()),
+            "at_ms": np.full(rows, at_ms),
+            "value": known.column("bytes"),
+        },
+    )

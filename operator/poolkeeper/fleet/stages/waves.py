@@ -1,0 +1,152 @@
+"""The budget and the report of a day: from the tables of all clusters to waves and to pages.
+
+Both look at what was planned, cluster after cluster, and at nothing else; one process does them. A
+cluster without a plan has no work in the budget and its reason in the report.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+
+from poolkeeper.errors import Refused
+from poolkeeper.fleet.schedule.budget import Bound, Budget, ClusterWork, LeftOut, Schedule, Turn
+from poolkeeper.fleet.schedule.scheduler import schedule
+from poolkeeper.fleet.schedule.timeline import timeline_of, told
+from poolkeeper.fleet.schedule.work import cut_of, work_of
+from poolkeeper.fleet.stages.plan import desired_of
+from poolkeeper.fleet.storage import plan_rows, schemas
+from poolkeeper.fleet.storage.parquet import from_rows, rows_of, table_of
+from poolkeeper.fleet.storage.store import OK, Store, input_digest
+from poolkeeper.model.plans import Plan, PlanProblem, PoolCertificate
+from poolkeeper.model.problems import Recorded
+from poolkeeper.report.values import ClusterReport, FleetReport, Holding, Timeline
+
+Sites = Mapping[str, str]
+"""Site by cluster."""
+
+_FROM_PLANS = (schemas.PLANS, schemas.MOVES, schemas.BALANCES)
+
+
+def budgeted(store: Store, day: str, budget: Budget, sites: Sites, begin: datetime) -> Schedule:
+    """When every cluster's plan of that day is carried out; kept as tables.
+
+    The same plans, budget, sites and begin give what is there already.
+    """
+    planned = [name for name in store.clusters(schemas.PLANS, day) if _has_plan(store, day, name)]
+    digest = input_digest(
+        "budget",
+        repr((budget, sorted(sites.items()), begin.isoformat())),
+        *planned,
+        files=(store.file(table, day, name) for name in planned for table in _FROM_PLANS),
+    )
+    if not store.is_made(schemas.BUDGETS, day, "", digest):
+        works = (_work(store, day, name, sites.get(name, "")) for name in planned)
+        _keep(store, day, schedule(works, budget, begin), budget, digest)
+    return _kept(store, day)
+
+
+def reported(store: Store, day: str, sites: Sites) -> FleetReport:
+    """What was planned that day, and the schedule if a budget was made for it."""
+    names = store.clusters(schemas.PLANS, day)
+    if not names:
+        raise Refused(f"{store.root}: holds no plans of {day} (poolkeeper fleet plan makes them)")
+    timeline = None
+    if store.file(schemas.BUDGETS, day, "").exists():
+        (head,) = rows_of(store.read(schemas.BUDGETS, day, ""))
+        timeline = _timeline(_kept(store, day), head["budget"])
+    clusters = tuple(_cluster(store, day, name, sites.get(name, "")) for name in names)
+    return FleetReport(day, clusters, timeline)
+
+
+def _timeline(made: Schedule, budget: str) -> Timeline:
+    shown = timeline_of(made, Budget())
+    return Timeline(
+        shown.begin,
+        shown.bars,
+        shown.omitted,
+        shown.makespan_s,
+        shown.bound_s,
+        shown.bound_cause,
+        budget,
+    )
+
+
+def _has_plan(store: Store, day: str, name: str) -> bool:
+    head = store.head(schemas.PLANS, day, name)
+    return head is not None and head["status"] == OK
+
+
+def _plan(store: Store, day: str, name: str) -> Plan:
+    rows = {t.name: store.read(t, day, name) for t in (schemas.PLANS, *plan_rows.BODIES)}
+    return plan_rows.plan_of_rows(name, rows)
+
+
+def _work(store: Store, day: str, name: str, site: str) -> ClusterWork:
+    execution = desired_of(store, name).cluster.execution
+    plan, brokers = _plan(store, day, name), _holdings(store, day, name)
+    return work_of(plan, brokers, site, execution.windows, cut_of(execution))
+
+
+def _holdings(store: Store, day: str, name: str) -> tuple[Holding, ...]:
+    columns = store.read(schemas.BALANCES, day, name, Holding._fields)
+    return tuple(Holding(**row) for row in rows_of(columns))
+
+
+def _cluster(store: Store, day: str, name: str, site: str) -> ClusterReport:
+    (head,) = rows_of(store.read(schemas.PLANS, day, name))
+    if head["status"] != OK:
+        return ClusterReport(name, site, failed=head["reason"])
+    steps = store.read(schemas.STEPS, day, name, ["destructive"]).column(0).to_pylist()
+    return ClusterReport(
+        name,
+        site,
+        hash=head["hash"],
+        partitions=head["partitions"],
+        moves=head["moves"],
+        steps=head["steps"],
+        destructive=sum(steps),
+        bytes=head["bytes"],
+        certificates=tuple(
+            PoolCertificate(**row) for row in rows_of(store.read(schemas.CERTIFICATES, day, name))
+        ),
+        problems=tuple(
+            PlanProblem(row["pool"], row["law"], Recorded(row["message"]), row["topic"])
+            for row in rows_of(store.read(schemas.PROBLEMS, day, name))
+        ),
+        brokers=_holdings(store, day, name),
+    )
+
+
+def _keep(store: Store, day: str, made: Schedule, budget: Budget, digest: str) -> None:
+    def columns(
+        table: schemas.TableSchema, rows: Iterable[Turn | LeftOut]
+    ) -> Iterable[tuple[object, ...]]:
+        names = [column.name for column in table.columns]
+        return (tuple(getattr(row, name) for name in names) for row in rows)
+
+    head = {
+        "begin_ms": [round(made.begin.timestamp() * 1000)],
+        "makespan_ms": [made.makespan_ms],
+        "bound_ms": [made.bound.ms],
+        "bound_cause": [made.bound.cause],
+        "budget": [told(budget)],
+    }
+    content = {
+        schemas.TURNS.name: from_rows(schemas.TURNS, columns(schemas.TURNS, made.turns)),
+        schemas.LEFT_OUT.name: from_rows(
+            schemas.LEFT_OUT, columns(schemas.LEFT_OUT, made.left_out)
+        ),
+        schemas.BUDGETS.name: table_of(schemas.BUDGETS, head),
+    }
+    store.step(schemas.BUDGETS, day, "", content, digest)
+
+
+def _kept(store: Store, day: str) -> Schedule:
+    """The schedule without its slices: what reports and people need of it."""
+    (head,) = rows_of(store.read(schemas.BUDGETS, day, ""))
+    return Schedule(
+        datetime.fromtimestamp(head["begin_ms"] / 1000, UTC),
+        tuple(Turn(**row) for row in rows_of(store.read(schemas.TURNS, day, ""))),
+        (),
+        tuple(LeftOut(**row) for row in rows_of(store.read(schemas.LEFT_OUT, day, ""))),
+        Bound(head["bound_ms"], head["bound_cause"]),
+    )

@@ -1,0 +1,178 @@
+"""Schemas for Arrow, and files: one Parquet file is there whole or not at all.
+
+    write(file, table, columns)      from columns by name, any of which may be absent if nullable
+    read(file, table, wanted)        an Arrow table with exactly the columns asked for
+
+Files are compressed with zstd and hold row groups of at most `GROUP_ROWS` rows.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from poolkeeper.errors import Refused
+from poolkeeper.fleet.storage import schemas
+from poolkeeper.fleet.storage.schemas import Column, TableSchema
+
+GROUP_ROWS = 256 * 1024
+_NAME, _VERSION, _INPUT = b"poolkeeper.table", b"poolkeeper.version", b"poolkeeper.input"
+
+_TYPES: Mapping[str, Callable[[], pa.DataType]] = {
+    schemas.TEXT: pa.string,
+    schemas.INT: pa.int32,
+    schemas.LONG: pa.int64,
+    schemas.DOUBLE: pa.float64,
+    schemas.BOOL: pa.bool_,
+    schemas.INTS: lambda: pa.list_(pa.int32()),
+    schemas.TEXTS: lambda: pa.list_(pa.string()),
+    schemas.PATH: lambda: pa.list_(pa.list_(pa.int32())),
+    schemas.TEXT_MAP: lambda: pa.map_(pa.string(), pa.string()),
+    schemas.PLACES: lambda: pa.map_(pa.int32(), pa.string()),
+    schemas.LOG_DIRS: lambda: pa.list_(
+        pa.struct(
+            [("path", pa.string()), ("total_bytes", pa.int64()), ("usable_bytes", pa.int64())]
+        )
+    ),
+}
+
+
+@cache
+def arrow(table: TableSchema) -> pa.Schema:
+    """Arrow's schema of the table's files, with the table's name and version."""
+    fields = [pa.field(c.name, _TYPES[c.type](), nullable=c.nullable) for c in table.columns]
+    return pa.schema(fields, {_NAME: table.name.encode(), _VERSION: str(table.version).encode()})
+
+
+def table_of(table: TableSchema, columns: Mapping[str, Any]) -> pa.Table:
+    """Columns by name (lists or Arrow arrays) as a table; nullable ones may be left out."""
+    schema = arrow(table)
+    rows = len(next(iter(columns.values()))) if columns else 0
+    arrays = [_array(each, schema.field(each.name).type, columns, rows) for each in table.columns]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _array(
+    column: Column, type_: pa.DataType, columns: Mapping[str, Any], rows: int
+) -> pa.Array | pa.ChunkedArray:
+    if column.name not in columns:
+        assert column.nullable or not rows, f"{column.name} is missing"
+        return pa.nulls(rows, type_)
+    values = columns[column.name]
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values if values.type == type_ else values.cast(type_)
+    return pa.array(values, type_)
+
+
+def from_rows(table: TableSchema, rows: Iterable[Sequence[Any]]) -> pa.Table:
+    """Rows in the order of the table's columns as a table."""
+    names = [each.name for each in table.columns]
+    listed = list(rows)
+    columns = list(zip(*listed, strict=True)) if listed else [()] * len(names)
+    return table_of(table, dict(zip(names, columns, strict=True)))
+
+
+def write(file: Path, content: pa.Table, digest: str = "") -> None:
+    """Write a table over what was there; raises `Refused` where that cannot be.
+
+    `digest`, of what it was made from, is kept for `input_of`.
+    """
+    if digest:
+        known = content.schema.metadata or {}
+        content = content.replace_schema_metadata({**known, _INPUT: digest.encode()})
+    part = file.with_name(f".{file.name}.{os.getpid()}.part")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(content, part, compression="zstd", row_group_size=GROUP_ROWS)
+        part.replace(file)
+    except OSError as failed:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise Refused(f"{file}: cannot be written: {failed.strerror or failed}") from failed
+
+
+def plain(table: TableSchema) -> pa.Schema:
+    """The same without name and version: what the rows of several files have together."""
+    return arrow(table).remove_metadata()
+
+
+def read(
+    file: Path, table: TableSchema, columns: Iterable[str] | None = None, *, foreign: bool = False
+) -> pa.Table:
+    """Read a file, only these columns; nullable ones that it lacks are null.
+
+    `foreign`: the file may be somebody else's, without our name and version in it. Raises
+    `Refused` for a file that cannot be read, or is not of this table and version.
+    """
+    names = [each.name for each in table.columns] if columns is None else list(columns)
+    try:
+        with pq.ParquetFile(file, memory_map=False) as opened:
+            found = opened.schema_arrow
+            metadata = found.metadata or {}
+            if not (foreign and _VERSION not in metadata):
+                _check(table, metadata, str(file))
+            there = [name for name in names if name in found.names]
+            content = opened.read(there)
+    except (OSError, pa.ArrowException) as failed:
+        raise Refused(f"{file}: cannot be read: {failed}") from failed
+    return _completed(content, table, names, str(file))
+
+
+def input_of(file: Path) -> str | None:
+    """The digest that the file was written with; None where it has none, or is no such file."""
+    try:
+        metadata = pq.read_schema(file).metadata or {}
+    except (OSError, pa.ArrowException):
+        return None
+    found = metadata.get(_INPUT)
+    return None if found is None else found.decode()
+
+
+def _check(table: TableSchema, metadata: Mapping[bytes, bytes], file: str) -> None:
+    name = metadata.get(_NAME, b"").decode()
+    if name and name != table.name:
+        raise Refused(f"{file}: is table {name} (expected {table.name})")
+    version = metadata.get(_VERSION)
+    schemas.check_version(table, None if version is None else version.decode(), file)
+
+
+def _completed(content: pa.Table, table: TableSchema, names: Sequence[str], file: str) -> pa.Table:
+    schema = arrow(table)
+    by_name = {each.name: each for each in table.columns}
+    arrays = []
+    for name in names:
+        field = schema.field(name)
+        if name in content.column_names:
+            column = content.column(name)
+            arrays.append(_cast(column, field, file))
+        elif by_name[name].nullable:
+            arrays.append(pa.chunked_array([pa.nulls(content.num_rows, field.type)]))
+        else:
+            raise Refused(f"{file}: table {table.name} lacks its column {name}")
+    fields = [schema.field(name) for name in names]
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def _cast(column: pa.ChunkedArray, field: pa.Field, file: str) -> pa.ChunkedArray:
+    if column.null_count and not field.nullable:
+        raise Refused(f"{file}: column {field.name} has nulls (expected none)")
+    try:
+        return column if column.type == field.type else column.cast(field.type)
+    except pa.ArrowException as wrong:
+        raise Refused(
+            f"{file}: column {field.name} is {column.type} (expected {field.type})"
+        ) from wrong
+
+
+def rows_of(content: pa.Table) -> Iterator[dict[str, Any]]:
+    """The rows as dictionaries; maps as dictionaries too. For small tables."""
+    maps = {field.name for field in content.schema if pa.types.is_map(field.type)}
+    for row in content.to_pylist():
+        for name in maps:
+            row[name] = None if row[name] is None else dict(row[name])
+        yield row

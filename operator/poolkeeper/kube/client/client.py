@@ -1,0 +1,305 @@
+"""One door to the API server: JSON in, JSON out, each call answered or failed by its deadline.
+
+The `kubernetes` package finds the server, keeps TLS and renews tokens (a pod's token file is read
+again every minute, a kubeconfig's plugin is run again when its token ends). Objects are plain
+dictionaries: its generated models cost memory and drop fields that they do not know.
+
+What was not answered is different from what was not done. Calls that may be repeated without harm
+(reads, server-side apply) are, once, if their connection broke: a server that restarts leaves dead
+connections behind. Others fail as `Unavailable`: look again.
+
+All methods may be called from several threads.
+"""
+
+import os
+import ssl
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from threading import Event, Lock
+from typing import Any
+from urllib.parse import urlencode
+
+import urllib3
+from kubernetes.client.rest import RESTClientObject
+from kubernetes.config.config_exception import ConfigException
+
+import poolkeeper
+from poolkeeper.errors import PoolkeeperError, Unavailable
+from poolkeeper.jsontext import compact
+from poolkeeper.kube.client import config, failures
+from poolkeeper.kube.client.failures import ApiResponse
+
+Body = dict[str, Any]
+
+ANSWER_BYTES_MAX = 64 << 20
+CONNECTIONS = 16
+BUSY_ANSWERS_MAX = 5
+APPLY = "application/apply-patch+yaml"
+JSON_PATCH = "application/json-patch+json"
+PLAIN = "application/json"
+
+
+OnRequest = Callable[[str, int | None, float], None]
+"""Is told of every request: verb, HTTP status or None, seconds."""
+
+
+def _told_nobody(verb: str, status: int | None, seconds: float) -> None:
+    """Tell nobody."""
+
+
+class Api:
+    """See `connect`. Calls take `deadline_s`, the default is that of the connection.
+
+    `on_request` may be set to whoever counts requests.
+
+    Every call raises `Unavailable` where the server does not answer as it should, `Forbidden`
+    where it does not let us, and what its own docstring says.
+    """
+
+    def __init__(self, configuration: Any, namespace: str, *, deadline_s: float = 10) -> None:
+        configuration.connection_pool_maxsize = CONNECTIONS
+        rest: Any = RESTClientObject
+        self.namespace = namespace
+        self.requests: Counter[str] = Counter()
+        self.on_request: OnRequest = _told_nobody
+        self._configuration = configuration
+        self._server = str(configuration.host).rstrip("/")
+        self._pool: urllib3.PoolManager = rest(configuration).pool_manager
+        self._deadline_s = deadline_s
+        self._credentials = Lock()
+
+    @classmethod
+    def connect(
+        cls,
+        *,
+        deadline_s: float = 10,
+        environ: Mapping[str, str] = os.environ,
+        account: Path = config.ACCOUNT,
+    ) -> "Api":
+        """Return a client of the cluster that this process belongs to; nothing is asked yet.
+
+        `namespace` is the pod's own, or that of the kubeconfig's context. Raises `Refused` with one
+        line if no cluster is configured.
+        """
+        found = config.find(environ, account)
+        return cls(found.configuration, found.namespace, deadline_s=deadline_s)
+
+    @property
+    def server(self) -> str:
+        """The address of the API server."""
+        return self._server
+
+    def close(self) -> None:
+        """Close all connections; those that are in use once their answer is there."""
+        for key in list(self._pool.pools.keys()):
+            self._pool.pools[key].close()
+
+    def get(self, path: str, *, deadline_s: float | None = None) -> Body | None:
+        """Return the object, or `None` if there is none."""
+        answer = self._answer("get", "GET", path, deadline_s=deadline_s)
+        if answer.status == 404:
+            return None
+        return self._content(answer, f"reading {path}", path)
+
+    def list(
+        self, path: str, chunk: int = 500, *, labels: str = "", deadline_s: float | None = None
+    ) -> Iterator[Body]:
+        """Yield all objects of a collection, `chunk` a request, each with its own deadline.
+
+        `labels` selects some of them: `app=planner`.
+        Raises `Stale` if the collection's past is forgotten before its end is reached: start again.
+        """
+        token = ""
+        chosen = {"labelSelector": labels} if labels else {}
+        while True:
+            query = urlencode({"limit": chunk} | chosen | ({"continue": token} if token else {}))
+            answer = self._answer("list", "GET", f"{path}?{query}", deadline_s=deadline_s)
+            found = self._content(answer, f"listing {path}", path)
+            yield from found.get("items") or ()
+            token = (found.get("metadata") or {}).get("continue") or ""
+            if not token:
+                return
+
+    def create(self, path: str, body: Body, *, deadline_s: float | None = None) -> Body:
+        """Create an object in the collection `path`; raise `Stale` if it is there already."""
+        answer = self._answer("create", "POST", path, body, PLAIN, deadline_s=deadline_s)
+        return self._content(answer, f"creating in {path}", path)
+
+    def update(self, path: str, body: Body, *, deadline_s: float | None = None) -> Body:
+        """Replace an object; raise `Stale` if it is not of the body's resourceVersion any more."""
+        answer = self._answer("update", "PUT", path, body, PLAIN, deadline_s=deadline_s)
+        return self._content(answer, f"writing {path}", path)
+
+    def apply(
+        self,
+        path: str,
+        body: Body,
+        manager: str,
+        force: bool = True,
+        *,
+        deadline_s: float | None = None,
+    ) -> Body:
+        """Apply what `manager` wants of an object: what it wanted before and not now, is removed.
+
+        Raises `Stale` if the object, or the one with the body's uid, is gone, and without `force`
+        if another manager wants something else; `Refused` if it breaks the schema.
+        """
+        query = urlencode({"fieldManager": manager, "force": "true" if force else "false"})
+        answer = self._answer("apply", "PATCH", f"{path}?{query}", body, APPLY, deadline_s)
+        return self._content(answer, f"applying {path}", path)
+
+    def patch_json(
+        self, path: str, operations: Sequence[Body], *, deadline_s: float | None = None
+    ) -> Body:
+        """Do all operations of a JSON patch or none; raise `Stale` if one of its tests fails."""
+        answer = self._answer("patch", "PATCH", path, list(operations), JSON_PATCH, deadline_s)
+        tests = any(operation["op"] == "test" for operation in operations)
+        return self._content(answer, f"patching {path}", path, tests=tests)
+
+    def delete(
+        self,
+        path: str,
+        uid: str | None = None,
+        *,
+        propagation: str = "",
+        deadline_s: float | None = None,
+    ) -> bool:
+        """Delete an object; false if it is gone. `Stale` if it is not the one with that uid.
+
+        `propagation`: what becomes of what it owns, where its kind's default will not do.
+        """
+        options: Body = {"kind": "DeleteOptions", "apiVersion": "v1"}
+        if propagation:
+            options["propagationPolicy"] = propagation
+        if uid is not None:
+            options["preconditions"] = {"uid": uid}
+        answer = self._answer("delete", "DELETE", path, options, PLAIN, deadline_s)
+        if answer.status == 404:
+            return False
+        self._content(answer, f"deleting {path}", path)
+        return True
+
+    def _content(self, answer: ApiResponse, doing: str, path: str, *, tests: bool = False) -> Body:
+        if not answer.good:
+            raise failures.failure(answer, doing, path, tests=tests)
+        return failures.content(answer, doing)
+
+    def _answer(
+        self,
+        verb: str,
+        method: str,
+        target: str,
+        body: object = None,
+        kind: str = "",
+        deadline_s: float | None = None,
+    ) -> ApiResponse:
+        """Ask until there is an answer that is more than "come back later", or no time left."""
+        end_s = time.monotonic() + (self._deadline_s if deadline_s is None else deadline_s)
+        data = None if body is None else compact(body).encode()
+        repeatable = verb in ("get", "list", "apply")
+        for _ in range(BUSY_ANSWERS_MAX):
+            self.requests[verb] += 1
+            try:
+                answer = self._told(verb, lambda: self._once(method, target, data, kind, end_s))
+            except _Broken as broken:
+                if not repeatable or time.monotonic() >= end_s:
+                    raise Unavailable(str(broken)) from broken
+                repeatable = False
+                continue
+            if not answer.busy or time.monotonic() + (answer.retry_after_s or 0) >= end_s:
+                return answer
+            Event().wait(answer.retry_after_s)
+        return answer
+
+    def _told(self, verb: str, ask: Callable[[], ApiResponse]) -> ApiResponse:
+        """Ask, and tell of it, also where no answer came."""
+        began_s = time.monotonic()
+        status: int | None = None
+        try:
+            answer = ask()
+            status = answer.status
+            return answer
+        finally:
+            self.on_request(verb, status, time.monotonic() - began_s)
+
+    def _once(
+        self, method: str, target: str, data: bytes | None, kind: str, end_s: float
+    ) -> ApiResponse:
+        headers = {"Accept": PLAIN, "User-Agent": f"poolkeeper/{poolkeeper.__version__}"}
+        if kind:
+            headers["Content-Type"] = kind
+        headers |= self._authorization(end_s)
+        left_s = max(0.001, end_s - time.monotonic())
+        try:
+            response = self._pool.request(
+                method,
+                self._server + target,
+                body=data,
+                headers=headers,
+                timeout=urllib3.Timeout(connect=left_s, read=left_s),
+                retries=False,
+                redirect=False,
+                preload_content=False,
+            )
+            return ApiResponse(
+                response.status,
+                _whole(response, end_s),
+                failures.retry_after_s(response.headers),
+            )
+        except (urllib3.exceptions.HTTPError, OSError) as failed:
+            raise _failed(failed, self._server) from failed
+
+    def _authorization(self, end_s: float) -> dict[str, str]:
+        """Return the header that says who we are, renewed if it is time."""
+        if not self._credentials.acquire(timeout=max(0.0, end_s - time.monotonic())):
+            raise Unavailable("no credentials for the API server in time: their plugin hangs")
+        try:
+            settings = self._configuration.auth_settings()
+        except (ConfigException, OSError) as failed:
+            raise Unavailable(f"no credentials for the API server: {failed}") from failed
+        finally:
+            self._credentials.release()
+        token = settings.get("BearerToken")
+        return {"Authorization": token["value"]} if token and token["value"] else {}
+
+
+class _Broken(Unavailable):
+    """The connection broke before the answer was there."""
+
+
+def _failed(failed: Exception, server: str) -> PoolkeeperError:
+    while isinstance(failed, urllib3.exceptions.MaxRetryError) and failed.reason is not None:
+        failed = failed.reason
+    # A refused connection is a timeout too, to urllib3.
+    refused = isinstance(failed, urllib3.exceptions.NewConnectionError)
+    if isinstance(failed, urllib3.exceptions.TimeoutError | TimeoutError) and not refused:
+        return Unavailable(f"the API server {server} did not answer in time")
+    # What urllib3 says around "connection refused" are addresses of its objects.
+    cause: BaseException = failed
+    while (inner := cause.__cause__ or cause.__context__) is not None:
+        cause = inner
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return Unavailable(f"the API server {server} is not trusted: {cause.verify_message}")
+    text = cause.strerror if isinstance(cause, OSError) else str(cause)
+    said = " ".join(str(text or "").split()) or type(cause).__name__
+    return _Broken(f"the API server {server} cannot be reached: {said}")
+
+
+def _whole(response: urllib3.BaseHTTPResponse, end_s: float) -> bytes:
+    """Read an answer's body piece by piece: one that trickles in must not outlast the deadline."""
+    pieces, size = [], 0
+    try:
+        while piece := response.read1(1 << 16):
+            pieces.append(piece)
+            size += len(piece)
+            if time.monotonic() > end_s:
+                raise TimeoutError
+            if size > ANSWER_BYTES_MAX:
+                raise Unavailable(f"the API server's answer is over {ANSWER_BYTES_MAX} bytes")
+    except BaseException:
+        response.close()
+        raise
+    response.release_conn()
+    return b"".join(pieces)

@@ -1,0 +1,37 @@
+"""Whether the API server serves our kinds now: their CRDs come and go at any time.
+
+A CRD that is being deleted takes its objects along, each of them as if somebody had deleted it. It
+is told from what may be done with its kind: nothing can be created any more.
+"""
+
+from typing import Any, Protocol
+
+from poolkeeper.kube.client.references import GROUP_PATH, PLURALS
+
+NEEDED = ("KafkaCluster", "ResourcePool", "Topic", "Rebalance")
+
+
+class DiscoveryApi(Protocol):
+    """The part of `client.Api` that is needed here."""
+
+    def get(self, path: str) -> dict[str, Any] | None:
+        """Return an object."""
+
+
+def missing(api: DiscoveryApi) -> tuple[str, ...]:
+    """Return those of our kinds that the API server does not serve, with their status."""
+    served = _verbs(api)
+    return tuple(
+        kind for kind in NEEDED if not {PLURALS[kind], f"{PLURALS[kind]}/status"} <= served.keys()
+    )
+
+
+def going(api: DiscoveryApi) -> tuple[str, ...]:
+    """Return those of our kinds that are being removed, or are gone."""
+    served = _verbs(api)
+    return tuple(kind for kind in NEEDED if "create" not in served.get(PLURALS[kind], ()))
+
+
+def _verbs(api: DiscoveryApi) -> dict[str, list[str]]:
+    found = api.get(GROUP_PATH) or {}
+    return {each["name"]: each.get("verbs", []) for each in found.get("resources") or ()}

@@ -1,0 +1,64 @@
+"""Credentials by reference: read when a connection is made, kept nowhere."""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from poolkeeper.errors import Forbidden, Unavailable
+
+
+class SecretApi(Protocol):
+    """The part of `client.Api` that is needed here."""
+
+    def get(self, path: str) -> dict[str, Any] | None:
+        """Return an object."""
+
+
+class Secret(Mapping[str, bytes]):
+    """The decoded data of a Secret, by key; no representation of it shows a value."""
+
+    def __init__(self, namespace: str, name: str, data: Mapping[str, bytes]) -> None:
+        self.namespace, self.name = namespace, name
+        self._data = dict(data)
+
+    def __getitem__(self, key: str) -> bytes:
+        return self._data[key]
+
+    def __iter__(self) -> Any:
+        return iter(self._data)
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def __repr__(self) -> str:
+        return f"Secret({self.namespace}/{self.name}: {', '.join(sorted(self._data))})"
+
+    def text(self, key: str) -> str:
+        """Return a value as text; raise `Unavailable` naming what is missing or no text."""
+        try:
+            return self._data[key].decode()
+        except KeyError:
+            raise Unavailable(f"Secret {self.namespace}/{self.name} has no key {key}") from None
+        except UnicodeDecodeError:
+            raise Unavailable(
+                f"key {key} of Secret {self.namespace}/{self.name} is no text"
+            ) from None
+
+
+def read(api: SecretApi, namespace: str, name: str) -> Secret:
+    """Return the Secret; raise `Unavailable` naming it if there is none or it cannot be read."""
+    try:
+        found = api.get(f"/api/v1/namespaces/{namespace}/secrets/{name}")
+    except Forbidden as forbidden:
+        raise Forbidden(f"Secret {namespace}/{name} may not be read: {forbidden}") from forbidden
+    if found is None:
+        raise Unavailable(f"there is no Secret {name} in namespace {namespace}")
+    try:
+        values = {
+            key: base64.b64decode(value, validate=True)
+            for key, value in (found.get("data") or {}).items()
+        }
+    except (binascii.Error, ValueError) as broken:
+        raise Unavailable(f"Secret {namespace}/{name} is no base64") from broken
+    return Secret(namespace, name, values)

@@ -1,0 +1,230 @@
+"""The thread that takes, keeps and gives up a Lease; the rules are in `leases`."""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from threading import Event, Lock, Thread
+from typing import Any, Protocol
+
+from poolkeeper.errors import Forbidden, PoolkeeperError, Refused, Stale
+from poolkeeper.kube.leadership import leases
+from poolkeeper.kube.leadership.leases import (
+    Acquire,
+    LeaderRole,
+    Lease,
+    LeaseWait,
+    Lost,
+    ObservedLease,
+    Renew,
+)
+
+logger = logging.getLogger(__name__)
+
+Changed = Callable[[LeaderRole, str], None]
+
+
+class Leases(Protocol):
+    """The part of `client.Api` that an elector needs."""
+
+    def get(self, path: str, *, deadline_s: float | None = None) -> dict[str, Any] | None:
+        """Return an object."""
+
+    def create(
+        self, path: str, body: dict[str, Any], *, deadline_s: float | None = None
+    ) -> dict[str, Any]:
+        """Create an object, or raise `Stale`."""
+
+    def update(
+        self, path: str, body: dict[str, Any], *, deadline_s: float | None = None
+    ) -> dict[str, Any]:
+        """Replace an object of that version, or raise `Stale`."""
+
+
+def clock_s() -> float:
+    """Return seconds that go on while the process, or the machine, sleeps."""
+    boot = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    return time.clock_gettime(boot)
+
+
+class Elector:
+    """One instance's part in an election; `start` it, and `release` or `stop` it in the end.
+
+    `on_change(role, reason)` is called in the elector's thread at every change of role; it must
+    not block or raise. `changed` is set then too; whoever waits on it clears it.
+    """
+
+    def __init__(
+        self,
+        api: Leases,
+        namespace: str,
+        name: str,
+        identity: str,
+        *,
+        duration_s: int = leases.DURATION_S,
+        on_change: Changed | None = None,
+        clock: Callable[[], float] = clock_s,
+    ) -> None:
+        self.identity = identity
+        self.changed = Event()
+        self._api = api
+        self._namespace, self._name = namespace, name
+        self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+        self._path = f"{self._collection}/{name}"
+        self._duration_s = duration_s
+        self._hold_s = duration_s * 8 / 9
+        self._on_change = on_change
+        self._clock = clock
+        self._lock = Lock()
+        self._observed = ObservedLease()
+        self._renewed_s = 0.0
+        self._told: LeaderRole = LeaderRole.STANDBY
+        self._reason = "has not asked for the lease yet"
+        self._beat_s = clock()
+        self._stop = Event()
+        self._thread = Thread(target=self._run, name="elector", daemon=True)
+
+    @property
+    def role(self) -> LeaderRole:
+        """What this instance is at this very moment."""
+        with self._lock:
+            return self._role(self._clock())
+
+    @property
+    def state(self) -> LeaderRole:
+        """The same as `role`."""
+        return self.role
+
+    @property
+    def reason(self) -> str:
+        """Why so, in one line for people."""
+        return self._reason
+
+    @property
+    def holder(self) -> str:
+        """The identity that was last seen in the Lease; empty if none was."""
+        lease = self._observed.lease
+        return "" if lease is None else lease.holder
+
+    @property
+    def quiet_s(self) -> float:
+        """Seconds since the elector's thread last came round: a few, or it is stuck or dead."""
+        return self._clock() - self._beat_s
+
+    def start(self) -> None:
+        """Begin to ask for the Lease."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop asking; a Lease that is held runs out by itself."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(2 * leases.REQUEST_S)
+
+    def release(self) -> bool:
+        """Stop, and give up the Lease if it is ours; false if it could not be given up.
+
+        Call it when nothing acts in its name any more: a standby takes over at once.
+        """
+        self.stop()
+        with self._lock:
+            held = self._observed.held
+            self._observed = replace(self._observed, held=False)
+        self._tell("the lease was given up")
+        if not held:
+            return True
+        try:
+            found = self._api.get(self._path, deadline_s=leases.REQUEST_S)
+            lease = None if found is None else leases.read(found)
+            if lease is not None and lease.holder == self.identity:
+                self._write(leases.freed(lease, datetime.now(UTC)))
+        except PoolkeeperError as failed:
+            logger.warning("the lease was not given up, it runs out by itself: %s", failed)
+            return False
+        return True
+
+    def round(self) -> float:
+        """Look at the Lease once and do what follows; return seconds until the next round."""
+        self._beat_s = self._clock()
+        self._tell(self._reason)
+        try:
+            pause_s, reason = self._renewed_blindly() or self._decided()
+        except Stale as lost:
+            pause_s, reason = leases.RETRY_S / 4, f"somebody else wrote the lease: {lost}"
+        except Forbidden as forbidden:
+            pause_s, reason = leases.RETRY_S, f"the lease is not allowed to us: {forbidden}"
+        except Refused as refused:
+            pause_s, reason = leases.RETRY_S, f"the lease was refused: {refused}"
+        except PoolkeeperError as away:
+            pause_s, reason = leases.RETRY_S, str(away)
+        self._tell(reason)
+        return pause_s
+
+    def _run(self) -> None:
+        pause_s = 0.0
+        while not self._stop.wait(pause_s):
+            pause_s = self.round()
+
+    def _role(self, now_s: float) -> LeaderRole:
+        if not self._observed.held:
+            return LeaderRole.STANDBY
+        return LeaderRole.HELD if now_s < self._renewed_s + self._hold_s else LeaderRole.UNSURE
+
+    def _renewed_blindly(self) -> tuple[float, str] | None:
+        """Renew what is ours without another look: its version tells if it still is."""
+        lease = self._observed.lease
+        if not self._observed.held or lease is None or self.role is not LeaderRole.HELD:
+            return None
+        try:
+            return self._claim(lease)
+        except Stale:
+            return None
+
+    def _decided(self) -> tuple[float, str]:
+        found = self._api.get(self._path, deadline_s=leases.REQUEST_S)
+        lease = None if found is None else leases.read(found)
+        now_s = self._clock()
+        with self._lock:
+            self._observed = observed = self._observed.seeing(lease, now_s)
+        match leases.decide(lease, self.identity, now_s, observed):
+            case Acquire() | Renew():
+                return self._claim(lease)
+            case LeaseWait(until_s):
+                pause_s = min(leases.RETRY_S, max(0.05, until_s - now_s))
+                return pause_s, f"{self.holder} holds the lease"
+            case Lost(holder):
+                with self._lock:
+                    self._observed = replace(observed, held=False)
+                return leases.RETRY_S, f"{holder} took the lease"
+
+    def _claim(self, lease: Lease | None) -> tuple[float, str]:
+        sent_s = self._clock()
+        self._write(leases.claimed(lease, self.identity, self._duration_s, datetime.now(UTC)))
+        with self._lock:
+            # An answer that comes after `release` must not bring the role back.
+            self._observed = replace(self._observed, held=not self._stop.is_set())
+            self._renewed_s = sent_s
+        return leases.RENEW_S, "holds the lease"
+
+    def _write(self, lease: Lease) -> None:
+        sent = leases.body(lease, self._namespace, self._name)
+        if lease.version:
+            answer = self._api.update(self._path, sent, deadline_s=leases.REQUEST_S)
+        else:
+            answer = self._api.create(self._collection, sent, deadline_s=leases.REQUEST_S)
+        now_s = self._clock()
+        with self._lock:
+            self._observed = self._observed.seeing(leases.read(answer), now_s)
+
+    def _tell(self, reason: str) -> None:
+        """Tell of a change of role, once; reasons alone are only kept."""
+        self._reason = reason
+        role = self.role
+        if role is self._told:
+            return
+        self._told = role
+        logger.info("%s is %s: %s", self.identity, role, reason)
+        self.changed.set()
+        if self._on_change is not None:
+            self._on_change(role, reason)

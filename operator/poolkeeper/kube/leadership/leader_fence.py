@@ -1,0 +1,76 @@
+"""Writes for those only who hold the Lease at that very moment.
+
+A leader that was frozen, or cut off, wakes up with things to say that are old; by then somebody
+else may lead and say something newer. What it writes through here is `Unavailable` while it is not
+sure to lead, so that whoever writes tries again later, and by then knows whether it still does.
+Reads are never refused.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+from poolkeeper.errors import Unavailable
+
+Body = dict[str, Any]
+
+
+class FencedApi(Protocol):
+    """The part of `client.Api` that is fenced."""
+
+    def get(self, path: str, *, deadline_s: float | None = None) -> Body | None:
+        """Return an object."""
+
+    def apply(self, path: str, body: Body, manager: str) -> Body:
+        """Apply a part of an object."""
+
+    def create(self, path: str, body: Body) -> Body:
+        """Create an object."""
+
+    def patch_json(self, path: str, operations: list[Body]) -> Body:
+        """Do all operations or none."""
+
+    def delete(self, path: str, uid: str | None = None, *, propagation: str = "") -> bool:
+        """Delete an object; false if it is gone."""
+
+    def list(self, path: str, chunk: int = 500, *, labels: str = "") -> Iterator[Body]:
+        """Yield some objects of a collection."""
+
+
+class Fence:
+    """The API server, as long as `leads` says so."""
+
+    def __init__(self, api: FencedApi, leads: Callable[[], bool]) -> None:
+        self._api = api
+        self._leads = leads
+
+    def get(self, path: str, *, deadline_s: float | None = None) -> Body | None:
+        """Return an object."""
+        return self._api.get(path, deadline_s=deadline_s)
+
+    def apply(self, path: str, body: Body, manager: str) -> Body:
+        """Apply a part of an object."""
+        self._require_lead()
+        return self._api.apply(path, body, manager)
+
+    def create(self, path: str, body: Body) -> Body:
+        """Create an object."""
+        self._require_lead()
+        return self._api.create(path, body)
+
+    def patch_json(self, path: str, operations: list[Body]) -> Body:
+        """Do all operations or none."""
+        self._require_lead()
+        return self._api.patch_json(path, operations)
+
+    def delete(self, path: str, uid: str | None = None, *, propagation: str = "") -> bool:
+        """Delete an object; false if it is gone."""
+        self._require_lead()
+        return self._api.delete(path, uid, propagation=propagation)
+
+    def list(self, path: str, chunk: int = 500, *, labels: str = "") -> Iterator[Body]:
+        """Yield some objects of a collection."""
+        return self._api.list(path, chunk, labels=labels)
+
+    def _require_lead(self) -> None:
+        if not self._leads():
+            raise Unavailable("the lease is not held at the moment")

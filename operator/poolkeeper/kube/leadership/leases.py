@@ -1,0 +1,159 @@
+"""Who leads: one holder of a Lease, and standbys that watch it (coordination.k8s.io/v1).
+
+Whether a Lease has run out is judged by how long *we* have seen its record unchanged, by our own
+clock, never by the times written in it: clocks of different machines may differ by anything.
+The holder counts from the moment before it sent its last good renewal, and less a margin, so it
+stops believing before anybody else may start to:
+
+    holder    ──sent──┬──────── HELD: duration - margin ────────┤ UNSURE …
+    standby           └──seen──┬──────────── duration ────────────────────┤ may take it
+
+State is computed when it is asked for. A process that was frozen and wakes up is UNSURE before any
+of its threads does anything. UNSURE is not lost: with the API server away nobody can take over, so
+the work goes on, fenced by the journal's epoch; the Lease is lost when another holder is seen.
+
+A Lease that somebody deleted is waited out like one that is held, by whoever saw it held.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+DURATION_S = 9
+RENEW_S = 2.0
+RETRY_S = 1.0
+REQUEST_S = 3.0
+DURATION_S_MAX = 60
+"""Nobody is believed to be away for longer: the journal fences whoever comes back."""
+
+
+class LeaderRole(StrEnum):
+    """What an instance is, as far as it knows at this moment."""
+
+    HELD = "held"
+    UNSURE = "unsure"
+    STANDBY = "standby"
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The record of a Lease; `version` is its resourceVersion, `holder` empty if it is free."""
+
+    holder: str
+    duration_s: int
+    acquired: str
+    renewed: str
+    transitions: int
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedLease:
+    """What was seen last, unchanged since `since_s`; `held`: by us, as far as we know."""
+
+    lease: Lease | None = None
+    since_s: float = 0.0
+    held: bool = False
+
+    def seeing(self, lease: Lease | None, now_s: float) -> "ObservedLease":
+        """Return the memory after another look; an absent record leaves the one seen before."""
+        if lease is None or lease == self.lease:
+            return self
+        return replace(self, lease=lease, since_s=now_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Acquire:
+    """Take it: it is absent, free or has run out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Renew:
+    """It is ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseWait:
+    """Another one may still hold it, until then by our clock."""
+
+    until_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """It was ours, and is another one's now."""
+
+    holder: str
+
+
+Decision = Acquire | Renew | LeaseWait | Lost
+
+
+def decide(lease: Lease | None, me: str, now_s: float, observed: ObservedLease) -> Decision:
+    """Return what to do about what is there; `observed` includes this look.
+
+    Seen held by b at 100 and unchanged, 9 s long: at 105 → Wait(109), at 109 → Acquire.
+    """
+    if lease is not None and lease.holder == me:
+        return Renew()
+    if lease is not None and observed.held and lease.holder:
+        return Lost(lease.holder)
+    if lease is not None and not lease.holder:
+        return Acquire()
+    last = observed.lease
+    if last is None or last.holder in ("", me):
+        return Acquire()
+    until_s = observed.since_s + min(max(last.duration_s, 1), DURATION_S_MAX)
+    return Acquire() if now_s >= until_s else LeaseWait(until_s)
+
+
+def read(body: dict[str, Any]) -> Lease:
+    """Return the record in a Lease's body; what is missing or misshapen counts as empty."""
+    spec = body.get("spec") or {}
+    return Lease(
+        holder=spec.get("holderIdentity") or "",
+        duration_s=spec.get("leaseDurationSeconds") or DURATION_S,
+        acquired=spec.get("acquireTime") or "",
+        renewed=spec.get("renewTime") or "",
+        transitions=spec.get("leaseTransitions") or 0,
+        version=(body.get("metadata") or {}).get("resourceVersion", ""),
+    )
+
+
+def claimed(lease: Lease | None, me: str, duration_s: int, now: datetime) -> Lease:
+    """Return the record to write to take a Lease, or to renew one's own."""
+    moment = microtime(now)
+    if lease is None:
+        return Lease(me, duration_s, moment, moment, 0, "")
+    if lease.holder == me:
+        return replace(lease, duration_s=duration_s, renewed=moment)
+    transitions = lease.transitions + 1
+    return Lease(me, duration_s, moment, moment, transitions, lease.version)
+
+
+def freed(lease: Lease, now: datetime) -> Lease:
+    """Return the record to write to give a Lease up, so that a standby takes it at once."""
+    return replace(lease, holder="", duration_s=1, renewed=microtime(now))
+
+
+def body(lease: Lease, namespace: str, name: str) -> dict[str, Any]:
+    """Return the object to send; with a version it replaces only that version."""
+    meta = {"namespace": namespace, "name": name}
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": meta | ({"resourceVersion": lease.version} if lease.version else {}),
+        "spec": {
+            "holderIdentity": lease.holder,
+            "leaseDurationSeconds": lease.duration_s,
+            "acquireTime": lease.acquired,
+            "renewTime": lease.renewed,
+            "leaseTransitions": lease.transitions,
+        },
+    }
+
+
+def microtime(now: datetime) -> str:
+    """Return a time as the API server writes it: `2026-01-31T12:00:00.000000Z`."""
+    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

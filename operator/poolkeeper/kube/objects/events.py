@@ -1,0 +1,209 @@
+"""Events (events.k8s.io/v1): what happened to an object, for whoever describes it.
+
+They are for people: told on transitions only, dropped rather than waited for, and never a reason
+for anything else to fail. Objects of the whole cluster have theirs in the namespace `default`,
+which is where `kubectl describe` looks.
+"""
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from threading import Condition, Thread
+from typing import Any, Protocol
+
+from poolkeeper.errors import Forbidden, PoolkeeperError, Refused, Stale
+from poolkeeper.kube.client.references import Reference
+from poolkeeper.kube.leadership.leases import microtime
+from poolkeeper.kube.objects.rate_limit import Filter
+from poolkeeper.model.names import API_VERSION
+
+NOTE_BYTES_MAX = 1024
+FIELD_CHARS_MAX = 128
+NAME_CHARS_MAX = 253
+QUEUE_MAX = 256
+AGE_S_MAX = 300.0
+PAUSE_S = 2.0
+CLUSTER_NAMESPACE = "default"
+
+logger = logging.getLogger(__name__)
+
+
+class EventApi(Protocol):
+    """The part of `client.Api` that a recorder needs."""
+
+    def create(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Create an object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What is told of an object, in the words of events.k8s.io."""
+
+    reason: str
+    text: str
+    action: str
+    warning: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reporting:
+    """Who tells it: the controller's name, and which of its processes."""
+
+    controller: str
+    instance: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    reference: Reference
+    body: dict[str, Any]
+    at_s: float
+
+
+class Recorder:
+    """A thread that writes events; `component` names the controller, `identity` this process.
+
+    `pause_s` is how long it waits where the server was away.
+    """
+
+    def __init__(
+        self,
+        api: EventApi,
+        component: str,
+        identity: str,
+        *,
+        pause_s: float = PAUSE_S,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.written = 0
+        self.dropped = 0
+        self._api = api
+        self._by = Reporting(component, identity)
+        self._pause_s, self._clock, self._now = pause_s, clock, now
+        self._filter = Filter(clock())
+        self._queue: deque[_Told] = deque()
+        self._busy = False
+        self._unwanted = False
+        self._ended = False
+        self._condition = Condition()
+        self._thread = Thread(target=self._run, name="events", daemon=True)
+        self._thread.start()
+
+    def record(
+        self,
+        reference: Reference,
+        reason: str,
+        note: str,
+        *,
+        action: str = "Reconcile",
+        warning: bool = False,
+    ) -> bool:
+        """Tell that something happened to an object; return whether it will be told.
+
+        It is not if the same was told within ten minutes, or too much of late. Never blocks.
+        """
+        with self._condition:
+            if self._ended or not self._filter.admits(reference, (reason, note), self._clock()):
+                return False
+            body = event(reference, Note(reason, note, action, warning), self._by, self._now())
+            if len(self._queue) >= QUEUE_MAX:
+                self._queue.popleft()
+                self.dropped += 1
+            self._queue.append(_Told(reference, body, self._clock()))
+            self._condition.notify_all()
+            return True
+
+    def forget(self) -> None:
+        """Drop what is not written yet: it is not ours to tell any more."""
+        with self._condition:
+            self._queue.clear()
+            self._unwanted = self._busy
+            self._condition.notify_all()
+
+    def flush(self, deadline_s: float) -> bool:
+        """Wait until all is written or dropped; return whether it is."""
+        with self._condition:
+            return self._condition.wait_for(lambda: not self._queue and not self._busy, deadline_s)
+
+    def close(self, deadline_s: float = 0.0) -> None:
+        """Write what is left for at most that long, then stop."""
+        self.flush(deadline_s)
+        with self._condition:
+            self._ended = True
+            self._condition.notify_all()
+        self._thread.join(1)
+
+    def _run(self) -> None:
+        while (told := self._next()) is not None:
+            keep = self._write(told)
+            with self._condition:
+                self._busy = False
+                if keep and not self._unwanted and len(self._queue) < QUEUE_MAX:
+                    self._queue.appendleft(told)
+                    self._condition.wait_for(lambda: self._ended, self._pause_s)
+                self._condition.notify_all()
+
+    def _next(self) -> _Told | None:
+        with self._condition:
+            self._condition.wait_for(lambda: self._queue or self._ended)
+            if self._ended:
+                return None
+            self._busy, self._unwanted = True, False
+            return self._queue.popleft()
+
+    def _write(self, told: _Told) -> bool:
+        """Write one; return whether to try it again later."""
+        namespace = told.body["metadata"]["namespace"]
+        path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
+        try:
+            self._api.create(path, told.body)
+        except (Refused, Stale, Forbidden) as failed:
+            self.dropped += 1
+            logger.info("an event of %s was not taken: %s", told.reference, failed)
+            return False
+        except PoolkeeperError:
+            if self._clock() - told.at_s < AGE_S_MAX:
+                return True
+            self.dropped += 1
+            return False
+        self.written += 1
+        return False
+
+
+def event(reference: Reference, told: Note, by: Reporting, now: datetime) -> dict[str, Any]:
+    """Return the Event to create; texts are cut to what the API server takes."""
+    namespace = reference.namespace or CLUSTER_NAMESPACE
+    suffix = f".{int(now.timestamp() * 1e6):x}{hash((told.reason, told.text)) & 0xFFFF:04x}"
+    regarding = {
+        "apiVersion": API_VERSION,
+        "kind": reference.kind,
+        "namespace": reference.namespace,
+        "name": reference.name,
+        "uid": reference.uid,
+    }
+    name = reference.name[: NAME_CHARS_MAX - len(suffix)].rstrip(".-") + suffix
+    return {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": name, "namespace": namespace},
+        "eventTime": microtime(now),
+        "reportingController": by.controller[:FIELD_CHARS_MAX],
+        "reportingInstance": by.instance[:FIELD_CHARS_MAX],
+        "action": told.action[:FIELD_CHARS_MAX],
+        "reason": told.reason[:FIELD_CHARS_MAX],
+        "type": "Warning" if told.warning else "Normal",
+        "note": shortened(told.text, NOTE_BYTES_MAX),
+        "regarding": {key: value for key, value in regarding.items() if value},
+    }
+
+
+def shortened(text: str, bytes_max: int) -> str:
+    """Return the text, cut with an ellipsis to at most so many bytes of UTF-8."""
+    data = text.encode()
+    if len(data) <= bytes_max:
+        return text
+    return data[: bytes_max - 3].decode(errors="ignore") + "…"

@@ -1,0 +1,157 @@
+"""Load history to a few figures by series: percentiles, growth. Pure, on columns.
+
+A *window* is cut into steps of equal length, and a step with a sample is a *bucket*. That takes
+what monitoring does to samples out of the figures:
+
+- **twice**: samples of one series with one time count once, the largest of them, in any order;
+- **late**: a sample counts in the window that its own time lies in, whenever it comes; who makes
+  the figures of a window again then gets others;
+- **too many**: whatever the rate of scraping, every bucket weighs the same. A rate's bucket is the
+  mean of its samples, a size's the latest of them;
+- **missing**: what was not measured is not made up. Below `coverage_min` (buckets as a part of all
+  steps) percentiles and growth are unknown (NaN), never zero;
+- **nonsense**: NaN, infinite and negative values are no samples.
+
+Percentiles are by nearest rank: each is a figure that was really there. Growth is the median of the
+last third of the buckets less that of the first third, over the time between their medians: one
+deletion of old segments, or one wrong sample, does not turn it around.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from poolkeeper.planning.problem.arrays import Floats, Ints
+
+DAY_S = 86_400
+GROWTH_BUCKETS_MIN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryWindow:
+    """From `end_ms - length_s` (included) to `end_ms` (not included), in steps of `step_s`."""
+
+    end_ms: int
+    length_s: int
+    step_s: int
+    coverage_min: float = 0.5
+
+    @property
+    def begin_ms(self) -> int:
+        """Where it begins."""
+        return self.end_ms - self.length_s * 1000
+
+    @property
+    def steps(self) -> int:
+        """How many steps it has, the last one perhaps shorter."""
+        return -(-self.length_s // self.step_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Samples in any order: which series (from 0), when, how much."""
+
+    series: Ints
+    at_ms: Ints
+    value: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """By series that has a sample in the window, ascending; NaN: unknown."""
+
+    series: Ints
+    buckets: Ints
+    coverage: Floats
+    p50: Floats
+    p95: Floats
+    max: Floats
+    last: Floats
+    growth_per_day: Floats
+
+
+def figures(samples: Samples, window: HistoryWindow, *, latest: bool) -> Figures:
+    """The figures of a window; `latest`: buckets are the latest of their samples, not the mean.
+
+    Five samples 1, 2, 3, 4 and 10, a step apart: p50 3, p95 10, max 10, last 10.
+    """
+    buckets = _buckets(_sound(samples, window), window, latest=latest)
+    series, at, value = buckets.series, buckets.at_ms, buckets.value
+    first = np.flatnonzero(np.diff(series, prepend=-1))
+    count = np.diff(np.append(first, len(series)))
+    coverage = count / window.steps
+    known = coverage >= window.coverage_min
+    ranked = value[np.lexsort((value, series))]
+    end = first + count - 1
+    return Figures(
+        series=series[first],
+        buckets=count,
+        coverage=coverage,
+        p50=np.where(known, ranked[_rank(first, count, 50)], np.nan),
+        p95=np.where(known, ranked[_rank(first, count, 95)], np.nan),
+        max=np.where(known, ranked[end], np.nan),
+        last=value[end],
+        growth_per_day=np.where(known, _growth(first, count, at, value), np.nan),
+    )
+
+
+def _sound(samples: Samples, window: HistoryWindow) -> Samples:
+    """What counts: finite, not negative, in the window, once; by series and time."""
+    kept = np.isfinite(samples.value) & (samples.value >= 0)
+    kept &= (samples.at_ms >= window.begin_ms) & (samples.at_ms < window.end_ms)
+    series, at, value = samples.series[kept], samples.at_ms[kept], samples.value[kept]
+    order = np.lexsort((value, at, series))
+    series, at, value = series[order], at[order], value[order]
+    # Of several with one time the largest is the last.
+    last = (np.diff(series, append=-1) != 0) | (np.diff(at, append=-1) != 0)
+    return Samples(series[last], at[last], value[last])
+
+
+def _buckets(samples: Samples, window: HistoryWindow, *, latest: bool) -> Samples:
+    """One sample per series and step; the time is that of the step's latest sample."""
+    step = (samples.at_ms - window.begin_ms) // (window.step_s * 1000)
+    new = (np.diff(samples.series, prepend=-1) != 0) | (np.diff(step, prepend=-1) != 0)
+    first = np.flatnonzero(new)
+    count = np.diff(np.append(first, len(step)))
+    end = first + count - 1
+    if latest or not len(first):
+        value = samples.value[end]
+    else:
+        value = np.add.reduceat(samples.value, first) / count
+    return Samples(samples.series[first], samples.at_ms[end], value)
+
+
+def _rank(first: Ints, count: Ints, percent: int) -> Ints:
+    """The place of a percentile among the sorted values: the least that so many do not exceed."""
+    return first + np.maximum(-(-count * percent // 100), 1) - 1
+
+
+def _growth(first: Ints, count: Ints, at: Ints, value: Floats) -> Floats:
+    """What a series grows by in a day; rows of a series follow each other in time."""
+    series = np.repeat(np.arange(len(first)), count)
+    place = np.arange(len(series)) - first[series]
+    third = np.maximum(count // 3, 1)
+    early = place < third[series]
+    late = place >= (count - third)[series]
+    apart_s = (_medians(series[late], at[late]) - _medians(series[early], at[early])) / 1000
+    grown = _medians(series[late], value[late]) - _medians(series[early], value[early])
+    enough = count >= GROWTH_BUCKETS_MIN
+    return np.where(enough, grown / np.where(enough, apart_s, 1) * DAY_S, np.nan)
+
+
+def _medians(series: Ints, value: Floats | Ints) -> Floats:
+    """The lower median by series; every series has a value."""
+    ranked = value[np.lexsort((value, series))].astype(np.float64)
+    first = np.flatnonzero(np.diff(series, prepend=-1))
+    return ranked[_rank(first, np.diff(np.append(first, len(series))), 50)]
+
+
+def days_to_full(held: int, capacity: int | None, growth_per_day: float | None) -> float | None:
+    """When a disk is full at this growth: 0 now, None never or not known."""
+    if capacity is None:
+        return None
+    if held >= capacity:
+        return 0.0
+    if growth_per_day is None or not growth_per_day > 0:
+        return None
+    return (capacity - held) / growth_per_day

@@ -1,0 +1,156 @@
+"""Load history from a Prometheus server, by its HTTP API; and what is asked for by default.
+
+A query gives series with a label `topic`, and `partition` where it knows of one; figures are bytes,
+or bytes per second. `spec.load.prometheus.queries` replaces `QUERIES` by name:
+
+    bytes             size of a replica, the largest where several brokers tell
+    bytes_in_per_s    what is written, by topic: brokers do not tell it by partition
+
+A range query has at most 11,000 points a series at the server, and 100,000 series of a day are too
+much for one answer. So a window is asked for in pieces of `PIECE_POINTS` steps, each answer
+bounded, all of them within one deadline. Samples are what a query gives at every step; Prometheus
+has dropped those that came twice, and looks back five minutes for those that are missing.
+"""
+
+import json
+import math
+import ssl
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from http.client import HTTPException
+from typing import Any
+from urllib.parse import urlencode
+
+from poolkeeper.errors import Refused, Unavailable
+from poolkeeper.load.apply import WHOLE_TOPIC
+from poolkeeper.load.history import HistoryWindow
+
+BYTES, RATE = "bytes", "bytes_in_per_s"
+QUERIES: Mapping[str, str] = {
+    BYTES: "max by (topic, partition) (kafka_log_log_size)",
+    RATE: "sum by (topic) (rate(kafka_server_brokertopicmetrics_bytesin_total[5m]))",
+}
+PIECE_POINTS = 60
+ANSWER_BYTES_MAX = 512 * 1024 * 1024
+DEADLINE_S = 300.0
+_MESSAGE_MAX = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One figure of a partition, or of a whole topic."""
+
+    topic: str
+    partition: int
+    metric: str
+    at_ms: int
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class PrometheusServer:
+    """Where it is, and how long all pieces of a window may take together."""
+
+    url: str
+    deadline_s: float = DEADLINE_S
+    answer_bytes_max: int = ANSWER_BYTES_MAX
+
+
+def samples(
+    server: PrometheusServer, window: HistoryWindow, queries: Mapping[str, str] = QUERIES
+) -> Iterator[Sample]:
+    """All samples of the window, metric by metric, in pieces.
+
+    Raises `Unavailable` for a server that does not answer in time, `Refused` for a query that it
+    does not take, or for an answer that is none.
+    """
+    until_s = time.monotonic() + server.deadline_s
+    step_ms = window.step_s * 1000
+    for metric, query in sorted(queries.items()):
+        # A step is told by its end; that of the window itself is not in it.
+        begin_ms = window.begin_ms + step_ms - 1
+        while begin_ms < window.end_ms:
+            end_ms = min(begin_ms + (PIECE_POINTS - 1) * step_ms, window.end_ms - 1)
+            asked = {
+                "query": query,
+                "start": f"{begin_ms / 1000:.3f}",
+                "end": f"{end_ms / 1000:.3f}",
+                "step": str(window.step_s),
+            }
+            yield from read_matrix(_asked(server, asked, until_s), metric, server.url)
+            begin_ms = end_ms + step_ms
+
+
+def read_matrix(answer: object, metric: str, url: str) -> Iterator[Sample]:
+    """The samples of an answer; series without a topic are none, NaN is no sample."""
+    match answer:
+        case {"status": "success", "data": {"resultType": "matrix", "result": [*series]}}:
+            pass
+        case _:
+            raise Refused(f"{url}: the answer is no range of samples")
+    for each in series:
+        labels = each.get("metric", {})
+        topic, partition = labels.get("topic"), _partition(labels.get("partition"))
+        if not topic or partition is None:
+            continue
+        for at_s, text in each.get("values", ()):
+            value = float(text)
+            if math.isfinite(value):
+                yield Sample(topic, partition, metric, round(float(at_s) * 1000), value)
+
+
+def _partition(label: str | None) -> int | None:
+    if not label:
+        return WHOLE_TOPIC
+    return int(label) if label.isdecimal() else None
+
+
+def _asked(server: PrometheusServer, parameters: Mapping[str, str], until_s: float) -> Any:
+    request = urllib.request.Request(
+        f"{server.url.rstrip('/')}/api/v1/query_range",
+        data=urlencode(parameters).encode(),
+        headers={"Accept": "application/json"},
+    )
+    left_s = until_s - time.monotonic()
+    if left_s <= 0:
+        raise Unavailable(f"{server.url}: no answer in {server.deadline_s:g} s")
+    try:
+        with urllib.request.urlopen(request, timeout=left_s) as response:
+            body = _bounded(response, server, until_s)
+    except urllib.error.HTTPError as refused:
+        with refused:
+            raise _failure(server, refused) from refused
+    except (OSError, HTTPException, ssl.SSLError) as failed:
+        raise Unavailable(f"{server.url}: {getattr(failed, 'reason', failed)}") from failed
+    try:
+        return json.loads(body)
+    except ValueError as wrong:
+        raise Refused(f"{server.url}: the answer is not JSON") from wrong
+
+
+def _bounded(response: Any, server: PrometheusServer, until_s: float) -> bytes:
+    """The body, of bounded length and in bounded time."""
+    found = bytearray()
+    while piece := response.read1(1 << 20):
+        found += piece
+        if len(found) > server.answer_bytes_max:
+            most = server.answer_bytes_max
+            raise Refused(f"{server.url}: the answer is longer than {most} bytes")
+        if time.monotonic() > until_s:
+            raise Unavailable(f"{server.url}: no whole answer in {server.deadline_s:g} s")
+    return bytes(found)
+
+
+def _failure(server: PrometheusServer, error: urllib.error.HTTPError) -> Refused | Unavailable:
+    """400 and 422 are about the query; the rest mends itself, or is somebody's to mend."""
+    body = error.read(65536)
+    try:
+        said = json.loads(body)
+        said = said["error"]
+    except (ValueError, TypeError, KeyError):
+        said = error.reason
+    message = f"{server.url}: {error.code}: {' '.join(str(said).split())[:_MESSAGE_MAX]}"
+    return Refused(message) if error.code in (400, 422) else Unavailable(message)

@@ -1,0 +1,81 @@
+"""What a pass did, as values: a kind and its numbers.
+
+Also found in a wait for approval, as what would be done. `wording` makes the sentence from it.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from poolkeeper.model.runs import Ending
+from poolkeeper.model.topology import TopicPartition
+
+
+class ActionKind(StrEnum):
+    """What was done, or found finished; each says which fields of its `Action` are set."""
+
+    # Steps of a plan.
+    CREATE_TOPIC = "CreateTopic"
+    """Create `topic` with `count` partitions in `pool`."""
+    ADD_PARTITIONS = "AddPartitions"
+    """Add `count` partitions to `topic`."""
+    SET_CONFIG = "SetConfig"
+    """Set and unset config of `topic`."""
+    DELETE_TOPIC = "DeleteTopic"
+    """Delete `topic` and its data."""
+    ELECT_LEADERS = "ElectLeaders"
+    """Have preferred replicas of `count` partitions elected as leaders."""
+    MOVE_LOG_DIRS = "MoveLogDirs"
+    """Move `count` replicas between log directories, of `broker` if it is one broker's."""
+
+    # A run.
+    RUN_BEGUN = "RunBegun"
+    """A run of the plan `hash` was recorded."""
+    RUN_DISCARDED = "RunDiscarded"
+    """A run that was not recorded to its end was removed; nothing of it had been done."""
+    STAGE_REQUESTED = "StageRequested"
+    """Stage `stage` was requested, `count` partitions."""
+    STAGE_FINISHED = "StageFinished"
+    """`count` of `of` partitions of stage `stage` have arrived, and nothing is in flight."""
+    ELECTION_REQUESTED = "ElectionRequested"
+    """An election of preferred leaders was requested, with `count` partitions due for it."""
+    LEADERS_KEPT = "LeadersKept"
+    """`count` partitions kept another leader than the preferred."""
+    RUN_ENDED = "RunEnded"
+    """The run was removed; `ending` is why it wound up."""
+    LEFT_ALONE = "LeftAlone"
+    """Somebody else moved `partitions`; they are left alone."""
+    TOPIC_GONE = "TopicGone"
+    """The topic of `partitions` is gone, and with it their moves."""
+
+    LEFT_TO_OTHERS = "LeftToOthers"
+    """Others moved or deleted `partitions` of a plan that is otherwise done."""
+
+    # A stalled request.
+    STALE_REQUEST_WITHDRAWN = "StaleRequestWithdrawn"
+    """A request that was done, but stayed, was withdrawn."""
+    UNNOTICED_REQUEST_WITHDRAWN = "UnnoticedRequestWithdrawn"
+    """A request that the controller did not act on was withdrawn."""
+    CONTROLLER_WOKEN = "ControllerWoken"
+    """The controller was made to look for requests again."""
+    CONTROLLER_FAILOVER = "ControllerFailover"
+    """Another controller was elected."""
+
+    # A plan of a Rebalance.
+    WITHDRAWN = "Withdrawn"
+    """The plan is not wanted any more, and nothing of it runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing that a pass did, found finished or would do; the kind says which fields are set."""
+
+    kind: ActionKind
+    topic: str = ""
+    pool: str = ""
+    partitions: tuple[TopicPartition, ...] = ()
+    broker: int | None = None
+    stage: int = 0
+    count: int = 0
+    of: int = 0
+    hash: str = ""
+    ending: Ending | None = None

@@ -1,0 +1,97 @@
+"""A run: the execution of one plan, recorded from its first write until throttles are restored."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from poolkeeper.model.plans import Plan
+from poolkeeper.model.topology import TopicPartition
+
+
+class Phase(StrEnum):
+    """Where a run is; the order is that of a run."""
+
+    STORING = "storing the plan"
+    THROTTLING = "writing throttles"
+    MOVING = "moving"
+    ELECTING = "electing preferred leaders"
+    RESTORING = "restoring throttles"
+
+
+class Ending(StrEnum):
+    """Why a run winds up."""
+
+    FINISHED = "finished"
+    STOPPED = "stopped"
+    REPLACED = "replaced"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The small part of a run's record, rewritten with every phase and request.
+
+    Times are milliseconds since 1970, rates bytes per second.
+
+    `concern`: what the rest of the run depends on (`planning.proposals.identity`).
+    `digest`, `chunks`: of the document; empty and 0 until it is written.
+    `step`: (move, index of the path's list) pairs of the request in flight, empty between stages.
+    `rates`: the throttle in force and, while it is being changed, the one before; empty without.
+    `ending`: why the run winds up; `None` while it does not.
+    `version`: of what the record lies in, to write it only if nobody else has.
+    """
+
+    plan: str
+    fingerprint: str
+    concern: str
+    phase: Phase
+    digest: str
+    chunks: int
+    started_ms: int
+    stage: int = 0
+    step: tuple[tuple[int, int], ...] = ()
+    requested_ms: int = 0
+    attempts: int = 0
+    throttled_ms: int = 0
+    rates: tuple[int, ...] = ()
+    ending: Ending | None = None
+    version: int = 0
+
+
+ThrottleValues = Mapping[str, str | None]
+"""Throttle keys of one topic or broker; `None` means that the key is absent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """Throttle values as they were before the run, for every entity that the run touches."""
+
+    topics: Mapping[str, ThrottleValues] = field(default_factory=dict)
+    brokers: Mapping[int, ThrottleValues] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottleConflicts:
+    """Topics and brokers whose throttles somebody else set since the run began."""
+
+    topics: tuple[str, ...] = ()
+    brokers: tuple[int, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.topics or self.brokers)
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Partitions that are short of in-sync replicas, by how badly."""
+
+    under_replicated: frozenset[TopicPartition] = frozenset()
+    under_min_isr: frozenset[TopicPartition] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class RunDocument:
+    """What a run needs to be resumed by anybody: plan, saved throttles, damage at its start."""
+
+    plan: Plan
+    saved: Saved
+    baseline: Health

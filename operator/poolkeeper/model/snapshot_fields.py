@@ -1,0 +1,157 @@
+"""What a snapshot holds, as declared types: `decode` and `convert` give the cluster.
+
+A `null` is as good as absent. Unknown keys are ignored. Everything that is wrong is told at once.
+"""
+
+import sys
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from poolkeeper.model import typed_json
+from poolkeeper.model.topology import (
+    Broker,
+    Cluster,
+    Controller,
+    LogDir,
+    Partition,
+    Requested,
+    Topic,
+)
+from poolkeeper.model.typed_json import (
+    BrokerId,
+    BrokerIds,
+    JsonObject,
+    Natural,
+    ReplicaList,
+    refuse_twice,
+    unique,
+)
+
+VERSION = 1
+
+_Leader = Annotated[int, Meta(ge=-2, description="a broker id, or -1 for none")]
+_Rate = Annotated[float, Meta(ge=0, le=sys.float_info.max, description="a number of 0 or more")]
+
+
+def decode(data: bytes, file: str) -> Cluster:
+    """Return the cluster of a JSON text; raises `InvalidInput` naming `file`."""
+    return _cluster(typed_json.decode(data, _Snapshot, file))
+
+
+def convert(data: object, file: str) -> Cluster:
+    """Return the cluster of plain values; raises `InvalidInput` naming `file`."""
+    return _cluster(typed_json.convert(data, _Snapshot, file))
+
+
+class _About(JsonObject):
+    name: str
+    id: str | None = None
+    kafka_version: str | None = None
+    controller: Natural | None = None
+
+
+class _LogDir(JsonObject):
+    total_bytes: Natural | None = None
+    usable_bytes: Natural | None = None
+
+
+class _Broker(JsonObject):
+    id: Natural
+    rack: str | None = None
+    endpoints: tuple[str, ...] | None = None
+    config: dict[str, str] | None = None
+    log_dirs: dict[str, _LogDir] | None = None
+
+
+class _Partition(JsonObject):
+    partition: Natural
+    replicas: ReplicaList
+    adding: BrokerIds | None = None
+    removing: BrokerIds | None = None
+    leader: _Leader | None = None
+    isr: BrokerIds | None = None
+    bytes: Natural | None = None
+    bytes_in_per_second: _Rate | None = None
+    log_dirs: dict[BrokerId, str] | None = None
+
+
+class _Topic(JsonObject):
+    name: str
+    partitions: Annotated[tuple[_Partition, ...], unique("partition")] | None = None
+    id: str | None = None
+    config: dict[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        refuse_twice(partition.partition for partition in self.partitions or ())
+
+
+class _Requested(JsonObject):
+    topic: str
+    partition: Natural
+    replicas: BrokerIds
+
+
+class _Snapshot(JsonObject):
+    version: Literal[1]
+    cluster: _About
+    brokers: Annotated[tuple[_Broker, ...], unique("id")] | None = None
+    topics: Annotated[tuple[_Topic, ...], unique("name")] | None = None
+    reassignment: tuple[_Requested, ...] | None = None
+    deleting: tuple[str, ...] | None = None
+    torn: tuple[str, ...] | None = None
+    damaged: dict[str, str] | None = None
+    electing: bool | None = None
+
+    def __post_init__(self) -> None:
+        refuse_twice(broker.id for broker in self.brokers or ())
+        refuse_twice(topic.name for topic in self.topics or ())
+
+
+def _cluster(read: _Snapshot) -> Cluster:
+    requested = None
+    if read.reassignment is not None:
+        requested = tuple(Requested(r.topic, r.partition, r.replicas) for r in read.reassignment)
+    return Cluster(
+        name=read.cluster.name,
+        brokers={b.id: _broker(b) for b in sorted(read.brokers or (), key=lambda b: b.id)},
+        topics={t.name: _topic(t) for t in sorted(read.topics or (), key=lambda t: t.name)},
+        id=read.cluster.id,
+        kafka_version=read.cluster.kafka_version,
+        controller=Controller(read.cluster.controller),
+        reassignment=requested,
+        electing=bool(read.electing),
+        deleting=frozenset(read.deleting or ()),
+        torn=frozenset(read.torn or ()),
+        damaged=read.damaged or {},
+    )
+
+
+def _broker(read: _Broker) -> Broker:
+    log_dirs = None
+    if read.log_dirs is not None:
+        log_dirs = {
+            path: LogDir(each.total_bytes, each.usable_bytes)
+            for path, each in read.log_dirs.items()
+        }
+    return Broker(read.id, read.rack, read.endpoints or (), read.config, log_dirs)
+
+
+def _topic(read: _Topic) -> Topic:
+    partitions = sorted(read.partitions or (), key=lambda p: p.partition)
+    return Topic(read.name, tuple(map(_partition, partitions)), read.id, read.config)
+
+
+def _partition(read: _Partition) -> Partition:
+    return Partition(
+        read.partition,
+        read.replicas,
+        read.adding or (),
+        read.removing or (),
+        read.leader,
+        read.isr,
+        None,
+        read.bytes,
+        read.bytes_in_per_second,
+        read.log_dirs,
+    )

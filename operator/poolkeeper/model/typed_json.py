@@ -1,0 +1,218 @@
+"""JSON read into declared types, by msgspec; what is wrong is told with its place, all of it.
+
+    class Mark(Struct):
+        broker: Natural
+        racks: tuple[str, ...] = ()
+
+    decode(b'{"broker": "1", "racks": [2]}', Mark, "marks.json")
+
+raises `InvalidInput` with `marks.json: broker: is '1' (expected an integer of 0 or more)` and
+`marks.json: racks[0]: is 2 (expected a string)`. msgspec itself stops at the first mistake, so what
+it refuses is gone through once more, value by value. Unknown keys are ignored.
+
+Annotations say more than types do: `Meta(description=…)` what is expected, in words; and `unique`
+the field in which no two items of a list may be alike.
+"""
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+
+import msgspec
+from msgspec import Meta, Struct
+
+from poolkeeper.errors import InvalidInput, Problem
+
+T = TypeVar("T")
+Natural = Annotated[int, Meta(ge=0, description="an integer of 0 or more")]
+Finite = Annotated[
+    float, Meta(ge=-sys.float_info.max, le=sys.float_info.max, description="a number")
+]
+BrokerId = Annotated[int, Meta(ge=0, description="a broker id")]
+BrokerIds = Annotated[tuple[BrokerId, ...], Meta(description="a list of broker ids")]
+ReplicaList = Annotated[
+    tuple[BrokerId, ...], Meta(min_length=1, description="a list of at least one broker id")
+]
+
+_WORDS = {
+    str: "a string",
+    bool: "true or false",
+    int: "an integer",
+    float: "a number",
+    tuple: "a list",
+    dict: "an object",
+}
+_VALUE_CHARACTERS_MAX = 60
+_UNIQUE = "unique"
+_Wrong = Iterator[tuple[str, str]]
+"""Places and messages."""
+
+
+class JsonObject(Struct, gc=False, rename="camel"):
+    """A JSON object whose keys are the fields' names in camel case."""
+
+
+def unique(field: str) -> Meta:
+    """Annotate a list of objects, no two of which may have the same value in that field.
+
+    Types cannot forbid it: the object that holds the list calls `refuse_twice` when it is made.
+    """
+    return Meta(extra={_UNIQUE: field})
+
+
+def refuse_twice(names: Iterable[object]) -> None:
+    """Raise `ValueError` if a name is there twice, for an object's `__post_init__`."""
+    for name in _twice(names):
+        raise ValueError(f"has {name} twice")
+
+
+def decode(data: bytes, kind: type[T], file: str = "") -> T:
+    """Read a JSON text; raises `InvalidInput`, which names `file`, with every problem."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        # What is wrong is told below. Python's own parser says where; and it reads NaN and halves
+        # of surrogate pairs, which Python's own writer wrote into older documents.
+        return convert(parse(data, file), kind, file)
+
+
+def parse(data: bytes, file: str = "") -> Any:
+    """Read a JSON text into plain values; raises `InvalidInput`."""
+    try:
+        return json.loads(data)
+    except json.JSONDecodeError as wrong:
+        raise InvalidInput([Problem(file, wrong.lineno, "", f"is not JSON: {wrong.msg}")]) from None
+    except UnicodeDecodeError:
+        raise InvalidInput([Problem(file, 0, "", "is not UTF-8")]) from None
+    except RecursionError:
+        raise InvalidInput([Problem(file, 0, "", "is nested too deeply")]) from None
+
+
+def convert(value: object, kind: type[T], file: str = "") -> T:
+    """Return the plain values as declared; raises `InvalidInput` with every problem."""
+    try:
+        return msgspec.convert(value, kind, str_keys=True)
+    except msgspec.ValidationError as first:
+        found = [Problem(file, 0, place, message) for place, message in _wrong(value, kind, "")]
+        raise InvalidInput(found or [Problem(file, 0, "", str(first))]) from None
+
+
+def _wrong(value: object, kind: Any, place: str) -> _Wrong:
+    """Give everything in the value that is not as declared."""
+    bare, meta = _bare(kind)
+    origin = get_origin(bare) or bare
+    expected = _described(kind)
+    if origin in (UnionType, Union):
+        yield from _wrong_union(value, get_args(bare), place)
+    elif not (why := _why(value, kind)) and not (meta and meta.extra):
+        return
+    elif origin is tuple:
+        yield from _wrong_list(value, kind, place, expected)
+    elif origin is dict and isinstance(value, Mapping):
+        yield from _wrong_items(value, get_args(bare), place)
+    elif hasattr(origin, "__struct_fields__") and isinstance(value, Mapping):
+        yield from _wrong_fields(value, origin, place)
+    else:
+        yield place, _told(value, expected) if expected else why
+
+
+def _wrong_union(value: object, kinds: tuple[Any, ...], place: str) -> _Wrong:
+    """Look at the one kind that is not null, or at the one that the value's tag names."""
+    if NoneType in kinds:
+        if value is not None:
+            yield from _wrong(value, kinds[0], place)
+        return
+    tags = {kind.__struct_config__.tag: kind for kind in kinds}
+    key = kinds[0].__struct_config__.tag_field
+    tag = value.get(key) if isinstance(value, Mapping) else None
+    if not isinstance(value, Mapping):
+        yield place, _told(value, "an object")
+    elif isinstance(tag, str) and tag in tags:
+        yield from _wrong(value, tags[tag], place)
+    else:
+        yield f"{place}.{key}", _told(tag, f"one of {', '.join(tags)}")
+
+
+def _wrong_list(value: object, kind: Any, place: str, expected: str) -> _Wrong:
+    bare, meta = _bare(kind)
+    kinds = get_args(bare)
+    if not isinstance(value, list | tuple):
+        yield place, _told(value, expected)
+        return
+    if kinds[-1] is ...:
+        kinds = kinds[:1] * len(value)
+    least = meta.min_length if meta and meta.min_length else 0
+    if len(value) != len(kinds) or len(value) < least:
+        yield place, _told(value, expected)
+    if meta and meta.extra:
+        yield from _wrong_names(value, meta.extra[_UNIQUE], place)
+    for number, (item, each) in enumerate(zip(value, kinds, strict=False)):
+        yield from _wrong(item, each, f"{place}[{number}]")
+
+
+def _wrong_names(value: Iterable[object], field: str, place: str) -> _Wrong:
+    names = [item.get(field) for item in value if isinstance(item, Mapping)]
+    for name in _twice(name for name in names if type(name) in (str, int)):
+        yield place, f"has {name} twice"
+
+
+def _wrong_items(value: Mapping[Any, object], kinds: tuple[Any, ...], place: str) -> _Wrong:
+    for key, item in value.items():
+        if _why({key: None}, dict[kinds[0], Any]):  # type: ignore[valid-type]
+            yield f"{place}.{key}", f"is no key here (expected {_described(kinds[0])})"
+        yield from _wrong(item, kinds[1], f"{place}.{key}")
+
+
+def _wrong_fields(value: Mapping[Any, object], kind: type[Struct], place: str) -> _Wrong:
+    for field in msgspec.structs.fields(kind):
+        there = f"{place}.{field.encode_name}" if place else field.encode_name
+        item = value.get(field.encode_name)
+        if item is None and field.required:
+            expected = _described(field.type)
+            yield there, f"is missing (expected {expected})" if expected else "is missing"
+        elif field.encode_name in value:
+            yield from _wrong(item, field.type, there)
+
+
+def _twice(names: Iterable[object]) -> list[object]:
+    return [name for name, count in Counter(names).items() if count > 1]
+
+
+def _why(value: object, kind: Any) -> str:
+    """Return what msgspec has against the value, nothing if it is as declared."""
+    try:
+        msgspec.convert(value, kind, str_keys=True)
+    except msgspec.ValidationError as wrong:
+        return str(wrong)
+    return ""
+
+
+def _bare(kind: Any) -> tuple[Any, Meta | None]:
+    """Return a type without its annotation, and the annotation."""
+    if get_origin(kind) is not Annotated:
+        return kind, None
+    bare, meta = get_args(kind)
+    return bare, meta
+
+
+def _described(kind: Any) -> str:
+    """Return in words what is expected, nothing where only msgspec has words for it."""
+    bare, meta = _bare(kind)
+    origin = get_origin(bare) or bare
+    if meta is not None and meta.description:
+        return meta.description
+    if origin is Literal:
+        return " or ".join(map(str, get_args(bare)))
+    if origin in (UnionType, Union):
+        return _described(get_args(bare)[0])
+    return "an object" if hasattr(origin, "__struct_fields__") else _WORDS.get(origin, "")
+
+
+def _told(value: object, expected: str) -> str:
+    shown = "null" if value is None else repr(value)
+    if len(shown) > _VALUE_CHARACTERS_MAX:
+        shown = f"{shown[: _VALUE_CHARACTERS_MAX - 1]}…"
+    return f"is {shown} (expected {expected})"

@@ -1,0 +1,259 @@
+"""What a pass waits for, as values: a reason and its numbers.
+
+Status conditions, metrics and the pass itself decide on the reason. `wording` makes the sentence
+from it, for people only. The reasons are stable: code, tests and dashboards may name them.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from poolkeeper.errors import HolderActive, PoolkeeperError, Refused, Stale, Unavailable
+from poolkeeper.model.actions import Action
+from poolkeeper.model.refusals import Refusal, refusal_of
+from poolkeeper.model.runs import Ending
+from poolkeeper.model.specs import Mode
+from poolkeeper.model.topology import TopicPartition
+
+
+class WaitReason(StrEnum):
+    """Why nothing more is done now; each says which fields of its `Wait` are set."""
+
+    # A person must act.
+    APPROVAL_REQUIRED = "ApprovalRequired"
+    """A person must approve the plan `hash`, or one `action`."""
+    PAUSED = "Paused"
+    """The cluster is paused: `spec.mode` is Paused or RollBack."""
+    PLAN_ONLY = "PlanOnly"
+    """`spec.mode` is PlanOnly: nothing is written."""
+    STOPPED_BY_PERSON = "StoppedByPerson"
+    """A person stopped this plan; a loop does not begin it again by itself."""
+    RUN_RECORDED = "RunRecorded"
+    """A run is recorded and is not taken further because of `cause`."""
+    RUN_WITHOUT_EXECUTOR = "RunWithoutExecutor"
+    """A run is recorded and no process works on it."""
+
+    # What is declared, and when something may begin.
+    SETTLING = "Settling"
+    """What is declared changed a moment ago; moves and deletions wait until it has settled."""
+    OUTSIDE_WINDOW = "OutsideWindow"
+    """No window of `execution.windows` is open; the next opens at `until`."""
+    RESTART_LOCKED = "RestartLocked"
+    """The znode `path` exists: brokers are being restarted."""
+
+    # Who else works on the cluster.
+    EXECUTOR_ACTIVE = "ExecutorActive"
+    """Another Poolkeeper, named in `detail`, holds the journal."""
+    FOREIGN_REQUEST = "ForeignRequest"
+    """A reassignment request of somebody else names `partitions`."""
+    FOREIGN_MOVE = "ForeignMove"
+    """Somebody else moves `partitions` by the brokers' API."""
+    UNREADABLE_REQUEST = "UnreadableRequest"
+    """/admin/reassign_partitions exists without a readable entry."""
+    LEFT_ALONE = "LeftAlone"
+    """Somebody else moved `partitions`; the run leaves them alone."""
+    THROTTLE_CONFLICT = "ThrottleConflict"
+    """Somebody else set throttles of `topics` and `brokers` since the run began."""
+
+    # How the cluster is.
+    NO_CONTROLLER = "NoController"
+    """No controller is elected."""
+    KRAFT_MIGRATION = "KRaftMigration"
+    """The cluster is migrating to KRaft; ZooKeeper is not written to any more."""
+    UNDER_REPLICATED = "UnderReplicated"
+    """`partitions` became under-replicated since the run began."""
+    UNDER_MIN_ISR = "UnderMinIsr"
+    """`partitions` fell below min.insync.replicas since the run began."""
+    TOPICS_CHANGING = "TopicsChanging"
+    """Topics changed while they were read; the next pass reads them again."""
+    UNAVAILABLE = "Unavailable"
+    """A system could not be reached; `detail` is its error."""
+    STALE_WRITE = "StaleWrite"
+    """A versioned write lost against somebody else's; the next pass observes again."""
+    FAILED = "Failed"
+    """An error kept the pass from its work: `detail` is its message, `refusal` its values."""
+
+    # A run under way.
+    THROTTLE_SETTLING = "ThrottleSettling"
+    """The brokers have not taken up the throttle yet."""
+    STAGE_IN_FLIGHT = "StageInFlight"
+    """`count` of `of` partitions of stage `stage` have arrived."""
+    STAGE_DEADLINE = "StageDeadline"
+    """Stage `stage` is over `execution.stageDeadline`."""
+    ROLL_BACK_UNSUPPORTED = "RollBackUnsupported"
+    """`onDeadline: RollBack` is declared, which this release does not do."""
+    REQUEST_IGNORED = "RequestIgnored"
+    """The controller ignored the same request `count` times."""
+    REQUEST_STALE = "RequestStale"
+    """All of the request is done but its node stays; a remedy would withdraw it."""
+    REQUEST_UNNOTICED = "RequestUnnoticed"
+    """The controller does not act on the request; a remedy would withdraw it."""
+    CONTROLLER_UNNOTICING = "ControllerUnnoticing"
+    """The controller may not notice requests; `detail` says why it could not be asked to look."""
+    FAILOVER_UNSAFE = "FailoverUnsafe"
+    """Because of `cause`, no other controller is elected."""
+    ELECTION_IN_PROGRESS = "ElectionInProgress"
+    """A preferred leader election is under way."""
+
+    # Moves that wait alone; `partitions` is the one that shall move.
+    BROKER_NOT_LIVE = "BrokerNotLive"
+    """`brokers` are not live; moves of `partitions` to them are in flight."""
+    TARGET_NOT_LIVE = "TargetNotLive"
+    """`brokers` are not live; the move to them cannot begin."""
+    TOPIC_QUEUED_FOR_DELETION = "TopicQueuedForDeletion"
+    """The topic of the partition is being deleted."""
+    PARTITION_STATE_UNKNOWN = "PartitionStateUnknown"
+    """The partition has no state node yet."""
+    PARTITION_LEADERLESS = "PartitionLeaderless"
+    """The partition has no leader."""
+    REPLICA_NOT_IN_SYNC = "ReplicaNotInSync"
+    """The replicas on `brokers` are not in sync, and the partition shall get another one."""
+    NO_LIVE_REPLICA_IN_SYNC = "NoLiveReplicaInSync"
+    """No in-sync replica of the partition is live."""
+    TOO_FEW_IN_SYNC = "TooFewInSync"
+    """Going to `replicas` would keep `count` of them in sync, and `of` are needed."""
+    TOPIC_NODE_TOO_LARGE = "TopicNodeTooLarge"
+    """The node of the topic is too large for any move."""
+    LAW_WORSENED = "LawWorsened"
+    """The step from `before` to `replicas` would make the law `law` worse."""
+    NO_ROOM_ON_DISKS = "NoRoomOnDisks"
+    """Full disks stand in the way of every step; see `room`."""
+
+    # Steps that Kafka has not finished.
+    TOPIC_CHANGING = "TopicChanging"
+    """`topic` changed while it was being read."""
+    TOPIC_REASSIGNED = "TopicReassigned"
+    """`topic` is being reassigned; partitions are added after that."""
+    TOPIC_STILL_DELETING = "TopicStillDeleting"
+    """`topic` shall be created, and its predecessor is still being deleted."""
+    TOPIC_DELETING = "TopicDeleting"
+    """The brokers delete `topic`."""
+    LEADERS_MISSING = "LeadersMissing"
+    """New `partitions` have no leader yet."""
+
+    # Replicas between log directories.
+    LOG_DIRS_UNKNOWN = "LogDirsUnknown"
+    """`brokers` do not tell their log directories."""
+    REPLICA_COPYING = "ReplicaCopying"
+    """The replica of `partitions` is being copied to the log directory `path`."""
+    LOG_DIR_MOVES_IN_FLIGHT = "LogDirMovesInFlight"
+    """`count` replicas are on their way between log directories, `of` are still to go."""
+    LOG_DIR_MOVE_REFUSED = "LogDirMoveRefused"
+    """A broker refuses to move a replica; `detail` is its error."""
+    BROKERS_NOT_ASKED = "BrokersNotAsked"
+    """The brokers' protocol is needed and no address of it is declared."""
+
+    # A plan of a Rebalance.
+    PLAN_BEING_READ = "PlanBeingRead"
+    """The plan of the Rebalance is being read."""
+    REBALANCE_PAUSED = "RebalancePaused"
+    """`spec.paused` of the Rebalance is true."""
+    OUTSIDE_REBALANCE_WINDOW = "OutsideRebalanceWindow"
+    """No window of the Rebalance's budget is open; the next opens at `until`."""
+    OWN_PLAN_RUNNING = "OwnPlanRunning"
+    """A run of the cluster's own plan is under way."""
+    OWN_PLAN_URGENT = "OwnPlanUrgent"
+    """The cluster's own plan heals or drains, and goes first."""
+    RUN_ENDING = "RunEnding"
+    """The run of the plan winds up; `ending` is why."""
+
+    # Why a cluster cannot have its turn in a Rebalance.
+    CLUSTER_MISSING = "ClusterMissing"
+    """KafkaCluster `name` does not exist."""
+    DECLARATION_HELD = "DeclarationHeld"
+    """What is declared of the cluster cannot be followed; `detail` says why."""
+    MODE_NOT_APPLY = "ModeNotApply"
+    """`spec.mode` of KafkaCluster `name` is `mode`."""
+    OTHER_REBALANCE_FIRST = "OtherRebalanceFirst"
+    """Rebalance `name` has its turn in the cluster before."""
+    NOT_OBSERVED_YET = "NotObservedYet"
+    """The cluster has not been looked at yet."""
+
+    # Hazards: only as the cause of `FAILOVER_UNSAFE`.
+    TOPIC_DAMAGED = "TopicDamaged"
+    """The node of `topic` cannot be decoded; `detail` says why."""
+    NO_REPLICAS_WANTED = "NoReplicasWanted"
+    """`partitions` are to have no replicas."""
+    MOVES_WITHOUT_REQUEST = "MovesWithoutRequest"
+    """`count` moves run without their request."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoomNeed:
+    """A step that has no room: what it needs on a broker, and what is left below its mark."""
+
+    partition: TopicPartition
+    broker: int
+    needed_bytes: int
+    left_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class RoomShortage:
+    """What waits for room on disks: the first few steps, how many `more` there are, what helps.
+
+    Each of `ways` would be enough: (broker, bytes) of room to make on several brokers together.
+    """
+
+    needs: tuple[RoomNeed, ...] = ()
+    more: int = 0
+    ways: tuple[tuple[tuple[int, int], ...], ...] = ()
+
+
+Kind = tuple[WaitReason, str, tuple[str, ...], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """One thing that a pass waits for; which fields are set depends on the reason.
+
+    `detail`: the words of a broker, a server or an error, passed on as they are.
+    """
+
+    reason: WaitReason
+    name: str = ""
+    mode: Mode | None = None
+    topic: str = ""
+    topics: tuple[str, ...] = ()
+    partitions: tuple[TopicPartition, ...] = ()
+    brokers: tuple[int, ...] = ()
+    before: tuple[int, ...] = ()
+    replicas: tuple[int, ...] = ()
+    stage: int = 0
+    count: int = 0
+    of: int = 0
+    hash: str = ""
+    until: str = ""
+    path: str = ""
+    law: str = ""
+    ending: Ending | None = None
+    detail: str = ""
+    action: Action | None = None
+    cause: "Wait | None" = None
+    room: RoomShortage | None = None
+    refusal: Refusal | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """What it is about, without its numbers: counting down is no news."""
+        topics = {self.topic, *self.topics, *(name.topic for name in self.partitions)}
+        return self.reason, self.hash or self.name, tuple(sorted(topics)), self.detail
+
+
+def after_error(error: PoolkeeperError) -> Wait:
+    """Return the wait for better times after an error."""
+    match error:
+        case HolderActive():
+            return Wait(WaitReason.EXECUTOR_ACTIVE, detail=error.holder)
+        case Refused():
+            return Wait(WaitReason.FAILED, detail=str(error), refusal=refusal_of(error))
+        case Stale():
+            return Wait(WaitReason.STALE_WRITE, detail=str(error))
+        case Unavailable():
+            return Wait(WaitReason.UNAVAILABLE, detail=str(error))
+        case _:
+            return Wait(WaitReason.FAILED, detail=str(error))
+
+
+def has(waits: tuple[Wait, ...], reason: WaitReason) -> bool:
+    """Whether one of the waits has this reason."""
+    return any(wait.reason is reason for wait in waits)

@@ -1,0 +1,177 @@
+"""Whether a plan leaves a pool worse off, told from what it changes alone.
+
+`audit_laws` counts whole states, list by list. Here only lists that change are looked at: vectors
+compare lexicographically, and that order survives subtraction, so that a pool is worse off exactly
+where the difference of its two vectors is above zero.
+
+| law | what is counted |
+|---|---|
+| distinct, pool, drained, racks | lists that change: those that stay count as much afterwards |
+| capacity | what each broker holds, before and after; nothing where no pool declares any |
+| quotas | topics and partitions, where their number changes; brokers, where limits are enforced |
+
+A plan of few moves for a large cluster thus costs one count of its replicas at most. Who is told
+that something is wrong counts whole states and says by how much.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import NamedTuple
+
+from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Move, Plan
+from poolkeeper.model.specs import LimitPolicy
+from poolkeeper.model.topology import Replicas
+from poolkeeper.planning.audit.excess import (
+    LAWS,
+    Excesses,
+    capacity_excess,
+    partition_excess,
+    quota_excess,
+)
+from poolkeeper.planning.rules import Rules
+
+
+class _Change(NamedTuple):
+    """One list that becomes another; none before a creation, and none after a deletion."""
+
+    topic: str
+    partition: int
+    before: Replicas | None = None
+    after: Replicas | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """What the whole holds: replicas and MiB by broker, partitions by topic."""
+
+    held: Counter[int]
+    mib: Counter[int]
+    partitions: Mapping[str, int]
+
+
+def leaves_worse(
+    rules: Rules,
+    plan: Plan,
+    others: Sequence[Move],
+    forgiven: Sequence[tuple[str, int]] = (),
+) -> bool:
+    """Whether any pool's laws, in their order, fare worse once all of the plan is done.
+
+    For a plan whose moves and steps are each lawful alone. `others`: its moves but those whose last
+    list has no excess by the laws of its own. `forgiven`: see `audit.worsened`.
+    """
+    steps = list(_of_steps(rules, plan))
+    whole = _of_the_whole(rules, plan, steps)
+    # Lists without excess take none away at worst: where nothing is worse so, nothing is at all.
+    gained = _gained(rules, [*_of_moves(others), *steps], whole, forgiven)
+    if max(map(max, gained)) <= 0:
+        return False
+    if len(others) < len(plan.moves):
+        gained = _gained(rules, [*_of_moves(plan.moves), *steps], whole, forgiven)
+    return max(gained) > Excesses()
+
+
+def _gained(
+    rules: Rules,
+    changes: Iterable[_Change],
+    whole: tuple[Counter[str], Counter[str]],
+    forgiven: Iterable[tuple[str, int]],
+) -> list[Excesses]:
+    """The vector afterwards less the one before, of what no pool owns, and of every pool with it.
+
+    `whole`: by how much capacity and quotas are exceeded more.
+    """
+    totals = {name: [0, 0, 0, 0] for name in ("", *rules.pools)}
+    for topic, _, before, after in changes:
+        home = rules.home(topic)
+        total = totals[home.pool or ""]
+        for sign, replicas in ((-1, before), (1, after)):
+            for law, excess in enumerate(partition_excess(rules, home, replicas or ())):
+                total[law] += sign * excess
+    for pool, excess in forgiven:
+        totals[pool][LAWS.index("racks")] -= excess
+    capacity, quotas = whole
+    gained = {
+        name: Excesses._make((*total, capacity[name], quotas[name]))
+        for name, total in totals.items()
+    }
+    common = gained.pop("")
+    return [common, *(each.plus(common) for each in gained.values())]
+
+
+def _of_moves(moves: Iterable[Move]) -> Iterator[_Change]:
+    return (_Change(move.topic, move.partition, move.path[0], move.path[-1]) for move in moves)
+
+
+def _of_steps(rules: Rules, plan: Plan) -> Iterator[_Change]:
+    for step in plan.steps:
+        if isinstance(step, CreateTopic | AddPartitions):
+            first = step.first if isinstance(step, AddPartitions) else 0
+            for number, replicas in enumerate(step.replicas, first):
+                yield _Change(step.topic, number, after=replicas)
+        elif isinstance(step, DeleteTopic):
+            for each in rules.cluster.topics[step.topic].partitions:
+                yield _Change(step.topic, each.partition, before=each.replicas)
+
+
+def _of_the_whole(
+    rules: Rules, plan: Plan, steps: Sequence[_Change]
+) -> tuple[Counter[str], Counter[str]]:
+    """By how much capacity and quotas are exceeded more than before, by pool."""
+    capacity: Counter[str] = Counter()
+    quotas: Counter[str] = Counter()
+    if not (plan.moves or steps) or not _is_bounded(rules, plan):
+        return capacity, quotas
+    before = _counted(rules)
+    after = _changed(rules, before, chain(_of_moves(plan.moves), steps))
+    for sign, counts in ((-1, before), (1, after)):
+        for name in rules.pools:
+            capacity[name] += sign * capacity_excess(rules, name, counts.held, counts.mib)
+        for name, excess in quota_excess(rules, counts.partitions, counts.held).items():
+            quotas[name] += sign * excess
+    return capacity, quotas
+
+
+def _is_bounded(rules: Rules, plan: Plan) -> bool:
+    """Whether anything is declared that counts over many lists, and that the plan may change."""
+    if rules.declares_disks or rules.desired.cluster.limits.policy is LimitPolicy.ENFORCE:
+        return True
+    quoted = any(isinstance(s, CreateTopic | AddPartitions | DeleteTopic) for s in plan.steps)
+    return any(
+        (quoted and pool.quotas)
+        or any(c.replicas is not None for c in (pool.capacity, *pool.capacity_of.values()))
+        for pool in rules.pools.values()
+    )
+
+
+def _counted(rules: Rules) -> _Counts:
+    topics = rules.cluster.topics
+    lists = chain.from_iterable(topic.partitions for topic in topics.values())
+    held = Counter(chain.from_iterable(partition.replicas for partition in lists))
+    mib: Counter[int] = Counter()
+    for topic in topics.values() if rules.declares_disks else ():
+        sizes = rules.sizes_mib(topic.name)
+        for partition in topic.partitions:
+            size = sizes[partition.partition]
+            for broker in partition.replicas:
+                mib[broker] += size
+    partitions = {name: len(topic.partitions) for name, topic in topics.items() if topic.partitions}
+    return _Counts(held, mib, partitions)
+
+
+def _changed(rules: Rules, before: _Counts, changes: Iterable[_Change]) -> _Counts:
+    held, mib, partitions = Counter(before.held), Counter(before.mib), Counter(before.partitions)
+    disks = rules.declares_disks
+    for topic, number, old, new in changes:
+        # What does not exist yet is empty.
+        size = rules.sizes_mib(topic)[number] if disks and old is not None else 0
+        for sign, replicas in ((-1, old), (1, new)):
+            for broker in replicas or ():
+                held[broker] += sign
+                if size:
+                    mib[broker] += sign * size
+        if old is None or new is None:
+            partitions[topic] += (old is None) - (new is None)
+    return _Counts(held, mib, {name: count for name, count in partitions.items() if count})

@@ -1,0 +1,120 @@
+"""What each broker's fair share is, and the band around it.
+
+**Share.** All replicas of the unit are spread in proportion to weight, as far as the laws let them:
+a broker holds one replica of a partition at most, a rack between the even spread's low and high,
+and load that cannot move stays. That is a flow with bounds on racks and brokers nested in each
+other, so it is found by filling: broker b gets clamp(level × weight_b, fixed_b, fixed_b + P), a
+rack the sum of its brokers clamped to the rack's bounds, and one level is chosen so that all
+replicas find a place; within a rack that hits a bound the level is its own.
+
+Racks of 10, 10 and 5 equal brokers, 100 partitions of RF 3: each rack must hold 100, so the brokers
+of the small rack have a share of 20, the others of 10.
+
+**Band.** `{percent: p}` reaches p % from the share, `{count: n}` less than n; never tighter than
+floor and ceiling of the share. A goal is triggered where a broker lies outside its band and is then
+brought inside half of it, so that drift does not trigger it again at once.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from poolkeeper.model.specs import Goal
+from poolkeeper.planning.problem.arrays import Floats, Ints
+
+_ROUNDING = 1e-6
+_HALVINGS_MAX = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """The lowest and highest count that a goal accepts, by broker; and the shares."""
+
+    low: Ints
+    high: Ints
+    share: Floats
+
+    def outside(self, held: Ints) -> Ints:
+        """By broker, how far the count is above (positive) or below (negative) the band."""
+        excess: Ints = np.maximum(held - self.high, 0) - np.maximum(self.low - held, 0)
+        return excess
+
+
+def band(share: Floats, goal: Goal | None, *, half: bool = False) -> Band:
+    """The band of a goal, or half of it; without a goal everything is inside.
+
+    Share 10.4: `{count: 1}` → 10 to 11, `{percent: 20}` → 9 to 12, half of that 10 to 11.
+    """
+    if goal is None:
+        huge = np.full(len(share), np.iinfo(np.int32).max, dtype=np.int64)
+        return Band(np.zeros(len(share), dtype=np.int64), huge, share)
+    factor = 0.5 if half else 1.0
+    if goal.count is not None:
+        reach = np.full(len(share), goal.count * factor)
+        low = np.floor(share - reach + _ROUNDING) + 1
+        high = np.ceil(share + reach - _ROUNDING) - 1
+    else:
+        reach = share * (goal.percent or 0.0) / 100 * factor
+        low = np.ceil(share - reach - _ROUNDING)
+        high = np.floor(share + reach + _ROUNDING)
+    low = np.minimum(low, np.floor(share + _ROUNDING))
+    high = np.maximum(high, np.ceil(share - _ROUNDING))
+    return Band(np.maximum(low, 0).astype(np.int64), high.astype(np.int64), share)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedGroup:
+    """Brokers that share a bound (a rack); vectors by broker of the domain."""
+
+    members: Ints
+    low: float
+    high: float
+
+
+def shares(
+    total: float, weight: Floats, floor: Floats, ceiling: Floats, domains: tuple[BoundedGroup, ...]
+) -> Floats:
+    """Spread `total` over the brokers of the domains; brokers in none get 0.
+
+    `floor` and `ceiling` bound each broker, a domain's `low` and `high` the sum of its members.
+    """
+    result = np.zeros(len(weight))
+    domains = tuple(domain for domain in domains if len(domain.members))
+    if not domains:
+        return result
+    rows = np.concatenate([domain.members for domain in domains])
+    of = np.repeat(np.arange(len(domains)), [len(domain.members) for domain in domains])
+    low = np.array([domain.low for domain in domains])
+    high = np.array([domain.high for domain in domains])
+    own, least, most = weight[rows], floor[rows], ceiling[rows]
+
+    def filled(levels: Floats) -> Floats:
+        part: Floats = np.clip(levels[of] * own, least, most)
+        return part
+
+    def sums(levels: Floats) -> Floats:
+        total: Floats = np.bincount(of, filled(levels), len(domains)).astype(np.float64)
+        return total
+
+    def held(level: Floats) -> Floats:
+        bounded: Floats = np.clip(sums(np.repeat(level, len(domains))), low, high)
+        return bounded
+
+    level = _levels(lambda at: held(at).sum(keepdims=True), np.array([total]))
+    result[rows] = filled(_levels(sums, held(level)))
+    return result
+
+
+def _levels(filled: Callable[[Floats], Floats], wanted: Floats) -> Floats:
+    """The smallest levels that fill as much as wanted, each for itself, to within rounding."""
+    low, high = np.zeros(len(wanted)), np.ones(len(wanted))
+    while (short := (filled(high) < wanted - _ROUNDING) & (high < 1e15)).any():
+        high = np.where(short, 2 * high, high)
+    for _ in range(_HALVINGS_MAX):
+        middle = (low + high) / 2
+        short = filled(middle) < wanted
+        low, high = np.where(short, middle, low), np.where(short, high, middle)
+        if (high - low <= 1e-15 * high).all():
+            break
+    return high

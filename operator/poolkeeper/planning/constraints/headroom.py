@@ -1,0 +1,60 @@
+"""How much fits with the worst failures that a pool's headroom asks for.
+
+The largest brokers or racks are taken away, as many as it names; what is left is what the pool may
+hold. It can be told only where every usable broker says what it can hold. (The audit counts it with
+code of its own.)
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from poolkeeper.model.specs import FailureDomain, Headroom, ResourcePoolSpec
+from poolkeeper.planning.problem.arrays import MIB
+
+
+class BrokerBound(NamedTuple):
+    """A usable broker: its rack, and what it may hold at most, if that is known."""
+
+    broker: int
+    rack: str
+    bound: int | None
+
+
+def room_left(headroom: Headroom, brokers: Iterable[BrokerBound]) -> int | None:
+    """What these brokers can hold with the worst failures; `None` if one of them has no bound."""
+    by_rack = headroom.domain is FailureDomain.RACK
+    domains: Counter[str] = Counter()
+    for broker, rack, bound in brokers:
+        if bound is None:
+            return None
+        domains[rack if by_rack else str(broker)] += bound
+    return sum(sorted(domains.values(), reverse=True)[headroom.failures :])
+
+
+def headroom_replicas(pool: ResourcePoolSpec, racks: Mapping[int, str | None]) -> int | None:
+    """Replicas that fit with the worst failures, or None where that cannot be told.
+
+    `racks`: of the usable brokers.
+    """
+    if pool.headroom is None or not racks:
+        return None
+    return room_left(
+        pool.headroom,
+        (BrokerBound(b, r or "", pool.capacity_for(b).replicas) for b, r in racks.items()),
+    )
+
+
+def headroom_mib(pool: ResourcePoolSpec, racks: Mapping[int, str | None]) -> int | None:
+    """The same in MiB."""
+    if pool.headroom is None or not racks:
+        return None
+    return room_left(
+        pool.headroom,
+        (BrokerBound(b, r or "", _disk_mib(pool, b)) for b, r in racks.items()),
+    )
+
+
+def _disk_mib(pool: ResourcePoolSpec, broker: int) -> int | None:
+    disk = pool.capacity_for(broker).disk_bytes
+    return None if disk is None else disk // MIB

@@ -1,0 +1,128 @@
+"""What goals even out, as numbers by partition and by broker: replicas, bytes, bytes per second.
+
+A measure counts a value for every replica of a partition: 1, its size, its rate. The share of a
+broker follows from the same filling as for replicas, with the value as weight of each partition:
+where the rack law wants one replica of each partition in each rack, every rack must hold all data.
+
+`laws` are measures too: what the brokers' caps and disks allow is a band from nothing to there.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from poolkeeper.model.specs import Goal, GoalKind
+from poolkeeper.planning.constraints.bands import Band, BoundedGroup, band, shares
+from poolkeeper.planning.constraints.evictions import Opened
+from poolkeeper.planning.problem.arrays import NONE, Bools, Floats, Ints, count_slots, weights_by
+from poolkeeper.planning.problem.pool_problem import Unit
+
+_HEAVIER_MAX = 8
+
+
+@dataclass(frozen=True, slots=True)
+class LoadMeasure:
+    """A value by row of the unit, the load by broker that does not move, and the bands.
+
+    `kind`: what the value counts.
+    """
+
+    kind: GoalKind
+    value: Ints
+    fixed: Ints
+    wide: Band
+    narrow: Band
+
+    @property
+    def is_law(self) -> bool:
+        """Whether there is nothing to aim at but the bounds themselves."""
+        return self.narrow is self.wide
+
+    def held(self, lists: Ints) -> Ints:
+        """The load by broker."""
+        return self.fixed + weights_by(lists, self.value, len(self.fixed))
+
+    def outside(self, held: Ints, eligible: Bools) -> bool:
+        """Whether an eligible broker lies outside the wide band."""
+        return bool((self.wide.outside(held) != 0)[eligible].any())
+
+
+def measure_of(unit: Unit, opened: Opened, lists: Ints, goal: Goal) -> LoadMeasure:
+    """The measure of a goal for replicas, bytes or bytes per second; `lists` are those reached."""
+    value, fixed = _values(unit, goal.kind)
+    share = share_of_value(unit, opened, lists, value, fixed)
+    return LoadMeasure(goal.kind, value, fixed, band(share, goal), band(share, goal, half=True))
+
+
+def replica_measure(unit: Unit, share: Floats, goal: Goal) -> LoadMeasure:
+    """The measure of replicas around a share that is known."""
+    ones = np.ones(len(unit), dtype=np.int64)
+    bands = band(share, goal), band(share, goal, half=True)
+    return LoadMeasure(goal.kind, ones, unit.fixed, *bands)
+
+
+def laws(unit: Unit, replicas: Ints, mib: Ints) -> tuple[LoadMeasure, LoadMeasure]:
+    """Replicas under the brokers' caps, MiB under their disks."""
+    nothing = np.zeros(len(unit.fixed), dtype=np.int64)
+    caps, disks = (Band(nothing, high, nothing.astype(float)) for high in (replicas, mib))
+    ones = np.ones(len(unit), dtype=np.int64)
+    return (
+        LoadMeasure(GoalKind.REPLICAS, ones, unit.fixed, caps, caps),
+        LoadMeasure(GoalKind.BYTES, unit.mib, unit.fixed_mib, disks, disks),
+    )
+
+
+def _values(unit: Unit, kind: GoalKind) -> tuple[Ints, Ints]:
+    if kind is GoalKind.BYTES:
+        return unit.size, unit.fixed_mib * 1024 * 1024
+    if kind is GoalKind.BYTES_IN:
+        return unit.rate, unit.fixed_rate
+    return np.ones(len(unit), dtype=np.int64), unit.fixed
+
+
+def share_of_value(unit: Unit, opened: Opened, lists: Ints, value: Ints, fixed: Ints) -> Floats:
+    """Each eligible broker's fair share of the value of all replicas and the fixed load.
+
+    A partition that is larger than a fair share is nobody's fault: where it is, the share is so
+    much, and the others divide the rest.
+    """
+    eligible = unit.eligible
+    heavy = np.zeros(len(value), dtype=bool)
+    share = _filled(unit, opened, lists, value, fixed, heavy)
+    for _ in range(_HEAVIER_MAX):
+        light = share[eligible].min(initial=np.inf)
+        heavier = (value > max(light, 1.0)) & ~unit.fresh
+        if (heavier == heavy).all():
+            break
+        heavy = heavier
+        share = _filled(unit, opened, lists, value, fixed, heavy)
+    return share
+
+
+def _filled(
+    unit: Unit, opened: Opened, lists: Ints, value: Ints, fixed: Ints, heavy: Bools
+) -> Floats:
+    """Shares by filling, with pinned replicas and those of heavy rows where they are."""
+    eligible, rack = unit.eligible, unit.brokers.rack
+    racks, size, spreads = len(unit.brokers.rack_names), len(fixed), len(opened.spreads)
+    weight = np.bincount(opened.spread_of, weights=value, minlength=spreads).astype(float)
+    low = _by_rack(weight, [spread.low for spread in opened.spreads], racks)
+    high = _by_rack(weight, [spread.high for spread in opened.spreads], racks)
+    row, slot = np.nonzero((opened.fixed | heavy[:, None]) & (lists >= 0))
+    stays = np.bincount(lists[row, slot], weights=value[row], minlength=size).astype(float)
+    floor: Floats = fixed.astype(float) + stays
+    elsewhere = np.bincount(rack[~eligible], weights=stays[~eligible], minlength=racks)
+    domains = []
+    for number in np.unique(rack[eligible]):
+        members = np.flatnonzero(eligible & (rack == number))
+        own = fixed[members].sum() - elsewhere[number]
+        domains.append(BoundedGroup(members, float(low[number] + own), float(high[number] + own)))
+    per_row = count_slots(opened.lists != NONE)
+    total = float((per_row * value).sum() + fixed[eligible].sum() - stays[~eligible].sum())
+    ceiling = floor + float((per_row * value).sum())
+    return shares(total, unit.weight, floor, ceiling, tuple(domains))
+
+
+def _by_rack(weight: Floats, bounds: Sequence[tuple[int, ...]], racks: int) -> Floats:
+    return weight @ np.array(bounds, dtype=np.float64).reshape(len(bounds), racks)

@@ -1,0 +1,140 @@
+"""Whether a pool takes more: quotas, the cluster's limits where they are laws, and headroom.
+
+Quotas count topics and partitions of a pool, and of one namespace in it. Headroom asks whether what
+the pool holds would still fit with its largest brokers or racks lost; it is judged where every
+usable broker declares the capacity concerned. What exists is never thrown out for a quota; it only
+keeps new things from coming in.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from poolkeeper.model.plans import PlanProblem
+from poolkeeper.model.specs import (
+    ClusterLimits,
+    Desired,
+    LimitPolicy,
+    Quotas,
+    ResourcePoolSpec,
+    TopicSpec,
+)
+from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.constraints.headroom import headroom_replicas
+from poolkeeper.planning.facts.capacity import QuotaHeld, TooManyPartitions, TooManyReplicas
+from poolkeeper.planning.facts.topics import BeyondHeadroom, QuotaExceeded, QuotaExcess
+from poolkeeper.planning.problem.eligible_brokers import EligibleBrokers
+from poolkeeper.planning.problem.scope import PlanScope
+
+
+@dataclass(slots=True)
+class QuotaUsage:
+    """Topics and partitions by (pool, namespace), "" being all of them; counted on by `add`."""
+
+    desired: Desired
+    usable: Mapping[str, EligibleBrokers]
+    topics: Counter[tuple[str, str]] = field(default_factory=Counter)
+    partitions: Counter[tuple[str, str]] = field(default_factory=Counter)
+    in_cluster: int = 0
+
+    @staticmethod
+    def of(
+        desired: Desired, scope: PlanScope, cluster: Cluster, usable: Mapping[str, EligibleBrokers]
+    ) -> "QuotaUsage":
+        """Count what exists."""
+        tally = QuotaUsage(desired, usable)
+        namespaces = {spec.topic: spec.namespace for spec in desired.topics}
+        for name, home in scope.homes.items():
+            count = len(cluster.topics[name].partitions)
+            tally._count(home.pool, namespaces.get(name, ""), 1, count)
+        return tally
+
+    def add(self, spec: TopicSpec, *, topics: int, partitions: int) -> None:
+        """Count what was accepted."""
+        self._count(spec.pool, spec.namespace, topics, partitions)
+
+    def _count(self, pool: str, namespace: str, topics: int, partitions: int) -> None:
+        for key in {(pool, ""), (pool, namespace)}:
+            self.topics[key] += topics
+            self.partitions[key] += partitions
+        self.in_cluster += partitions
+
+    def refusal(self, spec: TopicSpec, *, topics: int, partitions: int) -> QuotaExceeded | None:
+        """Every quota and limit that so many more would exceed, if any."""
+        pool = self._pool(spec.pool)
+        quotas = pool.quotas or Quotas()
+        found = self._excesses(pool.name, "", quotas, topics, partitions)
+        if spec.namespace in quotas.per_namespace:
+            quota = quotas.per_namespace[spec.namespace]
+            found += self._excesses(pool.name, spec.namespace, quota, topics, partitions)
+        limits = self.desired.cluster.limits
+        if (
+            limits.policy is LimitPolicy.ENFORCE
+            and self.in_cluster + partitions > limits.partitions
+        ):
+            field = "spec.limits.partitions"
+            counts = self.in_cluster, partitions, limits.partitions
+            found.append(QuotaExcess("the cluster", "partitions", *counts, field))
+        return QuotaExceeded(tuple(found)) if found else None
+
+    def _excesses(
+        self, pool: str, namespace: str, quota: Quotas, topics: int, partitions: int
+    ) -> list[QuotaExcess]:
+        """What exceeds one quota."""
+        whose = f"namespace {namespace} in pool {pool}" if namespace else f"pool {pool}"
+        field = f"spec.quotas.perNamespace.{namespace}" if namespace else "spec.quotas"
+        key = pool, namespace
+        return [
+            QuotaExcess(whose, noun, held, more, most, f"{field}.{noun}")
+            for held, more, most, noun in (
+                (self.topics[key], topics, quota.topics, "topics"),
+                (self.partitions[key], partitions, quota.partitions, "partitions"),
+            )
+            if most is not None and more and held + more > most
+        ]
+
+    def headroom_refusal(self, pool: str, held: Mapping[int, int]) -> BeyondHeadroom | None:
+        """Why the pool cannot hold that many replicas by broker, if it cannot."""
+        spec = self._pool(pool)
+        left = headroom_replicas(spec, self.usable[pool].racks)
+        total = sum(held.get(broker, 0) for broker in spec.brokers)
+        if spec.headroom is None or left is None or total <= left:
+            return None
+        return BeyondHeadroom(pool, total, left, spec.headroom)
+
+    def _pool(self, name: str) -> ResourcePoolSpec:
+        return next(pool for pool in self.desired.pools if pool.name == name)
+
+
+def replicas_cap(pool: ResourcePoolSpec, broker: int, limits: ClusterLimits) -> int | None:
+    """The most replicas that the broker may hold: its own cap, or the cluster's enforced limit."""
+    caps = [pool.capacity_for(broker).replicas]
+    if limits.policy is LimitPolicy.ENFORCE:
+        caps.append(limits.replicas_per_broker)
+    return min((cap for cap in caps if cap is not None), default=None)
+
+
+def standing_problems(tally: QuotaUsage, held: Mapping[int, int]) -> tuple[PlanProblem, ...]:
+    """Quotas and limits that are exceeded by what exists."""
+    problems = []
+    for pool in tally.desired.pools:
+        quotas = pool.quotas or Quotas()
+        for namespace, quota in (("", quotas), *sorted(quotas.per_namespace.items())):
+            key = pool.name, namespace
+            for count, most, noun in (
+                (tally.topics[key], quota.topics, "topics"),
+                (tally.partitions[key], quota.partitions, "partitions"),
+            ):
+                if most is not None and count > most:
+                    facts = QuotaHeld(count, noun, most, namespace)
+                    problems.append(PlanProblem(pool.name, "quotas", facts))
+    limits = tally.desired.cluster.limits
+    if tally.in_cluster > limits.partitions:
+        partitions = TooManyPartitions(tally.in_cluster, limits.partitions)
+        problems.append(PlanProblem("", "quotas", partitions))
+    over = {broker: count for broker, count in held.items() if count > limits.replicas_per_broker}
+    if over:
+        most = min(over, key=lambda broker: (-over[broker], broker))
+        replicas = TooManyReplicas(len(over), limits.replicas_per_broker, most, over[most])
+        problems.append(PlanProblem("", "quotas", replicas))
+    return tuple(problems)

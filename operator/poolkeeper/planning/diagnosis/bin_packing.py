@@ -1,0 +1,73 @@
+"""Whether replicas of different sizes are known to fit, beyond what their sums say.
+
+A flow may divide partitions, a broker cannot. Two things show that it fits all the same:
+
+* All fits by count even if every broker has less room by the size of the largest partition. For a
+  flow says how much of each replica goes to which broker. Cut what each broker gets, the largest
+  replicas first, into slots of one replica in all. That is a flow again, from partitions by way of
+  racks and brokers to slots, each of capacity 1; so there is one in whole numbers. A replica in a
+  slot is no larger than any in the slot before, so all slots but the first hold no more than the
+  broker got, and the first holds one replica.
+* One after another, the largest first, they are placed where most is free.
+
+What neither shows may still fit; that is a hard question, and nobody is told what may be wrong.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
+
+from poolkeeper.planning.constraints.racks import Spread
+from poolkeeper.planning.diagnosis.capacity_conflicts import CapacityDemand, Seat, overflow
+
+_LOOKS_MAX = 200_000
+"""Brokers to look at for all partitions together; where it were more, the largest weighs little."""
+
+
+def packs(demand: CapacityDemand) -> bool:
+    """Whether it is known that all fits, where it does by count."""
+    largest = max((size for size, _ in demand.sizes), default=0)
+    if not largest or all(seat.bound is None for seat in demand.usable):
+        return True
+    seats = tuple(_less(seat, largest) for seat in demand.seats)
+    if overflow(replace(demand, seats=seats, headroom=None)) is None:
+        return True
+    return len(demand.sizes) * len(demand.usable) <= _LOOKS_MAX and _placed(demand)
+
+
+def _less(seat: Seat, size: int) -> Seat:
+    if seat.bound is None:
+        return seat
+    return replace(seat, bound=max(min(seat.bound, seat.fixed), seat.bound - size))
+
+
+def _placed(demand: CapacityDemand) -> bool:
+    usable = demand.usable
+    names = demand.racks_of(usable)
+    rack = [names.index(s.member.rack) if demand.by_racks else 0 for s in usable]
+    free = [inf if s.bound is None else s.bound - s.fixed for s in usable]
+    spreads: dict[int, Spread] = {}
+    for size, factor in sorted(demand.sizes, reverse=True):
+        count = min(factor, len(usable))
+        if count not in spreads:
+            spreads[count] = demand.spread_of(count, usable)
+        for broker in _chosen(free, rack, count, spreads[count]):
+            free[broker] -= size
+            if free[broker] < 0:
+                return False
+    return True
+
+
+def _chosen(free: Sequence[float], rack: Sequence[int], count: int, even: Spread) -> list[int]:
+    """The brokers with most free, as the spread over racks allows."""
+    order = sorted(range(len(free)), key=lambda broker: (-free[broker], broker))
+    held: Counter[int] = Counter()
+    chosen: list[int] = []
+    for bounds in (even.low, even.high):
+        for broker in order:
+            fits = len(chosen) < count and held[rack[broker]] < bounds[rack[broker]]
+            if fits and broker not in chosen:
+                chosen.append(broker)
+                held[rack[broker]] += 1
+    return chosen

@@ -1,0 +1,236 @@
+"""What a pool cannot hold, and the smallest set of constraints that conflict.
+
+Brokers have bounds (of replicas, or of MiB), part of which replicas take that cannot move. Let the
+rack law bound what rack r holds of one partition with f replicas between low_r and high_r. Take any
+set S of usable brokers, o_r of them outside of S in rack r. Outside of S a partition has at most
+
+    sum over r of min(low_r, o_r)  +  min(f - sum of low_r, sum over r of min(high_r, o_r) - low_r)
+
+replicas (the last difference not below zero), as each rack has what it must and the rest is free to
+choose. What is left of f is forced into S. So if all partitions force more into S than its brokers
+have room for, they conflict. The choice is a flow from partitions by way of racks to brokers, whose
+smallest cut is such an S; so counts of replicas fit if no S conflicts, and one maximum flow finds
+the S that overflows most, and of those the one of fewest brokers. MiB may not fit even then, as a
+partition cannot be divided (see `bin_packing`).
+
+Headroom asks for less: that all together fit into what is left with the largest lost.
+
+The constraints that can be taken away are each broker's obstacle (drained, down, gone), the rack
+law and the headroom. From a conflict of all of them one after the other is left out as long as the
+rest conflicts. In what remains none can be spared: without any one of them all would fit. Of MiB
+that takes a packing to show. Where none is found, nothing is named: what cannot be placed although
+the sum of it would fit is no conflict of these constraints.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from ortools.graph.python import max_flow
+
+from poolkeeper.model.specs import Headroom
+from poolkeeper.planning.constraints.headroom import BrokerBound, room_left
+from poolkeeper.planning.constraints.racks import Spread, spread
+from poolkeeper.planning.facts.conflicts import Member
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """A broker: what it may hold of the amount, if that is bounded, and what cannot leave it."""
+
+    member: Member
+    bound: int | None
+    fixed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityDemand:
+    """A pool's brokers, and by replication factor the amount that each replica slot adds up to.
+
+    Of replicas that is the number of partitions, of MiB the sum of their sizes. `sizes` are what
+    cannot be divided: (amount, factor) of every partition, of MiB only.
+    """
+
+    amounts: Mapping[int, int]
+    seats: tuple[Seat, ...]
+    headroom: Headroom | None = None
+    by_racks: bool = True
+    sizes: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def usable(self) -> tuple[Seat, ...]:
+        """Brokers that may be given replicas, by id."""
+        free = (seat for seat in self.seats if not seat.member.obstacle)
+        return tuple(sorted(free, key=lambda seat: seat.member.id))
+
+    @property
+    def wanted(self) -> int:
+        """What usable brokers must hold: what cannot leave them, and all that they can be given.
+
+        Replicas that there are no distinct brokers for are told of elsewhere.
+        """
+        usable = self.usable
+        amounts = (_factor(f, usable) * amount for f, amount in self.amounts.items())
+        return sum(seat.fixed for seat in usable) + sum(amounts)
+
+    def racks_of(self, usable: Sequence[Seat]) -> tuple[str, ...]:
+        """The racks of these brokers as far as they count, each once."""
+        return tuple(sorted({seat.member.rack for seat in usable})) if self.by_racks else ("",)
+
+    def spread_of(self, factor: int, usable: Sequence[Seat]) -> Spread:
+        """How many replicas of a partition each of `racks_of` may hold."""
+        names = self.racks_of(usable)
+        held = Counter(seat.member.rack if self.by_racks else "" for seat in usable)
+        even = spread(factor, tuple(held[name] for name in names), (0,) * len(names))
+        # It is remembered for equal arguments, which may have been of another type.
+        return Spread(tuple(map(int, even.low)), tuple(map(int, even.high)))
+
+    def without(self, constraint: "Constraint") -> "CapacityDemand":
+        """The same with one constraint taken away."""
+        if constraint == RACK_LAW:
+            return replace(self, by_racks=False)
+        if constraint == HEADROOM:
+            return replace(self, headroom=None)
+        seats = (
+            replace(seat, member=replace(seat.member, obstacle=None))
+            if seat.member.id == constraint
+            else seat
+            for seat in self.seats
+        )
+        return replace(self, seats=tuple(seats))
+
+    @property
+    def constraints(self) -> tuple["Constraint", ...]:
+        """What can be taken away, in the order in which it is tried."""
+        blocked = [seat for seat in self.seats if seat.member.obstacle]
+        blocked.sort(key=lambda seat: (seat.bound or 0, -seat.member.id))
+        laws = ([RACK_LAW] if self.by_racks else []) + ([HEADROOM] if self.headroom else [])
+        return (*laws, *(seat.member.id for seat in blocked))
+
+
+Constraint = int | str
+"""A broker whose obstacle counts, or one of the two below."""
+
+RACK_LAW, HEADROOM = "the rack law", "headroom"
+
+
+@dataclass(frozen=True, slots=True)
+class Overflow:
+    """What must go to these brokers, and what they may hold."""
+
+    brokers: tuple[int, ...]
+    wanted: int
+    room: int
+
+    @property
+    def lacking(self) -> int:
+        """How much does not fit."""
+        return self.wanted - self.room
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """A conflict from which none of `constraints` can be spared.
+
+    `remedies`: constraints each of which is enough to take away, with all others in force.
+    """
+
+    overflow: Overflow
+    constraints: tuple[Constraint, ...]
+    remedies: tuple[Constraint, ...]
+
+
+def shortage(
+    demand: CapacityDemand, fits: Callable[[CapacityDemand], bool] | None = None
+) -> Shortage | None:
+    """Why it does not fit, if counting shows that it does not.
+
+    `fits` says of what counting lets pass whether it is known to fit; all of it if not given.
+    """
+    if overflow(demand) is None:
+        return None
+
+    def enough(rest: CapacityDemand) -> bool:
+        return overflow(rest) is None and (fits is None or fits(rest))
+
+    kept, spared = demand, True
+    while spared:
+        spared = False
+        for constraint in kept.constraints:
+            if overflow(kept.without(constraint)) is not None:
+                kept, spared = kept.without(constraint), True
+    found = overflow(kept)
+    assert found is not None
+    if not all(enough(kept.without(constraint)) for constraint in kept.constraints):
+        return None
+    remedies = tuple(c for c in demand.constraints if enough(demand.without(c)))
+    return Shortage(found, kept.constraints, remedies)
+
+
+def overflow(demand: CapacityDemand) -> Overflow | None:
+    """The brokers that overflow most, as few as do so; `None` if all fits by count."""
+    usable = demand.usable
+    if not usable:
+        return None  # that there are no brokers at all is said elsewhere
+    found = [*_overflow(demand, usable), *_headroom_overflow(demand, usable)]
+    return max(found, key=lambda o: (o.lacking, -len(o.brokers), o.brokers), default=None)
+
+
+def _headroom_overflow(demand: CapacityDemand, usable: Sequence[Seat]) -> Iterator[Overflow]:
+    if demand.headroom is None:
+        return
+    bounds = (BrokerBound(seat.member.id, seat.member.rack, seat.bound) for seat in usable)
+    room = room_left(demand.headroom, bounds)
+    wanted = sum(_factor(f, usable) * amount for f, amount in demand.amounts.items())
+    wanted += sum(seat.fixed for seat in demand.seats)
+    if room is not None and wanted > room:
+        yield Overflow(tuple(seat.member.id for seat in usable), wanted, room)
+
+
+def _factor(factor: int, usable: Sequence[Seat]) -> int:
+    """Replicas that there are distinct brokers for; what is more is said elsewhere."""
+    return min(factor, len(usable))
+
+
+def _overflow(demand: CapacityDemand, usable: Sequence[Seat]) -> Iterator[Overflow]:
+    """By the maximum flow from the source through factors, racks and brokers to the sink."""
+    total = demand.wanted
+    solver = max_flow.SimpleMaxFlow()
+    columns = np.array(_arcs(demand, usable, total), dtype=np.int64).T
+    solver.add_arcs_with_capacity(
+        columns[0].astype(np.int32), columns[1].astype(np.int32), columns[2]
+    )
+    status = solver.solve(_SOURCE, _SINK)
+    if status != solver.OPTIMAL:
+        raise AssertionError(f"a maximum flow always exists, the solver says {status}")
+    lacking = total - solver.optimal_flow()
+    if lacking:
+        cut = set(solver.get_source_side_min_cut())
+        full = [seat for node, seat in enumerate(usable, _FIRST) if node in cut]
+        room = sum(seat.bound or 0 for seat in full)
+        yield Overflow(tuple(seat.member.id for seat in full), room + lacking, room)
+
+
+_SOURCE, _SINK, _FIRST = range(3)
+"""Nodes of the flow; from the third on come the usable brokers, then each factor and its racks."""
+
+
+def _arcs(demand: CapacityDemand, usable: Sequence[Seat], total: int) -> list[tuple[int, int, int]]:
+    """(from, to, capacity) of every arc; a broker without a bound takes the total."""
+    names = demand.racks_of(usable)
+    rack = [names.index(seat.member.rack) if demand.by_racks else 0 for seat in usable]
+    arcs = [(_SOURCE, node, seat.fixed) for node, seat in enumerate(usable, _FIRST)]
+    arcs += [
+        (node, _SINK, total if seat.bound is None else seat.bound)
+        for node, seat in enumerate(usable, _FIRST)
+    ]
+    free = _FIRST + len(usable)
+    for factor, amount in demand.amounts.items():
+        even = demand.spread_of(_factor(factor, usable), usable)
+        arcs.append((_SOURCE, free, (_factor(factor, usable) - sum(even.low)) * amount))
+        for place, (low, high) in enumerate(zip(even.low, even.high, strict=True), free + 1):
+            arcs += [(_SOURCE, place, low * amount), (free, place, (high - low) * amount)]
+        arcs += [(free + 1 + at, node, amount) for node, at in enumerate(rack, _FIRST)]
+        free += 1 + len(names)
+    return arcs

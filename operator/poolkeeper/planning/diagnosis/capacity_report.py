@@ -1,0 +1,214 @@
+"""Where a pool's capacity does not suffice: which constraints conflict, and what helps.
+
+What lies above a bound after a plan is told broker by broker. Where counting shows that no layout
+could do better (see `shortages`), the conflict is named too, with what would be enough to end it.
+What unmanaged topics bring that leave other brokers could have gone elsewhere (see `arrivals`), so
+no conflict counts it; but the brokers that it overfills are told of it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from poolkeeper.model.problems import Facts
+from poolkeeper.planning.diagnosis.bin_packing import packs
+from poolkeeper.planning.diagnosis.capacity_conflicts import (
+    HEADROOM,
+    RACK_LAW,
+    CapacityDemand,
+    Seat,
+    Shortage,
+    overflow,
+    shortage,
+)
+from poolkeeper.planning.diagnosis.incoming_load import Arrived
+from poolkeeper.planning.facts.capacity import (
+    BrokerOverfull,
+    CapacityConflict,
+    ConflictRemedies,
+    HeadroomExceeded,
+    Place,
+    Quantity,
+)
+from poolkeeper.planning.facts.conflicts import Member
+from poolkeeper.planning.facts.phrases import Names
+from poolkeeper.planning.layout.pool_layout import Layout
+from poolkeeper.planning.placement.broker_choice import held_mib
+from poolkeeper.planning.placement.flow import UNLIMITED, UNLIMITED_MIB
+from poolkeeper.planning.placement.rounds import held_by
+from poolkeeper.planning.problem.arrays import NONE, Ints, any_slot, count_slots
+
+
+@dataclass(frozen=True, slots=True)
+class PoolLoad:
+    """Replicas or MiB: by broker what is held, what of it arrived, and what may be held.
+
+    `weights`: by row what a replica counts. A bound of `unlimited` is none.
+    """
+
+    quantity: Quantity
+    held: Ints
+    arrived: Ints
+    bounds: Ints
+    weights: Ints
+    pool_bound: int
+    unlimited: int
+
+    @property
+    def sized(self) -> bool:
+        """Whether replicas count differently."""
+        return self.quantity is Quantity.MIB
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """What was asked for, by the amount in question, and why it does not fit."""
+
+    amount: PoolLoad
+    demand: CapacityDemand
+    found: Shortage
+
+    @property
+    def members(self) -> dict[int, Member]:
+        """The pool's brokers by id."""
+        return {seat.member.id: seat.member for seat in self.demand.seats}
+
+
+def shortfalls(layout: Layout, members: tuple[Member, ...], arrived: Arrived) -> Iterator[Facts]:
+    """Each conflict, each broker above its bound, and the headroom where it is exceeded."""
+    for amount in amounts(layout, arrived):
+        yield from _shortfalls(layout, amount, members, arrived)
+
+
+def _shortfalls(
+    layout: Layout, amount: PoolLoad, members: tuple[Member, ...], arrived: Arrived
+) -> Iterator[Facts]:
+    """Those of one amount."""
+    unit = layout.unit
+    inside = unit.brokers.rows(unit.pool.brokers)
+    total = int(amount.held[inside].sum())
+    above = [row for row in inside if amount.held[row] > amount.bounds[row]]
+    beyond = total > amount.pool_bound
+    if not above and not beyond:
+        return
+    conflict = conflict_of(layout, amount, members)
+    if conflict is not None:
+        yield facts_of(conflict)
+        beyond = beyond and HEADROOM not in conflict.found.constraints
+    for row in above:
+        yield BrokerOverfull(
+            broker=unit.brokers.ids[row],
+            quantity=amount.quantity,
+            held=int(amount.held[row]),
+            room=int(amount.bounds[row]),
+            came=int(amount.arrived[row]),
+            left=Names.of(arrived.left),
+        )
+    if beyond and unit.pool.headroom is not None:
+        yield HeadroomExceeded(amount.quantity, total, int(amount.pool_bound), unit.pool.headroom)
+
+
+def amounts(layout: Layout, arrived: Arrived) -> Iterator[PoolLoad]:
+    """Replicas, then MiB."""
+    unit, room = layout.unit, layout.room
+    yield PoolLoad(
+        Quantity.REPLICAS,
+        held_by(unit, layout.lists),
+        arrived.replicas,
+        room.replicas,
+        np.ones(len(unit), dtype=np.int64),
+        room.pool_replicas,
+        UNLIMITED,
+    )
+    yield PoolLoad(
+        Quantity.MIB,
+        unit.fixed_mib + held_mib(unit, layout.lists),
+        arrived.mib,
+        room.mib,
+        unit.mib,
+        room.pool_mib,
+        UNLIMITED_MIB,
+    )
+
+
+def conflict_of(layout: Layout, amount: PoolLoad, members: tuple[Member, ...]) -> Conflict | None:
+    """Why no layout holds it, as far as that is known."""
+    demand = _demand(layout, amount, members)
+    found = shortage(demand, packs)
+    return None if found is None else Conflict(amount, demand, found)
+
+
+def _demand(layout: Layout, amount: PoolLoad, members: tuple[Member, ...]) -> CapacityDemand:
+    """What the planner was free to place, and what it was not."""
+    unit = layout.unit
+    free = unit.placed & ~unit.still & ~unit.blocked & ~any_slot(unit.pinned)
+    factors = np.where(free, np.minimum(unit.rf, count_slots(layout.lists >= 0)), 0)
+    totals = {
+        int(factor): int(amount.weights[factors == factor].sum())
+        for factor in np.unique(factors[factors > 0])
+    }
+    there = np.where(free[:, None], layout.lists, NONE)
+    slots = np.repeat(amount.weights[:, None], there.shape[1], axis=1)
+    moved = np.bincount(
+        there[there >= 0], weights=slots[there >= 0], minlength=len(amount.held)
+    ).astype(np.int64)
+    fixed = amount.held - amount.arrived - moved
+    rows = [unit.brokers.index[member.id] for member in members]
+    bounds = [
+        None if bound >= amount.unlimited else bound for bound in amount.bounds[rows].tolist()
+    ]
+    racks = {member.rack for member in members if not member.obstacle}
+    some = (factors > 0) & (amount.weights > 0) & amount.sized
+    return CapacityDemand(
+        totals,
+        tuple(map(Seat, members, bounds, fixed[rows].tolist())),
+        unit.pool.headroom if amount.pool_bound < UNLIMITED_MIB else None,
+        by_racks=len(racks) > 1,
+        sizes=tuple(zip(amount.weights[some].tolist(), factors[some].tolist(), strict=True)),
+    )
+
+
+def facts_of(conflict: Conflict) -> CapacityConflict:
+    """The constraints that conflict, and what would end it."""
+    found, demand, by_id = conflict.found, conflict.demand, conflict.members
+    over = found.overflow
+    return CapacityConflict(
+        quantity=conflict.amount.quantity,
+        place=Place.of(over.brokers, by_id.values()),
+        wanted=over.wanted,
+        room=over.room,
+        headroom=demand.headroom if HEADROOM in found.constraints else None,
+        spread=RACK_LAW in found.constraints,
+        blocked=tuple(by_id[c] for c in found.constraints if isinstance(c, int)),
+        remedies=remedies_of(conflict),
+    )
+
+
+def remedies_of(conflict: Conflict) -> ConflictRemedies:
+    """What would end it, each by itself."""
+    found, by_id = conflict.found, conflict.members
+    return ConflictRemedies(
+        unblock=tuple(by_id[c] for c in found.remedies if isinstance(c, int)),
+        less_headroom=HEADROOM in found.remedies,
+        quantity=conflict.amount.quantity,
+        lacking=found.overflow.lacking,
+        place=Place.of(found.overflow.brokers, by_id.values()),
+        new_broker=_new_one_helps(conflict),
+    )
+
+
+def _new_one_helps(conflict: Conflict) -> bool:
+    """Whether one more broker, as large as need be, would be enough by count."""
+    if HEADROOM in conflict.found.constraints:
+        return True
+    demand = conflict.demand
+    racks = {member.rack for member in conflict.members.values() if not member.obstacle}
+    number = max(conflict.members) + 1
+    return any(
+        overflow(
+            replace(demand, seats=(*demand.seats, Seat(Member(number, rack), None)), headroom=None)
+        )
+        is None
+        for rack in sorted({*racks, f"{max(racks, default='')}+"})
+    )

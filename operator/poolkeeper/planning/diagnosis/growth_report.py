@@ -1,0 +1,70 @@
+"""Replication factors that were asked for and are not raised: how much room lacks where.
+
+Of those that are not, none finds room besides what is raised, or too few were tried
+(`replication_factor`); so each of the topics is told what lacks for all of them.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from poolkeeper.planning.diagnosis.capacity_report import (
+    PoolLoad,
+    amounts,
+    conflict_of,
+    remedies_of,
+)
+from poolkeeper.planning.diagnosis.incoming_load import Arrived
+from poolkeeper.planning.facts.capacity import FactorNotRaised, Growth, Lack
+from poolkeeper.planning.facts.conflicts import Member
+from poolkeeper.planning.layout.pool_layout import Layout
+from poolkeeper.planning.problem.arrays import count_slots
+
+_NAMED_MAX = 5
+
+
+def growths(
+    layout: Layout, members: tuple[Member, ...], arrived: Arrived
+) -> Iterator[tuple[str, FactorNotRaised]]:
+    """Every topic that keeps fewer replicas than it asks for, and why."""
+    wished = layout.wished
+    if wished is None:
+        return
+    unit = wished.unit
+    found = count_slots(unit.lists >= 0)
+    rows = np.flatnonzero(unit.placed & (unit.rf > count_slots(layout.lists >= 0)))
+    topics, starts = np.unique(unit.topic[rows], return_index=True)
+    why = _growth(wished, len(topics), members, arrived)
+    for topic, own in zip(topics.tolist(), np.split(rows, starts[1:]), strict=True):
+        before = tuple(np.unique(found[own]).tolist())
+        yield unit.topics[topic], FactorNotRaised(before, int(unit.rf[own].max()), why)
+
+
+def _growth(wished: Layout, topics: int, members: tuple[Member, ...], arrived: Arrived) -> Growth:
+    """What lacks, and what helps, for that many topics."""
+    lacks, remedies = [], []
+    for amount in amounts(wished, arrived):
+        lack = _lack(wished, amount)
+        lacks.append(lack)
+        if lack.over or lack.beyond > 0:
+            conflict = conflict_of(wished, amount, members)
+            remedies.append(None if conflict is None else remedies_of(conflict))
+    return Growth(topics, tuple(lacks), tuple(remedies))
+
+
+def _lack(wished: Layout, amount: PoolLoad) -> Lack:
+    """What lacks on which brokers, the most first."""
+    brokers, pool = wished.unit.brokers, wished.unit.pool
+    inside = brokers.rows(pool.brokers)
+    over = {b: int(amount.held[b] - amount.bounds[b]) for b in inside}
+    rows = sorted((b for b in inside if over[b] > 0), key=lambda b: (-over[b], b))
+    rest = rows[_NAMED_MAX:]
+    return Lack(
+        quantity=amount.quantity,
+        over=sum(over[b] for b in rows),
+        brokers=tuple((brokers.ids[b], over[b]) for b in rows[:_NAMED_MAX]),
+        rest=len(rest),
+        rest_lacks=sum(over[b] for b in rest),
+        beyond=int(amount.held[inside].sum()) - amount.pool_bound,
+        headroom=pool.headroom,
+    )

@@ -1,0 +1,73 @@
+"""Requests that the live cluster shows to be wrong: no plan can ever meet them as they stand.
+
+The offline checks cannot see them. On the command line they are errors like any other bad input; a
+loop reports them as problems of its plan and keeps everything else going.
+"""
+
+from collections.abc import Iterator
+
+from poolkeeper.errors import Problem
+from poolkeeper.model.records import Records
+from poolkeeper.model.specs import Desired, ResourcePoolSpec, SourceLocation, TopicSpec
+from poolkeeper.model.topology import Cluster
+
+
+def problems(
+    desired: Desired, cluster: Cluster, records: Records, gone: frozenset[int] = frozenset()
+) -> tuple[Problem, ...]:
+    """Return all of them, with the place of the document that asks for it."""
+    found: list[Problem] = []
+    named = {broker for pool in desired.pools for broker in pool.brokers}
+    unseen = named - cluster.brokers.keys() - gone
+    holding = gone | _holding(cluster) if unseen else gone
+    for pool in desired.pools:
+        found.extend(_unknown_brokers(pool, cluster, records, holding))
+    for spec in desired.topics:
+        found.extend(_partitions(spec, cluster))
+    return tuple(found)
+
+
+def _holding(cluster: Cluster) -> frozenset[int]:
+    partitions = (each for topic in cluster.topics.values() for each in topic.partitions)
+    return frozenset(broker for partition in partitions for broker in partition.replicas)
+
+
+def _unknown_brokers(
+    pool: ResourcePoolSpec, cluster: Cluster, records: Records, holding: frozenset[int]
+) -> Iterator[Problem]:
+    """Name brokers that nobody has seen; one that is drained may be gone already."""
+    for broker in pool.brokers:
+        record = records.brokers.get(broker)
+        seen = broker in cluster.brokers or broker in holding or broker in pool.drain
+        if not seen and (record is None or record.rack is None):
+            live = ", ".join(map(str, sorted(cluster.brokers)))
+            yield _problem(
+                pool.source,
+                "spec.brokers",
+                f"broker {broker} is not live and holds nothing (expected one of {live})",
+            )
+
+
+def _partitions(spec: TopicSpec, cluster: Cluster) -> Iterator[Problem]:
+    topic = cluster.topics.get(spec.topic)
+    if topic is None or spec.partitions is None or topic.name in cluster.deleting:
+        return
+    count = len(topic.partitions)
+    if spec.partitions < count:
+        yield _problem(
+            spec.source,
+            "spec.partitions",
+            f"is {spec.partitions} (expected at least {count}: topic {spec.topic} has them, "
+            "and partitions never shrink)",
+        )
+    if spec.partitions > count and spec.keyed and spec.accept_key_remap_to != spec.partitions:
+        yield _problem(
+            spec.source,
+            "spec.partitions",
+            f"is {spec.partitions} (expected {count}, or acceptKeyRemapTo: {spec.partitions}: "
+            "the topic is keyed, its keys would go to other partitions)",
+        )
+
+
+def _problem(source: SourceLocation, field: str, message: str) -> Problem:
+    return Problem(source.file, source.line, field, message)

@@ -1,0 +1,47 @@
+"""Partitions that are too large for the brokers that they need, whatever else moves.
+
+A broker has at most the room of its disk without what cannot leave it. A partition that more
+replicas are wanted of than there are brokers with that much room fits in no layout.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from poolkeeper.planning.facts.capacity import PartitionTooLarge
+from poolkeeper.planning.layout.pool_layout import Layout
+from poolkeeper.planning.placement.broker_choice import held_mib
+from poolkeeper.planning.placement.flow import UNLIMITED_MIB
+from poolkeeper.planning.problem.arrays import Ints, count_slots
+
+
+def misfits(layout: Layout, arrived_mib: Ints) -> Iterator[tuple[str, PartitionTooLarge]]:
+    """(topic, its largest such partition); `arrived_mib` could go elsewhere too."""
+    unit = layout.unit
+    brokers = np.flatnonzero(unit.eligible)
+    if not len(brokers) or (layout.room.mib[brokers] >= UNLIMITED_MIB).any():
+        return
+    staying = held_mib(unit, np.where(unit.blocked[:, None], unit.lists, -1))
+    free = layout.room.mib - (unit.fixed_mib - arrived_mib) - staying
+    brokers = brokers[np.argsort(-free[brokers], kind="stable")]
+    wanted = count_slots((layout.lists >= 0) & unit.eligible[layout.lists])
+    found = np.searchsorted(-free[brokers], -unit.mib, side="right")
+    misfit = (found < wanted) & unit.placed & ~unit.blocked & (unit.mib > 0)
+    for topic in np.unique(unit.topic[misfit]).tolist():
+        rows = np.flatnonzero(misfit & (unit.topic == topic))
+        row = int(rows[np.argmax(unit.mib[rows])])
+        fitting = int(found[row])
+        at = brokers[fitting]
+        yield (
+            unit.topics[topic],
+            PartitionTooLarge(
+                partition=f"{unit.topics[topic]}-{unit.number[row]}",
+                mib=int(unit.mib[row]),
+                wanted=int(wanted[row]),
+                pool=unit.pool.name,
+                fitting=tuple(unit.brokers.ids[b] for b in brokers[:fitting]),
+                broker=unit.brokers.ids[at],
+                free_mib=max(0, int(free[at])),
+                more=len(rows) - 1,
+            ),
+        )

@@ -1,0 +1,164 @@
+"""What each pool has room for once a plan is done: would this fit, and would it with brokers lost.
+
+Room is told only where it is declared: replicas and bytes where every usable broker has a capacity
+(of replicas also by an enforced limit of the cluster), topics and partitions where there are
+quotas. `spare` is what is left when the largest brokers or racks are lost, as the pool's headroom
+says, or one broker where it says nothing; what was on the lost ones then lives on the others. It
+counts totals: that no single broker overflows, and that racks allow it, is what a plan with
+`--without` shows. Which losses of one, two or three brokers or racks are survived with all of that
+is told besides (see `survivals`).
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from poolkeeper.model.plans import Plan
+from poolkeeper.model.specs import Desired, FailureDomain, Headroom, Quotas, ResourcePoolSpec
+from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.planning.constraints.headroom import BrokerBound, room_left
+from poolkeeper.planning.constraints.quotas import replicas_cap
+from poolkeeper.planning.diagnosis.capacity_conflicts import Seat
+from poolkeeper.planning.diagnosis.survivable_failures import Survival, demand_of, survivals
+from poolkeeper.planning.facts.conflicts import Member, obstacle_of
+from poolkeeper.planning.rules import Rules
+from poolkeeper.planning.run_state.after_plan import after_plan
+
+_ONE_BROKER = Headroom(FailureDomain.BROKER, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Utilization:
+    """Of one kind: what the pool holds, what it may, and what is spare with failures.
+
+    `most` is `None` where nothing is declared; `spare` is negative where it would not fit.
+    """
+
+    held: int
+    most: int | None = None
+    spare: int | None = None
+
+    @property
+    def free(self) -> int | None:
+        """How much more fits; negative above the bound."""
+        return None if self.most is None else self.most - self.held
+
+
+@dataclass(frozen=True, slots=True)
+class RemainingCapacity:
+    """One pool; `unknown` partitions of it have no known size and count nothing in `bytes`."""
+
+    pool: str
+    failures: Headroom
+    replicas: Utilization
+    bytes: Utilization
+    topics: Utilization
+    partitions: Utilization
+    unknown: int
+    survived_replicas: tuple[Survival, ...] = ()
+    survived_bytes: tuple[Survival, ...] = ()
+
+    @property
+    def declared(self) -> bool:
+        """Whether anything is bounded here."""
+        amounts = (self.replicas, self.bytes, self.topics, self.partitions)
+        return any(amount.most is not None for amount in amounts)
+
+
+def rooms(
+    plan: Plan, desired: Desired, cluster: Cluster, gone: frozenset[int] = frozenset()
+) -> tuple[RemainingCapacity, ...]:
+    """The room of every pool after the plan, pools by name."""
+    rules = Rules(desired, cluster, gone)
+    replicas: Counter[int] = Counter()
+    stored: Counter[int] = Counter()
+    topics: Counter[str] = Counter()
+    partitions: Counter[str] = Counter()
+    unknown: Counter[str] = Counter()
+    own = _Own()
+    for topic, found in after_plan(plan, cluster):
+        pool = rules.home(topic).pool or ""
+        topics[pool] += 1
+        partitions[pool] += len(found)
+        for held, size in found:
+            unknown[pool] += size is None
+            own.count(pool, held, size or 0, rules)
+            for broker in held:
+                replicas[broker] += 1
+                stored[broker] += size or 0
+    return tuple(
+        RemainingCapacity(
+            pool=pool.name,
+            failures=pool.headroom or _ONE_BROKER,
+            replicas=_amount(pool, rules, replicas, _caps(pool, desired)),
+            bytes=_amount(pool, rules, stored, _disks(pool)),
+            topics=Utilization(topics[pool.name], (pool.quotas or Quotas()).topics),
+            partitions=Utilization(partitions[pool.name], (pool.quotas or Quotas()).partitions),
+            unknown=unknown[pool.name],
+            survived_replicas=survivals(
+                demand_of(
+                    own.replicas[pool.name],
+                    _seats(pool, rules, own.foreign_replicas, _caps(pool, desired)),
+                )
+            ),
+            survived_bytes=survivals(
+                demand_of(
+                    own.bytes[pool.name], _seats(pool, rules, own.foreign_bytes, _disks(pool))
+                )
+            ),
+        )
+        for pool in sorted(desired.pools, key=lambda pool: pool.name)
+    )
+
+
+class _Own:
+    """What pools hold of their own topics, by replication factor, and brokers of others'."""
+
+    def __init__(self) -> None:
+        self.replicas: defaultdict[str, Counter[int]] = defaultdict(Counter)
+        self.bytes: defaultdict[str, Counter[int]] = defaultdict(Counter)
+        self.foreign_replicas: Counter[int] = Counter()
+        self.foreign_bytes: Counter[int] = Counter()
+
+    def count(self, pool: str, held: Replicas, size: int, rules: Rules) -> None:
+        """Count one partition of a topic that lives in the pool, or in none."""
+        if pool:
+            self.replicas[pool][len(held)] += 1
+            self.bytes[pool][len(held)] += size
+        for broker in held:
+            at = rules.pool_of.get(broker)
+            if at is not None and at.name != pool:
+                self.foreign_replicas[broker] += 1
+                self.foreign_bytes[broker] += size
+
+
+def _seats(
+    pool: ResourcePoolSpec,
+    rules: Rules,
+    foreign: Mapping[int, int],
+    bounds: Mapping[int, int | None],
+) -> Iterator[Seat]:
+    for broker in pool.brokers:
+        usable = broker in rules.usable[pool.name]
+        obstacle = None if usable else obstacle_of(pool, broker, (), rules.gone)
+        member = Member(broker, rules.racks[broker] if usable else "", obstacle)
+        yield Seat(member, bounds[broker], foreign.get(broker, 0) if usable else 0)
+
+
+def _caps(pool: ResourcePoolSpec, desired: Desired) -> dict[int, int | None]:
+    return {broker: replicas_cap(pool, broker, desired.cluster.limits) for broker in pool.brokers}
+
+
+def _disks(pool: ResourcePoolSpec) -> dict[int, int | None]:
+    return {broker: pool.capacity_for(broker).disk_bytes for broker in pool.brokers}
+
+
+def _amount(
+    pool: ResourcePoolSpec, rules: Rules, load: Mapping[int, int], bounds: Mapping[int, int | None]
+) -> Utilization:
+    held = sum(load.get(broker, 0) for broker in pool.brokers)
+    usable = [BrokerBound(b, rack, bounds[b]) for b, rack in rules.usable[pool.name].items()]
+    left = room_left(pool.headroom or _ONE_BROKER, usable)
+    if left is None:
+        return Utilization(held)
+    return Utilization(held, sum(each.bound or 0 for each in usable), left - held)

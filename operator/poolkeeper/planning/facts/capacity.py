@@ -1,0 +1,305 @@
+"""What does not fit into a pool: the facts of each kind of problem."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+from poolkeeper.model.problems import ProblemReason
+from poolkeeper.model.specs import Headroom
+from poolkeeper.planning.facts.conflicts import Member
+from poolkeeper.planning.facts.phrases import Names, brokers, counted, joined, lost
+from poolkeeper.text import named, size_of_mib, sizes_of_mib
+
+
+class Quantity(StrEnum):
+    """What capacity is counted in."""
+
+    REPLICAS = "replicas"
+    MIB = "MiB"
+
+    def text(self, count: int) -> str:
+        """`1 replica`, `3 replicas`, and sizes as people read them: `8 GiB`."""
+        return size_of_mib(count) if self is Quantity.MIB else counted(count, "replica")
+
+    def more(self, count: int) -> str:
+        """`1 more replica`, `at least 8 GiB more`."""
+        if self is Quantity.MIB:
+            return f"at least {size_of_mib(count, up=True)} more"
+        return counted(count, "more replica")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Brokers that something must fit on, and their racks; `every`: all usable ones of the pool."""
+
+    brokers: tuple[int, ...]
+    racks: tuple[str, ...]
+    every: bool
+
+    @staticmethod
+    def of(ids: tuple[int, ...], members: Iterable[Member]) -> "Place":
+        """The place of these brokers among the members of their pool."""
+        pool = tuple(members)
+        racks = {member.rack for member in pool if member.id in ids and member.rack}
+        usable = sum(1 for member in pool if not member.obstacle)
+        return Place(ids, tuple(sorted(racks)), len(ids) == usable)
+
+    def __str__(self) -> str:
+        if self.every and len(self.brokers) > 1:
+            return f"all {len(self.brokers)} usable brokers"
+        of = f" of {named('rack', self.racks)}" if self.racks else ""
+        return f"{brokers(self.brokers)}{of}"
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictRemedies:
+    """What would end a conflict, each by itself.
+
+    `unblock`: brokers of which one more is enough; `lacking` is what there must be more room for at
+    the place, or on a new broker where that helps.
+    """
+
+    unblock: tuple[Member, ...]
+    less_headroom: bool
+    quantity: Quantity
+    lacking: int
+    place: Place
+    new_broker: bool
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """Each way by itself: `undrain 6`, `make room for 1 more replica on broker 1`."""
+        elsewhere = " or on a new broker" if self.new_broker else ""
+        return (
+            *(["ask for less headroom"] if self.less_headroom else []),
+            *(m.obstacle.remedy(m.id) for m in self.unblock if m.obstacle),
+            f"make room for {self.quantity.more(self.lacking)} on {self.place}{elsewhere}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityConflict:
+    """No layout could fit: constraints that conflict, none of which can be spared.
+
+    The brokers of `place` must hold `wanted` and have room for `room`. `blocked` and `spread` (over
+    racks) force it there. With `headroom` all of the pool must fit with its failures survived.
+    """
+
+    quantity: Quantity
+    place: Place
+    wanted: int
+    room: int
+    headroom: Headroom | None
+    spread: bool
+    blocked: tuple[Member, ...]
+    remedies: ConflictRemedies
+
+    @property
+    def reason(self) -> ProblemReason:
+        """The kind of the problem."""
+        if self.headroom is None:
+            return ProblemReason.CAPACITY_EXCEEDED
+        return ProblemReason.HEADROOM_EXCEEDED
+
+    def __str__(self) -> str:
+        if self.headroom is None:
+            said = f"{self.place} must hold {self.wanted} {self.quantity} and may hold {self.room}"
+        else:
+            said = str(HeadroomExceeded(self.quantity, self.wanted, self.room, self.headroom))
+        spread = ["replicas of a partition are spread over all racks"] if self.spread else []
+        why = "; ".join([said, *spread, *map(str, self.blocked)])
+        return f"{why}. What helps: {', or '.join(self.remedies.ways)}"
+
+
+@dataclass(frozen=True, slots=True)
+class HeadroomExceeded:
+    """The pool holds `held`, of which `room` fits with the failures survived."""
+
+    reason: ClassVar = ProblemReason.HEADROOM_EXCEEDED
+    quantity: Quantity
+    held: int
+    room: int
+    headroom: Headroom
+
+    def __str__(self) -> str:
+        return f"holds {self.held} {self.quantity}; {self.room} fit with {lost(self.headroom)}"
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerOverfull:
+    """A broker above its bound; `came` of it are unmanaged topics that leave the brokers `left`."""
+
+    reason: ClassVar = ProblemReason.CAPACITY_EXCEEDED
+    broker: int
+    quantity: Quantity
+    held: int
+    room: int
+    came: int
+    left: Names
+
+    def __str__(self) -> str:
+        said = f"broker {self.broker} holds {self.held} {self.quantity}, it may hold {self.room}"
+        if not self.came:
+            return said
+        plural = "s" if self.left.total > 1 else ""
+        return (
+            f"{said}; {self.came} of them come with unmanaged topics that leave broker{plural}"
+            f" {self.left}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """How much of one quantity finds no room.
+
+    `over` lies above the bounds of brokers, the first of which are in `brokers` with what each
+    lacks; `rest` brokers more lack `rest_lacks`. `beyond` does not fit with the headroom.
+    """
+
+    quantity: Quantity
+    over: int
+    brokers: tuple[tuple[int, int], ...]
+    rest: int
+    rest_lacks: int
+    beyond: int
+    headroom: Headroom | None
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """`18 MiB find no room: broker 1 lacks 6 MiB`, `1 replica does not fit with …`."""
+        found = []
+        if self.over:
+            finds = "finds" if self.over == 1 else "find"
+            found.append(f"{self.quantity.text(self.over)} {finds} no room: {self._named()}")
+        if self.beyond > 0 and self.headroom is not None:
+            does = "does" if self.beyond == 1 else "do"
+            more = self.quantity.text(self.beyond)
+            found.append(f"{more} {does} not fit with {lost(self.headroom)}")
+        return tuple(found)
+
+    def _named(self) -> str:
+        """`broker 4 lacks 8 GiB, broker 5 lacks 4 GiB, and 3 brokers more lack 345 MiB`."""
+        named = [f"broker {b} lacks {self.quantity.text(lacks)}" for b, lacks in self.brokers]
+        if self.rest:
+            lack = "lacks" if self.rest == 1 else "lack"
+            rest = f"{counted(self.rest, 'broker')} more"
+            named.append(f"and {rest} {lack} {self.quantity.text(self.rest_lacks)}")
+        return joined(named)
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What all topics of a pool lack whose replication factor is not raised.
+
+    `remedies`: of each quantity that lacks; `None` where no conflict is known.
+    """
+
+    topics: int
+    lacks: tuple[Lack, ...]
+    remedies: tuple[ConflictRemedies | None, ...]
+
+    def __str__(self) -> str:
+        together = f"{self.topics} topics of the pool want more replicas, and with them "
+        lacks = "; ".join(part for lack in self.lacks for part in lack.parts)
+        ways = [
+            way
+            for found in self.remedies
+            for way in (["make room there or on new brokers"] if found is None else found.ways)
+        ]
+        ways = list(dict.fromkeys([*ways, "ask for fewer replicas"]))
+        return f"{together if self.topics > 1 else ''}{lacks}. What helps: {', or '.join(ways)}"
+
+
+@dataclass(frozen=True, slots=True)
+class FactorNotRaised:
+    """A topic whose partitions have `found` replicas, and should have `wanted`."""
+
+    reason: ClassVar = ProblemReason.FACTOR_NOT_RAISED
+    found: tuple[int, ...]
+    wanted: int
+    why: Growth
+
+    def __str__(self) -> str:
+        before = " or ".join(map(str, self.found))
+        return f"the replication factor is not raised from {before} to {self.wanted}: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionTooLarge:
+    """The largest partition of a topic that fits on fewer brokers than it has replicas.
+
+    `fitting` are the brokers with a disk for it; the next one, `broker`, has room for `free_mib`.
+    So it is for `more` partitions of the topic.
+    """
+
+    reason: ClassVar = ProblemReason.PARTITION_TOO_LARGE
+    partition: str
+    mib: int
+    wanted: int
+    pool: str
+    fitting: tuple[int, ...]
+    broker: int
+    free_mib: int
+    more: int
+
+    def __str__(self) -> str:
+        size, room = sizes_of_mib(self.mib, self.free_mib)
+        largest = f"{room} (broker {self.broker})"
+        if self.fitting:
+            said = (
+                f"partition {self.partition} of {size} needs {self.wanted} brokers of pool"
+                f" {self.pool} and fits {len(self.fitting)} of them ({joined(self.fitting)}): the"
+                f" next free disk has {largest}"
+            )
+        else:
+            said = (
+                f"partition {self.partition} of {size} fits no broker of pool {self.pool}: the"
+                f" largest free disk has {largest}"
+            )
+        also = f"; so for {counted(self.more, 'partition')} more of it" if self.more else ""
+        return f"{said}{also}. What helps: brokers with larger disks, or a topic that retains less"
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaHeld:
+    """A pool, or a namespace in it, holds more than its quota."""
+
+    reason: ClassVar = ProblemReason.QUOTA_EXCEEDED
+    held: int
+    noun: str
+    most: int
+    namespace: str = ""
+
+    def __str__(self) -> str:
+        whose = f" of namespace {self.namespace}" if self.namespace else ""
+        return f"holds {self.held} {self.noun}{whose}, its quota is {self.most}"
+
+
+@dataclass(frozen=True, slots=True)
+class TooManyPartitions:
+    """The cluster's partitions, and the limit."""
+
+    reason: ClassVar = ProblemReason.LIMIT_EXCEEDED
+    held: int
+    most: int
+
+    def __str__(self) -> str:
+        return f"the cluster has {self.held} partitions, the limit is {self.most}"
+
+
+@dataclass(frozen=True, slots=True)
+class TooManyReplicas:
+    """So many brokers hold more replicas than the limit; `broker` holds most."""
+
+    reason: ClassVar = ProblemReason.LIMIT_EXCEEDED
+    brokers: int
+    most: int
+    broker: int
+    held: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.brokers} brokers hold more replicas than the limit of {self.most} (broker"
+            f" {self.broker} most, {self.held})"
+        )

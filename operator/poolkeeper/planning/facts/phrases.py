@@ -1,0 +1,46 @@
+"""Parts of sentences about problems: counts, brokers, names of which only the first are shown."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from poolkeeper.model.specs import FailureDomain, Headroom
+from poolkeeper.text import count as counted
+from poolkeeper.text import more, named
+
+__all__ = ["Names", "brokers", "counted", "joined", "lost"]
+
+_NAMED_MAX = 5
+
+
+def joined(parts: Iterable[object]) -> str:
+    """`1, 2, 3`."""
+    return ", ".join(map(str, parts))
+
+
+def brokers(ids: Sequence[int]) -> str:
+    """`broker 1`, `brokers 1, 2`."""
+    return named("broker", ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """How many there are, and the first of them."""
+
+    total: int
+    first: tuple[str, ...]
+
+    @staticmethod
+    def of(names: Sequence[object], named_max: int = _NAMED_MAX) -> "Names":
+        """Keep the first few of these names."""
+        return Names(len(names), tuple(map(str, names[:named_max])))
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (joined(self.first), more(self.total - len(self.first)))))
+
+
+def lost(headroom: Headroom) -> str:
+    """The failures that the headroom asks for, in words: `the largest rack lost`."""
+    noun = "rack" if headroom.domain is FailureDomain.RACK else "broker"
+    if headroom.failures == 1:
+        return f"the largest {noun} lost"
+    return f"the {headroom.failures} largest {noun}s lost"

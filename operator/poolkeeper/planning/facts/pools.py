@@ -1,0 +1,293 @@
+"""What a plan leaves undone in a pool or a cluster: the facts of each kind of problem.
+
+What has to do with room is in `capacity`.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import ClassVar
+
+from poolkeeper.model.problems import ProblemReason
+from poolkeeper.model.specs import GoalKind
+from poolkeeper.planning.facts.conflicts import Witness
+from poolkeeper.planning.facts.phrases import Names, brokers, counted, joined
+
+
+@dataclass(frozen=True, slots=True)
+class SharedBrokers:
+    """Brokers of the pool that are in these other pools as well."""
+
+    reason: ClassVar = ProblemReason.BROKERS_IN_SEVERAL_POOLS
+    brokers: tuple[int, ...]
+    pools: tuple[str, ...]
+
+    def __str__(self) -> str:
+        verb = "is" if len(self.brokers) == 1 else "are"
+        return f"nothing moves: {brokers(self.brokers)} {verb} also in {joined(self.pools)}"
+
+
+@dataclass(frozen=True, slots=True)
+class DataLost:
+    """Partitions that only these brokers held in sync, which are gone.
+
+    `told`: whether the cluster tells of each who is in sync.
+    """
+
+    reason: ClassVar = ProblemReason.DATA_LOST
+    brokers: tuple[int, ...]
+    partitions: Names
+    told: bool
+
+    def __str__(self) -> str:
+        what = "the only replica in sync" if self.told else "the only replica known to be in sync"
+        return (
+            f"data is lost: {brokers(self.brokers)} held {what} of"
+            f" {counted(self.partitions.total, 'partition')}: {self.partitions}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NoSource:
+    """Partitions that ought to change and that nothing can be copied from."""
+
+    reason: ClassVar = ProblemReason.NO_SOURCE
+    partitions: Names
+
+    def __str__(self) -> str:
+        total = self.partitions.total
+        return (
+            f"{counted(total, 'partition')} cannot be moved: no live broker holds"
+            f" {'it' if total == 1 else 'them'} in sync: {self.partitions}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class UsableBrokers:
+    """The pool's usable brokers, or why they are too few."""
+
+    brokers: tuple[int, ...]
+    lacking: Witness | None
+
+    def __str__(self) -> str:
+        if self.lacking is None:
+            return joined(self.brokers) or "none"
+        return f"{self.lacking.text}. What helps: {self.lacking.advice('add a broker')}"
+
+
+@dataclass(frozen=True, slots=True)
+class TooFewBrokers:
+    """So many partitions of a topic keep fewer replicas than `factor`."""
+
+    reason: ClassVar = ProblemReason.TOO_FEW_BROKERS
+    partitions: int
+    factor: int
+    usable: UsableBrokers
+
+    def __str__(self) -> str:
+        return (
+            f"{counted(self.partitions, 'partition')} stay at fewer than {self.factor} replicas:"
+            f" {self.factor} distinct brokers are needed; usable: {self.usable}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CannotLeave:
+    """So many replicas of a topic should leave these brokers and have no other one."""
+
+    reason: ClassVar = ProblemReason.TOO_FEW_BROKERS
+    replicas: int
+    brokers: tuple[int, ...]
+    factor: int
+    usable: UsableBrokers
+
+    def __str__(self) -> str:
+        return (
+            f"{counted(self.replicas, 'replica')} cannot leave broker {joined(self.brokers)}:"
+            f" {self.factor} replicas need {self.factor} brokers; usable: {self.usable}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TooFewRacks:
+    """So many topics have a replication factor that the racks do not suffice for."""
+
+    reason: ClassVar = ProblemReason.TOO_FEW_RACKS
+    topics: int
+    witness: Witness
+
+    def __str__(self) -> str:
+        factor, needs = self.witness.factor, "needs" if self.topics == 1 else "need"
+        why = "".join(f"; {obstacle}" for obstacle in self.witness.obstacles)
+        return (
+            f"{counted(self.topics, 'topic')} of replication factor {factor} {needs} {factor}"
+            f" racks; racks {joined(self.witness.usable)} have usable brokers{why}, so some hold"
+            " two replicas of a partition."
+            f" What helps: {self.witness.advice('add a broker in another rack')}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RacksIncomplete:
+    """Brokers without a rack beside brokers of these racks."""
+
+    reason: ClassVar = ProblemReason.RACKS_INCOMPLETE
+    brokers: tuple[int, ...]
+    racks: tuple[str, ...]
+
+    def __str__(self) -> str:
+        verb = "has" if len(self.brokers) == 1 else "have"
+        return (
+            f"{brokers(self.brokers)} {verb} no rack and count as one more beside"
+            f" {joined(self.racks)}; spec.racks of the pool can name theirs"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DemotedLeads:
+    """So many partitions, as no other broker that may lead holds them."""
+
+    reason: ClassVar = ProblemReason.DEMOTED_BROKER_LEADS
+    partitions: int
+
+    def __str__(self) -> str:
+        return (
+            f"{counted(self.partitions, 'partition')} keep a demoted broker as preferred leader:"
+            " no other broker that may lead holds them"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GainTooSmall:
+    """Nothing of the pool moves for balance."""
+
+    reason: ClassVar = ProblemReason.GAIN_TOO_SMALL
+
+    def __str__(self) -> str:
+        return "nothing is evened out: that would remove less imbalance than balancing.minGain"
+
+
+@dataclass(frozen=True, slots=True)
+class RatesUnknown:
+    """The pool's goal of bytes in."""
+
+    reason: ClassVar = ProblemReason.RATES_UNKNOWN
+
+    def __str__(self) -> str:
+        return "balance.bytesIn is left out: no rate is known"
+
+
+_NOUNS = {
+    GoalKind.REPLICAS: "replicas",
+    GoalKind.LEADERS: "preferred leaders",
+    GoalKind.TOPIC_REPLICAS: "replicas of one topic",
+    GoalKind.BYTES: "bytes",
+    GoalKind.BYTES_IN: "KiB/s",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class UnevenTopics:
+    """Topics whose replicas lie outside the band of the pool's goal."""
+
+    reason: ClassVar = ProblemReason.GOAL_NOT_MET
+    topics: Names
+
+    def __str__(self) -> str:
+        noun = _NOUNS[GoalKind.TOPIC_REPLICAS]
+        return f"{noun} cannot be evened out further: {self.topics}"
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideBand:
+    """What a broker holds after the plan, and the band that it lies outside of."""
+
+    broker: int
+    held: int
+    low: int
+    high: int
+
+    def __str__(self) -> str:
+        return f"broker {self.broker} stays at {self.held} (band {self.low} to {self.high})"
+
+
+@dataclass(frozen=True, slots=True)
+class UnevenBrokers:
+    """The first brokers outside the band of a goal, and how many more there are."""
+
+    reason: ClassVar = ProblemReason.GOAL_NOT_MET
+    goal: GoalKind
+    brokers: tuple[OutsideBand, ...]
+    more: int
+
+    def __str__(self) -> str:
+        more = f", and {self.more} brokers more" if self.more else ""
+        return f"{_NOUNS[self.goal]} cannot be evened out further: {joined(self.brokers)}{more}"
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitsPartitions:
+    """A pool with topics that cannot move before they have their new partitions."""
+
+    reason: ClassVar = ProblemReason.AWAITS_PARTITIONS
+
+    def __str__(self) -> str:
+        return "is evened out further once new partitions exist, as their topics cannot move now"
+
+
+@dataclass(frozen=True, slots=True)
+class Standstill:
+    """What the prediction of stages says where it ends before the last move."""
+
+    reason: ClassVar = ProblemReason.NO_STAGE
+    wait: str
+
+    def __str__(self) -> str:
+        return self.wait
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirsUnknown:
+    """A broker that is to be emptied or evened out inside."""
+
+    reason: ClassVar = ProblemReason.LOG_DIRS_UNKNOWN
+    broker: int
+
+    def __str__(self) -> str:
+        return f"broker {self.broker} does not tell its log directories"
+
+
+@dataclass(frozen=True, slots=True)
+class NoSuchLogDir:
+    """A path that the pool drains, and those that the broker has."""
+
+    reason: ClassVar = ProblemReason.NO_SUCH_LOG_DIR
+    broker: int
+    path: str
+    there: tuple[str, ...]
+
+    def __str__(self) -> str:
+        has = joined(self.there)
+        return f"broker {self.broker} has no log directory {self.path} (it has {has})"
+
+
+class KeptBecause(Enum):
+    """Why a replica stays in a log directory that is drained."""
+
+    NO_ROOM = "no other directory has room for them"
+    ALL_DRAINED = "it has no directory that is not drained"
+    NOT_OURS = "they go to other brokers, or are not this pool's to move"
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirNotEmptied:
+    """Replicas that stay in a log directory that is drained."""
+
+    reason: ClassVar = ProblemReason.LOG_DIR_NOT_EMPTIED
+    broker: int
+    path: str
+    replicas: Names
+    why: KeptBecause
+
+    def __str__(self) -> str:
+        where = f"broker {self.broker}: log directory {self.path}"
+        return f"{where} keeps {self.replicas}: {self.why.value}"

@@ -1,0 +1,456 @@
+"""What keeps a topic from being what its Topic declares: the facts of each kind of problem."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import ClassVar
+
+from poolkeeper.model.problems import Facts, ProblemReason
+from poolkeeper.model.specs import Headroom
+from poolkeeper.planning.facts.conflicts import Member
+from poolkeeper.planning.facts.phrases import brokers, counted, joined, lost
+
+
+class Unsettled(Enum):
+    """Why the state of a topic cannot be built on now."""
+
+    REQUESTED = "a reassignment request names it"
+    MOVING = "replicas of partitions {} are being moved"
+    GAPS = "its partition ids have gaps"
+    NO_REPLICAS = "it has partitions without replicas"
+    CHANGING = "it changed while it was being read"
+    DAMAGED = "its node is damaged: {}"
+    DELETING = "it is being deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicLeftOut:
+    """The topic stays as it is this time; `detail`: which partitions, or what is damaged."""
+
+    reason: ClassVar = ProblemReason.LEFT_OUT
+    why: Unsettled
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"left out: {self.why.value.format(self.detail)}"
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredTwice:
+    """`others` are the owners that name the same Kafka topic."""
+
+    reason: ClassVar = ProblemReason.TOPIC_CONFLICT
+    owner: str
+    others: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.owner} declares a topic that {joined(self.others)} declares too"
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedTwice:
+    """Claims of all these pools match the topic."""
+
+    reason: ClassVar = ProblemReason.SEVERAL_POOLS_CLAIM
+    pools: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"nothing moves: pools {joined(self.pools)} claim it"
+
+
+@dataclass(frozen=True, slots=True)
+class NoDefaultPool:
+    """Nobody names the topic."""
+
+    reason: ClassVar = ProblemReason.NO_DEFAULT_POOL
+
+    def __str__(self) -> str:
+        return "unmanaged, and there is no default pool that could be worked in"
+
+
+@dataclass(frozen=True, slots=True)
+class PoolUnavailable:
+    """The pool that the Topic names."""
+
+    reason: ClassVar = ProblemReason.POOL_UNAVAILABLE
+    pool: str
+
+    def __str__(self) -> str:
+        return f"nothing is done: its pool {self.pool} does not exist or may not be worked in"
+
+
+@dataclass(frozen=True, slots=True)
+class NotAdmitted:
+    """The pool that the Topic names, and the Topic's namespace."""
+
+    reason: ClassVar = ProblemReason.NAMESPACE_NOT_ADMITTED
+    pool: str
+    namespace: str
+
+    def __str__(self) -> str:
+        return f"nothing is done: pool {self.pool} does not admit namespace {self.namespace}"
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedElsewhere:
+    """The pinned brokers that cannot be used; those without an obstacle are not in the pool.
+
+    Each of them conflicts with the assignment by itself, so all are named.
+    """
+
+    reason: ClassVar = ProblemReason.PINNED_BROKERS_UNUSABLE
+    pool: str
+    brokers: tuple[Member, ...]
+
+    def __str__(self) -> str:
+        reasons, ways = [], []
+        for broker in self.brokers:
+            if broker.obstacle is None:
+                reasons.append(f"{broker.id} is not in pool {self.pool}")
+                ways.append(f"add {broker.id} to the pool")
+            else:
+                reasons.append(str(broker))
+                ways.append(broker.obstacle.remedy(broker.id))
+        return (
+            f"stays as it is: it is pinned, and broker {joined(reasons)}. What helps:"
+            f" {' and '.join(ways)}, or pin it elsewhere"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NotDeleted:
+    """`name_problem`: what Kafka says of the topic's name."""
+
+    reason: ClassVar = ProblemReason.INTERNAL_TOPIC
+    name_problem: str
+
+    def __str__(self) -> str:
+        return f"not deleted: it {self.name_problem}"
+
+
+@dataclass(frozen=True, slots=True)
+class NotCreated:
+    """A declared topic that does not come about."""
+
+    because: Facts
+
+    @property
+    def reason(self) -> ProblemReason:
+        """The kind of the problem."""
+        return self.because.reason
+
+    def __str__(self) -> str:
+        return f"not created: {self.because}"
+
+
+@dataclass(frozen=True, slots=True)
+class NotExtended:
+    """A topic of `found` partitions that `wanted` are declared of."""
+
+    found: int
+    wanted: int
+    because: Facts
+
+    @property
+    def reason(self) -> ProblemReason:
+        """The kind of the problem."""
+        return self.because.reason
+
+    def __str__(self) -> str:
+        return f"stays at {self.found} partitions instead of {self.wanted}: {self.because}"
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitsRoom:
+    """A declared topic that the next plan creates."""
+
+    reason: ClassVar = ProblemReason.AWAITS_ROOM
+
+    def __str__(self) -> str:
+        return "not created until moves of this plan have made room for it"
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitsMoves:
+    """A topic of `found` partitions that gets more by a later plan."""
+
+    reason: ClassVar = ProblemReason.AWAITS_MOVES
+    found: int
+
+    def __str__(self) -> str:
+        return f"stays at {self.found} partitions until its replicas have moved"
+
+
+@dataclass(frozen=True, slots=True)
+class CrowdedOut:
+    """A topic whose new partitions fit by themselves, but not beside the pool's other replicas."""
+
+    reason: ClassVar = ProblemReason.CAPACITY_EXCEEDED
+
+    def __str__(self) -> str:
+        return "gets no new partitions: the pool has no room for them and for its other replicas"
+
+
+@dataclass(frozen=True, slots=True)
+class MetricNameTaken:
+    """`other` is the existing topic."""
+
+    reason: ClassVar = ProblemReason.METRIC_NAME_TAKEN
+    other: str
+
+    def __str__(self) -> str:
+        return f"Kafka's metrics cannot tell it from {self.other}"
+
+
+@dataclass(frozen=True, slots=True)
+class IllegalName:
+    """`name_problem`: what Kafka says of the topic's name."""
+
+    reason: ClassVar = ProblemReason.ILLEGAL_NAME
+    name_problem: str
+
+    def __str__(self) -> str:
+        return f"the name {self.name_problem}"
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionsUndeclared:
+    """The pool might have a default."""
+
+    reason: ClassVar = ProblemReason.PARTITIONS_UNDECLARED
+    pool: str
+
+    def __str__(self) -> str:
+        return f"neither the Topic nor pool {self.pool} says how many partitions"
+
+
+@dataclass(frozen=True, slots=True)
+class FactorUndeclared:
+    """The pool might have a default."""
+
+    reason: ClassVar = ProblemReason.REPLICATION_FACTOR_UNDECLARED
+    pool: str
+
+    def __str__(self) -> str:
+        return f"neither the Topic nor pool {self.pool} says how many replicas"
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaExcess:
+    """`held` of `most` are there, and `more` are wanted; `field` is where `most` is declared.
+
+    `whose`: the cluster, a pool, or a namespace in a pool.
+    """
+
+    whose: str
+    noun: str
+    held: int
+    more: int
+    most: int
+    field: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.whose} has {self.held} of {self.most} {self.noun} and would get {self.more}"
+            f" more (raise {self.field} to {self.held + self.more})"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaExceeded:
+    """Each quota and limit that is exceeded conflicts by itself, so all of them are named."""
+
+    reason: ClassVar = ProblemReason.QUOTA_EXCEEDED
+    excesses: tuple[QuotaExcess, ...]
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.excesses))
+
+
+@dataclass(frozen=True, slots=True)
+class FewerBrokers:
+    """The pool's usable brokers are fewer than `factor`."""
+
+    reason: ClassVar = ProblemReason.TOO_FEW_BROKERS
+    pool: str
+    factor: int
+    usable: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return (
+            f"{self.factor} replicas need {self.factor} brokers; usable in pool {self.pool}:"
+            f" {joined(self.usable) or 'none'}. What helps: {self.factor - len(self.usable)} more,"
+            " undrained or new"
+        )
+
+
+_MORE_ROOM = "What helps: add a broker, or raise capacity.replicas"
+
+
+@dataclass(frozen=True, slots=True)
+class BrokersFull:
+    """Together these brokers would hold `wanted` replicas of at most `room`.
+
+    `even`: because replicas of a partition are spread over racks.
+    """
+
+    reason: ClassVar = ProblemReason.CAPACITY_EXCEEDED
+    brokers: tuple[int, ...]
+    wanted: int
+    room: int
+    even: bool = False
+
+    def __str__(self) -> str:
+        even = ", to be even over racks" if self.even else ""
+        return (
+            f"{brokers(self.brokers)} would hold {self.wanted} replicas and may hold"
+            f" {self.room}{even}. {_MORE_ROOM}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NoRoomBetween:
+    """Every set of brokers has room by count, and yet no list of replicas is left."""
+
+    reason: ClassVar = ProblemReason.CAPACITY_EXCEEDED
+
+    def __str__(self) -> str:
+        return f"the brokers' caps of replicas leave no room. {_MORE_ROOM}"
+
+
+@dataclass(frozen=True, slots=True)
+class BeyondHeadroom:
+    """The pool would hold `held` replicas, of which `room` fit with the failures survived."""
+
+    reason: ClassVar = ProblemReason.HEADROOM_EXCEEDED
+    pool: str
+    held: int
+    room: int
+    headroom: Headroom
+
+    def __str__(self) -> str:
+        more = counted(self.held - self.room, "more replica")
+        return (
+            f"pool {self.pool} would hold {self.held} replicas, {self.room} fit with"
+            f" {lost(self.headroom)}. What helps: add a broker, or ask for less headroom, or make"
+            f" room for {more}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AssignedElsewhere:
+    """A manual assignment names these brokers, which the pool cannot use."""
+
+    reason: ClassVar = ProblemReason.PINNED_BROKERS_UNUSABLE
+    pool: str
+    brokers: tuple[int, ...]
+
+    def __str__(self) -> str:
+        named = joined(self.brokers)
+        return f"its assignment names brokers that pool {self.pool} cannot use: {named}"
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidAssignment:
+    """A list of a manual assignment is empty or names a broker twice."""
+
+    reason: ClassVar = ProblemReason.INVALID_ASSIGNMENT
+
+    def __str__(self) -> str:
+        return "its assignment has an empty list or names a broker twice"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicFixed:
+    """Nothing is done about the topic; another problem says why."""
+
+    reason: ClassVar = ProblemReason.UNTOUCHED
+
+    def __str__(self) -> str:
+        return "the topic is left out of this plan"
+
+
+@dataclass(frozen=True, slots=True)
+class NeverShrinks:
+    """Fewer partitions are declared than there are."""
+
+    reason: ClassVar = ProblemReason.PARTITIONS_NEVER_SHRINK
+
+    def __str__(self) -> str:
+        return "partitions never shrink"
+
+
+@dataclass(frozen=True, slots=True)
+class InternalTopicAbsent:
+    """An internal topic that is declared and does not exist yet."""
+
+    reason: ClassVar = ProblemReason.AWAITS_KAFKA
+
+    def __str__(self) -> str:
+        return "not created until Kafka does so itself, at its first use"
+
+
+@dataclass(frozen=True, slots=True)
+class InternalTopicResized:
+    """An internal topic's assignment has another number of partitions than the topic."""
+
+    reason: ClassVar = ProblemReason.INTERNAL_TOPIC
+    declared: int
+    found: int
+
+    def __str__(self) -> str:
+        return (
+            f"nothing is done: its assignment is of {self.declared} partitions, and an internal"
+            f" topic keeps its {self.found}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class InternalTopicShrunk:
+    """An internal topic would lose replicas; `partition` is the first that would."""
+
+    reason: ClassVar = ProblemReason.INTERNAL_TOPIC
+    partition: int
+    replicas: int
+
+    def __str__(self) -> str:
+        return (
+            "nothing is done: an internal topic of Kafka loses no replicas, partition"
+            f" {self.partition} has {self.replicas}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitsReplicas:
+    """A config value is set once as many replicas of every partition are in sync."""
+
+    reason: ClassVar = ProblemReason.AWAITS_REPLICAS
+    key: str
+    value: str
+    in_sync: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.key} is set to {self.value} once as many replicas of every partition are in"
+            f" sync, now {self.in_sync}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class InternalTopic:
+    """Kafka has created the topic for itself."""
+
+    reason: ClassVar = ProblemReason.INTERNAL_TOPIC
+
+    def __str__(self) -> str:
+        return "it is an internal topic of Kafka"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedTopic:
+    """`wanted` partitions are declared of a topic that is keyed."""
+
+    reason: ClassVar = ProblemReason.KEYS_WOULD_MOVE
+    wanted: int
+
+    def __str__(self) -> str:
+        return f"its keys would go to other partitions; acceptKeyRemapTo: {self.wanted} allows it"

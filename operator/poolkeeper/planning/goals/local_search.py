@@ -1,0 +1,222 @@
+"""Step by step towards a band: single moves and exchanges between two brokers.
+
+The flow of `rounds` knows counts. What weighs differently from partition to partition (bytes,
+rates, a full disk) is brought inside its band from there, by steps that never make a law or an
+earlier goal worse. A step takes a replica from a giver to a taker, alone or in exchange for another
+that goes back. It must bring the measure nearer to its band on one of both, and push neither out.
+
+Of the steps between two brokers the one is taken that costs least per unit of excess that it mends.
+Cost is what the whole plan costs more by it: a replica that came by this plan goes elsewhere for
+nothing, and one that returns to where it was found costs less than nothing. So a step often only
+chooses anew *which* replicas move. A goal that would take hundreds of steps from one broker is not
+chased; a law is. The worst broker comes first, and its partners by room. The
+search ends when no broker outside its band finds a step; then there is none for any of them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from poolkeeper.planning.constraints.bands import Band
+from poolkeeper.planning.constraints.evictions import Opened
+from poolkeeper.planning.constraints.measures import LoadMeasure
+from poolkeeper.planning.goals.swaps import (
+    REPLICA_MIB,
+    STEPS_MAX,
+    Candidates,
+    ReplicaSwap,
+    SwapChoice,
+)
+from poolkeeper.planning.goals.topic_counts import TopicCounts
+from poolkeeper.planning.problem.arrays import Ints, any_slot
+from poolkeeper.planning.problem.pool_problem import Unit
+
+_COMPARED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """A measure and the band that it is to be brought inside, or must not leave."""
+
+    measure: LoadMeasure
+    band: Band
+
+    def excess(self, unit: Unit, lists: Ints) -> int:
+        """How far brokers lie outside the wide band, in all."""
+        held = self.measure.held(lists)
+        return int(np.abs(self.measure.wide.outside(held))[unit.eligible].sum())
+
+    def imbalance(self, unit: Unit, lists: Ints) -> float:
+        """The part of the load that is not where it should be."""
+        share = self.measure.wide.share
+        missed = np.abs(self.measure.held(lists) - share)[unit.eligible].sum()
+        return float(missed / max(share[unit.eligible].sum(), 1.0))
+
+
+def refine(
+    unit: Unit,
+    opened: Opened,
+    lists: Ints,
+    aim: Bounded,
+    guards: Sequence[Bounded],
+    topics: TopicCounts | None = None,
+) -> Ints:
+    """Lists that come nearer to the aim's band; `guards` and `topics` get no worse."""
+    search = _Search(unit, opened, lists.copy(), (aim, *guards), topics)
+    search.run()
+    return search.lists
+
+
+class _Search:
+    """Lists and loads that change with every step; lives only within `refine`."""
+
+    def __init__(
+        self,
+        unit: Unit,
+        opened: Opened,
+        lists: Ints,
+        bounded: Sequence[Bounded],
+        topics: TopicCounts | None,
+    ) -> None:
+        self.unit, self.opened, self.lists, self.topics = unit, opened, lists, topics
+        self.value = np.array([b.measure.value for b in bounded])
+        self.load = np.array([b.measure.held(lists) for b in bounded])
+        self.low = np.array([b.band.low for b in bounded])
+        self.high = np.array([b.band.high for b in bounded])
+        self.share = bounded[0].band.share
+        self.is_law = bounded[0].measure.is_law
+        # MiB that come with a unit of the measure, all in all.
+        self.scale = float(unit.mib.sum()) / max(float(self.value[0].sum()), 1.0)
+        racks = len(unit.brokers.rack_names)
+        shape = len(opened.spreads), racks
+        self.least = np.array([s.low for s in opened.spreads], dtype=np.int64).reshape(shape)
+        self.most = np.array([s.high for s in opened.spreads], dtype=np.int64).reshape(shape)
+        # Moves by broker of what it holds, and the best steps as of so many of them.
+        self.changes = [0] * len(unit.fixed)
+        self.known: dict[tuple[int, int], tuple[tuple[int, int], ReplicaSwap | None]] = {}
+        self.rows_on = {b: np.flatnonzero(any_slot(lists == b)) for b in self._brokers()}
+
+    def _brokers(self) -> list[int]:
+        rows: list[int] = np.flatnonzero(self.unit.eligible).tolist()
+        return rows
+
+    def run(self) -> None:
+        left = STEPS_MAX * len(self.rows_on)
+        stuck: set[int] = set()
+        moved = False
+        while left:
+            broker = self._worst(stuck)
+            if broker is None:
+                if not (stuck and moved):
+                    return
+                stuck, moved = set(), False
+                continue
+            found = islice(self._steps(broker), _COMPARED)
+            step = min(found, key=lambda step: step.score, default=None)
+            if step is None:
+                stuck.add(broker)
+            else:
+                self._take(step)
+                moved, left = True, left - 1
+
+    def _excess(self, broker: int) -> int:
+        above = int(self.load[0, broker] - self.high[0, broker])
+        below = int(self.low[0, broker] - self.load[0, broker])
+        return above if above > 0 else -max(below, 0)
+
+    def _worst(self, stuck: set[int]) -> int | None:
+        outside = [
+            (-abs(excess), broker)
+            for broker in self.rows_on
+            if broker not in stuck and (excess := self._excess(broker))
+        ]
+        return min(outside)[1] if outside else None
+
+    def _steps(self, broker: int) -> Iterator[ReplicaSwap]:
+        """The best step with each partner that has one, those with most room first."""
+        gives = self._excess(broker) > 0
+        room = self.load[0] / np.maximum(self.share, 1) if gives else None
+        if room is None:
+            room = -self.load[0] / np.maximum(self.share, 1)
+        for partner in sorted(self.rows_on, key=lambda other: (room[other], other)):
+            if partner != broker:
+                pair = (broker, partner) if gives else (partner, broker)
+                step = self._known_best(*pair)
+                if step is not None:
+                    yield step
+
+    def _known_best(self, giver: int, taker: int) -> ReplicaSwap | None:
+        """As `_best`, computed anew only if a replica came or went that concerns one of them."""
+        now = self.changes[giver], self.changes[taker]
+        known = self.known.get((giver, taker))
+        if known is None or known[0] != now:
+            known = self.known[giver, taker] = now, self._best(giver, taker)
+        return known[1]
+
+    def _best(self, giver: int, taker: int) -> ReplicaSwap | None:
+        load, low, high = self.load, self.low, self.high
+        most = int(min(load[0, giver] - low[0, giver], high[0, taker] - load[0, taker]))
+        need = max(self._excess(giver), 0), max(-self._excess(taker), 0)
+        least = 0.0 if self.is_law else max(need) / STEPS_MAX
+        if most <= 0 or min(most, need[0]) + min(most, need[1]) < least:
+            return None
+        # What may go over net, measure by measure, so that none gets worse on either side.
+        up = np.minimum(
+            load[:, giver] - np.minimum(low[:, giver], load[:, giver]),
+            np.maximum(high[:, taker], load[:, taker]) - load[:, taker],
+        )
+        down = np.maximum(
+            load[:, giver] - np.maximum(high[:, giver], load[:, giver]),
+            np.minimum(low[:, taker], load[:, taker]) - load[:, taker],
+        )
+        up[0], down[0] = most, 1
+        given = self._candidates(giver, taker)
+        if not len(given.row):
+            return None
+        choice = SwapChoice(self.value, given, (down, up), need, self.scale, least)
+        choice.alone()
+        taken = self._candidates(taker, giver)
+        for costs in (taken.cost < 0, taken.cost == 0, taken.cost > 0):
+            choice.against(taken, costs.nonzero()[0])
+        return choice.step(giver, taker, taken)
+
+    def _candidates(self, source: int, target: int) -> Candidates:
+        rows = self.rows_on[source]
+        lists, rack = self.lists[rows], self.unit.brokers.rack
+        here = lists == source
+        slot = np.argmax(here, axis=1)
+        free = ~self.opened.pinned[rows, slot] & ~any_slot(lists == target)
+        if rack[source] != rack[target]:
+            racks = np.where(lists >= 0, rack[lists], -1)
+            spread = self.opened.spread_of[rows]
+            there = (racks == rack[target]).sum(axis=1)
+            left = (racks == rack[source]).sum(axis=1) - 1
+            free &= there < self.most[spread, rack[target]]
+            free &= left >= self.least[spread, rack[source]]
+        if self.topics is not None:
+            free &= self.topics.may_go(self.unit.topic[rows], source, target)
+        rows, slot = rows[free], slot[free]
+        found = self.unit.lists[rows]
+        new, old = ~any_slot(found == target), ~any_slot(found == source)
+        added = (new.astype(np.int64) - old) * ~self.unit.fresh[rows]
+        return Candidates(rows, slot, added * (self.unit.mib[rows] + REPLICA_MIB), added)
+
+    def _take(self, step: ReplicaSwap) -> None:
+        self._move(*step.given, step.giver, step.taker)
+        if step.taken is not None:
+            self._move(*step.taken, step.taker, step.giver)
+
+    def _move(self, row: int, slot: int, source: int, target: int) -> None:
+        for broker in {source, target, *self.lists[row].tolist()}:
+            if broker >= 0:
+                self.changes[broker] += 1
+        self.lists[row, slot] = target
+        self.load[:, source] -= self.value[:, row]
+        self.load[:, target] += self.value[:, row]
+        self.rows_on[source] = self.rows_on[source][self.rows_on[source] != row]
+        at = np.searchsorted(self.rows_on[target], row)
+        self.rows_on[target] = np.insert(self.rows_on[target], at, row)
+        if self.topics is not None:
+            self.topics.move(int(self.unit.topic[row]), source, target)

@@ -1,0 +1,122 @@
+"""Goals one after another, each as far as the laws and the goals before it leave room.
+
+    disks     brokers that hold more than their disks (a law): mended whether or not goals are asked
+    replicas  first among the goals: done by the flow of `rounds`; else step by step
+    topics    `topicReplicas`
+    bytes     `bytes`, `bytesIn`: step by step
+
+A goal is triggered where a broker lies outside its band, and then aims at half of it. Whatever
+comes later keeps inside the band that was aimed at, or as near to it as it was.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from poolkeeper.model.specs import Goal, GoalKind
+from poolkeeper.planning.constraints.bands import Band
+from poolkeeper.planning.constraints.evictions import Opened
+from poolkeeper.planning.constraints.measures import LoadMeasure, laws, measure_of, share_of_value
+from poolkeeper.planning.goals.local_search import Bounded, refine
+from poolkeeper.planning.goals.topic_counts import TopicCounts, topic_bands
+from poolkeeper.planning.goals.topic_flow import route_topics
+from poolkeeper.planning.goals.topic_spread import spread_topics
+from poolkeeper.planning.problem.arrays import Ints
+from poolkeeper.planning.problem.pool_problem import Unit
+
+EVENED = frozenset({GoalKind.REPLICAS, GoalKind.TOPIC_REPLICAS, GoalKind.BYTES, GoalKind.BYTES_IN})
+"""Goals that replicas move for."""
+
+WEIGHED = frozenset({GoalKind.BYTES, GoalKind.BYTES_IN})
+"""Those for which partitions differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evened:
+    """The lists, and what was aimed at, in the order of the goals."""
+
+    lists: Ints
+    goals: tuple[Bounded | TopicCounts, ...]
+
+
+def even(
+    unit: Unit,
+    opened: Opened,
+    lists: Ints,
+    caps: tuple[Ints, Ints],
+    goals: Iterable[Goal],
+    placed: Sequence[Bounded],
+) -> Evened:
+    """Bring the lists nearer to the goals, in their order.
+
+    `caps`: the most replicas and MiB by broker. `placed`: the goal of replicas with the band that
+    the flow aimed at, if it comes first; it is not among `goals` then.
+    """
+    replicas, disks = laws(unit, *caps)
+    capacity = Bounded(replicas, replicas.wide), Bounded(disks, disks.wide)
+    if disks.outside(disks.held(lists), unit.eligible):
+        lists = refine(unit, opened, lists, capacity[1], [capacity[0], *placed])
+        if placed and disks.outside(disks.held(lists), unit.eligible):
+            lists = refine(unit, opened, lists, capacity[1], capacity[:1])
+            lists = refine(unit, opened, lists, placed[0], capacity)
+    guards = [*capacity, *placed]
+    aimed: list[Bounded | TopicCounts] = [*placed]
+    topics: TopicCounts | None = None
+    for goal in goals:
+        if goal.kind is GoalKind.TOPIC_REPLICAS:
+            lists, topics = _even_topics(unit, opened, lists, guards, goal)
+            aimed.append(topics)
+            continue
+        measure = measure_of(unit, opened, lists, goal)
+        aim = Bounded(measure, _band(measure, lists, unit))
+        if aim.band is measure.narrow:
+            lists = refine(unit, opened, lists, aim, guards, topics)
+        guards.append(aim)
+        aimed.append(aim)
+    return Evened(lists, tuple(aimed))
+
+
+def _band(measure: LoadMeasure, lists: Ints, unit: Unit) -> Band:
+    held = measure.held(unit.lists), measure.held(lists)
+    triggered = any(measure.outside(each, unit.eligible) for each in held)
+    return measure.narrow if triggered else measure.wide
+
+
+def _even_topics(
+    unit: Unit, opened: Opened, lists: Ints, guards: Sequence[Bounded], goal: Goal
+) -> tuple[Ints, TopicCounts]:
+    """Spread the topics freely and repair the goals before, or else within what these allow."""
+    ones = np.ones(len(unit), dtype=np.int64)
+    share = share_of_value(unit, opened, lists, ones, np.zeros(len(unit.fixed), dtype=np.int64))
+    wide, narrow = topic_bands(unit, lists, share, goal)
+    if not wide.outside():
+        return lists, wide
+    by_count = measure_of(unit, opened, lists, Goal(GoalKind.REPLICAS, count=1))
+    even = Bounded(by_count, by_count.wide)
+    before = _outside(unit, lists, guards)
+    mixed = any(other.kind in WEIGHED for other in unit.pool.goals)
+    found = route_topics(unit, opened, lists, narrow, _counted(guards), mixed=mixed)
+    free = narrow.recounted(unit, found)
+    found = spread_topics(unit, opened, found, free, even, ())
+    for number, guard in enumerate(guards):
+        found = refine(unit, opened, found, guard, guards[:number], free)
+    if _outside(unit, found, guards) <= before:
+        return found, free
+    return spread_topics(unit, opened, lists, narrow, even, guards), narrow
+
+
+def _counted(guards: Sequence[Bounded]) -> Band:
+    """The band of replicas that all of these leave; the first are the brokers' caps."""
+    bands = [guard.band for guard in guards if guard.measure.kind is GoalKind.REPLICAS]
+    low = np.max([band.low for band in bands], axis=0)
+    high = np.min([band.high for band in bands], axis=0)
+    return Band(np.minimum(low, high), high, bands[-1].share)
+
+
+def _outside(unit: Unit, lists: Ints, guards: Iterable[Bounded]) -> list[int]:
+    """How far the brokers lie outside their bands, guard by guard."""
+    return [
+        int(np.abs(guard.band.outside(guard.measure.held(lists)))[unit.eligible].sum())
+        for guard in guards
+    ]

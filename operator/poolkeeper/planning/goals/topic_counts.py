@@ -1,0 +1,90 @@
+"""How many replicas of each topic every broker holds, and how many it should.
+
+The share of a broker of one topic is the topic's replicas times the broker's share of everything
+(without load that cannot move), and no more than the topic has partitions.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from poolkeeper.model.specs import Goal
+from poolkeeper.planning.constraints.bands import Band, band
+from poolkeeper.planning.problem.arrays import Bools, Floats, Ints
+from poolkeeper.planning.problem.pool_problem import Unit
+
+
+@dataclass(frozen=True, slots=True)
+class TopicCounts:
+    """Replicas by (topic, broker), counted on by `move`, and the band of each."""
+
+    held: Ints
+    low: Ints
+    high: Ints
+
+    def may_go(self, topic: Ints, source: int, target: int) -> Bools:
+        """For each of these topics, whether a replica may go without leaving a band."""
+        may: Bools = self.held[topic, source] > self.low[topic, source]
+        may &= self.held[topic, target] < self.high[topic, target]
+        return may
+
+    def move(self, topic: int, source: int, target: int) -> None:
+        """Count a replica elsewhere."""
+        self.held[topic, source] -= 1
+        self.held[topic, target] += 1
+
+    def copy(self) -> "TopicCounts":
+        """The same, to be counted on apart."""
+        return TopicCounts(self.held.copy(), self.low, self.high)
+
+    def recounted(self, unit: Unit, lists: Ints) -> "TopicCounts":
+        """The same bands for other lists."""
+        return TopicCounts(held_by_topic(unit, lists), self.low, self.high)
+
+    def outside(self) -> int:
+        """Replicas above and missing below the bands, in all."""
+        above = np.maximum(self.held - self.high, 0).sum()
+        return int(above + np.maximum(self.low - self.held, 0).sum())
+
+    def excess(self, unit: Unit, lists: Ints) -> int:
+        """As `outside`, of other lists."""
+        return self.recounted(unit, lists).outside()
+
+    def imbalance(self, unit: Unit, lists: Ints) -> float:
+        """The part of all replicas that lies outside its topic's band."""
+        return self.excess(unit, lists) / max(int((lists >= 0).sum()), 1)
+
+
+def held_by_topic(unit: Unit, lists: Ints) -> Ints:
+    """Replicas by (topic, broker)."""
+    topics, size = len(unit.topics), len(unit.fixed)
+    at = np.flatnonzero(lists >= 0)
+    place = unit.topic[at // lists.shape[1]] * size + lists.ravel()[at]
+    held: Ints = np.bincount(place, minlength=topics * size)
+    return held.reshape(topics, size)
+
+
+def topic_bands(
+    unit: Unit, lists: Ints, share: Floats, goal: Goal
+) -> tuple[TopicCounts, TopicCounts]:
+    """The counts with the goal's band, and with half of it; brokers not eligible have none.
+
+    `share` is what each broker should hold of everything.
+    """
+    held = held_by_topic(unit, lists)
+    partitions = np.bincount(unit.topic, minlength=len(unit.topics))
+    mine = np.where(unit.eligible, held, 0).sum(axis=1)
+    part = np.where(unit.eligible, share, 0.0)
+    part /= max(part.sum(), 1e-9)
+    shares = np.minimum(mine[:, None] * part[None, :], partitions[:, None])
+    flat = shares.ravel()
+    wide = _counts(unit, held, band(flat, goal), partitions)
+    return wide, _counts(unit, held.copy(), band(flat, goal, half=True), partitions)
+
+
+def _counts(unit: Unit, held: Ints, target: Band, partitions: Ints) -> TopicCounts:
+    low = np.minimum(target.low.reshape(held.shape), partitions[:, None])
+    high = target.high.reshape(held.shape)
+    # Nothing is expected of brokers that may be given nothing.
+    huge = np.iinfo(np.int32).max
+    return TopicCounts(held, np.where(unit.eligible, low, 0), np.where(unit.eligible, high, huge))

@@ -1,0 +1,163 @@
+"""How many replicas of each topic every broker should end with: one flow, exact but for racks.
+
+    topics ──(kept 0, added 1)── (topic, broker) ── brokers ──(band of counts)── sink
+
+The arcs of a (topic, broker) are tiers: up to the topic's band is rewarded, beyond it is charged,
+more than any chain of moves costs; what the broker holds already is free, what it is given costs
+one move. Brokers have tiers for the goal of replicas, which comes first. So the flow meets both
+goals as far as they can be met together, with the fewest moves. It does not know racks; where a
+replica may go to several, these rarely matter.
+
+What brokers hold beyond that is then dealt, within each topic, to those that lack it: the smallest
+replicas first (all sizes alike, where bytes are a goal too), from rack to the same rack as far as
+that goes, else wherever the partition has none yet. What cannot be dealt so is left to
+`topic_spread`.
+"""
+
+import numpy as np
+
+from poolkeeper.planning.constraints.bands import Band
+from poolkeeper.planning.constraints.evictions import OPEN, Opened
+from poolkeeper.planning.goals.topic_counts import TopicCounts, held_by_topic
+from poolkeeper.planning.placement.network import Network
+from poolkeeper.planning.placement.replica_classes import bounds_of
+from poolkeeper.planning.problem.arrays import NONE, Bools, Ints, any_slot, count_slots
+from poolkeeper.planning.problem.pool_problem import Unit
+
+_OUTSIDE = 10_000
+_UNEVEN = 40_000
+_TURNS = 64
+
+
+def route_topics(
+    unit: Unit, opened: Opened, lists: Ints, topics: TopicCounts, brokers: Band, *, mixed: bool
+) -> Ints:
+    """Lists in which the topics' counts are as near to their bands as one flow brings them.
+
+    `lists` fill what the laws opened; all other partitions start from where they were found.
+    `brokers` is the band of replicas by broker; `mixed`: sizes should be alike wherever they go.
+    """
+    start = np.where(any_slot(opened.lists == OPEN)[:, None], lists, opened.lists)
+    movable = (start >= 0) & unit.eligible[start] & ~opened.pinned
+    wanted = _wanted(unit, start, movable, topics, brokers)
+    return _dealt(unit, opened, start, movable, wanted, mixed=mixed)
+
+
+def _wanted(unit: Unit, lists: Ints, movable: Bools, topics: TopicCounts, brokers: Band) -> Ints:
+    """Movable replicas by (topic, broker) that should be there in the end."""
+    eligible = np.flatnonzero(unit.eligible)
+    free = held_by_topic(unit, np.where(movable, lists, NONE))[:, eligible]
+    fixed = held_by_topic(unit, np.where(movable, NONE, lists))[:, eligible]
+    most = np.bincount(unit.topic, minlength=len(unit.topics))[:, None] - fixed
+    low = np.clip(topics.low[:, eligible] - fixed, 0, most)
+    high = np.clip(topics.high[:, eligible] - fixed, low, most)
+    network = Network()
+    topic = network.add_nodes(len(free))
+    broker = network.add_nodes(len(eligible))
+    sink = network.add_nodes(1)
+    kept_low = np.minimum(free, low)
+    kept_high = np.clip(free, low, high)
+    kept_most = np.clip(free, high, most)
+    tiers = (
+        (kept_low, -_OUTSIDE),
+        (low - kept_low, 1 - _OUTSIDE),
+        (kept_high - low, 0),
+        (high - kept_high, 1),
+        (kept_most - high, _OUTSIDE),
+        (most - kept_most, 1 + _OUTSIDE),
+    )
+    arcs = []
+    for capacity, cost in tiers:
+        of, at = np.nonzero(capacity > 0)
+        arcs.append((network.add_arcs(topic[of], broker[at], capacity[of, at], cost), of, at))
+    other = unit.fixed[eligible] + fixed.sum(axis=0)
+    least, enough = (np.maximum(end[eligible] - other, 0) for end in (brokers.low, brokers.high))
+    everything = int(free.sum())
+    into = np.repeat(sink, len(eligible))
+    network.add_arcs(broker, into, np.minimum(least, everything), -_UNEVEN)
+    network.add_arcs(broker, into, np.clip(enough - least, 0, everything), 0)
+    network.add_arcs(broker, into, everything, _UNEVEN)
+    supply = np.zeros(network.nodes, dtype=np.int64)
+    supply[topic] = free.sum(axis=1)
+    supply[sink] = -everything
+    flow = network.solve(supply)
+    wanted = np.zeros((len(free), len(unit.fixed)), dtype=np.int64)
+    for block, of, at in arcs:
+        np.add.at(wanted, (of, eligible[at]), flow[block])
+    return wanted
+
+
+def _dealt(
+    unit: Unit, opened: Opened, lists: Ints, movable: Bools, wanted: Ints, *, mixed: bool
+) -> Ints:
+    """The lists with what is too many given to who lacks it, as far as racks let it."""
+    lists = lists.copy()
+    rack = unit.brokers.rack
+    least, most = bounds_of(opened, opened.spread_of, len(unit.brokers.rack_names))
+    for smallest in (True, False):
+        here = np.where(movable, lists, NONE)
+        surplus = held_by_topic(unit, here) - wanted
+        row, slot = _givers(unit, here, surplus, smallest=smallest, mixed=mixed)
+        topic, taker = np.nonzero(surplus < 0)
+        order = np.lexsort((taker, rack[taker], topic))
+        lacking = -surplus[topic, taker][order]
+        topic, taker = (np.repeat(column[order], lacking) for column in (topic, taker))
+        for turn in range(_TURNS):
+            seat = _seats(unit.topic[row], topic, turn)
+            row, slot, seat = row[seat >= 0], slot[seat >= 0], seat[seat >= 0]
+            if not len(row):
+                break
+            fits = _lawful(lists[row], rack, slot, taker[seat], least[row], most[row])
+            at = fits.nonzero()[0]
+            # Of a partition one replica moves a turn.
+            at = at[np.sort(np.unique(row[at], return_index=True)[1])]
+            lists[row[at], slot[at]] = taker[seat[at]]
+            topic, taker = np.delete(topic, seat[at]), np.delete(taker, seat[at])
+            row, slot = np.delete(row, at), np.delete(slot, at)
+    return lists
+
+
+def _givers(
+    unit: Unit, lists: Ints, surplus: Ints, *, smallest: bool, mixed: bool
+) -> tuple[Ints, Ints]:
+    """(row, slot) of as many replicas of each (topic, broker) as are too many, racks in order."""
+    gives = (lists >= 0) & (surplus > 0)[unit.topic[:, None], lists]
+    place = np.flatnonzero(gives)
+    row, slot = np.divmod(place, lists.shape[1])
+    broker = lists.ravel()[place]
+    size = unit.mib[row] if smallest else -unit.mib[row]
+    order = np.lexsort((slot, row, size, broker, unit.brokers.rack[broker], unit.topic[row]))
+    row, slot, broker = row[order], slot[order], broker[order]
+    key = unit.topic[row] * surplus.shape[1] + broker
+    begin = np.flatnonzero(np.diff(key, prepend=-1))
+    count = np.diff(np.append(begin, len(key)))
+    number = np.arange(len(key)) - np.repeat(begin, count)
+    count, goes = np.repeat(count, count), surplus.ravel()[key]
+    chosen = number < goes
+    if mixed:
+        chosen = (number + 1) * goes // count > number * goes // count
+    return row[chosen], slot[chosen]
+
+
+def _seats(topic: Ints, seats: Ints, turn: int) -> Ints:
+    """A seat of its topic for each mover, another every turn; -1 where there is none.
+
+    Both are in order of topics, and of racks within them.
+    """
+    begin, end = np.searchsorted(seats, topic), np.searchsorted(seats, topic, side="right")
+    number = np.arange(len(topic)) - np.searchsorted(topic, topic)
+    count = end - begin
+    alone = number < count  # a seat is offered to one of them at a time
+    return np.where(alone, begin + (number + turn) % np.maximum(count, 1), NONE)
+
+
+def _lawful(lists: Ints, rack: Ints, slot: Ints, taker: Ints, least: Ints, most: Ints) -> Bools:
+    """Whether each of these may go to its taker: distinctness and racks."""
+    every = np.arange(len(lists))
+    giver = lists[every, slot]
+    racks = np.where(lists >= 0, rack[lists], NONE)
+    there = count_slots(racks == rack[taker][:, None])
+    left = count_slots(racks == rack[giver][:, None]) - 1
+    spread: Bools = (there < most[every, rack[taker]]) & (left >= least[every, rack[giver]])
+    fits: Bools = ~any_slot(lists == taker[:, None]) & (spread | (rack[giver] == rack[taker]))
+    return fits

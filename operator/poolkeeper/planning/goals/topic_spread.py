@@ -1,0 +1,172 @@
+"""The replicas of one topic spread over brokers, topic by topic.
+
+This is for what `topic_flow` leaves undone, and where earlier goals stand in its way. A broker
+that holds too many of a topic gives to one that lacks some, else to one with room in the topic's
+band; of these to the one that holds least of everything. A broker that lacks some is given by one
+that can spare. Where racks forbid that, a third broker takes the one and gives another. What goes
+is what costs the plan least. That may bring earlier goals out of
+their bands, by little; `optimizer` repairs that, and asks for the guarded way where it cannot: then
+only steps are taken that no earlier goal forbids.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from poolkeeper.planning.constraints.evictions import Opened
+from poolkeeper.planning.goals.local_search import Bounded
+from poolkeeper.planning.goals.swaps import REPLICA_MIB
+from poolkeeper.planning.goals.topic_counts import TopicCounts
+from poolkeeper.planning.problem.arrays import Bools, Ints, any_slot
+from poolkeeper.planning.problem.pool_problem import Unit
+
+
+def spread_topics(
+    unit: Unit,
+    opened: Opened,
+    lists: Ints,
+    counts: TopicCounts,
+    even: Bounded,
+    guards: Sequence[Bounded],
+) -> Ints:
+    """Lists in which the topics' counts come inside their bands; `counts` are kept up.
+
+    `even` is the measure by which the emptiest brokers are chosen; `guards` forbid steps.
+    """
+    work = _Spreading(unit, opened, lists.copy(), counts, even, guards)
+    above, below = counts.held > counts.high, counts.held < counts.low
+    for topic in np.flatnonzero(any_slot(above | below)).tolist():
+        work.spread(topic)
+    return work.lists
+
+
+class _Spreading:
+    """Lists and loads that change with every move; lives only within `spread_topics`."""
+
+    def __init__(
+        self,
+        unit: Unit,
+        opened: Opened,
+        lists: Ints,
+        counts: TopicCounts,
+        even: Bounded,
+        guards: Sequence[Bounded],
+    ) -> None:
+        self.unit, self.opened, self.lists, self.counts = unit, opened, lists, counts
+        self.guards = guards
+        self.loads = [guard.measure.held(lists) for guard in guards]
+        self.load = even.measure.held(lists) - even.band.share
+        racks = len(unit.brokers.rack_names)
+        shape = len(opened.spreads), racks
+        self.least = np.array([s.low for s in opened.spreads], dtype=np.int64).reshape(shape)
+        self.most = np.array([s.high for s in opened.spreads], dtype=np.int64).reshape(shape)
+        self.start = np.searchsorted(unit.topic, np.arange(len(unit.topics) + 1))
+
+    def spread(self, topic: int) -> None:
+        """Move replicas of the topic until no broker outside its band finds a step."""
+        held, low, high = (a[topic] for a in (self.counts.held, self.counts.low, self.counts.high))
+        stuck = np.zeros(len(held), dtype=bool)
+        while True:
+            above = np.where(self.unit.eligible & ~stuck, held - high, 0)
+            below = np.where(self.unit.eligible & ~stuck, low - held, 0)
+            if above.max() > 0:
+                worst = int(np.lexsort((-self.load, -above))[0])
+                done = self._give(topic, worst, held < high, held < low) is not None
+                done = done or self._relay(topic, worst, held < high)
+            elif below.max() > 0:
+                worst = int(np.lexsort((self.load, -below))[0])
+                spare = np.flatnonzero(self.unit.eligible & (held > low))
+                order = spare[np.argsort(-self.load[spare], kind="stable")]
+                only = np.arange(len(held)) == worst
+                done = any(self._give(topic, int(b), only, only) is not None for b in order)
+                done = done or any(self._relay(topic, int(giver), only) for giver in order)
+            else:
+                return
+            stuck[worst] = not done
+
+    def _relay(self, topic: int, giver: int, takers: Bools) -> bool:
+        """Move two replicas by way of a broker between, where none may go straight to the takers.
+
+        The emptiest broker that this can be done by is taken.
+        """
+        everyone = np.arange(len(takers))
+        between = np.flatnonzero(self.unit.eligible & ~takers & (everyone != giver))
+        for broker in between[np.argsort(self.load[between], kind="stable")].tolist():
+            only = everyone == broker
+            first = self._give(topic, giver, only, only)
+            if first is None:
+                continue
+            if self._give(topic, broker, takers & (everyone != giver), takers) is not None:
+                return True
+            self._move(topic, *first, broker, giver)
+        return False
+
+    def _give(
+        self, topic: int, giver: int, takers: Bools, preferred: Bools
+    ) -> tuple[int, int] | None:
+        """Move the cheapest replica that may go to the emptiest of the takers: its row and slot."""
+        begin, stop = self.start[topic : topic + 2]
+        row, slot = np.nonzero(self.lists[begin:stop] == giver)
+        row = row + begin
+        free = ~self.opened.pinned[row, slot]
+        row, slot = row[free], slot[free]
+        if not len(row):
+            return None
+        lawful = self._lawful(row, giver) & (takers & self.unit.eligible)
+        cost = self._cost(row, giver)
+        for number, guard in enumerate(self.guards):
+            lawful &= self._allowed(self.loads[number], guard, row, giver)
+        possible = np.flatnonzero(lawful.any(axis=0))
+        if not len(possible):
+            return None
+        order = np.lexsort((possible, self.load[possible], ~preferred[possible]))
+        taker = int(possible[order[0]])
+        rows = np.flatnonzero(lawful[:, taker])
+        best = rows[np.lexsort((row[rows], cost[rows, taker]))[0]]
+        moved = int(row[best]), int(slot[best])
+        self._move(topic, *moved, giver, taker)
+        return moved
+
+    def _lawful(self, row: Ints, giver: int) -> Bools:
+        """By (row, broker), whether the replica may go there: distinctness and racks."""
+        rack = self.unit.brokers.rack
+        lists = self.lists[row]
+        racks = np.zeros((len(row), self.least.shape[1]), dtype=np.int64)
+        lawful = np.ones((len(row), len(rack)), dtype=bool)
+        for slot in range(lists.shape[1]):
+            there = np.flatnonzero(lists[:, slot] >= 0)
+            racks[there, rack[lists[there, slot]]] += 1
+            lawful[there, lists[there, slot]] = False
+        spread = self.opened.spread_of[row]
+        leaves = racks[:, rack[giver]] > self.least[spread, rack[giver]]
+        enters = (racks < self.most[spread])[:, rack]
+        lawful &= (enters & leaves[:, None]) | (rack == rack[giver])
+        return lawful
+
+    def _cost(self, row: Ints, giver: int) -> Ints:
+        """By (row, broker), what the plan costs more if the replica goes there."""
+        price = np.where(self.unit.fresh[row], 0, self.unit.mib[row] + REPLICA_MIB)
+        found = self.unit.lists[row]
+        cost = np.repeat(price[:, None], len(self.unit.fixed), axis=1)
+        cost -= price[:, None] * ~any_slot(found == giver)[:, None]
+        for slot in range(found.shape[1]):
+            there = np.flatnonzero(found[:, slot] >= 0)
+            cost[there, found[there, slot]] -= price[there]
+        return cost
+
+    def _allowed(self, load: Ints, guard: Bounded, row: Ints, giver: int) -> Bools:
+        value = guard.measure.value[row]
+        low, high = guard.band.low, guard.band.high
+        gives = load[giver] - value >= min(low[giver], load[giver])
+        takes = load + value[:, None] <= np.maximum(high, load)
+        allowed: Bools = gives[:, None] & takes
+        return allowed
+
+    def _move(self, topic: int, row: int, slot: int, giver: int, taker: int) -> None:
+        self.lists[row, slot] = taker
+        self.counts.move(topic, giver, taker)
+        self.load[giver] -= 1
+        self.load[taker] += 1
+        for load, guard in zip(self.loads, self.guards, strict=True):
+            load[giver] -= guard.measure.value[row]
+            load[taker] += guard.measure.value[row]

@@ -1,0 +1,8 @@
+"""The layout of a pool: evict, place, balance, choose leaders; then all pools together.
+
+In comes a PoolProblem; out goes a Layout: the replica rows wanted, and what they were before.
+
+Read `pool_layout` (one pool), `replication_factor` (whose is raised where not all can be),
+`leaders` (preferred leaders by reordering alone), `changes` (what differs, and why), `all_pools`
+(pools in turn, new partitions included).
+"""

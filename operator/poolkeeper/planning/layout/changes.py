@@ -1,0 +1,192 @@
+"""Which partitions a layout changes, to which lists, and why.
+
+Causes go in the order heal, drain, pool, replication factor and racks, balance.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from poolkeeper.model.plans import Urgency
+from poolkeeper.model.topology import Replicas
+from poolkeeper.planning.constraints.racks import rack_capacity, rack_counts, spread
+from poolkeeper.planning.layout.leaders import leaders_by
+from poolkeeper.planning.layout.pool_layout import Layout
+from poolkeeper.planning.placement.rounds import held_by
+from poolkeeper.planning.problem.arrays import NONE, Ints, any_slot, count_slots
+from poolkeeper.planning.problem.grouping import numbered
+from poolkeeper.planning.problem.pool_problem import Unit
+
+Badness = Callable[[Iterable[int]], int]
+"""How uneven a set of replicas is over racks; 0 is even."""
+Causes = tuple[tuple[int, str], ...]
+"""(urgency, sentence), the most urgent first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One partition's new list, and why."""
+
+    topic: str
+    partition: int
+    target: Replicas
+    causes: Causes
+    badness: Badness
+
+
+def changed_rows(layout: Layout) -> Ints:
+    """Rows whose list changes, new partitions included."""
+    before, after = layout.unit.lists, layout.lists
+    differ = any_slot((before != after) & ((before >= 0) | (after >= 0)))
+    return np.flatnonzero(differ | layout.unit.doubled)
+
+
+def targets_of(layout: Layout, rows: Ints) -> list[Replicas]:
+    """The wanted lists of these rows."""
+    ids = np.array([*layout.unit.brokers.ids, NONE], dtype=np.int64)
+    wanted = np.maximum(layout.lists[rows], NONE)
+    found: list[Replicas] = list(zip(*ids[wanted].T.tolist(), strict=True))
+    held = count_slots(wanted != NONE)
+    for at in np.flatnonzero(held < wanted.shape[1]).tolist():
+        found[at] = found[at][: held[at]]
+    return found
+
+
+def added_by(layout: Layout, rows: Ints) -> Ints:
+    """How many replicas each of these rows gains that it has not now."""
+    before, after = layout.unit.lists[rows], layout.lists[rows]
+    new = after >= 0
+    for slot in range(before.shape[1]):
+        new &= after != before[:, slot, None]
+    return count_slots(new)
+
+
+def changes_of(layout: Layout) -> list[Change]:
+    """All partitions whose list changes."""
+    unit, rows = layout.unit, changed_rows(layout)
+    kind, causes = causes_by_kind(layout, rows)
+    badness = rack_badness(unit)
+    return [
+        Change(unit.topics[topic], number, target, causes[of], badness)
+        for topic, number, target, of in zip(
+            unit.topic[rows].tolist(),
+            unit.number[rows].tolist(),
+            targets_of(layout, rows),
+            kind.tolist(),
+            strict=True,
+        )
+    ]
+
+
+def rack_badness(unit: Unit) -> Badness:
+    """How uneven a set of broker ids is over the unit's racks."""
+    capacity = rack_capacity(unit)
+    nothing = (0,) * len(capacity)
+
+    def badness(brokers: Iterable[int]) -> int:
+        rows = unit.brokers.rows(brokers)
+        return spread(len(rows), capacity, nothing).excess(rack_counts(unit, rows))
+
+    return badness
+
+
+def causes_by_kind(layout: Layout, rows: Ints) -> tuple[Ints, list[Causes]]:
+    """Number these rows by kind; the causes of each kind. Rows of a kind change for the same."""
+    unit = layout.unit
+    before, after = unit.lists[rows], layout.lists[rows]
+    before, after = np.where(before >= 0, before, NONE), np.where(after >= 0, after, NONE)
+    stays = np.zeros(before.shape, dtype=bool)
+    for slot in range(after.shape[1]):
+        stays |= before == after[:, slot, None]
+    removed = np.where(stays, NONE, before)
+    reordered = ~any_slot(removed != NONE)
+    kind, first = numbered(
+        [
+            *removed.T,
+            np.where(reordered, before[:, 0], NONE),
+            np.where(reordered, after[:, 0], NONE),
+            count_slots(before >= 0),
+            count_slots(after >= 0),
+            (layout.opened.crowded[rows] > 0).astype(np.int64),
+            unit.placed[rows].astype(np.int64),
+        ]
+    )
+    why = _Why(layout)
+    return kind, [
+        why.causes(int(rows[row]), before[row].tolist(), after[row].tolist()) for row in first
+    ]
+
+
+class _Why:
+    """Finds causes; lives only within `causes_by_kind`."""
+
+    def __init__(self, layout: Layout) -> None:
+        unit = layout.unit
+        self.layout, self.unit = layout, unit
+        self.held = held_by(unit, unit.lists)
+        self.leading = leaders_by(unit, unit.lists)
+        self.inside = set(unit.brokers.rows(unit.pool.brokers))
+        self.drained = set(unit.brokers.rows(unit.pool.drain & set(unit.pool.brokers)))
+        self.too_full: dict[int, str] = {}
+
+    def causes(self, row: int, before: list[int], after: list[int]) -> Causes:
+        found, wanted = [b for b in before if b >= 0], [b for b in after if b >= 0]
+        removed = [b for b in found if b not in wanted]
+        causes = self._needs(row, found, wanted, removed)
+        if not causes and removed:
+            causes = [(Urgency.BALANCE, self._too_full(b)) for b in removed]
+        if not causes:
+            causes = [self._leader(found, wanted)]
+        return tuple(sorted(causes, key=lambda cause: cause[0]))
+
+    def _needs(
+        self, row: int, found: list[int], wanted: list[int], removed: list[int]
+    ) -> list[tuple[int, str]]:
+        """Causes besides balance."""
+        causes = [cause for b in removed if (cause := self._leaves(row, b))]
+        if len(found) != len(wanted):
+            causes.append((Urgency.FACTOR, f"replication factor {len(found)} → {len(wanted)}"))
+        if self.layout.opened.crowded[row]:
+            causes.append(
+                (Urgency.FACTOR, f"{len(found)} replicas are not spread evenly over racks")
+            )
+        return causes
+
+    def _leaves(self, row: int, broker: int) -> tuple[int, str] | None:
+        name = self.unit.brokers.ids[broker]
+        if self.unit.brokers.gone[broker]:
+            return Urgency.HEAL, f"broker {name} is gone"
+        if broker in self.drained:
+            return Urgency.DRAIN, f"broker {name} is drained"
+        if broker not in self.inside and self.unit.placed[row]:
+            return Urgency.POOL, f"moves into pool {self.unit.pool.name}"
+        return None
+
+    def _too_full(self, broker: int) -> str:
+        if broker not in self.too_full:
+            self.too_full[broker] = self._how_full(broker)
+        return self.too_full[broker]
+
+    def _how_full(self, broker: int) -> str:
+        name, held = self.unit.brokers.ids[broker], int(self.held[broker])
+        cap = int(self.layout.room.replicas[broker])
+        if held > cap:
+            return f"broker {name} holds {held} replicas, it may hold {cap}"
+        share = self.layout.placed.band.share[broker]
+        return f"broker {name} holds {held} replicas, its share is {share:.4g}"
+
+    def _leader(self, found: list[int], wanted: list[int]) -> tuple[int, str]:
+        ids = self.unit.brokers.ids
+        if found[0] == wanted[0]:
+            return Urgency.HEAL, "the list names a broker twice"
+        old, new = found[0], wanted[0]
+        text = f"preferred leader {ids[old]} → {ids[new]}"
+        if not self.unit.leads[old]:
+            kind = "is demoted" if self.unit.eligible[old] else "shall lead nothing here"
+            return Urgency.DRAIN, f"{text}: broker {ids[old]} {kind}"
+        held, share = int(self.leading[old]), self.layout.led.band.share[old]
+        return (
+            Urgency.BALANCE,
+            f"{text}: broker {ids[old]} leads {held} partitions, its share is {share:.4g}",
+        )

@@ -1,0 +1,215 @@
+"""Who leads: preferred leaders evened out by reordering alone, with the fewest changes.
+
+A partition's first replica is its preferred leader. Which of its replicas comes first is free, so
+this is an assignment of partitions to brokers, solved as a minimum-cost flow of the same kind as in
+`rounds`: a class is (present leader, brokers that could lead instead), one changed partition
+costs one MOVE (a tenth where the list changes anyway), and the tiers of a broker put its band above
+any number of changes.
+
+Demoted brokers lead nothing as long as another replica can. A partition whose first replica is on a
+dead broker keeps its order: the broker may be back in a minute.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from poolkeeper.model.specs import Goal
+from poolkeeper.planning.constraints.bands import Band, BoundedGroup, band, shares
+from poolkeeper.planning.placement.network import Network
+from poolkeeper.planning.problem.arrays import Bools, Floats, Ints, any_slot
+from poolkeeper.planning.problem.grouping import numbered, stable_order
+from poolkeeper.planning.problem.pool_problem import Unit
+
+_CHANGE = 1_000
+_FREE_CHANGE = 100
+_CLASSES_MAX = 20_000
+_CLASSED_ROWS_MAX = 40_000
+_ROUNDS_MAX = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Led:
+    """Lists with the preferred leaders first, the leader counts and the band they were made for."""
+
+    lists: Ints
+    held: Ints
+    band: Band
+
+
+def lead(unit: Unit, lists: Ints, goal: Goal | None, *, balance: bool) -> Led:
+    """Reorder lists, those of placed partitions that are not kept still."""
+    lists = lists.copy()
+    candidates = _candidates(unit, lists)
+    held = leaders_by(unit, lists)
+    share = _share(unit, lists, candidates)
+    candidates &= ~unit.still[:, None]
+    wide = band(share, goal if balance else None)
+    narrow = band(share, goal if balance else None, half=True)
+    forced = ~unit.leads[lists[:, 0]] & any_slot(candidates)
+    if forced.any():
+        trial = _rounds(unit, lists, candidates & forced[:, None], wide)
+        if not forced_left(unit, trial, candidates) and _settled(unit, trial, wide):
+            return Led(trial, leaders_by(unit, trial), wide)
+    elif _settled(unit, lists, wide):
+        return Led(lists, held, wide)
+    lists = _rounds(unit, lists, candidates, narrow)
+    return Led(lists, leaders_by(unit, lists), narrow)
+
+
+def forced_left(unit: Unit, lists: Ints, candidates: Bools) -> bool:
+    """Whether some partition is led by a broker that should not, though another could."""
+    return bool((~unit.leads[lists[:, 0]] & any_slot(candidates)).any())
+
+
+def leaders_by(unit: Unit, lists: Ints) -> Ints:
+    """Preferred leaders by broker: of these lists and of the fixed load."""
+    counts: Ints = np.bincount(lists[:, 0], minlength=len(unit.fixed))
+    return unit.fixed_leaders + counts
+
+
+def _candidates(unit: Unit, lists: Ints) -> Bools:
+    """By (row, slot), whether that replica may be put first; none in rows that stay as they are."""
+    able = (lists >= 0) & unit.leads[lists]
+    movable = unit.placed & ~unit.blocked & (lists[:, 0] >= 0) & unit.brokers.live[lists[:, 0]]
+    return able & movable[:, None]
+
+
+def _share(unit: Unit, lists: Ints, candidates: Bools) -> Floats:
+    rows = any_slot(candidates)
+    able = candidates[rows]
+    chosen = lists[rows]
+    could = np.bincount(chosen[able], minlength=len(unit.fixed))
+    stays = leaders_by(unit, lists) - np.bincount(lists[rows, 0], minlength=len(unit.fixed))
+    leads = np.flatnonzero(unit.leads)
+    floor = stays.astype(np.float64)
+    total = float(rows.sum() + floor[leads].sum())
+    everyone = BoundedGroup(leads, 0.0, float("inf"))
+    return shares(total, unit.weight, floor, floor + could, (everyone,))
+
+
+def _settled(unit: Unit, lists: Ints, target: Band) -> bool:
+    return bool((target.outside(leaders_by(unit, lists)) == 0)[unit.leads].all())
+
+
+def _rounds(unit: Unit, lists: Ints, candidates: Bools, target: Band) -> Ints:
+    """Solve and reorder until nothing changes; a settled layout is left at once."""
+    able = np.where(candidates, lists, -1)
+    eligible_rows = np.flatnonzero(any_slot(candidates))
+    original = unit.lists[:, 0]
+    lists = lists.copy()
+    for _ in range(_ROUNDS_MAX):
+        if _settled(unit, lists, target) and unit.leads[lists[eligible_rows, 0]].all():
+            break
+        if not _round(unit, lists, able, eligible_rows, original, target):
+            break
+    return lists
+
+
+def _round(unit: Unit, lists: Ints, able: Ints, rows: Ints, original: Ints, target: Band) -> int:
+    """One flow, realised in place; the number of partitions changed."""
+    leader = lists[rows, 0]
+    others = able[rows]
+    others[others == leader[:, None]] = -1
+    if len(rows) > _CLASSED_ROWS_MAX:
+        return _round_by_pairs(unit, lists, rows, leader, others, target)
+    others.sort(axis=1)
+    # A list whose first replica is new anyway costs its readers nothing more to reorder.
+    settled = ((leader == original[rows]) & ~unit.fresh[rows]).astype(np.int64)
+    number, first = numbered([leader, settled, *others.T])
+    if len(first) > _CLASSES_MAX:
+        return _round_by_pairs(unit, lists, rows, leader, others, target)
+    size = np.bincount(number, minlength=len(first))
+    network = Network()
+    broker = network.add_nodes(len(unit.fixed))
+    classes = network.add_nodes(len(first))
+    sink = network.add_nodes(1)
+    cost = np.where(settled[first] == 1, _CHANGE, _FREE_CHANGE)
+    network.add_arcs(broker[leader[first]], classes, size, cost)
+    tail, slot = np.nonzero(others[first] >= 0)
+    heads = others[first][tail, slot]
+    arcs = network.add_arcs(classes[tail], broker[heads], size[tail], 0)
+    flow = _solved(network, unit, lists, rows, broker, sink, target)[arcs]
+    order = stable_order(number, len(first))
+    next_of = np.searchsorted(number[order], np.arange(len(first)))
+    changed = 0
+    for arc in np.flatnonzero(flow):
+        at = next_of[tail[arc]]
+        members = rows[order[at : at + flow[arc]]]
+        next_of[tail[arc]] += flow[arc]
+        _put_first(lists, members, int(heads[arc]))
+        changed += len(members)
+    return changed
+
+
+def _round_by_pairs(
+    unit: Unit, lists: Ints, rows: Ints, leader: Ints, others: Ints, target: Band
+) -> int:
+    """As `_round`, with (leader, other) pairs for classes: small, but a partition is in several."""
+    count = len(unit.fixed)
+    place = np.flatnonzero(others >= 0)
+    where = place // others.shape[1]
+    pair = leader[where] * count + others.ravel()[place]
+    order = stable_order(pair, count * count)
+    size = np.bincount(pair, minlength=count * count)
+    start = np.cumsum(size) - size
+    kinds = np.flatnonzero(size)
+    network = Network()
+    broker = network.add_nodes(count)
+    giver = network.add_nodes(count)
+    sink = network.add_nodes(1)
+    network.add_arcs(broker, giver, np.bincount(leader, minlength=count), _CHANGE)
+    arcs = network.add_arcs(giver[kinds // count], broker[kinds % count], size[kinds], 0)
+    flow = _solved(network, unit, lists, rows, broker, sink, target)[arcs]
+    used = np.zeros(len(rows), dtype=bool)
+    changed = 0
+    for arc in np.flatnonzero(flow):
+        kind = kinds[arc]
+        members = where[order[start[kind] : start[kind] + size[kind]]]
+        chosen = members[~used[members]][: flow[arc]]
+        used[chosen] = True
+        _put_first(lists, rows[chosen], int(kind % count))
+        changed += len(chosen)
+    return changed
+
+
+def _solved(
+    network: Network,
+    unit: Unit,
+    lists: Ints,
+    rows: Ints,
+    broker: Ints,
+    sink: Ints,
+    target: Band,
+) -> Ints:
+    """Add the tiers of all brokers and solve; brokers that may not lead pay for every partition."""
+    leading = np.bincount(lists[rows, 0], minlength=len(unit.fixed))
+    base = leaders_by(unit, lists) - leading
+    outside = 2 * _CHANGE * (len(broker) + 2)
+    unlimited = np.full(len(base), np.iinfo(np.int32).max, dtype=np.int64)
+    low = np.where(unit.leads, target.low, 0)
+    high = np.where(unit.leads, target.high, 0)
+    floor = np.floor(target.share + 1e-6).astype(np.int64)
+    ceiling = np.ceil(target.share - 1e-6).astype(np.int64)
+    begin = base
+    wall = np.where(unit.leads, outside, outside * 1_000)
+    ends = (low, np.minimum(floor, high), np.minimum(ceiling, high), high, unlimited)
+    costs = (*(np.full(len(base), cost) for cost in (-outside, -1, 0, 1)), wall)
+    for end, cost in zip(ends, costs, strict=True):
+        bound = np.maximum(end, begin)
+        wide = np.flatnonzero(bound > begin)
+        network.add_arcs(
+            broker[wide], np.repeat(sink, len(wide)), (bound - begin)[wide], cost[wide]
+        )
+        begin = bound
+    supply = np.zeros(network.nodes, dtype=np.int64)
+    supply[broker] = leading
+    supply[sink] = -leading.sum()
+    return network.solve(supply)
+
+
+def _put_first(lists: Ints, rows: Ints, broker: int) -> None:
+    """Swap the broker with whatever comes first: the rest of the order stays."""
+    slot = np.argmax(lists[rows] == broker, axis=1)
+    lists[rows, slot] = lists[rows, 0]
+    lists[rows, 0] = broker

@@ -1,0 +1,276 @@
+"""One pool's layout, from what was found to what is wanted: open, place, lead.
+
+This is section 4 of the design for one unit, read from top to bottom. Higher replication factors
+are given up where they would only put the pool further beyond its capacity: a lower law may get
+worse for a higher one, and wishing for more replicas is none. What is laid out without them may
+leave room that was not there before, as disks have been mended; so they are tried again from there,
+as the next plan would do it, all of them and then of as many topics as have room (`raising`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from poolkeeper.model.specs import ClusterLimits, Goal, GoalKind
+from poolkeeper.planning.constraints.bands import BoundedGroup, shares
+from poolkeeper.planning.constraints.evictions import Opened, open_slots
+from poolkeeper.planning.constraints.headroom import headroom_mib, headroom_replicas
+from poolkeeper.planning.constraints.measures import measure_of, replica_measure
+from poolkeeper.planning.constraints.quotas import replicas_cap
+from poolkeeper.planning.goals.local_search import Bounded
+from poolkeeper.planning.goals.optimizer import EVENED, WEIGHED, Evened, even
+from poolkeeper.planning.layout.leaders import Led, lead
+from poolkeeper.planning.layout.replication_factor import raised
+from poolkeeper.planning.placement.broker_choice import held_mib
+from poolkeeper.planning.placement.flow import UNLIMITED, UNLIMITED_MIB, CapacityBounds
+from poolkeeper.planning.placement.rounds import Placed, held_by, place
+from poolkeeper.planning.problem.arrays import NONE, Floats, Ints, any_slot, count_slots
+from poolkeeper.planning.problem.eligible_brokers import EligibleBrokers
+from poolkeeper.planning.problem.pool_problem import Unit, reached
+
+_ROUNDS_MAX = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The unit as planned for, its slots as the laws opened them, and where all replicas go.
+
+    `evened` names what was evened out besides; `wished` is the layout with the higher replication
+    factors that were given up for want of room, if some were; `too_little` that balancing was left
+    alone for want of gain; `unfinished` that the next plan will move more, as this one has to keep
+    some partitions still.
+    """
+
+    unit: Unit
+    opened: Opened
+    placed: Placed
+    evened: Evened
+    led: Led
+    room: CapacityBounds
+    balance: bool
+    wished: "Layout | None" = None
+    too_little: bool = False
+    unfinished: bool = False
+
+    @property
+    def excess(self) -> int:
+        """Replicas and MiB above caps, disks and headroom."""
+        return _excess(self.unit, self.lists, self.room)
+
+    @property
+    def lists(self) -> Ints:
+        """The wanted lists, in columns."""
+        return self.led.lists
+
+
+def lay_out(
+    unit: Unit,
+    usable: EligibleBrokers,
+    limits: ClusterLimits,
+    *,
+    balance: bool,
+    min_gain: float = 0.0,
+) -> Layout:
+    """The wanted layout of one unit; balancing that removes less than `min_gain` % is left out."""
+    layout = _laid_out(unit, usable, limits, balance=balance, min_gain=min_gain)
+    if not unit.still.any():
+        return layout
+    found = replace(reached(unit, layout.lists), still=np.zeros(len(unit), dtype=bool))
+    after = _laid_out(found, usable, limits, balance=balance, min_gain=min_gain)
+    return replace(layout, unfinished=bool((after.lists != layout.lists).any()))
+
+
+def _laid_out(
+    unit: Unit, usable: EligibleBrokers, limits: ClusterLimits, *, balance: bool, min_gain: float
+) -> Layout:
+    """With all replicas that are wanted, or with those of as many topics as have room."""
+    room = room_of(unit, usable, limits)
+    settle = partial(_settle, room=room, balance=balance, min_gain=min_gain)
+    full = settle(unit)
+    found = count_slots(unit.lists >= 0)
+    if not full.excess or not (unit.rf > found).any():
+        return full
+    modest = settle(replace(unit, rf=np.minimum(unit.rf, found)))
+    if modest.excess >= full.excess:
+        return full
+    return _raised(unit, full, modest, settle)
+
+
+def _raised(unit: Unit, full: Layout, modest: Layout, settle: Callable[[Unit], Layout]) -> Layout:
+    """What `raising` finds room for from where the modest layout leads, and again from there.
+
+    Whether there is room is asked of what the laws alone demand, as evening out costs much more.
+    """
+    layout = modest
+    while True:
+        start = reached(unit, layout.lists)
+        again = settle(start)
+        if again.excess <= layout.excess:
+            return replace(again, unit=unit, opened=full.opened)
+
+        def fits(some: Unit, most: int = layout.excess) -> bool:
+            return _lay_out(some, modest.room, balance=False).excess <= most
+
+        some = raised(start, modest.room, fits)
+        more = None if some is None else settle(some)
+        if more is None or more.excess > layout.excess:
+            break
+        if (more.lists >= 0).sum() <= (layout.lists >= 0).sum():
+            break  # what is asked for cannot be given for another reason than room
+        layout = more
+    wished = replace(again, unit=unit, opened=full.opened)
+    if layout is modest:
+        return replace(modest, wished=wished)
+    less = replace(unit, rf=layout.unit.rf)
+    opened = open_slots(less, held_by(less, less.lists))
+    return replace(layout, unit=less, opened=opened, wished=wished)
+
+
+def _settle(unit: Unit, room: CapacityBounds, *, balance: bool, min_gain: float) -> Layout:
+    """The layout that a plan for its own outcome would leave as it is.
+
+    Where all goals are met that is so at once. Where one is not, the search is taken up again from
+    its outcome, as the next plan would do it, until it finds nothing better.
+    """
+    layout = _better(unit, room, balance=balance, min_gain=min_gain)
+    for _ in range(_ROUNDS_MAX):
+        if not any(_unmet(layout, layout.lists)):
+            break
+        again = _better(reached(unit, layout.lists), room, balance=balance, min_gain=min_gain)
+        if (again.lists == layout.lists).all():
+            break
+        layout = replace(again, unit=unit, opened=layout.opened)
+    return layout
+
+
+def _better(unit: Unit, room: CapacityBounds, *, balance: bool, min_gain: float) -> Layout:
+    """Balanced, if that is better in the goals' order than what the laws alone demand."""
+    full = _lay_out(unit, room, balance=balance)
+    if not balance or not (min_gain > 0 or any(_unmet(full, full.lists))):
+        return full
+    plain = _lay_out(unit, room, balance=False)
+    was, becomes = (_judged(full, layout) for layout in (plain, full))
+    before, after = (_imbalance(full, layout) for layout in (plain, full))
+    too_little = min_gain > 0 and before - after < before * min_gain / 100
+    if becomes < was and not too_little:
+        return full
+    # What was aimed at stays known, so that it can be said what is not met.
+    return replace(
+        full,
+        placed=replace(full.placed, lists=plain.placed.lists),
+        evened=replace(full.evened, lists=plain.evened.lists),
+        led=replace(full.led, lists=plain.led.lists, held=plain.led.held),
+        too_little=too_little and becomes < was,
+    )
+
+
+def _unmet(layout: Layout, lists: Ints) -> tuple[int, ...]:
+    """How far these lists lie outside disks and bands, in their order, by the layout's goals."""
+    unit = layout.unit
+    return (
+        _excess(unit, lists, layout.room),
+        *(aimed.excess(unit, lists) for aimed in layout.evened.goals),
+    )
+
+
+def _judged(goals: Layout, layout: Layout) -> tuple[int, ...]:
+    leaders = np.abs(goals.led.band.outside(layout.led.held))[goals.unit.leads].sum()
+    return *_unmet(goals, layout.lists), int(leaders)
+
+
+def _imbalance(goals: Layout, layout: Layout) -> float:
+    """The part of all loads that is not where it should be, summed over the goals."""
+    unit = goals.unit
+    parts = [aimed.imbalance(unit, layout.lists) for aimed in goals.evened.goals]
+    share = goals.led.band.share[unit.leads]
+    missed = np.abs(layout.led.held[unit.leads] - share).sum() / max(share.sum(), 1.0)
+    return float(sum(parts) + missed)
+
+
+def _lay_out(unit: Unit, room: CapacityBounds, *, balance: bool) -> Layout:
+    opened = open_slots(unit, held_by(unit, unit.lists))
+    share = share_of(unit, opened, room)
+    goals = _goals(unit) if balance else []
+    first = goals[0] if goals and goals[0].kind is GoalKind.REPLICAS else None
+    heavy = next((g for g in goals if g.kind in WEIGHED), None)
+    weighed = measure_of(unit, opened, opened.lists, heavy) if heavy else None
+    placed = place(unit, opened, share, first, room, balance=balance, weighed=weighed)
+    counted = [Bounded(replica_measure(unit, share, first), placed.band)] if first else []
+    caps = room.replicas, room.mib
+    evened = even(unit, opened, placed.lists, caps, goals[len(counted) :], counted)
+    leaders = next((g for g in unit.pool.goals if g.kind is GoalKind.LEADERS), None)
+    led = lead(unit, evened.lists, leaders, balance=balance)
+    return Layout(unit, opened, placed, evened, led, room, balance)
+
+
+def _goals(unit: Unit) -> list[Goal]:
+    """What the unit is evened out by; sizes that are all unknown say nothing about what is even."""
+    goals = (goal for goal in unit.pool.goals if goal.kind in EVENED)
+    return [goal for goal in goals if unit.sized or goal.kind is not GoalKind.BYTES]
+
+
+def room_of(unit: Unit, usable: EligibleBrokers, limits: ClusterLimits) -> CapacityBounds:
+    """Caps by broker; what is not declared is unlimited."""
+    replicas = np.full(len(unit.fixed), UNLIMITED, dtype=np.int64)
+    mib = np.full(len(unit.fixed), UNLIMITED_MIB, dtype=np.int64)
+    for broker in unit.pool.brokers:
+        row, capacity = unit.brokers.index[broker], unit.pool.capacity_for(broker)
+        cap = replicas_cap(unit.pool, broker, limits)
+        if cap is not None:
+            replicas[row] = cap
+        if capacity.disk_bytes is not None:
+            mib[row] = capacity.disk_bytes // (1024 * 1024)
+    in_pool = headroom_replicas(unit.pool, usable.racks), headroom_mib(unit.pool, usable.racks)
+    pool_replicas, pool_mib = (UNLIMITED_MIB if left is None else left for left in in_pool)
+    return CapacityBounds(replicas, mib, int(pool_replicas), int(pool_mib))
+
+
+def share_of(unit: Unit, opened: Opened, room: CapacityBounds) -> Floats:
+    """Each eligible broker's fair share of the unit's replicas and the fixed load."""
+    eligible, rack = unit.eligible, unit.brokers.rack
+    racks, size = len(unit.brokers.rack_names), len(unit.fixed)
+    lows, highs = _bounds(opened, racks)
+    spreads = len(opened.spreads)
+    count = np.bincount(opened.spread_of, minlength=spreads)
+    low, high = count @ lows, count @ highs
+    pinned = np.bincount(opened.lists[opened.fixed], minlength=size)
+    base = unit.fixed + pinned
+    # Rows that need all brokers of a rack, or all but a few, leave these brokers no choice.
+    plain = np.bincount(opened.spread_of[~any_slot(opened.fixed)], minlength=spreads)
+    members = np.bincount(rack[eligible], minlength=racks)
+    needed = plain @ np.maximum(lows - np.maximum(members - 1, 0), 0)
+    floor = base + needed[rack] * eligible
+    movable = int(any_slot((opened.lists != NONE) & ~opened.fixed).sum())
+    ceiling = np.maximum(np.minimum(base + movable, room.replicas), floor)
+    elsewhere = np.bincount(rack[~eligible], weights=pinned[~eligible], minlength=racks)
+    domains = []
+    for number in np.unique(rack[eligible]):
+        rows = np.flatnonzero(eligible & (rack == number))
+        own = unit.fixed[rows].sum() - elsewhere[number]
+        domains.append(BoundedGroup(rows, float(low[number] + own), float(high[number] + own)))
+    slots = int((opened.lists != NONE).sum()) - int(pinned[~eligible].sum())
+    total = float(unit.fixed[eligible].sum() + slots)
+    return shares(total, unit.weight, floor.astype(float), ceiling.astype(float), tuple(domains))
+
+
+def _bounds(opened: Opened, racks: int) -> tuple[Ints, Ints]:
+    """Low and high ends by (spread, rack)."""
+    shape = len(opened.spreads), racks
+    lows = np.array([spread.low for spread in opened.spreads], dtype=np.int64)
+    highs = np.array([spread.high for spread in opened.spreads], dtype=np.int64)
+    return lows.reshape(shape), highs.reshape(shape)
+
+
+def _excess(unit: Unit, lists: Ints, room: CapacityBounds) -> int:
+    """Replicas and MiB above caps, disks and headroom, summed over the pool's brokers."""
+    if not room.bounded:
+        return 0
+    inside = unit.brokers.rows(unit.pool.brokers)
+    held = held_by(unit, lists)[inside]
+    mib = (unit.fixed_mib + held_mib(unit, lists))[inside]
+    single = np.maximum(held - room.replicas[inside], 0).sum()
+    single += np.maximum(mib - room.mib[inside], 0).sum()
+    together = max(0, int(held.sum()) - room.pool_replicas) + max(0, int(mib.sum()) - room.pool_mib)
+    return int(single) + together

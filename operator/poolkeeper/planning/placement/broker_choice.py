@@ -1,0 +1,188 @@
+"""From a flow between classes to brokers for single replicas.
+
+**Wants** are dealt like cards: the cells that the flow gives a class, each repeated as often as it
+was chosen and all cells of a rack side by side, are dealt round after round to its N partitions.
+A cell that was chosen at most m·N times reaches each partition at most m times, so distinctness and
+the rack bounds hold for every single partition, not only in sum. The partitions lie in an order
+that interleaves topics, so each run of equal cells takes from every topic in proportion.
+
+**Offers** give the members that `picking` chooses.
+
+Then each cell seats its newcomers on its brokers by the flow's quota, in turn; where a broker holds
+the partition already, the next fullest quota is taken.
+"""
+
+import heapq
+from dataclasses import dataclass
+
+import numpy as np
+
+from poolkeeper.planning.constraints.evictions import OPEN
+from poolkeeper.planning.placement.byte_targets import turns_by_value
+from poolkeeper.planning.placement.rounding import ReplicaFlow, joined, pick
+from poolkeeper.planning.problem.arrays import Ints, any_slot, weights_by
+from poolkeeper.planning.problem.pool_problem import Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Seated:
+    """The new lists, and how many replicas of the offers moved."""
+
+    lists: Ints
+    moved: int
+
+
+def seat(unit: Unit, lists: Ints, demand: ReplicaFlow, room_mib: Ints) -> Seated:
+    """Realise the flow. Open slots are always filled, offers as far as brokers and disks allow."""
+    lists = lists.copy()
+    want_row, want_slot, want_cell = _deal(lists, demand)
+    offer_row, offer_slot, offer_cell = pick(len(lists), demand)
+    row = np.concatenate([want_row, offer_row])
+    slot = np.concatenate([want_slot, offer_slot])
+    cell = np.concatenate([want_cell, offer_cell])
+    # Rows are in order of topic and partition.
+    order = np.argsort((cell * len(lists) + row) * lists.shape[1] + slot)
+    row, slot, cell = row[order], slot[order], cell[order]
+    bounds = np.searchsorted(cell, np.arange(len(demand.cells.members) + 1))
+    moved = 0
+    disk = _Disk(unit, lists, room_mib)
+    for number, members in enumerate(demand.cells.members):
+        part = slice(bounds[number], bounds[number + 1])
+        if part.start < part.stop:
+            moved += _fill(lists, row[part], slot[part], members, demand, disk)
+    return Seated(lists, moved)
+
+
+def _deal(lists: Ints, demand: ReplicaFlow) -> tuple[Ints, Ints, Ints]:
+    """(row, slot, cell) of every open slot."""
+    rows, slots, cells = [], [], []
+    by_rack = np.argsort(demand.cells.rack, kind="stable")
+    for number, chosen in enumerate(demand.want_to_cell):
+        start, stop = demand.wants.start[number : number + 2]
+        members = demand.wants.row[start:stop]
+        dealt = np.repeat(by_rack, chosen[by_rack]).reshape(-1, len(members)).T
+        open_slots = np.nonzero(lists[members] == OPEN)[1]
+        rows.append(np.repeat(members, dealt.shape[1]))
+        slots.append(open_slots)
+        cells.append(dealt.ravel())
+    return joined(rows), joined(slots), joined(cells)
+
+
+class _Disk:
+    """MiB held and allowed by broker; lives only within `seat`."""
+
+    def __init__(self, unit: Unit, lists: Ints, room_mib: Ints) -> None:
+        self.mib, self.room = unit.mib, room_mib
+        self.bounded = bool((room_mib < np.iinfo(np.int64).max).any())
+        self.held = unit.fixed_mib.copy()
+        if self.bounded:
+            self.held += held_mib(unit, lists)
+
+    def admits(self, row: int, broker: int) -> bool:
+        return not self.bounded or self.held[broker] + self.mib[row] <= self.room[broker]
+
+    def admits_all(self, rows: Ints, sources: Ints, targets: Ints) -> bool:
+        """Whether all of these moves together leave room; if so, they are made."""
+        if not self.bounded:
+            return True
+        after = self.held.copy()
+        np.add.at(after, targets, self.mib[rows])
+        gone = sources >= 0
+        np.subtract.at(after, sources[gone], self.mib[rows[gone]])
+        fits = bool((after <= np.maximum(self.room, self.held)).all())
+        if fits:
+            self.held = after
+        return fits
+
+    def move(self, row: int, source: int, target: int) -> None:
+        if self.bounded:
+            self.held[target] += self.mib[row]
+            if source >= 0:
+                self.held[source] -= self.mib[row]
+
+
+def held_mib(unit: Unit, lists: Ints) -> Ints:
+    """MiB by broker, of these lists alone."""
+    return weights_by(lists, unit.mib, len(unit.fixed))
+
+
+def _fill(
+    lists: Ints, row: Ints, slot: Ints, members: Ints, demand: ReplicaFlow, disk: _Disk
+) -> int:
+    """Seat the newcomers of one cell in place; the number of offers that moved."""
+    quota, aim = demand.quota, demand.aim
+    turns = _in_turn(members, quota)[: len(row)]
+    if len(turns) == len(row) and np.bincount(row).max() == 1:
+        if aim is not None and len(members) > 1:
+            turns = turns_by_value(row, members, quota, aim)
+        turns = _without_clashes(lists, row, turns)
+        if len(turns) and disk.admits_all(row, lists[row, slot], turns):
+            moved = int((lists[row, slot] >= 0).sum())
+            lists[row, slot] = turns
+            return moved
+    return _fill_one_by_one(lists, row, slot, members, quota, disk)
+
+
+def _without_clashes(lists: Ints, row: Ints, turns: Ints) -> Ints:
+    """Exchange turns until no broker comes to a partition that it holds; nothing if that fails."""
+    turns = turns.copy()
+    for at in np.flatnonzero(any_slot(lists[row] == turns[:, None])).tolist():
+        fits = ~any_slot(lists[row] == turns[at])
+        for broker in lists[row[at]].tolist():
+            fits &= turns != broker
+        others = np.flatnonzero(fits)
+        if not len(others):
+            return turns[:0]
+        other = others[np.searchsorted(others, at) % len(others)]
+        turns[at], turns[other] = turns[other], turns[at]
+    return turns
+
+
+def _in_turn(members: Ints, quota: Ints) -> Ints:
+    """The brokers, each as often as its quota says, as evenly mixed as can be."""
+    amounts = quota[members]
+    broker = np.repeat(members, amounts)
+    within = np.arange(len(broker)) - np.repeat(np.cumsum(amounts) - amounts, amounts)
+    return broker[np.lexsort((broker, (within + 0.5) / np.maximum(np.repeat(amounts, amounts), 1)))]
+
+
+def _fill_one_by_one(
+    lists: Ints, row: Ints, slot: Ints, members: Ints, quota: Ints, disk: _Disk
+) -> int:
+    left = [(-int(quota[b]), int(b)) for b in members]
+    heapq.heapify(left)
+    moved = 0
+    for r, s in zip(row.tolist(), slot.tolist(), strict=True):
+        source = int(lists[r, s])
+        taken = set(lists[r].tolist())
+        target = _seat_for(left, taken, r, source, disk)
+        if target is None:
+            continue
+        disk.move(r, source, target)
+        moved += source >= 0
+        lists[r, s] = target
+    return moved
+
+
+def _seat_for(
+    left: list[tuple[int, int]], taken: set[int], row: int, source: int, disk: _Disk
+) -> int | None:
+    """The broker with most quota left that may take the replica; an open slot takes any at need."""
+    must = source < 0
+    passed = []
+    chosen: tuple[int, int] | None = None
+    cramped: tuple[int, int] | None = None
+    while left:
+        entry = heapq.heappop(left)
+        remaining, broker = entry
+        passed.append(entry)
+        if broker in taken or (remaining >= 0 and not must):
+            continue
+        if disk.admits(row, broker):
+            chosen = entry
+            break
+        cramped = cramped or entry
+    chosen = chosen or (cramped if must else None)
+    for entry in passed:
+        heapq.heappush(left, (entry[0] + 1, entry[1]) if entry is chosen else entry)
+    return chosen[1] if chosen else None

@@ -1,0 +1,81 @@
+"""How many replicas leave a broker whose surplus alone cannot bring its bytes inside the band.
+
+Counts say that a broker gives its surplus, and no more. Which replicas it gives is free, so bytes
+mostly come out even at no cost. Not so for two sorts of brokers:
+
+  above   even if its largest replicas are its surplus, it holds too many bytes. So it gives more of
+          the largest, and is given as many small ones.
+  below   even if its smallest replicas are its surplus, it holds too few bytes, and its count
+          leaves no room for others. So it gives more of the smallest, and is given as many large
+          ones: of those that brokers above their band give, the largest that fit.
+
+Each such replica is a move that the bound for counts does not know. Asking the flow for them at
+once takes few, as they are large; found step by step later they would be many small ones.
+"""
+
+from bisect import bisect_right
+
+import numpy as np
+
+from poolkeeper.planning.constraints.bands import Band
+from poolkeeper.planning.placement.byte_targets import Aim
+from poolkeeper.planning.problem.arrays import Floats, Ints
+
+_SMALL = 0.25
+_TAKEN_MAX = 100
+
+
+def leaving(aim: Aim, lists: Ints, held: Ints, counts: Band) -> Ints:
+    """Replicas that must leave, by broker; 0 where the surplus is enough.
+
+    `held` are the replicas that each broker has, `counts` the band of them that is aimed at.
+    """
+    row, slot = np.nonzero(lists >= 0)
+    broker, value = lists[row, slot], aim.value[row]
+    order = np.lexsort((-value, broker))
+    value = value[order]
+    bounds = np.searchsorted(broker[order], np.arange(len(held) + 1))
+    # What comes in exchange is not quite nothing.
+    small = float(np.quantile(value, _SMALL)) if len(value) else 0.0
+    surplus, room = np.maximum(held - counts.high, 0), np.maximum(counts.low - held, 0)
+    result = np.zeros(len(held), dtype=np.int64)
+    given: list[int] = []
+    below: list[tuple[float, int]] = []
+    for at in np.flatnonzero(np.diff(bounds)).tolist():
+        own = value[bounds[at] : bounds[at + 1]]
+        large = own[own <= aim.most[at]]
+        sums = np.cumsum(large)
+        if aim.give[at] > 0:
+            given += large[: int(np.searchsorted(sums, aim.give[at])) + 1].tolist()
+        above = float(aim.held[at] + small * room[at] - aim.high[at])
+        lacking = float(aim.low[at] - aim.held[at] + own[len(own) - int(surplus[at]) :].sum())
+        if above > 0:
+            result[at] = _to_give(sums, small, above, int(surplus[at]))
+        elif lacking > 0 and not room[at]:
+            below.append((-lacking, at))
+    given.sort()
+    for lacking, at in sorted(below):
+        fits = float(aim.high[at] - aim.low[at])
+        result[at] = surplus[at] + _to_take(given, small, -lacking, fits)
+    return result
+
+
+def _to_give(sums: Floats | Ints, small: float, above: float, surplus: int) -> int:
+    """As many of the largest (`sums` adds them up) as it takes; 0 where the surplus does."""
+    count = int(np.searchsorted(sums - small * np.arange(len(sums)), above)) + 1
+    return count if surplus < count <= len(sums) else 0
+
+
+def _to_take(given: list[int], small: float, lacking: float, fits: float) -> int:
+    """How many of those given (ascending; they are taken out) make up for what is lacking.
+
+    What would take more than `_TAKEN_MAX` of its size is not worth it.
+    """
+    count, worth = 0, small + lacking / _TAKEN_MAX
+    while lacking > 0:
+        place = bisect_right(given, lacking + fits) - 1
+        if place < 0 or given[place] < worth:
+            break
+        lacking -= given.pop(place) - small
+        count += 1
+    return count

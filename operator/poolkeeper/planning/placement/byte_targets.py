@@ -1,0 +1,114 @@
+"""Which replicas of a class go, and to which broker of a cell, if bytes matter besides counts.
+
+The flow says how many replicas go from where to where. It does not care which, so bytes decide:
+
+- Each broker should give what it holds above its band of bytes, and each get what it lacks. What
+  one side has more than the other is raised to one level among the rest.
+- Every giver gives to all racks in proportion, as far as it may (`mixed`).
+- A giver's replicas are sorted by size, and those that go are picked from some place upwards; the
+  place is chosen such that their sum meets what the broker should give (`broker_choice`). So the
+  replicas that go are much alike, and whoever gets them gets bytes in proportion to their number.
+- In a cell the largest newcomer goes where most bytes are wanted per newcomer still to come.
+
+What is left undone is small, and done step by step (`local_search`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from poolkeeper.planning.constraints.measures import LoadMeasure
+from poolkeeper.planning.placement.network import Network
+from poolkeeper.planning.problem.arrays import Bools, Floats, Ints
+
+_HALVINGS = 40
+_EVERYTHING = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """A value by row; how much of it each broker should give (and may, at most) and get.
+
+    `held` is what each has now, `low` and `high` what it should end with.
+    """
+
+    value: Ints
+    give: Floats
+    most: Floats
+    get: Floats
+    held: Floats
+    low: Floats
+    high: Floats
+
+
+def aim_of(measure: LoadMeasure, lists: Ints, eligible: Bools) -> Aim:
+    """What has to go, and come, until every broker is inside the band."""
+    held = measure.held(lists)
+    band = measure.narrow if measure.outside(held, eligible) else measure.wide
+    low, high = band.low.astype(float), band.high.astype(float)
+    share = np.where(eligible, band.share, 0.0)
+
+    def gives(level: float) -> Floats:
+        given: Floats = np.maximum(held - np.clip(level * share, low, high), 0.0) * eligible
+        return given
+
+    def gets(level: float) -> Floats:
+        got: Floats = np.maximum(np.clip(level * share, low, high) - held, 0.0) * eligible
+        return got
+
+    amount = max(gives(_EVERYTHING).sum(), gets(0.0).sum())
+    give = gives(_least(lambda level: -gives(level).sum(), -amount))
+    most = np.maximum(np.where(give > 0, held - low, 0.0), give)
+    get = gets(_least(lambda level: gets(level).sum(), amount))
+    return Aim(measure.value, give, most, get, held.astype(float), low, high)
+
+
+def _least(rising: Callable[[float], float], wanted: float) -> float:
+    """The least level from 0 to 4 at which the function is as much as wanted, else 4."""
+    low, high = 0.0, 4.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if rising(middle) >= wanted else (middle, high)
+    return high
+
+
+def mixed(chosen: Ints, sites: Ints) -> Ints:
+    """The same flow by (class, cell), sums kept, with every class going to all cells in proportion.
+
+    A flow of least cost may as well send all of one broker to one rack; then the bytes would, too.
+    """
+    gives, gets = chosen.sum(axis=1), chosen.sum(axis=0)
+    wanted = np.minimum(-(-gives[:, None] * gets // max(int(gives.sum()), 1)), sites)
+    network = Network()
+    source, sink = network.add_nodes(len(gives)), network.add_nodes(len(gets))
+    tail, head = np.nonzero(np.minimum(sites, gives[:, None]))
+    most = np.minimum(sites, gives[:, None])[tail, head]
+    likely = np.minimum(wanted[tail, head], most)
+    first = network.add_arcs(source[tail], sink[head], likely, 0)
+    more = network.add_arcs(source[tail], sink[head], most - likely, 1)
+    flow = network.solve(np.concatenate([gives, -gets]))
+    result = np.zeros_like(chosen)
+    result[tail, head] = flow[first] + flow[more]
+    return result
+
+
+def turns_by_value(rows: Ints, members: Ints, quota: Ints, aim: Aim) -> Ints:
+    """A broker for each newcomer: the largest goes where most is wanted per newcomer to come.
+
+    What none wants whole goes where most is wanted at all.
+    """
+    brokers: list[int] = [int(b) for b in members if quota[b] > 0]
+    left = {broker: int(quota[broker]) for broker in brokers}
+    want = {broker: float(aim.get[broker]) for broker in brokers}
+    turns = np.zeros(len(rows), dtype=np.int64)
+    value = aim.value[rows]
+    for at in np.argsort(-value, kind="stable").tolist():
+        size = float(value[at])
+        broker = max(brokers, key=lambda b: (min(want[b], size), want[b] / left[b], -b))
+        turns[at] = broker
+        want[broker] -= size
+        left[broker] -= 1
+        if not left[broker]:
+            brokers.remove(broker)
+    return turns

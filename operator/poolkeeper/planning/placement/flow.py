@@ -1,0 +1,200 @@
+"""The minimum-cost flow of a round: how many replicas of each class go to each broker.
+
+Nodes are brokers, classes (see `classes` and `wants`), cells and one sink:
+
+    broker ──(MOVE each)── offers ──┐
+                                    ├── cells ── brokers ──(tiers)── sink
+    wants ── (want, rack) ──────────┘
+
+The tiers of a broker, from empty to full, put the goals in their order into one cost: filling up to
+the band's low end is rewarded, above its high end is charged, more than any chain of moves costs;
+above the broker's cap of replicas costs more than all bands; inside the band a little more the
+fuller the broker, less than one move. So the flow meets caps first, then bands, with the fewest
+moves, and where there is a choice it evens out. Bounds of racks are capacities of (want, rack), and
+offers only reach racks that keep the spread even.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from poolkeeper.planning.constraints.bands import Band
+from poolkeeper.planning.constraints.evictions import Opened
+from poolkeeper.planning.placement.network import Network
+from poolkeeper.planning.placement.open_slots import Wants
+from poolkeeper.planning.placement.replica_classes import Cells, Offers, bounds_of, by_rack
+from poolkeeper.planning.problem.arrays import Ints
+from poolkeeper.planning.problem.pool_problem import Unit
+
+_MOVE = 100
+_PROPOSAL = 10  # changing the list of a partition that does not exist yet
+_TIERS = (-4, -2, 0, 2, 4)
+
+UNLIMITED = np.iinfo(np.int32).max
+"""Replicas of a broker without a cap."""
+
+UNLIMITED_MIB = np.iinfo(np.int64).max
+"""MiB of a broker without a disk; of a pool replicas, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityBounds:
+    """Hard bounds, huge where nothing is declared: replicas and MiB by broker and of the pool.
+
+    Those of the pool are what still fits with the failures that its headroom asks for.
+    """
+
+    replicas: Ints
+    mib: Ints
+    pool_replicas: int
+    pool_mib: int
+
+    @property
+    def bounded(self) -> bool:
+        """Whether anything is declared."""
+        single = (self.replicas < UNLIMITED) | (self.mib < UNLIMITED_MIB)
+        return bool(single.any()) or min(self.pool_replicas, self.pool_mib) < UNLIMITED_MIB
+
+
+@dataclass(frozen=True, slots=True)
+class RoutingTask:
+    """What there is to be routed: classes and cells, replicas by broker, and what is aimed at.
+
+    `leave`: how many replicas must leave each broker at least, if bytes ask for it.
+    """
+
+    unit: Unit
+    opened: Opened
+    cells: Cells
+    offers: Offers
+    wants: Wants
+    held: Ints
+    target: Band
+    room: CapacityBounds
+    leave: Ints | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RoutedFlow:
+    """Replicas by (offer, cell), (want, cell) and by broker."""
+
+    offer_to_cell: Ints
+    want_to_cell: Ints
+    quota: Ints
+
+
+def routed(task: RoutingTask) -> RoutedFlow:
+    """The flow of least cost."""
+    unit, cells, offers, wants = task.unit, task.cells, task.offers, task.wants
+    network = Network()
+    broker = network.add_nodes(len(unit.fixed))
+    cell = network.add_nodes(len(cells.members))
+    sink = network.add_nodes(1)
+    prices = _Prices.of(int(unit.eligible.sum()))
+
+    offer = network.add_nodes(len(offers.size))
+    cost = np.where(offers.fresh, _PROPOSAL, _MOVE)
+    network.add_arcs(broker[offers.broker], offer, offers.size, cost)
+    tail, head = np.nonzero(offers.sites)
+    offer_arcs = network.add_arcs(offer[tail], cell[head], offers.sites[tail, head], 0)
+
+    want_size = np.diff(wants.start)
+    want = network.add_nodes(len(want_size))
+    want_tail, want_head, want_arcs = _add_wants(network, want, cell, task, want_size, prices)
+    sizes = [len(members) for members in cells.members]
+    seats = np.concatenate([np.zeros(0, dtype=np.int64), *cells.members])
+    total = int((want_size * wants.slots).sum() + offers.size.sum())
+    movable = np.bincount(offers.broker, weights=offers.size, minlength=len(unit.fixed))
+    movable = movable.astype(np.int64)
+    holds = broker
+    if task.leave is not None and task.leave.any():
+        # What must leave passes no arc from its broker to where replicas end.
+        holds = network.add_nodes(len(unit.fixed))
+        network.add_arcs(broker, holds, np.maximum(movable - task.leave, 0), 0)
+    seat_arcs = network.add_arcs(np.repeat(cell, sizes), holds[seats], total, 0)
+
+    supply = np.zeros(network.nodes, dtype=np.int64)
+    supply[broker] = movable
+    supply[want] = want_size * wants.slots
+    supply[sink] = -total
+    _add_tiers(network, task, holds, sink, task.held - movable, prices)
+
+    flow = network.solve(supply)
+    offer_to_cell = np.zeros(offers.sites.shape, dtype=np.int64)
+    offer_to_cell[tail, head] = flow[offer_arcs]
+    want_to_cell = np.zeros((len(want), len(cells.members)), dtype=np.int64)
+    np.add.at(want_to_cell, (want_tail, want_head), flow[want_arcs])
+    quota = np.zeros(len(unit.fixed), dtype=np.int64)
+    quota[seats] = flow[seat_arcs]
+    return RoutedFlow(offer_to_cell, want_to_cell, quota)
+
+
+@dataclass(frozen=True, slots=True)
+class _Prices:
+    """Of one replica outside its band, above a cap, and of one that keeps racks uneven."""
+
+    outside: int
+    above_cap: int
+    uneven: int
+
+    @staticmethod
+    def of(brokers: int) -> "_Prices":
+        # One replica outside a band must outweigh the longest chain of moves that can mend it.
+        outside = 2 * _MOVE * (brokers + 2)
+        return _Prices(outside, outside * 1_000, outside * 10_000)
+
+
+def _add_wants(
+    network: Network,
+    want: Ints,
+    cell: Ints,
+    task: RoutingTask,
+    size: Ints,
+    prices: _Prices,
+) -> tuple[Ints, Ints, slice]:
+    """Arcs from wants to racks, within the racks' bounds, and on to cells: (class, cell, arcs)."""
+    cells, wants = task.cells, task.wants
+    racks = int(cells.rack.max(initial=-1)) + 1
+    low, high = bounds_of(task.opened, wants.spread_of, racks)
+    kept = by_rack(wants.kept, cells, racks)
+    at_least = np.maximum(low - kept, 0) * size[:, None]
+    at_most = np.maximum(high - kept, 0) * size[:, None]
+    class_of, rack_of = np.nonzero(at_most)
+    middle = network.add_nodes(len(class_of))
+    needed = at_least[class_of, rack_of]
+    network.add_arcs(want[class_of], middle, needed, -prices.uneven)
+    network.add_arcs(want[class_of], middle, at_most[class_of, rack_of] - needed, 0)
+    usable = np.array([len(members) > 0 for members in cells.members])
+    pair = (cells.rack[None, :] == rack_of[:, None]) & usable
+    if cells.fine:
+        pair &= wants.kept[class_of] == 0
+    node, head = np.nonzero(pair)
+    tail = class_of[node]
+    capacity = size[tail] if cells.fine else at_most[tail, cells.rack[head]]
+    return tail, head, network.add_arcs(middle[node], cell[head], capacity, 0)
+
+
+def _add_tiers(
+    network: Network, task: RoutingTask, broker: Ints, sink: Ints, base: Ints, prices: _Prices
+) -> None:
+    """Arcs from brokers to the sink, dearer tier by tier; `base` is what each holds anyway."""
+    target, room = task.target, task.room
+    floor = np.floor(target.share + 1e-6).astype(np.int64)
+    ceiling = np.ceil(target.share - 1e-6).astype(np.int64)
+    ends = [
+        target.low,
+        (target.low + floor) // 2,
+        floor,
+        ceiling,
+        (np.minimum(target.high, 2 * ceiling + 1) + ceiling) // 2,
+        target.high,
+    ]
+    begin = base
+    unlimited = np.full(len(base), np.iinfo(np.int32).max, dtype=np.int64)
+    costs = (-prices.outside, *_TIERS, prices.outside, prices.above_cap)
+    for end, cost in zip([*ends, unlimited, unlimited * 2], costs, strict=True):
+        bound = end if cost == prices.above_cap else np.minimum(end, room.replicas)
+        bound = np.maximum(bound, begin)
+        rows = np.flatnonzero((bound > begin) & task.unit.eligible)
+        network.add_arcs(broker[rows], np.repeat(sink, len(rows)), (bound - begin)[rows], cost)
+        begin = bound

@@ -1,0 +1,50 @@
+"""A minimum-cost flow over a few thousand arcs: OR-tools behind one small value.
+
+OR-tools and not SciPy: SciPy has maximum flow but no minimum-cost flow, and takes longer to import.
+Costs and capacities are integers, so an optimal flow is integral, and the solver is deterministic.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from ortools.graph.python import min_cost_flow
+
+from poolkeeper.planning.problem.arrays import Ints
+
+
+@dataclass(slots=True)
+class Network:
+    """Collects nodes and arcs in blocks; a block of arcs is known by the slice that it returns."""
+
+    nodes: int = 0
+    arcs: int = 0
+    _columns: list[tuple[Ints, Ints, Ints, Ints]] = field(default_factory=list)
+
+    def add_nodes(self, count: int) -> Ints:
+        """New nodes, as their numbers."""
+        first = self.nodes
+        self.nodes += count
+        return np.arange(first, self.nodes)
+
+    def add_arcs(self, tails: Ints, heads: Ints, capacity: Ints | int, cost: Ints | int) -> slice:
+        """New arcs; a single capacity or cost is for all of them."""
+        count = len(tails)
+        whole = np.ones(count, dtype=np.int64)
+        self._columns.append((tails, heads, whole * capacity, whole * cost))
+        self.arcs += count
+        return slice(self.arcs - count, self.arcs)
+
+    def solve(self, supply: Ints) -> Ints:
+        """Flow by arc, of minimal cost; `supply` by node sums to zero and must be routable."""
+        solver = min_cost_flow.SimpleMinCostFlow()
+        tails, heads, capacity, cost = (
+            np.concatenate(column) for column in zip(*self._columns, strict=True)
+        )
+        arcs = solver.add_arcs_with_capacity_and_unit_cost(
+            tails.astype(np.int32), heads.astype(np.int32), capacity, cost
+        )
+        solver.set_nodes_supplies(np.arange(self.nodes, dtype=np.int32), supply)
+        status = solver.solve()
+        if status != solver.OPTIMAL:
+            raise AssertionError(f"the flow network must be feasible, the solver says {status}")
+        return np.asarray(solver.flows(arcs), dtype=np.int64)

@@ -1,0 +1,61 @@
+"""Partitions that need replicas, in classes of the same number of open slots and kept cells.
+
+All members of a class may be given replicas of the same cells, so one node of the flow of `flow`
+stands for all of them (see `classes`).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from poolkeeper.planning.constraints.evictions import OPEN, Opened
+from poolkeeper.planning.placement.replica_classes import Cells, counts_of
+from poolkeeper.planning.problem.arrays import Ints, any_slot
+from poolkeeper.planning.problem.grouping import numbered
+from poolkeeper.planning.problem.pool_problem import Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Wants:
+    """Partitions with `slots[c]` open slots by class, in an order that interleaves topics."""
+
+    row: Ints
+    start: Ints
+    slots: Ints
+    spread_of: Ints
+    kept: Ints
+
+
+def wants_of(unit: Unit, opened: Opened, lists: Ints, cells: Cells) -> Wants:
+    """All partitions with open slots."""
+    row = np.flatnonzero(any_slot(lists == OPEN))
+    wanted = (lists[row] == OPEN).sum(axis=1)
+    keys = [wanted, opened.spread_of[row], *_cell_columns(lists[row], cells)]
+    number, first = numbered(keys)
+    order = _interleaved(number, unit.topic[row], unit.number[row])
+    start = np.searchsorted(number[order], np.arange(len(first) + 1))
+    return Wants(
+        row=row[order],
+        start=start,
+        slots=wanted[first],
+        spread_of=opened.spread_of[row[first]],
+        kept=counts_of(lists[row[first]], cells),
+    )
+
+
+def _cell_columns(lists: Ints, cells: Cells) -> list[Ints]:
+    """The cells of every list in ascending order, column by column; -1 where there is none."""
+    taken = np.where(lists >= 0, cells.of[lists], -1)
+    taken.sort(axis=1)
+    return [taken[:, column] for column in range(1 if taken.shape[1] > 1 else 0, taken.shape[1])]
+
+
+def _interleaved(number: Ints, topic: Ints, partition: Ints) -> Ints:
+    """Order within a class such that any run of rows takes from each topic in proportion."""
+    order = np.lexsort((partition, topic, number))
+    same = np.ones(len(order), dtype=bool)
+    same[1:] = (np.diff(number[order]) != 0) | (np.diff(topic[order]) != 0)
+    begin = np.flatnonzero(same)
+    size = np.diff(np.append(begin, len(order)))
+    place = (np.arange(len(order)) - np.repeat(begin, size) + 0.5) / np.repeat(size, size)
+    return order[np.lexsort((topic[order], place, number[order]))]

@@ -1,0 +1,222 @@
+"""Replicas that are alike: the classes between which the flow of `rounds` runs.
+
+Cells are sets of brokers of which a replica may take any: racks in a large pool, single brokers in
+a small one (then the flow is exact about distinctness too). Two sorts of classes:
+
+  offers  (broker, cells of the partition's other replicas): replicas that could move from there
+  wants   (number of open slots, cells of the kept replicas): partitions that need replicas
+
+All members of a class may go to the same cells, so one node stands for hundreds of partitions.
+With hundreds of brokers on tens of racks that would still be millions of arcs. Then classes of
+offers are *merged*: (broker), with the number of members that may go to each rack. The flow is then
+a relaxation: members that may go to two racks are counted for both. What cannot be realised is left
+to the next round, which sees it as it is.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from poolkeeper.planning.constraints.evictions import OPEN, Opened
+from poolkeeper.planning.problem.arrays import Bools, Ints, any_slot
+from poolkeeper.planning.problem.grouping import numbered, stable_order
+from poolkeeper.planning.problem.pool_problem import Unit
+
+_FINE_ARCS_MAX = 100_000
+_ARCS_MAX = 400_000
+_RACKS_MAX = 62
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """A broker's cell is `of[broker]`; a cell has eligible `members` and lies in one `rack`."""
+
+    of: Ints
+    members: tuple[Ints, ...]
+    rack: Ints
+    fine: bool
+    merged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """Replicas (`row`, `slot`) that may move, each of the class `number`; `size` by class.
+
+    `sites[c]` says by cell how many of a class may go there. In merged classes members differ in
+    that, and `barred` has the racks that each replica may not go to, as bits.
+    """
+
+    row: Ints
+    slot: Ints
+    number: Ints
+    size: Ints
+    broker: Ints
+    fresh: Bools
+    sites: Ints
+    barred: Ints | None
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """Class c has `row/slot[start[c]:start[c + 1]]`, the smallest first; `barred` as above."""
+
+    row: Ints
+    slot: Ints
+    start: Ints
+    barred: Ints | None
+
+
+def cells_of(unit: Unit, *, merge: bool = False) -> Cells:
+    """Single brokers while that keeps the network small, else racks; `merge` asks for few classes.
+
+    A flow through few classes leaves open which members of a broker go, and is what `byte_targets`
+    needs.
+    """
+    eligible = np.flatnonzero(unit.eligible)
+    brokers, slots = len(eligible), unit.lists.shape[1]
+    by_rows = len(unit) * slots * brokers
+    by_sets = brokers * brokers
+    for taken in range(1, slots):
+        by_sets = by_sets * max(brokers - taken, 1) // taken
+    if min(by_rows, by_sets) <= _FINE_ARCS_MAX:
+        everyone = np.arange(len(unit.brokers.ids))
+        members = tuple(np.array([b] if unit.eligible[b] else [], dtype=np.int64) for b in everyone)
+        return Cells(everyone, members, unit.brokers.rack, True)
+    racks = range(len(unit.brokers.rack_names))
+    members = tuple(eligible[unit.brokers.rack[eligible] == rack] for rack in racks)
+    arcs = brokers * math.comb(len(members), slots - 1) * len(members)
+    merged = (merge or arcs > _ARCS_MAX) and len(members) <= _RACKS_MAX
+    return Cells(unit.brokers.rack, members, np.arange(len(members)), False, merged)
+
+
+def offers_of(unit: Unit, opened: Opened, lists: Ints, cells: Cells) -> Offers:
+    """All replicas that may move, of partitions that have no open slot."""
+    settled = ~any_slot(lists == OPEN)
+    movable = (lists >= 0) & unit.eligible[lists] & settled[:, None]
+    movable &= ~opened.pinned
+    # Flat places: two-dimensional ones take several times as long.
+    place = np.flatnonzero(movable)
+    row, slot = np.divmod(place, lists.shape[1])
+    broker = lists.ravel()[place]
+    keys = [broker, unit.fresh[row].astype(np.int64)] if unit.fresh.any() else [broker]
+    if not cells.merged:
+        keys += [opened.spread_of[row]] if len(opened.spreads) > 1 else []
+        keys += _others(lists, place, row, slot, cells)
+    number, first = numbered(keys)
+    size = np.bincount(number, minlength=len(first))
+    first_row, first_slot = row[first], slot[first]
+    barred = _barred(unit, opened, lists, row, slot) if cells.merged and len(row) else None
+    if barred is None:
+        others = lists[first_row]
+        others[np.arange(len(first)), first_slot] = OPEN
+        sites = _sites(opened, cells, broker[first], opened.spread_of[first_row], others)
+        sites = sites * size[:, None]
+    else:
+        free = [
+            np.bincount(number[(barred >> rack & 1) == 0], minlength=len(first))
+            for rack in cells.rack
+        ]
+        sites = np.array(free, dtype=np.int64).reshape(len(cells.rack), -1).T
+        sites *= np.array([len(members) > 0 for members in cells.members])
+    return Offers(row, slot, number, size, broker[first], unit.fresh[first_row], sites, barred)
+
+
+def members_of(offers: Offers, chosen: Bools, by_size: Ints) -> Members:
+    """The replicas of the chosen classes; `by_size`: all rows, the smallest first."""
+    rank = np.empty(len(by_size), dtype=np.int64)
+    rank[by_size] = np.arange(len(by_size))
+    at = np.flatnonzero(chosen[offers.number])
+    at = at[stable_order(rank[offers.row[at]], len(by_size))]
+    number = offers.number[at]
+    order = stable_order(number, len(chosen))
+    at = at[order]
+    start = np.searchsorted(number[order], np.arange(len(chosen) + 1))
+    barred = None if offers.barred is None else offers.barred[at]
+    return Members(offers.row[at], offers.slot[at], start, barred)
+
+
+def _others(lists: Ints, place: Ints, row: Ints, slot: Ints, cells: Cells) -> list[Ints]:
+    """Keys that tell the cells of the partitions' other replicas apart, in whatever order."""
+    base = lists.shape[1] + 1
+    taken = np.where(lists >= 0, cells.of[lists], -1)
+    if base ** len(cells.members) < 2**40:
+        # Digit c of the number counts the replicas in cell c.
+        weight = np.append(base ** np.arange(len(cells.members)), 0)
+        digits = weight[taken]
+        total = digits[:, 0].copy()
+        for column in range(1, digits.shape[1]):
+            total += digits[:, column]
+        return [total[row] - digits.ravel()[place]]
+    others = taken[row]
+    others[np.arange(len(row)), slot] = -1
+    others.sort(axis=1)
+    return [others[:, column] for column in range(1, others.shape[1])]
+
+
+def _sites(opened: Opened, cells: Cells, broker: Ints, spread_of: Ints, others: Ints) -> Ints:
+    """By (class, cell), whether a replica of that class may go there."""
+    racks = int(cells.rack.max(initial=-1)) + 1
+    low, high = bounds_of(opened, spread_of, racks)
+    counts = counts_of(others, cells)
+    reach = allowed_racks(by_rack(counts, cells, racks), low, high)[:, cells.rack]
+    reach &= np.array([len(members) > 0 for members in cells.members], dtype=bool)
+    if cells.fine:
+        reach &= counts == 0
+        reach[np.arange(len(broker)), broker] = False
+    return reach.astype(np.int64)
+
+
+def _barred(unit: Unit, opened: Opened, lists: Ints, row: Ints, slot: Ints) -> Ints:
+    """By replica, the racks that it may not go to, as bits.
+
+    Where a rack holds one replica of a partition at most, those of the others are barred; else, and
+    where its own rack must keep one, all but its own.
+    """
+    rack = unit.brokers.rack
+    bits = np.append(np.int64(1) << rack, 0)
+    own = rack[lists[row, slot]]
+    taken = np.bitwise_or.reduce(np.where(lists >= 0, bits[lists], 0), axis=1)[row]
+    low, high = bounds_of(opened, np.arange(len(opened.spreads)), len(unit.brokers.rack_names))
+    shut = (high < 1) @ (np.int64(1) << np.arange(high.shape[1]))
+    one: Bools = high.max(axis=1, initial=0) <= 1
+    strict = one[opened.spread_of[row]]
+    bound = low[opened.spread_of[row], own] > 0
+    barred = np.where(strict & ~bound, taken | shut[opened.spread_of[row]], ~np.int64(0))
+    stays: Ints = barred & ~(np.int64(1) << own)
+    return stays
+
+
+def bounds_of(opened: Opened, spread_of: Ints, racks: int) -> tuple[Ints, Ints]:
+    """The least and the most replicas by (row, rack), of rows with these spreads."""
+    shape = len(opened.spreads), racks
+    low = np.array([s.low for s in opened.spreads], dtype=np.int64).reshape(shape)
+    high = np.array([s.high for s in opened.spreads], dtype=np.int64).reshape(shape)
+    return low[spread_of], high[spread_of]
+
+
+def by_rack(counts: Ints, cells: Cells, racks: int) -> Ints:
+    """Counts by (row, rack) from counts by (row, cell)."""
+    summed = np.zeros((len(counts), racks), dtype=np.int64)
+    np.add.at(summed.T, cells.rack, counts.T)
+    return summed
+
+
+def counts_of(lists: Ints, cells: Cells) -> Ints:
+    """Replicas by (row, cell)."""
+    counts = np.zeros((len(lists), len(cells.members)), dtype=np.int64)
+    for slot in range(lists.shape[1]):
+        there = np.flatnonzero(lists[:, slot] >= 0)
+        np.add.at(counts, (there, cells.of[lists[there, slot]]), 1)
+    return counts
+
+
+def allowed_racks(counts: Ints, low: Ints, high: Ints) -> Bools:
+    """By (class, rack), whether one more replica there makes the spread even.
+
+    `counts` are the other replicas by rack, `low` and `high` the bounds of their partition.
+    """
+    lacking = np.maximum(low - counts, 0)
+    deficit = lacking.sum(axis=1, keepdims=True)
+    even: Bools = (counts < high) & ((deficit == 0) | ((deficit == 1) & (lacking > 0)))
+    return even

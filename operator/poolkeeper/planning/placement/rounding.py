@@ -1,0 +1,255 @@
+"""Which members of the classes move: a flow between classes made one between replicas.
+
+Classes give their first members, the smallest, and a partition gives at most one replica a round.
+Where bytes matter (`aims`), a class gives the smallest and, for a part of what it gives, members
+from some place upwards; the place is chosen such that all of them sum up to what its broker should
+give. Then the cells exchange what they get, so that the largest go where most bytes are wanted.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from poolkeeper.planning.placement.byte_targets import Aim
+from poolkeeper.planning.placement.open_slots import Wants
+from poolkeeper.planning.placement.replica_classes import Cells, Members, Offers
+from poolkeeper.planning.problem.arrays import Ints
+
+_PASSES = 8
+_PARTS = (6, 3, 2, 1)
+_TRIED = 8
+_ENOUGH = 0.95
+_EXCHANGES_MAX = 40
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaFlow:
+    """A flow: replicas by (offer, cell), by (want, cell), and newcomers by broker.
+
+    `aim`: what the brokers of a cell should get besides a number of replicas.
+    """
+
+    cells: Cells
+    offers: Offers
+    members: Members
+    wants: Wants
+    offer_to_cell: Ints
+    want_to_cell: Ints
+    quota: Ints
+    aim: Aim | None = None
+
+
+def pick(rows: int, demand: ReplicaFlow) -> tuple[Ints, Ints, Ints]:
+    """(row, slot, cell) of every replica that is to move."""
+    members = demand.members
+    if members.barred is None:
+        taken, cells = _pick_alike(rows, demand)
+    else:
+        taken, cells = _pick_merged(rows, demand, members.barred)
+    return members.row[taken], members.slot[taken], cells
+
+
+def _pick_alike(rows: int, demand: ReplicaFlow) -> tuple[Ints, Ints]:
+    """(member, cell): the first members of each class whose partition is not taken by another.
+
+    All classes pick at once; where two want the same partition, the first class has it, and the
+    others look further in the next pass.
+    """
+    found, chosen = demand.members, demand.offer_to_cell
+    size = np.diff(found.start)
+    left = chosen.sum(axis=1)
+    of = np.repeat(np.arange(len(size)), size)
+    used = np.zeros(rows, dtype=bool)
+    picked = []
+    for _ in range(_PASSES):
+        if not left.any():
+            break
+        members = np.flatnonzero((left > 0)[of])
+        members = members[~used[found.row[members]]]
+        begin = np.searchsorted(of[members], np.arange(len(size)))
+        members = members[np.arange(len(members)) - begin[of[members]] < left[of[members]]]
+        _, first = np.unique(found.row[members], return_index=True)
+        members = members[np.sort(first)]
+        used[found.row[members]] = True
+        left -= np.bincount(of[members], minlength=len(left))
+        picked.append(members)
+    taken = np.sort(joined(picked))
+    begin = np.searchsorted(of[taken], np.arange(len(size)))
+    rank = np.arange(len(taken)) - begin[of[taken]]
+    offset = np.concatenate([[0], np.cumsum(chosen.sum(axis=1))])
+    return taken, _dealt(chosen)[offset[of[taken]] + rank]
+
+
+def _dealt(chosen: Ints) -> Ints:
+    """The cells of each class in turn, each as often as chosen, as evenly mixed as can be."""
+    of, cell = np.nonzero(chosen)
+    amount = chosen[of, cell]
+    whole = np.repeat(amount, amount)
+    within = np.arange(len(whole)) - np.repeat(np.cumsum(amount) - amount, amount)
+    of, cell = np.repeat(of, amount), np.repeat(cell, amount)
+    return cell[np.lexsort((cell, (within + 0.5) / np.maximum(whole, 1), of))]
+
+
+def _pick_merged(rows: int, demand: ReplicaFlow, barred: Ints) -> tuple[Ints, Ints]:
+    """(member, cell) where members of a class differ, class after class."""
+    found, aim = demand.members, demand.aim
+    used = np.zeros(rows, dtype=bool)
+    picked, cells = [], []
+    shares = None if aim is None else _Shares(demand, aim)
+    for number in np.flatnonzero(demand.offer_to_cell.sum(axis=1)).tolist():
+        members = np.arange(*found.start[number : number + 2])
+        members = members[~used[found.row[members]]]
+        giver = demand.offers.broker[number]
+        wanted = None if aim is None else (float(aim.give[giver]), float(aim.most[giver]))
+        taken, where = _from_the_best_place(demand, number, members, barred[members], wanted)
+        if shares is not None:
+            where = shares.deal(taken, where, barred[taken])
+        used[found.row[taken]] = True
+        picked.append(taken)
+        cells.append(where)
+    return joined(picked), joined(cells)
+
+
+class _Shares:
+    """What cells still want, by size; lives only within `_pick_merged`."""
+
+    def __init__(self, demand: ReplicaFlow, aim: Aim) -> None:
+        self.demand, self.aim = demand, aim
+        self.want = [float(aim.get[members].sum()) for members in demand.cells.members]
+        self.left = demand.offer_to_cell.sum(axis=0).tolist()
+        self.rack = demand.cells.rack.tolist()
+
+    def deal(self, taken: Ints, cells: Ints, barred: Ints) -> Ints:
+        """The cells exchanged: the largest go where most is wanted per newcomer still to come.
+
+        A member that should go elsewhere changes places with one of the smallest there.
+        """
+        value = self.aim.value[self.demand.members.row[taken]]
+        order = np.argsort(-value, kind="stable").tolist()
+        sizes, bars, dealt = value.tolist(), barred.tolist(), cells.tolist()
+        waiting: dict[int, list[int]] = {cell: [] for cell in dealt}
+        for at in order:
+            waiting[dealt[at]].append(at)
+        for at in order:
+            here = dealt[at]
+            waiting[here].remove(at)
+            for cell in sorted(waiting, key=lambda c: (-self.want[c] / max(self.left[c], 1), c)):
+                if cell == here:
+                    break
+                if bars[at] >> self.rack[cell] & 1:
+                    continue
+                tail = waiting[cell][-_TRIED:]
+                other = next((o for o in tail[::-1] if not bars[o] >> self.rack[here] & 1), None)
+                if other is not None:
+                    waiting[cell].remove(other)
+                    waiting[here].append(other)
+                    dealt[at], dealt[other] = cell, here
+                    break
+            self.want[dealt[at]] -= sizes[at]
+            self.left[dealt[at]] -= 1
+        return np.array(dealt, dtype=np.int64)
+
+
+def _from_the_best_place(
+    demand: ReplicaFlow,
+    number: int,
+    members: Ints,
+    barred: Ints,
+    bounds: tuple[float, float] | None,
+) -> tuple[Ints, Ints]:
+    """Members of a class, and their cells: the smallest, or those that sum up to what is wanted.
+
+    `bounds`: what is wanted, and the most that is accepted where it cannot be met from below.
+    """
+    aim = demand.aim
+    count = min(int(demand.offer_to_cell[number].sum()), len(members))
+    taken, cells = _from_place(demand, number, members, barred, count, count)
+    if aim is None or bounds is None:
+        return taken, cells
+    best = _Best(*bounds, float(aim.value[demand.members.row[taken]].sum()), (taken, cells))
+    for large in (*(max(count // part, 1) for part in _PARTS), 1):
+        small = count - large
+        low, high = small, len(members) - large
+        while low < high and not best.is_enough:
+            place = (low + high + 1) // 2
+            found = _from_place(demand, number, members, barred, small, place)
+            if best.keeps(float(aim.value[demand.members.row[found[0]]].sum()), found):
+                low = place
+            else:
+                high = place - 1
+    if not best.is_enough and best.above is not None:
+        return best.above
+    return _topped_up(demand, members, barred, *best.below, best.wanted - best.value)
+
+
+class _Best:
+    """The members that come nearest to what is wanted, from below and from above.
+
+    `value` is that of those below. Above what is wanted, `most` is accepted.
+    """
+
+    def __init__(self, wanted: float, most: float, value: float, below: tuple[Ints, Ints]) -> None:
+        self.wanted, self.value, self.below = wanted, value, below
+        self.above: tuple[Ints, Ints] | None = None
+        self._most, self._above_value = most, np.inf
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether those below come near enough."""
+        return self.value >= _ENOUGH * self.wanted
+
+    def keeps(self, value: float, found: tuple[Ints, Ints]) -> bool:
+        """Remember what is better than all before; whether it is no more than is wanted."""
+        if value <= self.wanted:
+            if value > self.value:
+                self.value, self.below = value, found
+            return True
+        if value <= self._most and value < self._above_value:
+            self.above, self._above_value = found, value
+        return False
+
+
+def _topped_up(
+    demand: ReplicaFlow, members: Ints, barred: Ints, taken: Ints, cells: Ints, lacking: float
+) -> tuple[Ints, Ints]:
+    """The smallest of those that go exchanged for larger ones, as large as is lacking."""
+    assert demand.aim is not None
+    size = demand.aim.value[demand.members.row]
+    taken = taken.copy()
+    stay = np.ones(len(members), dtype=bool)
+    stay[np.searchsorted(members, taken)] = False
+    for at in np.argsort(size[taken], kind="stable")[:_EXCHANGES_MAX].tolist():
+        free = np.flatnonzero(stay & ((barred >> demand.cells.rack[cells[at]] & 1) == 0))
+        place = np.searchsorted(size[members[free]], size[taken[at]] + lacking, side="right") - 1
+        if place < 0 or size[members[free[place]]] <= size[taken[at]]:
+            continue
+        new = free[place]
+        lacking -= float(size[members[new]] - size[taken[at]])
+        stay[new] = False
+        taken[at] = members[new]
+    return taken, cells
+
+
+def _from_place(
+    demand: ReplicaFlow, number: int, members: Ints, barred: Ints, small: int, place: int
+) -> tuple[Ints, Ints]:
+    """The first `small` members, and then those from that place on.
+
+    The cells with least choice pick first.
+    """
+    chosen, sites = demand.offer_to_cell[number], demand.offers.sites[number]
+    every = np.arange(len(members))
+    order = np.concatenate([every[:small], every[place:], every[small:place][::-1]])
+    picked, cells = [], []
+    for cell in sorted(np.flatnonzero(chosen).tolist(), key=lambda at: int(sites[at])):
+        free = (barred[order] >> demand.cells.rack[cell] & 1) == 0
+        taken = np.flatnonzero(free)[: chosen[cell]]
+        picked.append(members[order[taken]])
+        cells.append(np.full(len(taken), cell))
+        order = np.delete(order, taken)
+    return joined(picked), joined(cells)
+
+
+def joined(parts: list[Ints]) -> Ints:
+    """The parts one after another."""
+    return np.concatenate([np.zeros(0, dtype=np.int64), *parts])

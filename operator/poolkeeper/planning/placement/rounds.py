@@ -1,0 +1,129 @@
+"""Where replicas go: one minimum-cost flow per round over classes of replicas.
+
+A round groups replicas that are alike (`classes`, `wants`), asks `routing` how many of each class
+go where, and realises that by taking the smallest replicas of each class (or those that `aims`
+says), one of a partition at most. Where bytes ask for more moves than counts do, `byte_exchanges`
+says so before.
+
+What a round leaves undone the next round does, until the flow has nothing to move. The outcome
+depends on the layout alone, not on how it came about, so a layout that was reached is never left
+again.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from poolkeeper.model.specs import Goal
+from poolkeeper.planning.constraints.bands import Band, band
+from poolkeeper.planning.constraints.evictions import OPEN, Opened
+from poolkeeper.planning.constraints.measures import LoadMeasure
+from poolkeeper.planning.placement import byte_exchanges
+from poolkeeper.planning.placement.broker_choice import seat
+from poolkeeper.planning.placement.byte_targets import aim_of, mixed
+from poolkeeper.planning.placement.flow import CapacityBounds, RoutingTask, routed
+from poolkeeper.planning.placement.open_slots import wants_of
+from poolkeeper.planning.placement.replica_classes import cells_of, members_of, offers_of
+from poolkeeper.planning.placement.rounding import ReplicaFlow
+from poolkeeper.planning.problem.arrays import NONE, Floats, Ints, any_slot
+from poolkeeper.planning.problem.pool_problem import Unit
+
+_ROUNDS_MAX = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """The layout found, and the band that it was made for."""
+
+    lists: Ints
+    band: Band
+
+
+def held_by(unit: Unit, lists: Ints) -> Ints:
+    """Replicas by broker: of these lists and of the fixed load."""
+    # Slots without a replica are counted before the first broker.
+    counts: Ints = np.bincount(np.maximum(lists, NONE).ravel() + 1, minlength=len(unit.fixed) + 1)
+    return unit.fixed + counts[1:]
+
+
+def place(
+    unit: Unit,
+    opened: Opened,
+    share: Floats,
+    goal: Goal | None,
+    room: CapacityBounds,
+    *,
+    balance: bool,
+    weighed: LoadMeasure | None = None,
+) -> Placed:
+    """Fill all open slots, then even out as the goal asks; `balance` off leaves the rest alone.
+
+    `weighed`: what should come out even besides the number of replicas, if anything.
+    """
+    sizes = unit.mib if weighed is None else weighed.value
+    setting = _Setting(unit, opened, np.argsort(sizes, kind="stable"), room, weighed)
+    wide = band(share, goal if balance else None)
+    narrow = band(share, goal if balance else None, half=True)
+    lists = opened.lists
+    if (lists == OPEN).any() or (unit.fresh.any() and not _settled(unit, lists, wide, room)):
+        first = _round(setting, lists, wide)
+        if first.offered:
+            first = _round(setting, lists, narrow)
+        lists = first.lists
+    if _settled(unit, lists, wide, room):
+        return Placed(lists, wide)
+    for _ in range(_ROUNDS_MAX):
+        if _settled(unit, lists, narrow, room):
+            break
+        step = _round(setting, lists, narrow)
+        if not step.moved:
+            break
+        lists = step.lists
+    return Placed(lists, narrow)
+
+
+def _settled(unit: Unit, lists: Ints, target: Band, room: CapacityBounds) -> bool:
+    held = held_by(unit, lists)
+    inside = (target.outside(held) == 0) & (held <= room.replicas)
+    return bool(inside[unit.eligible].all())
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """Lists after a round; how many moves of existing replicas it wanted, how many moves it did."""
+
+    lists: Ints
+    offered: int
+    moved: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """What is the same in every round; `by_size` has all rows, the smallest first."""
+
+    unit: Unit
+    opened: Opened
+    by_size: Ints
+    room: CapacityBounds
+    weighed: LoadMeasure | None
+
+
+def _round(setting: _Setting, lists: Ints, target: Band) -> _Step:
+    unit, opened, room = setting.unit, setting.opened, setting.room
+    strict = all(spread.strict for spread in opened.spreads)
+    cells = cells_of(unit, merge=setting.weighed is not None and strict)
+    offers = offers_of(unit, opened, lists, cells)
+    wants = wants_of(unit, opened, lists, cells)
+    held, aim, leave = held_by(unit, lists), None, None
+    if setting.weighed is not None:
+        aim = aim_of(setting.weighed, lists, unit.eligible)
+        if cells.merged:
+            leave = byte_exchanges.leaving(aim, lists, held, target)
+    flow = routed(RoutingTask(unit, opened, cells, offers, wants, held, target, room, leave))
+    chosen = flow.offer_to_cell
+    if aim is not None and chosen.any() and cells.merged:
+        chosen = mixed(chosen, offers.sites)
+    members = members_of(offers, any_slot(chosen > 0), setting.by_size)
+    demand = ReplicaFlow(cells, offers, members, wants, chosen, flow.want_to_cell, flow.quota, aim)
+    seated = seat(unit, lists, demand, room.mib)
+    return _Step(seated.lists, int(flow.offer_to_cell[~offers.fresh].sum()), seated.moved)

@@ -1,0 +1,206 @@
+"""From what is declared and what was observed to a plan. Pure: no clock, no randomness, no I/O.
+
+    scope       which topics live where, and what may be done to them
+    new topics  straight in their pools
+    layouts     one per pool, independent of each other
+    moves       what changes, with paths and reasons; then steps that wait for moves
+    proof       certificates, problems, stages, hash and fingerprint
+
+The same input gives the same plan whatever its order, and a plan for the outcome of a plan has no
+moves.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import chain
+from operator import attrgetter, itemgetter
+
+from poolkeeper.model.plans import (
+    AddPartitions,
+    CreateTopic,
+    Move,
+    Plan,
+    PoolCertificate,
+    Step,
+)
+from poolkeeper.model.records import Records
+from poolkeeper.model.specs import Desired, ReplicasAtATime, ResourcePoolSpec
+from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.planning.constraints import sources
+from poolkeeper.planning.constraints.quotas import QuotaUsage, replicas_cap, standing_problems
+from poolkeeper.planning.diagnosis import problems as diagnosis_problems
+from poolkeeper.planning.layout.all_pools import LayoutInput, PoolLayouts, lay_out_all
+from poolkeeper.planning.layout.changes import Change
+from poolkeeper.planning.layout.pool_layout import Layout
+from poolkeeper.planning.placement.initial import ReplicaCounts
+from poolkeeper.planning.problem import internal_topics
+from poolkeeper.planning.problem.arrays import BrokerIndex, brokers_of, eligible_of
+from poolkeeper.planning.problem.eligible_brokers import EligibleBrokers
+from poolkeeper.planning.problem.partitions import Lists, PartitionTable, lists_of, table_of
+from poolkeeper.planning.problem.pool_rows import named_again
+from poolkeeper.planning.problem.scope import PlanScope, TopicHome, TopicRole, scope
+from poolkeeper.planning.proposals import identity, new_partitions, topic_steps
+from poolkeeper.planning.proposals.log_dirs import between_log_dirs
+from poolkeeper.planning.proposals.lower_bounds import certificate, together
+from poolkeeper.planning.proposals.manual_placement import pinned_changes
+from poolkeeper.planning.proposals.moves import move_of, moves_of
+
+_NOTHING_RECORDED = Records()
+_PLACE = itemgetter(*map(Move._fields.index, ("topic", "partition")))
+
+
+def make_plan(
+    desired: Desired,
+    cluster: Cluster,
+    records: Records = _NOTHING_RECORDED,
+    gone: frozenset[int] = frozenset(),
+    *,
+    prune: bool = False,
+    table: PartitionTable | None = None,
+) -> Plan:
+    """The plan that brings the cluster to what is declared, as far as the laws allow.
+
+    `gone`: brokers that count as lost for good; live ones among them do not. `prune`: delete topics
+    whose recorded owner wanted that and no longer declares them. `table`: the cluster's columns, if
+    the caller keeps them.
+    """
+    table = table or table_of(cluster)
+    reach = scope(desired, cluster, records, prune=prune, odd=table.odd)
+    brokers = brokers_of(cluster, desired, records, gone, table.ids)
+    usable = {name: _usable(pool, brokers, desired) for name, pool in sorted(reach.pools.items())}
+    pinned, unpinned = pinned_changes(reach, cluster, usable)
+    lists = _with_pinned(lists_of(table, brokers, sources.sourceless(cluster, table)), pinned)
+    ground = new_partitions.Ground(
+        usable, _loads(reach, lists), QuotaUsage.of(desired, reach, cluster, usable)
+    )
+    created, refused = new_partitions.creations(reach, ground)
+    added, not_added = new_partitions.additions(reach, cluster, ground)
+    lists = lists.with_changed({step.topic: step.replicas for step in created})
+    homes = {
+        s.topic: TopicHome(TopicRole.PLACED, s.pool, s) for s in reach.absent if s.topic in lists
+    }
+    situation = LayoutInput(desired, usable, {**reach.homes, **homes})
+    laid = lay_out_all(situation, lists, added, {change.topic for change in pinned})
+    moves = _moves(desired, cluster, table, [*pinned, *laid.changes], laid.layouts)
+    moving = frozenset(map(_PLACE, moves))
+    held = _held(reach, laid)
+    if moves:
+        refused = tuple(new_partitions.delayed(reach, ground.holding(held), refused))
+    copied, not_copied = between_log_dirs(reach.pools, cluster, situation.homes, moving)
+    deleted, not_deleted = topic_steps.deletions(reach, cluster)
+    steps: tuple[Step, ...] = (
+        *_as_laid(created, laid),
+        *_as_laid(added, laid),
+        *topic_steps.configs(reach, cluster, records),
+        *copied,
+        *topic_steps.elections(reach, cluster, table, moving),
+        *deleted,
+    )
+    problems = {
+        *reach.problems,
+        *unpinned,
+        *refused,
+        *not_added,
+        *topic_steps.postponed(
+            situation.homes, cluster, laid.crowded_out, laid.deferred, laid.unfinished
+        ),
+        *not_deleted,
+        *internal_topics.postponed({n: home.spec for n, home in reach.homes.items()}, cluster),
+        *not_copied,
+        *sources.problems(cluster, situation.homes, gone),
+        *diagnosis_problems.of_all(laid.layouts),
+        *standing_problems(ground.tally, held),
+    }
+    return Plan(
+        cluster=desired.cluster.name,
+        hash=identity.plan_hash(moves, steps),
+        fingerprint=identity.fingerprint(desired, cluster.id, gone),
+        steps=steps,
+        moves=moves,
+        certificates=_certificates(laid.layouts),
+        problems=tuple(sorted(problems, key=lambda p: (p.pool, p.topic, p.law, p.message))),
+    )
+
+
+def _as_laid(
+    steps: Iterable[CreateTopic | AddPartitions], laid: PoolLayouts
+) -> Iterator[CreateTopic | AddPartitions]:
+    """The steps with the lists that the layouts gave them; what they left out is not among them."""
+    for step in steps:
+        first = step.first if isinstance(step, AddPartitions) else 0
+        lists = laid.lists[step.topic][first:]
+        if lists:
+            yield replace(step, replicas=lists)
+
+
+def _moves(
+    desired: Desired,
+    cluster: Cluster,
+    table: PartitionTable,
+    changes: Iterable[Change],
+    layouts: Iterable[Layout],
+) -> tuple[Move, ...]:
+    """All moves in their order: of `changes` and of the layouts of placed topics."""
+    one = desired.cluster.execution.replicas_at_a_time is ReplicasAtATime.ONE
+    latest: dict[tuple[str, int], Change] = {}
+    for change in changes:
+        key = (change.topic, change.partition)
+        earlier = latest[key].causes if key in latest else ()
+        causes = tuple(sorted((*earlier, *change.causes), key=lambda cause: cause[0]))
+        latest[key] = Change(*key, change.target, causes, change.badness)
+    order = attrgetter("urgency", "topic", "partition")
+    found = (move_of(change, cluster, table, one_at_a_time=one) for change in latest.values())
+    parts = [sorted(found, key=order)]
+    for layout in layouts:
+        if layout.unit.role is TopicRole.PLACED:
+            parts.append(moves_of(layout, cluster, table, one_at_a_time=one))
+    parts = [part for part in parts if part]
+    if len(parts) == 1:
+        return tuple(parts[0])
+    return tuple(sorted(chain.from_iterable(parts), key=order))
+
+
+def _certificates(layouts: Iterable[Layout]) -> tuple[PoolCertificate, ...]:
+    by_pool: dict[str, list[PoolCertificate]] = {}
+    for layout in layouts:
+        by_pool.setdefault(layout.unit.pool.name, []).append(certificate(layout))
+    return tuple(together(proofs) for proofs in by_pool.values())
+
+
+def _usable(pool: ResourcePoolSpec, brokers: BrokerIndex, desired: Desired) -> EligibleBrokers:
+    eligible = eligible_of(pool, brokers)
+    rows = {b: brokers.index[b] for b in pool.brokers if eligible[brokers.index[b]]}
+    limits = desired.cluster.limits
+    caps = {b: replicas_cap(pool, b, limits) for b in rows}
+    return EligibleBrokers(
+        racks={b: brokers.rack_names[brokers.rack[row]] or None for b, row in rows.items()},
+        weights={b: pool.capacity_for(b).weight for b in rows},
+        caps={b: cap for b, cap in caps.items() if cap is not None},
+        quiet=pool.demote,
+    )
+
+
+def _with_pinned(lists: Lists, pinned: Iterable[Change]) -> Lists:
+    changed: dict[str, list[Replicas]] = {}
+    for change in pinned:
+        if change.topic not in changed:
+            changed[change.topic] = list(lists[change.topic])
+        changed[change.topic][change.partition] = change.target
+    return lists.with_changed({name: tuple(assigned) for name, assigned in changed.items()})
+
+
+def _held(reach: PlanScope, laid: PoolLayouts) -> dict[int, int]:
+    """Replicas by broker once everything is where it shall be."""
+    held = laid.held()
+    for broker, _ in named_again(reach.homes, laid.lists):
+        held[broker] += 1
+    return dict(zip(laid.lists.brokers.ids, held.tolist(), strict=True))
+
+
+def _loads(reach: PlanScope, lists: Lists) -> ReplicaCounts:
+    held, leads = lists.counts()
+    for broker, _ in named_again(reach.homes, lists):
+        held[broker] += 1
+    by_id = (zip(lists.brokers.ids, counts.tolist(), strict=True) for counts in (held, leads))
+    return ReplicaCounts(*(Counter(dict(counts)) for counts in by_id))

@@ -1,0 +1,42 @@
+"""Rows numbered by what they have in common, and brought into order, in time linear in the rows."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from poolkeeper.planning.problem.arrays import Ints
+
+
+def numbered(keys: Sequence[Ints]) -> tuple[Ints, Ints]:
+    """Number rows by equal keys, in ascending order of the keys; and the first row of each.
+
+    Keys are at least -1. Where all possible keys are not many more than rows, they are counted off
+    instead of sorted.
+    """
+    combined = np.zeros(len(keys[0]), dtype=np.int64)
+    width = 1
+    for key in keys:
+        span = int(key.max(initial=-1)) + 2
+        if width * span >= 2**62:
+            combined = np.unique(combined, return_inverse=True)[1].astype(np.int64)
+            width = int(combined.max(initial=0)) + 1
+        combined = combined * span + key + 1
+        width *= span
+    if width > 8 * len(combined) + 1_000:
+        _, first, number = np.unique(combined, return_index=True, return_inverse=True)
+        return number.astype(np.int64), first.astype(np.int64)
+    row_of = np.full(width, -1, dtype=np.int64)
+    row_of[combined[::-1]] = np.arange(len(combined) - 1, -1, -1)
+    used = row_of >= 0
+    number = np.cumsum(used) - 1
+    return number[combined], row_of[used]
+
+
+def stable_order(number: Ints, span: int) -> Ints:
+    """Rows by ascending number below `span`, equal ones in their order."""
+    if span <= 2**16:
+        return np.argsort(number.astype(np.uint16), kind="stable")
+    low = np.argsort((number & 0xFFFF).astype(np.uint16), kind="stable")
+    if span <= 2**32:
+        return low[np.argsort((number >> 16)[low].astype(np.uint16), kind="stable")]
+    return np.argsort(number, kind="stable")

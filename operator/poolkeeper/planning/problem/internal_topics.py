@@ -1,0 +1,80 @@
+"""Kafka's internal topics in a plan: they are placed like any other, and kept whole.
+
+A Topic that asks for fewer replicas than its topic has, or pins another number of partitions, is
+not followed at all: its topic stays as it is, and one problem says why. `min.insync.replicas` is
+set once as many replicas are in sync: until then Kafka could not write the topic. Internal topics
+are never created, as brokers do that at their first use.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+
+from poolkeeper.algorithms.internal_topics import DECLARABLE_TOPICS, commits_need, is_declarable
+from poolkeeper.model.plans import PlanProblem
+from poolkeeper.model.problems import Facts
+from poolkeeper.model.specs import Strategy, TopicSpec
+from poolkeeper.model.topology import Cluster, Topic
+from poolkeeper.planning.facts.topics import (
+    AwaitsReplicas,
+    InternalTopicAbsent,
+    InternalTopicResized,
+    InternalTopicShrunk,
+)
+
+_MIN_ISR = "min.insync.replicas"
+
+
+def refusals(
+    specs: Mapping[str, TopicSpec], cluster: Cluster, untouchable: Collection[str]
+) -> dict[str, PlanProblem]:
+    """The problems of internal topics whose Topics are not followed.
+
+    What is `untouchable` now is not judged: replicas on their way out are none to lose.
+    """
+    found = {}
+    for name in sorted(DECLARABLE_TOPICS & specs.keys() & cluster.topics.keys()):
+        facts = None if name in untouchable else _refusal(specs[name], cluster.topics[name])
+        if facts is not None:
+            found[name] = PlanProblem(specs[name].pool, "", facts, name)
+    return found
+
+
+def not_created(spec: TopicSpec) -> PlanProblem:
+    """The problem of an internal topic that does not exist."""
+    return PlanProblem(spec.pool, "", InternalTopicAbsent(), spec.topic)
+
+
+def awaits_replicas(topic: Topic, key: str, value: str) -> bool:
+    """Whether that value would keep Kafka from writing the topic as its replicas are now."""
+    return (
+        key == _MIN_ISR
+        and is_declarable(topic.name)
+        and commits_need({key: value}) > _fewest_in_sync(topic)
+    )
+
+
+def postponed(specs: Mapping[str, TopicSpec | None], cluster: Cluster) -> Iterator[PlanProblem]:
+    """Say of configs that wait for replicas what they wait for; `specs` by topic."""
+    for name in sorted(DECLARABLE_TOPICS & specs.keys() & cluster.topics.keys()):
+        spec, topic = specs[name], cluster.topics[name]
+        value = None if spec is None else spec.config.get(_MIN_ISR)
+        live = None if topic.config is None else topic.config.get(_MIN_ISR)
+        if spec is None or value is None or value == live:
+            continue
+        if awaits_replicas(topic, _MIN_ISR, value):
+            facts = AwaitsReplicas(_MIN_ISR, value, _fewest_in_sync(topic))
+            yield PlanProblem(spec.pool, "", facts, name)
+
+
+def _refusal(spec: TopicSpec, topic: Topic) -> Facts | None:
+    lists = spec.assignment if spec.strategy is Strategy.MANUAL else None
+    if lists is not None and len(lists) != len(topic.partitions):
+        return InternalTopicResized(len(lists), len(topic.partitions))
+    for p in topic.partitions:
+        wanted = spec.replication_factor if lists is None else len(lists[p.partition])
+        if wanted is not None and wanted < len(p.replicas):
+            return InternalTopicShrunk(p.partition, len(p.replicas))
+    return None
+
+
+def _fewest_in_sync(topic: Topic) -> int:
+    return min((len(p.replicas if p.isr is None else p.isr) for p in topic.partitions), default=0)

@@ -1,0 +1,98 @@
+"""Who may speak for a Kafka topic: of several resources that name it, the recorded owner.
+
+A topic is *held* where a resource names it that cannot be acted on, or several do and none of them
+is its recorded owner. It is not unmanaged for that: what is wrong with a resource moves nothing.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from poolkeeper.model.plans import PlanProblem
+from poolkeeper.model.records import Records
+from poolkeeper.model.specs import Claim, DeletionPolicy, Desired, TopicSpec
+from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.facts.topics import DeclaredTwice
+
+
+@dataclass(frozen=True, slots=True)
+class Winners:
+    """Who may speak for a Kafka topic.
+
+    `specs`: the one resource that is followed, by topic. `held`: topics that nothing is done to.
+    """
+
+    specs: Mapping[str, TopicSpec]
+    held: frozenset[str]
+
+
+def winners(desired: Desired, records: Records) -> Winners:
+    """One resource per Kafka topic: the recorded owner; else the only one that can be acted on."""
+    claimed: dict[str, list[TopicSpec]] = {}
+    for spec in desired.topics:
+        claimed.setdefault(spec.topic, []).append(spec)
+    mute = {claim.owner for claim in desired.held}
+    held = {claim.topic for claim in desired.held if claim.topic not in claimed}
+    held |= {topic for topic, record in records.topics.items() if record.owner in mute}
+    specs = {}
+    for name, rivals in claimed.items():
+        winner = _winner(rivals, _owner(records, name))
+        if winner is None:
+            held.add(name)
+        elif name not in held:
+            specs[name] = winner
+    return Winners(dict(sorted(specs.items())), frozenset(held))
+
+
+def _winner(rivals: Sequence[TopicSpec], owner: str | None) -> TopicSpec | None:
+    """The resource that is followed, of those that name one topic."""
+    recorded = next((spec for spec in rivals if spec.owner == owner), None)
+    return recorded or (rivals[0] if len(rivals) == 1 else None)
+
+
+def settled(desired: Desired, records: Records) -> Desired:
+    """What is declared without the losers of conflicts; their topics are held if nobody won.
+
+    A resource that loses thus changes nothing, not even the fingerprint.
+    """
+    won = winners(desired, records)
+    kept = tuple(spec for spec in desired.topics if won.specs.get(spec.topic) is spec)
+    if len(kept) == len(desired.topics):
+        return desired
+    lost = {Claim(s.topic, s.owner) for s in desired.topics if s.topic in won.held}
+    return replace(desired, topics=kept, held=desired.held | lost)
+
+
+def _owner(records: Records, topic: str) -> str | None:
+    record = records.topics.get(topic)
+    return None if record is None else record.owner
+
+
+def conflicts(topics: Iterable[TopicSpec], won: Winners) -> list[PlanProblem]:
+    """One problem for each resource that names a topic and does not speak for it."""
+    owners: dict[str, list[str]] = {}
+    for spec in topics:
+        owners.setdefault(spec.topic, []).append(spec.owner)
+    problems = []
+    for spec in sorted(topics, key=lambda spec: (spec.topic, spec.owner)):
+        if len(owners[spec.topic]) > 1 and won.specs.get(spec.topic) is not spec:
+            others = tuple(sorted(o for o in owners[spec.topic] if o != spec.owner))
+            twice = DeclaredTwice(spec.owner, others)
+            problems.append(PlanProblem(spec.pool, "", twice, spec.topic))
+    return problems
+
+
+def doomed(
+    desired: Desired, cluster: Cluster, records: Records, won: Winners, *, prune: bool
+) -> tuple[str, ...]:
+    """Existing topics that their recorded owner wants deleted with it, and nobody else declares."""
+    named = {spec.topic for spec in desired.topics} | won.held
+    return tuple(
+        name
+        for name, record in sorted(records.topics.items())
+        if name in cluster.topics
+        and name not in named
+        and (
+            Claim(name, record.owner) in desired.doomed
+            or (prune and record.deletion_policy is DeletionPolicy.DELETE)
+        )
+    )

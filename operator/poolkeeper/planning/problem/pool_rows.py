@@ -1,0 +1,255 @@
+"""The rows of a unit, and the load of everything else: by columns for what stands as it was found.
+
+Topics whose lists this plan has changed already (created, grown, moved into their pins) are few,
+and are read one by one.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from poolkeeper.model.specs import ResourcePoolSpec, Strategy
+from poolkeeper.planning.problem.arrays import MIB, NONE, Bools, Ints, count_slots
+from poolkeeper.planning.problem.partitions import Lists, index_of
+from poolkeeper.planning.problem.scope import TopicHome, TopicRole
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRows:
+    """Columns of a unit, see there."""
+
+    topic: Ints
+    number: Ints
+    lists: Ints
+    rf: Ints
+    size: Ints
+    rate: Ints
+    leader: Ints
+    placed: Bools
+    fresh: Bools
+    still: Bools
+    blocked: Bools
+    doubled: Bools
+
+
+@dataclass(frozen=True, slots=True)
+class BackgroundLoad:
+    """Replicas, preferred leaders, MiB and KiB/s by broker."""
+
+    replicas: Ints
+    leaders: Ints
+    mib: Ints
+    rate: Ints
+
+
+def rows_of(
+    names: Sequence[str], homes: Mapping[str, TopicHome], lists: Lists, still: frozenset[str]
+) -> PartitionRows:
+    """The rows of these topics (ascending); existing partitions of those in `still` stay."""
+    plain, other = _plain(names, homes, lists, still), _changed(names, homes, lists, still)
+    if not len(other.topic):
+        return plain
+    order = np.lexsort((np.append(plain.number, other.number), np.append(plain.topic, other.topic)))
+    slots = max(plain.lists.shape[1], other.lists.shape[1])
+    wide = np.concatenate([_widened(plain.lists, slots), _widened(other.lists, slots)])
+
+    def both(name: str) -> Ints:
+        column: Ints = np.append(getattr(plain, name), getattr(other, name))[order]
+        return column
+
+    return PartitionRows(
+        topic=both("topic"),
+        number=both("number"),
+        lists=wide[order],
+        rf=both("rf"),
+        size=both("size"),
+        rate=both("rate"),
+        leader=both("leader"),
+        placed=both("placed").astype(bool),
+        fresh=both("fresh").astype(bool),
+        still=both("still").astype(bool),
+        blocked=both("blocked").astype(bool),
+        doubled=both("doubled").astype(bool),
+    )
+
+
+def fixed_load(
+    pool: ResourcePoolSpec,
+    names: Sequence[str],
+    homes: Mapping[str, TopicHome],
+    lists: Lists,
+    inside: Bools,
+) -> BackgroundLoad:
+    """What stays on the pool's brokers untouched; `names` are the topics of the unit."""
+    own = set(names)
+    apart = [
+        name
+        for name, home in homes.items()
+        if name not in own and not (home.role is TopicRole.PLACED and home.pool != pool.name)
+    ]
+    rows, size = lists.plain(apart), len(inside)
+    wide = lists.wide[rows]
+    there = (wide >= 0) & inside[wide]
+    row, slot = np.nonzero(there)
+    broker = wide[row, slot]
+    mib, rate = -(-lists.table.size[rows] // MIB), lists.table.rate[rows]
+    load = BackgroundLoad(
+        np.bincount(broker, minlength=size),
+        np.bincount(broker[slot == 0], minlength=size),
+        sums(broker, mib[row], size),
+        sums(broker, rate[row], size),
+    )
+    for name in lists.changed:
+        _add_changed(load, name, own, pool, homes, lists, inside)
+    for at, more_mib in named_again(homes, lists):
+        if inside[at]:
+            load.replicas[at] += 1
+            load.mib[at] += more_mib
+    return load
+
+
+def named_again(homes: Mapping[str, TopicHome], lists: Lists) -> Iterator[tuple[int, int]]:
+    """(broker, MiB) of every name in a list beyond the broker's first, where lists stay like that.
+
+    The law of capacity counts names. What the planner may move it also mends, so those count once.
+    """
+    table = lists.table
+    for row in np.flatnonzero(lists.doubled).tolist():
+        topic = int(np.searchsorted(table.start, row, side="right")) - 1
+        name = table.names[topic]
+        if homes[name].role is not TopicRole.PLACED or lists.blocked[row]:
+            named = Counter(lists[name][row - int(table.start[topic])])
+            again = (named - Counter(set(named))).elements()
+            for broker in lists.brokers.rows(again):
+                yield broker, -(-int(table.size[row]) // MIB)
+
+
+def sums(index: Ints, values: Ints, size: int) -> Ints:
+    """Values added up by index, exactly."""
+    total = np.zeros(size, dtype=np.int64)
+    np.add.at(total, index, values)
+    return total
+
+
+def _add_changed(
+    load: BackgroundLoad,
+    name: str,
+    own: set[str],
+    pool: ResourcePoolSpec,
+    homes: Mapping[str, TopicHome],
+    lists: Lists,
+    inside: Bools,
+) -> None:
+    home, assigned = homes[name], lists.changed[name]
+    first = 0
+    if name in own or (home.role is TopicRole.PLACED and home.pool != pool.name):
+        first = _rows_in_unit(home, lists.found(name), len(assigned))
+    known = lists.rows(name)
+    for number, replicas in enumerate(assigned[first:], first):
+        size, rate = lists.fresh(name)
+        if number < known.stop - known.start:
+            size = int(lists.table.size[known.start + number])
+            rate = int(lists.table.rate[known.start + number])
+        for slot, broker in enumerate(lists.brokers.rows(dict.fromkeys(replicas))):
+            if inside[broker]:
+                load.replicas[broker] += 1
+                load.leaders[broker] += slot == 0
+                load.mib[broker] += -(-size // MIB)
+                load.rate[broker] += rate
+
+
+def _rows_in_unit(home: TopicHome, found: int, listed: int) -> int:
+    """How many of a topic's lists are rows: new ones placed as Kafka does are fixed load."""
+    as_kafka = home.spec is not None and home.spec.strategy is Strategy.KAFKA
+    return found if as_kafka else listed
+
+
+def _widened(lists: Ints, slots: int) -> Ints:
+    wide = np.full((len(lists), slots), NONE, dtype=np.int64)
+    wide[:, : lists.shape[1]] = lists[:, :slots]
+    return wide
+
+
+def _plain(
+    names: Sequence[str], homes: Mapping[str, TopicHome], lists: Lists, still: frozenset[str]
+) -> PartitionRows:
+    table = lists.table
+    rows = lists.plain(names)
+    place = np.full(len(table.names), NONE, dtype=np.int64)
+    declared, settled, kept = np.zeros((3, len(table.names)), dtype=np.int64)
+    for number, name in enumerate(names):
+        rank = table.rank.get(name)
+        if rank is not None:
+            spec = homes[name].spec
+            place[rank] = number
+            declared[rank] = (spec.replication_factor if spec else None) or 0
+            settled[rank] = homes[name].role is not TopicRole.PLACED
+            kept[rank] = name in still
+    topic_of = np.repeat(np.arange(len(table.names)), np.diff(table.start))[rows]
+    wide = lists.wide[rows]
+    held = count_slots(wide >= 0)
+    rf = np.where(declared[topic_of] > 0, declared[topic_of], held)
+    slots = max(int(held.max(initial=1)), int(rf.max(initial=1)))
+    if slots != wide.shape[1]:
+        wide = _widened(wide[:, :slots], slots)
+    return PartitionRows(
+        topic=place[topic_of],
+        number=rows - table.start[topic_of],
+        lists=wide,
+        rf=rf,
+        size=table.size[rows],
+        rate=table.rate[rows],
+        leader=index_of(table.leader[rows], lists.brokers),
+        placed=settled[topic_of] == 0,
+        fresh=np.zeros(len(rows), dtype=bool),
+        still=kept[topic_of] == 1,
+        blocked=lists.blocked[rows],
+        doubled=lists.doubled[rows],
+    )
+
+
+def _changed(
+    names: Sequence[str], homes: Mapping[str, TopicHome], lists: Lists, still: frozenset[str]
+) -> PartitionRows:
+    flat: list[int] = []
+    rows: list[tuple[int, ...]] = []
+    for place, name in enumerate(names):
+        if name in lists.changed:
+            for replicas, row in _rows_of_changed(place, name, homes[name], lists, name in still):
+                flat += replicas
+                rows.append(row)
+    columns = np.array(rows, dtype=np.int64).reshape(-1, 12).T
+    topic, number, held, rf, size, rate, leader, *marks = columns
+    placed, fresh, stays, blocked, doubled = (mark.astype(bool) for mark in marks)
+    slots = int(max(held.max(initial=1), rf.max(initial=1)))
+    wide = np.full((len(rows), slots), NONE, dtype=np.int64)
+    wide[np.arange(slots) < held[:, None]] = flat
+    leader = index_of(leader, lists.brokers)
+    return PartitionRows(
+        topic, number, wide, rf, size, rate, leader, placed, fresh, stays, blocked, doubled
+    )
+
+
+def _rows_of_changed(
+    place: int, name: str, home: TopicHome, lists: Lists, still: bool
+) -> Iterator[tuple[list[int], tuple[int, ...]]]:
+    """(brokers, columns) of each partition."""
+    table, known, assigned = lists.table, lists.rows(name), lists.changed[name]
+    declared = home.spec.replication_factor if home.spec else None
+    found = known.stop - known.start
+    for number, replicas in enumerate(assigned[: _rows_in_unit(home, found, len(assigned))]):
+        brokers = lists.brokers.rows(dict.fromkeys(replicas))
+        held, fresh = len(brokers), number >= found
+        at = known.start + number
+        size, rate, leader = (
+            (*lists.fresh(name), NONE)
+            if fresh
+            else (int(table.size[at]), int(table.rate[at]), int(table.leader[at]))
+        )
+        placed, stays = home.role is TopicRole.PLACED, still and not fresh
+        blocked = not fresh and bool(lists.blocked[at])
+        wanted = held if fresh else declared or held
+        marks = placed, fresh, stays, blocked, held < len(replicas)
+        yield brokers, (place, number, held, wanted, size, rate, leader, *map(int, marks))

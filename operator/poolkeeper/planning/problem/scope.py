@@ -1,0 +1,268 @@
+"""Which pool every topic lives in, and what may be done to it.
+
+One topic has one home: the pool of its Topic resource, else the pool whose claims match its name,
+else, under `Manage`, the default pool. The role says how much may happen there:
+
+  PLACED     the planner puts and moves its replicas
+  PINNED     Manual placement: brought to the declared lists, never moved otherwise
+  EVACUATED  unmanaged under `EvacuateOnly`: only leaves drained and gone brokers, each replica
+             within the pool of the broker it leaves
+  FIXED      counts as load and is not touched: unmanaged under `Ignore`, paused, about to be
+             deleted, held, or left out because its state cannot be trusted now
+
+A broker in two pools freezes both: none of their topics moves, and both say so.
+
+A topic that nobody may speak for (see `ownership`) is held: nothing moves for it.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from poolkeeper.algorithms.internal_topics import is_declarable
+from poolkeeper.model.plans import PlanProblem
+from poolkeeper.model.records import Records
+from poolkeeper.model.specs import (
+    Desired,
+    ResourcePoolSpec,
+    Strategy,
+    TopicSpec,
+    UnmanagedTopics,
+)
+from poolkeeper.model.topology import Cluster, Topic
+from poolkeeper.planning.facts.phrases import Names
+from poolkeeper.planning.facts.pools import SharedBrokers
+from poolkeeper.planning.facts.topics import (
+    ClaimedTwice,
+    MetricNameTaken,
+    NoDefaultPool,
+    NotAdmitted,
+    NotCreated,
+    PoolUnavailable,
+    TopicLeftOut,
+    Unsettled,
+)
+from poolkeeper.planning.problem import internal_topics, ownership
+
+
+class TopicRole(StrEnum):
+    """How much the planner may do with a topic's replicas."""
+
+    PLACED = "placed"
+    PINNED = "pinned"
+    EVACUATED = "evacuated"
+    FIXED = "fixed"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicHome:
+    """A topic's role and, where it has one, its pool and its resource."""
+
+    role: TopicRole
+    pool: str = ""
+    spec: TopicSpec | None = None
+
+
+_NOWHERE = TopicHome(TopicRole.FIXED)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanScope:
+    """What the plan is about.
+
+    `homes` has every observed topic; `absent` the specs of topics that do not exist and may be
+    created; `doomed` the topics that shall be deleted. `pools` are those that work may be done in,
+    by name.
+    """
+
+    pools: Mapping[str, ResourcePoolSpec]
+    homes: Mapping[str, TopicHome]
+    absent: tuple[TopicSpec, ...]
+    doomed: tuple[str, ...]
+    problems: tuple[PlanProblem, ...]
+
+
+def scope(
+    desired: Desired,
+    cluster: Cluster,
+    records: Records,
+    *,
+    prune: bool,
+    odd: Iterable[str] | None = None,
+) -> PlanScope:
+    """Find every topic's home; what has none, or may not be touched, is said in `problems`.
+
+    `odd`: the topics whose partitions are not as they should be, if the caller knows them.
+    """
+    pools, problems = _working_pools(desired)
+    won = ownership.winners(desired, records)
+    specs = won.specs
+    problems += ownership.conflicts(desired.topics, won)
+    untouchable = _untouchable(cluster, cluster.topics if odd is None else odd)
+    doomed = ownership.doomed(desired, cluster, records, won, prune=prune)
+    unfollowed = internal_topics.refusals(specs, cluster, untouchable)
+    fixed = won.held.union(doomed, unfollowed)
+    homes, said = _homes(desired, pools, sorted(cluster.topics), specs, fixed)
+    problems += [*unfollowed.values(), *said]
+    for name, why in sorted(untouchable.items()):
+        home = homes.get(name, _NOWHERE)
+        if home.role is not TopicRole.FIXED:
+            homes[name] = TopicHome(TopicRole.FIXED, home.pool, home.spec)
+        if name in specs or home.pool:
+            problems.append(PlanProblem(home.pool, "", why, name))
+    absent, refused = _absent(pools, specs, cluster, untouchable)
+    doomed = tuple(name for name in doomed if name not in untouchable)
+    return PlanScope(pools, homes, absent, doomed, tuple(problems + refused))
+
+
+def _working_pools(desired: Desired) -> tuple[dict[str, ResourcePoolSpec], list[PlanProblem]]:
+    holders: dict[int, list[str]] = {}
+    for pool in desired.pools:
+        for broker in pool.brokers:
+            holders.setdefault(broker, []).append(pool.name)
+    shared = {broker: names for broker, names in sorted(holders.items()) if len(names) > 1}
+    frozen: dict[str, list[int]] = {}
+    for broker, names in shared.items():
+        for name in names:
+            frozen.setdefault(name, []).append(broker)
+    problems = [
+        PlanProblem(
+            name,
+            "pool",
+            SharedBrokers(
+                tuple(sorted(ids)),
+                tuple(sorted({other for b in ids for other in shared[b]} - {name})),
+            ),
+        )
+        for name, ids in sorted(frozen.items())
+    ]
+    pools = {pool.name: pool for pool in desired.pools if pool.name not in frozen}
+    return pools, problems
+
+
+def _untouchable(cluster: Cluster, odd: Iterable[str]) -> dict[str, TopicLeftOut]:
+    """Topics whose state must not be built on, and why."""
+    why: dict[str, TopicLeftOut] = {}
+    for request in cluster.reassignment or ():
+        why.setdefault(request.topic, TopicLeftOut(Unsettled.REQUESTED))
+    for name in odd:
+        if (unsound := _unsound(cluster.topics[name])) is not None:
+            why[name] = unsound
+    why |= {name: TopicLeftOut(Unsettled.CHANGING) for name in cluster.torn}
+    why |= {name: TopicLeftOut(Unsettled.DAMAGED, what) for name, what in cluster.damaged.items()}
+    why |= {name: TopicLeftOut(Unsettled.DELETING) for name in cluster.deleting}
+    return why
+
+
+def _unsound(topic: Topic) -> TopicLeftOut | None:
+    moving = [p.partition for p in topic.partitions if p.moving]
+    if moving:
+        return TopicLeftOut(Unsettled.MOVING, str(Names.of(moving)))
+    if any(p.partition != position for position, p in enumerate(topic.partitions)):
+        return TopicLeftOut(Unsettled.GAPS)
+    if any(not p.replicas for p in topic.partitions):
+        return TopicLeftOut(Unsettled.NO_REPLICAS)
+    return None
+
+
+def _homes(
+    desired: Desired,
+    pools: Mapping[str, ResourcePoolSpec],
+    names: Iterable[str],
+    specs: Mapping[str, TopicSpec],
+    fixed: Collection[str],
+) -> tuple[dict[str, TopicHome], list[PlanProblem]]:
+    """The home of every topic; those of `fixed` have none that matters."""
+    homes: dict[str, TopicHome] = {}
+    problems: list[PlanProblem] = []
+    for name in names:
+        if name in fixed:
+            homes[name] = _NOWHERE
+        else:
+            homes[name], said = _home(desired, pools, specs.get(name), name)
+            problems += said
+    return homes, problems
+
+
+def _home(
+    desired: Desired, pools: Mapping[str, ResourcePoolSpec], spec: TopicSpec | None, name: str
+) -> tuple[TopicHome, list[PlanProblem]]:
+    if spec is not None:
+        return _declared_home(pools, spec)
+    claiming = [p.name for p in desired.pools if any(re.fullmatch(c, name) for c in p.claims)]
+    if len(claiming) > 1:
+        claimed = ClaimedTwice(tuple(claiming))
+        return _NOWHERE, [PlanProblem(p, "pool", claimed, name) for p in claiming]
+    if claiming:
+        return TopicHome(
+            TopicRole.PLACED if claiming[0] in pools else TopicRole.FIXED, claiming[0]
+        ), []
+    return _unmanaged_home(desired, pools, name)
+
+
+def _unmanaged_home(
+    desired: Desired, pools: Mapping[str, ResourcePoolSpec], name: str
+) -> tuple[TopicHome, list[PlanProblem]]:
+    policy = desired.cluster.unmanaged_topics
+    if policy is UnmanagedTopics.MANAGE:
+        default = desired.cluster.default_pool or ""
+        if default in pools:
+            return TopicHome(TopicRole.PLACED, default), []
+        return _NOWHERE, [PlanProblem(default, "pool", NoDefaultPool(), name)]
+    if policy is UnmanagedTopics.EVACUATE_ONLY:
+        return TopicHome(TopicRole.EVACUATED), []
+    return _NOWHERE, []
+
+
+def _declared_home(
+    pools: Mapping[str, ResourcePoolSpec], spec: TopicSpec
+) -> tuple[TopicHome, list[PlanProblem]]:
+    if said := _not_admitted(pools, spec):
+        return TopicHome(TopicRole.FIXED, spec.pool, None), [said]
+    if spec.paused:
+        return TopicHome(TopicRole.FIXED, spec.pool, None), []
+    role = TopicRole.PINNED if spec.strategy is Strategy.MANUAL else TopicRole.PLACED
+    return TopicHome(role, spec.pool, spec), []
+
+
+def _not_admitted(pools: Mapping[str, ResourcePoolSpec], spec: TopicSpec) -> PlanProblem | None:
+    pool = pools.get(spec.pool)
+    if pool is None:
+        return PlanProblem(spec.pool, "pool", PoolUnavailable(spec.pool), spec.topic)
+    allowed = pool.allowed_namespaces
+    if allowed is None or allowed.selector is not None or allowed.names is None:
+        return None  # labels of namespaces are known to the API server alone
+    if spec.namespace not in allowed.names:
+        refusal = NotAdmitted(spec.pool, spec.namespace)
+        return PlanProblem(spec.pool, "pool", refusal, spec.topic)
+    return None
+
+
+def _absent(
+    pools: Mapping[str, ResourcePoolSpec],
+    specs: Mapping[str, TopicSpec],
+    cluster: Cluster,
+    untouchable: Collection[str],
+) -> tuple[tuple[TopicSpec, ...], list[PlanProblem]]:
+    """Specs of topics to create; a name that Kafka's metrics would mix up with another is not."""
+    metric_names = {metric_name(name): name for name in sorted(cluster.topics)}
+    absent, problems = [], []
+    for name, spec in sorted(specs.items()):
+        if name in cluster.topics or name in untouchable or spec.paused:
+            continue
+        twin = metric_names.setdefault(metric_name(name), name)
+        if twin != name:
+            problems.append(PlanProblem(spec.pool, "", NotCreated(MetricNameTaken(twin)), name))
+        elif said := _not_admitted(pools, spec):
+            problems.append(said)
+        elif is_declarable(name):
+            problems.append(internal_topics.not_created(spec))
+        else:
+            absent.append(spec)
+    return tuple(absent), problems
+
+
+def metric_name(name: str) -> str:
+    """The topic's name in Kafka's metrics, which cannot tell `.` from `_`."""
+    return name.replace(".", "_")

@@ -1,0 +1,225 @@
+"""How close a plan is to the fewest moves: lower bounds that hold for every plan that does as well.
+
+Let a plan satisfy the laws as well as ours, with the same replication factors, and end as close to
+the same bands: let U be the replicas that ours leaves above bands in all, and D what it leaves
+missing below. Count the replicas that such a plan adds to partitions that exist:
+
+1. *Forced.* A slot whose replica may not stay and is asked for, a slot that a higher replication
+   factor adds, and a replica too many in a rack, each need one addition, in different slots.
+   So additions >= F, the sum over partitions.
+2. *Over-full.* Look at the slots that 1 does not force, except for racks. Broker b holds k_b
+   replicas in them or as fixed load and ends with f_b, so at least k_b - f_b of them leave; each is
+   replaced, as its partition keeps its replication factor, in a slot that 1 did not count. The sum
+   of (f_b - high_b)+ is at most U, so additions >= F without racks + sum of (k_b - high_b)+ - U.
+3. *Under-full.* Broker b ends with low_b at least, up to a total of D, and keeps at most K_b, so
+   it is given low_b - K_b. Each addition goes to one broker, and N replicas of partitions that
+   are only created now may come too. So additions >= sum of (low_b - K_b)+ - D - N.
+
+k_b leaves out partitions whose replication factor falls, K_b counts them with all their replicas:
+which of them stay is the plan's choice. New partitions are in neither.
+
+4. *Topics.* Where the replicas of each topic are a goal, 2 and 3 hold within topic t for its own
+   forced additions, bands and new replicas, and each addition belongs to one topic. A plan that
+   leaves u_t above and d_t below in topic t adds at least a_t - max(u_t, d_t) there, with
+   a_t = max(F_t without racks + over_t, under_t - N_t). It ends as close as ours in all, so the sum
+   of u_t + d_t is at most ours, E, and additions >= sum of a_t - E.
+
+The bound is the largest of the four. Bytes: forced additions cost their partitions' size; in 2 the
+replicas that leave cost at least as much as the smallest ones on their brokers, less the U largest
+of these. Where bytes are a goal, 2 and 3 hold with bytes for replicas, too: what leaves a broker is
+replaced, at its size, in a slot that 1 does not count; U, D and N are bytes then, and bands and
+loads are those of the goal. A disk is such a band as well. The largest of these is the bound. The
+bounds for replicas and for bytes hold each by itself, not together.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from poolkeeper.model.plans import PoolCertificate
+from poolkeeper.planning.goals.local_search import Bounded
+from poolkeeper.planning.goals.topic_counts import TopicCounts, held_by_topic
+from poolkeeper.planning.layout.changes import added_by, changed_rows
+from poolkeeper.planning.layout.pool_layout import Layout
+from poolkeeper.planning.placement.rounds import held_by
+from poolkeeper.planning.problem.arrays import MIB, NONE, Bools, Ints, count_slots
+from poolkeeper.planning.problem.grouping import stable_order
+from poolkeeper.planning.problem.pool_problem import Unit
+from poolkeeper.planning.problem.pool_rows import sums
+
+_WITNESSES = 5
+
+
+def certificate(layout: Layout) -> PoolCertificate:
+    """What one unit's moves come to, and bounds for that."""
+    unit, opened = layout.unit, layout.opened
+    rows = changed_rows(layout)
+    rows = rows[~unit.fresh[rows]]
+    gained = added_by(layout, rows)
+    added = int(gained.sum())
+    forced, racks = int(opened.forced.sum()), int(opened.crowded.sum())
+    surely, possibly = _kept(layout)
+    band, eligible = layout.placed.band, unit.eligible
+    high = np.minimum(band.high, layout.room.replicas)
+    low = np.minimum(band.low, layout.room.replicas)
+    ends = held_by(unit, layout.lists)
+    over = np.where(eligible, np.maximum(surely - high, 0), 0)
+    under = np.where(eligible, np.maximum(low - possibly, 0), 0)
+    left_over = int(np.maximum(ends - high, 0)[eligible].sum())
+    left_under = int(np.maximum(low - ends, 0)[eligible].sum())
+    new = int((layout.lists[unit.fresh] >= 0).sum())
+    bound = max(
+        forced,
+        forced - racks + int(over.sum()) - left_over,
+        int(under.sum()) - left_under - new,
+        _bound_of_topics(layout),
+    )
+    return PoolCertificate(
+        pool=unit.pool.name,
+        replica_moves=added,
+        replica_moves_lower_bound=bound,
+        bytes=int((gained * unit.size[rows]).sum()),
+        bytes_lower_bound=max(_bytes_bound(layout, over, left_over), _bytes_bound_of_goal(layout)),
+        gap_percent=_gap(added, bound),
+        witness=_witness(layout, surely, possibly, over, under),
+    )
+
+
+def together(proofs: Sequence[PoolCertificate]) -> PoolCertificate:
+    """One certificate for several of one pool: they are about different partitions, so all adds."""
+    moves = sum(proof.replica_moves for proof in proofs)
+    bound = sum(proof.replica_moves_lower_bound for proof in proofs)
+    return PoolCertificate(
+        pool=proofs[0].pool,
+        replica_moves=moves,
+        replica_moves_lower_bound=bound,
+        bytes=sum(proof.bytes for proof in proofs),
+        bytes_lower_bound=sum(proof.bytes_lower_bound for proof in proofs),
+        gap_percent=_gap(moves, bound),
+        witness="; ".join(proof.witness for proof in proofs if proof.witness),
+    )
+
+
+def _gap(moves: int, bound: int) -> float:
+    return round(100 * (moves - bound) / bound, 2) if bound else 0.0
+
+
+def _kept(layout: Layout) -> tuple[Ints, Ints]:
+    """Replicas by broker that stay unless balance moves them: at least, and at most."""
+    unit = layout.unit
+    size = len(unit.fixed)
+    surely, possibly = (np.bincount(unit.lists[kept], minlength=size) for kept in _staying(layout))
+    return unit.fixed + surely, unit.fixed + possibly
+
+
+def _staying(layout: Layout) -> tuple[Bools, Bools]:
+    """By (row, slot), whether the replica stays unless balance moves it: surely, and possibly."""
+    unit, opened = layout.unit, layout.opened
+    stays = (unit.lists >= 0) & ~unit.leaves & ~unit.fresh[:, None]
+    shrinking = count_slots(unit.lists >= 0) > count_slots(opened.lists != NONE)
+    return stays & ~shrinking[:, None], stays
+
+
+def _bound_of_topics(layout: Layout) -> int:
+    """By 4; 0 where the replicas of topics are no goal."""
+    unit, opened = layout.unit, layout.opened
+    aimed = [goal for goal in layout.evened.goals if isinstance(goal, TopicCounts)]
+    if not aimed:
+        return 0
+    topics = len(unit.topics)
+    surely, possibly = (
+        held_by_topic(unit, np.where(kept, unit.lists, NONE)) for kept in _staying(layout)
+    )
+    forced = sums(unit.topic, opened.forced - opened.crowded, topics)
+    new = sums(unit.topic, count_slots(layout.lists >= 0) * unit.fresh, topics)
+    bounds = []
+    for goal in aimed:
+        over = np.where(unit.eligible, np.maximum(surely - goal.high, 0), 0).sum(axis=1)
+        under = np.where(unit.eligible, np.maximum(goal.low - possibly, 0), 0).sum(axis=1)
+        added = np.maximum(forced + over, under - new)
+        bounds.append(int(added.sum()) - goal.excess(unit, layout.lists))
+    return max(bounds)
+
+
+def _bytes_bound(layout: Layout, over: Ints, left_over: int) -> int:
+    unit, opened = layout.unit, layout.opened
+    forced = int((opened.forced * unit.size).sum())
+    for_racks = int((opened.crowded * unit.size).sum())
+    there = (unit.lists >= 0) & (over > 0)[unit.lists] & ~unit.fresh[:, None]
+    place = np.flatnonzero(there)
+    row, broker = place // there.shape[1], unit.lists.ravel()[place]
+    order = stable_order(broker, len(over))
+    ends = np.cumsum(np.bincount(broker, minlength=len(over)))
+    smallest = [np.zeros(0, dtype=np.int64)]
+    for giver in np.flatnonzero(over).tolist():
+        count = int(over[giver])
+        own = unit.size[row[order[ends[giver - 1] if giver else 0 : ends[giver]]]]
+        smallest.append(np.partition(own, count - 1)[:count] if count < len(own) else own)
+    leaving = np.concatenate(smallest)
+    if left_over:
+        leaving = np.sort(leaving)[: max(0, len(leaving) - left_over)]
+    return max(forced, forced - for_racks + int(leaving.sum()))
+
+
+def _bytes_bound_of_goal(layout: Layout) -> int:
+    """By 2 and 3 counted in bytes: for disks, and for bytes where they are a goal."""
+    unit = layout.unit
+    nothing = np.zeros(len(unit.fixed), dtype=np.int64)
+    bounds = []
+    if (layout.room.mib < 2**62 // MIB).any():
+        # A disk bounds the sizes rounded up, so the sizes themselves as well.
+        disks = np.minimum(layout.room.mib, 2**62 // MIB) - unit.fixed_mib
+        bounds.append(_weighed_bound(layout, nothing, nothing, disks * MIB))
+    for aimed in layout.evened.goals:
+        if isinstance(aimed, Bounded) and aimed.measure.value is unit.size:
+            fixed = aimed.measure.fixed
+            bounds.append(_weighed_bound(layout, fixed, aimed.band.low, aimed.band.high))
+    return max([0, *bounds])
+
+
+def _weighed_bound(layout: Layout, fixed: Ints, low: Ints, high: Ints) -> int:
+    unit, opened, eligible = layout.unit, layout.opened, layout.unit.eligible
+
+    def held(lists: Ints) -> Ints:
+        row, slot = np.nonzero(lists >= 0)
+        return fixed + sums(lists[row, slot], unit.size[row], len(fixed))
+
+    surely, possibly = (held(np.where(kept, unit.lists, NONE)) for kept in _staying(layout))
+    ends = held(layout.lists)
+    over = int(np.maximum(surely - high, 0)[eligible].sum())
+    under = int(np.maximum(low - possibly, 0)[eligible].sum())
+    left_over = int(np.maximum(ends - high, 0)[eligible].sum())
+    left_under = int(np.maximum(low - ends, 0)[eligible].sum())
+    forced = int(((opened.forced - opened.crowded) * unit.size).sum())
+    new = int(((layout.lists >= 0) * unit.size[:, None])[unit.fresh].sum())
+    return max(forced + over - left_over, under - left_under - new)
+
+
+def _witness(layout: Layout, surely: Ints, possibly: Ints, over: Ints, under: Ints) -> str:
+    unit = layout.unit
+    parts = []
+    must = unit.leaves & ~unit.blocked[:, None] & (unit.lists >= 0)
+    leaving = np.bincount(unit.lists[must], minlength=len(over))
+    for broker in _largest(leaving):
+        parts.append(f"broker {_id(unit, broker)} must give {leaving[broker]}")
+    for broker in _largest(over):
+        held, high = surely[broker], surely[broker] - over[broker]
+        parts.append(f"broker {_id(unit, broker)} keeps {held}, may hold {high}")
+    for broker in _largest(under):
+        held, low = possibly[broker], possibly[broker] + under[broker]
+        parts.append(f"broker {_id(unit, broker)} keeps {held}, shall hold {low}")
+    grown = int(np.maximum(unit.rf - (unit.lists >= 0).sum(axis=1), 0).sum())
+    if grown:
+        parts.append(f"{grown} replicas more are asked for")
+    if racks := int(layout.opened.crowded.sum()):
+        parts.append(f"{racks} replicas stand too many in their racks")
+    return "; ".join(parts)
+
+
+def _largest(counts: Ints) -> list[int]:
+    rows = np.flatnonzero(counts > 0).tolist()
+    return sorted(rows, key=lambda row: (-int(counts[row]), row))[:_WITNESSES]
+
+
+def _id(unit: Unit, row: int) -> int:
+    return unit.brokers.ids[row]

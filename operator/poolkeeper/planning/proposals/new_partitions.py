@@ -1,0 +1,241 @@
+"""Where new partitions go: those of topics to create, and those that existing topics lack.
+
+Every function is pure and answers (steps, problems). A topic is created straight in its pool, or
+not at all; what may not be done now is a problem that says why, and what helps. Creations do not
+wait for moves, but where only moves make room for one, the next plan creates it.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from poolkeeper.algorithms.names import is_internal, ownership_problem, topic_name_problem
+from poolkeeper.errors import PoolkeeperError
+from poolkeeper.model.plans import AddPartitions, CreateTopic, PlanProblem
+from poolkeeper.model.problems import Facts
+from poolkeeper.model.specs import ResourcePoolSpec, Strategy, TopicSpec
+from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.planning.constraints.quotas import QuotaUsage
+from poolkeeper.planning.diagnosis.capacity_conflicts import CapacityDemand, Seat, overflow
+from poolkeeper.planning.facts.conflicts import Member
+from poolkeeper.planning.facts.topics import (
+    AssignedElsewhere,
+    AwaitsRoom,
+    BrokersFull,
+    FactorUndeclared,
+    FewerBrokers,
+    IllegalName,
+    InternalTopic,
+    InvalidAssignment,
+    KeyedTopic,
+    NeverShrinks,
+    NoRoomBetween,
+    NotCreated,
+    NotExtended,
+    PartitionsUndeclared,
+    TopicFixed,
+)
+from poolkeeper.planning.placement.initial import ReplicaCounts, added_as_kafka, as_kafka, balanced
+from poolkeeper.planning.problem.eligible_brokers import EligibleBrokers
+from poolkeeper.planning.problem.scope import PlanScope, TopicRole
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What new partitions are placed on: usable brokers by pool, and counts that are kept up."""
+
+    usable: Mapping[str, EligibleBrokers]
+    loads: ReplicaCounts
+    tally: QuotaUsage
+
+    def holding(self, replicas: Mapping[int, int]) -> "Ground":
+        """A copy with so many replicas by broker; nobody leads there."""
+        counts = Counter(self.tally.topics), Counter(self.tally.partitions)
+        tally = replace(self.tally, topics=counts[0], partitions=counts[1])
+        return Ground(self.usable, ReplicaCounts(Counter(replicas)), tally)
+
+
+class _Not(PoolkeeperError):
+    """Why a step is not taken; becomes a problem of the plan and never leaves this module."""
+
+    def __init__(self, facts: Facts, law: str = "") -> None:
+        self.facts, self.law = facts, law
+        super().__init__(str(facts))
+
+
+def creations(
+    scope: PlanScope, ground: Ground
+) -> tuple[tuple[CreateTopic, ...], tuple[PlanProblem, ...]]:
+    """Create what is declared and does not exist, straight in its pool."""
+    steps, problems = [], []
+    for spec in scope.absent:
+        try:
+            lists = _new_lists(spec, scope.pools[spec.pool], ground)
+        except _Not as why:
+            problems.append(PlanProblem(spec.pool, why.law, NotCreated(why.facts), spec.topic))
+            continue
+        reason = f"declared by {spec.owner}"
+        steps.append(CreateTopic(spec.topic, spec.pool, lists, dict(spec.config), reason))
+    return tuple(steps), tuple(problems)
+
+
+def delayed(
+    scope: PlanScope, ground: Ground, refused: Iterable[PlanProblem]
+) -> Iterator[PlanProblem]:
+    """The problems of creations, where `ground`, as the plan leaves it, has room: that they wait.
+
+    The ground's counts are used up.
+    """
+    specs = {spec.topic: spec for spec in scope.absent}
+    for problem in refused:
+        if problem.law == "capacity" and _fits(specs[problem.topic], scope, ground):
+            yield replace(problem, facts=AwaitsRoom())
+        else:
+            yield problem
+
+
+def _fits(spec: TopicSpec, scope: PlanScope, ground: Ground) -> bool:
+    try:
+        _new_lists(spec, scope.pools[spec.pool], ground)
+    except _Not:
+        return False
+    return True
+
+
+def additions(
+    scope: PlanScope, cluster: Cluster, ground: Ground
+) -> tuple[tuple[AddPartitions, ...], tuple[PlanProblem, ...]]:
+    """Add the partitions that are declared and missing."""
+    steps, problems = [], []
+    for name, home in scope.homes.items():
+        spec, found = home.spec, len(cluster.topics[name].partitions)
+        wanted = spec.declared_partitions if spec else None
+        if spec is None or wanted is None or wanted == found:
+            continue
+        try:
+            if home.role is TopicRole.FIXED:
+                raise _Not(TopicFixed())
+            lists = _added_lists(spec, cluster, wanted, ground)
+        except _Not as why:
+            facts = NotExtended(found, wanted, why.facts)
+            problems.append(PlanProblem(spec.pool, why.law, facts, name))
+            continue
+        steps.append(AddPartitions(name, found, lists, f"partitions {found} → {wanted}"))
+    return tuple(steps), tuple(problems)
+
+
+def _new_lists(spec: TopicSpec, pool: ResourcePoolSpec, ground: Ground) -> tuple[Replicas, ...]:
+    if said := topic_name_problem(spec.topic) or ownership_problem(spec.topic):
+        raise _Not(IllegalName(said))
+    partitions = spec.declared_partitions or pool.defaults.partitions
+    if partitions is None:
+        raise _Not(PartitionsUndeclared(pool.name))
+    if exceeded := ground.tally.refusal(spec, topics=1, partitions=partitions):
+        raise _Not(exceeded, "quotas")
+    usable = ground.usable[pool.name]
+    if spec.strategy is Strategy.MANUAL:
+        lists = _manual(spec, usable, 0, ground.loads)
+    else:
+        factor = spec.replication_factor or pool.defaults.replication_factor
+        if factor is None:
+            raise _Not(FactorUndeclared(pool.name))
+        _check_brokers(usable, pool.name, factor)
+        lists = _spread(spec, usable, partitions, factor, (), ground.loads)
+    _check_room(ground, spec.pool, lists)
+    ground.tally.add(spec, topics=1, partitions=partitions)
+    ground.loads.add(lists)
+    return lists
+
+
+def _added_lists(
+    spec: TopicSpec, cluster: Cluster, wanted: int, ground: Ground
+) -> tuple[Replicas, ...]:
+    existing = [p.replicas for p in cluster.topics[spec.topic].partitions]
+    added = wanted - len(existing)
+    if added < 0:
+        raise _Not(NeverShrinks())
+    if is_internal(spec.topic):
+        raise _Not(InternalTopic())
+    if spec.keyed and spec.accept_key_remap_to != wanted:
+        raise _Not(KeyedTopic(wanted))
+    if exceeded := ground.tally.refusal(spec, topics=0, partitions=added):
+        raise _Not(exceeded, "quotas")
+    usable = ground.usable[spec.pool]
+    if spec.strategy is Strategy.MANUAL:
+        lists = _manual(spec, usable, len(existing), ground.loads)
+    else:
+        factor = spec.replication_factor or len(existing[0])
+        _check_brokers(usable, spec.pool, factor)
+        lists = _spread(spec, usable, added, factor, existing, ground.loads)
+    _check_room(ground, spec.pool, lists)
+    ground.tally.add(spec, topics=0, partitions=added)
+    ground.loads.add(lists)
+    return lists
+
+
+def _spread(
+    spec: TopicSpec,
+    usable: EligibleBrokers,
+    partitions: int,
+    factor: int,
+    existing: Collection[Replicas],
+    loads: ReplicaCounts,
+) -> tuple[Replicas, ...]:
+    if spec.strategy is Strategy.KAFKA:
+        old = list(existing)
+        # Kafka takes the replication factor of partition 0; a declared one that differs comes
+        # about by moves, and the new partitions join in with the rest.
+        if old and len(old[0]) == factor:
+            return added_as_kafka(usable, old, len(old) + partitions)
+        if not old:
+            return as_kafka(usable, spec.topic, partitions, factor)
+    topic = ReplicaCounts()
+    topic.add(existing)
+    lists = balanced(usable, partitions, factor, loads.copy(), topic)
+    if lists is None:
+        raise _Not(_no_room(usable, partitions, factor, loads), "capacity")
+    return lists
+
+
+def _no_room(usable: EligibleBrokers, partitions: int, factor: int, loads: ReplicaCounts) -> Facts:
+    """Which brokers cannot take their part of the new replicas, beside those that they hold."""
+    seats = tuple(
+        Seat(Member(broker, rack or ""), usable.caps.get(broker), loads.replicas[broker])
+        for broker, rack in sorted(usable.racks.items())
+    )
+    for by_racks in (False, True):
+        found = overflow(CapacityDemand({factor: partitions}, seats, by_racks=by_racks))
+        if found is not None:
+            return BrokersFull(found.brokers, found.wanted, found.room, even=by_racks)
+    return NoRoomBetween()
+
+
+def _manual(
+    spec: TopicSpec, usable: EligibleBrokers, first: int, loads: ReplicaCounts
+) -> tuple[Replicas, ...]:
+    lists = (spec.assignment or ())[first:]
+    absent = sorted({broker for replicas in lists for broker in replicas} - set(usable.racks))
+    if absent:
+        raise _Not(AssignedElsewhere(spec.pool, tuple(absent)), "pool")
+    if any(len(set(replicas)) < len(replicas) or not replicas for replicas in lists):
+        raise _Not(InvalidAssignment(), "distinct")
+    return lists
+
+
+def _check_brokers(usable: EligibleBrokers, pool: str, factor: int) -> None:
+    if factor > len(usable.racks):
+        raise _Not(FewerBrokers(pool, factor, tuple(sorted(usable.racks))), "distinct")
+
+
+def _check_room(ground: Ground, pool: str, lists: Collection[Replicas]) -> None:
+    """Refuse what would put a broker above its cap of replicas, or the pool beyond its headroom."""
+    after = ground.loads.copy()
+    after.add(lists)
+    caps = ground.usable[pool].caps
+    full = sorted(b for b, cap in caps.items() if after.replicas[b] > max(cap, 0))
+    grown = [b for b in full if after.replicas[b] > ground.loads.replicas[b]]
+    if grown:
+        broker = grown[0]
+        raise _Not(BrokersFull((broker,), after.replicas[broker], caps[broker]), "capacity")
+    if beyond := ground.tally.headroom_refusal(pool, after.replicas):
+        raise _Not(beyond, "capacity")

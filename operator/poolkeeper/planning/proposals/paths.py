@@ -1,0 +1,71 @@
+"""A move is a path: which requests bring a partition from one replica list to another.
+
+1. Replace: in one request all replicas that change, or one replica a request.
+2. Grow: one replica a request, so that a leader never feeds more than one new copy.
+A lower replication factor is part of the replacing request: the controller removes replicas only
+when all the others are in sync.
+
+Every list on the way is as lawful as it can be: among the next steps the one is taken that leaves
+replicas spread best. [1, 2] → [3, 4, 5]: [1, 2], [3, 4], [3, 4, 5].
+"""
+
+from poolkeeper.model.topology import Replicas
+from poolkeeper.planning.layout.changes import Badness
+
+
+def path(
+    source: Replicas, target: Replicas, badness: Badness, *, one_at_a_time: bool
+) -> tuple[Replicas, ...]:
+    """The lists from `source` to `target`, both included."""
+    if source == target:
+        return (source,)
+    if len(target) == len(source) and not one_at_a_time:
+        return (source, target)
+    base = _base(source, target, badness)
+    lists = [source]
+    if one_at_a_time:
+        lists += _one_by_one(source, base, badness)
+    if lists[-1] != base:
+        lists.append(base)
+    lists += _growth(base, target, badness)
+    return tuple(lists)
+
+
+def _base(source: Replicas, target: Replicas, badness: Badness) -> Replicas:
+    """The target, cut to as many replicas as there are now: the kept ones and the best others."""
+    size = len(set(source))
+    chosen = [broker for broker in target if broker in source]
+    while len(chosen) < min(size, len(target)):
+        chosen.append(_best(chosen, target, badness))
+    return tuple(broker for broker in target if broker in chosen[:size])
+
+
+def _growth(base: Replicas, target: Replicas, badness: Badness) -> list[Replicas]:
+    lists = []
+    held = list(base)
+    while len(held) < len(target):
+        held.append(_best(held, target, badness))
+        lists.append(tuple(broker for broker in target if broker in held))
+    return lists
+
+
+def _best(held: list[int], target: Replicas, badness: Badness) -> int:
+    return min((b for b in target if b not in held), key=lambda b: badness([*held, b]))
+
+
+def _one_by_one(source: Replicas, base: Replicas, badness: Badness) -> list[Replicas]:
+    """Replace one replica a step; the leader goes last, so that it serves while others copy."""
+    held = list(dict.fromkeys(source))
+    leaving = [broker for broker in held if broker not in base]
+    coming = [broker for broker in base if broker not in held]
+    lists: list[Replicas] = []
+    while len(coming) > 1:
+        pairs = [(old, new) for old in reversed(leaving) for new in coming]
+        old, new = min(
+            pairs, key=lambda pair: badness([pair[1] if b == pair[0] else b for b in held])
+        )
+        held[held.index(old)] = new
+        leaving.remove(old)
+        coming.remove(new)
+        lists.append(tuple(held))
+    return lists

@@ -1,0 +1,106 @@
+"""A plan as a document: `plan.json`, and Kafka's own reassignment files.
+
+`to_json` and `from_json` are inverse to each other. Keys that hold nothing (a reason that was not
+given, no destructive effects) are left out when writing and may be absent when reading; unknown
+keys are ignored. `hash` is computed again when reading: a document that was edited is refused, as
+nobody approved what it says now.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from poolkeeper.model.plans import Move, Plan, PlanProblem, Step
+from poolkeeper.model.problems import ProblemReason
+from poolkeeper.model.typed_json import JsonObject
+from poolkeeper.planning.proposals import plan_reading as declared
+from poolkeeper.planning.proposals.identity import concern as concern
+from poolkeeper.planning.proposals.identity import fingerprint as fingerprint
+from poolkeeper.planning.proposals.identity import is_destructive as is_destructive
+from poolkeeper.planning.proposals.identity import plan_hash as plan_hash
+from poolkeeper.planning.proposals.plan_reading import VERSION
+from poolkeeper.planning.proposals.plan_reading import PlanJson as PlanJson
+from poolkeeper.planning.proposals.plan_reading import decode as decode
+from poolkeeper.planning.proposals.plan_reading import from_json as from_json
+from poolkeeper.planning.proposals.plan_reading import plan_of as plan_of
+
+T = TypeVar("T", bound=JsonObject)
+Json = dict[str, Any]
+_STEPS: Mapping[type[Step], type[declared.Step]] = {
+    ours: written for written, ours in declared.STEPS.items()
+}
+
+
+def to_json(plan: Plan) -> Json:
+    """The plan as JSON values, in the order of keys that people read best."""
+    written = declared.PlanJson(
+        version=VERSION,
+        cluster=plan.cluster,
+        hash=plan.hash,
+        fingerprint=plan.fingerprint,
+        steps=tuple(_same(_STEPS[type(step)], step) for step in plan.steps),
+        moves=tuple(map(_move, plan.moves)),
+        certificate=declared.CertificatesJson(
+            pools=_each(declared.CertificateJson, plan.certificates)
+        ),
+        stages=_each(declared.StageJson, plan.stages),
+        makespan=None if plan.makespan is None else _same(declared.MakespanJson, plan.makespan),
+        problems=tuple(map(_problem, plan.problems)),
+    )
+    json: Json = msgspec.to_builtins(written)
+    return json
+
+
+def reassign_json(plan: Plan) -> list[Json]:
+    """Kafka's own file, `{"version": 1, "partitions": […]}`, one per stage, to be run in order.
+
+    A plan without predicted stages gives one file per step of its longest path.
+    """
+    steps = max((len(move.path) - 1 for move in plan.moves), default=0)
+    stages = [stage.moves for stage in plan.stages] or [
+        tuple((i, step) for i, move in enumerate(plan.moves) if step < len(move.path))
+        for step in range(1, steps + 1)
+    ]
+    return [
+        {"version": 1, "partitions": [_entry(plan.moves[i], step) for i, step in stage]}
+        for stage in stages
+    ]
+
+
+def _entry(move: Move, step: int) -> Json:
+    return {"topic": move.topic, "partition": move.partition, "replicas": list(move.path[step])}
+
+
+def _move(move: Move) -> declared.MoveJson:
+    return declared.MoveJson(
+        topic=move.topic,
+        topic_id=move.topic_id,
+        partition=move.partition,
+        path=move.path,
+        source=move.source,
+        target=move.target,
+        bytes=move.bytes,
+        reason=move.reason,
+        urgency=move.urgency,
+    )
+
+
+def _problem(problem: PlanProblem) -> declared.ProblemJson:
+    told = problem.reason is not ProblemReason.UNTOLD
+    return declared.ProblemJson(
+        pool=problem.pool,
+        law=problem.law,
+        message=problem.message,
+        topic=problem.topic,
+        reason=problem.reason.value if told else "",
+    )
+
+
+def _each(kind: type[T], values: Iterable[object]) -> tuple[T, ...]:
+    return tuple(_same(kind, value) for value in values)
+
+
+def _same(kind: type[T], value: object) -> T:
+    """What is written of a value: its fields under the same names."""
+    return kind(**{name: getattr(value, name) for name in kind.__struct_fields__})

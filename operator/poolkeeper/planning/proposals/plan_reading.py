@@ -1,0 +1,274 @@
+"""`plan.json` as declared types, and from them to a plan: all problems are reported at once.
+
+Only the shape is checked here and that the document is whole (`hash`, `from`, `to`, the indexes of
+its stages); whether the plan is lawful is asked of `audit`, on the live cluster.
+
+Where our name of a field differs from the document's, the declaration names the latter. What is
+empty and need not be written has a plain default, which msgspec leaves out when writing; what is
+written all the same has a `default_factory`.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Final, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta, field
+
+from poolkeeper.errors import InvalidInput, Problem
+from poolkeeper.model import plans, typed_json
+from poolkeeper.model.plans import Move, Plan, PlanProblem, Urgency
+from poolkeeper.model.problems import ProblemReason, Recorded
+from poolkeeper.model.typed_json import Finite, JsonObject, Natural, ReplicaList
+from poolkeeper.planning.proposals.identity import plan_hash
+
+VERSION: Final = 1
+
+T = TypeVar("T")
+_Path = Annotated[
+    tuple[ReplicaList, ...], Meta(min_length=2, description="at least two replica lists")
+]
+_Pair = Annotated[tuple[Natural, Natural], Meta(description="a list of two")]
+_TopicPair = Annotated[tuple[str, Natural], Meta(description="a list of two")]
+_Texts = dict[str, str]
+
+
+class MoveJson(JsonObject, kw_only=True):
+    """One of `moves`."""
+
+    topic: str
+    topic_id: str | None = None
+    partition: Natural
+    path: _Path
+    source: ReplicaList | None = field(name="from", default=None)
+    target: ReplicaList | None = field(name="to", default=None)
+    bytes: Natural
+    reason: str = ""
+    urgency: Natural = Urgency.BALANCE.value
+
+
+class StepJson(JsonObject, tag_field="kind", omit_defaults=True):
+    """One of `steps`; its class is named by its key `kind`."""
+
+
+class CreateTopicJson(StepJson, tag="CreateTopic"):
+    """Creates a topic."""
+
+    topic: str
+    pool: str
+    replicas: tuple[ReplicaList, ...]
+    config: _Texts = field(default_factory=lambda: {})
+    reason: str = ""
+
+
+class AddPartitionsJson(StepJson, tag="AddPartitions"):
+    """Adds partitions to a topic."""
+
+    topic: str
+    first: Natural
+    replicas: tuple[ReplicaList, ...]
+    reason: str = ""
+
+
+class SetConfigJson(StepJson, tag="SetConfig"):
+    """Sets and unsets keys of a topic's config."""
+
+    topic: str
+    set: _Texts = field(default_factory=lambda: {})
+    unset: tuple[str, ...] = field(default_factory=lambda: ())
+    destructive: tuple[str, ...] = ()
+    reason: str = ""
+
+
+class MoveLogDirJson(StepJson, tag="MoveLogDir"):
+    """Moves a replica between directories of its broker."""
+
+    topic: str
+    partition: Natural
+    broker: Natural
+    source: str = field(name="from")
+    target: str = field(name="to")
+    bytes: Natural
+    reason: str = ""
+
+
+class ElectLeadersJson(StepJson, tag="ElectLeaders"):
+    """Elects the preferred leaders of partitions."""
+
+    partitions: tuple[_TopicPair, ...]
+    reason: str = ""
+
+
+class DeleteTopicJson(StepJson, tag="DeleteTopic"):
+    """Deletes a topic."""
+
+    topic: str
+    topic_id: str | None = None
+    reason: str = ""
+
+
+Step = (
+    CreateTopicJson
+    | AddPartitionsJson
+    | SetConfigJson
+    | MoveLogDirJson
+    | ElectLeadersJson
+    | DeleteTopicJson
+)
+STEPS: Mapping[type[Step], type[plans.Step]] = {
+    CreateTopicJson: plans.CreateTopic,
+    AddPartitionsJson: plans.AddPartitions,
+    SetConfigJson: plans.SetConfig,
+    MoveLogDirJson: plans.MoveLogDir,
+    ElectLeadersJson: plans.ElectLeaders,
+    DeleteTopicJson: plans.DeleteTopic,
+}
+"""What a step of a document is in a plan; fields have the same names."""
+
+
+class CertificateJson(JsonObject):
+    """One of `certificate.pools`."""
+
+    pool: str
+    replica_moves: Natural
+    replica_moves_lower_bound: Natural
+    bytes: Natural
+    bytes_lower_bound: Natural
+    gap_percent: Finite
+    witness: str = ""
+
+
+class CertificatesJson(JsonObject):
+    """The key `certificate`."""
+
+    pools: tuple[CertificateJson, ...] = field(default_factory=lambda: ())
+
+
+class StageJson(JsonObject):
+    """One of `stages`."""
+
+    moves: tuple[_Pair, ...]
+    bytes: Natural
+    seconds: Finite
+
+
+class MakespanJson(JsonObject):
+    """The key `makespan`."""
+
+    seconds: Finite
+    lower_bound_seconds: Finite
+    bytes_per_second_per_broker: Natural
+
+
+class ProblemJson(JsonObject, omit_defaults=True):
+    """One of `problems`."""
+
+    pool: str
+    law: str
+    message: str
+    topic: str = ""
+    reason: str = ""
+
+
+class PlanJson(JsonObject):
+    """The document."""
+
+    version: Literal[1]
+    cluster: str
+    hash: str
+    fingerprint: str
+    steps: tuple[Step, ...] = ()
+    moves: tuple[MoveJson, ...] = ()
+    certificate: CertificatesJson = field(default_factory=lambda: CertificatesJson(pools=()))
+    stages: tuple[StageJson, ...] = ()
+    makespan: MakespanJson | None = None
+    problems: tuple[ProblemJson, ...] = ()
+
+
+def decode(data: bytes, file: str = "") -> Plan:
+    """The plan of a JSON text; raises `InvalidInput` with every problem of it."""
+    return plan_of(typed_json.decode(data, PlanJson, file), file)
+
+
+def from_json(data: object, file: str = "") -> Plan:
+    """The plan of a document; raises `InvalidInput` with every problem of it.
+
+    `file` names the document in messages.
+    """
+    return plan_of(typed_json.convert(data, PlanJson, file), file)
+
+
+def plan_of(read: PlanJson, file: str = "") -> Plan:
+    """The plan of a document whose values are as declared; raises `InvalidInput` likewise."""
+    _refuse(_ends(read), file)
+    plan = Plan(
+        cluster=read.cluster,
+        hash=read.hash,
+        fingerprint=read.fingerprint,
+        steps=tuple(_same(STEPS[type(step)], step) for step in read.steps),
+        moves=tuple(map(_move, read.moves)),
+        certificates=tuple(_same(plans.PoolCertificate, pool) for pool in read.certificate.pools),
+        stages=tuple(_same(plans.PlannedStage, stage) for stage in read.stages),
+        makespan=None if read.makespan is None else _same(plans.Makespan, read.makespan),
+        problems=tuple(map(_problem, read.problems)),
+    )
+    _refuse(_broken(plan), file)
+    return plan
+
+
+def _refuse(problems: Iterator[tuple[str, str]], file: str) -> None:
+    if found := [Problem(file, 0, place, message) for place, message in problems]:
+        raise InvalidInput(found)
+
+
+def _ends(read: PlanJson) -> Iterator[tuple[str, str]]:
+    """Give the moves whose `from` and `to` are not the ends of their paths."""
+    for number, move in enumerate(read.moves):
+        for key, told, end in (
+            ("from", move.source, move.path[0]),
+            ("to", move.target, move.path[-1]),
+        ):
+            if told is not None and told != end:
+                wrong = f"is {list(told)} (expected the path's end, {list(end)})"
+                yield f"moves[{number}].{key}", wrong
+
+
+def _broken(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Give what only the whole document can tell: the hash, and the stages' references."""
+    computed = plan_hash(plan.moves, plan.steps)
+    if plan.hash != computed:
+        yield "hash", f"the document was changed: it says {plan.hash}, its content is {computed}"
+    for number, stage in enumerate(plan.stages):
+        for index, step in stage.moves:
+            if index >= len(plan.moves) or not 0 < step < len(plan.moves[index].path):
+                yield f"stages[{number}].moves", f"[{index}, {step}] names no step of a move"
+
+
+def _move(read: MoveJson) -> Move:
+    return Move(
+        read.topic,
+        read.topic_id,
+        read.partition,
+        read.path,
+        read.bytes,
+        read.reason,
+        read.urgency,
+    )
+
+
+def _problem(read: ProblemJson) -> PlanProblem:
+    return PlanProblem(
+        pool=read.pool,
+        law=read.law,
+        facts=Recorded(read.message, _reason(read.reason)),
+        topic=read.topic,
+    )
+
+
+def _reason(name: str) -> ProblemReason:
+    """The reason of that name; an older release gives none, a newer one may have others."""
+    return ProblemReason(name) if name in set(ProblemReason) else ProblemReason.UNTOLD
+
+
+def _same(kind: type[T], read: JsonObject) -> T:
+    """The value of ours whose fields have the same names."""
+    return kind(**msgspec.structs.asdict(read))

@@ -1,0 +1,106 @@
+"""Whether the plan that waits for a person is still the one to ask about.
+
+What is written to a cluster changes sizes all the time, and with them which of many equal replicas
+are cheapest to move: two plans for one need, made an hour apart, seldom have the same hash, and who
+approves the first would approve nothing. So the plan that was shown stays the one to approve
+although a fresh one would choose a little differently, as long as
+
+1. it was made from the same specs, and with the same brokers gone (its fingerprint);
+2. nothing of it is done, and nobody else moved what it moves;
+3. it moves exactly what a fresh plan moves for another reason than balance: what must be healed,
+   drained, brought to its pool or given replicas has nothing to do with sizes;
+4. it moves at most a quarter more replicas and bytes than a fresh one would, and at least half as
+   many replicas; and its bytes are not twice what they were when it was shown, or were not known;
+5. what else needs approval (deletions, configs that lose data) is the same.
+
+What needs no approval comes from the fresh plan, as do its problems; elections belong to the moves.
+Whether the plan is lawful today is asked of the audit, not here.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from poolkeeper.model.plans import DeleteTopic, ElectLeaders, Move, MoveLogDir, Plan, Step, Urgency
+from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.proposals.identity import plan_hash
+from poolkeeper.planning.run_state import step_progress
+from poolkeeper.planning.run_state.progress import MoveProgress, MoveState, classify
+from poolkeeper.planning.run_state.step_progress import StepState
+
+_BEGINNING = MoveProgress(MoveState.PENDING, 0)
+
+
+def renewed(shown: Plan, fresh: Plan, cluster: Cluster) -> Plan | None:
+    """The shown plan as it is to be shown now, or `None` if the fresh one takes its place."""
+    if shown.fingerprint != fresh.fingerprint or shown.hash == fresh.hash:
+        return None
+    if _necessary(shown.moves) != _necessary(fresh.moves):
+        return None
+    if not _costs_alike(shown.moves, fresh.moves, cluster):
+        return None
+    if _is_begun(shown, cluster) or _between_log_dirs(shown) != _between_log_dirs(fresh):
+        return None
+    steps = _steps(shown.steps, fresh.steps)
+    if plan_hash(shown.moves, steps) != shown.hash:
+        return None
+    return replace(shown, steps=steps, problems=fresh.problems)
+
+
+def _is_begun(plan: Plan, cluster: Cluster) -> bool:
+    """Whether a move of the plan, between brokers or log directories, is done or on its way."""
+    if any(state != _BEGINNING for state in classify(plan.moves, cluster)):
+        return True
+    copies = (step for step in plan.steps if isinstance(step, MoveLogDir))
+    return any(step_progress.progress_of(s, cluster).state is not StepState.TO_DO for s in copies)
+
+
+def _between_log_dirs(plan: Plan) -> bool:
+    """Whether anything goes from one log directory to another."""
+    return any(isinstance(step, MoveLogDir) for step in plan.steps)
+
+
+def _necessary(moves: Iterable[Move]) -> set[tuple[str, int, int]]:
+    """Topic, partition and urgency of what moves for another reason than balance."""
+    return {
+        (move.topic, move.partition, move.urgency)
+        for move in moves
+        if move.urgency < Urgency.BALANCE
+    }
+
+
+def _costs_alike(shown: Sequence[Move], fresh: Sequence[Move], cluster: Cluster) -> bool:
+    """Whether the shown moves cost about what they did, and what fresh ones would."""
+    replicas, least = (sum(map(_replicas, moves)) for moves in (shown, fresh))
+    today = sum(_bytes_today(move, cluster) for move in shown)
+    return (
+        replicas <= least + least // 4 + 1
+        and least <= 2 * replicas
+        and today <= sum(move.bytes for move in fresh) * 5 // 4
+        and today <= sum(move.bytes for move in shown) * 2
+    )
+
+
+def _replicas(move: Move) -> int:
+    """Replicas that are copied; a list that is only put in another order counts as one."""
+    return _copies(move) or 1
+
+
+def _bytes_today(move: Move, cluster: Cluster) -> int:
+    """What the move copies by the size that its partition has now."""
+    topic = cluster.topics.get(move.topic)
+    partition = None if topic is None else topic.partition(move.partition)
+    size = 0 if partition is None else partition.size_bytes or 0
+    return size * _copies(move)
+
+
+def _copies(move: Move) -> int:
+    return sum(len(set(after) - set(before)) for before, after in pairwise(move.path))
+
+
+def _steps(shown: Iterable[Step], fresh: Iterable[Step]) -> tuple[Step, ...]:
+    """The fresh steps, with elections and moves between log directories as shown, in order."""
+    with_moves = tuple(step for step in shown if isinstance(step, ElectLeaders | MoveLogDir))
+    others = [step for step in fresh if not isinstance(step, ElectLeaders | MoveLogDir)]
+    before = tuple(step for step in others if not isinstance(step, DeleteTopic))
+    return (*before, *with_moves, *(step for step in others if isinstance(step, DeleteTopic)))

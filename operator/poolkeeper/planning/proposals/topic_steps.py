@@ -1,0 +1,138 @@
+"""The steps of a plan that neither move data nor place any: configs, elections, deletions.
+
+Every function is pure. New partitions (see `new_partitions`) never queue behind moves of other
+topics, but partitions are added to no topic that moves, and no such topic is deleted.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+import numpy as np
+
+from poolkeeper.algorithms.internal_topics import keeps
+from poolkeeper.algorithms.names import ownership_problem
+from poolkeeper.model import config_keys, versions
+from poolkeeper.model.plans import DeleteTopic, ElectLeaders, PlanProblem, SetConfig
+from poolkeeper.model.records import Records
+from poolkeeper.model.specs import TopicSpec
+from poolkeeper.model.topology import Cluster, Topic
+from poolkeeper.planning.facts.pools import AwaitsPartitions
+from poolkeeper.planning.facts.topics import AwaitsMoves, CrowdedOut, NotDeleted
+from poolkeeper.planning.problem.internal_topics import awaits_replicas
+from poolkeeper.planning.problem.partitions import UNKNOWN, PartitionTable
+from poolkeeper.planning.problem.scope import PlanScope, TopicHome, TopicRole
+
+
+def postponed(
+    homes: Mapping[str, TopicHome],
+    cluster: Cluster,
+    crowded_out: Iterable[str],
+    deferred: Iterable[str],
+    unfinished: Iterable[str],
+) -> Iterator[PlanProblem]:
+    """Say of new partitions that could be placed why they are not part of the plan.
+
+    And of pools (`unfinished`) that they are evened out further once the new partitions exist.
+    """
+    for pool in unfinished:
+        yield PlanProblem(pool, "", AwaitsPartitions())
+    for name in crowded_out:
+        yield PlanProblem(homes[name].pool, "capacity", CrowdedOut(), name)
+    for name in deferred:
+        found = len(cluster.topics[name].partitions)
+        yield PlanProblem(homes[name].pool, "", AwaitsMoves(found), name)
+
+
+def configs(scope: PlanScope, cluster: Cluster, records: Records) -> tuple[SetConfig, ...]:
+    """Enforce declared keys; unset those that were declared before and no longer are."""
+    steps, unreadable = [], _unreadable(cluster)
+    for name, home in scope.homes.items():
+        live = cluster.topics[name].config
+        if home.spec is None or live is None or name in unreadable:
+            continue
+        record = records.topics.get(name)
+        before = record.declared_keys if record and record.owner == home.spec.owner else ()
+        step = _config_step(home.spec, cluster.topics[name], live, before)
+        if step is not None:
+            steps.append(step)
+    return tuple(steps)
+
+
+def _config_step(
+    spec: TopicSpec, topic: Topic, live: Mapping[str, str], before: Iterable[str]
+) -> SetConfig | None:
+    """What makes a topic's config the declared one; `before`: keys that were declared once."""
+    declared = spec.config
+    changed = {
+        key: value
+        for key, value in sorted(declared.items())
+        if live.get(key) != value and not awaits_replicas(topic, key, value)
+    }
+    ours = {
+        k for k in before if not config_keys.is_owned_by_executor(k) and not keeps(spec.topic, k)
+    }
+    dropped = tuple(sorted(key for key in ours if key in live and key not in declared))
+    if not changed and not dropped:
+        return None
+    after = {k: v for k, v in live.items() if k not in dropped} | changed
+    losses = tuple(config_keys.is_destructive(live, after, versions.SUPPORTED))
+    return SetConfig(spec.topic, changed, dropped, losses, _config_reason(changed, dropped))
+
+
+def elections(
+    scope: PlanScope, cluster: Cluster, table: PartitionTable, moving: Collection[tuple[str, int]]
+) -> tuple[ElectLeaders, ...]:
+    """Let preferred replicas lead that could and do not; moved partitions are elected after."""
+    demoted = {broker for pool in scope.pools.values() for broker in pool.demote}
+    found = []
+    for name, number in _led_by_others(table):
+        if scope.homes[name].role in (TopicRole.FIXED, TopicRole.EVACUATED):
+            continue
+        p = cluster.topics[name].partitions[number]
+        first = p.replicas[0]
+        if (
+            first in (p.isr or ())
+            and first in cluster.brokers
+            and first not in demoted
+            and (name, p.partition) not in moving
+        ):
+            found.append((name, p.partition))
+    if not found:
+        return ()
+    return (ElectLeaders(tuple(found), "their preferred replica is in sync and does not lead"),)
+
+
+def _led_by_others(table: PartitionTable) -> Iterator[tuple[str, int]]:
+    """Topics and positions of partitions whose leader is known not to be the first replica."""
+    begin = np.cumsum(table.held) - table.held
+    first = np.append(table.ids, UNKNOWN)[np.where(table.held > 0, begin, -1)]
+    rows = np.flatnonzero((table.leader != first) & (table.leader != UNKNOWN))
+    topics = np.searchsorted(table.start, rows, side="right") - 1
+    for row, topic in zip(rows.tolist(), topics.tolist(), strict=True):
+        yield table.names[topic], row - int(table.start[topic])
+
+
+def deletions(
+    scope: PlanScope, cluster: Cluster
+) -> tuple[tuple[DeleteTopic, ...], tuple[PlanProblem, ...]]:
+    """Delete what its recorded owner wanted deleted with its Topic."""
+    steps, problems = [], []
+    for name in scope.doomed:
+        if said := ownership_problem(name):
+            problems.append(PlanProblem("", "", NotDeleted(said), name))
+        else:
+            reason = "its Topic is gone and said deletionPolicy: Delete"
+            steps.append(DeleteTopic(name, cluster.topics[name].topic_id, reason))
+    return tuple(steps), tuple(problems)
+
+
+def _config_reason(changed: Mapping[str, str], dropped: Collection[str]) -> str:
+    parts = []
+    if changed:
+        parts.append(f"declared: {', '.join(changed)}")
+    if dropped:
+        parts.append(f"no longer declared: {', '.join(dropped)}")
+    return "; ".join(parts)
+
+
+def _unreadable(cluster: Cluster) -> set[str]:
+    return {*cluster.torn, *cluster.damaged, *cluster.deleting}

@@ -1,0 +1,259 @@
+"""How far what was observed is from what is declared, topic by topic and pool by pool.
+
+No plan is needed for it: it answers "is it done, and what is missing?" after every pass, also while
+a plan waits. So it must cost little: replica lists are looked up, not examined, after the first
+time that they are met.
+
+A topic is *in place* if it exists as declared and wholly on brokers of its pool that shall hold
+something. What is better or worse about a layout beyond that (balance, racks, leaders) is the
+plan's business, and so is a broker that is merely down: it comes back.
+"""
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import ne
+from typing import NamedTuple
+
+from poolkeeper.algorithms.internal_topics import keeps
+from poolkeeper.model import config_keys
+from poolkeeper.model.records import Records
+from poolkeeper.model.specs import Desired, ResourcePoolSpec, TopicSpec
+from poolkeeper.model.topology import Cluster, Replicas, Topic
+from poolkeeper.planning.problem.ownership import settled
+from poolkeeper.planning.problem.scope import scope
+
+NAMED_MAX = 5
+
+
+@dataclass(frozen=True, slots=True)
+class TopicStanding:
+    """One declared topic. Numbers of partitions, except `replication_factor`, the usual one.
+
+    `pool` is where it wholly lives, "" if nowhere. `missing`: declared and not there; less than
+    zero, there and not declared. `unled`: without a leader yet. `resized`: with another number of
+    replicas than declared. `outside` the pool; on `drained` or `lost` brokers; `unpinned`: not
+    where a manual assignment wants them. `differing` are config keys to be set or unset, `foreign`
+    those that nobody declared.
+    """
+
+    exists: bool = False
+    topic_id: str | None = None
+    pool: str = ""
+    partitions: int = 0
+    replication_factor: int = 0
+    missing: int = 0
+    unled: int = 0
+    resized: int = 0
+    outside: int = 0
+    drained: int = 0
+    lost: int = 0
+    unpinned: int = 0
+    differing: tuple[str, ...] = ()
+    foreign: tuple[str, ...] = ()
+
+    @property
+    def in_place(self) -> bool:
+        """Whether it is as declared."""
+        return self.exists and not (self.missing or self.unled or self.differing or self.misplaced)
+
+    @property
+    def misplaced(self) -> bool:
+        """Whether replicas must move, come or go."""
+        return bool(self.resized or self.outside or self.drained or self.lost or self.unpinned)
+
+
+@dataclass(frozen=True, slots=True)
+class PoolStanding:
+    """One pool: `live` brokers; topics that live or shall live there; replicas on its brokers.
+
+    `draining`: replicas on each drained broker that still holds some; `left`: some of the topics
+    they are of; `drained`: brokers that are empty.
+    """
+
+    live: tuple[int, ...] = ()
+    topics: int = 0
+    partitions: int = 0
+    replicas: int = 0
+    drained: tuple[int, ...] = ()
+    draining: Mapping[int, int] = field(default_factory=dict)
+    left: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Standings:
+    """Topics by Kafka name, those that are declared; pools by name; every topic's pool or ""."""
+
+    topics: Mapping[str, TopicStanding] = field(default_factory=dict)
+    pools: Mapping[str, PoolStanding] = field(default_factory=dict)
+    homes: Mapping[str, str] = field(default_factory=dict)
+
+
+class _Place(NamedTuple):
+    """Where all brokers of a replica list are: their pool or "", and whether any is no home."""
+
+    pool: str
+    drained: bool
+    lost: bool
+
+
+class _Lists:
+    """What a replica list means, worked out once for each."""
+
+    def __init__(self, desired: Desired, gone: frozenset[int]) -> None:
+        holders: dict[int, list[str]] = {}
+        for pool in desired.pools:
+            for broker in pool.brokers:
+                holders.setdefault(broker, []).append(pool.name)
+        self.pool_of = {b: names[0] for b, names in holders.items() if len(names) == 1}
+        self.drain = frozenset[int]().union(*(pool.drain for pool in desired.pools))
+        self.gone = gone
+        self._known: dict[Replicas, _Place] = {}
+
+    def of(self, replicas: Replicas) -> _Place:
+        """The place of that list."""
+        found = self._known.get(replicas)
+        if found is None:
+            pools = {self.pool_of.get(broker, "") for broker in replicas}
+            found = self._known[replicas] = _Place(
+                pools.pop() if len(pools) == 1 else "",
+                not self.drain.isdisjoint(replicas),
+                not self.gone.isdisjoint(replicas),
+            )
+        return found
+
+
+def standings(
+    desired: Desired, cluster: Cluster, records: Records, gone: frozenset[int] = frozenset()
+) -> Standings:
+    """Every declared topic and every pool, against one full observation."""
+    wanted = settled(desired, records)
+    lists = _Lists(wanted, gone - cluster.brokers.keys())
+    topics = {
+        spec.topic: _topic(spec, cluster.topics.get(spec.topic), records, lists)
+        for spec in wanted.topics
+    }
+    reach = scope(wanted, cluster, records, prune=False)
+    homes = {name: home.pool for name, home in reach.homes.items()}
+    return Standings(topics, _pools(wanted, cluster, homes, lists.drain), homes)
+
+
+def _topic(spec: TopicSpec, found: Topic | None, records: Records, lists: _Lists) -> TopicStanding:
+    if found is None:
+        return TopicStanding()
+    replicas = [p.replicas for p in found.partitions]
+    places = Counter(map(lists.of, replicas))
+    factors = Counter(map(len, replicas))
+    wanted = spec.declared_partitions
+    differing, foreign = _config(spec, found, records)
+    return TopicStanding(
+        exists=True,
+        topic_id=found.topic_id,
+        pool=_pool_of_all(places),
+        partitions=len(replicas),
+        replication_factor=factors.most_common(1)[0][0] if factors else 0,
+        missing=0 if wanted is None else wanted - len(replicas),
+        unled=sum(p.leader is None for p in found.partitions),
+        resized=_resized(spec, factors),
+        outside=sum(count for place, count in places.items() if place.pool != spec.pool),
+        drained=sum(place.drained * count for place, count in places.items()),
+        lost=sum(place.lost * count for place, count in places.items()),
+        unpinned=sum(map(ne, replicas, spec.manual or ())),
+        differing=differing,
+        foreign=foreign,
+    )
+
+
+def _pool_of_all(places: Iterable[_Place]) -> str:
+    pools = {place.pool for place in places}
+    return pools.pop() if len(pools) == 1 else ""
+
+
+def _resized(spec: TopicSpec, factors: Counter[int]) -> int:
+    """Partitions that have not as many replicas as are declared; `factors` counts those that are.
+
+    A manual assignment says for each partition how many it has.
+    """
+    if spec.manual is not None or spec.replication_factor is None:
+        return 0
+    return factors.total() - factors[spec.replication_factor]
+
+
+def _config(
+    spec: TopicSpec, found: Topic, records: Records
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Keys to be set or unset, and keys that are left to whoever set them."""
+    live = found.config
+    if live is None:
+        return (), ()
+    record = records.topics.get(spec.topic)
+    before = record.declared_keys if record and record.owner == spec.owner else ()
+    others = {k for k in live.keys() - spec.config if not config_keys.is_owned_by_executor(k)}
+    dropped = {key for key in others.intersection(before) if not keeps(spec.topic, key)}
+    changed = {key for key, value in spec.config.items() if live.get(key) != value}
+    return tuple(sorted(changed | dropped)), tuple(sorted(others - dropped))
+
+
+def _pools(
+    desired: Desired, cluster: Cluster, homes: Mapping[str, str], drain: frozenset[int]
+) -> dict[str, PoolStanding]:
+    topics: Counter[str] = Counter()
+    partitions: Counter[str] = Counter()
+    for name, topic in cluster.topics.items():
+        topics[homes[name]] += 1
+        partitions[homes[name]] += len(topic.partitions)
+    held, left = _holdings(cluster, drain)
+    return {
+        pool.name: _pool(
+            pool, cluster, held, left, topics=topics[pool.name], partitions=partitions[pool.name]
+        )
+        for pool in desired.pools
+    }
+
+
+def _holdings(
+    cluster: Cluster, drain: frozenset[int]
+) -> tuple[Counter[int], Mapping[int, Sequence[str]]]:
+    """Replicas by broker; and by drained broker the first topics that it has some of."""
+    lists: Counter[Replicas] = Counter()
+    left: dict[int, list[str]] = {broker: [] for broker in drain}
+    for name, topic in sorted(cluster.topics.items()):
+        own = Counter(p.replicas for p in topic.partitions)
+        lists.update(own)
+        for broker in _met(drain, own):
+            if len(left[broker]) < NAMED_MAX:
+                left[broker].append(name)
+    held: Counter[int] = Counter()
+    for replicas, count in lists.items():
+        for broker in replicas:
+            held[broker] += count
+    return held, left
+
+
+def _pool(
+    pool: ResourcePoolSpec,
+    cluster: Cluster,
+    held: Counter[int],
+    left: Mapping[int, Sequence[str]],
+    *,
+    topics: int,
+    partitions: int,
+) -> PoolStanding:
+    draining = [broker for broker in sorted(pool.drain) if held[broker]]
+    return PoolStanding(
+        live=tuple(broker for broker in pool.brokers if broker in cluster.brokers),
+        topics=topics,
+        partitions=partitions,
+        replicas=sum(held[broker] for broker in pool.brokers),
+        drained=tuple(broker for broker in sorted(pool.drain) if not held[broker]),
+        draining={broker: held[broker] for broker in draining},
+        left={broker: tuple(left[broker]) for broker in draining},
+    )
+
+
+def _met(brokers: frozenset[int], lists: Iterable[Replicas]) -> frozenset[int]:
+    """Which of the brokers are in any of the lists."""
+    if not brokers:
+        return brokers
+    return brokers.intersection(itertools.chain.from_iterable(lists))

@@ -1,0 +1,174 @@
+"""When a stage may not start, and which moves must wait although others go on.
+
+A *gate* closes the whole cluster: a foreign request or move, damage that was not there when the
+plan was made, no controller. A *block* keeps one move back: a target that is not live, a partition
+without a leader, a growth step whose predecessor is not in sync. One partition that is permanently
+out of sync therefore does not stop the others.
+
+Damage is measured against a *baseline*, the partitions that were under-replicated or below
+`min.insync.replicas` when the run began: a cluster that was sick before may still be mended. Steps
+that only reduce excess, healing and draining, pass a gate that the loss of a broker closes: it is
+the very damage that they mend.
+"""
+
+from collections.abc import Collection, Sequence
+
+from poolkeeper.model.plans import Move, Urgency
+from poolkeeper.model.runs import Health
+from poolkeeper.model.topology import Cluster, Partition, Topic, TopicPartition
+from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.planning.run_state.progress import MoveProgress, MoveState
+
+
+def health(cluster: Cluster) -> Health:
+    """Return every partition whose ISR is known and too small.
+
+    While a partition moves, its origin replicas are what must be in sync. The broker's default of
+    `min.insync.replicas` is not in ZooKeeper: a topic that does not say counts as 1.
+    """
+    under_replicated = []
+    under_min_isr = []
+    for topic in cluster.topics.values():
+        needed = _min_insync(topic)
+        for partition in topic.partitions:
+            if partition.isr is None:
+                continue
+            in_sync = 0 if partition.leader == -1 else len(partition.isr)
+            name = TopicPartition(topic.name, partition.partition)
+            if _missing(partition):
+                under_replicated.append(name)
+            if in_sync < min(needed, len(partition.replicas) - len(partition.adding)):
+                under_min_isr.append(name)
+    return Health(frozenset(under_replicated), frozenset(under_min_isr))
+
+
+def closed(
+    cluster: Cluster, baseline: Health, moves: Sequence[Move], ours: Collection[TopicPartition]
+) -> tuple[Wait, ...]:
+    """Return why no stage may start now; empty if it may.
+
+    `moves` are those that the stage could hold, `ours` the partitions whose request or damage is
+    this run's own.
+    """
+    reasons = list(controller(cluster))
+    reasons.extend(foreign(cluster, ours))
+    own = frozenset(ours) | {TopicPartition(move.topic, move.partition) for move in moves}
+    mending = all(move.urgency in (Urgency.HEAL, Urgency.DRAIN) for move in moves)
+    now = health(cluster)
+    for sick, before, reason in (
+        (now.under_replicated, baseline.under_replicated, WaitReason.UNDER_REPLICATED),
+        (now.under_min_isr, baseline.under_min_isr, WaitReason.UNDER_MIN_ISR),
+    ):
+        worse = sorted(sick - before - own)
+        if mending:
+            worse = [name for name in worse if not _only_dead_missing(cluster, name)]
+        if worse:
+            reasons.append(Wait(reason, partitions=tuple(worse)))
+    return tuple(reasons)
+
+
+def controller(cluster: Cluster) -> tuple[Wait, ...]:
+    """Return why the controller cannot be trusted with a request now."""
+    if cluster.controller.kraft:
+        return (Wait(WaitReason.KRAFT_MIGRATION),)
+    if cluster.controller.broker is None:
+        return (Wait(WaitReason.NO_CONTROLLER),)
+    return ()
+
+
+def foreign(cluster: Cluster, ours: Collection[TopicPartition]) -> tuple[Wait, ...]:
+    """Name reassignments that are not this run's: by request node and by the brokers' API."""
+    reasons = []
+    requested = {TopicPartition(e.topic, e.partition) for e in cluster.reassignment or ()}
+    strange = sorted(requested - set(ours))
+    if strange:
+        reasons.append(Wait(WaitReason.FOREIGN_REQUEST, partitions=tuple(strange)))
+    elif cluster.reassignment is not None and not requested:
+        reasons.append(Wait(WaitReason.UNREADABLE_REQUEST))
+    moving = sorted(_moving(cluster) - set(ours) - requested)
+    if moving:
+        reasons.append(Wait(WaitReason.FOREIGN_MOVE, partitions=tuple(moving)))
+    return tuple(reasons)
+
+
+def _moving(cluster: Cluster) -> set[TopicPartition]:
+    return {
+        TopicPartition(topic.name, partition.partition)
+        for topic in cluster.topics.values()
+        for partition in topic.partitions
+        if partition.adding or partition.removing
+    }
+
+
+def hazards(cluster: Cluster, progress: Sequence[MoveProgress]) -> tuple[Wait, ...]:
+    """Return what a controller failover would make worse.
+
+    A topic node that cannot be decoded, or a partition without target replicas, stops every next
+    controller while it starts; on 2.3 and earlier a move without its request would be forgotten.
+    """
+    reasons = [
+        Wait(WaitReason.TOPIC_DAMAGED, topic=name, detail=why)
+        for name, why in sorted(cluster.damaged.items())
+    ]
+    empty = sorted(
+        TopicPartition(topic.name, partition.partition)
+        for topic in cluster.topics.values()
+        for partition in topic.partitions
+        if not set(partition.replicas) - set(partition.removing)
+    )
+    if empty:
+        reasons.append(Wait(WaitReason.NO_REPLICAS_WANTED, partitions=tuple(empty)))
+    orphans = sum(p.state is MoveState.ORPHANED for p in progress)
+    if orphans:
+        reasons.append(Wait(WaitReason.MOVES_WITHOUT_REQUEST, count=orphans))
+    return tuple(reasons)
+
+
+def blocks(
+    moves: Sequence[Move], progress: Sequence[MoveProgress], cluster: Cluster
+) -> dict[int, Wait]:
+    """Return the moves that must wait, by index, each with what it waits for."""
+    blocked = {}
+    for i, (move, state) in enumerate(zip(moves, progress, strict=True)):
+        if state.state in (MoveState.PENDING, MoveState.ORPHANED):
+            wait = _block(move, state.at, cluster)
+            if wait is not None:
+                blocked[i] = wait
+    return blocked
+
+
+def _block(move: Move, at: int, cluster: Cluster) -> Wait | None:
+    named = (TopicPartition(move.topic, move.partition),)
+    if move.topic in cluster.deleting:
+        return Wait(WaitReason.TOPIC_QUEUED_FOR_DELETION, partitions=named)
+    after = move.path[at + 1]
+    dead = sorted(set(after) - set(move.path[at]) - set(cluster.brokers))
+    if dead:
+        return Wait(WaitReason.TARGET_NOT_LIVE, partitions=named, brokers=tuple(dead))
+    partition = cluster.topics[move.topic].partition(move.partition)
+    if partition is None or partition.isr is None:
+        return Wait(WaitReason.PARTITION_STATE_UNKNOWN, partitions=named)
+    if partition.leader == -1:
+        return Wait(WaitReason.PARTITION_LEADERLESS, partitions=named)
+    grows = len(after) > len(move.path[at])
+    behind = sorted((set(move.path[at]) & set(cluster.brokers)) - set(partition.isr))
+    if grows and behind:
+        return Wait(WaitReason.REPLICA_NOT_IN_SYNC, partitions=named, brokers=tuple(behind))
+    if not set(after) & set(partition.isr) and not set(partition.isr) & set(cluster.brokers):
+        return Wait(WaitReason.NO_LIVE_REPLICA_IN_SYNC, partitions=named)
+    return None
+
+
+def _missing(partition: Partition) -> frozenset[int]:
+    isr = frozenset(partition.isr or ())
+    return frozenset(partition.replicas) - frozenset(partition.adding) - isr
+
+
+def _only_dead_missing(cluster: Cluster, name: TopicPartition) -> bool:
+    partition = cluster.topics[name.topic].partition(name.partition)
+    return partition is not None and not _missing(partition) & frozenset(cluster.brokers)
+
+
+def _min_insync(topic: Topic) -> int:
+    declared = (topic.config or {}).get("min.insync.replicas", "1")
+    return int(declared) if declared.strip().isdigit() else 1

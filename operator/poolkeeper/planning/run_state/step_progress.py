@@ -1,0 +1,191 @@
+"""What is left of a plan's steps, read from the live cluster alone.
+
+A step is TO_DO until its effect is in ZooKeeper, SETTLING until Kafka has acted on it (leaders for
+new partitions, the end of a deletion), then DONE. It is STALE where the cluster moved on so that
+the step would no longer do what was agreed.
+
+Kafka's controller may overwrite an addition of partitions from its memory; the step is then TO_DO
+again and simply repeated.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from poolkeeper.model.plans import (
+    AddPartitions,
+    CreateTopic,
+    DeleteTopic,
+    ElectLeaders,
+    MoveLogDir,
+    Plan,
+    SetConfig,
+    Step,
+)
+from poolkeeper.model.refusals import Drift, DriftReason
+from poolkeeper.model.topology import Cluster, Partition, Replicas, Topic, TopicPartition
+from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.planning.run_state.progress import MoveState, classify
+
+ELECTION_PARTITIONS_MAX = 1000
+"""Partitions of one request of a preferred leader election."""
+
+
+class StepState(StrEnum):
+    """States of a step."""
+
+    TO_DO = "to do"
+    SETTLING = "settling"
+    DONE = "done"
+    STALE = "stale"
+
+
+@dataclass(frozen=True, slots=True)
+class StepProgress:
+    """A step's state: `wait` tells what it settles on, `drift` why it is stale."""
+
+    state: StepState
+    wait: Wait | None = None
+    drift: Drift | None = None
+
+
+TO_DO = StepProgress(StepState.TO_DO)
+DONE = StepProgress(StepState.DONE)
+
+
+def _settling(wait: Wait) -> StepProgress:
+    return StepProgress(StepState.SETTLING, wait)
+
+
+def _stale(drift: Drift) -> StepProgress:
+    return StepProgress(StepState.STALE, drift=drift)
+
+
+def progress_of(step: Step, cluster: Cluster) -> StepProgress:
+    """Return where a step stands."""
+    if isinstance(step, ElectLeaders):
+        return TO_DO if due_elections(step.partitions, cluster) else DONE
+    if step.topic in cluster.torn:
+        return _settling(Wait(WaitReason.TOPIC_CHANGING, topic=step.topic))
+    if isinstance(step, MoveLogDir):
+        return _between_log_dirs(step, cluster)
+    topic = cluster.topics.get(step.topic)
+    if isinstance(step, CreateTopic):
+        return _created(step, topic, cluster)
+    if isinstance(step, DeleteTopic):
+        return _deleted(step, topic, cluster)
+    if topic is None or step.topic in cluster.deleting:
+        return _stale(Drift(DriftReason.TOPIC_GONE, step.topic))
+    if isinstance(step, AddPartitions):
+        return _added(step, topic, cluster)
+    return _configured(step, topic)
+
+
+def _between_log_dirs(step: MoveLogDir, cluster: Cluster) -> StepProgress:
+    topic = cluster.topics.get(step.topic)
+    partition = topic.partition(step.partition) if topic else None
+    name = TopicPartition(step.topic, step.partition)
+    if partition is None or step.broker not in partition.replicas:
+        return _stale(Drift(DriftReason.REPLICA_GONE, partition=name, broker=step.broker))
+    broker = cluster.brokers.get(step.broker)
+    held = (partition.log_dirs or {}).get(step.broker)
+    if broker is None or held is None:
+        return _settling(Wait(WaitReason.LOG_DIRS_UNKNOWN, brokers=(step.broker,)))
+    if held == step.target:
+        return DONE
+    going = (broker.arriving or {}).get(name)
+    if going is not None:
+        return _settling(Wait(WaitReason.REPLICA_COPYING, partitions=(name,), path=going))
+    if held != step.source:
+        drift = Drift(DriftReason.LOG_DIR_CHANGED, partition=name, broker=step.broker, path=held)
+        return _stale(drift)
+    return TO_DO
+
+
+def _created(step: CreateTopic, topic: Topic | None, cluster: Cluster) -> StepProgress:
+    if step.topic in cluster.deleting:
+        return _settling(Wait(WaitReason.TOPIC_STILL_DELETING, topic=step.topic))
+    if topic is None:
+        return TO_DO
+    if tuple(p.replicas for p in topic.partitions) != step.replicas:
+        return _stale(Drift(DriftReason.TOPIC_EXISTS, step.topic))
+    return _led(step.topic, topic.partitions)
+
+
+def _added(step: AddPartitions, topic: Topic, cluster: Cluster) -> StepProgress:
+    if len(topic.partitions) == step.first:
+        requested = any(entry.topic == step.topic for entry in cluster.reassignment or ())
+        if requested or any(p.moving for p in topic.partitions):
+            return _settling(Wait(WaitReason.TOPIC_REASSIGNED, topic=step.topic))
+        return TO_DO
+    added = topic.partitions[step.first : step.first + len(step.replicas)]
+    if tuple(p.replicas for p in added) != step.replicas:
+        count = len(topic.partitions)
+        return _stale(Drift(DriftReason.PARTITIONS_ADDED, step.topic, count=count))
+    return _led(step.topic, added)
+
+
+def _led(name: str, partitions: Iterable[Partition]) -> StepProgress:
+    waiting = tuple(TopicPartition(name, p.partition) for p in partitions if p.leader is None)
+    if waiting:
+        return _settling(Wait(WaitReason.LEADERS_MISSING, topic=name, partitions=waiting))
+    return DONE
+
+
+def _configured(step: SetConfig, topic: Topic) -> StepProgress:
+    live = topic.config or {}
+    right = all(live.get(key) == value for key, value in step.set.items())
+    return DONE if right and not set(step.unset) & set(live) else TO_DO
+
+
+def _deleted(step: DeleteTopic, topic: Topic | None, cluster: Cluster) -> StepProgress:
+    if step.topic in cluster.deleting:
+        return _settling(Wait(WaitReason.TOPIC_DELETING, topic=step.topic))
+    if topic is None:
+        return DONE
+    if step.topic_id and topic.topic_id and step.topic_id != topic.topic_id:
+        return _stale(Drift(DriftReason.TOPIC_RECREATED, step.topic))
+    return TO_DO
+
+
+def due_elections(
+    partitions: Iterable[tuple[str, int]], cluster: Cluster
+) -> tuple[TopicPartition, ...]:
+    """Return those that another replica leads although the preferred one is live and in sync."""
+    due = []
+    for name, number in partitions:
+        topic = cluster.topics.get(name)
+        partition = None if topic is None else topic.partition(number)
+        if partition is None or partition.leader is None or partition.moving:
+            continue
+        preferred = partition.replicas[0] if partition.replicas else -1
+        in_sync = preferred in (partition.isr or ()) and preferred in cluster.brokers
+        if in_sync and partition.leader != preferred:
+            due.append(TopicPartition(name, number))
+    return tuple(due)
+
+
+def staleness(plan: Plan, cluster: Cluster) -> tuple[Drift, ...]:
+    """Return why a plan made earlier no longer fits the cluster; empty if it still does.
+
+    A plan whose execution was interrupted fits: what is done is done, what is under way is its own.
+    """
+    found = []
+    for move, state in zip(plan.moves, classify(plan.moves, cluster), strict=True):
+        name = TopicPartition(move.topic, move.partition)
+        if state.state is MoveState.DIVERGED:
+            live, reason = _live(cluster, name), DriftReason.REPLICAS_CHANGED
+            found.append(Drift(reason, partition=name, live=live, planned=move.source))
+        elif state.state is MoveState.GONE:
+            found.append(Drift(DriftReason.MOVED_TOPIC_GONE, move.topic))
+    for step in plan.steps:
+        drift = progress_of(step, cluster).drift
+        if drift is not None:
+            found.append(drift)
+    return tuple(dict.fromkeys(found))
+
+
+def _live(cluster: Cluster, name: TopicPartition) -> Replicas:
+    topic = cluster.topics.get(name.topic)
+    partition = None if topic is None else topic.partition(name.partition)
+    return () if partition is None else partition.replicas

@@ -1,0 +1,119 @@
+"""Which replication throttles a run needs, and what becomes of them, as values.
+
+Kafka throttles a replica only where both hold: the topic's list names it on that broker and the
+broker has a rate. A list entry matters only for replicas that are not in sync, so naming too many
+does not slow healthy replication down. Per partition of a run:
+
+* leader list: every broker that may lead while the move runs, the union of all lists of the path
+  but the last;
+* follower list: every broker that any step adds.
+
+Lists are written once per run, for its topics only. A list longer than `LIST_BYTES_MAX` is written
+as `*` (all replicas of the topic): Kafka cannot serialise ever longer ones, and it throttles
+nothing that is in sync.
+
+Every key that is written has a *saved* value, the one before the run or `None`. An entity is *ours*
+if its live values are ones this run wrote; then, and only then, the saved ones are put back.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+
+from poolkeeper.algorithms.throttles import (
+    EVERY,
+    FOLLOWER_LIST,
+    FOLLOWER_RATE,
+    LEADER_LIST,
+    LEADER_RATE,
+    TOPIC_KEYS,
+    list_value,
+)
+from poolkeeper.model.plans import Move
+from poolkeeper.model.refusals import HopelessMove
+from poolkeeper.model.runs import ThrottleValues
+from poolkeeper.model.topology import TopicPartition
+
+__all__ = ["BROKER_KEYS", "TOPIC_KEYS"]
+
+BROKER_KEYS = (LEADER_RATE, FOLLOWER_RATE)
+LIST_BYTES_MAX = 64 * 1024
+ADAPTIVE_RISE_MAX = 16
+RATE_MIN_BYTES_PER_S = 1024 * 1024
+
+
+def lists_of(moves: Iterable[Move]) -> dict[str, dict[str, str]]:
+    """Return `{topic: {key: list}}` for the moves that copy data."""
+    leaders: dict[str, set[tuple[int, int]]] = {}
+    followers: dict[str, set[tuple[int, int]]] = {}
+    for move in moves:
+        added = {b for before, after in pairwise(move.path) for b in set(after) - set(before)}
+        if not added:
+            continue
+        sources = {broker for replicas in move.path[:-1] for broker in replicas}
+        leaders.setdefault(move.topic, set()).update((move.partition, b) for b in sources)
+        followers.setdefault(move.topic, set()).update((move.partition, b) for b in added)
+    return {
+        topic: {LEADER_LIST: _listed(leaders[topic]), FOLLOWER_LIST: _listed(followers[topic])}
+        for topic in sorted(leaders)
+    }
+
+
+def _listed(pairs: set[tuple[int, int]]) -> str:
+    text = list_value(pairs)
+    return text if len(text) <= LIST_BYTES_MAX else EVERY
+
+
+def brokers_of(moves: Iterable[Move]) -> tuple[int, ...]:
+    """Return the brokers whose rate matters: all that any data-copying move names, ascending.
+
+    Dead ones are included: they may come back while the run is under way.
+    """
+    copying = (move for move in moves if any(set(a) - set(b) for b, a in pairwise(move.path)))
+    return tuple(sorted({b for move in copying for replicas in move.path for b in replicas}))
+
+
+def rates(rate_bytes_per_s: int) -> dict[str, str]:
+    """Return a broker's throttle keys at that rate."""
+    return {key: str(rate_bytes_per_s) for key in BROKER_KEYS}
+
+
+def values_of(config: Mapping[str, str], keys: Sequence[str]) -> dict[str, str | None]:
+    """Return the throttle keys of a live config."""
+    return {key: config.get(key) for key in keys}
+
+
+def restored(
+    live: ThrottleValues, saved: ThrottleValues, ours: Sequence[ThrottleValues]
+) -> dict[str, str | None]:
+    """Return what to write back: each key whose live value is one of ours and not the saved one.
+
+    Somebody who changed a key while the run was under way keeps their value.
+    """
+    return {
+        key: saved.get(key)
+        for key, value in live.items()
+        if value != saved.get(key) and any(value == mine.get(key) for mine in ours)
+    }
+
+
+def adapted(rate_bytes_per_s: int, start_bytes_per_s: int, *, healthy: bool) -> int:
+    """Return the next adaptive rate: a quarter of the start more, or half.
+
+    Bounds: 1 MiB/s below (or the start, if that is lower), 16 times the start above.
+    """
+    if healthy:
+        return min(
+            rate_bytes_per_s + max(1, start_bytes_per_s // 4), ADAPTIVE_RISE_MAX * start_bytes_per_s
+        )
+    return max(rate_bytes_per_s // 2, min(RATE_MIN_BYTES_PER_S, start_bytes_per_s))
+
+
+def hopeless(
+    moves: Sequence[Move], in_bytes_per_s: Sequence[float | None], rate: int
+) -> list[HopelessMove]:
+    """Return the moves that can never catch up: their own ingest is at least the rate."""
+    return [
+        HopelessMove(TopicPartition(move.topic, move.partition), ingest, rate)
+        for move, ingest in zip(moves, in_bytes_per_s, strict=True)
+        if ingest is not None and ingest >= rate and move.bytes
+    ]

@@ -1,0 +1,85 @@
+"""What large entries cost: the stages that they are in last longer than others can make use of.
+
+Terms as in `makespan_bound`: M bytes of a stage, n replicas per side and stage. Take m sides of one
+direction, D, with T bytes in all. No stage is over before the average of D has carried its part, so
+all stages last T / m together, and longer where they last in vain. Take the entries of at least x
+bytes each, H in all, b of them on no side of D; none is above M.
+
+* At least N(x) stages hold them: H over M, rounded up, or one for each entry above M / 2, as no two
+  of these go together.
+* A stage lasts as long as its largest entry. If k stages hold the entries, these last at least
+  k·x + ∫ N(y) dy together, for y above x: of all stages N(y) at least last longer than y.
+* In these k stages D carries at most k·M - b, and of each side the k·n largest replicas, P(k) in
+  all. The other stages carry the rest, and last (T - min(k·M - b, P(k))) / m.
+
+The makespan is at least the sum of the last two, for the k that makes it least: whatever x and D
+are. Both terms are convex in k, so it is least where it first grows. The x of the strongest bound
+says which entries should go together: with more stages of such a length, or with less of D in
+them, the plan lasts longer.
+"""
+
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import NamedTuple
+
+GIANTS_MAX = 256
+"""Entries that are looked at."""
+
+
+class Giant(NamedTuple):
+    """An entry: its bytes, and how many of them are on no side of D."""
+
+    bytes: int
+    outside_bytes: int
+
+
+class Barrier(NamedTuple):
+    """A bound, and the size from which on entries make it so."""
+
+    shortest_bytes: int
+    giant_bytes: int
+
+
+def barrier(
+    giants: Iterable[Giant],
+    total_bytes: int,
+    sides: int,
+    bytes_max: int,
+    carried: Callable[[int], int],
+) -> Barrier:
+    """The strongest of the bounds; `giants` largest first, none above `bytes_max` (M).
+
+    `total_bytes`: T; `sides`: m; `carried`: P by k.
+    """
+    best = Barrier(-(-total_bytes // sides), bytes_max)
+    held = outside = longer = above_half = stages = size = 0
+    for count, giant in enumerate(islice(giants, GIANTS_MAX), 1):
+        longer += stages * (size - giant.bytes)
+        size = giant.bytes
+        held += size
+        outside += giant.outside_bytes
+        above_half += 2 * size > bytes_max
+        stages = max(-(-held // bytes_max), above_half)
+        least = None
+        for k in range(stages, count + 1):
+            rest = total_bytes - min(k * bytes_max - outside, carried(k))
+            found = sides * (longer + k * size) + max(0, rest)
+            if least is not None and found >= least:
+                break
+            least = found
+        if least is not None and least > best.shortest_bytes * sides:
+            best = Barrier(-(-least // sides), size)
+    return best
+
+
+def longest_bytes(sizes: Iterable[int], bytes_max: int) -> int:
+    """What the stages of entries of these sizes, largest first, last at least: N(x)·x + ∫ N."""
+    longest = 0
+    held = above_half = stages = last = 0
+    for size in sizes:
+        longest += stages * (last - size)
+        last = size
+        held += size
+        above_half += 2 * size > bytes_max
+        stages = max(-(-held // bytes_max), above_half)
+    return longest + stages * last

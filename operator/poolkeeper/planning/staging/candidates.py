@@ -1,0 +1,120 @@
+"""From moves and the live cluster to the entries of a stage, and to the packer that weighs them.
+
+In-sync replicas: a move adds before it removes, so it ends with all of its target in sync and takes
+nothing away. A step that only removes can: it goes if as many replicas stay in sync as
+`min.insync.replicas` asks for with one broker lost, or, where the target is smaller than that, if
+all of the target are in sync.
+"""
+
+import itertools
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+from poolkeeper.model.plans import Move
+from poolkeeper.model.topology import Cluster, Partition, Replicas, Topic, TopicPartition
+from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.planning.rules import Rules
+from poolkeeper.planning.staging.disk_reserve import Guard
+from poolkeeper.planning.staging.excess_ledger import Disks, Ledger
+from poolkeeper.planning.staging.limits import Bounds, Entry, TopicCaps
+from poolkeeper.planning.staging.packer import StagePacker
+
+
+def packer_for(
+    rules: Rules, bounds: Bounds, moves: Sequence[Move], entries: Sequence[Entry]
+) -> StagePacker:
+    """A packer that starts from the live state; `entries`: the next step of each move to go."""
+    topics = rules.cluster.topics
+    disks = Disks(rules, bounds)
+    ahead = (_ahead(rules.cluster, moves[entry.move], entry) for entry in entries)
+    chains = [tuple(map(disks.step, steps)) for steps in ahead] if disks.free else []
+    return StagePacker(
+        rules.desired.cluster.execution,
+        bounds,
+        TopicCaps(topics, bounds),
+        Ledger(rules),
+        disks,
+        _in_sync_check(topics),
+        Guard(chains),
+    )
+
+
+def _ahead(cluster: Cluster, move: Move, entry: Entry) -> Iterator[Entry]:
+    """The entry, and the steps of its move after it."""
+    yield entry
+    for step in range(entry.step + 1, len(move.path)):
+        yield entry_for(cluster.topics, cluster.brokers, entry.move, move, step, entry.leader)
+
+
+def entry_for(
+    topics: Mapping[str, Topic],
+    live: Collection[int],
+    index: int,
+    move: Move,
+    step: int,
+    leader: int | None = None,
+) -> Entry:
+    """The step of a move as an entry. `leader`: who leads by then, if not the observed one."""
+    before, after = move.path[step - 1], move.path[step]
+    added = tuple(broker for broker in after if broker not in before)
+    if leader is None:
+        topic = topics.get(move.topic)
+        partition = None if topic is None else topic.partition(move.partition)
+        leader = _leader(partition, before, live)
+    size = 0
+    if added:
+        size = move.bytes // len(added) if len(move.path) == 2 else replica_bytes(move)
+    return Entry(
+        move.urgency,
+        size * len(added),
+        index,
+        step,
+        move.topic,
+        move.partition,
+        before,
+        after,
+        added,
+        leader,
+        size,
+    )
+
+
+def replica_bytes(move: Move) -> int:
+    """The size of one replica: the move's bytes over the replicas that its path adds."""
+    added = sum(len(set(b).difference(a)) for a, b in itertools.pairwise(move.path))
+    return move.bytes // added if added else 0
+
+
+def _leader(partition: Partition | None, before: Replicas, live: Collection[int]) -> int:
+    """Who leads, if told, else who should: the first live replica."""
+    if partition is not None and partition.leader is not None and partition.leader in before:
+        return partition.leader
+    return next((broker for broker in before if broker in live), before[0])
+
+
+def _in_sync_check(topics: Mapping[str, Topic]) -> Callable[[Entry], Wait | None]:
+    def problem(entry: Entry) -> Wait | None:
+        if entry.added or len(entry.after) >= len(entry.before):
+            return None
+        topic = topics[entry.topic]
+        partition = topic.partition(entry.partition)
+        in_sync = set(entry.before)
+        if partition is not None and partition.isr is not None:
+            in_sync = set(partition.isr) if partition.replicas == entry.before else in_sync
+        stay = len(in_sync & set(entry.after))
+        needed = min(_min_in_sync(topic) + 1, len(entry.after))
+        if stay >= needed:
+            return None
+        return Wait(
+            WaitReason.TOO_FEW_IN_SYNC,
+            partitions=(TopicPartition(entry.topic, entry.partition),),
+            replicas=entry.after,
+            count=stay,
+            of=needed,
+        )
+
+    return problem
+
+
+def _min_in_sync(topic: Topic) -> int:
+    told = (topic.config or {}).get("min.insync.replicas", "1").strip()
+    return int(told) if told.isdigit() else 1

@@ -1,0 +1,79 @@
+"""Why stages cannot go on where disks are full, and how much room would be enough.
+
+Named are the steps that wait for room, with what they need and what there is. What helps is found
+by trying: the least room on one broker with which all can go in some order; if no single broker is
+enough, room on several, of which none can have less.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from poolkeeper.model.topology import TopicPartition
+from poolkeeper.model.waits import RoomNeed, RoomShortage, Wait, WaitReason
+from poolkeeper.planning.staging.disk_order import Chains, order, tight
+from poolkeeper.planning.staging.limits import Entry
+
+_MIB = 1024**2
+_NAMED_MAX = 3
+_BROKERS_MAX = 8
+_STEPS_MAX = 100
+_TRIES_MAX = 50
+"""What is tried: amounts on so many brokers, for so many steps, in so many orders."""
+
+
+def standstill(waiting: Sequence[Entry], chains: Chains, free: Mapping[int, int]) -> Wait:
+    """What waits for room, with numbers, and what would be enough for all steps that are left.
+
+    `waiting`: entries that have no room, most urgent first; `chains`: all that is left to do.
+    """
+    needs = tuple(_need(entry, free) for entry in waiting[:_NAMED_MAX])
+    room = RoomShortage(needs, len(waiting) - len(needs), tuple(_ways(chains, free)))
+    return Wait(WaitReason.NO_ROOM_ON_DISKS, room=room)
+
+
+def _need(entry: Entry, free: Mapping[int, int]) -> RoomNeed:
+    broker = next(broker for broker in entry.added if free.get(broker, entry.size) < entry.size)
+    name = TopicPartition(entry.topic, entry.partition)
+    return RoomNeed(name, broker, entry.size, max(0, free[broker]))
+
+
+def _ways(chains: Chains, free: Mapping[int, int]) -> list[tuple[tuple[int, int], ...]]:
+    """Amounts of room that are enough, each way by itself."""
+    lacking = tight(chains, free)
+    if sum(map(len, chains)) <= _STEPS_MAX and len(lacking) <= _BROKERS_MAX:
+        enough = {
+            broker: _least(chains, free, broker, {broker: n}) for broker, n in lacking.items()
+        }
+        ways = [_way({broker: n}) for broker, n in enough.items() if n is not None]
+        if ways:
+            return ways
+        for broker in lacking:
+            lacking[broker] = _least(chains, free, broker, lacking) or 0
+    return [_way(lacking)] if lacking else []
+
+
+def _least(
+    chains: Chains, free: Mapping[int, int], broker: int, more: Mapping[int, int]
+) -> int | None:
+    """The least room on that broker that is enough beside what others have more, in whole MiB.
+
+    `None` if what is given to it is too little.
+    """
+    low, high = -1, -(-more[broker] // _MIB)
+    if not _is_enough(chains, free, more):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _is_enough(chains, free, {**more, broker: middle * _MIB}):
+            high = middle
+        else:
+            low = middle
+    return high * _MIB
+
+
+def _is_enough(chains: Chains, free: Mapping[int, int], more: Mapping[int, int]) -> bool:
+    room = {broker: size + more.get(broker, 0) for broker, size in free.items()}
+    return not order(chains, room, tries_max=_TRIES_MAX).blocked
+
+
+def _way(room: Mapping[int, int]) -> tuple[tuple[int, int], ...]:
+    return tuple((broker, size_bytes) for broker, size_bytes in room.items() if size_bytes)

@@ -1,0 +1,249 @@
+"""What a step does to the laws and to the disks, kept up while a stage is packed.
+
+A stage is lawful if the state after it is no worse than the state before, law by law in their
+order. The vectors of `audit_laws` compare lexicographically, and that order survives addition:
+if every step that joins changes the vector by no more than zero, given those that joined before,
+the whole stage does so too. `Ledger.change` is that change of one step, in the terms of the audit.
+
+Disks are no law but physics: both copies exist until a move is finished, so what is freed by a
+stage counts only after it. `Disks` knows only the brokers whose disk is known, by their pool's
+capacity or by their log directories; the tighter of the two counts. The high-water mark is the
+declared capacity itself (a plan may fill it, so a margin would stop what the plan needs), and a
+margin below the end of the log directories.
+"""
+
+import copy
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from poolkeeper.model.plans import Urgency
+from poolkeeper.model.specs import LimitPolicy
+from poolkeeper.model.topology import Broker, Replicas
+from poolkeeper.planning.audit.excess import Excesses, State, live_state, partition_excess
+from poolkeeper.planning.audit.headroom_excess import room_left
+from poolkeeper.planning.rules import MIB, AuditHome, Rules
+from poolkeeper.planning.staging.disk_order import CopyStep
+from poolkeeper.planning.staging.limits import Bounds, Entry
+
+LAWFUL = Excesses()
+
+
+class Ledger:
+    """Replicas and MiB by broker, as far as a capacity or an enforced limit asks for them."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self._held: Counter[int] = Counter()
+        self._mib: Counter[int] = Counter()
+        self._left = {
+            pool.name: room_left(pool, _usable(rules, pool.brokers), rules.racks)
+            for pool in rules.desired.pools
+        }
+        self._usable = {
+            pool.name: {b: rules.racks[b] for b in _usable(rules, pool.brokers)}
+            for pool in rules.desired.pools
+        }
+        limits = rules.desired.cluster.limits
+        enforced = limits.policy is LimitPolicy.ENFORCE
+        self._limit = limits.replicas_per_broker if enforced else None
+        self._counts = self._limit is not None or any(
+            capacity.replicas is not None or capacity.disk_bytes is not None
+            for pool in rules.desired.pools
+            for capacity in (pool.capacity, *pool.capacity_of.values())
+        )
+        if self._counts:
+            for name, replicas in live_state(rules.cluster).items():
+                self._add(replicas, 1, rules.mib.get(name, 0))
+
+    def clone(self) -> "Ledger":
+        """A ledger of its own, to try a stage with."""
+        other = copy.copy(self)
+        other._held, other._mib = self._held.copy(), self._mib.copy()
+        return other
+
+    def change(self, entry: Entry) -> Excesses:
+        """How the step changes the excess of every law; at most zero if it is lawful by itself."""
+        home = self._rules.home(entry.topic)
+        if not self._counts and self._is_even(home, entry.before, entry.after):
+            return LAWFUL
+        before = partition_excess(self._rules, home, entry.before)
+        after = partition_excess(self._rules, home, entry.after)
+        capacity = quotas = 0
+        if self._counts:
+            was = self._capacity(entry), self._above_limit(entry)
+            self.apply(entry)
+            capacity = self._capacity(entry) - was[0]
+            quotas = self._above_limit(entry) - was[1]
+            self.undo(entry)
+        return Excesses(
+            after[0] - before[0],
+            after[1] - before[1],
+            after[2] - before[2],
+            after[3] - before[3],
+            capacity,
+            quotas,
+        )
+
+    def _is_even(self, home: AuditHome, *lists: Replicas) -> bool:
+        """Whether all lists are plainly lawful by themselves: the usual case, told quickly.
+
+        That is: on usable brokers of the pool, each in a rack of its own.
+        """
+        if home.pool is None:
+            return not home.evacuate
+        racks = self._usable[home.pool]
+        for replicas in lists:
+            seen = {racks.get(broker) for broker in replicas}
+            if None in seen or len(seen) < len(replicas):
+                return False
+        return True
+
+    def apply(self, entry: Entry) -> None:
+        """Count the step as done."""
+        self._shift(entry, 1)
+
+    def undo(self, entry: Entry) -> None:
+        """Count the step as not done."""
+        self._shift(entry, -1)
+
+    def _shift(self, entry: Entry, sign: int) -> None:
+        if self._counts:
+            mib = self._rules.mib.get((entry.topic, entry.partition), 0)
+            self._add(entry.added, sign, sign * mib)
+            self._add(_lost(entry), -sign, -sign * mib)
+
+    def _add(self, brokers: Iterable[int], count: int, mib: int) -> None:
+        for broker in brokers:
+            self._held[broker] += count
+            self._mib[broker] += mib
+
+    def _capacity(self, entry: Entry) -> int:
+        """The law of capacity, summed over the brokers and pools that the step touches."""
+        excess = 0
+        pools = set()
+        for broker in dict.fromkeys((*entry.added, *_lost(entry))):
+            pool = self._rules.pool_of.get(broker)
+            if pool is None:
+                continue
+            pools.add(pool.name)
+            capacity = pool.capacity_for(broker)
+            if capacity.replicas is not None:
+                excess += max(0, self._held[broker] - capacity.replicas)
+            if capacity.disk_bytes is not None:
+                excess += max(0, self._mib[broker] - capacity.disk_bytes // MIB)
+        for name in pools:
+            brokers = self._rules.pools[name].brokers
+            for load, left in zip((self._held, self._mib), self._left[name], strict=True):
+                if left is not None:
+                    excess += max(0, sum(load[broker] for broker in brokers) - left)
+        return excess
+
+    def _above_limit(self, entry: Entry) -> int:
+        if self._limit is None:
+            return 0
+        touched = dict.fromkeys((*entry.added, *_lost(entry)))
+        return sum(max(0, self._held[broker] - self._limit) for broker in touched)
+
+
+def _lost(entry: Entry) -> Replicas:
+    """What the list loses; the laws count a broker as often as a list names it."""
+    if len(set(entry.before)) == len(entry.before):
+        return entry.removed
+    left = Counter(entry.before) - Counter(entry.after)
+    return tuple(left.elements())
+
+
+class Disks:
+    """Free bytes of every broker whose disk is known, below the high-water mark."""
+
+    def __init__(self, rules: Rules, bounds: Bounds) -> None:
+        self._free: dict[int, int] = {}
+        self._sizes = {name: mib * MIB for name, mib in rules.mib.items()}
+        self._topics = rules.cluster.topics
+        for broker in rules.cluster.brokers.values():
+            free = _free_log_dirs(broker, bounds.disk_margin_percent)
+            if free is not None:
+                self._free[broker.id] = free
+        declared = {
+            id: disk
+            for id, pool in rules.pool_of.items()
+            if (disk := pool.capacity_for(id).disk_bytes) is not None
+        }
+        used = _used(live_state(rules.cluster), self._sizes) if declared else Counter()
+        for id, disk in declared.items():
+            left = disk - used[id]
+            self._free[id] = min(left, self._free.get(id, left))
+
+    def clone(self) -> "Disks":
+        """Disks of their own, to try a stage with."""
+        other = copy.copy(self)
+        other._free = self._free.copy()
+        return other
+
+    def lacking(self, entry: Entry) -> int | None:
+        """A broker that has no room for its copy, if there is one; what is empty needs none."""
+        if self._free and entry.size:
+            for broker in entry.added:
+                if self._free.get(broker, entry.size) < entry.size:
+                    return broker
+        return None
+
+    @property
+    def free(self) -> Mapping[int, int]:
+        """Bytes that each broker may still take in; negative where it holds too much."""
+        return self._free
+
+    def step(self, entry: Entry) -> CopyStep:
+        """The entry, as far as disks are concerned."""
+        into = tuple(b for b in entry.added if b in self._free) if entry.size else ()
+        out_of = tuple(b for b in entry.removed if b in self._free)
+        heals = entry.urgency == Urgency.HEAL
+        return CopyStep(entry.move, entry.step, into, out_of, entry.size, self._freed(entry), heals)
+
+    def _freed(self, entry: Entry) -> int:
+        """Bytes of the old copies; a step that only removes does not say."""
+        if entry.added:
+            return entry.size
+        observed = self._topics[entry.topic].partition(entry.partition)
+        known = 0 if observed is None else observed.size_bytes or 0
+        return self._sizes.get((entry.topic, entry.partition), known)
+
+    def copy(self, entry: Entry) -> None:
+        """The copies of the step are being made."""
+        self._change(entry.added, -entry.size)
+
+    def cancel(self, entry: Entry) -> None:
+        """The copies of the step are not being made after all."""
+        self._change(entry.added, entry.size)
+
+    def release(self, entry: Entry) -> None:
+        """The step is finished and its old copies are gone."""
+        self._change(entry.removed, self._freed(entry))
+
+    def _change(self, brokers: Replicas, size: int) -> None:
+        if self._free:
+            for broker in brokers:
+                if broker in self._free:
+                    self._free[broker] += size
+
+
+def _usable(rules: Rules, brokers: Iterable[int]) -> list[int]:
+    return [b for b in brokers if b in rules.cluster.brokers and b not in rules.shunned]
+
+
+def _free_log_dirs(broker: Broker, margin_percent: int) -> int | None:
+    """Usable bytes above the margin; `None` if a directory does not say."""
+    free = 0
+    for log_dir in (broker.log_dirs or {}).values():
+        if log_dir.total_bytes is None or log_dir.usable_bytes is None:
+            return None
+        free += log_dir.usable_bytes - log_dir.total_bytes * margin_percent // 100
+    return free if broker.log_dirs else None
+
+
+def _used(state: State, sizes: dict[tuple[str, int], int]) -> Counter[int]:
+    used: Counter[int] = Counter()
+    for name, replicas in state.items():
+        for broker in dict.fromkeys(replicas):  # named twice, still one replica
+            used[broker] += sizes.get(name, 0)
+    return used

@@ -1,0 +1,230 @@
+"""Filling one stage so that the stages of a plan together last hardly longer than they must.
+
+Stages of the ZooKeeper path are barriers: the slowest broker of each decides. The sum of the
+stages' lengths comes close to the busiest broker's bytes if that broker never waits for others, so:
+
+1. *Span*, what a broker takes in or gives out at most: the busiest broker's bytes left, divided by
+   the fewest stages that the limits of counts allow for what is left, and one replica of usual
+   size; or the largest single entry if that is more.
+2. *Large ones together*: sizes have a long tail, and an entry above the usual span sets the length
+   of its stage alone. While it lasts all others may carry as much, so the queues give their
+   largest entries first; entries whose sizes are alike (within a factor of about four, or all far
+   below the span) go by urgency. After those near the span (or, where the bytes of a stage do not
+   suffice for all, those that `stage_giants` names) come the sides that must carry something now,
+   or would have more left after the stage than the busiest (or, where bytes of a stage are
+   limited, than all could be brought down to): where bytes do not suffice, those first that have
+   most left, and then those with much left and large entries.
+3. *Counts keep pace*: every side takes its part of its replicas in every stage, so of its span it
+   keeps what its smallest entries need to fill that part; and slots of the cluster's limit are kept
+   for the sides that must use all of theirs in each of the stages that are left.
+
+No one *style* of weighing these suits all plans while few entries set the lengths of stages, so
+`packer` tries several then.
+"""
+
+import heapq
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from poolkeeper.model.specs import Execution
+from poolkeeper.planning.staging.large_entries import giant_bytes, near_bytes
+from poolkeeper.planning.staging.limits import StageCapacity
+from poolkeeper.planning.staging.makespan_bound import level_bytes
+from poolkeeper.planning.staging.queues import Cursor, Side, SideLoads, SideQueue
+
+_LOOK_AHEAD = 12
+"""Entries tried in vain at either end of a queue per stage."""
+
+_HEADS = 8
+"""Entries at the large end of a queue among which the largest in all its replicas is looked for."""
+
+_SMALL = 4
+"""Entries below the span by 4 to this power count as alike."""
+
+_GATHERED = 4
+"""Entries of a queue that are gathered at most, by the limit per broker."""
+
+Queues = Mapping[int, Mapping[Side, SideQueue]]
+"""By urgency and bottleneck."""
+
+_Key = tuple[int, int, int, int, Side]
+
+
+class StagePace(NamedTuple):
+    """What one stage should carry of these loads, of which `stages` stages are left at least."""
+
+    loads: SideLoads
+    stages: int
+    span_bytes: int
+    level_bytes: int
+    largest_bytes: int
+
+    def part(self, side: Side) -> int:
+        """Replicas that the side should give or take in one stage."""
+        return -(-self.loads.replicas_of[side] // self.stages)
+
+    def owed(self, side: Side, limit: int) -> int:
+        """Replicas that it must, or more stages are needed."""
+        return max(0, self.loads.replicas_of[side] - limit * (self.stages - 1))
+
+    def needs(self, side: Side) -> int:
+        """Bytes that it must, or more than the level is left of it after the stage."""
+        return self.loads.bytes_of[side] - self.level_bytes
+
+
+def pace_of(
+    loads: SideLoads, queues: Queues, execution: Execution, *, span_percent: int = 100
+) -> StagePace:
+    """The pace for what is left; `span_percent` of the span that suits it."""
+    replicas, size = loads.busiest_replicas, loads.busiest_bytes
+    stages = max(
+        -(-replicas // execution.max_moves_per_broker),
+        -(-loads.replicas // execution.max_moves),
+        -(-loads.bytes // execution.max_bytes),
+        1,
+    )
+    heads = (queue.entries[:_HEADS] for sides in queues.values() for queue in sides.values())
+    largest = max((entry.bytes for head in heads for entry in head if entry is not None), default=0)
+    usual = max(largest, -(-size // stages) + size // max(1, replicas))
+    span = usual * span_percent // 100
+    by_direction = [[n for s, n in loads.bytes_of.items() if s.out == out] for out in (False, True)]
+    level = max(level_bytes(loaded, execution.max_bytes) for loaded in by_direction)
+    return StagePace(loads, stages, span, max(0, size - span, level), largest)
+
+
+class Style(NamedTuple):
+    """What goes first: entries of that part of the span, or those that `stage_giants` names.
+
+    `gathers`: by their bytes, whatever the pace; else by what their queues come to. A longer span,
+    in percent of the usual, lets two large entries of one side share a stage.
+    """
+
+    giant_percent: int | None = None
+    gathers: bool = False
+    span_percent: int = 100
+
+
+USUAL = Style()
+
+
+class Filling:
+    """One pass over some queues; `join` takes an entry out of its queue if it may go."""
+
+    def __init__(
+        self,
+        queues: Queues,
+        room: StageCapacity,
+        pace: StagePace,
+        execution: Execution,
+        join: Callable[[SideQueue, int], bool],
+        style: Style = USUAL,
+    ) -> None:
+        self._room = room
+        self._join = join
+        self._limit = execution.max_moves_per_broker
+        self._slots = execution.max_moves
+        self._queues = {(urgency, s): q for urgency in queues for s, q in queues[urgency].items()}
+        self._cursors = {name: Cursor(q, _LOOK_AHEAD) for name, q in self._queues.items()}
+        self._parts = {side: pace.part(side) for _, side in self._queues}
+        self._needs = {side: pace.needs(side) for side in pace.loads.bytes_of}
+        self._gathers = style.gathers
+        by_side = [(side, queue) for (_, side), queue in self._queues.items()]
+        giant = giant_bytes(by_side, pace.loads, self._needs, room.span_bytes, execution)
+        self._giant = _giant_bytes(style, giant, room.span_bytes, pace.largest_bytes)
+        self._left = None if giant is None else pace.loads.bytes_of
+        self._least = {
+            name: _least_bytes(queue, self._parts[name[1]] - 1)
+            for name, queue in self._queues.items()
+        }
+        self._owed = _owed_by_side(pace, self._limit)
+
+    def run(self) -> None:
+        """Take what fits, large ones first; then what the kept slots were not needed for."""
+        if self._gathers:
+            self._gather()
+        postponed = self._sweep(list(self._queues), keeps_slots=bool(self._owed))
+        if postponed:
+            self._sweep(postponed, keeps_slots=False)
+
+    def _gather(self) -> None:
+        """Take the entries that go first, largest in all their replicas first."""
+        giants = [
+            (urgency, -entry.bytes, side, place)
+            for (urgency, side), queue in self._queues.items()
+            for place, entry in enumerate(queue.entries[: _GATHERED * self._limit])
+            if entry is not None and entry.bytes >= self._giant
+        ]
+        for urgency, _, side, place in sorted(giants):
+            self._join(self._queues[urgency, side], place)
+
+    def _sweep(self, names: list[tuple[int, Side]], *, keeps_slots: bool) -> list[tuple[int, Side]]:
+        postponed = []
+        waiting = [self._key(name) for name in names]
+        heapq.heapify(waiting)
+        while waiting and not self._room.full:
+            _, _, urgency, _, side = heapq.heappop(waiting)
+            name = urgency, side
+            if self._room.replicas(side.broker, out=side.out) >= self._limit:
+                continue
+            if keeps_slots and self._is_kept_out(side):
+                postponed.append(name)
+                continue
+            cursor, queue = self._cursors[name], self._queues[name]
+            while (place := cursor.next(self._wanted_bytes(name))) is not None:
+                if self._join(queue, place):
+                    cursor.taken(place)
+                    heapq.heappush(waiting, self._key(name))
+                    break
+        return postponed
+
+    def _key(self, name: tuple[int, Side]) -> _Key:
+        urgency, side = name
+        size = self._cursors[name].head
+        ratio = self._room.span_bytes // max(1, size)
+        alike = min(_SMALL, max(0, ratio.bit_length() - 1) // 2)
+        if size >= self._giant:
+            return 0, 0, urgency, -size, side
+        held = self._room.held_bytes(side.broker, out=side.out)
+        needed = held < self._needs[side]
+        if self._left is None:
+            return 2 - needed, alike, urgency, -size, side
+        left = max(0, self._left[side] - held)
+        return 2 - needed, 0, urgency, -left if needed else -left * size, side
+
+    def _is_kept_out(self, side: Side) -> bool:
+        """Whether all slots that are left are kept for sides that owe replicas, not this one."""
+        room = self._room
+        if room.replicas(side.broker, out=side.out) < self._owed.get(side, 0):
+            return False
+        kept = sum(
+            max(0, count - room.replicas(owing.broker, out=False))
+            for owing, count in self._owed.items()
+        )
+        return bool(kept) and room.in_flight + kept >= self._slots
+
+    def _wanted_bytes(self, name: tuple[int, Side]) -> int:
+        """How much the side may carry of the next entry."""
+        side = name[1]
+        left = self._room.span_bytes - self._room.held_bytes(side.broker, out=side.out)
+        used = self._room.replicas(side.broker, out=side.out)
+        if not used:
+            return left
+        return left - self._least[name] * max(0, self._parts[side] - used - 1)
+
+
+def _giant_bytes(style: Style, giant: int | None, span_bytes: int, largest_bytes: int) -> int:
+    """From which size on entries go first; `giant`: what `stage_giants` names, if anything."""
+    if style.giant_percent is not None:
+        return max(1, span_bytes * style.giant_percent // 100)
+    return near_bytes(min(span_bytes, largest_bytes)) if giant is None else giant
+
+
+def _owed_by_side(pace: StagePace, limit: int) -> dict[Side, int]:
+    """Replicas that brokers must take in, or more stages are needed; those that owe any."""
+    owed = ((side, pace.owed(side, limit)) for side in pace.loads.replicas_of if not side.out)
+    return {side: count for side, count in owed if count}
+
+
+def _least_bytes(queue: SideQueue, count: int) -> int:
+    """The size of the largest among the so many smallest entries."""
+    return -queue.keys[max(0, len(queue.keys) - max(1, count))][0]

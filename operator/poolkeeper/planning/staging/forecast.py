@@ -1,0 +1,91 @@
+"""What the stages of a plan are predicted to be, with ideal progress.
+
+Every stage is packed as it will be when its time comes, then counts as done: lists, leaders, loads
+and disks move on. A leader that stays keeps leading; where it goes, the first replica of the target
+takes over. A stage lasts as long as its busiest broker needs at the throttle's rate, in or out. The
+bound is that of `stage_bounds`: the busiest broker's bytes over the whole plan, as if it never
+waited, or more where the limits make it wait. Without a throttle a rate is assumed, and named in
+the makespan.
+"""
+
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+from poolkeeper.model.plans import Makespan, Plan, PlannedStage
+from poolkeeper.model.specs import Desired, Execution, ThrottleMode
+from poolkeeper.model.topology import Cluster
+from poolkeeper.model.waits import Wait
+from poolkeeper.planning.rules import Rules
+from poolkeeper.planning.staging.candidates import entry_for, packer_for
+from poolkeeper.planning.staging.limits import DEFAULT_BOUNDS, Bounds, Entry
+from poolkeeper.planning.staging.makespan_bound import Copy, busiest_bytes, shortest_bytes
+from poolkeeper.planning.staging.queues import Backlog
+
+ASSUMED_RATE_BYTES_PER_S = 100 * 1024**2
+
+
+class Forecast(NamedTuple):
+    """The stages of a plan, as predicted, and how long they take.
+
+    No makespan if there is nothing to move, or if the stages come to a halt before the end: then
+    they hold what can go until something else changes, and `halt` is what that waits for.
+    """
+
+    stages: tuple[PlannedStage, ...] = ()
+    makespan: Makespan | None = None
+    halt: Wait | None = None
+
+
+def predict(
+    plan: Plan,
+    cluster: Cluster,
+    desired: Desired,
+    *,
+    gone: Collection[int] = (),
+    bounds: Bounds = DEFAULT_BOUNDS,
+) -> Forecast:
+    """All stages of the plan from the cluster as it is, and how long they take."""
+    throttle = desired.cluster.execution.throttle
+    fixed = throttle.mode is not ThrottleMode.NONE
+    rate = throttle.rate_bytes_per_s if fixed else ASSUMED_RATE_BYTES_PER_S
+    first = [
+        entry_for(cluster.topics, cluster.brokers, index, move, 1)
+        for index, move in enumerate(plan.moves)
+        if len(move.path) > 1
+    ]
+    packer = packer_for(Rules(desired, cluster, frozenset(gone)), bounds, plan.moves, first)
+    backlog = Backlog(first)
+    stages: list[PlannedStage] = []
+    span_bytes = 0
+    carried: list[Entry] = []
+    within = True
+    while backlog.queues:
+        entries, room, wait = packer.pack(backlog)
+        if wait is not None:
+            return Forecast(tuple(stages), halt=wait)
+        steps = tuple(sorted((entry.move, entry.step) for entry in entries))
+        stages.append(PlannedStage(steps, room.bytes, room.span_used_bytes / rate))
+        span_bytes += room.span_used_bytes
+        carried += entries
+        within = within and room.within_limits
+        for entry in entries:
+            packer.disks.release(entry)
+            move = plan.moves[entry.move]
+            if entry.step + 1 < len(move.path):
+                leader = entry.leader if entry.leader in entry.after else entry.after[0]
+                following = entry.move, move, entry.step + 1, leader
+                backlog.add(entry_for(cluster.topics, cluster.brokers, *following))
+    if not stages:
+        return Forecast()
+    shortest = _shortest_bytes(carried, desired.cluster.execution, within=within)
+    return Forecast(tuple(stages), Makespan(span_bytes / rate, shortest / rate, rate))
+
+
+def _shortest_bytes(entries: Iterable[Entry], execution: Execution, *, within: bool) -> int:
+    """The bound; `within`: whether every stage is, so that the limits say something at all."""
+    copies = [Copy(entry.leader, entry.added, entry.size) for entry in entries]
+    if not within:
+        return busiest_bytes(copies)
+    return shortest_bytes(
+        copies, replicas_max=execution.max_moves_per_broker, bytes_max=execution.max_bytes
+    )

@@ -1,0 +1,101 @@
+"""Which entries a stage brings together at the cost of bytes that the busiest sides could use.
+
+As long as the bytes of a stage suffice for all, entries near the largest go first: their lengths
+should fall together, and nobody loses by it. Where they do not suffice, every large entry of a side
+that has little left takes room from those that the plan waits for; put off, it makes a later stage
+last, in which these may be kept by counts from carrying as much as the stage lasts for. The bound
+of `stage_barriers` for what is left weighs the two: from its size on, entries go first.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from poolkeeper.model.specs import Execution
+from poolkeeper.planning.staging.barrier_cost import Barrier, Giant, barrier
+from poolkeeper.planning.staging.limits import Entry
+from poolkeeper.planning.staging.queues import Side, SideLoads, SideQueue
+
+_STAGES_MAX = 15
+"""How far ahead is looked."""
+
+_NEAR = 2
+"""An entry of more than the length of a stage over this is near it."""
+
+
+def near_bytes(length_bytes: int) -> int:
+    """The size from which on an entry is near what a stage lasts for.
+
+    Smaller ones find their place in the stages after it, while slots of this one are scarce.
+    """
+    return length_bytes // _NEAR + 1
+
+
+def giant_bytes(
+    queues: Sequence[tuple[Side, SideQueue]],
+    loads: SideLoads,
+    needs: Mapping[Side, int],
+    span_bytes: int,
+    execution: Execution,
+) -> int | None:
+    """The size from which on entries go first, or `None` if the bytes of a stage suffice for all.
+
+    `queues` by bottleneck; `needs`: bytes of sides that must go now, positive for the busiest.
+    """
+    count = execution.max_moves_per_broker
+    wanted = sum(
+        min(span_bytes, sum(-size for size, _, _ in queue.keys[:count])) for _, queue in queues
+    )
+    if wanted <= execution.max_bytes:
+        return None
+    found = [
+        _barrier_of(queues, loads, busy, execution)
+        for out in (False, True)
+        if (busy := frozenset(side for side, n in needs.items() if n > 0 and side.out == out))
+    ]
+    strongest = max(found, default=Barrier(0, 0))
+    return max(strongest.giant_bytes, near_bytes(span_bytes))
+
+
+def _barrier_of(
+    queues: Sequence[tuple[Side, SideQueue]],
+    loads: SideLoads,
+    busy: frozenset[Side],
+    execution: Execution,
+) -> Barrier:
+    """The bound for what is left, for these sides of one direction."""
+    count = execution.max_moves_per_broker
+    large: list[Entry] = []
+    sizes: dict[Side, list[int]] = {side: [] for side in busy}
+    for _, queue in queues:
+        first = [entry for entry in queue.entries[: _STAGES_MAX * count] if entry is not None]
+        large += first[: 2 * count]
+        for entry in first:
+            for side in _sides(entry, busy):
+                sizes[side].append(entry.bytes if side.out else entry.size)
+    most = [sorted(found, reverse=True) for found in sizes.values()]
+    carried = [
+        sum(sum(found[: stages * count]) for found in most) for stages in range(_STAGES_MAX + 1)
+    ]
+    large.sort(key=lambda entry: -entry.bytes)
+    return barrier(
+        _giants(large, busy, execution.max_bytes),
+        sum(loads.bytes_of[side] for side in busy),
+        len(busy),
+        execution.max_bytes,
+        lambda stages: carried[min(stages, _STAGES_MAX)],
+    )
+
+
+def _sides(entry: Entry, busy: frozenset[Side]) -> Iterator[Side]:
+    """Those of the sides that carry the entry."""
+    if (side := Side(entry.leader, True)) in busy:
+        yield side
+    for broker in entry.added:
+        if (side := Side(broker, False)) in busy:
+            yield side
+
+
+def _giants(large: Sequence[Entry], busy: frozenset[Side], bytes_max: int) -> Iterator[Giant]:
+    for entry in large:
+        if entry.bytes <= bytes_max:  # a larger one goes alone
+            inside = sum(entry.bytes if side.out else entry.size for side in _sides(entry, busy))
+            yield Giant(entry.bytes, entry.bytes - inside)

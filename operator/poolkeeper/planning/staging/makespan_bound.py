@@ -1,0 +1,168 @@
+"""What no sequence of stages can be shorter than, in bytes at one rate for every broker.
+
+*Side*: a broker and a direction, in or out. A stage lasts as long as its busiest side needs, so the
+makespan is the sum over the stages of the load of their busiest side, at least.
+
+0. *Above the limit*: an entry with more bytes than a stage may have goes alone, and its leader
+   needs as long as its bytes last. What follows bounds the stages of all others; the two add up.
+1. *The busiest broker*: whatever the stages are, a side with T bytes to carry carries them in some
+   of them, each of which lasts as long as the part that it carries there. So the makespan is at
+   least the largest T.
+2. *Barriers of one side*: take the k largest entries of one side, G bytes together, and any k
+   stages that hold them all. These stages last G together, as each holds its share of the side's G.
+   In k stages another side of T bytes carries no more than its k·n largest replicas, P bytes, where
+   n is the limit per broker; and all sides of one direction together carry no more than k times the
+   limit of bytes of a stage, of which G are that side's. The stages that are left carry the rest:
+   at least T - P of the other side, and at least the level L to which all sides of the direction
+   can be brought down by taking G from the one, and what the limit leaves from the fullest of all.
+   So the makespan is at least G + max(T - P, L). With k = 0 this is 1.
+3. *Barriers of all sides*: `stage_barriers`, for the m busiest sides of a direction, for every m.
+
+An entry with more replicas than the limit per broker goes alone as well; it is not set apart, so
+the limit counts as no less than the most replicas of an entry.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+from poolkeeper.planning.staging.barrier_cost import GIANTS_MAX, Giant, barrier, longest_bytes
+
+_STAGES_MAX = 64
+"""The largest k that is looked at for one side."""
+
+_Side = tuple[int, bool]
+"""A broker, and whether out."""
+
+
+class Copy(NamedTuple):
+    """An entry, as far as it lasts: `size` bytes to each of `added`, from `leader`."""
+
+    leader: int
+    added: tuple[int, ...]
+    size: int
+
+    @property
+    def bytes(self) -> int:
+        """Of all its replicas."""
+        return self.size * len(self.added)
+
+    def bytes_of(self, *, out: bool) -> Mapping[int, int]:
+        """Bytes by broker, given or taken."""
+        return {self.leader: self.bytes} if out else dict.fromkeys(self.added, self.size)
+
+
+class _Load(NamedTuple):
+    """What one side has to carry: bytes of entries, and of single replicas, largest first."""
+
+    entries: Sequence[int]
+    replicas: Sequence[int]
+
+
+def shortest_bytes(copies: Iterable[Copy], *, replicas_max: int, bytes_max: int) -> int:
+    """The bound. `replicas_max`: per side and stage; `bytes_max`: of a stage, counted once."""
+    found = sorted((copy for copy in copies if copy.added), key=lambda copy: -copy.bytes)
+    alone = sum(copy.bytes for copy in found if copy.bytes > bytes_max)
+    others = [copy for copy in found if copy.bytes <= bytes_max]
+    most = max([replicas_max, *(len(copy.added) for copy in others)])
+    sides = _sides(others)
+    best = _by_one_side(sides, most, bytes_max)
+    for out in (False, True):
+        some = {broker: load for (broker, outwards), load in sides.items() if outwards == out}
+        giants = [(copy, copy.bytes_of(out=out)) for copy in others[:GIANTS_MAX]]
+        best = max(best, _by_all_sides(giants, some, most, bytes_max, best))
+    return alone + best
+
+
+def busiest_bytes(copies: Iterable[Copy]) -> int:
+    """What the busiest side carries: the bound that needs no limits."""
+    sides = _sides(list(copies))
+    return max((sum(load.replicas) for load in sides.values()), default=0)
+
+
+def _sides(copies: Sequence[Copy]) -> dict[_Side, _Load]:
+    """The loads of all sides."""
+    entries: dict[_Side, list[int]] = defaultdict(list)
+    replicas: dict[_Side, list[int]] = defaultdict(list)
+    for leader, added, size in copies:
+        for broker in added:
+            entries[broker, False].append(size)
+        entries[leader, True].append(size * len(added))
+        replicas[leader, True] += [size] * len(added)
+    return {
+        side: _Load(sorted(sizes, reverse=True), sorted(replicas.get(side, sizes), reverse=True))
+        for side, sizes in entries.items()
+    }
+
+
+def _by_one_side(sides: Mapping[_Side, _Load], replicas_max: int, bytes_max: int) -> int:
+    """Bounds 1 and 2."""
+    totals = {side: sum(load.replicas) for side, load in sides.items()}
+    best = max(totals.values(), default=0)
+    carried = {side: [0, *accumulate(load.replicas)] for side, load in sides.items()}
+    for out in (False, True):
+        some = {side: load for side, load in sides.items() if side[1] == out}
+        for stages, (together, longest) in enumerate(_longest(some), 1):
+            for side, total in totals.items():
+                most = carried[side]
+                best = max(best, together + total - most[min(stages * replicas_max, len(most) - 1)])
+            loaded = [totals[side] - together * (side == longest) for side in some]
+            best = max(best, together + level_bytes(loaded, stages * bytes_max - together))
+    return best
+
+
+def level_bytes(loaded: Iterable[int], taken_bytes: int) -> int:
+    """How low all loads can be brought at best by taking so many bytes from them in all."""
+    left = taken_bytes
+    for count, (size, below) in enumerate(pairwise([*sorted(loaded, reverse=True), 0]), 1):
+        if count * (size - below) >= left:
+            return size - left // count
+        left -= count * (size - below)
+    return 0
+
+
+def _longest(sides: Mapping[_Side, _Load]) -> list[tuple[int, _Side]]:
+    """By k, the most bytes that the k largest entries of any one side have, and that side."""
+    most: list[tuple[int, _Side]] = []
+    for side, load in sorted(sides.items()):
+        for k, together in enumerate(accumulate(load.entries[:_STAGES_MAX])):
+            if k == len(most):
+                most.append((0, side))
+            if together > most[k][0]:
+                most[k] = together, side
+    return most
+
+
+def _by_all_sides(
+    giants: Sequence[tuple[Copy, Mapping[int, int]]],
+    loads: Mapping[int, _Load],
+    replicas_max: int,
+    bytes_max: int,
+    enough: int,
+) -> int:
+    """Bound 3 for every number of sides of one direction; `loads` by their brokers.
+
+    `giants` largest first, with their bytes by broker in that direction. What the sides carry on
+    average and what the stages of giants last at least are together no less than the bound: it ends
+    where these are below `enough`.
+    """
+    longest = longest_bytes((copy.bytes for copy, _ in giants), bytes_max)
+    best = total = 0
+    outside = [copy.bytes for copy, _ in giants]
+    carried = [0] * (len(giants) + 1)
+    loaded = ((sum(load.replicas), broker) for broker, load in loads.items())
+    for count, (size, broker) in enumerate(sorted(loaded, key=lambda one: (-one[0], one[1])), 1):
+        total += size
+        if total + count * longest <= max(best, enough) * count:
+            break  # with more sides the average is less
+        most = [0, *accumulate(loads[broker].replicas)]
+        for k in range(len(carried)):
+            carried[k] += most[min(k * replicas_max, len(most) - 1)]
+        outside = [
+            left - held.get(broker, 0) for left, (_, held) in zip(outside, giants, strict=True)
+        ]
+        large = (Giant(copy.bytes, left) for (copy, _), left in zip(giants, outside, strict=True))
+        found = barrier(large, total, count, bytes_max, carried.__getitem__)
+        best = max(best, found.shortest_bytes)
+    return best

@@ -1,0 +1,96 @@
+"""The next stage of a plan: the largest slice that may run at once, lawful before and after.
+
+Pure: the plan's moves, where each of them stands, the live cluster and the specs say it all.
+`stage_limits` holds what bounds a stage, `excess_ledger` what keeps it lawful, `disk_reserve` what
+full disks ask for, `stage_entries` what it is made of, `packer` how it is filled,
+`stage_forecasts` what the stages of a whole plan are predicted to be.
+
+Progress: a limit of counts or bytes never stops a plan, as anything may go alone. What can stop it
+(a full disk, replicas out of sync, an oversized topic node, moves that were left out and without
+which the rest is unlawful) is told by `NothingFits`.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from poolkeeper import errors
+from poolkeeper.model.plans import Move
+from poolkeeper.model.specs import Desired
+from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.model.waits import Wait
+from poolkeeper.planning.audit.excess import LAWS, State, excesses
+from poolkeeper.planning.rules import Rules
+from poolkeeper.planning.staging.candidates import entry_for, packer_for
+from poolkeeper.planning.staging.forecast import Forecast as Forecast
+from poolkeeper.planning.staging.forecast import predict as predict
+from poolkeeper.planning.staging.limits import DEFAULT_BOUNDS, Bounds
+from poolkeeper.planning.staging.queues import Backlog
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """(index of the move, index of its path's list to request) pairs, ascending; bytes to copy."""
+
+    entries: tuple[tuple[int, int], ...]
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class NothingFits:
+    """Steps are pending, but none of them may go now: what they wait for."""
+
+    wait: Wait
+
+
+def next_stage(
+    moves: Sequence[Move],
+    at: Sequence[int | None],
+    cluster: Cluster,
+    desired: Desired,
+    *,
+    gone: Collection[int] = (),
+    bounds: Bounds = DEFAULT_BOUNDS,
+) -> Stage | NothingFits | None:
+    """The next stage, or why there is none; `None` if no step is pending.
+
+    `at[i]`: the index of move i's path where its live list is now, or `None` to leave it out (it
+    is blocked, diverged, waiting or in flight).
+    """
+    waiting = [
+        entry_for(cluster.topics, cluster.brokers, index, move, place + 1)
+        for index, (move, place) in enumerate(zip(moves, at, strict=True))
+        if place is not None and place + 1 < len(move.path)
+    ]
+    if not waiting:
+        return None
+    packer = packer_for(Rules(desired, cluster, frozenset(gone)), bounds, moves, waiting)
+    entries, room, wait = packer.pack(Backlog(waiting))
+    if wait is not None:
+        return NothingFits(wait)
+    return Stage(tuple(sorted((entry.move, entry.step) for entry in entries)), room.bytes)
+
+
+def after_stage(
+    state: State, moves: Sequence[Move], stage: Stage
+) -> dict[tuple[str, int], Replicas]:
+    """The state once every entry of the stage is done."""
+    done = dict(state)
+    for index, step in stage.entries:
+        move = moves[index]
+        done[move.topic, move.partition] = move.path[step]
+    return done
+
+
+def assert_lawful(
+    before: State, after: State, desired: Desired, cluster: Cluster, gone: Iterable[int] = ()
+) -> None:
+    """Raise `Refused` if by the laws, in their order, `after` is worse than `before`."""
+    was = excesses(before, desired, cluster, gone)
+    becomes = excesses(after, desired, cluster, gone)
+    if becomes > was:
+        law = next(law for law, a, b in zip(LAWS, was, becomes, strict=True) if a != b)
+        raise errors.Refused(
+            f"the stage would make the law {law} worse: its excess grows from"
+            f" {getattr(was, law)} to {getattr(becomes, law)}",
+            reason=errors.RefusalReason.UNLAWFUL_STAGE,
+        )

@@ -1,0 +1,303 @@
+"""Packing one stage: the largest lawful slice of the backlog that fits.
+
+`stage_filling` takes entries out of the queues as limits and pace allow. Here is what the laws and
+disks say to each of them, and what becomes of those that may not go by themselves:
+
+1. An entry that by itself would make a law worse is put aside, and joins at the end if what has
+   joined meanwhile makes up for it (a broker's cap has room again, say).
+2. If nothing joined, every single entry is tried, looking for some that may go; then what was put
+   aside goes together, as little of it as makes the whole lawful: two replicas that change places
+   between two full brokers. As the whole plan is lawful, so is at least the group of all that is
+   left of it. A group goes even if it is above a limit of counts.
+3. Where disks cannot take at once all that is to come, the order of `stage_orders` says what may go
+   now. If the laws forbid all of that, 2 is done again without that order.
+
+While large entries set the lengths of stages (`_is_scarce`), what they may bring with them decides
+how long the plan lasts. Then the stage is tried in every style of `_STYLES`, each time with one
+more stage after it, and that is taken which is over first together with that one and with what the
+busiest side has left after both.
+
+So an empty stage means that disks, in-sync replicas or what is missing of the plan stand in the
+way of every entry, and the reason of the most urgent one is told.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from poolkeeper.model.plans import Urgency
+from poolkeeper.model.specs import Execution
+from poolkeeper.model.topology import TopicPartition
+from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.planning.audit.excess import LAWS, Excesses
+from poolkeeper.planning.staging.disk_deadlock import standstill
+from poolkeeper.planning.staging.disk_order import order
+from poolkeeper.planning.staging.disk_reserve import Guard
+from poolkeeper.planning.staging.excess_ledger import LAWFUL, Disks, Ledger
+from poolkeeper.planning.staging.filler import USUAL, Filling, Style, pace_of
+from poolkeeper.planning.staging.limits import Bounds, Entry, StageCapacity, TopicCaps
+from poolkeeper.planning.staging.queues import Backlog, SideQueue
+
+_STYLES = tuple(
+    Style(part, gathers, span)
+    for span in (100, 110)
+    for part in (None, 25, 50, 80)
+    for gathers in (False, True)
+)[1:]
+"""Styles in which a scarce stage is tried besides the usual, which wins ties; so does the first."""
+
+_USUAL = 2
+"""A stage is scarce only if its largest entry is as many times what one stage should carry."""
+
+_PART = 25
+"""A stage is scarce only if its largest entry is above one in so many bytes of the busiest side."""
+
+_PRUNE_MAX = 200
+"""A lawful group up to this size is made as small as possible."""
+
+
+Item = tuple[SideQueue, int, Entry]
+"""An entry and its place in a queue."""
+
+
+@dataclass
+class StagePacker:
+    """Everything that packing needs to know; `ledger` and `disks` follow what joins.
+
+    `in_sync_problem` tells what a step waits for because of its replicas' state, if it does.
+    """
+
+    execution: Execution
+    bounds: Bounds
+    caps: TopicCaps
+    ledger: Ledger
+    disks: Disks
+    in_sync_problem: Callable[[Entry], Wait | None]
+    guard: Guard
+
+    def pack(self, backlog: Backlog) -> tuple[list[Entry], StageCapacity, Wait | None]:
+        """Take a stage out of the backlog; if it is empty, the wait tells why."""
+        stage = self._fill(backlog, self._style(backlog))
+        wait = None if stage.entries else stage.rescue()
+        backlog.compact()
+        return stage.entries, stage.room, wait
+
+    def _style(self, backlog: Backlog) -> Style:
+        """The style of the next stage: the one after which the plan is over first, for all known.
+
+        What heals is not weighed against anything.
+        """
+        best = USUAL
+        if Urgency.HEAL in backlog.queues or not _is_scarce(backlog, self.execution):
+            return best
+        shortest_bytes = self._lasting_bytes(backlog, best)
+        if shortest_bytes is None:
+            return best
+        for style in _STYLES:
+            found = self._lasting_bytes(backlog, style)
+            if found is not None and found < shortest_bytes:
+                best, shortest_bytes = style, found
+        return best
+
+    def _lasting_bytes(self, backlog: Backlog, style: Style) -> int | None:
+        """What a stage in that style and the rest after it last at least; `None` if it is empty."""
+        tried, disks = backlog.clone(), self.disks.clone()
+        packer = replace(self, ledger=self.ledger.clone(), disks=disks, guard=self.guard.clone())
+        first = packer._fill(tried, style)
+        if not first.entries:
+            return None
+        tried.compact()
+        lasting_bytes = first.room.span_used_bytes
+        if tried.queues:
+            for entry in first.entries:
+                disks.release(entry)
+            lasting_bytes += packer._fill(tried, USUAL).room.span_used_bytes
+        return lasting_bytes + tried.all.busiest_bytes
+
+    def _fill(self, backlog: Backlog, style: Style) -> "_Stage":
+        """Take what may go by itself."""
+        healing = {urgency: q for urgency, q in backlog.queues.items() if urgency == Urgency.HEAL}
+        rest = {urgency: q for urgency, q in backlog.queues.items() if urgency != Urgency.HEAL}
+        paces = [
+            (pace_of(loads, queues, self.execution, span_percent=style.span_percent), queues)
+            for loads, queues in ((backlog.healing, healing), (backlog.all, rest))
+            if queues
+        ]
+        # What heals sets the span; the rest goes along as far as it does not last longer.
+        room = StageCapacity(self.execution, self.bounds, self.caps, paces[0][0].span_bytes)
+        self.guard.begin(self.disks.free)
+        stage = _Stage(self, backlog, room)
+        for pace, queues in paces:
+            Filling(queues, room, pace, self.execution, stage.try_to_join, style).run()
+        stage.make_up()
+        return stage
+
+    def hard_problem(self, entry: Entry) -> Wait | None:
+        """What the entry waits for even if disks have room, if anything."""
+        if self.caps.of(entry.topic) == 0:
+            return Wait(WaitReason.TOPIC_NODE_TOO_LARGE, partitions=(_name(entry),))
+        return self.in_sync_problem(entry)
+
+    def possible(self, entry: Entry) -> bool:
+        """Whether nothing hard stands in the way."""
+        return (
+            self.disks.lacking(entry) is None
+            and self.caps.of(entry.topic) > 0
+            and not self.in_sync_problem(entry)
+        )
+
+    def possible_together(self, entries: Sequence[Entry]) -> bool:
+        """Whether nothing hard stands in the way of all of them at once."""
+        copied = []
+        for entry in entries:
+            if not self.possible(entry):
+                break
+            self.disks.copy(entry)
+            copied.append(entry)
+        for entry in copied:
+            self.disks.cancel(entry)
+        return len(copied) == len(entries)
+
+
+def _is_scarce(backlog: Backlog, execution: Execution) -> bool:
+    """Whether the largest entry sets the length of the next stage, and much of the plan's."""
+    pace, busiest = pace_of(backlog.all, backlog.queues, execution), backlog.all.busiest_bytes
+    largest = pace.largest_bytes
+    return largest * pace.stages >= _USUAL * busiest and largest * _PART > busiest
+
+
+class _Stage:
+    """One stage while it is packed."""
+
+    def __init__(self, packer: StagePacker, backlog: Backlog, room: StageCapacity) -> None:
+        self.entries: list[Entry] = []
+        self._guarded = True
+        self._packer = packer
+        self._backlog = backlog
+        self.room = room
+        self._aside: list[Item] = []
+        self._change = LAWFUL
+
+    def try_to_join(self, queue: SideQueue, place: int) -> bool:
+        """Let the entry join if it may; put it aside if only laws are against it."""
+        entry = queue.entries[place]
+        assert entry is not None
+        if not self.room.fits(entry) or not self._may_go(entry):
+            return False
+        change = self._packer.ledger.change(entry)
+        if change > LAWFUL:
+            self._aside.append((queue, place, entry))
+            return False
+        self._join(queue, place, change)
+        return True
+
+    def _may_go(self, entry: Entry) -> bool:
+        """Whether nothing but laws and limits can be against it."""
+        in_turn = self._packer.guard.admits(entry.move, entry.step, entry.added)
+        return (in_turn or not self._guarded) and self._packer.possible(entry)
+
+    def _join(self, queue: SideQueue, place: int, change: Excesses) -> None:
+        entry = self._backlog.take(queue, place)
+        self.room.take(entry)
+        self._packer.ledger.apply(entry)
+        self._packer.disks.copy(entry)
+        self._packer.guard.go(entry.move, entry.step, entry.added)
+        if change is not LAWFUL:
+            self._change = self._change.plus(change)
+        self.entries.append(entry)
+
+    def make_up(self) -> None:
+        """Let those join that the stage makes up for by now."""
+        joined = bool(self.entries)
+        while joined:
+            joined = False
+            for item in list(self._aside):
+                queue, place, entry = item
+                change = self._packer.ledger.change(entry)
+                lawful = self._change.plus(change) <= LAWFUL
+                if lawful and self.room.fits(entry) and self._may_go(entry):
+                    self._join(queue, place, change)
+                    self._aside.remove(item)
+                    joined = True
+
+    def rescue(self) -> Wait | None:
+        """Find some that may go, else a group of them; return what is waited for without any."""
+        for self._guarded in (True, False):
+            unlawful: list[Item] = []
+            for queue, place, entry in self._backlog.everything():
+                if not self.room.fits(entry) or not self._may_go(entry):
+                    continue
+                change = self._packer.ledger.change(entry)
+                if change <= LAWFUL:
+                    self._join(queue, place, change)
+                else:
+                    unlawful.append((queue, place, entry))
+            for queue, place, entry in () if self.entries else self._group(unlawful):
+                self._join(queue, place, self._packer.ledger.change(entry))
+            if self.entries:
+                return None
+        return self._standstill()
+
+    def _standstill(self) -> Wait:
+        """Why the most urgent entry cannot go; of those that wait for room, all together."""
+        packer = self._packer
+        waiting, other = [], None
+        for _, _, entry in self._backlog.everything():
+            if packer.disks.lacking(entry) is not None:
+                waiting.append(entry)
+            elif other is None:
+                other = entry
+                if not waiting:
+                    break
+        left, free = packer.guard.left, packer.disks.free
+        if other is None or (waiting and order(left, free).blocked):
+            return standstill(waiting, left, free)
+        # Disks alone would let all go in some order, so it is for this one that they wait.
+        return packer.hard_problem(other) or _unlawful(other, packer.ledger.change(other))
+
+    def _group(self, candidates: Sequence[Item]) -> Sequence[Item]:
+        """The shortest lawful beginning of the candidates, without those that it can spare."""
+        group = self._beginning(candidates)
+        for item in list(group) if len(group) <= _PRUNE_MAX else ():
+            rest = [other for other in group if other is not item]
+            if rest and self._total(rest) <= LAWFUL:
+                group = rest
+        return group if self._packer.possible_together([entry for _, _, entry in group]) else ()
+
+    def _beginning(self, candidates: Sequence[Item]) -> Sequence[Item]:
+        """The shortest beginning that is lawful as a whole, if there is one."""
+        total, ledger = LAWFUL, self._packer.ledger
+        group: list[Item] = []
+        for item in candidates:
+            total = total.plus(ledger.change(item[2]))
+            ledger.apply(item[2])
+            group.append(item)
+            if total <= LAWFUL:
+                break
+        for _, _, entry in group:
+            ledger.undo(entry)
+        return group if total <= LAWFUL else ()
+
+    def _total(self, group: Sequence[Item]) -> Excesses:
+        """How the laws fare if the whole group goes."""
+        total, ledger = LAWFUL, self._packer.ledger
+        for _, _, entry in group:
+            total = total.plus(ledger.change(entry))
+            ledger.apply(entry)
+        for _, _, entry in group:
+            ledger.undo(entry)
+        return total
+
+
+def _unlawful(entry: Entry, change: Excesses) -> Wait:
+    law = next(law for law, number in zip(LAWS, change, strict=True) if number > 0)
+    return Wait(
+        WaitReason.LAW_WORSENED,
+        partitions=(_name(entry),),
+        before=entry.before,
+        replicas=entry.after,
+        law=law,
+    )
+
+
+def _name(entry: Entry) -> TopicPartition:
+    return TopicPartition(entry.topic, entry.partition)

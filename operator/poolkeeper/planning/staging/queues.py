@@ -1,0 +1,240 @@
+"""The steps that may go next, in the order in which stages should take them.
+
+Each entry waits in the queue of its *bottleneck*: of all broker and direction that it touches (in
+where it adds, out of its leader) the one with most to go, in bytes or in replicas, whichever is
+more of what the busiest has. Queues hold their entries largest first and are read from both ends:
+large ones lead, small ones fill up what is left.
+"""
+
+import bisect
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from poolkeeper.model.plans import Urgency
+from poolkeeper.planning.staging.limits import Entry
+
+
+class Side(NamedTuple):
+    """A broker and a direction."""
+
+    broker: int
+    out: bool
+
+
+class SideQueue:
+    """Entries of one bottleneck and urgency, by what it carries of them, most first.
+
+    Taken ones leave holes.
+    """
+
+    def __init__(self, side: Side, entries: Iterable[Entry]) -> None:
+        self._out = side.out
+        ordered = sorted(entries, key=self._key)
+        self.keys = [self._key(entry) for entry in ordered]
+        self.entries: list[Entry | None] = [*ordered]
+        self.count = len(ordered)
+
+    def clone(self) -> "SideQueue":
+        """One of its own, of the same entries."""
+        other = SideQueue(Side(0, self._out), ())
+        other.keys, other.entries = self.keys.copy(), self.entries.copy()
+        other.count = self.count
+        return other
+
+    def insert(self, entry: Entry) -> None:
+        """Add one where it belongs."""
+        key = self._key(entry)
+        place = bisect.bisect(self.keys, key)
+        self.keys.insert(place, key)
+        self.entries.insert(place, entry)
+        self.count += 1
+
+    def _key(self, entry: Entry) -> tuple[int, int, int]:
+        return -(entry.bytes if self._out else entry.size), entry.move, entry.step
+
+    def take(self, place: int) -> None:
+        """Leave a hole where the entry was."""
+        self.entries[place] = None
+        self.count -= 1
+
+    def compact(self) -> None:
+        """Close the holes at both ends; those in between only once they are many."""
+        if self.count * 4 <= len(self.entries) * 3:
+            kept = [i for i, entry in enumerate(self.entries) if entry is not None]
+            self.keys = [self.keys[i] for i in kept]
+            self.entries = [self.entries[i] for i in kept]
+            return
+        first = next(i for i, entry in enumerate(self.entries) if entry is not None)
+        del self.keys[:first], self.entries[:first]
+        while self.entries[-1] is None:
+            del self.keys[-1], self.entries[-1]
+
+
+class Cursor:
+    """A way through a queue for one stage: from the large end, then from the small end.
+
+    At most `look_ahead` entries are offered in vain from either end, as what does not fit early in
+    a stage will not fit later.
+    """
+
+    def __init__(self, queue: SideQueue, look_ahead: int) -> None:
+        self._queue = queue
+        self._low = 0
+        self._high = len(queue.entries)
+        self._offers_low = self._offers_high = look_ahead
+
+    @property
+    def head(self) -> int:
+        """The bytes of the next entry from the large end, or what is known of a taken one."""
+        place = min(self._low, len(self._queue.keys) - 1)
+        entry = self._queue.entries[place]
+        return -self._queue.keys[place][0] if entry is None else entry.bytes
+
+    def next(self, bytes_max: int) -> int | None:
+        """The next place: of those of at most that many bytes the most, else the least of all."""
+        entries, keys = self._queue.entries, self._queue.keys
+        fitting = self._low
+        if fitting < self._high and -keys[fitting][0] > bytes_max:
+            fitting = bisect.bisect_left(keys, (-bytes_max, -1, -1), fitting)
+        some = fitting < self._high
+        self._low = fitting if some else self._low
+        while some and self._low < self._high and self._offers_low:
+            self._low += 1
+            if entries[self._low - 1] is not None:
+                self._offers_low -= 1
+                return self._low - 1
+        while self._low < self._high and self._offers_high:
+            self._high -= 1
+            if entries[self._high] is not None:
+                self._offers_high -= 1
+                return self._high
+        return None
+
+    def taken(self, place: int) -> None:
+        """The offer was taken, so it does not count."""
+        if place < self._high:
+            self._offers_low += 1
+        else:
+            self._offers_high += 1
+
+
+class SideLoads:
+    """Bytes and replicas to go, by side and in all."""
+
+    def __init__(self) -> None:
+        self.bytes_of: Counter[Side] = Counter()
+        self.replicas_of: Counter[Side] = Counter()
+        self.bytes = 0
+        self.replicas = 0
+
+    def clone(self) -> "SideLoads":
+        """Loads of their own, as these are now."""
+        other = SideLoads()
+        other.bytes_of, other.replicas_of = self.bytes_of.copy(), self.replicas_of.copy()
+        other.bytes, other.replicas = self.bytes, self.replicas
+        return other
+
+    def count(self, entry: Entry, sign: int) -> None:
+        """Count the entry in, or out again."""
+        added = len(entry.added)
+        self.bytes += sign * entry.bytes
+        self.replicas += sign * (added or 1)
+        for broker in entry.added:
+            side = Side(broker, False)
+            self.bytes_of[side] += sign * entry.size
+            self.replicas_of[side] += sign
+        side = Side(entry.leader, True)
+        self.bytes_of[side] += sign * entry.bytes
+        self.replicas_of[side] += sign * added
+
+    @property
+    def busiest_bytes(self) -> int:
+        """What the busiest broker has left, in or out."""
+        return max(self.bytes_of.values(), default=0)
+
+    @property
+    def busiest_replicas(self) -> int:
+        """How many replicas a broker has left at most, in or out."""
+        return max(self.replicas_of.values(), default=0)
+
+
+class Backlog:
+    """All entries that wait, by urgency and bottleneck, and what every broker has left."""
+
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        waiting = list(entries)
+        self.all = SideLoads()
+        self.healing = SideLoads()
+        for entry in waiting:
+            self._count(entry, 1)
+        self._bytes_unit = self.all.busiest_bytes or 1
+        self._replicas_unit = self.all.busiest_replicas or 1
+        found: dict[tuple[int, Side], list[Entry]] = defaultdict(list)
+        for entry in waiting:
+            found[entry.urgency, self._bottleneck(entry)].append(entry)
+        self.queues: dict[int, dict[Side, SideQueue]] = defaultdict(dict)
+        for (urgency, side), queued in found.items():
+            self.queues[urgency][side] = SideQueue(side, queued)
+
+    def clone(self) -> "Backlog":
+        """A backlog of its own, to try a stage with."""
+        other = Backlog(())
+        other.all, other.healing = self.all.clone(), self.healing.clone()
+        other._bytes_unit, other._replicas_unit = self._bytes_unit, self._replicas_unit
+        for urgency, queues in self.queues.items():
+            other.queues[urgency] = {side: queue.clone() for side, queue in queues.items()}
+        return other
+
+    def add(self, entry: Entry) -> None:
+        """A further step, once the one before it is done."""
+        self._count(entry, 1)
+        side = self._bottleneck(entry)
+        self.queues[entry.urgency].setdefault(side, SideQueue(side, ())).insert(entry)
+
+    def take(self, queue: SideQueue, place: int) -> Entry:
+        """Remove an entry from its queue and hand it out."""
+        entry = queue.entries[place]
+        assert entry is not None
+        queue.take(place)
+        self._count(entry, -1)
+        return entry
+
+    def everything(self) -> Iterator[tuple[SideQueue, int, Entry]]:
+        """All that waits, most urgent first, with its place."""
+        for _, queues in sorted(self.queues.items()):
+            for _, queue in sorted(queues.items()):
+                for place, entry in enumerate(queue.entries):
+                    if entry is not None:
+                        yield queue, place, entry
+
+    def compact(self) -> None:
+        """Close holes, drop empty queues; to be called between stages."""
+        for urgency, queues in list(self.queues.items()):
+            for side, queue in list(queues.items()):
+                queue.compact()
+                if not queue.count:
+                    del queues[side]
+            if not queues:
+                del self.queues[urgency]
+
+    def _bottleneck(self, entry: Entry) -> Side:
+        side = Side(entry.leader, True)
+        most = self._part(side)
+        for broker in entry.added:
+            part = self._part(Side(broker, False))
+            if part > most:
+                side, most = Side(broker, False), part
+        return side
+
+    def _part(self, side: Side) -> float:
+        """What the side has left, of what the busiest had at first."""
+        return max(
+            self.all.bytes_of[side] / self._bytes_unit,
+            self.all.replicas_of[side] / self._replicas_unit,
+        )
+
+    def _count(self, entry: Entry, sign: int) -> None:
+        self.all.count(entry, sign)
+        if entry.urgency == Urgency.HEAL:
+            self.healing.count(entry, sign)

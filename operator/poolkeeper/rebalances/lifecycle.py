@@ -1,0 +1,235 @@
+"""How a Rebalance goes from step to step: pure, from what is declared and what loops tell.
+
+The hash that a person approves names the plans of all clusters. Waves are those of the budget. A
+cluster gets its turn when all of earlier waves have ended or cannot go at the moment, and fewer
+than `clustersAtOnce` are at it: one that stands in mode PlanOnly must not keep all others waiting,
+and comes first again as soon as it can go.
+"""
+
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from poolkeeper.jsontext import canonical
+from poolkeeper.model.outcomes import ExternalPlanState, ExternalPlanStatus, Outcome, Progress, Why
+from poolkeeper.model.rebalances import (
+    ClusterRebalance,
+    Course,
+    PartState,
+    RebalanceSpec,
+    RebalanceStep,
+)
+from poolkeeper.model.specs import ApprovalPolicy, Mode
+from poolkeeper.model.waits import Wait, WaitReason, after_error
+from poolkeeper.rebalances.response import Planned, RebalanceResponse
+from poolkeeper.rebalances.scope import RebalanceScope
+from poolkeeper.resources.checks.assembly import Assembly
+from poolkeeper.resources.status.wording import coarse
+
+
+def planned(
+    course: Course, scope: RebalanceScope, answer: RebalanceResponse, record: str
+) -> Course:
+    """The course once there is an answer, which `record` names."""
+    waves = answer.waves
+    turns = () if waves is None else waves.turns
+    wave_of: dict[str, int] = {}
+    for turn in turns:
+        wave_of[turn.cluster] = min(turn.wave, wave_of.get(turn.cluster, turn.wave))
+    left_out = {} if waves is None else {each.cluster: each.reason for each in waves.left_out}
+    parts = [_part(each, wave_of, left_out) for each in answer.clusters]
+    seconds = 0 if waves is None else -(-waves.makespan_ms // 1000)
+    return replace(
+        course,
+        step=RebalanceStep.WAITING_FOR_APPROVAL,
+        hash=_hash(parts),
+        record=record,
+        waves=0 if waves is None else waves.waves,
+        seconds=seconds,
+        parts=tuple(sorted([*parts, *scope.others], key=lambda part: part.cluster)),
+    )
+
+
+def _part(
+    found: Planned, wave_of: Mapping[str, int], left_out: Mapping[str, str]
+) -> ClusterRebalance:
+    if found.plan is None:
+        return ClusterRebalance(
+            found.cluster, PartState.FAILED, message=f"not planned: {found.problem}"
+        )
+    if not found.moves:
+        return ClusterRebalance(found.cluster, PartState.IN_PLACE)
+    part = ClusterRebalance(
+        found.cluster, hash=found.plan.hash, moves=found.moves, bytes=found.bytes
+    )
+    if found.cluster not in wave_of and found.cluster in left_out:
+        message = f"not in the budget: {left_out[found.cluster]}"
+        return replace(part, state=PartState.FAILED, hash="", message=message)
+    return replace(part, wave=wave_of.get(found.cluster, 1))
+
+
+def _hash(parts: Iterable[ClusterRebalance]) -> str:
+    """`sha256:` and the digest of cluster and plan of all that moves; empty if nothing does."""
+    named = sorted([part.cluster, part.hash] for part in parts if part.hash)
+    text = canonical(named)
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}" if named else ""
+
+
+def is_approved(spec: RebalanceSpec, course: Course) -> bool:
+    """Whether the plans may be carried out; those that move nothing need no word."""
+    approval = spec.approval
+    automatic = approval.policy is ApprovalPolicy.AUTO
+    return automatic or not course.hash or course.hash in approval.plans
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterView:
+    """What is known of a cluster now; `assembly` is None where it does not exist any more."""
+
+    assembly: Assembly | None = None
+    outcome: Outcome | None = None
+    first: str = ""
+    """The Rebalance that has its turn in this cluster before."""
+
+    def obstacle(self, cluster: str) -> Wait | None:
+        """Why nothing can be begun in it at the moment; None if it can."""
+        assembly, outcome = self.assembly, self.outcome
+        if assembly is None or assembly.cluster is None:
+            return Wait(WaitReason.CLUSTER_MISSING, name=cluster)
+        if assembly.desired is None:
+            return Wait(WaitReason.DECLARATION_HELD, detail=assembly.hold)
+        mode = assembly.desired.cluster.mode
+        if mode is not Mode.APPLY:
+            return Wait(WaitReason.MODE_NOT_APPLY, name=cluster, mode=mode)
+        if self.first:
+            return Wait(WaitReason.OTHER_REBALANCE_FIRST, name=self.first)
+        if outcome is None:
+            return Wait(WaitReason.NOT_OBSERVED_YET)
+        return None if outcome.error is None else after_error(outcome.error)
+
+    @property
+    def why(self) -> tuple[Why, ...]:
+        """What its loop waits for: with the offered plan, where one is offered."""
+        if self.outcome is None:
+            return ()
+        status = self.outcome.external
+        return self.outcome.waits if status is None else status.why
+
+    def progress_of(self, plan: str) -> Progress | None:
+        """How far a run of this plan is; None where none is under way."""
+        progress = None if self.outcome is None else self.outcome.progress
+        return progress if progress is not None and progress.plan == plan else None
+
+    def status_of(self, plan: str) -> ExternalPlanStatus | None:
+        """What became of this plan since it was offered; None where its loop has not seen it."""
+        status = None if self.outcome is None else self.outcome.external
+        return status if status is not None and status.plan == plan else None
+
+
+def views(
+    course: Course,
+    assemblies: Mapping[str, Assembly],
+    outcome_of: Callable[[str], Outcome | None],
+    takers: Mapping[str, str],
+) -> Mapping[str, ClusterView]:
+    """What is known of each cluster; `takers`: which Rebalance has its turn in it."""
+    names = [part.cluster for part in course.parts]
+    return {
+        name: ClusterView(assemblies.get(name), outcome_of(name), takers.get(name, ""))
+        for name in names
+    }
+
+
+def seen(course: Course, views: Mapping[str, ClusterView], due: Collection[str]) -> Course:
+    """The course with what is known of the clusters now; `due` are those whose turn it is."""
+    parts = tuple(_seen(part, views[part.cluster], part.cluster in due) for part in course.parts)
+    return replace(course, parts=parts)
+
+
+def _seen(part: ClusterRebalance, view: ClusterView, due: bool) -> ClusterRebalance:
+    if part.state.ended:
+        return part
+    if view.assembly is None or view.assembly.cluster is None:
+        message = f"KafkaCluster {part.cluster} does not exist any more"
+        return replace(part, state=PartState.FAILED, message=message, why=())
+    if view.outcome is None and view.assembly.desired is not None:
+        return part  # who leads since a moment ago has not looked at it yet
+    obstacle = view.obstacle(part.cluster)
+    progress = view.progress_of(part.hash)
+    if progress is not None:
+        part = replace(
+            part,
+            moves_done=coarse(progress.moves_done, part.moves),
+            bytes_done=coarse(progress.bytes_done, part.bytes),
+        )
+    if obstacle is not None:
+        return _now(part, PartState.WAITING, (obstacle,))
+    if progress is not None:
+        return _moving(part, view.why)
+    status = view.status_of(part.hash)
+    return _not_seen(part, view.outcome, due) if status is None else _answered(part, status)
+
+
+def _not_seen(part: ClusterRebalance, outcome: Outcome | None, due: bool) -> ClusterRebalance:
+    """A part whose loop has said nothing of its plan yet.
+
+    What the loop said before the plan was offered waits for something else.
+    """
+    told = outcome is not None and (part.begun or (due and outcome.seen is None))
+    state = part.state if part.begun else PartState.PLANNED
+    return _now(part, state, outcome.waits if outcome is not None and told else ())
+
+
+def _answered(part: ClusterRebalance, status: ExternalPlanStatus) -> ClusterRebalance:
+    match status.state:
+        case ExternalPlanState.DONE:
+            done = replace(part, moves_done=part.moves, bytes_done=part.bytes)
+            return _now(done, PartState.DONE, status.why)
+        case ExternalPlanState.REFUSED:
+            return _now(part, PartState.FAILED, status.why)
+        case ExternalPlanState.MOVING:
+            return _now(part, PartState.MOVING)
+        case ExternalPlanState.WAITING:
+            return _now(part, PartState.WAITING, status.why)
+
+
+def _moving(part: ClusterRebalance, found: Iterable[Why]) -> ClusterRebalance:
+    """Of the waits only those that are more than the stage's own progress."""
+    own = (WaitReason.STAGE_IN_FLIGHT, WaitReason.STAGE_DEADLINE, WaitReason.THROTTLE_SETTLING)
+    why = tuple(w for w in found if not (isinstance(w, Wait) and w.reason in own))
+    return _now(part, PartState.MOVING, why)
+
+
+def _now(part: ClusterRebalance, state: PartState, why: tuple[Why, ...] = ()) -> ClusterRebalance:
+    return replace(part, state=state, message="", why=why)
+
+
+def due(course: Course, spec: RebalanceSpec, views: Mapping[str, ClusterView]) -> frozenset[str]:
+    """The clusters whose turn it is, those that are at it included."""
+    limit = spec.budget.clusters_at_once or len(course.parts)
+    open_ = sorted(
+        (part for part in course.parts if not part.state.ended),
+        key=lambda part: (not part.begun, part.wave, part.cluster),
+    )
+    able = [part for part in open_ if views[part.cluster].obstacle(part.cluster) is None]
+    wave = min((part.wave for part in able), default=0)
+    turn = [part.cluster for part in able if part.begun or part.wave == wave]
+    return frozenset(turn[:limit])
+
+
+def ended(course: Course, now_ms: int) -> Course:
+    """The course, ended if nothing is left to do."""
+    if not all(part.state.ended for part in course.parts):
+        return course
+    step = RebalanceStep.FAILED if course.failed else RebalanceStep.SUCCEEDED
+    return replace(course, step=step, ended_ms=now_ms)
+
+
+def without_record(course: Course) -> Course:
+    """The course where the plans cannot be read any more: what runs goes on by itself."""
+    message = "the record of the plans is gone"
+    parts = tuple(
+        part if part.state.ended else replace(_now(part, PartState.FAILED), message=message)
+        for part in course.parts
+    )
+    return replace(course, parts=parts)

@@ -1,0 +1,93 @@
+"""What is offered to loops for a Rebalance, and what is left of it when that is deleted."""
+
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
+
+from poolkeeper.model.outcomes import ExternalPlanState, Outcome
+from poolkeeper.model.rebalances import BudgetSpec, ClusterRebalance, Course, RebalanceSpec
+from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.planning.run_state import windows
+from poolkeeper.rebalances.records import Record
+from poolkeeper.reconcile.external_plan import ExternalPlan
+
+
+def offers(
+    course: Course,
+    due: Collection[str],
+    record: Record | None,
+    spec: RebalanceSpec,
+    now_ms: int,
+) -> Mapping[str, ExternalPlan]:
+    """What is offered to each cluster whose turn it is, or that has begun."""
+    turn = [p for p in course.parts if not p.state.ended and (p.cluster in due or p.begun)]
+    at_it = [part.cluster for part in turn]
+    why = held(spec, now_ms)
+    return {
+        part.cluster: offer_of(part, record, why, rate_of(part.cluster, at_it, spec.budget, now_ms))
+        for part in turn
+    }
+
+
+def offer_of(
+    part: ClusterRebalance, record: Record | None, held: Wait | None, rate: int | None = None
+) -> ExternalPlan:
+    """The plan of one cluster; without it, as long as the record cannot be read."""
+    plan = None if record is None else record.plan(part.cluster)
+    declared = "" if record is None else record.declared.get(part.cluster, "")
+    return ExternalPlan(part.hash, plan, declared, part.begun, held, bytes_per_s=rate)
+
+
+def rate_of(cluster: str, at_it: Collection[str], budget: BudgetSpec, now_ms: int) -> int | None:
+    """What the cluster may copy in a second: an even part of the fleet's rate and of its site's.
+
+    `at_it`: the clusters that move now, itself included.
+    """
+    rate = fleet_rate(budget, now_ms)
+    shares = [] if rate is None else [rate // max(1, len(at_it))]
+    for site in budget.sites:
+        if cluster in site.clusters and site.rate_bytes_per_s is not None:
+            there = sum(each in site.clusters for each in at_it)
+            shares.append(site.rate_bytes_per_s // max(1, there))
+    return max(1, min(shares)) if shares else None
+
+
+def fleet_rate(budget: BudgetSpec, now_ms: int) -> int | None:
+    """What all clusters together may copy in a second; None: as much as they can.
+
+    Of open windows the highest rate counts; one without a rate has the fleet's.
+    """
+    now = datetime.fromtimestamp(now_ms / 1000, UTC)
+    opened = [each for each in budget.windows if windows.is_open((each.window,), now)]
+    rates = [each.rate_bytes_per_s or budget.rate_bytes_per_s for each in opened]
+    rates = rates or [budget.rate_bytes_per_s]
+    known = [rate for rate in rates if rate is not None]
+    return max(known) if len(known) == len(rates) else None
+
+
+def held(spec: RebalanceSpec, now_ms: int) -> Wait | None:
+    """Why no stage may start now in any cluster; None if it may."""
+    if spec.paused:
+        return Wait(WaitReason.REBALANCE_PAUSED)
+    opened = [each.window for each in spec.budget.windows]
+    now = datetime.fromtimestamp(now_ms / 1000, UTC)
+    if windows.is_open(opened, now):
+        return None
+    opening = windows.next_opening(opened, now)
+    return Wait(WaitReason.OUTSIDE_REBALANCE_WINDOW, until=opening)
+
+
+def may_run(part: ClusterRebalance, outcome: Outcome | None, *, kept: bool) -> bool:
+    """Whether a run of the plan is recorded in the cluster, or may be, by what its loop told last.
+
+    `kept`: whether the cluster has a loop at all; without one nothing would ever end.
+    """
+    if part.state.ended:
+        return False
+    if outcome is None:
+        return kept and part.begun
+    if outcome.progress is not None:
+        return outcome.progress.plan == part.hash
+    status = outcome.external
+    if status is not None and status.plan == part.hash:
+        return status.state is not ExternalPlanState.DONE
+    return outcome.recorded and part.begun

@@ -1,0 +1,70 @@
+"""Where the plans of Rebalances are kept: ConfigMaps of the operator's own namespace.
+
+They are named after the Rebalance and the digest of what is in them, and go with the Rebalance.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from poolkeeper.errors import Refused
+from poolkeeper.kube.jobs import configmap_blob
+from poolkeeper.kube.jobs.configmap_blob import Text
+from poolkeeper.model.names import API_VERSION, GROUP
+from poolkeeper.rebalances import text_chunks
+from poolkeeper.rebalances.records import Record
+from poolkeeper.resources.kinds.custom_resource import CustomResource
+
+LABELS = {"app.kubernetes.io/managed-by": "poolkeeper", f"{GROUP}/holds": "plans"}
+NAME_CHARS_MAX = 180
+"""Of a Rebalance's name: the digest and the number of the piece follow."""
+
+
+class RecordApi(configmap_blob.ConfigMapApi, Protocol):
+    """The part of `clients.Api` that is needed here."""
+
+    def delete(self, path: str, uid: str | None = None) -> bool:
+        """Delete an object; false if it is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordStore:
+    """See `records.Records`."""
+
+    api: RecordApi
+    namespace: str
+
+    def write(self, each: CustomResource, record: Record) -> str:
+        """Keep the record, which goes with its Rebalance; return its digest."""
+        whole = record.to_json()
+        text = Text(text_chunks.chunked(whole), text_chunks.digest_of(whole))
+        name = name_of(each, text.digest)
+        configmap_blob.write(self.api, self.namespace, name, owner_of(each), text, LABELS)
+        return text.digest
+
+    def read(self, each: CustomResource, digest: str) -> Record | None:
+        """Return the record; None if it is not there any more, or is not what was written."""
+        try:
+            text = configmap_blob.read(self.api, self.namespace, name_of(each, digest))
+            if text is None:
+                return None
+            return Record.from_json(text_chunks.joined(text.chunks, digest))
+        except Refused:
+            return None
+
+    def remove(self, each: CustomResource, digest: str) -> None:
+        """Remove a record that nobody needs; the first piece last, which tells of the others."""
+        name = name_of(each, digest)
+        text = configmap_blob.read(self.api, self.namespace, name)
+        for one in reversed(configmap_blob.names(name, len(text.chunks) if text else 0)):
+            self.api.delete(f"/api/v1/namespaces/{self.namespace}/configmaps/{one}")
+
+
+def name_of(each: CustomResource, digest: str) -> str:
+    """What the ConfigMaps are called, but for their number."""
+    short = digest.removeprefix("sha256:")[:16]
+    return f"rebalance-{each.name[:NAME_CHARS_MAX].rstrip('.-')}-{short}"
+
+
+def owner_of(each: CustomResource) -> dict[str, Any]:
+    """The ownerReference of what belongs to that resource."""
+    return {"apiVersion": API_VERSION, "kind": each.kind, "name": each.name, "uid": each.uid}

@@ -1,0 +1,179 @@
+"""What planners answer: a plan for each cluster, or why there is none; waves, if asked for.
+
+As canonical text, whoever made it: what the operator plans itself and what executors of a Job plan
+can be compared byte by byte. Who reads an answer holds it as a whole, so its plans are bounded: a
+cluster whose plan has no room any more has that as its problem, and the others go on.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from poolkeeper.errors import Refused
+from poolkeeper.fleet.schedule.budget import Bound, ClusterWork, LeftOut, Schedule, Turn
+from poolkeeper.fleet.schedule.scheduler import schedule
+from poolkeeper.jsontext import canonical
+from poolkeeper.model.plans import Plan
+from poolkeeper.planning.proposals import plan_json
+from poolkeeper.rebalances.request import RebalanceRequest
+
+VERSION = 1
+PLANS_BYTES_MAX = 448 * 1024**2
+"""Of all plans of an answer, as text: about two million moves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What became of one cluster: its plan, or `problem`, why there is none."""
+
+    cluster: str
+    plan: Plan | None = None
+    problem: str = ""
+    partitions: int = 0
+
+    @property
+    def moves(self) -> int:
+        """How many partitions move."""
+        return 0 if self.plan is None else len(self.plan.moves)
+
+    @property
+    def bytes(self) -> int:
+        """What the moves copy."""
+        return 0 if self.plan is None else sum(move.bytes for move in self.plan.moves)
+
+    @property
+    def bytes_lower_bound(self) -> int:
+        """What any plan for these pools copies at least."""
+        pools = () if self.plan is None else self.plan.certificates
+        return sum(pool.bytes_lower_bound for pool in pools)
+
+
+@dataclass(frozen=True, slots=True)
+class RebalanceResponse:
+    """What became of all clusters, by name; `question`: the digest of what was asked.
+
+    `waves` has no slices: turns, what was left out and the bound are what people and loops need.
+    """
+
+    question: str
+    clusters: tuple[Planned, ...]
+    waves: Schedule | None = None
+
+    def to_json(self) -> str:
+        """The canonical text."""
+        return text_of(self.question, map(planned_text, self.clusters), self.waves)
+
+    @classmethod
+    def from_json(cls, text: str) -> "RebalanceResponse":
+        """Return the answer; raises `Refused` for what is none, or says what is not so."""
+        try:
+            return cls.from_data(json.loads(text))
+        except ValueError as wrong:
+            raise Refused(f"an answer of planners cannot be read: {wrong!r}") from wrong
+
+    @classmethod
+    def from_data(cls, data: Any) -> "RebalanceResponse":
+        """Return the answer that was parsed; raises `Refused` likewise."""
+        try:
+            if data["version"] != VERSION:
+                raise Refused(f"the answer has version {data['version']} (expected {VERSION})")
+            clusters = tuple(map(_planned_of, data["clusters"]))
+            waves = _waves_of(data["waves"]) if "waves" in data else None
+            return cls(data["question"], clusters, waves)
+        except (KeyError, TypeError, ValueError) as wrong:
+            raise Refused(f"an answer of planners cannot be read: {wrong!r}") from wrong
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterResponse:
+    """One cluster of an answer, and its work for the budget."""
+
+    planned: Planned
+    work: ClusterWork | None = None
+
+
+def assembled(
+    question: RebalanceRequest, parts: Iterable[ClusterResponse], bytes_max: int = PLANS_BYTES_MAX
+) -> RebalanceResponse:
+    """The answer of all its parts, in whatever order they came; with waves, if asked for."""
+    found = sorted(parts, key=lambda part: part.planned.cluster)
+    sizes = [len(planned_text(part.planned).encode()) for part in found]
+    rooms = zip(found, with_room(sizes, bytes_max), strict=True)
+    found = [
+        part if room else without_room(part.planned.cluster, part.planned.moves, bytes_max)
+        for part, room in rooms
+    ]
+    waves = waves_of(question, (part.work for part in found if part.work is not None))
+    return RebalanceResponse(question.digest, tuple(part.planned for part in found), waves)
+
+
+def with_room(sizes: Iterable[int], bytes_max: int) -> list[bool]:
+    """Whether each of these texts, in their order, has room beside those before it."""
+    found, total = [], 0
+    for size in sizes:
+        found.append(total + size <= bytes_max)
+        total += size if found[-1] else 0
+    return found
+
+
+def without_room(cluster: str, moves: int, bytes_max: int) -> ClusterResponse:
+    """The part of a cluster whose plan, of so many moves, has no room in the answer."""
+    problem = (
+        f"its plan of {moves} moves has no room: all plans of a Rebalance may have {bytes_max}"
+        " bytes; put it into another one, if need be pool by pool (spec.clusters, spec.pools)"
+    )
+    return ClusterResponse(Planned(cluster, problem=problem))
+
+
+def waves_of(question: RebalanceRequest, works: Iterable[ClusterWork]) -> Schedule | None:
+    """The waves of all clusters' works; None where no budget says that there are any."""
+    if question.budget is None:
+        return None
+    begin = datetime.fromtimestamp(question.now_ms / 1000, UTC)
+    made = schedule(works, question.budget, begin)
+    return Schedule(made.begin, made.turns, (), made.left_out, made.bound)
+
+
+def planned_text(planned: Planned) -> str:
+    """What became of one cluster, as it stands in the answer's text."""
+    outcome: dict[str, Any] = {"problem": planned.problem}
+    if planned.plan is not None:
+        outcome = {"plan": plan_json.to_json(planned.plan)}
+    return canonical(
+        {"cluster": planned.cluster, "partitions": planned.partitions, **outcome}, ascii_only=False
+    )
+
+
+def text_of(question: str, clusters: Iterable[str], waves: Schedule | None) -> str:
+    """The answer's text, of its clusters' texts in their order; plans are not read for it."""
+    more = "" if waves is None else f',"waves":{canonical(_waves(waves), ascii_only=False)}'
+    return (
+        f'{{"clusters":[{",".join(clusters)}],"question":{canonical(question, ascii_only=False)},'
+        f'"version":{VERSION}{more}}}'
+    )
+
+
+def _planned_of(data: Mapping[str, Any]) -> Planned:
+    plan = plan_json.from_json(data["plan"]) if "plan" in data else None
+    return Planned(data["cluster"], plan, data.get("problem", ""), data["partitions"])
+
+
+def _waves(made: Schedule) -> dict[str, Any]:
+    return {
+        "beginMs": round(made.begin.timestamp() * 1000),
+        "turns": [turn._asdict() for turn in made.turns],
+        "leftOut": [each._asdict() for each in made.left_out],
+        "bound": {"ms": made.bound.ms, "cause": made.bound.cause},
+    }
+
+
+def _waves_of(data: Mapping[str, Any]) -> Schedule:
+    return Schedule(
+        datetime.fromtimestamp(data["beginMs"] / 1000, UTC),
+        tuple(Turn(**turn) for turn in data["turns"]),
+        (),
+        tuple(LeftOut(**each) for each in data["leftOut"]),
+        Bound(**data["bound"]),
+    )

@@ -1,0 +1,151 @@
+"""Which clusters and pools a Rebalance is about, as a question to planners.
+
+Clusters that nothing may be done in are no part of the question: they are told with the reason, as
+a cluster that cannot be read is. A cluster none of whose pools is in scope is left out in silence,
+unless it is named.
+
+The `digest` tells whether another question would be asked now: by the scope, the budget, and what
+is declared of clusters and pools. Topics that come and go do not change it, else a plan of a large
+fleet would never stand for long enough to be read.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from poolkeeper.fleet.schedule.budget import Budget, RatedWindow
+from poolkeeper.fleet.storage import codecs
+from poolkeeper.model.rebalances import (
+    BudgetSpec,
+    Chosen,
+    ClusterRebalance,
+    PartState,
+    RebalanceSpec,
+)
+from poolkeeper.model.specs import Desired, KafkaClusterSpec, ResourcePoolSpec
+from poolkeeper.planning.proposals import identity
+from poolkeeper.rebalances.request import ClusterRequest, RebalanceRequest
+from poolkeeper.resources.checks.assembly import Assembly
+from poolkeeper.resources.kinds import resource_pool
+from poolkeeper.resources.kinds.custom_resource import CustomResource
+from poolkeeper.resources.parse.selectors import selects
+
+
+@dataclass(frozen=True, slots=True)
+class RebalanceScope:
+    """`asked` is sorted by cluster; `others` are the clusters in scope that are not asked for.
+
+    `partitions`: of all clusters together, as last counted. `missing`: pools that are named and
+    that no cluster in scope has.
+    """
+
+    asked: tuple[ClusterRequest, ...]
+    others: tuple[ClusterRebalance, ...]
+    partitions: int
+    missing: tuple[str, ...]
+    digest: str
+
+    def question(self, spec: RebalanceSpec, now_ms: int) -> RebalanceRequest:
+        """The question about that moment."""
+        sites = {name: site.name for site in spec.budget.sites for name in site.clusters}
+        return RebalanceRequest(self.asked, now_ms, budget_of(spec.budget), sites)
+
+
+class Declarations:
+    """Digests of what is declared of clusters and their pools, ways and pace left out.
+
+    Made once, and anew only for what has changed: of a large fleet they take a second.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[KafkaClusterSpec, tuple[ResourcePoolSpec, ...], str]] = {}
+
+    def digest(self, desired: Desired) -> str:
+        """The digest."""
+        name = desired.cluster.name
+        cluster, pools, digest = self._known.get(name, (None, (), ""))
+        if cluster != desired.cluster or pools != desired.pools:
+            digest = identity.concern(desired, (), None, ())
+            self._known[name] = (desired.cluster, desired.pools, digest)
+        return digest
+
+
+def scope_of(
+    spec: RebalanceSpec,
+    assemblies: Mapping[str, Assembly],
+    declarations: Declarations | None = None,
+) -> RebalanceScope:
+    """The scope by what is declared now; `declarations` are those of the caller's last time."""
+    asked, others, partitions = [], list(_absent(spec, assemblies)), 0
+    missing = set(spec.pools.names)
+    for name, assembly in sorted(assemblies.items()):
+        if assembly.cluster is None or not _is_chosen(spec.clusters, assembly.cluster):
+            continue
+        found = tuple(sorted(_pools(spec, assembly)))
+        missing -= set(found)
+        named = name in spec.clusters.names
+        if not found:
+            others += [
+                ClusterRebalance(name, PartState.IN_PLACE, message="no pool is in scope")
+            ] * named
+        elif assembly.desired is not None:
+            asked.append(ClusterRequest(assembly.desired, found))
+            partitions += int((assembly.cluster.status or {}).get("partitions", 0))
+        elif not assembly.leaving or named:
+            others.append(
+                ClusterRebalance(name, PartState.FAILED, message=f"not planned: {assembly.hold}")
+            )
+    return RebalanceScope(
+        tuple(asked),
+        tuple(sorted(others, key=lambda part: part.cluster)),
+        partitions,
+        tuple(sorted(missing)),
+        _digest(spec, asked, others, declarations or Declarations()),
+    )
+
+
+def budget_of(spec: BudgetSpec) -> Budget:
+    """The budget as the waves are made by it."""
+    return Budget(
+        bytes_per_s=spec.rate_bytes_per_s,
+        sites={
+            site.name: site.rate_bytes_per_s
+            for site in spec.sites
+            if site.rate_bytes_per_s is not None
+        },
+        windows=tuple(RatedWindow(each.window, each.rate_bytes_per_s) for each in spec.windows),
+        clusters_max=spec.clusters_at_once,
+    )
+
+
+def _is_chosen(chosen: Chosen, each: CustomResource) -> bool:
+    if chosen.names:
+        return each.name in chosen.names
+    return chosen.selector is None or selects(chosen.selector, each.labels)
+
+
+def _absent(spec: RebalanceSpec, assemblies: Mapping[str, Assembly]) -> Iterator[ClusterRebalance]:
+    for name in spec.clusters.names:
+        if name not in assemblies or assemblies[name].cluster is None:
+            message = f"not planned: KafkaCluster {name} does not exist"
+            yield ClusterRebalance(name, PartState.FAILED, message=message)
+
+
+def _pools(spec: RebalanceSpec, assembly: Assembly) -> Iterator[str]:
+    for key, each in assembly.objects.items():
+        if key.kind == resource_pool.KIND and _is_chosen(spec.pools, each):
+            yield each.name
+
+
+def _digest(
+    spec: RebalanceSpec,
+    asked: list[ClusterRequest],
+    others: list[ClusterRebalance],
+    declarations: Declarations,
+) -> str:
+    named = (
+        text
+        for each in asked
+        for text in (each.cluster, *each.pools, declarations.digest(each.desired))
+    )
+    held = (part.cluster for part in others)
+    return codecs.digest(codecs.to_text(spec.budget), spec.engine.value, *named, "", *sorted(held))

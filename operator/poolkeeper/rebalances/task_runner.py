@@ -1,0 +1,186 @@
+"""Answering a question: a task per cluster reads its ZooKeeper and plans it, wherever it is run.
+
+What travels is the question about one cluster, and its plan, compressed: never the partitions,
+which are read where they are planned. A cluster that cannot be read in time has its reason instead
+of a plan, and the others go on. Nothing is written to any cluster.
+
+Credentials never travel: a task finds the Secrets that its KafkaCluster names as folders of files,
+as pods mount them.
+"""
+
+import base64
+import gzip
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from poolkeeper.brokers import enrich
+from poolkeeper.connections import ClusterConnections, ClusterConnector, ReadSecret
+from poolkeeper.errors import PoolkeeperError, Unavailable
+from poolkeeper.fleet.engines import deadlines
+from poolkeeper.fleet.engines.engines import TaskEngine
+from poolkeeper.fleet.schedule.budget import ClusterWork
+from poolkeeper.fleet.storage import codecs
+from poolkeeper.load.refresh import measured
+from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.planner import make_plan
+from poolkeeper.rebalances.plan_cluster import ObservedCluster, Planner, part_of, problem_of
+from poolkeeper.rebalances.request import ClusterRequest, RebalanceRequest
+from poolkeeper.rebalances.response import (
+    PLANS_BYTES_MAX,
+    ClusterResponse,
+    planned_text,
+    text_of,
+    waves_of,
+    with_room,
+    without_room,
+)
+from poolkeeper.reconcile.observation import observe_cluster
+from poolkeeper.zk.client.gc_pause import collector_paused
+from poolkeeper.zk.cluster_access import ZooKeeperView
+
+
+@dataclass(frozen=True, slots=True)
+class PlanClusterTask:
+    """`question` is about one cluster, as text; `secrets` a folder with a folder per Secret."""
+
+    question: str
+    secrets: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterResult:
+    """What became of one cluster: its text in the answer, compressed, in base64; its work.
+
+    `bytes`: of the text.
+    """
+
+    cluster: str
+    planned: str
+    work: str
+    problem: str
+    moves: int
+    bytes: int
+
+    @classmethod
+    def of(cls, part: ClusterResponse) -> "ClusterResult":
+        """Pack a part."""
+        planned = part.planned
+        body = planned_text(planned).encode()
+        packed = base64.b64encode(gzip.compress(body, compresslevel=1, mtime=0)).decode()
+        work = "" if part.work is None else codecs.to_text(part.work)
+        return cls(planned.cluster, packed, work, planned.problem, planned.moves, len(body))
+
+    @classmethod
+    def without_room(cls, done: "ClusterResult", bytes_max: int) -> "ClusterResult":
+        """What is said instead where the plan has no room in the answer."""
+        return cls.of(without_room(done.cluster, done.moves, bytes_max))
+
+    @property
+    def text(self) -> str:
+        """The cluster's text in the answer."""
+        return gzip.decompress(base64.b64decode(self.planned)).decode()
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An answer as text, and what is told of it: problems by cluster, moves of all plans."""
+
+    text: str
+    clusters: int
+    problems: Mapping[str, str]
+    moves: int
+
+
+def written(
+    question: RebalanceRequest,
+    engine: TaskEngine,
+    secrets: str = "",
+    bytes_max: int = PLANS_BYTES_MAX,
+) -> Written:
+    """The text of the whole answer; `bytes_max`: of all its plans together.
+
+    Raises `Unavailable` if the engine gave up, and nothing for what is wrong with a cluster.
+    Plans are not read on their way: that would take longer than to make them.
+    """
+    tasks = [PlanClusterTask(question.about(asked).to_json(), secrets) for asked in question.asked]
+    weights = [1 + len(asked.desired.topics) for asked in question.asked]
+    done = sorted(engine.do(tasks, perform, ClusterResult, weights), key=lambda each: each.cluster)
+    rooms = zip(done, with_room((each.bytes for each in done), bytes_max), strict=True)
+    done = [each if room else ClusterResult.without_room(each, bytes_max) for each, room in rooms]
+    works = [codecs.from_text(ClusterWork, each.work) for each in done if each.work]
+    return Written(
+        text_of(question.digest, (each.text for each in done), waves_of(question, works)),
+        len(done),
+        {each.cluster: each.problem for each in done if each.problem},
+        sum(each.moves for each in done),
+    )
+
+
+def perform(task: PlanClusterTask) -> ClusterResult:
+    """Do one task; what is wrong with the cluster is in its part and never raised."""
+    question = RebalanceRequest.from_json(task.question)
+    (asked,) = question.asked
+    patience = question.patience
+    with tempfile.TemporaryDirectory(prefix="poolkeeper-") as folder, collector_paused():
+        door = ClusterConnector(
+            secrets_in(task.secrets), Path(folder), patience.timeout_s, patience.timeout_s
+        )
+        part = part_through(door.access(asked.desired.cluster), asked, question)
+        return ClusterResult.of(part)
+
+
+def part_through(
+    access: ClusterConnections,
+    asked: ClusterRequest,
+    question: RebalanceRequest,
+    plan: Planner = make_plan,
+) -> ClusterResponse:
+    """Read a cluster and plan it; what is wrong with it is its problem, and never raised."""
+    try:
+        seen = seen_through(access, asked, question)
+    except PoolkeeperError as failed:
+        return problem_of(asked, failed)
+    return part_of(asked, seen, question, plan)
+
+
+def seen_through(
+    access: ClusterConnections, asked: ClusterRequest, question: RebalanceRequest
+) -> ObservedCluster:
+    """Read a cluster once, within the question's patience; sizes where brokers tell them."""
+    patience = question.patience
+    brokers = None
+
+    def enriched(cluster: Cluster) -> Cluster:
+        if brokers is not None:
+            cluster = enrich.enriched(cluster, brokers, patience.timeout_s).cluster
+        return measured(cluster, asked.desired.cluster.load, question.now_ms)[0]
+
+    with access.session() as session, deadlines.bounded(session, patience.deadline_s):
+        brokers = access.brokers()
+        try:
+            observed = observe_cluster(
+                ZooKeeperView(session), asked.desired, question.now_ms, enriched
+            )
+        finally:
+            if brokers is not None:
+                brokers.close()
+    return ObservedCluster(observed.cluster, observed.records, observed.gone)
+
+
+def secrets_in(folder: str) -> ReadSecret:
+    """Read Secrets as pods mount them: `folder/NAME/KEY`."""
+
+    def read(name: str) -> Mapping[str, bytes]:
+        place = Path(folder) / name
+        try:
+            files = [each for each in sorted(place.iterdir()) if each.is_file()]
+            found = {each.name: each.read_bytes() for each in files}
+        except OSError:
+            found = {}
+        if not folder or not found:
+            raise Unavailable(f"there is no Secret {name} for planners")
+        return found
+
+    return read

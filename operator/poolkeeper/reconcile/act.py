@@ -1,0 +1,274 @@
+"""Doing what was decided: every write of a pass is here, or in what this calls.
+
+Each function carries out one decision and returns what was done. `find_out` is for decisions that
+need to know more; it writes throttles, as whose are in force is known only then.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from poolkeeper.errors import Refused, Unavailable
+from poolkeeper.model.actions import Action, ActionKind
+from poolkeeper.model.outcomes import Outcome, Result, State
+from poolkeeper.model.plans import (
+    AddPartitions,
+    CreateTopic,
+    DeleteTopic,
+    ElectLeaders,
+    MoveLogDir,
+    Plan,
+    SetConfig,
+    Step,
+)
+from poolkeeper.model.runs import Ending, Phase, Run, RunDocument
+from poolkeeper.model.specs import Desired, ThrottleMode
+from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.planning.proposals import plan_json
+from poolkeeper.planning.run_state import gates, throttles
+from poolkeeper.planning.staging import next_stage
+from poolkeeper.reconcile import stall_recovery, steps
+from poolkeeper.reconcile.context import PassContext, progress_of
+from poolkeeper.reconcile.decisions import (
+    ChangeThrottle,
+    Elect,
+    EndRun,
+    EnterPhase,
+    FindOut,
+    Needed,
+    NoteThrottled,
+    RequestStage,
+    RunDecision,
+    RunSituation,
+    Stay,
+    Watch,
+)
+from poolkeeper.reconcile.log_dir_moves import MoveLogDirs
+from poolkeeper.reconcile.observation import (
+    Observation,
+    RunGuard,
+    RunView,
+    find_ending,
+    throttle_settled,
+)
+from poolkeeper.reconcile.steps import WriteSteps
+
+# Steps
+
+
+def write_steps(
+    context: PassContext, desired: Desired, cluster: Cluster, decision: WriteSteps
+) -> Result:
+    """Write steps, each in a transaction of its own."""
+    result = Result(waits=decision.waits)
+    for step in decision.steps:
+        _write_step(context, desired, cluster, step)
+        result += Result((steps.action_of(step),))
+    return result
+
+
+def _write_step(context: PassContext, desired: Desired, cluster: Cluster, step: Step) -> None:
+    access, memory = context.access, context.memory
+    match step:
+        case CreateTopic():
+            access.create_topic(step, steps.record_for(desired, step))
+        case AddPartitions():
+            access.add_partitions(step)
+        case SetConfig():
+            access.set_config(step, steps.record_for(desired, step))
+        case DeleteTopic():
+            access.delete_topic(step, cluster)
+            memory.deletions_ms.append(context.now_ms())
+        case ElectLeaders():
+            partitions = tuple(TopicPartition(*each) for each in step.partitions)
+            memory.elections.update(partitions)
+            access.request_election(partitions)
+        case MoveLogDir():
+            raise Refused("moves between log directories are begun together")
+
+
+def move_log_dirs(context: PassContext, decision: MoveLogDirs) -> Result:
+    """Ask brokers to move replicas between their log directories."""
+    context.memory.log_dir_moves = decision.approved
+    result = Result(waits=decision.waits)
+    if decision.batches and context.brokers is None:
+        return result + Result(waits=(Wait(WaitReason.BROKERS_NOT_ASKED),))
+    for broker, targets in decision.batches.items():
+        assert context.brokers is not None
+        context.access.confirm_holder()
+        try:
+            refused = context.brokers.move_log_dirs(broker, dict(targets))
+        except Unavailable as away:
+            result += Result(waits=(Wait(WaitReason.UNAVAILABLE, detail=str(away)),))
+            continue
+        result += Result(waits=tuple(_refused(broker, refused)))
+        if begun := len(targets) - len(refused):
+            result += Result((Action(ActionKind.MOVE_LOG_DIRS, broker=broker, count=begun),))
+    return result
+
+
+def _refused(broker: int, refused: Mapping[TopicPartition, str]) -> Iterator[Wait]:
+    for name, why in refused.items():
+        yield Wait(
+            WaitReason.LOG_DIR_MOVE_REFUSED, partitions=(name,), brokers=(broker,), detail=why
+        )
+
+
+# Runs
+
+
+def begin_run(context: PassContext, desired: Desired, plan: Plan, observed: Observation) -> Outcome:
+    """Record a new run with its document; nothing else is written yet."""
+    cluster = observed.cluster
+    context.access.remember_stopped(None)
+    throttled = desired.cluster.execution.throttle
+    lists = throttles.lists_of(plan.moves) if throttled.mode is not ThrottleMode.NONE else {}
+    brokers = throttles.brokers_of(plan.moves) if lists else ()
+    saved = context.access.read_throttles(lists, brokers)
+    document = RunDocument(plan, saved, gates.health(cluster))
+    run = Run(
+        plan=plan.hash,
+        fingerprint=plan.fingerprint,
+        concern=plan_json.concern(desired, plan.moves, cluster.id, observed.gone),
+        phase=Phase.STORING,
+        digest="",
+        chunks=0,
+        started_ms=context.now_ms(),
+        rates=(throttled.rate_bytes_per_s,) if lists else (),
+    )
+    context.memory.forget_run()
+    run = context.access.begin_run(run, document)
+    context.memory.documents = {run.digest: document}
+    return _progressed(context, run, plan, Action(ActionKind.RUN_BEGUN, hash=run.plan))
+
+
+def discard_run(context: PassContext, run: Run) -> Outcome:
+    """Remove a run whose document was not written to its end: nothing of it was done."""
+    context.access.end_run(run)
+    return Outcome(State.PROGRESSED, did=(Action(ActionKind.RUN_DISCARDED),))
+
+
+def find_out(context: PassContext, at: RunSituation, guard: RunGuard, needed: Needed) -> RunView:
+    """Return what is known of the run, with what is needed to decide."""
+    run, document, view = at.run, at.document, at.view
+    match needed:
+        case FindOut.ENDING:
+            return replace(view, asked=True, ending=find_ending(context, run, at.plan, guard))
+        case FindOut.CONFLICTS:
+            conflicts = context.access.write_throttles(document, run.rates)
+            return replace(view, conflicts=conflicts)
+        case FindOut.SETTLED:
+            return replace(view, settled=throttle_settled(context, run, document))
+        case _:
+            sized = context.enrich(view.cluster)
+            gone = guard.gone()
+            with context.timed("stage"):
+                stage = next_stage.next_stage(
+                    at.plan.moves, needed.at, sized, at.desired, gone=gone
+                )
+            return replace(view, sought=True, stage=stage, sized=sized, gone=gone)
+
+
+def take_further(context: PassContext, at: RunSituation, decision: RunDecision) -> Outcome:
+    """Carry out what was decided about a run."""
+    run, plan = at.run, at.plan
+    match decision:
+        case Stay():
+            _told(context, at, decision.found)
+            return outcome_of(context, run, plan, Result(decision.found, decision.waits))
+        case EnterPhase():
+            _told(context, at, decision.found)
+            return _enter_phase(context, run, plan, decision)
+        case NoteThrottled():
+            after = replace(run, throttled_ms=context.now_ms())
+            return _progressed(context, context.access.rewrite_run(run, after), plan)
+        case RequestStage():
+            _told(context, at, decision.found)
+            return _request_stage(context, at, decision)
+        case Watch():
+            return _watch(context, at, decision)
+        case Elect():
+            after = replace(run, attempts=run.attempts + 1)
+            after = context.access.request_election_of_run(run, after, decision.partitions)
+            requested = Action(ActionKind.ELECTION_REQUESTED, count=decision.due)
+            return _progressed(context, after, plan, requested)
+        case EndRun():
+            return _end_run(context, run, at.document)
+
+
+def _told(context: PassContext, at: RunSituation, found: tuple[Action, ...]) -> None:
+    """Remember which stage's end is told in this pass."""
+    for action in found:
+        if action.kind is ActionKind.STAGE_FINISHED:
+            context.memory.finished = (at.run.stage, action.count)
+
+
+def _enter_phase(context: PassContext, run: Run, plan: Plan, decision: EnterPhase) -> Outcome:
+    after = replace(
+        run, phase=decision.phase, step=(), attempts=0, ending=decision.ending or run.ending
+    )
+    return _progressed(context, context.access.rewrite_run(run, after), plan, *decision.found)
+
+
+def _request_stage(context: PassContext, at: RunSituation, decision: RequestStage) -> Outcome:
+    run, entries = at.run, decision.stage.entries
+    after = replace(
+        run,
+        stage=run.stage + (decision.attempts == 1),
+        step=entries,
+        requested_ms=context.now_ms(),
+        attempts=decision.attempts,
+    )
+    after = context.access.request_stage(run, after, at.plan, at.view.cluster)
+    context.memory.flying = len(entries)
+    context.memory.finished = None
+    requested = Action(ActionKind.STAGE_REQUESTED, stage=after.stage, count=len(entries))
+    return _progressed(context, after, at.plan, *decision.found, requested)
+
+
+def _watch(context: PassContext, at: RunSituation, decision: Watch) -> Outcome:
+    result = Result(waits=decision.waits)
+    if decision.stall is not None:
+        assert at.view.reading is not None, "a request in flight was read"
+        allowed = at.desired.cluster.execution.remedies
+        result += stall_recovery.recover(context, at.view.reading, decision.stall, allowed)
+    result += Result(waits=decision.late)
+    run = at.run
+    if decision.throttle is not None:
+        run = _change_throttle(context, run, at.document, decision.throttle)
+    return outcome_of(context, run, at.plan, result)
+
+
+def _change_throttle(
+    context: PassContext, run: Run, document: RunDocument, change: ChangeThrottle
+) -> Run:
+    if change.written:
+        context.access.write_throttles(document, run.rates)
+    else:
+        context.memory.adapted_ms = context.now_ms()
+    if change.rates is None:
+        return run
+    return context.access.rewrite_run(run, replace(run, rates=change.rates))
+
+
+def _end_run(context: PassContext, run: Run, document: RunDocument) -> Outcome:
+    context.access.restore_throttles(document, run.rates)
+    stopped = run.ending is Ending.STOPPED
+    if stopped:
+        context.access.remember_stopped(run.fingerprint)
+    ended = Action(ActionKind.RUN_ENDED, ending=run.ending)
+    outcome = _progressed(context, run, document.plan, ended)
+    context.access.end_run(run)
+    return replace(outcome, state=State.STOPPED) if stopped else outcome
+
+
+def outcome_of(
+    context: PassContext, run: Run, plan: Plan, result: Result, state: State = State.WAITING
+) -> Outcome:
+    """Return the outcome of a pass over this run."""
+    progress = progress_of(context.memory, run, plan)
+    return Outcome(state, result.did, result.waits, plan, progress, seen=context.memory.seen)
+
+
+def _progressed(context: PassContext, run: Run, plan: Plan, *did: Action) -> Outcome:
+    return outcome_of(context, run, plan, Result(did), State.PROGRESSED)

@@ -1,0 +1,41 @@
+"""Which plan a person is asked to approve.
+
+A fresh plan is made in every pass, and may differ from the last by nothing but the sizes of the
+moment. An approval names a hash, so the question must not change while somebody thinks: the plan
+that was asked about before stays while `planning.proposals.reuse` and the audit have nothing
+against it. It is kept in memory, where nothing may be written, and in ZooKeeper for whoever takes
+over.
+"""
+
+from poolkeeper.model.plans import Plan
+from poolkeeper.model.specs import ApprovalPolicy, Desired
+from poolkeeper.planning.audit import audit
+from poolkeeper.planning.proposals import plan_json, reuse
+from poolkeeper.reconcile.context import PassContext, PendingPlan
+from poolkeeper.reconcile.observation import Observation
+
+_NOTHING = plan_json.plan_hash((), ())
+
+
+def plan_to_approve(
+    context: PassContext, fresh: Plan, desired: Desired, observed: Observation
+) -> Plan:
+    """Return the plan to ask about, and have whoever takes over ask about the same."""
+    if desired.cluster.approval.policy is ApprovalPolicy.AUTO:
+        return fresh
+    pending = context.memory.pending
+    if pending.plan is None:
+        pending.plan = context.access.read_pending_plan()
+    plan = renew(pending, fresh, desired, observed)
+    context.access.remember_pending_plan(None if plan.hash == _NOTHING else plan)
+    return plan
+
+
+def renew(pending: PendingPlan, fresh: Plan, desired: Desired, observed: Observation) -> Plan:
+    """Return the plan that was asked about before while it is good, else the fresh one."""
+    cluster, records, gone = observed.cluster, observed.records, observed.gone
+    plan = None if pending.plan is None else reuse.renewed(pending.plan, fresh, cluster)
+    if plan is None or audit.check_plan(plan, desired, cluster, records, gone):
+        plan = fresh
+    pending.plan = plan
+    return plan

@@ -1,0 +1,269 @@
+"""One pass over one cluster, from top to bottom: observe, plan, decide, act, report.
+
+A pass reads once, writes at most one thing (the steps that never queue, a phase of a run, a stage's
+request), and leaves; the loop calls it again when something changed. It never waits inside. Every
+pass does the same from live state, so that a crash between any two of its lines is harmless:
+
+* with a run in the journal it takes that run further, whoever began it (`_continue_run`);
+* without one it plans, or takes the plan that a person agreed to (`_follow_plan`); writes the steps
+  that are due; begins a run if there are moves that may go (`plan`).
+
+Nothing is written while a foreign reassignment runs, without a controller, during a migration to
+KRaft, or to a cluster whose id is not the one that is pinned.
+"""
+
+from dataclasses import replace
+
+from poolkeeper.errors import Refused, StalePlan
+from poolkeeper.model.outcomes import (
+    ExternalPlanState,
+    Outcome,
+    Seen,
+    State,
+)
+from poolkeeper.model.plans import Plan
+from poolkeeper.model.refusals import refusal_of
+from poolkeeper.model.runs import Run
+from poolkeeper.model.specs import Desired
+from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.planning.problem.ownership import settled
+from poolkeeper.planning.proposals import plan_json
+from poolkeeper.planning.run_state import gates, step_progress
+from poolkeeper.reconcile import (
+    act,
+    approval,
+    external_plan,
+    stall_recovery,
+    steps_during_run,
+)
+from poolkeeper.reconcile import run as runs
+from poolkeeper.reconcile.authority import Authority
+from poolkeeper.reconcile.context import PassContext, PreviewContext
+from poolkeeper.reconcile.decisions import FindOut, RunSituation, SeekStage
+from poolkeeper.reconcile.external_plan import ExternalPlan
+from poolkeeper.reconcile.observation import (
+    Observation,
+    RunGuard,
+    document_of,
+    gone_brokers,
+    observe_cluster,
+    observe_run,
+    what_to_show,
+)
+from poolkeeper.reconcile.plan import carry_out, enforce_rest
+
+
+def reconcile_cluster(
+    context: PassContext,
+    desired: Desired,
+    authority: Authority,
+    agreed: Plan | None = None,
+    external: ExternalPlan | None = None,
+) -> Outcome:
+    """Do one pass. `agreed` is the plan that a person confirmed: it is executed as it is.
+
+    `external` is a plan that is executed as it is, too, when it is its turn (`external_plan`).
+    """
+    run = context.access.read_run()
+    if run is not None:
+        guard = _guard(context, desired, authority, agreed)
+        guard = external_plan.guard_of(guard, run, external)
+        outcome = _continue_run(context, external_plan.paced(desired, run, external), run, guard)
+        if agreed is not None:
+            return outcome
+        outcome = steps_during_run.with_steps(context, desired, authority, outcome)
+        return external_plan.with_status(outcome, run, external)
+    if authority.paused:
+        return _look_only(context, desired)
+    context.memory.beside = None
+    with context.timed("observe"):
+        observed = observe_cluster(context.access, desired, context.now_ms(), context.enrich)
+    context.memory.seen = what_to_show(observed, context.memory.seen)
+    if external is not None and agreed is None:
+        outcome = _follow_external_plan(context, desired, authority, observed, external)
+    else:
+        outcome = _follow_plan(context, desired, authority, observed, agreed)
+    return replace(outcome, seen=context.memory.seen)
+
+
+# With a run
+
+
+def _continue_run(context: PassContext, desired: Desired, run: Run, guard: RunGuard) -> Outcome:
+    """Take a recorded run one step further: observe, decide, act."""
+    document = document_of(context, run)
+    if document is None:
+        return act.discard_run(context, run)
+    view = observe_run(context, desired, run, document)
+    while True:
+        at = RunSituation(
+            run=run,
+            document=document,
+            view=view,
+            desired=desired,
+            now_ms=context.now_ms(),
+            paused=guard.paused,
+            told=context.memory.finished,
+            adapted_ms=context.memory.adapted_ms,
+        )
+        decision = runs.decide(at)
+        if not isinstance(decision, FindOut | SeekStage):
+            return act.take_further(context, at, decision)
+        view = act.find_out(context, at, guard, decision)
+
+
+def _guard(
+    context: PassContext, desired: Desired, authority: Authority, agreed: Plan | None
+) -> RunGuard:
+    """Return what a run is wanted for, to end one that is for something else.
+
+    Brokers that count as gone are taken from the records alone: what is missing for a moment does
+    not replace a run.
+    """
+
+    def gone() -> frozenset[int]:
+        return gone_brokers(context.access.read_records(), desired, context.now_ms())
+
+    def wanted(run: Run, plan: Plan) -> bool:
+        if agreed is not None:
+            return run.fingerprint == agreed.fingerprint
+        records = context.access.read_records()
+        owned = settled(desired, records)
+        return run.concern == plan_json.concern(owned, plan.moves, records.cluster_id, gone())
+
+    return RunGuard(wanted, gone, authority.paused)
+
+
+# Without a run
+
+
+def _follow_plan(
+    context: PassContext,
+    desired: Desired,
+    authority: Authority,
+    observed: Observation,
+    agreed: Plan | None,
+) -> Outcome:
+    """Plan, or take what a person agreed to, and carry it out as far as it may go."""
+    desired = settled(desired, observed.records)
+    closed = (*gates.controller(observed.cluster), *gates.foreign(observed.cluster, ()))
+    if closed:
+        cured = stall_recovery.recover_foreign(context, desired, authority, observed)
+        return Outcome(State.WAITING, cured.did, (*closed, *cured.waits), agreed)
+    if agreed is None:
+        plan = _make_plan(context, desired, authority, observed)
+    else:
+        plan = agreed
+        drifts = () if context.memory.begun else step_progress.staleness(plan, observed.cluster)
+        if drifts:
+            raise StalePlan("the cluster moved on since the plan was made", facts=drifts)
+    context.memory.begun = True
+    enforce_rest(plan, desired, observed)
+    with context.timed("apply"):
+        by_person = agreed is not None
+        outcome = carry_out(context, desired, authority, plan, observed, by_person=by_person)
+    if outcome.state is State.CONVERGED:
+        context.access.remember_pending_plan(None)
+        if agreed is None:
+            context.access.forget_approvals()
+    return outcome
+
+
+def _make_plan(
+    context: PassContext, desired: Desired, authority: Authority, observed: Observation
+) -> Plan:
+    with context.timed("plan"):
+        plan = context.plan(desired, observed.cluster, observed.records, observed.gone)
+    if authority.covers(plan):
+        return plan
+    return approval.plan_to_approve(context, plan, desired, observed)
+
+
+# A plan of a Rebalance
+
+
+def _follow_external_plan(
+    context: PassContext,
+    desired: Desired,
+    authority: Authority,
+    observed: Observation,
+    external: ExternalPlan,
+) -> Outcome:
+    """Do what goes before the external plan, or begin that."""
+    status = external_plan.readiness(external, desired, observed.cluster)
+    if status is None and authority.settling:
+        status = external.status(ExternalPlanState.WAITING, Wait(WaitReason.SETTLING))
+    if status is not None:
+        own = _follow_plan(context, desired, authority, observed, None)
+        return replace(own, external=status)
+    steps_only = replace(authority, plans=frozenset())
+    own = _follow_plan(context, desired, steps_only, observed, None)
+    if own.state is State.PROGRESSED or own.plan is None:
+        return replace(own, external=external.status(ExternalPlanState.WAITING, *own.waits))
+    if external_plan.has_urgent(own.plan) and authority.covers(own.plan):
+        own = _follow_plan(context, desired, authority, observed, None)
+        urgent = Wait(WaitReason.OWN_PLAN_URGENT)
+        return replace(own, external=external.status(ExternalPlanState.WAITING, urgent))
+    try:
+        begun = _begin_external_plan(context, desired, authority, observed, external)
+    except Refused as refused:
+        own = _follow_plan(context, desired, authority, observed, None)
+        status = external.status(ExternalPlanState.REFUSED, refusal_of(refused))
+        return replace(own, external=status)
+    if begun.state is State.PROGRESSED:
+        return replace(begun, external=external.status(ExternalPlanState.MOVING, *begun.waits))
+    status = external.status(ExternalPlanState.WAITING, *begun.waits)
+    return replace(own, waits=_without_approval(own, authority), external=status)
+
+
+def _begin_external_plan(
+    context: PassContext,
+    desired: Desired,
+    authority: Authority,
+    observed: Observation,
+    external: ExternalPlan,
+) -> Outcome:
+    assert external.plan is not None, "it is ready"
+    enforce_rest(external.plan, settled(desired, observed.records), observed)
+    approved = replace(authority, plans=frozenset((external.hash,)))
+    pace = external_plan.with_rate(desired, external)
+    return carry_out(context, pace, approved, external.plan, observed, by_person=False)
+
+
+def _without_approval(own: Outcome, authority: Authority) -> tuple[Wait, ...]:
+    """Return what the own plan waits for: not for approval, where every plan is approved."""
+    if authority.plans is not None:
+        return own.waits
+    return tuple(w for w in own.waits if w.reason is not WaitReason.APPROVAL_REQUIRED)
+
+
+# Looking only
+
+
+def preview(
+    context: PreviewContext, desired: Desired, because: WaitReason = WaitReason.PLAN_ONLY
+) -> Outcome:
+    """Plan, and write nothing at all; a run that is recorded is left as it is."""
+    with context.timed("observe"):
+        observed = observe_cluster(context.view, desired, context.now_ms(), context.enrich)
+    desired = settled(desired, observed.records)
+    with context.timed("plan"):
+        plan = context.plan(desired, observed.cluster, observed.records, observed.gone)
+    plan = approval.renew(context.pending, plan, desired, observed)
+    seen = Seen(observed.cluster, observed.records, observed.gone)
+    waits = [*gates.controller(observed.cluster), *gates.foreign(observed.cluster, ())]
+    recorded = context.view.read_run() is not None
+    if recorded:
+        waits.append(Wait(WaitReason.RUN_RECORDED, cause=Wait(because)))
+    if plan.empty and not waits:
+        return Outcome(State.CONVERGED, plan=plan, seen=seen)
+    if not plan.empty:
+        waits.append(Wait(because))
+    return Outcome(State.WAITING, waits=tuple(waits), plan=plan, seen=seen, recorded=recorded)
+
+
+def _look_only(context: PassContext, desired: Desired) -> Outcome:
+    """See how the cluster stands, while nothing may be started."""
+    outcome = preview(context.preview, desired, WaitReason.PAUSED)
+    context.memory.seen = outcome.seen
+    return outcome

@@ -1,0 +1,178 @@
+"""What a pass works with, and what a process remembers between passes.
+
+The memory is a convenience: a process that starts anew knows less of the progress and asks the
+brokers again, but it does the same.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+
+from poolkeeper.brokers.protocol import BrokerClient
+from poolkeeper.model.outcomes import Progress, Seen
+from poolkeeper.model.plans import MoveLogDir, Plan
+from poolkeeper.model.records import Records
+from poolkeeper.model.runs import Run, RunDocument
+from poolkeeper.model.specs import Desired
+from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.model.waits import Wait
+from poolkeeper.planning.planner import make_plan
+from poolkeeper.planning.run_state.progress import MoveProgress, MoveState
+from poolkeeper.reconcile.access import ClusterAccess, ClusterView
+
+FLYING = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
+"""Of a partition whose step is under way, or done with its entry not yet gone."""
+ENDED = (MoveState.DONE, MoveState.GONE, MoveState.DIVERGED)
+"""Of a partition about which nothing is left to do."""
+
+
+@dataclass(slots=True)
+class PendingPlan:
+    """The plan that a person was last asked to approve; kept through changes of mode."""
+
+    plan: Plan | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepsBeside:
+    """The plan that was made during a run for its steps, for which declaration, until when."""
+
+    desired: Desired
+    until_ms: int
+    plan: Plan
+    waits: tuple[Wait, ...] = ()
+
+
+@dataclass(slots=True)
+class PassMemory:
+    """What one process keeps between passes.
+
+    Losing it costs time, and the count of recent deletions: a process that starts anew may delete
+    as many again before it asks a person.
+    """
+
+    log_dir_moves: frozenset[MoveLogDir] = frozenset()
+    """Moves between log directories that were approved, and are done a few at a time."""
+    documents: dict[str, RunDocument] = field(default_factory=dict)
+    elections: set[TopicPartition] = field(default_factory=set)
+    """Partitions whose election was requested already: it is not repeated for ever."""
+    bytes_done: dict[int, int] = field(default_factory=dict)
+    arrived: set[int] = field(default_factory=set)
+    flying: int = 0
+    finished: tuple[int, int] | None = None
+    """The stage whose end was told, and how many of its partitions had arrived."""
+    adapted_ms: int = 0
+    deletions_ms: deque[int] = field(default_factory=lambda: deque(maxlen=100))
+    begun: bool = False
+    stale_since_ms: int | None = None
+    seen: Seen | None = None
+    beside: StepsBeside | None = None
+    pending: PendingPlan = field(default_factory=PendingPlan)
+
+    def look_again(self, cluster: Cluster) -> None:
+        """Have what was seen be as it is now; what only brokers tell stays as they told it."""
+        if self.seen is not None:
+            now = replace(cluster, kafka_version=self.seen.cluster.kafka_version)
+            if now != self.seen.cluster:
+                self.seen = replace(self.seen, cluster=now)
+
+    def note(self, plan: Plan, m: int, progress: MoveProgress, cluster: Cluster) -> None:
+        """Note how far one move of the run is."""
+        self.bytes_done[m] = _move_bytes_done(plan, m, progress, cluster)
+        if progress.state in (MoveState.DONE, MoveState.GONE):
+            self.arrived.add(m)
+
+    def forget_run(self) -> None:
+        """Forget how far the run before was."""
+        self.documents = {}
+        self.bytes_done = {}
+        self.arrived = set()
+        self.finished = None
+
+
+Enrich = Callable[[Cluster], Cluster]
+"""Adds what the brokers' protocol tells (sizes, log directories), where it may be used."""
+
+Timed = Callable[[str], AbstractContextManager[None]]
+"""Times a part of a pass, by name: observe, plan, stage, apply."""
+
+
+def untimed(part: str) -> AbstractContextManager[None]:
+    """Time nothing."""
+    return nullcontext()
+
+
+Planner = Callable[[Desired, Cluster, Records, frozenset[int]], Plan]
+"""Makes a plan, in this process or in another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewContext:
+    """What a pass works with that writes nothing: a view of the cluster, the clock, a planner."""
+
+    view: ClusterView
+    now_ms: Callable[[], int]
+    enrich: Enrich = lambda cluster: cluster
+    pending: PendingPlan = field(default_factory=PendingPlan)
+    plan: Planner = make_plan
+    timed: Timed = untimed
+
+
+@dataclass(frozen=True, slots=True)
+class PassContext:
+    """What a pass works with: the cluster, the clock, the brokers where they may be asked."""
+
+    access: ClusterAccess
+    now_ms: Callable[[], int]
+    brokers: BrokerClient | None = None
+    enrich: Enrich = lambda cluster: cluster
+    memory: PassMemory = field(default_factory=PassMemory)
+    plan: Planner = make_plan
+    timed: Timed = untimed
+
+    @property
+    def preview(self) -> PreviewContext:
+        """The same for a pass that writes nothing."""
+        return PreviewContext(
+            self.access, self.now_ms, self.enrich, self.memory.pending, self.plan, self.timed
+        )
+
+
+def progress_of(memory: PassMemory, run: Run, plan: Plan) -> Progress:
+    """Return how far the run is, as far as this process has seen."""
+    return Progress(
+        plan=run.plan,
+        phase=run.phase,
+        stage=run.stage,
+        moves_done=len(memory.arrived),
+        moves_in_flight=memory.flying if run.step else 0,
+        moves_total=len(plan.moves),
+        bytes_done=sum(memory.bytes_done.values()),
+        bytes_total=sum(move.bytes for move in plan.moves),
+        throttle_bytes_per_s=run.rates[0] if run.rates else None,
+        arrived=frozenset(memory.arrived),
+        bytes_in_flight=_bytes_in_flight(memory, plan, run),
+    )
+
+
+def _move_bytes_done(plan: Plan, m: int, progress: MoveProgress, cluster: Cluster) -> int:
+    """Return the bytes of a move whose replicas are in sync: all steps before, part of this one."""
+    move = plan.moves[m]
+    if progress.state in (MoveState.DONE, MoveState.GONE):
+        return move.bytes
+    if progress.at < 0:
+        return 0
+    added = [len(set(b) - set(a)) for a, b in zip(move.path, move.path[1:], strict=False)]
+    done = sum(added[: progress.at])
+    if progress.state in FLYING and progress.at + 1 < len(move.path):
+        partition = cluster.topics[move.topic].partition(move.partition)
+        new = set(move.path[progress.at + 1]) - set(move.path[progress.at])
+        done += len(new & set(() if partition is None else partition.isr or ()))
+    return move.bytes * done // max(1, sum(added))
+
+
+def _bytes_in_flight(memory: PassMemory, plan: Plan, run: Run) -> int:
+    """Return what the moves of the request have still to copy; later steps of theirs included."""
+    moves = {m for m, _ in run.step} - memory.arrived
+    return sum(plan.moves[m].bytes - memory.bytes_done.get(m, 0) for m in moves)

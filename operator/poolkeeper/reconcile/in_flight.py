@@ -1,0 +1,79 @@
+"""A request in flight: what arrived, who is waited for, and what is done meanwhile.
+
+A pass that finds the controller at work begins nothing. It counts, names the brokers that a move
+waits for, has a stall cured once the request looks stuck, and adapts the throttle to how the
+cluster fares.
+"""
+
+from poolkeeper.model.specs import ThrottleMode
+from poolkeeper.model.topology import TopicPartition
+from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.planning.run_state import gates, throttles
+from poolkeeper.planning.run_state.progress import MoveState
+from poolkeeper.reconcile.decisions import ChangeThrottle, RunSituation, Watch
+from poolkeeper.reconcile.observation import arrived_of
+from poolkeeper.reconcile.stall_recovery import STALL_MS, stall_of
+
+ADAPT_EVERY_MS = 30_000
+
+
+def decide(at: RunSituation) -> Watch:
+    """Decide what is done beside the request in flight, and tell what is waited for."""
+    run, view = at.run, at.view
+    arrived = arrived_of(run, view.progress)
+    waits = (
+        Wait(WaitReason.STAGE_IN_FLIGHT, stage=run.stage, count=arrived, of=len(run.step)),
+        *_hanging(at),
+        *gates.controller(view.cluster),
+        *gates.foreign(view.cluster, _requested(at)),
+    )
+    age_ms = at.now_ms - run.requested_ms
+    stall = stall_of(at.plan.moves, run.step, view.progress, view.cluster)
+    return Watch(
+        waits, stall if age_ms > STALL_MS else None, _late(at, age_ms), _throttle_change(at)
+    )
+
+
+def _requested(at: RunSituation) -> set[TopicPartition]:
+    moves = at.plan.moves
+    return {TopicPartition(moves[m].topic, moves[m].partition) for m, _ in at.run.step}
+
+
+def _hanging(at: RunSituation) -> tuple[Wait, ...]:
+    """Name the targets that died while partitions are on their way to them."""
+    hanging: dict[int, list[TopicPartition]] = {}
+    for (m, index), p in zip(at.run.step, at.view.progress, strict=True):
+        if p.state is MoveState.IN_FLIGHT:
+            move = at.plan.moves[m]
+            for broker in set(move.path[index]) - set(at.view.cluster.brokers):
+                hanging.setdefault(broker, []).append(TopicPartition(move.topic, move.partition))
+    return tuple(
+        Wait(WaitReason.BROKER_NOT_LIVE, brokers=(broker,), partitions=tuple(names))
+        for broker, names in sorted(hanging.items())
+    )
+
+
+def _late(at: RunSituation, age_ms: int) -> tuple[Wait, ...]:
+    """Tell that the stage takes longer than it should."""
+    execution = at.desired.cluster.execution
+    if age_ms <= execution.stage_deadline_s * 1000:
+        return ()
+    late = Wait(WaitReason.STAGE_DEADLINE, stage=at.run.stage)
+    unsupported = Wait(WaitReason.ROLL_BACK_UNSUPPORTED)
+    return (late, unsupported) if execution.roll_back_on_deadline else (late,)
+
+
+def _throttle_change(at: RunSituation) -> ChangeThrottle | None:
+    """Change the adaptive throttle when it is time to; finish a change that was interrupted."""
+    run, throttle = at.run, at.desired.cluster.execution.throttle
+    if not run.rates:
+        return None
+    if len(run.rates) > 1:
+        return ChangeThrottle(run.rates[:1], written=True)
+    since_ms = max(at.adapted_ms, run.requested_ms)
+    if throttle.mode is not ThrottleMode.ADAPTIVE or at.now_ms - since_ms < ADAPT_EVERY_MS:
+        return None
+    hurt = gates.health(at.view.cluster).under_replicated - at.document.baseline.under_replicated
+    healthy = not hurt & _requested(at)
+    rate = throttles.adapted(run.rates[0], throttle.rate_bytes_per_s, healthy=healthy)
+    return ChangeThrottle(None if rate == run.rates[0] else (rate, run.rates[0]))

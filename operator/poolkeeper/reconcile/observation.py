@@ -1,0 +1,247 @@
+"""Observing: a cluster with what is remembered of it, and what a run under way must know.
+
+A run is observed step by step: what is read next depends on what was read before, so that a pass
+over a large cluster with a request in flight reads a few topics only. A `RunView` is what is known
+so far; a decision that needs more says so (`decisions.FindOut`).
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+
+from poolkeeper.errors import OtherCluster, Unavailable
+from poolkeeper.model.outcomes import Seen
+from poolkeeper.model.plans import ElectLeaders, Plan
+from poolkeeper.model.readings import ClusterReading
+from poolkeeper.model.records import BrokerRecord, Records
+from poolkeeper.model.runs import Ending, Phase, Run, RunDocument, ThrottleConflicts
+from poolkeeper.model.specs import Desired
+from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.run_state import throttles
+from poolkeeper.planning.run_state.progress import MoveProgress, classify
+from poolkeeper.planning.staging import next_stage
+from poolkeeper.reconcile.access import ClusterView
+from poolkeeper.reconcile.context import FLYING, Enrich, PassContext
+
+SETTLE_MS = 5_000
+"""Brokers that cannot be asked have taken a throttle up within that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One reading with what is remembered and concluded from both."""
+
+    reading: ClusterReading
+    cluster: Cluster
+    records: Records
+    gone: frozenset[int]
+
+
+def observe_cluster(
+    view: ClusterView, desired: Desired, now_ms: int, enrich: Enrich
+) -> Observation:
+    """Observe the cluster, check that it is the right one, and conclude who is gone."""
+    spec = desired.cluster
+    reading = view.observe(spec.name, restart_lock=spec.execution.restart_lock)
+    cluster = reading.cluster
+    records = view.read_records()
+    for pinned, where in (
+        (spec.cluster_id, "spec.clusterId"),
+        (records.cluster_id, "the record of the first run"),
+    ):
+        if pinned is not None and cluster.id != pinned:
+            raise OtherCluster(
+                f"this is another cluster: its id is {cluster.id}, {where} says {pinned}"
+            )
+    cluster = enrich(cluster)
+    if spec.kafka_version is not None:
+        cluster = replace(cluster, kafka_version=spec.kafka_version)
+    records = updated_records(records, cluster, desired, now_ms)
+    return Observation(reading, cluster, records, gone_brokers(records, desired, now_ms))
+
+
+def what_to_show(observed: Observation, before: Seen | None) -> Seen:
+    """Return what statuses tell: topics that changed while they were read, as they were before."""
+    cluster = observed.cluster
+    kept = {
+        name: before.cluster.topics[name]
+        for name in cluster.torn
+        if before is not None and name in before.cluster.topics
+    }
+    if kept:
+        topics = dict(sorted({**cluster.topics, **kept}.items()))
+        cluster = replace(cluster, topics=topics, torn=cluster.torn - kept.keys())
+    return Seen(cluster, observed.records, observed.gone)
+
+
+def updated_records(records: Records, cluster: Cluster, desired: Desired, now_ms: int) -> Records:
+    """Return the records with this observation's brokers: racks, and since when one is missing."""
+    declared = {broker for pool in desired.pools for broker in pool.brokers}
+    brokers = {}
+    for id_ in sorted(set(records.brokers) | set(cluster.brokers) | declared):
+        known = records.brokers.get(id_, BrokerRecord())
+        live = cluster.brokers.get(id_)
+        if live is not None:
+            brokers[id_] = BrokerRecord(rack=live.rack)
+        elif known.missing_since_s is None:
+            brokers[id_] = replace(known, missing_since_s=now_ms // 1000)
+        else:
+            brokers[id_] = known
+    return replace(records, cluster_id=records.cluster_id or cluster.id, brokers=brokers)
+
+
+def gone_brokers(records: Records, desired: Desired, now_ms: int) -> frozenset[int]:
+    """Return the missing brokers whose replicas shall be rebuilt elsewhere.
+
+    None before `heal.after`, and none at all where more than `heal.maxBrokers` or a whole rack of
+    several brokers is missing: that is an outage to wait for, not a loss to mend.
+    """
+    heal = desired.cluster.heal
+    if not heal.enabled:
+        return frozenset()
+    declared = {broker for pool in desired.pools for broker in pool.brokers}
+    since_s = {
+        id_: record.missing_since_s
+        for id_, record in records.brokers.items()
+        if record.missing_since_s is not None and id_ in declared
+    }
+    if len(since_s) > heal.max_brokers or _is_rack_missing(records, declared, since_s):
+        return frozenset()
+    now_s = now_ms // 1000
+    return frozenset(id_ for id_, at_s in since_s.items() if now_s - at_s >= heal.after_s)
+
+
+def _is_rack_missing(records: Records, declared: Collection[int], missing: Collection[int]) -> bool:
+    """Whether all of several brokers of one rack are missing."""
+    racks: dict[str, set[int]] = {}
+    for id_ in set(declared) & set(records.brokers):
+        racks.setdefault(records.brokers[id_].rack or f"broker {id_}", set()).add(id_)
+    return any(len(ids) > 1 and ids <= set(missing) for ids in racks.values())
+
+
+@dataclass(frozen=True, slots=True)
+class RunGuard:
+    """Whether a run goes on, asked between stages only.
+
+    `wanted`: whether this run still is. `gone`: which brokers count as lost. `paused`: finish the
+    stage in flight and start none.
+    """
+
+    wanted: Callable[[Run, Plan], bool]
+    gone: Callable[[], frozenset[int]] = frozenset
+    paused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """What is known of a run in this pass, so far; `None` is not known yet, or not needed.
+
+    `progress`: of the moves of the request while it is in flight (`flying`), else of all moves.
+    `asked`: whether `ending` was asked for. `sought`: whether `stage`, the next one, was.
+    """
+
+    reading: ClusterReading | None = None
+    progress: tuple[MoveProgress, ...] = ()
+    flying: bool = False
+    asked: bool = False
+    ending: Ending | None = None
+    conflicts: ThrottleConflicts | None = None
+    settled: bool | None = None
+    sought: bool = False
+    stage: next_stage.Stage | next_stage.NothingFits | None = None
+    sized: Cluster | None = None
+    gone: frozenset[int] = frozenset()
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster, where one was observed."""
+        assert self.reading is not None, "observed in this phase"
+        return self.reading.cluster
+
+
+def document_of(context: PassContext, run: Run) -> RunDocument | None:
+    """Return the run's document, read once per process."""
+    known = context.memory.documents.get(run.digest)
+    if known is None:
+        known = context.access.read_document(run)
+        if known is not None:
+            context.memory.documents = {run.digest: known}
+    return known
+
+
+def observe_run(context: PassContext, desired: Desired, run: Run, document: RunDocument) -> RunView:
+    """Observe what the run's phase needs: nothing, the topics of its request, or everything."""
+    match run.phase:
+        case Phase.MOVING:
+            return _observe_moves(context, desired, run, document)
+        case Phase.ELECTING:
+            return _observe_leaders(context, desired, document)
+        case _:
+            return RunView()
+
+
+def _observe_moves(
+    context: PassContext, desired: Desired, run: Run, document: RunDocument
+) -> RunView:
+    plan, memory = document.plan, context.memory
+    named = tuple(sorted({plan.moves[m].topic for m, _ in run.step}))
+    if named:
+        reading = context.access.observe(desired.cluster.name, topics=named)
+        progress = classify([plan.moves[m] for m, _ in run.step], reading.cluster)
+        requested = reading.cluster.reassignment is not None
+        if requested or any(p.state in FLYING for p in progress):
+            for (m, _), p in zip(run.step, progress, strict=True):
+                memory.note(plan, m, p, reading.cluster)
+            memory.flying = len(run.step) - arrived_of(run, progress)
+            return RunView(reading, progress, flying=True)
+    lock = desired.cluster.execution.restart_lock
+    reading = context.access.observe(desired.cluster.name, restart_lock=lock)
+    memory.look_again(reading.cluster)
+    progress = classify(plan.moves, reading.cluster)
+    for m, p in enumerate(progress):
+        memory.note(plan, m, p, reading.cluster)
+    return RunView(reading, progress)
+
+
+def _observe_leaders(context: PassContext, desired: Desired, document: RunDocument) -> RunView:
+    plan = document.plan
+    names = sorted({topic for topic, _ in led_partitions(plan)})
+    reading = context.access.observe(desired.cluster.name, topics=names)
+    progress = classify(plan.moves, reading.cluster)
+    for m, p in enumerate(progress):
+        context.memory.note(plan, m, p, reading.cluster)
+    return RunView(reading, progress)
+
+
+def led_partitions(plan: Plan) -> list[tuple[str, int]]:
+    """Return the partitions whose preferred leaders are to lead in the end."""
+    found = [(move.topic, move.partition) for move in plan.moves]
+    for step in plan.steps:
+        if isinstance(step, ElectLeaders):
+            found.extend(step.partitions)
+    return found
+
+
+def arrived_of(run: Run, progress: Sequence[MoveProgress]) -> int:
+    """Return how many moves of the request have arrived; `progress` is that of the request."""
+    return sum(p.at >= index for (_, index), p in zip(run.step, progress, strict=True))
+
+
+def find_ending(context: PassContext, run: Run, plan: Plan, guard: RunGuard) -> Ending | None:
+    """Return why the run winds up: a person stopped it, or it is wanted no more."""
+    if context.access.is_stop_requested():
+        return Ending.STOPPED
+    return None if guard.wanted(run, plan) else Ending.REPLACED
+
+
+def throttle_settled(context: PassContext, run: Run, document: RunDocument) -> bool:
+    """Whether the brokers have the rate: by their own word, else after a while."""
+    if context.now_ms() - run.throttled_ms >= SETTLE_MS:
+        return True
+    if context.brokers is None:
+        return False
+    expected, brokers = throttles.rates(run.rates[0]), context.brokers
+    try:
+        live = set(brokers.ids()) & document.saved.brokers.keys()
+        return all(brokers.throttle_settled(b, expected) is not False for b in sorted(live))
+    except Unavailable:
+        return False

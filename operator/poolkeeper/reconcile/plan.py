@@ -1,0 +1,135 @@
+"""A plan while no run is recorded: what of it is done now.
+
+Early steps come first: creations, added partitions, configs, moves between log directories. Then a
+run is begun, if there are moves and they may go. Late steps, elections and deletions, come when
+nothing is left to move.
+"""
+
+from dataclasses import replace
+
+from poolkeeper.model.actions import Action, ActionKind
+from poolkeeper.model.outcomes import Outcome, Result, State
+from poolkeeper.model.plans import DeleteTopic, Plan, Step
+from poolkeeper.model.specs import Desired
+from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.planning.audit import audit
+from poolkeeper.planning.proposals import plan_json
+from poolkeeper.planning.run_state import step_progress
+from poolkeeper.planning.run_state.progress import MoveState, classify
+from poolkeeper.planning.run_state.step_progress import StepState
+from poolkeeper.reconcile import act, log_dir_moves, steps
+from poolkeeper.reconcile import run as runs
+from poolkeeper.reconcile.authority import Authority
+from poolkeeper.reconcile.context import ENDED, PassContext
+from poolkeeper.reconcile.decisions import Stay
+from poolkeeper.reconcile.observation import Observation
+
+
+def carry_out(
+    context: PassContext,
+    desired: Desired,
+    authority: Authority,
+    plan: Plan,
+    observed: Observation,
+    *,
+    by_person: bool,
+) -> Outcome:
+    """Do what may be done of the plan now: early steps first, then a run, late steps at last."""
+    access, cluster = context.access, observed.cluster
+    if authority.steps or (authority.covers(plan) and not plan.empty):
+        access.remember_brokers(observed.records)
+    result = _do_early(context, desired, authority, plan, cluster)
+    if result.did:
+        return Outcome(State.PROGRESSED, result.did, result.waits, plan)
+    if authority.steps:
+        access.remember_owners(steps.owners_to_record(desired, plan, observed))
+    if all(p.state in ENDED for p in classify(plan.moves, cluster)):
+        return _do_late(context, desired, authority, plan, cluster, result)
+    stopped = not by_person and access.read_stopped() == plan.fingerprint
+    decision = runs.decide_beginning(
+        plan, desired, authority, cluster, context.now_ms(), stopped=stopped
+    )
+    if isinstance(decision, Stay):
+        return Outcome(State.WAITING, waits=(*result.waits, *decision.waits), plan=plan)
+    return act.begin_run(context, desired, plan, observed)
+
+
+def _do_early(
+    context: PassContext, desired: Desired, authority: Authority, plan: Plan, cluster: Cluster
+) -> Result:
+    """Write the steps that never wait for moves, and begin moves between log directories."""
+    covered = authority.covers(plan)
+
+    def hold(step: Step) -> Wait | None:
+        allowed = covered if steps.is_lossy(step) else authority.steps
+        return None if allowed else steps.needs_approval(step)
+
+    early = steps.decide(steps.early_steps(plan), cluster, hold)
+    result = act.write_steps(context, desired, cluster, early)
+    moves = log_dir_moves.decide(
+        plan,
+        cluster,
+        desired.cluster.execution.max_moves_per_broker,
+        runs.held_now(desired, authority, cluster, context.now_ms()),
+        log_dir_moves.approved_moves(plan, context.memory.log_dir_moves, approved=covered),
+    )
+    result += act.move_log_dirs(context, moves)
+    return result if result.did else result + Result(waits=moves.idle)
+
+
+def _do_late(
+    context: PassContext,
+    desired: Desired,
+    authority: Authority,
+    plan: Plan,
+    cluster: Cluster,
+    early: Result,
+) -> Outcome:
+    """Write the steps that come when nothing moves any more, and tell whether all is done."""
+    memory, now_ms = context.memory, context.now_ms()
+    deleting = authority.covers_deletions(plan, memory.deletions_ms, now_ms)
+
+    def hold(step: Step) -> Wait | None:
+        deletes = isinstance(step, DeleteTopic)
+        if deletes and authority.early:
+            return Wait(WaitReason.SETTLING)
+        allowed = deleting if deletes else authority.steps
+        return None if allowed else steps.needs_approval(step)
+
+    late = steps.decide(steps.late_steps(plan), cluster, hold, memory.elections)
+    result = early + act.write_steps(context, desired, cluster, late)
+    waits = tuple(dict.fromkeys(result.waits))
+    if result.did:
+        return Outcome(State.PROGRESSED, result.did, waits, plan)
+    state = State.WAITING if waits else State.CONVERGED
+    return Outcome(state, _left_alone(plan, cluster), waits, plan)
+
+
+def _left_alone(plan: Plan, cluster: Cluster) -> tuple[Action, ...]:
+    """Name the moves that ended without being done: their partition went another way."""
+    return tuple(
+        Action(
+            ActionKind.TOPIC_GONE if p.state is MoveState.GONE else ActionKind.LEFT_ALONE,
+            partitions=(TopicPartition(move.topic, move.partition),),
+        )
+        for move, p in zip(plan.moves, classify(plan.moves, cluster), strict=True)
+        if p.state in (MoveState.GONE, MoveState.DIVERGED)
+    )
+
+
+def enforce_rest(plan: Plan, desired: Desired, observed: Observation) -> None:
+    """Raise `Refused` if what is left of the plan is unlawful."""
+    cluster = observed.cluster
+    states = classify(plan.moves, cluster)
+    moves = tuple(
+        move._replace(path=move.path[p.at :])
+        for move, p in zip(plan.moves, states, strict=True)
+        if p.state in (MoveState.PENDING, MoveState.IN_FLIGHT)
+    )
+    left = tuple(
+        s for s in plan.steps if step_progress.progress_of(s, cluster).state is StepState.TO_DO
+    )
+    named = plan_json.plan_hash(moves, left)
+    rest = replace(plan, moves=moves, steps=left, stages=(), hash=named)
+    audit.enforce(rest, desired, cluster, observed.records, observed.gone)

@@ -1,0 +1,242 @@
+"""A run, phase by phase: every pass does at most one thing and leaves the record resumable.
+
+| phase | the pass | then |
+|---|---|---|
+| STORING | the document is complete (a run without it is discarded) | THROTTLING |
+| THROTTLING | writes lists and rates; asks the brokers, or waits, until they are settled | MOVING |
+| MOVING | a request in flight: watches it; none: gates, then the next stage's request | ELECTING |
+| ELECTING | asks for preferred leaders of what moved, at most a few times | RESTORING |
+| RESTORING | puts the saved throttle values back, removes the run | |
+
+Which moves are done is read from the live cluster in every pass, never from the record. A move
+that somebody else took elsewhere is left alone and named; one whose topic is gone counts as done.
+
+When the run ends early, stopped by a person or replaced because what was declared changed, the
+stage in flight is still finished first: there is no state between two stages that needs care.
+
+Here is only what is decided, from values; `act` does it.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from poolkeeper.errors import RefusalReason, Refused
+from poolkeeper.model.actions import Action, ActionKind
+from poolkeeper.model.plans import Plan
+from poolkeeper.model.runs import Ending, Phase
+from poolkeeper.model.specs import Desired, ThrottleMode
+from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.planning.audit import excess
+from poolkeeper.planning.run_state import gates, step_progress, throttles, windows
+from poolkeeper.planning.run_state.progress import MoveState
+from poolkeeper.planning.run_state.step_progress import ELECTION_PARTITIONS_MAX
+from poolkeeper.planning.staging import next_stage
+from poolkeeper.reconcile import in_flight
+from poolkeeper.reconcile.authority import Authority
+from poolkeeper.reconcile.context import FLYING
+from poolkeeper.reconcile.decisions import (
+    BeginRun,
+    Elect,
+    EndRun,
+    EnterPhase,
+    FindOut,
+    Needed,
+    NoteThrottled,
+    RequestStage,
+    RunDecision,
+    RunSituation,
+    SeekStage,
+    Stay,
+)
+from poolkeeper.reconcile.observation import led_partitions
+
+ATTEMPTS_MAX = 5
+WAITS_MAX = 10
+OPEN = (MoveState.PENDING, MoveState.ORPHANED)
+"""Of a partition whose next step a stage may request."""
+
+
+def decide(at: RunSituation) -> RunDecision | Needed:
+    """Decide what this pass does about the run, or what must be found out first."""
+    match at.run.phase:
+        case Phase.STORING:
+            return EnterPhase(Phase.THROTTLING)
+        case Phase.THROTTLING:
+            return _throttling(at)
+        case Phase.MOVING if at.view.flying:
+            return in_flight.decide(at)
+        case Phase.MOVING:
+            return _between_stages(at)
+        case Phase.ELECTING:
+            return _electing(at)
+        case Phase.RESTORING:
+            return EndRun()
+
+
+def _throttling(at: RunSituation) -> RunDecision | Needed:
+    view = at.view
+    if not view.asked:
+        return FindOut.ENDING
+    if view.ending is not None:
+        return EnterPhase(Phase.RESTORING, view.ending)
+    if not at.document.saved.topics:
+        return EnterPhase(Phase.MOVING)
+    if view.conflicts is None:
+        return FindOut.CONFLICTS
+    if view.conflicts:
+        found = view.conflicts
+        conflict = WaitReason.THROTTLE_CONFLICT
+        return Stay((Wait(conflict, topics=found.topics, brokers=found.brokers),))
+    if not at.run.throttled_ms:
+        return NoteThrottled()
+    if view.settled is None:
+        return FindOut.SETTLED
+    if not view.settled:
+        return Stay((Wait(WaitReason.THROTTLE_SETTLING),))
+    return EnterPhase(Phase.MOVING)
+
+
+def _between_stages(at: RunSituation) -> RunDecision | Needed:
+    view, found = at.view, _finished_stage(at)
+    states = {p.state for p in view.progress}
+    if MoveState.UNKNOWN in states:
+        return Stay((Wait(WaitReason.TOPICS_CHANGING),), found)
+    if not view.asked:
+        return FindOut.ENDING
+    if view.ending is not None:
+        return EnterPhase(Phase.RESTORING, view.ending, found)
+    if not states & {*OPEN, *FLYING}:
+        return EnterPhase(Phase.ELECTING, Ending.FINISHED, found)
+    if at.paused:
+        return Stay((Wait(WaitReason.PAUSED),), found)
+    if not view.sought:
+        return _gated(at, found)
+    return _staged(at, found)
+
+
+def _finished_stage(at: RunSituation) -> tuple[Action, ...]:
+    """Tell how a stage ended, once: many passes may come before the next one begins."""
+    run = at.run
+    if not run.step:
+        return ()
+    arrived = sum(at.view.progress[m].at >= index for m, index in run.step)
+    if at.told == (run.stage, arrived):
+        return ()
+    finished = ActionKind.STAGE_FINISHED
+    return (Action(finished, stage=run.stage, count=arrived, of=len(run.step)),)
+
+
+def _gated(at: RunSituation, found: tuple[Action, ...]) -> Stay | SeekStage:
+    """Look for a stage, unless a gate is closed."""
+    moves, progress, cluster = at.plan.moves, at.view.progress, at.view.cluster
+    ours = {
+        TopicPartition(move.topic, move.partition)
+        for move, p in zip(moves, progress, strict=True)
+        if p.state in (*FLYING, MoveState.ORPHANED)
+    }
+    blocked = gates.blocks(moves, progress, cluster)
+    places = tuple(
+        p.at if p.state in OPEN and i not in blocked else None for i, p in enumerate(progress)
+    )
+    candidates = [move for move, place in zip(moves, places, strict=True) if place is not None]
+    waits = (
+        *gates.closed(cluster, at.document.baseline, candidates, ours),
+        *closed_now(at.desired, cluster, at.now_ms),
+    )
+    return Stay(waits, found) if waits else SeekStage(places)
+
+
+def _staged(at: RunSituation, found: tuple[Action, ...]) -> Stay | RequestStage:
+    """Request the stage that was found, if there is one and it is lawful."""
+    moves, cluster, stage = at.plan.moves, at.view.cluster, at.view.stage
+    if not isinstance(stage, next_stage.Stage):
+        blocked = gates.blocks(moves, at.view.progress, cluster)
+        waits = (*blocked.values(), *(() if stage is None else (stage.wait,)))
+        return Stay(waits[:WAITS_MAX], found)
+    before = excess.live_state(cluster)
+    after = next_stage.after_stage(before, moves, stage)
+    next_stage.assert_lawful(before, after, at.desired, at.view.sized or cluster, at.view.gone)
+    attempts = at.run.attempts + 1 if stage.entries == at.run.step else 1
+    if attempts > ATTEMPTS_MAX:
+        return Stay((Wait(WaitReason.REQUEST_IGNORED, count=ATTEMPTS_MAX),), found)
+    return RequestStage(stage, attempts, found)
+
+
+def _electing(at: RunSituation) -> RunDecision:
+    if at.view.cluster.electing:
+        return Stay((Wait(WaitReason.ELECTION_IN_PROGRESS),))
+    wanted = led_partitions(at.plan)
+    due = sorted(set(step_progress.due_elections(wanted, at.view.cluster)))
+    rounds = 2 + len(set(wanted)) // ELECTION_PARTITIONS_MAX
+    if not due or at.run.attempts >= rounds:
+        kept = (Action(ActionKind.LEADERS_KEPT, count=len(due)),) if due else ()
+        return EnterPhase(Phase.RESTORING, found=kept)
+    return Elect(tuple(due[:ELECTION_PARTITIONS_MAX]), len(due))
+
+
+def decide_beginning(
+    plan: Plan,
+    desired: Desired,
+    authority: Authority,
+    cluster: Cluster,
+    now_ms: int,
+    *,
+    stopped: bool,
+) -> BeginRun | Stay:
+    """Decide whether a run of the plan begins; `stopped`: a person stopped one of the same plan.
+
+    Raises `Refused` for one that could never end.
+    """
+    if stopped:
+        return Stay((Wait(WaitReason.STOPPED_BY_PERSON),))
+    if not authority.covers(plan):
+        return Stay((Wait(WaitReason.APPROVAL_REQUIRED, hash=plan.hash),))
+    waits = held_now(desired, authority, cluster, now_ms)
+    if waits:
+        return Stay(waits)
+    refuse_hopeless(desired, plan, cluster)
+    return BeginRun()
+
+
+def held_now(
+    desired: Desired, authority: Authority, cluster: Cluster, now_ms: int
+) -> tuple[Wait, ...]:
+    """Return why nothing that moves may begin at this time."""
+    if authority.early:
+        return (Wait(WaitReason.SETTLING),)
+    return closed_now(desired, cluster, now_ms)
+
+
+def closed_now(desired: Desired, cluster: Cluster, now_ms: int) -> tuple[Wait, ...]:
+    """Return why nothing may start at this time: a restart lock, or outside the windows."""
+    execution = desired.cluster.execution
+    waits = []
+    if cluster.restart_locked:
+        waits.append(Wait(WaitReason.RESTART_LOCKED, path=execution.restart_lock or ""))
+    now = datetime.fromtimestamp(now_ms / 1000, UTC)
+    if execution.windows and not windows.is_open(execution.windows, now):
+        opening = windows.next_opening(execution.windows, now)
+        waits.append(Wait(WaitReason.OUTSIDE_WINDOW, until=opening))
+    return tuple(waits)
+
+
+def refuse_hopeless(desired: Desired, plan: Plan, cluster: Cluster) -> None:
+    """Raise `Refused` if the throttle is below what a moving partition takes in."""
+    throttle = desired.cluster.execution.throttle
+    if throttle.mode is ThrottleMode.NONE:
+        return
+    hopeless = throttles.hopeless(plan.moves, _ingest(plan, cluster), throttle.rate_bytes_per_s)
+    if hopeless:
+        reason = RefusalReason.THROTTLE_TOO_LOW
+        raise Refused("the throttle can never catch up", reason=reason, facts=hopeless)
+
+
+def _ingest(plan: Plan, cluster: Cluster) -> Sequence[float | None]:
+    """Return what each moving partition takes in, where it is known."""
+    found: list[float | None] = []
+    for move in plan.moves:
+        topic = cluster.topics.get(move.topic)
+        partition = None if topic is None else topic.partition(move.partition)
+        found.append(None if partition is None else partition.in_bytes_per_s)
+    return found

@@ -1,0 +1,163 @@
+"""The steps of a plan that are no moves: which are written now, which are waited for.
+
+*Early* steps never wait for moves: creations, added partitions, configs. *Late* ones come when
+nothing moves any more: elections, deletions, and partitions of topics that the plan moves, as a
+controller that moves a topic could swallow the addition. Moves between log directories are begun
+together: see `log_dir_moves`.
+
+Each step is one transaction. Whether it took effect is read from the cluster in the next pass.
+"""
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
+
+from poolkeeper.model.actions import Action, ActionKind
+from poolkeeper.model.plans import (
+    AddPartitions,
+    CreateTopic,
+    DeleteTopic,
+    ElectLeaders,
+    MoveLogDir,
+    Plan,
+    SetConfig,
+    Step,
+)
+from poolkeeper.model.records import TopicRecord
+from poolkeeper.model.specs import Desired, TopicSpec
+from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.planning.run_state import step_progress
+from poolkeeper.planning.run_state.step_progress import ELECTION_PARTITIONS_MAX, StepState
+from poolkeeper.reconcile.observation import Observation
+
+
+@dataclass(frozen=True, slots=True)
+class WriteSteps:
+    """Write these steps, one after the other; the others are waited for."""
+
+    steps: tuple[Step, ...] = ()
+    waits: tuple[Wait, ...] = ()
+
+
+def early_steps(plan: Plan) -> tuple[Step, ...]:
+    """Return the steps that never wait for moves."""
+    return early_of(plan.steps, {move.topic for move in plan.moves})
+
+
+def early_of(steps: Iterable[Step], moving: Collection[str]) -> tuple[Step, ...]:
+    """Return the steps that never wait for moves; `moving` are the topics that move."""
+    return tuple(step for step in steps if _is_early(step, moving))
+
+
+def _is_early(step: Step, moving: Collection[str]) -> bool:
+    if isinstance(step, AddPartitions):
+        return step.topic not in moving
+    return isinstance(step, CreateTopic | SetConfig)
+
+
+def late_steps(plan: Plan) -> tuple[Step, ...]:
+    """Return the steps that come when nothing moves any more."""
+    moving = {move.topic for move in plan.moves}
+    return tuple(
+        step
+        for step in plan.steps
+        if not _is_early(step, moving) and not isinstance(step, MoveLogDir)
+    )
+
+
+def is_lossy(step: Step) -> bool:
+    """Whether the step sets a config that loses data or safety."""
+    return isinstance(step, SetConfig) and bool(step.destructive)
+
+
+def decide(
+    steps: Iterable[Step],
+    cluster: Cluster,
+    hold: Callable[[Step], Wait | None],
+    elected: Collection[TopicPartition] = (),
+) -> WriteSteps:
+    """Decide which of the steps are written now.
+
+    `hold`: what keeps back a step that is to be done. `elected`: partitions whose election was
+    requested before, which is not repeated.
+    """
+    due: list[Step] = []
+    waits: list[Wait] = []
+    for step in steps:
+        progress = step_progress.progress_of(step, cluster)
+        to_do = progress.state is StepState.TO_DO
+        wait = hold(step) if to_do else progress.wait
+        if wait is None and to_do and isinstance(step, ElectLeaders) and cluster.electing:
+            wait = Wait(WaitReason.ELECTION_IN_PROGRESS)
+        if wait is not None:
+            waits.append(wait)
+        elif to_do:
+            due += _due(step, cluster, elected)
+    return WriteSteps(tuple(due), tuple(waits))
+
+
+def needs_approval(step: Step) -> Wait:
+    """Return the wait for a person who approves a step."""
+    return Wait(WaitReason.APPROVAL_REQUIRED, action=action_of(step))
+
+
+def _due(step: Step, cluster: Cluster, elected: Collection[TopicPartition]) -> Iterable[Step]:
+    """Give the step; of an election the part that is requested now, if any."""
+    if not isinstance(step, ElectLeaders):
+        yield step
+        return
+    due = [p for p in step_progress.due_elections(step.partitions, cluster) if p not in elected]
+    if due:
+        yield replace(step, partitions=tuple(sorted(due)[:ELECTION_PARTITIONS_MAX]))
+
+
+def action_of(step: Step) -> Action:
+    """Return a step as what is done when it is written."""
+    match step:
+        case CreateTopic():
+            kind, count = ActionKind.CREATE_TOPIC, len(step.replicas)
+            return Action(kind, topic=step.topic, pool=step.pool, count=count)
+        case AddPartitions():
+            kind, count = ActionKind.ADD_PARTITIONS, len(step.replicas)
+            return Action(kind, topic=step.topic, count=count)
+        case SetConfig():
+            return Action(ActionKind.SET_CONFIG, topic=step.topic)
+        case ElectLeaders():
+            return Action(ActionKind.ELECT_LEADERS, count=len(step.partitions))
+        case DeleteTopic():
+            return Action(ActionKind.DELETE_TOPIC, topic=step.topic)
+        case MoveLogDir():
+            return Action(ActionKind.MOVE_LOG_DIRS, broker=step.broker, count=1)
+
+
+def record_for(desired: Desired, step: CreateTopic | SetConfig) -> TopicRecord | None:
+    """Return what is remembered of a topic's owner once the step is written."""
+    spec = next((t for t in desired.topics if t.topic == step.topic), None)
+    return None if spec is None else _record_of(spec)
+
+
+def _record_of(spec: TopicSpec) -> TopicRecord:
+    return TopicRecord(spec.owner, tuple(sorted(spec.config)), spec.deletion_policy)
+
+
+def owners_to_record(
+    desired: Desired, plan: Plan, observed: Observation
+) -> dict[str, TopicRecord | None]:
+    """Return the owners of topics that exist as declared, where other ones are recorded.
+
+    `None` for topics that are gone. A topic whose config is still to be set keeps its old record:
+    it says which keys to unset.
+    """
+    cluster, records = observed.cluster, observed.records
+    unsettled = {step.topic for step in plan.steps if not isinstance(step, ElectLeaders)}
+    wanted: dict[str, TopicRecord | None] = {
+        spec.topic: _record_of(spec)
+        for spec in desired.topics
+        if spec.topic in cluster.topics and spec.topic not in unsettled
+    }
+    declared = {spec.topic for spec in desired.topics}
+    known = cluster.topics.keys() | cluster.torn | cluster.damaged.keys()
+    wanted.update(dict.fromkeys(records.topics.keys() - declared - known))
+    return {
+        topic: record for topic, record in wanted.items() if records.topics.get(topic) != record
+    }

@@ -1,0 +1,94 @@
+"""What goes on beside a run: creations, added partitions and harmless configs never wait for moves.
+
+A run may take hours. While its request is in flight, or it waits, a pass looks at the whole cluster
+as soon as something else is declared, soon after it did something or could not read everything, and
+every half minute otherwise; it plans anew, and of that plan takes the steps that have nothing to do
+with the run. Moves of the new plan, its elections and deletions wait until the run has ended;
+partitions are not added to a topic that the run moves, as the controller could swallow the
+addition.
+"""
+
+from dataclasses import replace
+
+from poolkeeper.model.outcomes import Outcome, Result, State
+from poolkeeper.model.plans import Plan, Step
+from poolkeeper.model.specs import Desired
+from poolkeeper.model.waits import Wait
+from poolkeeper.planning.audit import audit
+from poolkeeper.planning.problem.ownership import settled
+from poolkeeper.planning.proposals import plan_json
+from poolkeeper.planning.run_state import gates
+from poolkeeper.planning.run_state.progress import classify
+from poolkeeper.reconcile import act, steps
+from poolkeeper.reconcile.authority import Authority
+from poolkeeper.reconcile.context import ENDED, PassContext, StepsBeside
+from poolkeeper.reconcile.observation import Observation, observe_cluster, what_to_show
+
+LOOK_EVERY_MS = 30_000
+LOOK_AGAIN_MS = 2_000
+
+
+def with_steps(
+    context: PassContext, desired: Desired, authority: Authority, outcome: Outcome
+) -> Outcome:
+    """Write the steps that may be written beside the run; return the outcome of both."""
+    if outcome.state is not State.WAITING or outcome.plan is None:
+        return outcome
+    known = context.memory.beside
+    if known is None or known.desired is not desired or context.now_ms() >= known.until_ms:
+        observed, plan = _plan_anew(context, desired)
+        result = _write(context, desired, authority, observed, plan, outcome.plan)
+        again = bool(result.did or observed.cluster.torn)
+        until_ms = context.now_ms() + (LOOK_AGAIN_MS if again else LOOK_EVERY_MS)
+        known = StepsBeside(desired, until_ms, plan, result.waits)
+        context.memory.beside = known
+        if result.did:
+            outcome = replace(outcome, state=State.PROGRESSED, did=(*outcome.did, *result.did))
+    waits = (*outcome.waits, *known.waits)
+    return replace(outcome, waits=waits, fresh=known.plan, seen=context.memory.seen)
+
+
+def _plan_anew(context: PassContext, desired: Desired) -> tuple[Observation, Plan]:
+    with context.timed("observe"):
+        observed = observe_cluster(context.access, desired, context.now_ms(), context.enrich)
+    context.memory.seen = what_to_show(observed, context.memory.seen)
+    owned = settled(desired, observed.records)
+    with context.timed("plan"):
+        return observed, context.plan(owned, observed.cluster, observed.records, observed.gone)
+
+
+def _write(
+    context: PassContext,
+    desired: Desired,
+    authority: Authority,
+    observed: Observation,
+    plan: Plan,
+    running: Plan,
+) -> Result:
+    """Write the steps of the plan that have nothing to do with the run."""
+    cluster = observed.cluster
+    closed = gates.controller(cluster)
+    if not authority.steps or closed:
+        return Result(waits=closed)
+    owned = settled(desired, observed.records)
+    due = steps.early_of(plan.steps, _moving_topics(running, observed))
+    _enforce(due, plan, owned, observed)
+    decision = steps.decide(due, cluster, lambda step: _hold(step, authority))
+    return act.write_steps(context, owned, cluster, decision)
+
+
+def _hold(step: Step, authority: Authority) -> Wait | None:
+    lossy = steps.is_lossy(step) and authority.plans is not None
+    return steps.needs_approval(step) if lossy else None
+
+
+def _moving_topics(running: Plan, observed: Observation) -> set[str]:
+    states = classify(running.moves, observed.cluster)
+    return {
+        move.topic for move, p in zip(running.moves, states, strict=True) if p.state not in ENDED
+    }
+
+
+def _enforce(due: tuple[Step, ...], plan: Plan, desired: Desired, observed: Observation) -> None:
+    alone = replace(plan, moves=(), steps=due, stages=(), hash=plan_json.plan_hash((), due))
+    audit.enforce(alone, desired, observed.cluster, observed.records, observed.gone)

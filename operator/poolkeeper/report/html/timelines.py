@@ -1,0 +1,109 @@
+"""Pictures of time: turns of clusters in lanes, stages of one plan.
+
+Bars too narrow to be seen apart are drawn as one, and narrow ones share a path, so that a picture
+of 100,000 turns is no larger than its pixels. Wide ones have a text of their own to point at.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from poolkeeper.report.document import Picture
+from poolkeeper.report.html.markup import clean, coordinate, element, text
+from poolkeeper.report.html.pictures import WIDTH, box, svg, words
+from poolkeeper.report.values import URGENCIES, Bar
+from poolkeeper.text import count, fine_duration, size
+
+LANES_MAX = 40
+_LEFT, _TOP, _LANE, _LETTER_PX, _POINTED_PX = 30, 22, 16, 6.4, 12
+_STEPS_S = (
+    *(1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 10_800, 21_600, 43_200),
+    *(86_400 * days for days in (1, 2, 7, 14, 30, 90, 365)),
+)
+
+
+def timeline_picture(bars: Sequence[Bar], span_s: float, title: str, tells: str) -> Picture:
+    """Bars in their lanes, coloured by urgency, over the time from the begin."""
+    lanes = min(LANES_MAX, 1 + max((bar.lane for bar in bars), default=0))
+    pixels_per_s = (WIDTH - _LEFT - 12) / max(span_s, 1e-9)
+    height = _TOP + lanes * _LANE
+    drawn = [*_axis(span_s, pixels_per_s, height)]
+    narrow: dict[int, list[str]] = defaultdict(list)
+    for lane in range(lanes):
+        mine = sorted((bar for bar in bars if bar.lane == lane), key=lambda bar: bar.begin_s)
+        top = _TOP + lane * _LANE
+        drawn.append(words(_LEFT - 6, top + 11, str(lane + 1), "end"))
+        for group in _groups(mine, pixels_per_s):
+            x, width = _extent(group, pixels_per_s)
+            if width >= _POINTED_PX:
+                drawn.append(_pointed(group, x, width, top))
+            else:
+                narrow[_class(group[0].urgency)].append(_box(x, width, top))
+    drawn += [
+        element("path", d="".join(boxes), class_=f"u{urgency}")
+        for urgency, boxes in sorted(narrow.items())
+    ]
+    used = sorted({bar.urgency for bar in bars})
+    legend = tuple((f"u{_class(urgency)}", URGENCIES[_class(urgency)]) for urgency in used)
+    return Picture(svg(height + 20, title, tells, *drawn), title, tells, legend)
+
+
+def _class(urgency: int) -> int:
+    return min(max(urgency, 0), len(URGENCIES) - 1)
+
+
+def _axis(span_s: float, pixels_per_s: float, height: float) -> Iterator[str]:
+    step = next((step for step in _STEPS_S if step * pixels_per_s >= 64), span_s or 1)
+    ticks = min(int(span_s // step), 40)
+    for tick in range(ticks + 1):
+        x = _LEFT + tick * step * pixels_per_s
+        yield element("path", d=f"M{coordinate(x)} {_TOP - 4}V{coordinate(height)}", class_="grid")
+        label = fine_duration(tick * step) if tick else "0"
+        yield words(x, _TOP - 9, label, "middle" if tick else "start")
+
+
+def _groups(bars: Iterable[Bar], pixels_per_s: float) -> Iterator[list[Bar]]:
+    """Bars of a lane; neighbours that could not be seen apart are one, in the first one's class."""
+    group: list[Bar] = []
+    for bar in bars:
+        if group:
+            narrow = (bar.end_s - group[0].begin_s) * pixels_per_s < 2
+            close = (bar.begin_s - group[-1].end_s) * pixels_per_s < 0.5
+            tiny = (bar.end_s - bar.begin_s) * pixels_per_s < 1.5
+            alike = bar.urgency == group[0].urgency
+            if not (close and (narrow or (alike and tiny))):
+                yield group
+                group = []
+        group.append(bar)
+    if group:
+        yield group
+
+
+def _extent(group: Sequence[Bar], pixels_per_s: float) -> tuple[float, float]:
+    begin, end = group[0].begin_s, max(bar.end_s for bar in group)
+    return _LEFT + begin * pixels_per_s, max((end - begin) * pixels_per_s, 0.6)
+
+
+def _box(x: float, width: float, top: float) -> str:
+    return box(x, top + 1, max(width - 0.6, 0.5), _LANE - 3)
+
+
+def _pointed(group: Sequence[Bar], x: float, width: float, top: float) -> str:
+    """A bar that is wide enough to be pointed at, with its cluster's name as far as it fits."""
+    first, last = group[0], max(bar.end_s for bar in group)
+    copied = size(sum(bar.bytes for bar in group))
+    when = f"{fine_duration(first.begin_s)} to {fine_duration(last)}"
+    name = clean(first.cluster, 80)
+    who = name if len(group) == 1 else f"{len(group):,} turns"
+    stages = count(sum(bar.stages for bar in group), "stage")
+    told = f"{who}, {URGENCIES[_class(first.urgency)]}: {stages}, {copied}, {when}"
+    shape = element(
+        "path",
+        element("title", text(told)),
+        d=_box(x, width, top),
+        class_=f"u{_class(first.urgency)}",
+    )
+    room = int((width - 6) / _LETTER_PX)
+    if len(group) > 1 or room < min(4, len(name)):
+        return shape
+    label = name if len(name) <= room else f"{name[: room - 1]}…"
+    return shape + words(x + 3, top + 11.5, label, class_="in")

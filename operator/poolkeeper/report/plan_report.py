@@ -1,0 +1,231 @@
+"""A plan of one cluster as a page, and as Markdown for a comment on a pull request."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from poolkeeper.model.plans import (
+    CreateTopic,
+    DeleteTopic,
+    ElectLeaders,
+    Plan,
+    SetConfig,
+    Urgency,
+)
+from poolkeeper.model.specs import Desired
+from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.planning.proposals.identity import is_destructive
+from poolkeeper.planning.rules import Rules
+from poolkeeper.report import balance, changes, markdown, sections
+from poolkeeper.report.document import (
+    Cell,
+    Picture,
+    Report,
+    Row,
+    Section,
+    Tile,
+    name,
+    number,
+    table,
+)
+from poolkeeper.report.holdings import holdings
+from poolkeeper.report.html import page, pictures, timelines
+from poolkeeper.report.values import Bar
+from poolkeeper.text import count, fine_duration, more, size
+
+
+class PlanReportLimits(NamedTuple):
+    """How many of each a report shows."""
+
+    topics: int = 60
+    moves: int = 200
+    brokers: int = 500
+    pictures: int = 6
+    problems: int = 50
+    stages: int = 40
+
+
+_PAGE = PlanReportLimits()
+_COMMENT = PlanReportLimits(topics=40, moves=20, brokers=40, pictures=0, problems=20, stages=10)
+
+
+def plan_page(plan: Plan, desired: Desired, cluster: Cluster) -> str:
+    """One HTML page that needs nothing else; `cluster` is what the plan was made from."""
+    return page.render(document(plan, desired, cluster, _PAGE))
+
+
+def plan_markdown(plan: Plan, desired: Desired, cluster: Cluster) -> str:
+    """Markdown that forges take as a comment: what does not fit is counted."""
+    return markdown.comment(lambda extent: document(plan, desired, cluster, extent), _COMMENT)
+
+
+def document(plan: Plan, desired: Desired, cluster: Cluster, extent: PlanReportLimits) -> Report:
+    """The report before it is written."""
+    return Report(
+        f"Plan for cluster {plan.cluster}",
+        changes.summary(plan),
+        tuple(_tiles(plan)),
+        tuple(
+            section
+            for section in (
+                _agreement(plan, extent),
+                _undone(plan, extent),
+                _brokers(plan, desired, cluster, extent),
+                _proof(plan, extent),
+                _stages(plan, extent),
+                _changes(plan, desired, cluster, extent),
+                _moves_section(plan, extent),
+            )
+            if section
+        ),
+        "" if plan.empty else f"Hash {plan.hash}, made from {plan.fingerprint}",
+    )
+
+
+def _tiles(plan: Plan) -> Iterator[Tile]:
+    if plan.moves:
+        yield sections.moves_tile(plan.certificates)
+        yield _bytes_tile(plan)
+    if plan.makespan:
+        least_s = fine_duration(plan.makespan.lower_bound_seconds)
+        label = f"at least {least_s} at {size(plan.makespan.bytes_per_second_per_broker)}/s"
+        yield Tile(fine_duration(plan.makespan.seconds), f"to move, {label} per broker")
+    if plan.stages:
+        yield Tile(f"{len(plan.stages):,}", "stage" if len(plan.stages) == 1 else "stages")
+    risky = len(_destructive(plan))
+    if risky:
+        yield Tile(f"{risky:,}", "to agree to", "bad")
+    yield from sections.undone_tile(len(plan.problems))
+
+
+def _bytes_tile(plan: Plan) -> Tile:
+    total = sum(move.bytes for move in plan.moves)
+    least = sum(proof.bytes_lower_bound for proof in plan.certificates)
+    fewest = "as little as possible" if total <= least else f"at least {size(least)} must"
+    return Tile(size(total), f"to copy, {fewest}")
+
+
+def _destructive(plan: Plan) -> list[Row]:
+    rows: list[Row] = []
+    for step in plan.steps:
+        if isinstance(step, DeleteTopic):
+            rows.append((Cell("topic"), name(step.topic), Cell("is deleted with all of its data")))
+        elif isinstance(step, SetConfig) and is_destructive(step):
+            effects = "; ".join(step.destructive) or "its config loses data or safety"
+            rows.append((Cell("topic"), name(step.topic), Cell(f"— {effects}")))
+    shrunk: dict[str, int] = defaultdict(int)
+    for move in plan.moves:
+        if len(move.target) < len(move.source):
+            shrunk[move.topic] += 1
+    for topic, partitions in sorted(shrunk.items()):
+        told = f"loses replicas of {count(partitions, 'partition')}"
+        rows.append((Cell("topic"), name(topic), Cell(told)))
+    return rows
+
+
+def _agreement(plan: Plan, extent: PlanReportLimits) -> Section | None:
+    rows = _destructive(plan)
+    if not rows:
+        return None
+    note = "These lose data or safety, and cannot be undone by another plan:"
+    cut = more(len(rows) - extent.problems, "topic")
+    return Section("To agree to", (note,), items=tuple(rows[: extent.problems]), more=cut)
+
+
+def _changes(
+    plan: Plan, desired: Desired, cluster: Cluster, extent: PlanReportLimits
+) -> Section | None:
+    rules = Rules(desired, cluster, frozenset())
+    rows = []
+    for topic, row in changes.topic_rows(plan, cluster):
+        pool = rules.home(topic).pool or ""
+        rows.append(((not pool, pool, topic), (name(pool), name(topic), *row)))
+    rows.sort(key=lambda keyed: keyed[0])
+    elected = sum(len(s.partitions) for s in plan.steps if isinstance(s, ElectLeaders))
+    notes = (f"Preferred replicas lead {count(elected, 'partition')}.",) if elected else ()
+    if not rows:
+        return Section("What changes", notes) if notes else None
+    columns = ("Pool", "Topic", "What", "Why", "Bytes")
+    changed = table("By topic", columns, (row for _, row in rows), extent.topics, "topic")
+    return Section("What changes", notes, tables=changed)
+
+
+def _moves_section(plan: Plan, extent: PlanReportLimits) -> Section | None:
+    rows = [
+        (
+            name(move.topic),
+            number(str(move.partition)),
+            Cell(" → ".join(map(_ids, move.path))),
+            number(size(move.bytes)),
+            Cell(move.reason),
+        )
+        for move in plan.moves[: extent.moves + 1]
+    ]
+    columns = ("Topic", "Partition", "Replicas", "Bytes", "Why")
+    tables = table("Moves", columns, rows, extent.moves, "move")
+    left = more(len(plan.moves) - extent.moves, "move")
+    tables = tuple(replace(each, more=left) for each in tables if each.rows)
+    return Section("Moves one by one", tables=tables, folded="The moves") if tables else None
+
+
+def _brokers(
+    plan: Plan, desired: Desired, cluster: Cluster, extent: PlanReportLimits
+) -> Section | None:
+    if not plan.moves and not any(isinstance(s, CreateTopic | DeleteTopic) for s in plan.steps):
+        return None
+    held = holdings(plan, desired, cluster)
+    pools = balance.pools_of(plan.cluster, held)
+    changing = sorted((p for p in pools if p.changes), key=lambda p: (-p.changes, p.pool))
+    shown = changing[: extent.pictures]
+    return Section(
+        "Brokers before and after",
+        pictures=tuple(map(pictures.brokers_picture, shown)),
+        more=more(len(changing) - extent.pictures, "pool") if extent.pictures else "",
+        tables=sections.brokers_table(held, extent.brokers),
+        folded="The same in figures",
+    )
+
+
+def _proof(plan: Plan, extent: PlanReportLimits) -> Section | None:
+    proofs = [("", proof) for proof in plan.certificates if proof.replica_moves or proof.bytes]
+    tables = sections.certificates_table(proofs, extent.topics, clusters=False)
+    return Section("How close to the fewest moves", tables=tables) if tables else None
+
+
+def _stages(plan: Plan, extent: PlanReportLimits) -> Section | None:
+    if not plan.stages:
+        return None
+    bars, rows, at = [], [], 0.0
+    for place, stage in enumerate(plan.stages):
+        urgency = min(
+            (plan.moves[index].urgency for index, _ in stage.moves), default=Urgency.BALANCE
+        )
+        end = at + stage.seconds
+        bars.append(Bar(f"{place + 1}", "", urgency, 1, stage.bytes, at, end, 0, 1))
+        moves = count(len(stage.moves), "move")
+        when = number(fine_duration(at)), number(fine_duration(end))
+        rows.append((number(place + 1), Cell(moves), number(size(stage.bytes)), *when))
+        at = end
+    shown: tuple[Picture, ...] = ()
+    if extent.pictures and at:
+        tells = f"{count(len(bars), 'stage')}, one after the other, coloured by urgency."
+        shown = (timelines.timeline_picture(bars, at, "When:", tells),)
+    columns = ("Stage", "What", "Bytes", "Begins after", "Ends after")
+    tables = table("Stages", columns, rows, extent.stages, "stage")
+    notes = () if plan.makespan else ("Not all moves can go yet: see what is left undone.",)
+    return Section("Stages", notes, shown, tables, folded="The same in figures")
+
+
+def _undone(plan: Plan, extent: PlanReportLimits) -> Section | None:
+    if not plan.problems:
+        return None
+    items = tuple(
+        sections.problem_item("", problem) for problem in plan.problems[: extent.problems]
+    )
+    cut = more(len(plan.problems) - extent.problems, "problem")
+    return Section("Not done, and why", items=items, more=cut)
+
+
+def _ids(replicas: Replicas) -> str:
+    return " ".join(map(str, replicas))

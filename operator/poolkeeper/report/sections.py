@@ -1,0 +1,110 @@
+"""Sections that reports of one cluster and of many have in common."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from poolkeeper.model.plans import PlanProblem, PoolCertificate
+from poolkeeper.report.balance import MEASURES, PoolBalance, heat
+from poolkeeper.report.document import Cell, ReportTable, Row, Tile, name, number, table
+from poolkeeper.report.values import Holding
+from poolkeeper.text import percent, size
+
+
+def moves_tile(proofs: Sequence[PoolCertificate]) -> Tile:
+    """The replicas that pools move, beside the fewest possible."""
+    moves = sum(proof.replica_moves for proof in proofs)
+    least = sum(proof.replica_moves_lower_bound for proof in proofs)
+    if moves <= least:
+        return Tile(f"{moves:,}", "replicas to move, as few as possible", "good")
+    return Tile(f"{moves:,}", f"replicas to move, at least {least:,} must")
+
+
+def undone_tile(problems: int) -> Iterator[Tile]:
+    """The number of things left undone; nothing where there are none."""
+    if problems:
+        yield Tile(f"{problems:,}", "left undone", "bad")
+
+
+def certificates_table(
+    proofs: Iterable[tuple[str, PoolCertificate]], rows_max: int, *, clusters: bool
+) -> tuple[ReportTable, ...]:
+    """Moves and bytes of (cluster, certificate) beside the fewest possible."""
+    rows = []
+    for cluster, proof in proofs:
+        cells: Row = (
+            name(proof.pool),
+            number(proof.replica_moves),
+            number(proof.replica_moves_lower_bound),
+            number(size(proof.bytes)),
+            number(size(proof.bytes_lower_bound)),
+            number(percent(proof.gap_percent), _gap_heat(proof.gap_percent)),
+            Cell(_clauses(proof.witness)),
+        )
+        rows.append((name(cluster), *cells) if clusters else cells)
+    heads = ("Pool", "Replicas", "At least", "Bytes", "At least", "Gap", "Why so many")
+    columns = ("Cluster", *heads) if clusters else heads
+    return table(
+        "Replicas and bytes to copy, and what no plan can beat", columns, rows, rows_max, "pool"
+    )
+
+
+def _gap_heat(gap_percent: float) -> int:
+    return heat(gap_percent / 100) if gap_percent else 0
+
+
+def _clauses(witness: str, shown_max: int = 3) -> str:
+    parts = witness.split("; ") if witness else []
+    return "; ".join(parts[:shown_max]) + ("; …" if len(parts) > shown_max else "")
+
+
+def problem_item(cluster: str, problem: PlanProblem) -> Row:
+    """One thing that a plan leaves undone, its place first; `cluster` may be empty."""
+    places = (("cluster", cluster), ("pool", problem.pool), ("topic", problem.topic))
+    place = [part for what, named in places if named for part in (Cell(what), name(named))]
+    law = f" (law: {problem.law})" if problem.law else ""
+    told = f"{'— ' if place else ''}{problem.message}{law}"
+    return (*place, Cell(told))
+
+
+def balances_table(
+    pools: Sequence[PoolBalance], rows_max: int, *, clusters: bool
+) -> tuple[ReportTable, ...]:
+    """The imbalance of pools before and after, as numbers on their colour."""
+    rows = []
+    for pool in pools:
+        cells = [
+            number(percent(100 * value), heat(value)) for pair in pool.imbalances for value in pair
+        ]
+        whose = (name(pool.cluster),) if clusters else ()
+        rows.append((*whose, name(pool.pool), number(len(pool.brokers)), *cells))
+    heads = [head for measure in MEASURES for head in (measure.name, "then")]
+    columns = (*(("Cluster",) if clusters else ()), "Pool", "Brokers", *heads)
+    caption = "What is off the brokers' shares, before and then after"
+    return table(caption, columns, rows, rows_max, "pool")
+
+
+def brokers_table(brokers: Iterable[Holding], rows_max: int) -> tuple[ReportTable, ...]:
+    """Every broker in figures."""
+    rows = [
+        (
+            name(each.pool),
+            number(str(each.broker)),
+            name(each.rack or ""),
+            Cell(_state(each)),
+            number(each.replicas_before),
+            number(each.replicas_after),
+            number(each.leaders_before),
+            number(each.leaders_after),
+            number(size(each.bytes_before)),
+            number(size(each.bytes_after)),
+        )
+        for each in brokers
+    ]
+    heads = ("Replicas", "then", "Leaders", "then", "Bytes", "then")
+    columns = ("Pool", "Broker", "Rack", "State", *heads)
+    return table("Brokers before and after", columns, rows, rows_max, "broker")
+
+
+def _state(each: Holding) -> str:
+    if not each.live:
+        return "not live"
+    return "drained" if each.pool and not each.weight else ""

@@ -1,0 +1,6 @@
+"""What only several resources together can tell: conflicts, references, ownership.
+
+In come parsed resources; out goes what is declared for each Kafka cluster (Desired), or problems.
+
+Read `assembly` (resources to Desired), `cross_checks`, `conflicts`, `folder` (the same for files).
+"""

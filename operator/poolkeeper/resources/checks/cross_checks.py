@@ -1,0 +1,208 @@
+"""What only several resources together can tell: names, conflicts, and topics against pools.
+
+A resource that is wrong by itself still counts as existing, so that what names it is not reported
+as well; but nothing is held against a pool or a cluster that is in doubt.
+
+Config keys are checked for the cluster's `kafkaVersion`. Where that is unset, the version is asked
+of the brokers later, so only what no supported version accepts is a problem offline.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from poolkeeper.errors import Problem, Refused
+from poolkeeper.model import config_keys
+from poolkeeper.model.specs import KafkaClusterSpec, ResourcePoolSpec, Strategy, TopicSpec
+from poolkeeper.model.versions import SUPPORTED, KafkaVersion, releases
+from poolkeeper.resources.kinds.resource_pool import usable_text
+from poolkeeper.resources.parse.body import ParsedBody
+from poolkeeper.resources.parse.locations import Path
+from poolkeeper.resources.parse.schema_messages import suggestion
+
+_ASSIGNMENT: Path = ("spec", "placement", "assignment")
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """Everything that was read from one set of files, in order."""
+
+    clusters: tuple[ParsedBody[KafkaClusterSpec], ...] = ()
+    pools: tuple[ParsedBody[ResourcePoolSpec], ...] = ()
+    topics: tuple[ParsedBody[TopicSpec], ...] = ()
+
+    @property
+    def all(self) -> tuple[ParsedBody[Any], ...]:
+        """Of every kind."""
+        return (*self.clusters, *self.pools, *self.topics)
+
+
+def references(readings: Readings) -> Iterator[Problem]:
+    """Names of resources that do not exist, or belong to another cluster."""
+    clusters = {reading.name for reading in readings.clusters}
+    pools = {reading.name: reading for reading in readings.pools}
+    for pool in readings.pools:
+        if pool.spec and pool.spec.cluster not in clusters:
+            yield _unknown(pool, ("spec", "clusterRef", "name"), pool.spec.cluster, clusters)
+    for topic in readings.topics:
+        if topic.spec and topic.spec.pool not in pools:
+            yield _unknown(topic, ("spec", "poolRef", "name"), topic.spec.pool, pools)
+    for cluster in readings.clusters:
+        if cluster.spec and cluster.spec.default_pool is not None:
+            yield from _default_pool(cluster, cluster.spec.default_pool, pools)
+
+
+def _default_pool(
+    cluster: ParsedBody[KafkaClusterSpec],
+    name: str,
+    pools: Mapping[str, ParsedBody[ResourcePoolSpec]],
+) -> Iterator[Problem]:
+    path = ("spec", "defaultPool")
+    if name not in pools:
+        yield _unknown(cluster, path, name, pools)
+    elif (spec := pools[name].spec) and spec.cluster != cluster.name:
+        message = f"pool {name!r} is of cluster {spec.cluster!r} (expected a pool of this one)"
+        yield cluster.places.problem(path, message)
+
+
+def brokers_protocol(readings: Readings) -> Iterator[Problem]:
+    """What needs `spec.brokers` of the cluster where there is none."""
+    without = {c.name for c in readings.clusters if c.sound and c.sound.brokers is None}
+    for pool in readings.pools:
+        if pool.spec is None or pool.spec.cluster not in without:
+            continue
+        expected = f"(expected spec.brokers in KafkaCluster {pool.spec.cluster!r})"
+        message = f"log directories are known from the brokers alone {expected}"
+        if pool.spec.drain_log_dirs:
+            yield pool.places.problem(("spec", "drainLogDirs"), message)
+        if any(goal.kind.value == "logDirs" for goal in pool.spec.goals):
+            yield pool.places.problem(("spec", "balance", "logDirs"), message)
+
+
+def topics_in_pools(readings: Readings) -> Iterator[Problem]:
+    """Topics against the pools they name: size, brokers, namespaces."""
+    pools = {pool.name: pool.sound for pool in readings.pools}
+    for topic in readings.topics:
+        pool = pools.get(topic.spec.pool) if topic.spec else None
+        if topic.spec and pool:
+            yield from _replication(topic, topic.spec, pool)
+            yield from _brokers_outside(topic, topic.spec, pool)
+            yield from _namespace(topic, topic.spec, pool)
+
+
+def configs(readings: Readings) -> Iterator[Problem]:
+    """Config keys and values that the cluster's version does not take."""
+    cluster_of = {pool.name: pool.spec.cluster for pool in readings.pools if pool.spec}
+    versions = {
+        cluster.name: cluster.sound.kafka_version for cluster in readings.clusters if cluster.sound
+    }
+    judged: dict[tuple[str | None, tuple[tuple[str, str], ...]], dict[str, str]] = {}
+    for topic in readings.topics:
+        if topic.spec is None or not topic.spec.config:
+            continue
+        version = versions.get(cluster_of.get(topic.spec.pool, ""))
+        asked = (version, tuple(topic.spec.config.items()))
+        if asked not in judged:  # thousands of topics share a few configs
+            judged[asked] = config_problems(topic.spec.config, version)
+        for key, message in judged[asked].items():
+            yield topic.places.problem(("spec", "config", key), message)
+
+
+def quotas(readings: Readings) -> Iterator[Problem]:
+    """Pools that are promised more than they accept; partitions count where they are declared."""
+    topics: dict[str, list[TopicSpec]] = defaultdict(list)
+    for topic in readings.topics:
+        if topic.spec:
+            topics[topic.spec.pool].append(topic.spec)
+    for pool in readings.pools:
+        limits = pool.sound.quotas if pool.sound else None
+        if limits is None:
+            continue
+        named = topics[pool.name]
+        path: Path = ("spec", "quotas")
+        yield from _over(pool, path, limits.topics, limits.partitions, named)
+        for namespace, inner in limits.per_namespace.items():
+            at = (*path, "perNamespace", namespace)
+            within = [topic for topic in named if topic.namespace == namespace]
+            yield from _over(pool, at, inner.topics, inner.partitions, within)
+
+
+def _unknown(
+    reading: ParsedBody[Any], path: Path, name: str, known: Mapping[str, Any] | set[str]
+) -> Problem:
+    what = "cluster" if path[1] == "clusterRef" else "pool"
+    message = f"{what} {name!r} does not exist {suggestion(name, sorted(known))}"
+    return reading.places.problem(path, message)
+
+
+def _replication(
+    topic: ParsedBody[TopicSpec], spec: TopicSpec, pool: ResourcePoolSpec
+) -> Iterator[Problem]:
+    usable = len(set(pool.brokers) - pool.drain)
+    factor = spec.replication_factor
+    if spec.strategy is not Strategy.MANUAL and factor and factor > usable:
+        message = f"{factor} replicas do not fit {usable_text(usable)}"
+        yield topic.places.problem(("spec", "replicationFactor"), message)
+
+
+def _brokers_outside(
+    topic: ParsedBody[TopicSpec], spec: TopicSpec, pool: ResourcePoolSpec
+) -> Iterator[Problem]:
+    members = frozenset(pool.brokers)
+    for number, replicas in enumerate(spec.assignment or ()):
+        for broker in sorted(set(replicas) - members):
+            message = f"broker {broker} is not in pool {pool.name!r} (expected {_brokers(pool)})"
+            yield topic.places.problem((*_ASSIGNMENT, number), message)
+
+
+def _namespace(
+    topic: ParsedBody[TopicSpec], spec: TopicSpec, pool: ResourcePoolSpec
+) -> Iterator[Problem]:
+    allowed = pool.allowed_namespaces
+    # Labels of namespaces are known to the API server alone.
+    if allowed is None or allowed.selector is not None or allowed.names is None:
+        return
+    if spec.namespace not in allowed.names:
+        names = ", ".join(sorted(allowed.names)) or "none"
+        message = (
+            f"pool {pool.name!r} takes no Topics of namespace {spec.namespace!r} (expected {names})"
+        )
+        yield topic.places.problem(("spec", "poolRef", "name"), message)
+
+
+def _brokers(pool: ResourcePoolSpec) -> str:
+    few = [str(broker) for broker in pool.brokers[:10]]
+    return ", ".join(few) + (", …" if len(pool.brokers) > len(few) else "")
+
+
+def config_problems(config: Mapping[str, str], version: str | None) -> dict[str, str]:
+    """What is wrong with each key or its value, by key; without a version, for all versions."""
+    if version is not None:
+        try:
+            return config_keys.check_all(config, KafkaVersion.parse(version))
+        except Refused:
+            return {}
+    answers = [config_keys.check_all(config, release) for release in releases(SUPPORTED)]
+    # The newest release's answer is shown: it knows the most names.
+    return {
+        key: problem
+        for key, problem in answers[-1].items()
+        if all(key in answer for answer in answers)
+    }
+
+
+def _over(
+    pool: ParsedBody[ResourcePoolSpec],
+    path: Path,
+    topics_max: int | None,
+    partitions_max: int | None,
+    topics: Sequence[TopicSpec],
+) -> Iterator[Problem]:
+    partitions = sum(topic.partitions or 0 for topic in topics)
+    if topics_max is not None and len(topics) > topics_max:
+        message = f"declared: {len(topics)} (expected at most {topics_max})"
+        yield pool.places.problem((*path, "topics"), message)
+    if partitions_max is not None and partitions > partitions_max:
+        message = f"declared: {partitions} (expected at most {partitions_max})"
+        yield pool.places.problem((*path, "partitions"), message)

@@ -1,0 +1,182 @@
+"""A folder of manifests to what is declared for each cluster, or all of its problems.
+
+Documents of other API groups are left alone and counted: a checkout holds more than our resources.
+Whatever names our group must be one of our kinds, so that a slip of the pen does not make a
+resource disappear.
+"""
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from poolkeeper.errors import InvalidInput, Problem, Refused
+from poolkeeper.model.names import API_VERSION, GROUP
+from poolkeeper.model.specs import Desired, KafkaClusterSpec, ResourcePoolSpec, TopicSpec
+from poolkeeper.resources.checks import conflicts, cross_checks
+from poolkeeper.resources.checks.cross_checks import Readings
+from poolkeeper.resources.kinds.kafka_cluster import read_cluster
+from poolkeeper.resources.kinds.rebalance import read_rebalance
+from poolkeeper.resources.kinds.resource_pool import read_pool
+from poolkeeper.resources.kinds.topic import read_topic
+from poolkeeper.resources.parse import files, schemas, yaml_documents
+from poolkeeper.resources.parse.body import ParsedBody
+from poolkeeper.resources.parse.locations import Places
+from poolkeeper.resources.parse.schema_messages import shown, suggestion
+from poolkeeper.resources.parse.yaml_documents import YamlDocument
+
+_NEAR = 0.85
+_CHECKS: tuple[Callable[[Readings], Iterator[Problem]], ...] = (
+    cross_checks.references,
+    cross_checks.brokers_protocol,
+    cross_checks.topics_in_pools,
+    cross_checks.configs,
+    cross_checks.quotas,
+    conflicts.twice_declared,
+    conflicts.shared_ensembles,
+    conflicts.shared_brokers,
+    conflicts.shared_topics,
+    conflicts.shared_claims,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifests:
+    """Sound manifests; `ignored` counts the documents of other API groups."""
+
+    clusters: tuple[KafkaClusterSpec, ...] = ()
+    pools: tuple[ResourcePoolSpec, ...] = ()
+    topics: tuple[TopicSpec, ...] = ()
+    ignored: int = 0
+
+    @property
+    def documents(self) -> int:
+        """How many resources there are."""
+        return len(self.clusters) + len(self.pools) + len(self.topics)
+
+    def desired(self, cluster: str | None = None) -> Desired:
+        """What is declared for that cluster, or for the only one; else `Refused`."""
+        spec = self._cluster(cluster)
+        pools = tuple(pool for pool in self.pools if pool.cluster == spec.name)
+        names = {pool.name for pool in pools}
+        return Desired(spec, pools, tuple(topic for topic in self.topics if topic.pool in names))
+
+    def _cluster(self, name: str | None) -> KafkaClusterSpec:
+        names = ", ".join(cluster.name for cluster in self.clusters)
+        if not self.clusters:
+            raise Refused("the manifests hold no KafkaCluster (expected one)")
+        if name is None and len(self.clusters) > 1:
+            raise Refused(f"the manifests hold several clusters (expected one of {names})")
+        for cluster in self.clusters:
+            if name is None or cluster.name == name:
+                return cluster
+        raise Refused(f"the manifests hold no cluster {name!r} (expected one of {names})")
+
+
+def load(paths: Sequence[Path]) -> Manifests:
+    """Everything in those files and folders; `InvalidInput` with all problems of all of them."""
+    texts, problems = files.texts(paths)
+    return load_texts(texts, problems)
+
+
+def load_texts(texts: Mapping[str, str], problems: Iterable[Problem] = ()) -> Manifests:
+    """The same from texts by file name, with the problems found on the way to them."""
+    found = list(problems)
+    sorted_out = _Sorted()
+    for file, text in texts.items():
+        parsed, unreadable = yaml_documents.parse(text, file)
+        found += unreadable
+        for document in parsed:
+            sorted_out.take(document)
+    readings = sorted_out.readings()
+    found += sorted_out.problems
+    told = {(problem.file, problem.line, problem.field) for problem in found}
+    for reading in readings.all:
+        # Of an ambiguous word its type says nothing more.
+        found += (p for p in reading.problems if (p.file, p.line, p.field) not in told)
+    for check in _CHECKS:
+        found += check(readings)
+    if found:
+        raise InvalidInput(found)
+    return Manifests(
+        clusters=tuple(sorted(_specs(readings.clusters), key=lambda spec: spec.name)),
+        pools=tuple(sorted(_specs(readings.pools), key=lambda spec: spec.name)),
+        topics=tuple(sorted(_specs(readings.topics), key=lambda spec: (spec.topic, spec.owner))),
+        ignored=sorted_out.ignored,
+    )
+
+
+class _Sorted:
+    """Documents by kind as they come."""
+
+    def __init__(self) -> None:
+        self.clusters: list[ParsedBody[KafkaClusterSpec]] = []
+        self.pools: list[ParsedBody[ResourcePoolSpec]] = []
+        self.topics: list[ParsedBody[TopicSpec]] = []
+        self.problems: list[Problem] = []
+        self.ignored = 0
+
+    def readings(self) -> Readings:
+        return Readings(tuple(self.clusters), tuple(self.pools), tuple(self.topics))
+
+    def take(self, document: YamlDocument) -> None:
+        body, places = document.body, document.places
+        if not isinstance(body, dict):
+            message = f"is {shown(body)} (expected a resource with apiVersion and kind)"
+            self.problems.append(places.problem((), message))
+            return
+        kind, version = body.get("kind"), body.get("apiVersion")
+        if _is_list(kind, version) and isinstance(body.get("items"), list):
+            for number, item in enumerate(body["items"]):
+                self.take(YamlDocument(item, places.inside(("items", number))))
+            self.problems += document.problems
+            return
+        if problem := _unknown_kind(body, places):
+            self.problems.append(problem)
+        elif not _is_ours(version):
+            self.ignored += 1
+            return
+        elif kind == "KafkaCluster":
+            self.clusters.append(read_cluster(body, places))
+        elif kind == "ResourcePool":
+            self.pools.append(read_pool(body, places))
+        elif kind == "Rebalance":
+            # An undertaking of the operator: a folder only says whether it is written rightly.
+            self.problems += read_rebalance(body, places).problems
+        else:
+            self.topics.append(read_topic(body, places))
+        self.problems += document.problems
+
+
+def _specs(readings: Iterable[ParsedBody[Any]]) -> Iterator[Any]:
+    return (reading.spec for reading in readings if reading.spec)
+
+
+def _is_ours(version: Any) -> bool:
+    return isinstance(version, str) and version.partition("/")[0] == GROUP
+
+
+def _is_list(kind: Any, version: Any) -> bool:
+    ours = _is_ours(version) and kind in {f"{name}List" for name in schemas.kinds()}
+    return ours or (kind == "List" and version == "v1")
+
+
+def _unknown_kind(body: Mapping[str, Any], places: Places) -> Problem | None:
+    """What is wrong with `apiVersion` and `kind`; None for ours, and for those of others."""
+    kind, version = body.get("kind"), body.get("apiVersion")
+    if not isinstance(version, str):
+        return places.problem(("apiVersion",), f"is missing (expected {API_VERSION})")
+    if not isinstance(kind, str):
+        return places.problem(("kind",), "is missing (expected the kind of resource)")
+    group = version.partition("/")[0]
+    if group != GROUP:
+        near = difflib.SequenceMatcher(None, group, GROUP).ratio() >= _NEAR
+        hint = f"{version!r} is unknown (did you mean {API_VERSION!r}?)"
+        return places.problem(("apiVersion",), hint) if near else None
+    if version != API_VERSION:
+        message = f"{version!r} is unknown (expected {API_VERSION})"
+        return places.problem(("apiVersion",), message)
+    if kind not in schemas.kinds():
+        return places.problem(("kind",), f"{kind!r} is unknown {suggestion(kind, schemas.kinds())}")
+    return None

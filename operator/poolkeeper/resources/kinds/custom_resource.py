@@ -1,0 +1,114 @@
+"""A custom resource as the operator keeps it: what was declared, parsed, and the live status.
+
+Bodies are read once, when they come from the API server, and dropped: thousands of Topics are kept
+in memory, and most of a body is bookkeeping of the server. The live status is kept because it is
+what a new one is compared with, and what stands where nothing new is known.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from poolkeeper.errors import Problem
+from poolkeeper.model.names import FINALIZER
+from poolkeeper.model.rebalances import RebalanceSpec
+from poolkeeper.model.specs import KafkaClusterSpec, ResourcePoolSpec, TopicSpec
+from poolkeeper.resources.kinds import kafka_cluster, rebalance, resource_pool, topic
+from poolkeeper.resources.parse.body import ParsedBody
+
+Status = Mapping[str, Any]
+"""A status as the API server holds it; JSON values."""
+
+Spec = KafkaClusterSpec | ResourcePoolSpec | TopicSpec | RebalanceSpec
+
+_READERS: Mapping[str, Callable[[Mapping[str, Any]], ParsedBody[Any]]] = {
+    kafka_cluster.KIND: kafka_cluster.read_cluster,
+    resource_pool.KIND: resource_pool.read_pool,
+    topic.KIND: topic.read_topic,
+    rebalance.KIND: rebalance.read_rebalance,
+}
+
+_REFERENCES = {resource_pool.KIND: "clusterRef", topic.KIND: "poolRef"}
+
+
+class ObjectKey(NamedTuple):
+    """What names a resource; `namespace` is "" for cluster-scoped kinds."""
+
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        named = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return f"{self.kind} {named}"
+
+
+@dataclass(frozen=True, slots=True)
+class CustomResource:
+    """One resource.
+
+    `refers` is the name that its clusterRef or poolRef gives. `spec` is None where too little is
+    left of the body; where there are `problems`, it is what was readable. `deleting`: somebody
+    deleted it, and finalizers keep it. `status` is None before the first one is written. `labels`
+    are kept of what Rebalances select by them, which Topics are not.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    generation: int
+    deleting: bool
+    finalizers: tuple[str, ...]
+    spec: Spec | None
+    refers: str = ""
+    problems: tuple[Problem, ...] = ()
+    status: Status | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def key(self) -> ObjectKey:
+        """What names it."""
+        return ObjectKey(self.kind, self.namespace, self.name)
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing at all is wrong with it."""
+        return self.spec is not None and not self.problems
+
+    @property
+    def guarded(self) -> bool:
+        """Whether it has our finalizer."""
+        return FINALIZER in self.finalizers
+
+
+def read_object(body: Mapping[str, Any]) -> CustomResource:
+    """The body of a resource of ours, as the API server hands it over.
+
+    Raises KeyError for other kinds.
+    """
+    kind = body["kind"]
+    metadata = body["metadata"]
+    reading = _READERS[kind](dict(body))
+    status = body.get("status")
+    return CustomResource(
+        kind=kind,
+        namespace=metadata.get("namespace", "") if kind == topic.KIND else "",
+        name=metadata["name"],
+        uid=metadata.get("uid", ""),
+        generation=metadata.get("generation", 0),
+        deleting="deletionTimestamp" in metadata,
+        finalizers=tuple(metadata.get("finalizers", ())),
+        spec=reading.spec,
+        refers=_reference(body.get("spec"), _REFERENCES.get(kind, "")),
+        problems=reading.problems,
+        status=dict(status) if status else None,
+        labels={} if kind == topic.KIND else dict(metadata.get("labels") or {}),
+    )
+
+
+def _reference(spec: Any, field: str) -> str:
+    """The name that a reference gives, whatever else is wrong with the body."""
+    reference = spec.get(field) if isinstance(spec, Mapping) else None
+    name = reference.get("name") if isinstance(reference, Mapping) else None
+    return name if isinstance(name, str) else ""

@@ -1,0 +1,147 @@
+"""Topic bodies to specs: what one Topic can tell. Its pool and config keys are `cross_checks`'."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from poolkeeper.algorithms.internal_topics import (
+    commits_need,
+    config_problem,
+    declaration_problem,
+    is_declarable,
+)
+from poolkeeper.algorithms.names import topic_name_problem
+from poolkeeper.model.specs import DeletionPolicy, Strategy, TopicSpec
+from poolkeeper.model.topology import Replicas
+from poolkeeper.resources.parse.body import ParsedBody, reading
+from poolkeeper.resources.parse.locations import Findings, Path, Places
+from poolkeeper.resources.parse.schema_messages import shown
+
+KIND = "Topic"
+DEFAULT_NAMESPACE = "default"
+_ASSIGNMENT: Path = ("spec", "placement", "assignment")
+_NOWHERE = Places()
+
+
+def read_topic(body: Mapping[str, Any], places: Places = _NOWHERE) -> ParsedBody[TopicSpec]:
+    """The spec as far as the body goes, and every problem."""
+    return reading(KIND, body, places, _spec, DEFAULT_NAMESPACE)
+
+
+def assignment_problems(lists: Sequence[Sequence[int]]) -> list[tuple[int | None, str]]:
+    """What is wrong with a manual assignment by itself: (partition, problem); None is the whole.
+
+    Brokers are checked elsewhere. `[[1, 2], [2, 2]]` gives `(1, "broker 2 is listed twice …")`.
+    """
+    problems: list[tuple[int | None, str]] = []
+    for number, replicas in enumerate(lists):
+        if not replicas:
+            problems.append((number, "has no replica (expected at least one broker)"))
+        for broker, count in Counter(replicas).items():
+            if count > 1:
+                problems.append((number, f"broker {broker} is listed twice (expected once)"))
+    # The factor that most partitions have is taken for the intended one.
+    factors = Counter(len(replicas) for replicas in lists if replicas)
+    if len(factors) > 1:
+        factor, _ = factors.most_common(1)[0]
+        for number, replicas in enumerate(lists):
+            if replicas and len(replicas) != factor:
+                message = f"has {_replicas(len(replicas))} (expected {factor} as the others)"
+                problems.append((number, message))
+    return problems
+
+
+def _spec(body: Mapping[str, Any], findings: Findings) -> TopicSpec:
+    spec, metadata = body["spec"], body["metadata"]
+    topic = spec.get("topicName", metadata["name"])
+    path: Path = ("spec", "topicName") if "topicName" in spec else ("metadata", "name")
+    problem = topic_name_problem(topic) or declaration_problem(topic)
+    findings.add(path, problem and f"{shown(topic)} {problem}")
+    if is_declarable(topic):
+        _check_internal(topic, spec, findings)
+    _check_keys(spec, findings)
+    placement = spec["placement"]
+    assignment = placement.get("assignment")
+    _check_placement(spec, findings)
+    return TopicSpec(
+        name=metadata["name"],
+        namespace=metadata.get("namespace", DEFAULT_NAMESPACE),
+        topic=topic,
+        pool=spec["poolRef"]["name"],
+        partitions=spec.get("partitions"),
+        replication_factor=spec.get("replicationFactor"),
+        keyed=spec["keyed"],
+        accept_key_remap_to=spec.get("acceptKeyRemapTo"),
+        config=dict(sorted(spec["config"].items())),
+        strategy=Strategy(placement["strategy"]),
+        assignment=_assignment(assignment),
+        deletion_policy=DeletionPolicy(spec["deletionPolicy"]),
+        paused=spec["paused"],
+        source=findings.places.source,
+    )
+
+
+def _assignment(lists: Sequence[Sequence[int]] | None) -> tuple[Replicas, ...] | None:
+    return None if lists is None else tuple(tuple(replicas) for replicas in lists)
+
+
+def _check_internal(topic: str, spec: Mapping[str, Any], findings: Findings) -> None:
+    """An internal topic of Kafka: its pool, placement and replication factor alone are free."""
+    if "partitions" in spec:
+        message = f"{topic} keeps the partitions that Kafka gave it (expected no number)"
+        findings.add(("spec", "partitions"), message)
+    if spec["deletionPolicy"] == DeletionPolicy.DELETE:
+        message = f"{topic} cannot be deleted: Kafka does not run without (expected Retain)"
+        findings.add(("spec", "deletionPolicy"), message)
+    for key, value in spec["config"].items():
+        findings.add(("spec", "config", key), config_problem(topic, key, value))
+    needed, factor = commits_need(spec["config"]), spec.get("replicationFactor")
+    if factor is not None and needed > factor:
+        message = (
+            f"'{needed}' is more than its replicas: no commit succeeds (expected at most {factor})"
+        )
+        findings.add(("spec", "config", "min.insync.replicas"), message)
+
+
+def _check_keys(spec: Mapping[str, Any], findings: Findings) -> None:
+    accepted, partitions = spec.get("acceptKeyRemapTo"), spec.get("partitions")
+    path = ("spec", "acceptKeyRemapTo")
+    if accepted is None:
+        return
+    if not spec["keyed"]:
+        findings.add(path, "the topic is not keyed (expected keyed: true, or nothing)")
+    elif partitions is not None and accepted != partitions:
+        findings.add(path, f"{accepted} is not the number of partitions (expected {partitions})")
+
+
+def _check_placement(spec: Mapping[str, Any], findings: Findings) -> None:
+    strategy, lists = spec["placement"]["strategy"], spec["placement"].get("assignment")
+    if lists is None:
+        if strategy == Strategy.MANUAL:
+            message = "is missing (expected a list of broker ids for each partition)"
+            findings.add(_ASSIGNMENT, message)
+        return
+    if strategy != Strategy.MANUAL:
+        message = f"the strategy is {strategy} (expected strategy Manual with it)"
+        findings.add(_ASSIGNMENT, message)
+    for number, message in assignment_problems(lists):
+        findings.add(_ASSIGNMENT if number is None else (*_ASSIGNMENT, number), message)
+    _check_counts(spec, lists, findings)
+
+
+def _check_counts(
+    spec: Mapping[str, Any], lists: Sequence[Sequence[int]], findings: Findings
+) -> None:
+    """An assignment against the numbers that are declared beside it."""
+    partitions, factor = spec.get("partitions"), spec.get("replicationFactor")
+    if partitions is not None and partitions != len(lists):
+        message = f"has {len(lists)} lists (expected {partitions}, one for each partition)"
+        findings.add(_ASSIGNMENT, message)
+    common = Counter(len(replicas) for replicas in lists).most_common(1)[0][0] if lists else None
+    if factor is not None and common is not None and common != factor:
+        message = f"{factor} contradicts the assignment (expected {common}, or nothing)"
+        findings.add(("spec", "replicationFactor"), message)
+
+
+def _replicas(count: int) -> str:
+    return "1 replica" if count == 1 else f"{count} replicas"

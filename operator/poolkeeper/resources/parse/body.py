@@ -1,0 +1,91 @@
+"""A body read as far as it goes: the spec, and every problem.
+
+Schema, defaults and metadata are what all kinds have in common.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from poolkeeper.errors import Problem
+from poolkeeper.resources.parse import schemas
+from poolkeeper.resources.parse.locations import Findings, Places
+
+S = TypeVar("S")
+
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_SUBDOMAIN = re.compile(rf"{_LABEL.pattern}(\.{_LABEL.pattern})*")
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedBody(Generic[S]):
+    """The outcome of reading one body.
+
+    `spec` is None where too little is left of the body. If there are problems, fields that were
+    wrong are as if they had not been said; `name` is "" if it has none.
+    """
+
+    kind: str
+    name: str
+    namespace: str
+    spec: S | None
+    problems: tuple[Problem, ...]
+    places: Places
+
+    @property
+    def sound(self) -> S | None:
+        """The spec, if nothing at all is wrong with it."""
+        return None if self.problems else self.spec
+
+
+def reading(
+    kind: str,
+    body: Mapping[str, Any],
+    places: Places,
+    spec_of: Callable[[dict[str, Any], Findings], S],
+    default_namespace: str = "",
+) -> ParsedBody[S]:
+    """Read a body of that kind; `spec_of` makes the spec of one that holds to the schema.
+
+    Kinds that belong to the whole cluster have no default namespace.
+    """
+    findings = Findings(places)
+    checked = checked_body(kind, body, findings)
+    spec = None if checked is None else spec_of(checked, findings)
+    namespace = default_namespace and (name_of(body, "namespace") or default_namespace)
+    return ParsedBody(kind, name_of(body), namespace, spec, tuple(findings.problems), places)
+
+
+def checked_body(kind: str, body: Mapping[str, Any], findings: Findings) -> dict[str, Any] | None:
+    """The body with defaults, or None; every problem of its schema and metadata is added."""
+    definition = schemas.kinds()[kind]
+    found = schemas.checked(definition, body, findings)
+    if found is None:
+        return None
+    metadata = found["metadata"]
+    findings.add(("metadata", "name"), name_problem(metadata["name"]))
+    namespace = metadata.get("namespace")
+    if namespace is None:
+        return found
+    path = ("metadata", "namespace")
+    if not definition.namespaced:
+        findings.add(path, f"a {kind} belongs to the whole cluster (expected no namespace)")
+    elif not _LABEL.fullmatch(namespace):
+        findings.add(path, f"{namespace!r} is no name {_EXPECTED}")
+    return found
+
+
+def name_problem(name: str) -> str | None:
+    """Why Kubernetes takes no resource of that name, or None."""
+    return None if _SUBDOMAIN.fullmatch(name) else f"{name!r} is no name {_EXPECTED}"
+
+
+def name_of(body: Mapping[str, Any], field: str = "name") -> str:
+    """A text of the metadata, or "" where there is none."""
+    metadata = body.get("metadata")
+    found = metadata.get(field) if isinstance(metadata, dict) else None
+    return found if isinstance(found, str) else ""
+
+
+_EXPECTED = "(expected a-z, 0-9, '-' and '.', with a letter or digit at both ends)"

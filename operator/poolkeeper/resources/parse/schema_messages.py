@@ -1,0 +1,134 @@
+"""JSON schema's errors in our words: what came, and what was expected.
+
+A field is missing, unknown, empty, of the wrong type, or out of bounds; the nearest known name is
+suggested for a misspelt one. Values are shown short, and not at all where they may be secret.
+"""
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from jsonschema import ValidationError
+
+from poolkeeper.resources.parse.locations import Path
+from poolkeeper.resources.parse.scalars import resolve
+from poolkeeper.text import first
+
+_SHOWN_MAX = 60
+_LIKENESS = 0.7
+_NAMES_MAX = 16
+_TYPES = {
+    "integer": "a whole number",
+    "number": "a number",
+    "string": "text",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "a mapping",
+}
+
+
+def of(error: ValidationError, secret: bool = False) -> Iterator[tuple[Path, str]]:
+    """The path and the message of every problem that one error stands for."""
+    path = tuple(error.absolute_path)
+    schema: Any = error.schema
+    body: Any = error.instance
+    match error.validator:
+        case "required":
+            for name in schema["required"]:
+                if name not in body:
+                    inner = schema["properties"][name]
+                    yield (*path, name), f"is missing (expected {expected(inner)})"
+        case "additionalProperties":
+            known = schema["properties"]
+            for name in body:
+                if name not in known:
+                    yield (*path, name), f"is no known field {suggestion(name, known)}"
+        case "enum" if not isinstance(body, str):
+            return  # its type is told
+        case _:
+            yield path, _about_value(error, secret)
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """The name that was probably meant, else all there are, in parentheses."""
+    names = list(known)
+    lowered = {each.lower(): each for each in names}
+    near = difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=_LIKENESS)
+    if near:
+        return f"(did you mean {lowered[near[0]]!r}?)"
+    if not names:
+        return "(there are none)"
+    return f"(expected one of {first(names, _NAMES_MAX)})"
+
+
+def shown(value: Any) -> str:
+    """A value short enough for a message."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case str() if len(value) > _SHOWN_MAX:
+            return f"{quoted(value[:_SHOWN_MAX])}…"
+        case str():
+            return quoted(value)
+        case list():
+            return "a list"
+        case dict():
+            return "a mapping"
+    return repr(value)
+
+
+def quoted(text: str) -> str:
+    """Text in quotes, as it was written wherever that can be printed."""
+    return f"'{text}'" if text.isprintable() else repr(text)
+
+
+def expected(schema: Mapping[str, Any]) -> str:
+    """What a schema takes, as a noun."""
+    if "enum" in schema:
+        return f"one of {', '.join(schema['enum'])}"
+    kind = schema.get("type")
+    noun = "a size" if isinstance(kind, list) else _TYPES.get(kind or "", "a value")
+    if kind == "object" and schema.get("required"):
+        noun = f"a mapping with {', '.join(schema['required'])}"
+    return f"{noun} such as {schema['example']}" if "example" in schema else noun
+
+
+def _about_value(error: ValidationError, secret: bool) -> str:
+    value: Any = error.instance
+    bound: Any = error.validator_value
+    schema: Any = error.schema
+    came = "the value" if secret else shown(value)
+    match error.validator:
+        case "type":
+            return _about_type(value, came, schema)
+        case "enum":
+            return f"{came} is unknown {suggestion(str(value), bound)}"
+        case "minimum":
+            return f"{came} is too small (expected at least {bound})"
+        case "maximum":
+            return f"{came} is too large (expected at most {bound})"
+        case "minLength" | "minItems":
+            return f"is empty (expected {expected(schema)})"  # no bound is above 1
+        case "maxLength":
+            return f"has {len(value)} characters (expected at most {bound})"
+        case "maxItems" | "maxProperties":
+            return f"has {len(value)} entries (expected at most {bound})"
+        case "uniqueItems":
+            return f"{shown(_twice(value))} is listed twice (expected once)"
+        case "pattern":
+            return f"{came} does not fit (expected {expected(schema)})"
+    return f"{came} is not possible (expected {expected(schema)})"
+
+
+def _about_type(value: Any, came: str, schema: Mapping[str, Any]) -> str:
+    if value is None:
+        return f"is empty (expected {expected(schema)})"
+    number = isinstance(value, int | float)
+    if schema["type"] == "string" and number:
+        like_text = isinstance(resolve(schema.get("example", "1")), str)
+        return f"{came} is not text (expected {expected(schema) if like_text else 'quotes'})"
+    return f"is {came} (expected {expected(schema)})"
+
+
+def _twice(values: Sequence[Any]) -> Any:
+    return next(value for number, value in enumerate(values) if value in values[:number])

@@ -1,0 +1,201 @@
+"""The resource definitions, used offline: unknown fields, types and bounds, then defaults.
+
+The definitions in `crds/` are the one source. What the API server does with them is done here too,
+a little more strictly: a field that nobody knows is a problem (the server would drop it), and so is
+an empty one (`drain:` with nothing after it). Sizes, durations and topic names are left to readers
+that know better than a pattern what is wrong with them.
+
+So that one problem does not hide others, what is wrong is taken out of the body, and what remains
+is read on if it still makes a resource.
+"""
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path as FilePath
+from typing import Any
+
+import jsonschema
+from ruamel.yaml import YAML
+
+from poolkeeper.resources.parse import schema_messages
+from poolkeeper.resources.parse.locations import Findings, Path
+from poolkeeper.resources.parse.quantities import DURATION_PATTERN
+
+TOPIC_PATTERN = "^[a-zA-Z0-9._-]+$"
+
+_JUDGED_ELSEWHERE = (DURATION_PATTERN, TOPIC_PATTERN)
+_FILES = ("kafkaclusters", "resourcepools", "topics", "rebalances")
+_SERVER_FIELDS = (
+    "labels", "annotations", "creationTimestamp", "deletionGracePeriodSeconds",
+    "deletionTimestamp", "finalizers", "generateName", "generation", "managedFields",
+    "ownerReferences", "resourceVersion", "selfLink", "uid",
+)  # fmt: skip
+_METADATA: dict[str, Any] = {
+    "type": "object",
+    "required": ["name"],
+    "properties": {
+        "name": {"type": "string", "minLength": 1, "maxLength": 253},
+        "namespace": {"type": "string", "minLength": 1, "maxLength": 63},
+        **{name: {} for name in _SERVER_FIELDS},
+    },
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceKind:
+    """One kind of our group; `schema` is what a body is held against, status left out."""
+
+    name: str
+    namespaced: bool
+    schema: Mapping[str, Any]
+    validator: jsonschema.protocols.Validator
+
+
+@functools.cache
+def kinds() -> Mapping[str, ResourceKind]:
+    """Every kind by name."""
+    return {kind.name: kind for kind in (_kind(definition(file)) for file in _FILES)}
+
+
+def definition(plural: str) -> Mapping[str, Any]:
+    """The CustomResourceDefinition of that plural name."""
+    with (_folder() / f"{plural}.yaml").open(encoding="utf-8") as stream:
+        loaded: Mapping[str, Any] = YAML(typ="safe").load(stream)
+        return loaded
+
+
+def checked(
+    kind: ResourceKind, body: Mapping[str, Any], findings: Findings
+) -> dict[str, Any] | None:
+    """The body with defaults and without what is wrong; None if then too little is left of it.
+
+    Every problem is added to the findings.
+    """
+    kept = {key: value for key, value in body.items() if key != "status"}
+    sound = held_against(kind.schema, kind.validator, kept, findings)
+    return None if sound is None else with_defaults(kind.schema, sound)
+
+
+def held_against(
+    schema: Mapping[str, Any],
+    validator: jsonschema.protocols.Validator,
+    body: dict[str, Any],
+    findings: Findings,
+    secret: bool = False,
+) -> dict[str, Any] | None:
+    """The body without what is wrong with it, or None; `secret` values are not repeated."""
+    errors = list(validator.iter_errors(body))
+    if not errors:
+        return body
+    wrong: list[Path] = []
+    # Of several missing fields each error tells all of them.
+    told = dict.fromkeys(told for error in errors for told in schema_messages.of(error, secret))
+    for path, message in told:
+        findings.drop(path, message)
+        wrong.append(path)
+    remainder = _without(body, wrong)
+    return remainder if validator.is_valid(remainder) else None
+
+
+def with_defaults(schema: Mapping[str, Any], value: Any) -> Any:
+    """The value with the schema's defaults where a field is absent, at every depth."""
+    properties = schema.get("properties")
+    if properties and isinstance(value, dict):
+        filled = {
+            name: with_defaults(properties[name], inner) if name in properties else inner
+            for name, inner in value.items()
+        }
+        for name, default in _defaults(schema):
+            if name not in filled:
+                filled[name] = with_defaults(properties[name], default)
+        return filled
+    items = schema.get("items")
+    if items and "properties" in items and isinstance(value, list):
+        return [with_defaults(items, item) for item in value]
+    return value
+
+
+def validator_of(schema: Mapping[str, Any]) -> jsonschema.protocols.Validator:
+    """A validator of a prepared schema; of its draft integers are never written 1.0."""
+    return jsonschema.Draft4Validator(schema)
+
+
+def prepared(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The structural schema in the words of JSON schema, strict about unknown fields."""
+    plain = {
+        key: value
+        for key, value in schema.items()
+        if key not in {"description", "anyOf", "pattern"} and not key.startswith("x-kubernetes-")
+    }
+    if schema.get("x-kubernetes-int-or-string"):
+        return {**plain, "type": ["integer", "string"]}
+    pattern = schema.get("pattern")
+    if pattern in _JUDGED_ELSEWHERE:
+        return {key: plain[key] for key in ("type", "default", "example") if key in plain}
+    if pattern:
+        # Python's $ also matches before a line break at the end.
+        plain["pattern"] = pattern.removesuffix("$") + r"\Z" if pattern[-1] == "$" else pattern
+    return {**plain, **_prepared_list(schema), **_prepared_object(schema)}
+
+
+def _prepared_list(schema: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if schema.get("x-kubernetes-list-type") == "set":
+        found["uniqueItems"] = True
+    if "items" in schema:
+        found["items"] = prepared(schema["items"])
+        # A list in a list is the replicas of a partition; its reader knows them for brokers.
+        found["items"].pop("uniqueItems", None)
+    return found
+
+
+def _prepared_object(schema: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if "properties" in schema:
+        found["properties"] = {name: prepared(s) for name, s in schema["properties"].items()}
+        found["additionalProperties"] = schema.get("additionalProperties", False)
+    if isinstance(schema.get("additionalProperties"), dict):
+        found["additionalProperties"] = prepared(schema["additionalProperties"])
+    return found
+
+
+def _kind(crd: Mapping[str, Any]) -> ResourceKind:
+    root = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema = prepared(root)
+    del schema["properties"]["status"]
+    schema["properties"]["metadata"] = _METADATA
+    schema["required"] = ["apiVersion", "kind", "metadata", "spec"]
+    names = crd["spec"]["names"]
+    return ResourceKind(
+        names["kind"], crd["spec"]["scope"] == "Namespaced", schema, validator_of(schema)
+    )
+
+
+def _folder() -> Traversable:
+    """`poolkeeper/crds` of a wheel; a checkout has them beside `operator/`."""
+    packaged = resources.files("poolkeeper") / "crds"
+    return packaged if packaged.is_dir() else FilePath(__file__).parents[4] / "crds"
+
+
+def _defaults(schema: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    return [
+        (name, inner["default"])
+        for name, inner in schema["properties"].items()
+        if "default" in inner
+    ]
+
+
+def _without(value: Any, wrong: list[Path]) -> Any:
+    """A copy without the fields at those paths; with an element of a list its whole field goes."""
+    if not isinstance(value, dict):
+        return value
+    gone = {path[0] for path in wrong if len(path) == 1 or isinstance(path[1], int)}
+    return {
+        key: _without(inner, [path[1:] for path in wrong if path[0] == key])
+        for key, inner in value.items()
+        if key not in gone
+    }

@@ -1,0 +1,72 @@
+"""What the Secrets that a KafkaCluster names say: credentials and TLS, as values.
+
+    zookeeper.credentialsSecretRef      username, password, scheme (digest | sasl; default digest)
+    brokers.credentialsSecretRef        username, password, mechanism (default PLAIN)
+    *.tls.secretRef                     ca.crt; tls.crt and tls.key together
+
+Unknown keys are ignored: a Secret may serve others too. Problems name Secret and key, not values.
+Pure: whoever calls reads the Secrets and puts the TLS files where the libraries find them.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import TypeVar
+
+from poolkeeper.errors import Refused
+from poolkeeper.model.credentials import BrokerCredentials, Mechanism, Scheme, ZooKeeperCredentials
+from poolkeeper.text import listed
+
+TLS_FILES = {"ca": "ca.crt", "certificate": "tls.crt", "key": "tls.key"}
+"""Fields of `Tls` and the keys of a Secret that hold them."""
+
+Secret = Mapping[str, bytes]
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+
+def zookeeper_credentials(name: str, secret: Secret) -> ZooKeeperCredentials:
+    """Read a user of ZooKeeper; raises `Refused` naming the key that is missing or wrong."""
+    scheme = _chosen(name, secret, "scheme", Scheme.DIGEST)
+    return ZooKeeperCredentials(
+        _text(name, secret, "username"), _text(name, secret, "password"), scheme
+    )
+
+
+def broker_credentials(name: str, secret: Secret) -> BrokerCredentials:
+    """Read a user of Kafka; raises `Refused` naming the key that is missing or wrong."""
+    mechanism = _chosen(name, secret, "mechanism", Mechanism.PLAIN)
+    return BrokerCredentials(
+        _text(name, secret, "username"), _text(name, secret, "password"), mechanism
+    )
+
+
+def tls_files(name: str, secret: Secret) -> dict[str, bytes]:
+    """Read the PEM files by field of `Tls`; raises `Refused` where none or half a pair is there."""
+    found = {field: secret[key] for field, key in TLS_FILES.items() if secret.get(key)}
+    if not found:
+        expected = listed(TLS_FILES.values(), "or")
+        raise Refused(f"Secret {name}: holds no TLS files (expected {expected})")
+    if ("certificate" in found) != ("key" in found):
+        here, there = ("tls.crt", "tls.key") if "certificate" in found else ("tls.key", "tls.crt")
+        raise Refused(f"Secret {name}: {there} is missing (expected with {here})")
+    return found
+
+
+def _text(name: str, secret: Secret, key: str) -> str:
+    if not secret.get(key):
+        raise Refused(f"Secret {name}: {key} is missing (expected username and password)")
+    try:
+        return secret[key].decode().rstrip("\n")
+    except UnicodeDecodeError:
+        raise Refused(f"Secret {name}: {key} is no text (expected UTF-8)") from None
+
+
+def _chosen(name: str, secret: Secret, key: str, default: _Choice) -> _Choice:
+    if not secret.get(key):
+        return default
+    kind = type(default)
+    said = _text(name, secret, key)
+    try:
+        return kind(said)
+    except ValueError:
+        expected = ", ".join(choice.value for choice in kind)
+        raise Refused(f"Secret {name}: {key} is unknown (expected one of {expected})") from None

@@ -1,0 +1,99 @@
+"""Events: what became otherwise between two statuses of a resource, and only that.
+
+A status is a state, an event a transition: nothing is told twice, and a restart of the operator
+tells nothing, as it finds the live status as it was.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from poolkeeper.resources.kinds.custom_resource import ObjectKey
+from poolkeeper.resources.status.conditions import condition_of
+
+NOTE_MAX = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """An event of Kubernetes: its type, a CamelCase reason and a note."""
+
+    type: Literal["Normal", "Warning"]
+    reason: str
+    note: str
+
+
+def announcements(
+    key: ObjectKey, before: Mapping[str, Any] | None, after: Mapping[str, Any]
+) -> tuple[Announcement, ...]:
+    """The events of the transition from the live status (None: there was none) to the new one."""
+    found = [
+        *_condition(key.kind, before, after),
+        *(_cluster(before or {}, after) if key.kind == "KafkaCluster" else ()),
+        *(_pool(before or {}, after) if key.kind == "ResourcePool" else ()),
+        *(_topic(before or {}, after) if key.kind == "Topic" else ()),
+    ]
+    return tuple(Announcement(each.type, each.reason, each.note[:NOTE_MAX]) for each in found)
+
+
+_PAST = {"Creating": "Created", "Configuring": "Configured", "Moving": "Moved"}
+_BEGUN: Mapping[str, frozenset[str]] = {
+    # What thousands of Topics would say at once is said of their cluster alone.
+    "KafkaCluster": frozenset(
+        {"Moving", "WaitingForApproval", "PlanOnly", "Paused", "Deleting", "Unreachable"}
+    ),
+    "ResourcePool": frozenset({"Deleting"}),
+    "Topic": frozenset({"Deleting"}),
+}
+
+
+def _condition(
+    kind: str, before: Mapping[str, Any] | None, after: Mapping[str, Any]
+) -> Iterator[Announcement]:
+    was, now = condition_of(before, "Ready"), condition_of(after, "Ready")
+    stalled = condition_of(before, "Stalled")
+    reason, note = now["reason"], now["message"]
+    if condition_of(after, "Stalled"):
+        if stalled.get("reason") != reason:
+            yield Announcement("Warning", reason, note)
+    elif now["status"] == "True":
+        yield from _ready(kind, was, note, stalled=bool(stalled))
+    elif reason in _BEGUN[kind] and was.get("reason") != reason:
+        yield Announcement("Warning" if reason == "Unreachable" else "Normal", reason, note)
+    elif stalled:
+        yield Announcement("Normal", "Recovered", note)
+
+
+def _ready(
+    kind: str, was: Mapping[str, Any], note: str, *, stalled: bool
+) -> Iterator[Announcement]:
+    if stalled or (was.get("reason") == "Unreachable" and kind == "KafkaCluster"):
+        yield Announcement("Normal", "Recovered", note)
+    elif was.get("status") == "False" and (kind, was["reason"]) != ("Topic", "Creating"):
+        yield Announcement("Normal", _PAST.get(was["reason"], "InPlace"), note)
+
+
+def _cluster(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Announcement]:
+    was, now = before.get("plan") or {}, after.get("plan") or {}
+    ready, earlier = condition_of(after, "Ready"), condition_of(before, "Ready")
+    if now.get("approval") == "Waiting" and was.get("hash") != now.get("hash"):
+        told = ready["reason"] != earlier.get("reason") and ready["status"] != "True"
+        if not told:
+            yield Announcement("Normal", "PlanChanged", ready["message"])
+    if "stage" in was and "stage" not in now and ready["status"] != "Unknown":
+        note = f"the run of plan {was['hash']} has ended after stage {was['stage']}"
+        yield Announcement("Normal", "RunEnded", note)
+
+
+def _pool(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Announcement]:
+    emptying = {each["broker"] for each in before.get("draining", ())}
+    for broker in after.get("drained", ()):
+        if broker in emptying:
+            yield Announcement("Normal", "Drained", f"broker {broker} is empty")
+
+
+def _topic(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Announcement]:
+    was, now = before.get("partitions", 0), after.get("partitions", 0)
+    if now > was and condition_of(before, "Ready").get("reason") == "Creating":
+        note = condition_of(after, "Ready")["message"]
+        yield Announcement("Normal", "PartitionsAdded" if was else "Created", note)

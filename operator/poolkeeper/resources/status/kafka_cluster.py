@@ -1,0 +1,246 @@
+"""What is said of a KafkaCluster: the plan, how far it is, and the next thing that a person can do.
+
+Sizes grow while a plan waits, and rates differ from second to second. So the bytes of a plan stay
+as they were first told under its hash, and the time left is told anew only when something else of
+the plan has changed: an idle or a waiting cluster writes nothing.
+"""
+
+from typing import Any
+
+from poolkeeper import wording
+from poolkeeper.errors import (
+    HolderActive,
+    OtherCluster,
+    PoolkeeperError,
+    Refused,
+    StalePlan,
+    Unavailable,
+)
+from poolkeeper.model.outcomes import Outcome, Progress
+from poolkeeper.model.plans import ElectLeaders, Plan
+from poolkeeper.model.runs import Phase
+from poolkeeper.model.specs import Mode
+from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.resources.kinds.custom_resource import CustomResource
+from poolkeeper.resources.status.conditions import Mood, Remark, conditions
+from poolkeeper.resources.status.status_inputs import PlannedWork, Survey
+from poolkeeper.resources.status.wording import (
+    about,
+    approval_line,
+    coarse,
+    coarse_seconds,
+    count,
+    few,
+    size,
+    summary,
+)
+
+_FACTS = ("clusterId", "kafkaVersion", "brokers", "topics", "partitions", "plan")
+_CHATTER = frozenset(
+    (
+        WaitReason.STAGE_IN_FLIGHT,
+        WaitReason.THROTTLE_SETTLING,
+        WaitReason.TOPICS_CHANGING,
+        WaitReason.APPROVAL_REQUIRED,
+        WaitReason.PAUSED,
+    )
+)
+"""Waits that other words of the status say already, or that pass in a second."""
+
+
+def cluster_status(
+    survey: Survey, work: PlannedWork | None, outcome: Outcome, each: CustomResource, now_ms: int
+) -> dict[str, Any]:
+    """The whole status of a KafkaCluster."""
+    before = each.status or {}
+    facts = {name: before[name] for name in _FACTS if name in before}
+    if survey.seen is not None:
+        facts = _facts(survey)
+        known = before.get("plan") or {}
+        plan = _plan(work, outcome, known)
+        if outcome.error is not None and outcome.plan is None:
+            plan = known or None
+        if plan is not None:
+            facts["plan"] = plan
+    remark = _remark(survey, work, outcome, each, facts)
+    return {
+        "observedGeneration": each.generation,
+        **facts,
+        "conditions": conditions(remark, each.generation, each.status, now_ms),
+    }
+
+
+def _facts(survey: Survey) -> dict[str, Any]:
+    assert survey.seen is not None
+    cluster = survey.seen.cluster
+    found: dict[str, Any] = {
+        "clusterId": cluster.id,
+        "kafkaVersion": cluster.kafka_version,
+        "brokers": len(cluster.brokers),
+        "topics": len(cluster.topics),
+        "partitions": sum(len(topic.partitions) for topic in cluster.topics.values()),
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _plan(
+    work: PlannedWork | None, outcome: Outcome, before: dict[str, Any]
+) -> dict[str, Any] | None:
+    progress = outcome.progress
+    if progress is not None:
+        # Nothing is worked towards while the cluster is being deleted: only the run is.
+        approval = before.get("approval", "NotNeeded") if work is None else work.approval
+        return _run(progress, approval, before)
+    plan = None if work is None else work.plan
+    if work is None or plan is None or _idle(plan):
+        return None
+    same = before.get("hash") == plan.hash and "stage" not in before
+    told = before.get("bytes") if same else None
+    found = {"hash": plan.hash, "moves": len(plan.moves), "approval": work.approval}
+    return {**found, "bytes": sum(move.bytes for move in plan.moves) if told is None else told}
+
+
+def _run(progress: Progress, approval: str, before: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "hash": progress.plan,
+        "moves": progress.moves_total,
+        "approval": approval,
+        "bytes": progress.bytes_total,
+        "movesDone": coarse(progress.moves_done, progress.moves_total),
+        "bytesDone": coarse(progress.bytes_done, progress.bytes_total),
+        "stage": progress.stage,
+    }
+    if found == {name: value for name, value in before.items() if name != "secondsLeft"}:
+        return before if "secondsLeft" in before else found
+    if progress.seconds_left is not None:
+        found["secondsLeft"] = coarse_seconds(progress.seconds_left)
+    return found
+
+
+def _remark(
+    survey: Survey,
+    work: PlannedWork | None,
+    outcome: Outcome,
+    each: CustomResource,
+    facts: dict[str, Any],
+) -> Remark:
+    assembly = survey.assembly
+    verdict = assembly.verdicts.get(each.key)
+    if each.deleting:
+        message = "the run under way ends after the stage in flight; Kafka stays as it is"
+        return Remark(Mood.BUSY, "Deleting", message)
+    if verdict is not None:
+        return Remark(Mood.STALLED, verdict.reason, verdict.message)
+    if assembly.hold:
+        return Remark(Mood.UNSURE, "Waiting", f"nothing is done: {assembly.hold}")
+    if outcome.error is not None:
+        return _trouble(outcome.error)
+    if work is None:
+        waits = outcome.waits or (Wait(WaitReason.NOT_OBSERVED_YET),)
+        return Remark(Mood.UNSURE, "Waiting", few(wording.sentences(waits), 3))
+    if outcome.progress is not None:
+        return _running(work, outcome, outcome.progress, each.name, facts.get("plan", {}))
+    return _at_rest(work, outcome, each.name, facts.get("plan", {}))
+
+
+def _trouble(error: PoolkeeperError) -> Remark:
+    message = wording.error_text(error)
+    match error:
+        case OtherCluster():
+            return Remark(Mood.STALLED, "OtherCluster", message)
+        case HolderActive() | StalePlan():
+            return Remark(Mood.UNSURE, "Waiting", message)
+        case Refused():
+            return Remark(Mood.STALLED, "Impossible", message)
+        case Unavailable():
+            return Remark(Mood.UNSURE, "Unreachable", message)
+        case _:
+            return Remark(Mood.UNSURE, "Waiting", message)
+
+
+def _running(
+    work: PlannedWork, outcome: Outcome, progress: Progress, name: str, plan: dict[str, Any]
+) -> Remark:
+    paused = work.mode in (Mode.PAUSED, Mode.ROLL_BACK)
+    if progress.phase is Phase.MOVING:
+        parts = [
+            f"stage {plan['stage']}: {plan['movesDone']} of {count(plan['moves'], 'move')} done"
+        ]
+        left = plan["bytes"] - plan["bytesDone"]
+        parts += [f"{size(left)} left"] if left else []
+        parts += [about(plan["secondsLeft"])] if "secondsLeft" in plan and not paused else []
+        message = ", ".join(parts)
+    elif progress.phase in (Phase.STORING, Phase.THROTTLING):
+        what = f"{count(plan['moves'], 'partition')} ({size(plan['bytes'])})"
+        message = f"about to move {what}: {progress.phase.value}"
+    else:
+        message = progress.phase.value
+    waits = _waits(outcome)
+    if waits:
+        message += f"; waits: {few(waits, 3)}"
+    if paused:
+        message = f"the stage in flight is brought to its end, the next one waits; {message}"
+        return Remark(Mood.BUSY, "Paused", f"{message}{_mode_step(work, name)}")
+    return Remark(Mood.BUSY, "Moving", message)
+
+
+def _at_rest(work: PlannedWork, outcome: Outcome, name: str, facts: dict[str, Any]) -> Remark:
+    plan, waits = work.plan, _waits(outcome)
+    if plan is None or _idle(plan):
+        if waits:
+            return Remark(Mood.BUSY, _standstill(work), few(waits, 3))
+        return Remark(Mood.DONE, "InPlace", "; ".join(["in place", *_remarks(outcome)]))
+    what = summary(plan, facts.get("bytes", 0))
+    next_step = _next_step(work, plan, name)
+    if not work.needed:
+        return Remark(Mood.DONE, "InPlace", f"in place; would {what}{next_step}")
+    if work.mode is Mode.PLAN_ONLY:
+        return Remark(Mood.BUSY, "PlanOnly", f"would {what}{next_step}")
+    if work.mode is not Mode.APPLY:
+        return Remark(Mood.BUSY, "Paused", f"paused; left to do: {what}{next_step}")
+    if work.waiting:
+        return Remark(Mood.BUSY, "WaitingForApproval", f"waits to {what}{next_step}")
+    if waits:
+        return Remark(Mood.BUSY, "Waiting", f"waits to {what}: {few(waits, 3)}")
+    return Remark(Mood.BUSY, _busy(plan), f"about to {what}")
+
+
+def _idle(plan: Plan) -> bool:
+    """Whether nothing is left but elections, which come and go with brokers that restart."""
+    return not plan.moves and all(isinstance(step, ElectLeaders) for step in plan.steps)
+
+
+def _remarks(outcome: Outcome) -> list[str]:
+    """What is said of the cluster as a whole, limits for example."""
+    return [p.message for p in outcome.problems if not p.pool and not p.topic][:3]
+
+
+def _standstill(work: PlannedWork) -> str:
+    return "Paused" if work.mode in (Mode.PAUSED, Mode.ROLL_BACK) else "Waiting"
+
+
+def _next_step(work: PlannedWork, plan: Plan, name: str) -> str:
+    """The command that lets it go on, if it waits for one."""
+    if work.mode is not Mode.APPLY:
+        return _mode_step(work, name)
+    if work.waiting:
+        why = "so many deletions wait for a person: " if work.auto else ""
+        return f"; {why}approve {plan.hash}: {approval_line(name, plan.hash)}"
+    return ""
+
+
+def _mode_step(work: PlannedWork, name: str) -> str:
+    return f"; the mode is {work.mode}: {wording.mode_line(name)}"
+
+
+def _busy(plan: Plan) -> str:
+    kinds = {type(step).__name__ for step in plan.steps}
+    if plan.moves or "MoveLogDir" in kinds:
+        return "Moving"
+    if kinds & {"CreateTopic", "AddPartitions"}:
+        return "Creating"
+    return "Deleting" if "DeleteTopic" in kinds else "Configuring"
+
+
+def _waits(outcome: Outcome) -> list[str]:
+    return [wording.sentence(wait) for wait in outcome.waits if wait.reason not in _CHATTER]

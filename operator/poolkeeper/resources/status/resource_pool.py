@@ -1,0 +1,160 @@
+"""What is said of a ResourcePool: what lives in it, what is being emptied, what is beyond it."""
+
+from typing import Any
+
+from poolkeeper import wording
+from poolkeeper.model.outcomes import Outcome
+from poolkeeper.model.plans import PlanProblem
+from poolkeeper.model.specs import Mode, ResourcePoolSpec
+from poolkeeper.planning.run_state.convergence import PoolStanding
+from poolkeeper.resources.kinds.custom_resource import CustomResource
+from poolkeeper.resources.status.conditions import Mood, Remark, conditions
+from poolkeeper.resources.status.status_inputs import PlannedWork, Survey, TopicWork
+from poolkeeper.resources.status.wording import coarse, count, few
+
+STEPS = 20
+_APPLY = "spec.mode: Apply goes on"
+_FACTS = ("brokers", "topics", "partitions", "replicas", "drained", "draining", "quota")
+
+
+def pool_status(
+    survey: Survey, work: PlannedWork | None, outcome: Outcome, each: CustomResource, now_ms: int
+) -> dict[str, Any]:
+    """The whole status of a ResourcePool."""
+    facts = {name: (each.status or {})[name] for name in _FACTS if name in (each.status or {})}
+    spec = each.spec
+    standing = survey.standings.pools.get(each.name)
+    if isinstance(spec, ResourcePoolSpec) and standing is not None:
+        facts = _facts(spec, standing)
+    remark = _remark(survey, work, outcome, each, standing)
+    return {
+        "observedGeneration": each.generation,
+        **facts,
+        "conditions": conditions(remark, each.generation, each.status, now_ms),
+    }
+
+
+def _facts(spec: ResourcePoolSpec, standing: PoolStanding) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "brokers": len(standing.live),
+        "topics": standing.topics,
+        "partitions": standing.partitions,
+        "replicas": standing.replicas,
+    }
+    if standing.drained:
+        facts["drained"] = list(standing.drained)
+    if standing.draining:
+        facts["draining"] = [
+            {"broker": broker, "replicas": left} for broker, left in standing.draining.items()
+        ]
+    if spec.quotas is not None:
+        bounds = {"topicsMax": spec.quotas.topics, "partitionsMax": spec.quotas.partitions}
+        facts["quota"] = {
+            "topics": standing.topics,
+            "partitions": standing.partitions,
+            **{name: bound for name, bound in bounds.items() if bound is not None},
+        }
+    return facts
+
+
+def _remark(
+    survey: Survey,
+    work: PlannedWork | None,
+    outcome: Outcome,
+    each: CustomResource,
+    standing: PoolStanding | None,
+) -> Remark:
+    verdict = survey.assembly.verdicts.get(each.key)
+    if each.deleting:
+        named = survey.users.get(each.name)
+        waits = (
+            f"kept while Topics name it: {few(named)}" if named else "no Topic names it any more"
+        )
+        return Remark(Mood.BUSY, "Deleting", waits)
+    if verdict is not None:
+        return Remark(Mood.STALLED, verdict.reason, verdict.message)
+    hold = survey.assembly.hold
+    if hold:
+        return Remark(Mood.UNSURE, "Waiting", f"nothing is done: {hold}")
+    name = f"KafkaCluster {survey.assembly.name}"
+    if standing is None or work is None:
+        if outcome.error is None:
+            return Remark(Mood.UNSURE, "Waiting", f"{name} has not been looked at yet")
+        message = f"{name} cannot be looked at; its status says why"
+        return Remark(Mood.UNSURE, "Unreachable", message)
+    return _progress(survey, work, outcome, each.name, standing)
+
+
+def _progress(
+    survey: Survey, work: PlannedWork, outcome: Outcome, pool: str, standing: PoolStanding
+) -> Remark:
+    running = _moves(survey, work.run, pool)
+    planned = _moves(survey, work.planned, pool)
+    emptying = [f"broker {b} holds {count(n, 'replica')}" for b, n in standing.draining.items()]
+    if running.needed and running.arrived < running.moves:
+        done = coarse(running.arrived, running.moves, STEPS)
+        message = f"moving: {done} of {count(running.moves, 'partition')}"
+        return Remark(Mood.BUSY, "Moving", "; ".join([message, *emptying]))
+    if not emptying and not planned.needed:
+        return Remark(Mood.DONE, "InPlace", "; ".join(["in place", *_remarks(outcome, pool)]))
+    what = "; ".join(emptying) or f"{count(planned.needed, 'partition')} to move"
+    leaving = any(work.leaving.get(broker) for broker in standing.draining)
+    paused = work.mode in (Mode.PAUSED, Mode.ROLL_BACK)
+    if not (paused or leaving or planned.needed or work.plan is None):
+        return Remark(Mood.STALLED, "Impossible", _stuck(outcome, pool, standing))
+    cluster = f"KafkaCluster {survey.assembly.name}"
+    return _to_come(work, outcome, cluster, what, leaving=leaving)
+
+
+def _to_come(
+    work: PlannedWork, outcome: Outcome, cluster: str, what: str, *, leaving: bool
+) -> Remark:
+    """What is still to be done, `what`, and what it waits for."""
+    if work.mode in (Mode.PAUSED, Mode.ROLL_BACK):
+        return Remark(Mood.BUSY, "Paused", f"{cluster} is in mode {work.mode}; {what}; {_APPLY}")
+    if work.mode is Mode.PLAN_ONLY:
+        message = f"{cluster} is in mode PlanOnly; {what}; {_APPLY}"
+        return Remark(Mood.BUSY, "PlanOnly", message)
+    if work.waiting and work.plan is not None:
+        message = f"approve plan {work.plan.hash} in {cluster}; {what}"
+        return Remark(Mood.BUSY, "WaitingForApproval", message)
+    if outcome.progress is not None:
+        reason = "Moving" if leaving else "Queued"
+        return Remark(Mood.BUSY, reason, f"{what}; a run is under way")
+    why = f": {few(wording.sentences(outcome.waits), 2)}" if outcome.waits else ""
+    return Remark(Mood.BUSY, "Waiting", f"{what}{why}")
+
+
+def _moves(survey: Survey, work: dict[str, TopicWork], pool: str) -> TopicWork:
+    """The work on the topics that live, or shall live, in the pool."""
+    found = TopicWork()
+    for topic, each in work.items():
+        if survey.standings.homes.get(topic) == pool:
+            found.moves += each.moves
+            found.arrived += each.arrived
+            found.needed += each.needed
+    return found
+
+
+def _stuck(outcome: Outcome, pool: str, standing: PoolStanding) -> str:
+    left = {name for names in standing.left.values() for name in names}
+    said = [
+        _told(problem)
+        for problem in outcome.problems
+        if problem.topic in left or (problem.pool == pool and problem.law == "drained")
+    ]
+    drained = [
+        f"broker {broker} keeps {count(replicas, 'replica')} ({few(standing.left[broker])})"
+        for broker, replicas in standing.draining.items()
+    ]
+    why = few(said, 3) or "no Topic, claim or default pool lets them be moved"
+    return f"{'; '.join(drained)}: {why}"
+
+
+def _remarks(outcome: Outcome, pool: str) -> list[str]:
+    """What the laws and goals leave open in the pool as a whole."""
+    return [p.message for p in outcome.problems if p.pool == pool and not p.topic][:3]
+
+
+def _told(problem: PlanProblem) -> str:
+    return f"{problem.topic}: {problem.message}" if problem.topic else problem.message

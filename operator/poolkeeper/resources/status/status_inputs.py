@@ -1,0 +1,202 @@
+"""What all statuses of one cluster are told from: who won, how far things are, what is planned.
+
+A `Survey` depends on resources and observation alone and may be kept while neither changes. `Work`
+is the outcome of one pass, sorted by topic.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from poolkeeper.model import waits
+from poolkeeper.model.outcomes import Outcome, Seen
+from poolkeeper.model.plans import ElectLeaders, Move, Plan, PlanProblem, Step, Urgency
+from poolkeeper.model.problems import ProblemReason
+from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode, TopicSpec
+from poolkeeper.planning.problem.ownership import Winners, settled, winners
+from poolkeeper.planning.problem.scope import metric_name
+from poolkeeper.planning.proposals.identity import is_destructive
+from poolkeeper.planning.run_state.convergence import Standings, standings
+from poolkeeper.resources.checks.assembly import Assembly
+from poolkeeper.resources.kinds import topic
+
+_PASSING = frozenset(
+    {ProblemReason.LEFT_OUT, ProblemReason.AWAITS_ROOM, ProblemReason.AWAITS_KAFKA}
+)
+"""Problems that nobody needs to mend: the next plan looks again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """An assembly held against an observation; `seen` is None where there is none.
+
+    `claimants`: owners of the Topics that name each Kafka topic, rightly or not, except those that
+    are being deleted. `users`: the Topics that name each pool. `namesakes`: the existing topic of
+    each name that it has in Kafka's metrics.
+    """
+
+    assembly: Assembly
+    desired: Desired | None
+    seen: Seen | None
+    standings: Standings = field(default_factory=Standings)
+    won: Winners = field(default_factory=lambda: Winners({}, frozenset()))
+    claimants: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    users: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    namesakes: Mapping[str, str] = field(default_factory=dict)
+
+
+def survey(assembly: Assembly, seen: Seen | None) -> Survey:
+    """Hold what is declared against what was seen."""
+    users = _grouped(
+        (each.refers, f"{key.namespace}/{key.name}")
+        for key, each in assembly.objects.items()
+        if key.kind == topic.KIND
+    )
+    desired = assembly.desired
+    if desired is None or seen is None:
+        return Survey(assembly, desired, seen, users=users)
+    wanted = settled(desired, seen.records)
+    return Survey(
+        assembly,
+        wanted,
+        seen,
+        standings(wanted, seen.cluster, seen.records, seen.gone),
+        winners(desired, seen.records),
+        _grouped([*((each.topic, each.owner) for each in desired.topics), *desired.held]),
+        users,
+        {metric_name(name): name for name in sorted(seen.cluster.topics)},
+    )
+
+
+def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, value in sorted(pairs):
+        found.setdefault(name, []).append(value)
+    return found
+
+
+@dataclass(slots=True)
+class TopicWork:
+    """What a plan does about one topic; `arrived` of its moves are done."""
+
+    moves: int = 0
+    arrived: int = 0
+    bytes: int = 0
+    bytes_arrived: int = 0
+    needed: int = 0
+    steps: list[Step] = field(default_factory=list)
+    problems: list[PlanProblem] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class PlannedWork:
+    """What is done (`run`, of the run under way) and what would be done (`plan`), by topic.
+
+    `leaving`: partitions that are still to leave each broker. `waiting`: the plan needs a person's
+    approval and has it not; under `auto` only many deletions at once do. `needed`: something of it
+    is more than balance and elections.
+    """
+
+    mode: Mode
+    leaving: Mapping[int, int] = field(default_factory=dict)
+    run: dict[str, TopicWork] = field(default_factory=dict)
+    planned: dict[str, TopicWork] = field(default_factory=dict)
+    plan: Plan | None = None
+    approval: str = "NotNeeded"
+    auto: bool = False
+    needed: bool = False
+
+    @property
+    def waiting(self) -> bool:
+        """Whether moves and destructive steps wait for a person."""
+        return self.approval == "Waiting" and self.mode is not Mode.PLAN_ONLY
+
+
+def work_of(desired: Desired, outcome: Outcome) -> PlannedWork:
+    """Sort one pass's plans by topic."""
+    running = outcome.progress is not None
+    latest = outcome.fresh if running else outcome.plan
+    work = PlannedWork(desired.cluster.mode, plan=outcome.plan)
+    work.auto = desired.cluster.approval.policy is ApprovalPolicy.AUTO
+    if outcome.plan is not None:
+        work.approval = _approval(desired, outcome, outcome.plan, running=running)
+    if outcome.plan is not None and outcome.progress is not None:
+        work.run = _run(outcome.plan, outcome.progress.arrived)
+    work.planned = _planned(latest, outcome.problems)
+    work.leaving = _leaving(outcome, latest)
+    work.needed = any(each.needed or each.steps for each in work.planned.values())
+    return work
+
+
+def _run(plan: Plan, arrived: Collection[int]) -> dict[str, TopicWork]:
+    """Sort the moves of a run by topic; `arrived` are the positions of those that are done."""
+    found: dict[str, TopicWork] = {}
+    for index, move in enumerate(plan.moves):
+        _count(found.setdefault(move.topic, TopicWork()), move, done=index in arrived)
+    return found
+
+
+def _planned(plan: Plan | None, problems: Iterable[PlanProblem]) -> dict[str, TopicWork]:
+    """Sort what a plan would do, and cannot do, by topic."""
+    found: dict[str, TopicWork] = {}
+    for move in plan.moves if plan else ():
+        _count(found.setdefault(move.topic, TopicWork()), move, done=False)
+    for step in plan.steps if plan else ():
+        if not isinstance(step, ElectLeaders):
+            found.setdefault(step.topic, TopicWork()).steps.append(step)
+    for problem in problems:
+        if problem.topic:
+            found.setdefault(problem.topic, TopicWork()).problems.append(problem)
+    return found
+
+
+def _leaving(outcome: Outcome, latest: Plan | None) -> Counter[int]:
+    arrived = outcome.progress.arrived if outcome.progress else frozenset()
+    ahead = {(m.topic, m.partition): m for m in (latest.moves if latest else ())}
+    if outcome.progress and outcome.plan:
+        under_way = (m for n, m in enumerate(outcome.plan.moves) if n not in arrived)
+        ahead.update(((m.topic, m.partition), m) for m in under_way)
+    found: Counter[int] = Counter()
+    for move in ahead.values():
+        found.update(set(move.source) - set(move.target))
+    return found
+
+
+def _count(work: TopicWork, move: Move, *, done: bool) -> None:
+    work.moves += 1
+    work.bytes += move.bytes
+    work.needed += move.urgency < Urgency.BALANCE
+    if done:
+        work.arrived += 1
+        work.bytes_arrived += move.bytes
+
+
+def _approval(desired: Desired, outcome: Outcome, plan: Plan, *, running: bool) -> str:
+    """Waiting, Approved or NotNeeded."""
+    approval = desired.cluster.approval
+    asks = bool(plan.moves) or any(map(is_destructive, plan.steps))
+    if approval.policy is ApprovalPolicy.AUTO:
+        # Many deletions wait for a person even under Auto.
+        asks = waits.has(outcome.waits, waits.WaitReason.APPROVAL_REQUIRED)
+    if not asks:
+        return "NotNeeded"
+    return "Approved" if running or plan.hash in approval.plans else "Waiting"
+
+
+def hindrance(problems: list[PlanProblem]) -> PlanProblem | None:
+    """The problem that a person must mend, quotas first; None if there is none."""
+    real = [problem for problem in problems if problem.reason not in _PASSING]
+    return min(real, key=lambda problem: (problem.law != "quotas", problem.message), default=None)
+
+
+def owned(survey: Survey, spec: TopicSpec) -> bool:
+    """Whether the Kafka topic exists, is recorded as this Topic's, and nobody else names it."""
+    if survey.seen is None or survey.desired is None:
+        return False
+    cluster, record = survey.seen.cluster, survey.seen.records.topics.get(spec.topic)
+    exists = any(
+        spec.topic in names
+        for names in (cluster.topics, cluster.torn, cluster.damaged, cluster.deleting)
+    )
+    named = spec.topic in survey.claimants or spec.topic in survey.won.held
+    return exists and record is not None and record.owner == spec.owner and not named

@@ -1,0 +1,66 @@
+"""Words and numbers of a status: rounded so that it is not written again for nothing.
+
+Numbers of a run advance in steps of some percent, sizes have two digits at most, durations are
+"about". The last step is exact: all is all. Counts have no separators of thousands.
+"""
+
+from functools import partial
+
+from poolkeeper import text
+from poolkeeper.model.plans import (
+    AddPartitions,
+    CreateTopic,
+    DeleteTopic,
+    MoveLogDir,
+    Plan,
+    SetConfig,
+)
+from poolkeeper.planning.proposals.identity import is_destructive
+
+STEPS = 40
+_LADDER_S = ((90, 10), (600, 60), (3600, 300), (6 * 3600, 1800), (float("inf"), 3600))
+
+count = partial(text.count, grouped=False)
+few = partial(text.few, grouped=False)
+size = text.coarse_size
+about = text.about
+
+
+def coarse(done: int, total: int, steps: int = STEPS) -> int:
+    """`done` rounded down to a step of `total`. 37 of 1000 in 40 steps is 25; 1000 of it 1000."""
+    if done >= total or total <= steps:
+        return max(0, min(done, total))
+    return total * (max(0, done) * steps // total) // steps
+
+
+def coarse_seconds(seconds: float) -> int:
+    """A duration to the next ten seconds, minute, five minutes, half hour or hour."""
+    unit = next(unit for limit, unit in _LADDER_S if seconds < limit)
+    return max(unit, int(-(-seconds // unit)) * unit)
+
+
+def approval_line(cluster: str, plan: str) -> str:
+    """The command that approves a plan; it replaces the plans that were approved before."""
+    patch = f'{{"spec":{{"approval":{{"plans":["{plan}"]}}}}}}'
+    return f"kubectl patch kafkacluster {cluster} --type=merge -p '{patch}'"
+
+
+def summary(plan: Plan, size_bytes: int) -> str:
+    """What a plan does: "create 2 topics, move 12 partitions (40 GiB)"."""
+    kinds = (
+        (CreateTopic, "create", "topic"),
+        (AddPartitions, "add partitions to", "topic"),
+        (SetConfig, "configure", "topic"),
+        (DeleteTopic, "delete", "topic"),
+        (MoveLogDir, "move between log directories", "replica"),
+    )
+    parts = []
+    for kind, verb, noun in kinds:
+        found = [step for step in plan.steps if isinstance(step, kind)]
+        if found:
+            risky = kind is SetConfig and any(map(is_destructive, found))
+            parts.append(f"{verb} {count(len(found), noun)}{' (with loss)' if risky else ''}")
+    if plan.moves:
+        copied = f" ({size(size_bytes)})" if size_bytes else ""
+        parts.append(f"move {count(len(plan.moves), 'partition')}{copied}")
+    return ", ".join(parts)

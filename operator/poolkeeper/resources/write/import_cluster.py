@@ -1,0 +1,144 @@
+"""Manifests for a cluster as it is, to begin with: adopting them changes nothing.
+
+One KafkaCluster that only plans and waits for approval, one pool of all brokers (those that are
+gone included where a replica still names them) that evens nothing out, and a Topic for each topic
+with what all of its partitions have in common. Left out, and said in a comment: internal topics,
+topics that are being deleted or cannot be read, keys that belong to the executor or that no
+manifest may declare.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from poolkeeper.algorithms.names import ownership_problem, topic_name_problem
+from poolkeeper.errors import Refused
+from poolkeeper.model import config_keys
+from poolkeeper.model.specs import (
+    BrokersSpec,
+    KafkaClusterSpec,
+    ResourcePoolSpec,
+    TopicSpec,
+    ZooKeeperSpec,
+)
+from poolkeeper.model.topology import Cluster, Topic
+from poolkeeper.model.versions import SUPPORTED, KafkaVersion, releases, support_problem
+from poolkeeper.resources.kinds.topic import DEFAULT_NAMESPACE
+from poolkeeper.resources.write import manifests
+from poolkeeper.resources.write.names import resource_name
+
+UNKNOWN_CONNECT = "change-me:2181"
+PARTITIONS_MAX = 100_000
+
+
+def manifests_of(
+    cluster: Cluster,
+    connect: str | None = None,
+    bootstrap: Sequence[str] = (),
+    namespace: str = DEFAULT_NAMESPACE,
+) -> dict[str, str]:
+    """Text by file name. Without `connect` (a snapshot has none) a placeholder says so."""
+    version = _version(cluster.kafka_version)
+    name = resource_name(cluster.name)
+    pool = f"{name[:240].rstrip('-.')}-default"
+    files = {"cluster.yaml": _cluster(cluster, name, version, connect, bootstrap)}
+    brokers = _brokers(cluster)
+    if brokers:
+        spec = ResourcePoolSpec(pool, name, brokers, goals=())
+        comment = "All brokers. Nothing is evened out until `balance` is taken out or says how."
+        files["pools.yaml"] = manifests.text_of([manifests.pool_body(spec)], comment)
+        files["topics.yaml"] = _topics(cluster, pool, namespace, version)
+    return {file: text for file, text in files.items() if text}
+
+
+def _cluster(
+    cluster: Cluster,
+    name: str,
+    version: str | None,
+    connect: str | None,
+    bootstrap: Sequence[str],
+) -> str:
+    spec = KafkaClusterSpec(
+        name=name,
+        zookeeper=ZooKeeperSpec(connect or UNKNOWN_CONNECT),
+        brokers=BrokersSpec(tuple(bootstrap)) if bootstrap else None,
+        kafka_version=version,
+        cluster_id=cluster.id,
+    )
+    body = manifests.cluster_body(spec)
+    # Defaults, said for whoever reads it: nothing happens until these two are changed.
+    body["spec"] |= {"mode": spec.mode.value, "approval": {"policy": spec.approval.policy.value}}
+    comment = "" if connect else "Not known from a snapshot: spec.zookeeper.connect."
+    return manifests.text_of([body], comment)
+
+
+def _topics(cluster: Cluster, pool: str, namespace: str, version: str | None) -> str:
+    bodies = []
+    left_out = []
+    metric_names: dict[str, str] = {}
+    for name, topic in sorted(cluster.topics.items()):
+        reason = _reason_against(name, cluster)
+        twin = None if reason else metric_names.setdefault(name.replace(".", "_"), name)
+        if twin and twin != name:
+            reason = f"collides with topic {twin}"
+        if reason:
+            left_out.append(f"Left out: topic {name} {reason}")
+            continue
+        config, undeclared = _config(topic.config or {}, version)
+        left_out += (f"Left out: topic {name}, config {key}" for key in undeclared)
+        bodies.append(manifests.topic_body(_topic(topic, pool, namespace, config)))
+    left_out += (f"Left out: topic {name} cannot be read" for name in sorted(cluster.damaged))
+    return manifests.text_of(bodies, "\n".join(left_out)) if bodies else ""
+
+
+def _reason_against(name: str, cluster: Cluster) -> str | None:
+    if ownership_problem(name):
+        return "is Kafka's own"
+    if name in cluster.deleting:
+        return "is being deleted"
+    if topic_name_problem(name):
+        return "has a name that Kafka no longer takes"
+    return None
+
+
+def _topic(topic: Topic, pool: str, namespace: str, config: Mapping[str, str]) -> TopicSpec:
+    factors = {len(p.replicas) - len(p.removing) for p in topic.partitions}
+    count = len(topic.partitions)
+    whole = [p.partition for p in topic.partitions] == list(range(count))
+    factor = factors.pop() if len(factors) == 1 else None
+    return TopicSpec(
+        name=resource_name(topic.name),
+        namespace=namespace,
+        topic=topic.name,
+        pool=pool,
+        partitions=count if whole and 0 < count <= PARTITIONS_MAX else None,
+        replication_factor=factor or None,
+        config=config,
+    )
+
+
+def _config(config: Mapping[str, str], version: str | None) -> tuple[dict[str, str], list[str]]:
+    """What may be declared of a topic's config, and the keys that may not (ours not counted)."""
+    declared = {k: v for k, v in sorted(config.items()) if not config_keys.is_owned_by_executor(k)}
+    release = KafkaVersion.parse(version) if version else releases(SUPPORTED)[-1]
+    problems = config_keys.check_all(declared, release)
+    kept = {key: value for key, value in declared.items() if key not in problems}
+    return kept, sorted(problems)
+
+
+def _brokers(cluster: Cluster) -> tuple[int, ...]:
+    named = {
+        broker
+        for topic in cluster.topics.values()
+        for partition in topic.partitions
+        for broker in partition.replicas
+    }
+    return tuple(sorted(named | set(cluster.brokers)))
+
+
+def _version(text: str | None) -> str | None:
+    if text is None:
+        return None
+    try:
+        version = KafkaVersion.parse(text)
+    except Refused:
+        return None
+    return None if support_problem(version) else text

@@ -1,0 +1,271 @@
+"""Specs to manifests: ordered as the schemas are, defaults left out, read back to the same specs.
+
+Text is quoted unless it can be nothing else than text in any version of YAML. Lists of plain values
+stand on one line.
+"""
+
+import io
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.representer import SafeRepresenter
+
+from poolkeeper.model.names import API_VERSION
+from poolkeeper.model.specs import (
+    DEFAULT_GOALS,
+    AllowedNamespaces,
+    Capacity,
+    Goal,
+    Headroom,
+    KafkaClusterSpec,
+    Quotas,
+    ResourcePoolSpec,
+    Strategy,
+    Tls,
+    TopicSpec,
+)
+from poolkeeper.resources.parse import schemas
+from poolkeeper.resources.parse.quantities import duration_text, size_text
+from poolkeeper.resources.parse.scalars import resolve
+
+Body = dict[str, Any]
+
+_WIDTH = 100
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9._/-]*")
+
+
+def text_of(bodies: Iterable[Body], comment: str = "") -> str:
+    """The bodies as YAML documents, with a comment of one or several lines above."""
+    above = "".join(f"# {line}\n" for line in comment.splitlines())
+    writer: Any = YAML(typ="safe", pure=False)
+    writer.Representer = _Representer
+    writer.default_flow_style = False
+    writer.sort_base_mapping_type_on_output = False
+    writer.width = _WIDTH
+    documents = io.StringIO()
+    writer.dump_all(bodies, documents)
+    return above + documents.getvalue()
+
+
+def cluster_body(spec: KafkaClusterSpec) -> Body:
+    """A KafkaCluster."""
+    execution, load, brokers = spec.execution, spec.load, spec.brokers
+    remedies = execution.remedies
+    return _body("KafkaCluster", {"name": spec.name}, {
+        "zookeeper": _said({
+            "connect": spec.zookeeper.connect,
+            "credentialsSecretRef": _reference(spec.zookeeper.credentials_secret),
+            "tls": _tls(spec.zookeeper.tls),
+        }),
+        "brokers": brokers and _said({
+            "bootstrapServers": ",".join(brokers.bootstrap_servers),
+            "credentialsSecretRef": _reference(brokers.credentials_secret),
+            "tls": _tls(brokers.tls),
+        }),
+        "kafkaVersion": spec.kafka_version,
+        "clusterId": spec.cluster_id,
+        "mode": spec.mode.value,
+        "approval": _said({
+            "policy": spec.approval.policy.value,
+            "plans": list(spec.approval.plans) or None,
+        }),
+        "execution": _said({
+            "maxMoves": execution.max_moves,
+            "maxMovesPerBroker": execution.max_moves_per_broker,
+            "maxBytes": size_text(execution.max_bytes),
+            "replicasAtATime": execution.replicas_at_a_time.value,
+            "throttle": {
+                "mode": execution.throttle.mode.value,
+                "rate": size_text(execution.throttle.rate_bytes_per_s),
+            },
+            "stageDeadline": duration_text(execution.stage_deadline_s),
+            "onDeadline": "RollBack" if execution.roll_back_on_deadline else "Wait",
+            "windows": [
+                {
+                    "cron": window.cron,
+                    "duration": duration_text(window.duration_s),
+                    "timeZone": window.time_zone,
+                }
+                for window in execution.windows
+            ] or None,
+            "remedies": {
+                "removeStaleRequests": remedies.remove_stale_requests,
+                "finishOrphanedMoves": remedies.finish_orphaned_moves,
+                "allowControllerFailover": remedies.allow_controller_failover,
+            },
+            "restartLock": execution.restart_lock,
+        }),
+        "heal": {
+            "enabled": spec.heal.enabled,
+            "after": duration_text(spec.heal.after_s),
+            "maxBrokers": spec.heal.max_brokers,
+        },
+        "balancing": {
+            "enabled": spec.balancing.enabled,
+            "coolDown": duration_text(spec.balancing.cool_down_s),
+            "minGain": _number(spec.balancing.min_gain_percent),
+        },
+        "unmanagedTopics": spec.unmanaged_topics.value,
+        "defaultPool": spec.default_pool,
+        "load": _said({"source": load.source, "prometheus": dict(load.prometheus) or None}),
+        "limits": {
+            "partitions": spec.limits.partitions,
+            "replicasPerBroker": spec.limits.replicas_per_broker,
+            "policy": spec.limits.policy.value,
+        },
+    })  # fmt: skip
+
+
+def pool_body(spec: ResourcePoolSpec) -> Body:
+    """A ResourcePool; its brokers are listed one by one."""
+    return _body("ResourcePool", {"name": spec.name}, {
+        "clusterRef": {"name": spec.cluster},
+        "brokers": {"ids": list(spec.brokers)},
+        "racks": {str(broker): rack for broker, rack in sorted(spec.racks.items())} or None,
+        "drain": sorted(spec.drain) or None,
+        "demote": sorted(spec.demote) or None,
+        "drainLogDirs": _drained_log_dirs(spec),
+        "capacity": _said({**_capacity(spec.capacity), "overrides": _overrides(spec) or None}),
+        "headroom": _headroom(spec.headroom),
+        "quotas": spec.quotas and _quotas(spec.quotas),
+        "allowedNamespaces": _namespaces(spec.allowed_namespaces),
+        "claims": list(spec.claims) or None,
+        "defaults": _said({
+            "partitions": spec.defaults.partitions,
+            "replicationFactor": spec.defaults.replication_factor,
+        }),
+        "balance": _balance(spec.goals),
+    })  # fmt: skip
+
+
+def topic_body(spec: TopicSpec) -> Body:
+    """A Topic."""
+    manual = spec.strategy is Strategy.MANUAL and spec.assignment is not None
+    lists = [list(replicas) for replicas in spec.assignment or ()]
+    return _body("Topic", {"name": spec.name, "namespace": spec.namespace}, {
+        "topicName": spec.topic if spec.topic != spec.name else None,
+        "poolRef": {"name": spec.pool},
+        "partitions": spec.partitions,
+        "replicationFactor": spec.replication_factor,
+        "keyed": spec.keyed,
+        "acceptKeyRemapTo": spec.accept_key_remap_to,
+        "config": dict(spec.config),
+        "placement": _said({
+            "strategy": spec.strategy.value,
+            "assignment": lists if manual else None,
+        }),
+        "deletionPolicy": spec.deletion_policy.value,
+        "paused": spec.paused,
+    })  # fmt: skip
+
+
+def _body(kind: str, metadata: Body, spec: Body) -> Body:
+    schema = schemas.kinds()[kind].schema["properties"]["spec"]
+    body = {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata}
+    return {**body, "spec": _without_defaults(schema, _said(spec))}
+
+
+def _said(fields: Body) -> Body:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _without_defaults(schema: Mapping[str, Any], value: Any) -> Any:
+    if isinstance(value, list) and "items" in schema:
+        return [_without_defaults(schema["items"], item) for item in value]
+    properties = schema.get("properties", {})
+    if not isinstance(value, dict) or not properties:
+        return value
+    kept = {}
+    for name, inner in value.items():
+        short = _without_defaults(properties[name], inner)
+        if "default" not in properties[name] or short != properties[name]["default"]:
+            kept[name] = short
+    return kept
+
+
+def _reference(name: str | None) -> Body | None:
+    return None if name is None else {"name": name}
+
+
+def _tls(tls: Tls | None) -> Body | None:
+    if tls is None:
+        return None
+    files = {"ca": tls.ca, "certificate": tls.certificate, "key": tls.key}
+    return _said({**files, "secretRef": _reference(tls.secret)})
+
+
+def _capacity(capacity: Capacity) -> Body:
+    disk = None if capacity.disk_bytes is None else size_text(capacity.disk_bytes)
+    weight = None if capacity.weight == Capacity().weight else _number(capacity.weight)
+    return _said({"weight": weight, "disk": disk, "replicas": capacity.replicas})
+
+
+def _overrides(spec: ResourcePoolSpec) -> list[Body]:
+    groups: dict[Capacity, list[int]] = {}
+    for broker, capacity in sorted(spec.capacity_of.items()):
+        groups.setdefault(capacity, []).append(broker)
+    # An override says its weight even if it is 1: the pool's own may be another.
+    return [
+        {"ids": ids, "weight": _number(capacity.weight), **_capacity(capacity)}
+        for capacity, ids in groups.items()
+    ]
+
+
+def _drained_log_dirs(spec: ResourcePoolSpec) -> list[Body] | None:
+    return [{"broker": each.broker, "path": each.path} for each in spec.drain_log_dirs] or None
+
+
+def _headroom(headroom: Headroom | None) -> Body | None:
+    if headroom is None:
+        return None
+    return {"domain": headroom.domain.value, "failures": headroom.failures}
+
+
+def _namespaces(allowed: AllowedNamespaces | None) -> Body | None:
+    if allowed is None:
+        return None
+    return _said({
+        "names": None if allowed.names is None else list(allowed.names),
+        "selector": None if allowed.selector is None else dict(allowed.selector),
+    })  # fmt: skip
+
+
+def _balance(goals: tuple[Goal, ...]) -> Body | None:
+    if goals == DEFAULT_GOALS:
+        return None
+    return {
+        goal.kind.value: _said({"percent": _number(goal.percent), "count": goal.count})
+        for goal in goals
+    }
+
+
+def _quotas(quotas: Quotas) -> Body:
+    inner = {namespace: _quotas(quota) for namespace, quota in quotas.per_namespace.items()}
+    each = {"topics": quotas.topics, "partitions": quotas.partitions}
+    return _said({**each, "perNamespace": inner or None})
+
+
+def _number(number: float | None) -> float | None:
+    return int(number) if number is not None and number == int(number) else number
+
+
+class _Representer(SafeRepresenter):
+    def ignore_aliases(self, data: Any) -> bool:
+        """Write everything out."""
+        return True
+
+
+def _text(dumper: Any, value: str) -> Any:
+    plain = _PLAIN.fullmatch(value) and resolve(value) == value
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=None if plain else '"')
+
+
+def _list(dumper: Any, values: list[Any]) -> Any:
+    flow = not any(isinstance(value, dict | list) for value in values)
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", values, flow_style=flow)
+
+
+_Representer.add_representer(str, _text)
+_Representer.add_representer(list, _list)

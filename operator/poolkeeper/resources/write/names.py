@@ -1,0 +1,24 @@
+"""Names of resources for names that Kafka knows.
+
+Kubernetes takes a-z, 0-9, '-' and '.'; Kafka also takes capitals and '_'. A name that both take is
+kept. Any other is brought into shape and gets eight digits of its hash at the end, so that `a_b`
+and `A-b` stay apart, and each gets the same name every time.
+"""
+
+import hashlib
+import re
+
+from poolkeeper.resources.parse.body import name_problem
+
+_LENGTH_MAX = 253
+_HASH_DIGITS = 8
+
+
+def resource_name(name: str) -> str:
+    """A name for the resource of that topic or cluster: `orders` of `orders`."""
+    if len(name) <= _LENGTH_MAX and name_problem(name) is None:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:_HASH_DIGITS]
+    words = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+    short = words[: _LENGTH_MAX - _HASH_DIGITS - 1].rstrip("-")
+    return f"{short}-{digest}" if short else f"x-{digest}"

@@ -1,0 +1,17 @@
+"""A fake ZooKeeper in this process: deterministic, without threads, with faults on demand.
+
+    clock = VirtualClock()
+    server = FakeZooKeeper(clock)
+    client = FakeClient(server, chroot="/kafka", plan=Script(seed=7, rate=0.01).plan())
+    client.commit([Create("/a", b"1"), Check("/b", 0)])
+    server.log                                # `transactions`, as a real server's log has them
+
+It behaves as a real server does in what is listed in `tree`, `servers`, `watches`, `access` and
+`connections`, and no further: no quotas, containers, reconfiguration or persistent watches.
+"""
+
+from poolkeeper.sandbox.fake_zookeeper.connection import FakeClient
+from poolkeeper.sandbox.fake_zookeeper.faults import Call, Fault, Faults, Script, Trouble
+from poolkeeper.sandbox.fake_zookeeper.server import FakeZooKeeper
+
+__all__ = ["Call", "FakeClient", "FakeZooKeeper", "Fault", "Faults", "Script", "Trouble"]

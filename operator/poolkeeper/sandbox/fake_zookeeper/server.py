@@ -1,0 +1,221 @@
+"""A ZooKeeper without a network, threads or a disk: sessions, transactions, their log.
+
+Writes are done one after another, each under the next zxid, and logged as a real server logs them
+(`transactions`): the same assertions work on both. A failed write takes a zxid as well. Watches are
+told right after the transaction, in its order, before the writer has its answer.
+
+A session ends when its client closes it, when `expire` says so, or `timeout_ms` after its client
+was dropped; its ephemeral nodes go in one transaction.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kazoo.exceptions import (
+    KazooException,
+    RolledBackError,
+    RuntimeInconsistency,
+    SessionExpiredError,
+)
+from kazoo.security import Permissions
+
+from poolkeeper.sandbox.clock import Clock, Timer
+from poolkeeper.sandbox.fake_zookeeper import acl as fake_zookeeper_acl
+from poolkeeper.sandbox.fake_zookeeper.acl import Identity
+from poolkeeper.sandbox.fake_zookeeper.transactions import Operation as Logged
+from poolkeeper.sandbox.fake_zookeeper.transactions import Transaction, TransactionKind
+from poolkeeper.sandbox.fake_zookeeper.tree import Moment, Tree
+from poolkeeper.sandbox.fake_zookeeper.watches import Told, WatchTable
+from poolkeeper.sandbox.simulation.zookeeper.session import (
+    CheckNode,
+    CreateNode,
+    DeleteNode,
+    Event,
+    Happening,
+    Operation,
+    Watch,
+)
+
+FIRST_SESSION = 0x1000_0000_0000_0001
+
+
+@dataclass(slots=True)
+class _Session:
+    timeout_ms: int
+    on_end: Callable[[], None]
+    identities: set[Identity] = field(default_factory=set)
+    ending: Timer | None = None
+
+
+class FakeZooKeeper:
+    """The server. Paths are absolute here; chroots belong to clients."""
+
+    def __init__(
+        self, clock: Clock, request_bytes_max: int = fake_zookeeper_acl.REQUEST_BYTES_MAX
+    ) -> None:
+        self.clock = clock
+        self.request_bytes_max = request_bytes_max
+        self.log: list[Transaction] = []
+        self.zxid = 0
+        self.tree = Tree(clock.now_ms())
+        self._watches = WatchTable()
+        self._sessions: dict[int, _Session] = {}
+        self._next_session = FIRST_SESSION
+
+    # Sessions
+
+    def open_session(self, timeout_ms: int, on_end: Callable[[], None]) -> int:
+        """Open a session; `on_end` is called if it ends by `expire` or by its timeout."""
+        session, self._next_session = self._next_session, self._next_session + 1
+        self._sessions[session] = _Session(timeout_ms, on_end)
+        self._record(session, TransactionKind.OPEN_SESSION, (Logged(TransactionKind.OPEN_SESSION),))
+        return session
+
+    def log_in(self, session: int, identity: Identity) -> None:
+        """Give a session one more identity."""
+        self._session(session).identities.add(identity)
+
+    def drop(self, session: int) -> None:
+        """Let a session end after its timeout: its client is not heard of any more."""
+        known = self._sessions.get(session)
+        if known is not None and known.ending is None:
+            self._watches.take_all(session)
+            known.ending = self.clock.after(known.timeout_ms, lambda: self.expire(session))
+
+    def expire(self, session: int) -> None:
+        """End a session now, against its client's will."""
+        known = self._sessions.get(session)
+        if known is not None:
+            self.close_session(session)
+            known.on_end()
+
+    def close_session(self, session: int) -> None:
+        """End a session, and delete its ephemeral nodes."""
+        known = self._sessions.pop(session, None)
+        if known is None:
+            return
+        if known.ending is not None:
+            known.ending.cancel()
+        self._watches.take_all(session)
+        self.zxid += 1
+        moment = Moment(self.zxid, self.clock.now_ms(), session)
+        told: list[Told] = []
+        paths = self.tree.owned_by(session)
+        for path in paths:
+            delete = DeleteNode(path)
+            self.tree.apply(delete, moment)
+            told.extend(self._watches.after(delete, path))
+        deletes = tuple(Logged(TransactionKind.DELETE, path) for path in paths)
+        self.log.append(
+            Transaction(
+                *moment[:1], session, moment.time_ms, TransactionKind.CLOSE_SESSION, deletes
+            )
+        )
+        self._tell(told)
+
+    def lose_connection(self, session: int) -> None:
+        """Forget a session's watches, each told that it is; the session itself goes on."""
+        for watch in self._watches.take_all(session):
+            watch(Event(Happening.DISCONNECTED, None))
+
+    def is_alive(self, session: int) -> bool:
+        """Say whether the session has not ended."""
+        return session in self._sessions
+
+    def _session(self, session: int) -> _Session:
+        known = self._sessions.get(session)
+        if known is None:
+            raise SessionExpiredError
+        return known
+
+    def identities(self, session: int) -> Collection[Identity]:
+        """Return who a session is, beside anyone."""
+        return self._session(session).identities
+
+    # Watches
+
+    def watch(self, path: str, session: int, watch: Watch, *, children: bool) -> None:
+        """Register a one-shot watch."""
+        self._session(session)
+        self._watches.add(path, session, watch, children=children)
+
+    def _tell(self, told: Sequence[Told]) -> None:
+        for session, watch, event in told:
+            if session in self._sessions:
+                watch(event)
+
+    # Writes
+
+    def commit(self, session: int, operations: Sequence[Operation]) -> list[Any]:
+        """Do all operations or none; return an answer for each, failures as exceptions.
+
+        The one that failed answers its own error, those before it `RolledBackError`, those after
+        it `RuntimeInconsistency`.
+        """
+        identities = self.identities(session)
+        self.zxid += 1
+        moment = Moment(self.zxid, self.clock.now_ms(), session)
+        answers: list[Any] = []
+        told: list[tuple[Operation, str]] = []
+        for operation in operations:
+            try:
+                fake_zookeeper_acl.require_operation(self.tree, operation, identities)
+                answer = self.tree.apply(operation, moment)
+            except KazooException as failure:
+                self.tree.undo(self.zxid)
+                return self._failed(moment, operations, len(answers), failure)
+            answers.append(answer)
+            told.append(
+                (operation, answer if isinstance(operation, CreateNode) else operation.path)
+            )
+        logged = [_logged(o, a) for o, a in zip(operations, answers, strict=True)]
+        self._log(moment, logged)
+        self._tell([one for o, path in told for one in self._watches.after(o, path)])
+        return answers
+
+    def set_acl(self, session: int, path: str, acl: Sequence[Any]) -> None:
+        """Replace a node's ACL."""
+        identities = self.identities(session)
+        fake_zookeeper_acl.require(self.tree.get(path), Permissions.ADMIN, identities)
+        self.zxid += 1
+        moment = Moment(self.zxid, self.clock.now_ms(), session)
+        node = self.tree.set_acl(path, tuple(acl), moment)
+        self._log(moment, [Logged(TransactionKind.SET_ACL, path, version=node.acl_version)])
+
+    def _failed(
+        self, moment: Moment, operations: Sequence[Operation], at: int, failure: KazooException
+    ) -> list[Any]:
+        before = [_logged(operation, None) for operation in operations[:at]]
+        rest = len(operations) - at
+        errors = [Logged(TransactionKind.ERROR, error=failure.code)]
+        errors += [Logged(TransactionKind.ERROR, error=RuntimeInconsistency.code)] * (rest - 1)
+        self._log(moment, before + errors)
+        return [
+            *(RolledBackError() for _ in before),
+            failure,
+            *(RuntimeInconsistency() for _ in range(rest - 1)),
+        ]
+
+    def _log(self, moment: Moment, logged: Sequence[Logged]) -> None:
+        kind = logged[0].kind if len(logged) == 1 else TransactionKind.MULTI
+        self.log.append(
+            Transaction(moment.zxid, moment.session, moment.time_ms, kind, tuple(logged))
+        )
+
+    def _record(self, session: int, kind: TransactionKind, operations: tuple[Logged, ...]) -> None:
+        self.zxid += 1
+        self.log.append(Transaction(self.zxid, session, self.clock.now_ms(), kind, operations))
+
+
+def _logged(operation: Operation, answer: Any) -> Logged:
+    match operation:
+        case CreateNode(path, data, ephemeral):
+            return Logged(TransactionKind.CREATE, answer or path, data, ephemeral=ephemeral)
+        case DeleteNode(path):
+            return Logged(TransactionKind.DELETE, path)
+        case CheckNode(path, version):
+            return Logged(TransactionKind.CHECK, path, version=version)
+        case _:
+            version = operation.version + 1 if answer is None else answer.version
+            return Logged(TransactionKind.SET, operation.path, operation.data, version=version)

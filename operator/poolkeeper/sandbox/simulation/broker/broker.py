@@ -1,0 +1,284 @@
+"""A simulated broker: its life, its session, its office, and what it hosts.
+
+It may be killed at any moment: its works end where they are, its session lasts until ZooKeeper ends
+it, its disk stays. A new start knows nothing but its disk and what the controller tells it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kazoo.exceptions import (
+    BadVersionError,
+    ConnectionClosedError,
+    ConnectionLoss,
+    KazooException,
+    NodeExistsError,
+    SessionExpiredError,
+)
+
+from poolkeeper.sandbox.servers.settings import BrokerSpec
+from poolkeeper.sandbox.simulation import codecs
+from poolkeeper.sandbox.simulation.broker.configs import ConfigReader
+from poolkeeper.sandbox.simulation.broker.isr_joining import Joining
+from poolkeeper.sandbox.simulation.broker.log_dirs import Disk
+from poolkeeper.sandbox.simulation.broker.throttles import Throttles
+from poolkeeper.sandbox.simulation.codecs import Ids, PartitionState, Tp
+from poolkeeper.sandbox.simulation.controller import candidate, elections, membership, topics
+from poolkeeper.sandbox.simulation.controller.controller import ActiveController
+from poolkeeper.sandbox.simulation.controller.event_queue import Inbox, Steps, Work
+from poolkeeper.sandbox.simulation.controller.request_node import BROKEN
+from poolkeeper.sandbox.simulation.world import World
+from poolkeeper.sandbox.simulation.zookeeper.session import Client, CreateNode, Event, WriteNode
+
+REGISTERED_STILL_MS = 500
+SHUTDOWN_MS = 5000
+GATHER_MS = 10
+_ENDED = (SessionExpiredError, ConnectionClosedError)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaRole:
+    """What a broker was told of a partition that it hosts."""
+
+    state: PartitionState
+    replicas: Ids
+
+
+class SimulatedBroker:
+    """One broker; `open_client` opens a session with ZooKeeper."""
+
+    def __init__(
+        self,
+        spec: BrokerSpec,
+        port: int,
+        world: World,
+        open_client: Callable[[], Client],
+        disk: Disk,
+    ) -> None:
+        self.id = spec.id
+        self.disk = disk
+        self.roles: dict[Tp, ReplicaRole] = {}
+        self.behind: set[Tp] = set()
+        self.throttles = Throttles(spec.id)
+        self.term: ActiveController | None = None
+        self._registration = codecs.Registration(spec.id, port, spec.rack)
+        self._world = world
+        self._open_client = open_client
+        self._client: Client | None = None
+        self._alive = False
+        self._begin_memory()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs."""
+        return self._alive
+
+    @property
+    def client(self) -> Client:
+        """Its session."""
+        assert self._client is not None, "asked for only while it runs"
+        return self._client
+
+    @property
+    def idle(self) -> bool:
+        """Whether it has nothing to do at this moment."""
+        return self._office.idle and self.side.idle
+
+    def post(self, work: Work) -> None:
+        """Let its controller do this after all it was asked before."""
+        self._office.post(work)
+
+    # Life
+
+    def start(self) -> None:
+        """Begin to run, with an empty memory."""
+        assert not self._alive, f"broker {self.id} runs already"
+        self._alive = True
+        self._begin_memory()
+        self._connect()
+
+    def kill(self) -> None:
+        """End at once; the session lasts until its timeout."""
+        self._end()
+        self.client.drop()
+
+    def stop(self) -> None:
+        """End as asked: first hand over what it leads."""
+        term = self._world.office()
+        if term is None or term.host is self:
+            self._close()
+            return
+        term.post(lambda: elections.shut_down(term, self.id, self._close))
+        self._world.clock.after(SHUTDOWN_MS, self._close)
+
+    def _close(self) -> None:
+        if self._alive:
+            self._end()
+            self.client.close()
+
+    def _end(self) -> None:
+        self._alive = False
+        self._world.gathering.discard(self.id)
+        self._resign()
+        self._office.close()
+        self.side.close()
+        self._world.on_flow()
+
+    def _begin_memory(self) -> None:
+        pause = self._world.choices.pause_ms
+        troubles = (*BROKEN, KazooException)
+        self._office = Inbox(self._world.clock, pause, troubles, self._trouble)
+        self.side = Inbox(self._world.clock, pause, troubles, self._side_trouble)
+        self.roles = {}
+        self.behind = set()
+        self.throttles = Throttles(self.id)
+        self.configs = ConfigReader(self, self._world)
+        self.joining = Joining(self, self._world)
+
+    # Session
+
+    def _connect(self) -> None:
+        self._client = self._open_client()
+        self._client.on_expired(self._expired)
+        self._office.post(self._register)
+
+    def _expired(self) -> None:
+        if self._alive:
+            self._resign()
+            self._office.clear()
+            self._connect()
+
+    def _register(self) -> Steps:
+        client, profile = self.client, self._world.profile
+        for path in codecs.persistent(profile):
+            _ensure(client, path)
+        _ensure(client, codecs.CLUSTER_ID, codecs.cluster_id(self._world.choices.topic_id()))
+        path = f"{codecs.IDS}/{self.id}"
+        if client.exists(path) is not None:
+            # That of a life before; it goes when ZooKeeper gives that session up.
+            self._office.post(self._register, REGISTERED_STILL_MS)
+            return
+        data = codecs.registration(profile, self._registration, self._world.clock.now_ms())
+        if profile.registers_twice:
+            client.commit([CreateNode(path, ephemeral=True), WriteNode(path, data, 0)])
+        else:
+            client.commit([CreateNode(path, data, ephemeral=True)])
+        yield
+        self.side.post(self.configs.begin)
+        self._world.gathering.discard(self.id)
+        yield from self._gather()
+
+    def _gather(self) -> Steps:
+        if self._world.gathering:
+            self._office.post(self._gather, GATHER_MS)
+        else:
+            yield from self._stand()
+
+    # Office
+
+    def _on_office(self, _: Event) -> None:
+        self._office.post(self._office_changed, self._world.choices.notice_ms(self.id))
+
+    def _office_changed(self) -> Steps:
+        found = self.client.get(codecs.CONTROLLER)
+        ours = found is not None and found[1].ephemeralOwner == self.client.session_id
+        if self.term is not None and not ours:
+            self._resign()
+            self._office.post(self._stand)
+        else:
+            yield from self._stand()
+
+    def _stand(self) -> Steps:
+        term = candidate.run(self, self._world, self._on_office)
+        if term is None:
+            return
+        self.term = term
+        yield
+        try:
+            yield from membership.begin(term)
+        except BROKEN as failure:
+            self._world.note(f"controller {self.id} cannot begin: {failure!r}")
+            self._resign()
+            candidate.give_up(term)
+
+    def _resign(self) -> None:
+        """Leave the office; what its controller still had to do is not done, by nobody."""
+        if self.term is not None:
+            self.term.active = False
+            self.term = None
+            self._office.clear()
+
+    def _trouble(self, failure: Exception) -> None:
+        if isinstance(failure, BadVersionError) and self.term is not None:
+            self._resign()
+            self._office.post(self._office_changed)
+        elif isinstance(failure, ConnectionLoss):
+            self._world.note(f"controller {self.id}: ZooKeeper closed the connection")
+        elif not isinstance(failure, _ENDED):
+            self._world.note(f"controller {self.id}: {failure!r}")
+
+    def _side_trouble(self, failure: Exception) -> None:
+        if not isinstance(failure, _ENDED):
+            self._world.note(f"broker {self.id}: {failure!r}")
+
+    # What it is told
+
+    def hear_leader(
+        self, tp: Tp, state: PartitionState, replicas: Ids, topic_id: str | None
+    ) -> None:
+        """Take in who leads a partition that it hosts, and who is in sync."""
+        known = self.roles.get(tp)
+        if known is not None and state.leader_epoch < known.state.leader_epoch:
+            return
+        self.disk.ensure(tp, topic_id)
+        self.take_role(tp, ReplicaRole(state, replicas))
+
+    def take_role(self, tp: Tp, role: ReplicaRole) -> None:
+        """Act as told for a partition."""
+        self.roles[tp] = role
+        if role.state.leader == self.id and not set(role.replicas) <= set(role.state.isr):
+            self.behind.add(tp)
+        else:
+            self.behind.discard(tp)
+        self._world.on_flow()
+
+    def state_of(self, tp: Tp) -> PartitionState | None:
+        """Return the state that it was last told, or wrote."""
+        role = self.roles.get(tp)
+        return None if role is None else role.state
+
+    def isr_written(self, tp: Tp, state: PartitionState) -> None:
+        """Act on the ISR that it wrote."""
+        self.take_role(tp, ReplicaRole(state, self.roles[tp].replicas))
+
+    def hear_stop(self, tp: Tp) -> None:
+        """Delete a replica."""
+        self.roles.pop(tp, None)
+        self.behind.discard(tp)
+        self.disk.delete(tp)
+        self._world.on_flow()
+
+    def config_changed(self, topic: str) -> None:
+        """Let its controller, if it is one, act on a topic's new config."""
+        term = self.term
+        if term is not None and topic in term.topics:
+            partitions = [Tp(topic, number) for number in term.topics[topic].partitions]
+            term.post(lambda: elections.elect_leaderless(term, partitions))
+
+    def log_deleted(self, tp: Tp, broker: int) -> None:
+        """Let its controller know that a broker deleted a replica."""
+        term = self.term
+        if term is not None:
+            term.post(lambda: topics.log_deleted(term, tp, broker))
+
+
+def _ensure(client: Client, path: str, data: bytes = b"") -> None:
+    if client.exists(path) is not None:
+        return
+    above = path.rpartition("/")[0]
+    if above:
+        _ensure(client, above)
+    try:
+        client.commit([CreateNode(path, data)])
+    except NodeExistsError:
+        return  # another broker was faster

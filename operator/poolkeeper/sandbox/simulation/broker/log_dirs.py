@@ -1,0 +1,78 @@
+"""A broker's disk: which replicas lie in which directory, and how many bytes each has.
+
+What is here survives the death of the broker, and its memory does not know of it: a replica that
+was moved away meanwhile stays as a stray.
+"""
+
+from dataclasses import dataclass, field
+
+from poolkeeper.sandbox.simulation.codecs import Tp
+
+
+@dataclass(slots=True)
+class Log:
+    """One replica's log: its directory (an index) and bytes; `future` while it moves to another."""
+
+    directory: int
+    bytes: float = 0.0
+    future: int | None = None
+    future_bytes: float = 0.0
+    topic_id: str | None = None
+
+
+@dataclass(slots=True)
+class Disk:
+    """The logs in a broker's directories; `wanted` remembers directories for logs still to come.
+
+    `moving` are those on their way to another directory: kept, and counts of logs too, because
+    nobody can look through a hundred thousand logs each time that something flows.
+    """
+
+    directories: tuple[str, ...]
+    logs: dict[Tp, Log] = field(default_factory=dict)
+    wanted: dict[Tp, int] = field(default_factory=dict)
+    moving: set[Tp] = field(default_factory=set)
+    _counts: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._counts = [0] * len(self.directories)
+
+    def ensure(self, tp: Tp, topic_id: str | None) -> Log:
+        """Return the log of a replica, made where it was wanted or where fewest logs are."""
+        log = self.logs.get(tp)
+        if log is None:
+            log = Log(self.wanted.pop(tp, self._emptiest()), topic_id=topic_id)
+            self.logs[tp] = log
+            self._counts[log.directory] += 1
+        elif log.topic_id is None:
+            log.topic_id = topic_id
+        return log
+
+    def delete(self, tp: Tp) -> None:
+        """Delete a replica's log, wherever it lies."""
+        log = self.logs.pop(tp, None)
+        self.moving.discard(tp)
+        if log is not None:
+            self._counts[log.directory] -= 1
+
+    def begin_move(self, tp: Tp, directory: int) -> None:
+        """Let a replica begin to move to another directory, from its first byte on."""
+        log = self.logs[tp]
+        log.future, log.future_bytes = directory, 0.0
+        self.moving.add(tp)
+
+    def end_move(self, tp: Tp) -> None:
+        """Put a replica that moved where it was to go."""
+        log = self.logs[tp]
+        assert log.future is not None, "it moves only then"
+        self._counts[log.directory] -= 1
+        self._counts[log.future] += 1
+        log.directory, log.future = log.future, None
+        self.moving.discard(tp)
+
+    def index(self, directory: str) -> int:
+        """Return the number of a directory; ValueError if it is none of this broker's."""
+        return self.directories.index(directory)
+
+    def _emptiest(self) -> int:
+        return self._counts.index(min(self._counts))

@@ -1,0 +1,283 @@
+"""A whole simulated cluster: brokers, their network and disks, and what a test does to them."""
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+
+from poolkeeper.sandbox.clock import Clock
+from poolkeeper.sandbox.servers.settings import BrokerSpec, spread
+from poolkeeper.sandbox.simulation.broker import throttles
+from poolkeeper.sandbox.simulation.broker.broker import SimulatedBroker
+from poolkeeper.sandbox.simulation.broker.log_dirs import Disk, Log
+from poolkeeper.sandbox.simulation.broker.transfers import ByteFlow, Resource, Transfers
+from poolkeeper.sandbox.simulation.codecs import Ids, Tp
+from poolkeeper.sandbox.simulation.controller import reassignments
+from poolkeeper.sandbox.simulation.controller.controller import ActiveController
+from poolkeeper.sandbox.simulation.profiles import Era, Profile
+from poolkeeper.sandbox.simulation.world import Randomness, World
+from poolkeeper.sandbox.simulation.zookeeper.session import Client
+
+MIB = 1024 * 1024
+FIRST_PORT = 19092
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationSpec:
+    """A cluster to simulate. Rates are bytes per second, of each broker's network and disk.
+
+    `directories` is how many log directories each broker has; `seed` decides what is chance.
+    """
+
+    brokers: tuple[BrokerSpec, ...] = spread(3)
+    kafka: str = "3.9.2"
+    seed: int = 0
+    network_bytes_per_s: int = 100 * MIB
+    disk_bytes_per_s: int = 200 * MIB
+    directories: int = 2
+
+
+class Simulation:
+    """Simulated brokers over whatever ZooKeeper `open_client` opens sessions with.
+
+    All of it happens in actions of the clock; call its methods from there, or while the clock
+    stands still.
+    """
+
+    def __init__(
+        self,
+        spec: SimulationSpec,
+        open_client: Callable[[], Client],
+        clock: Clock,
+        choices: Randomness | None = None,
+    ) -> None:
+        self.spec = spec
+        self.profile = Profile.of(spec.kafka)
+        self.world = World(clock, self.profile, choices or Randomness(spec.seed))
+        self.brokers: dict[int, SimulatedBroker] = {}
+        self._open_client = open_client
+        self._transfers = Transfers(clock, self)
+        self.world.on_flow = self._transfers.changed
+        self.world.on_deleted = self._log_deleted
+        self.world.office = self._term
+        for broker in spec.brokers:
+            self._add(broker)
+
+    # Life
+
+    def start(self) -> None:
+        """Start all brokers; nobody stands for election before all are registered.
+
+        A controller that begins alone in a cluster that was there before would elect leaders for
+        all of it and take everybody else out of the ISRs, with some writes for each partition.
+        """
+        self.world.gathering.update(self.brokers)
+        for id_ in self.brokers:
+            self.start_broker(id_)
+
+    def start_broker(self, id_: int) -> None:
+        """Start a broker that does not run; its disk is as it was."""
+        self.brokers[id_].start()
+
+    def add_broker(self, spec: BrokerSpec) -> None:
+        """Add a broker and start it."""
+        self._add(spec)
+        self.start_broker(spec.id)
+
+    def kill(self, id_: int) -> None:
+        """Kill a broker; it stays registered until its session times out."""
+        self._transfers.settle()
+        self.brokers[id_].kill()
+
+    def stop_broker(self, id_: int) -> None:
+        """Let a broker shut down in an orderly way; it takes a moment."""
+        self.brokers[id_].stop()
+
+    def close(self) -> None:
+        """Kill all brokers."""
+        for broker in self.brokers.values():
+            if broker.alive:
+                broker.kill()
+
+    def _add(self, spec: BrokerSpec) -> None:
+        names = tuple(f"/sim/broker-{spec.id}/d{i}" for i in range(self.spec.directories))
+        port = FIRST_PORT + len(self.brokers)
+        broker = SimulatedBroker(spec, port, self.world, self._open_client, Disk(names))
+        self.brokers[spec.id] = broker
+        self.world.listeners[spec.id] = broker
+
+    # What is to be seen
+
+    @property
+    def controller(self) -> int | None:
+        """The id of the broker in office."""
+        term = self._term()
+        return None if term is None else term.host.id
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What brokers would have logged as warnings and errors, oldest first."""
+        return tuple(self.world.notes)
+
+    @property
+    def idle(self) -> bool:
+        """Whether no broker has anything to do and nothing flows at this moment."""
+        busy = any(broker.alive and not broker.idle for broker in self.brokers.values())
+        return not busy and not self._transfers.rates
+
+    def rates_of(self, id_: int) -> Mapping[str, int]:
+        """Return the throttle rates in force on a broker, by config key."""
+        return dict(self.brokers[id_].throttles.rates)
+
+    def throttled(self, id_: int, key: str, topic: str, partition: int) -> bool:
+        """Say whether a throttled-replicas list in force on a broker names one of its replicas."""
+        lists = self.brokers[id_].throttles.lists[key]
+        if topic not in lists:
+            return False
+        partitions = lists[topic]
+        return partitions is None or partition in partitions
+
+    def log(self, id_: int, topic: str, partition: int) -> Log | None:
+        """Return a broker's log of a partition, stray or not."""
+        self._transfers.settle()
+        return self.brokers[id_].disk.logs.get(Tp(topic, partition))
+
+    def strays(self, id_: int) -> tuple[Tp, ...]:
+        """Return the logs on a broker's disk that nobody told it of in this life."""
+        broker = self.brokers[id_]
+        return tuple(sorted(broker.disk.logs.keys() - broker.roles.keys()))
+
+    def flows(self) -> Mapping[Hashable, ByteFlow]:
+        """Return what is to flow now (for `Transfers`)."""
+        found: dict[Hashable, ByteFlow] = {}
+        for leader in self.brokers.values():
+            if leader.alive:
+                for tp in leader.behind:
+                    found |= self._fetches(leader, tp)
+                for tp in sorted(leader.disk.moving):
+                    move = self._directory_move(leader, leader.disk.logs[tp])
+                    found["directory", leader.id, tp] = move
+        return found
+
+    # What a test does
+
+    def set_size(self, topic: str, partition: int, bytes_: int) -> None:
+        """Let all live replicas of a partition that are in sync hold that much."""
+        self._transfers.settle()
+        tp = Tp(topic, partition)
+        for broker in self.brokers.values():
+            role, log = broker.roles.get(tp), broker.disk.logs.get(tp)
+            in_sync = role is not None and broker.id in role.state.isr
+            if broker.alive and in_sync and log is not None:
+                log.bytes = bytes_
+        self._transfers.changed()
+
+    def alter_log_dir(self, id_: int, topic: str, partition: int, directory: str) -> str:
+        """Move a replica to another directory; return what the broker answers.
+
+        A replica that is not there is refused, but the directory remembered for it.
+        """
+        broker, tp = self.brokers[id_], Tp(topic, partition)
+        if directory not in broker.disk.directories:
+            return "LOG_DIR_NOT_FOUND"
+        index, log = broker.disk.index(directory), broker.disk.logs.get(tp)
+        if log is None:
+            broker.disk.wanted[tp] = index
+            return "REPLICA_NOT_AVAILABLE"
+        if log.directory != index:
+            self._transfers.settle()
+            broker.disk.begin_move(tp, index)
+            self._transfers.changed()
+        return ""
+
+    def alter_reassignments(self, targets: Mapping[tuple[str, int], Ids | None]) -> str:
+        """Ask the controller by the brokers' API (2.4 and later); None as a target cancels."""
+        if self.profile.era is not Era.RECORDED:
+            return "UNSUPPORTED_VERSION"
+        term = self._term()
+        if term is None:
+            return "NOT_CONTROLLER"
+        asked = {Tp(*name): target for name, target in targets.items()}
+        term.post(lambda: reassignments.alter(term, asked))
+        return ""
+
+    # Flows
+
+    def capacity(self, resource: Resource) -> float:
+        """Return a resource's bytes per second (for `Transfers`)."""
+        assert isinstance(resource, tuple), "a resource is its kind, its broker, and its rate"
+        return float(resource[2])
+
+    def arrived(self, name: Hashable, bytes_: float) -> None:
+        """Take in bytes of a flow (for `Transfers`)."""
+        assert isinstance(name, tuple), "a flow is its kind, its broker and its partition"
+        kind, id_, tp = name
+        log = self.brokers[id_].disk.logs.get(tp)
+        if log is not None and kind == "fetch":
+            log.bytes += bytes_
+        elif log is not None:
+            log.future_bytes += bytes_
+
+    def ended(self, name: Hashable) -> None:
+        """Take in that a flow has ended (for `Transfers`)."""
+        assert isinstance(name, tuple), "a flow is its kind, its broker and its partition"
+        kind, id_, tp = name
+        if kind == "directory":
+            self.brokers[id_].disk.end_move(tp)
+            return
+        log = self.brokers[id_].disk.logs[tp]
+        leader = self.brokers[self.brokers[id_].roles[tp].state.leader]
+        log.bytes = leader.disk.logs[tp].bytes
+        leader.joining.caught_up(tp, id_)
+
+    def _fetches(self, leader: SimulatedBroker, tp: Tp) -> dict[Hashable, ByteFlow]:
+        role, source = leader.roles[tp], leader.disk.logs[tp]
+        found: dict[Hashable, ByteFlow] = {}
+        for id_ in role.replicas:
+            follower = self.brokers.get(id_)
+            if id_ in role.state.isr or follower is None or not follower.alive:
+                continue
+            told, log = follower.roles.get(tp), follower.disk.logs.get(tp)
+            if told is None or log is None or told.state.leader != leader.id:
+                continue
+            if None not in (log.topic_id, source.topic_id) and log.topic_id != source.topic_id:
+                self.world.note(f"broker {id_}: {tp}: INCONSISTENT_TOPIC_ID")
+                continue
+            missing = max(0.0, source.bytes - log.bytes)
+            found["fetch", id_, tp] = ByteFlow(missing, self._route(leader, follower, log, tp))
+        return found
+
+    def _route(
+        self, leader: SimulatedBroker, follower: SimulatedBroker, log: Log, tp: Tp
+    ) -> tuple[Resource, ...]:
+        network, disk = self.spec.network_bytes_per_s, self.spec.disk_bytes_per_s
+        route: list[Resource] = [
+            ("out", leader.id, network),
+            ("in", follower.id, network),
+            ("disk", f"{follower.id}/{log.directory}", disk),
+        ]
+        for kind, broker, rate_key, list_key in (
+            ("throttle out", leader, throttles.LEADER_RATE, throttles.LEADER_REPLICAS),
+            ("throttle in", follower, throttles.FOLLOWER_RATE, throttles.FOLLOWER_REPLICAS),
+        ):
+            rate = broker.throttles.limit(rate_key, list_key, tp)
+            if rate is not None:
+                route.append((kind, broker.id, rate))
+        return tuple(route)
+
+    def _directory_move(self, broker: SimulatedBroker, log: Log) -> ByteFlow:
+        disk = self.spec.disk_bytes_per_s
+        route: list[Resource] = [
+            ("disk", f"{broker.id}/{i}", disk) for i in (log.directory, log.future)
+        ]
+        rate = broker.throttles.rates.get(throttles.DIRECTORY_RATE)
+        if rate is not None:
+            route.append(("directories", broker.id, rate))
+        return ByteFlow(max(0.0, log.bytes - log.future_bytes), tuple(route))
+
+    def _term(self) -> ActiveController | None:
+        terms = [b.term for b in self.brokers.values() if b.alive and b.term is not None]
+        return terms[-1] if terms else None
+
+    def _log_deleted(self, broker: int, tp: Tp) -> None:
+        term = self._term()
+        if term is not None:
+            self.brokers[term.host.id].log_deleted(tp, broker)

@@ -1,0 +1,133 @@
+"""Numbers and lists as people read them: sizes, durations, counts, "a, b and 3 more".
+
+Sizes are in powers of 1024. Numbers are written with separators of thousands, 200,000; statuses,
+waits and problems of plans write them without (`grouped=False`).
+"""
+
+from collections.abc import Iterable
+from math import ceil
+
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_MIB = _UNITS.index("MiB")
+_SPANS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+
+
+def size(size_bytes: float) -> str:
+    """Write bytes with three significant digits: 0 B, 1000 B, 1.5 KiB, 98.4 MiB, 120 GiB."""
+    return _three_digits(size_bytes, 0)
+
+
+def size_of_mib(mib: int, *, up: bool = False) -> str:
+    """Write MiB with three significant digits: 0 MiB, 1.5 GiB, 120 TiB; `up`: never too little."""
+    return _three_digits(mib, _MIB, up=up)
+
+
+def sizes_of_mib(*mib: int) -> tuple[str, ...]:
+    """Write several sizes, exactly where two that differ would read alike."""
+    short = tuple(map(size_of_mib, mib))
+    return short if len(set(short)) == len(set(mib)) else tuple(f"{n:,} MiB" for n in mib)
+
+
+def coarse_size(size_bytes: float) -> str:
+    """Write bytes with two digits, which change less often: 40 GiB, 1.5 MiB, 120 GiB."""
+    value, unit = _scaled(size_bytes, 0, 1000)
+    if value >= 100:
+        return f"{round(value / 10) * 10} {_UNITS[unit]}"
+    digits = 0 if value >= 10 or unit == 0 else 1
+    return f"{value:.{digits}f}".removesuffix(".0") + f" {_UNITS[unit]}"
+
+
+def duration(duration_s: float) -> str:
+    """Write seconds with two units at most: 8 s, 2 min 5 s, 3 h 20 min, 2 d 4 h."""
+    whole = max(0, round(duration_s))
+    for place, (seconds, unit) in enumerate(_SPANS):
+        if whole >= seconds:
+            first, rest = divmod(whole, seconds)
+            finer, finer_unit = _SPANS[min(place + 1, len(_SPANS) - 1)]
+            return f"{first} {unit}" + (f" {rest // finer} {finer_unit}" if rest >= finer else "")
+    return "0 s"
+
+
+def fine_duration(duration_s: float) -> str:
+    """Write seconds as `duration` does, and tenths of less than one: 0.4 s."""
+    return f"{max(duration_s, 0.1):.1f} s" if 0 < duration_s < 0.95 else duration(duration_s)
+
+
+def about(duration_s: int) -> str:
+    """Write coarse seconds: about 40 s, about 12 min, about 1 h 30 min."""
+    if duration_s < 90:
+        return f"about {duration_s} s"
+    hours, minutes = divmod(-(-duration_s // 60), 60)
+    if not hours:
+        return f"about {minutes} min"
+    return f"about {hours} h" + (f" {minutes} min" if minutes else "")
+
+
+def percent(value: float) -> str:
+    """Write one digit, none where it is whole: 0 %, 2.5 %, 130 %."""
+    return f"{value:,.1f}".removesuffix(".0") + " %"
+
+
+def count(number: int, noun: str, *, grouped: bool = True) -> str:
+    """Write a number with its noun: 1 topic, 2 topics, 200,000 partitions."""
+    return f"{_number(number, grouped)} {noun}{'' if number == 1 else 's'}"
+
+
+def more(number: int, noun: str = "", *, grouped: bool = True) -> str:
+    """Say how many are not shown: and 3 more, and 1 more pool; nothing for none."""
+    if number <= 0:
+        return ""
+    plural = "s" if noun and number != 1 else ""
+    return f"and {_number(number, grouped)} more {noun}{plural}".rstrip()
+
+
+def few(names: Iterable[object], most: int = 5, *, grouped: bool = True) -> str:
+    """Write the first of some names, and how many more there are: a, b and 3 more."""
+    all_ = list(map(str, names))
+    rest = more(len(all_) - most, grouped=grouped)
+    return ", ".join(all_[:most]) + (f" {rest}" if rest else "")
+
+
+def cut(parts: Iterable[str], most: int, *, grouped: bool = True) -> list[str]:
+    """Keep the first of some parts, and say behind them how many more there are."""
+    all_ = list(parts)
+    return [*all_[:most], *filter(None, [more(len(all_) - most, grouped=grouped)])]
+
+
+def first(names: Iterable[object], most: int, separator: str = ", ") -> str:
+    """Write the first of some names, and that there are more: a, b, …."""
+    all_ = list(map(str, names))
+    return separator.join([*all_[:most], *(["…"] if len(all_) > most else [])])
+
+
+def listed(names: Iterable[object], last: str = "and") -> str:
+    """Write all of some names: a, b and c."""
+    *most, end = map(str, names)
+    return f"{', '.join(most)} {last} {end}" if most else end
+
+
+def named(noun: str, names: Iterable[object]) -> str:
+    """Write names behind what they are: broker 3, brokers 3, 4."""
+    all_ = list(map(str, names))
+    return f"{noun}{'' if len(all_) == 1 else 's'} {', '.join(all_)}"
+
+
+def _number(number: int, grouped: bool) -> str:
+    return f"{number:,}" if grouped else str(number)
+
+
+def _scaled(value: float, unit: int, limit: float) -> tuple[float, int]:
+    """The value in the first unit from that one on in which it is below the limit."""
+    value = float(value)
+    while abs(value) >= limit and unit < len(_UNITS) - 1:
+        value, unit = value / 1024, unit + 1
+    return value, unit
+
+
+def _three_digits(size: float, base: int, *, up: bool = False) -> str:
+    value, unit = _scaled(size, base, 1023.5)
+    digits = 0 if unit == base or abs(value) >= 99.95 else 1 if abs(value) >= 9.995 else 2
+    if up:
+        value = ceil(value * 10**digits) / 10**digits
+    number = f"{value:.{digits}f}"
+    return f"{number.rstrip('0').rstrip('.') if digits else number} {_UNITS[unit]}"

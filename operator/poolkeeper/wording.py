@@ -1,0 +1,392 @@
+"""Words for people, made from what a pass waits for, did and refused: here and nowhere else.
+
+Who shows something calls this: commands, statuses, logs, reports. Nothing that decides may import
+it, as a sentence can be reworded at any time; decisions are made on reasons and kinds.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from poolkeeper.errors import PoolkeeperError, Refused
+from poolkeeper.model.actions import Action, ActionKind
+from poolkeeper.model.outcomes import Why
+from poolkeeper.model.refusals import Drift, DriftReason, Fact, HopelessMove, Refusal, refusal_of
+from poolkeeper.model.waits import RoomNeed, RoomShortage, Wait, WaitReason
+from poolkeeper.text import count, cut, few, listed, named
+
+NAMED_MAX = 5
+_WAITING_NAMED_MAX = 3
+_MIB = 1024**2
+
+
+def sentence(value: Why) -> str:
+    """Return one value as a sentence."""
+    match value:
+        case Wait():
+            return _WAITS[value.reason](value)
+        case Action():
+            return _ACTIONS[value.kind](value)
+        case Refusal():
+            return _refusal(value)
+
+
+def sentences(values: Iterable[Why]) -> tuple[str, ...]:
+    """Return values as sentences, in their order."""
+    return tuple(map(sentence, values))
+
+
+def error_text(error: PoolkeeperError) -> str:
+    """Return what an error says, with the values that it carries."""
+    return _refusal(refusal_of(error)) if isinstance(error, Refused) else str(error)
+
+
+def drift_text(drift: Drift) -> str:
+    """Return one difference between the live cluster and a plan's as a sentence."""
+    return _DRIFTS[drift.reason](drift)
+
+
+def mode_line(cluster: str) -> str:
+    """Return the command that lets a cluster be written to."""
+    patch = '{"spec":{"mode":"Apply"}}'
+    return f"kubectl patch kafkacluster {cluster} --type=merge -p '{patch}'"
+
+
+def _refusal(refusal: Refusal) -> str:
+    if not refusal.facts:
+        return refusal.detail
+    facts = cut(map(_fact, refusal.facts), NAMED_MAX, grouped=False)
+    return f"{refusal.detail}: {'; '.join(facts)}"
+
+
+def _fact(fact: Fact) -> str:
+    match fact:
+        case Drift():
+            return drift_text(fact)
+        case HopelessMove():
+            return (
+                f"{fact.partition} takes in {fact.in_bytes_per_s / _MIB:.1f} MiB/s, "
+                f"the throttle lets {fact.throttle_bytes_per_s / _MIB:.1f} MiB/s through"
+            )
+
+
+# Waits
+
+
+def _approval(wait: Wait) -> str:
+    if wait.action is not None:
+        return f"waits for approval: {sentence(wait.action)}"
+    return f"waits for approval of {wait.hash}"
+
+
+def _conflict(wait: Wait) -> str:
+    owners = [f"topic {name}" for name in wait.topics] + [f"broker {b}" for b in wait.brokers]
+    named = ", ".join(owners[:NAMED_MAX])
+    return f"somebody else throttles {named} since the run began: remove those values"
+
+
+def _hanging(wait: Wait) -> str:
+    waiting = few(wait.partitions, _WAITING_NAMED_MAX, grouped=False)
+    waiting += " wait" if len(wait.partitions) > 1 else " waits"
+    return f"{_brokers(wait.brokers)} not live; {waiting} for it"
+
+
+def _few_in_sync(wait: Wait) -> str:
+    return (
+        f"{_partition(wait)} would keep {wait.count} of {len(wait.replicas)} replicas in"
+        f" sync by going to {list(wait.replicas)}, {wait.of} are needed"
+    )
+
+
+def _worsened(wait: Wait) -> str:
+    return (
+        f"{_partition(wait)} would make the law {wait.law} worse on its way from"
+        f" {list(wait.before)} to {list(wait.replicas)}"
+    )
+
+
+def _room(wait: Wait) -> str:
+    shortage = wait.room or RoomShortage()
+    more = f"; {shortage.more} more wait for room as well" if shortage.more > 0 else ""
+    ways = ", or ".join(f"make room for {listed(map(_amount, way))}" for way in shortage.ways)
+    told = "; ".join(_need(need) for need in shortage.needs)
+    return f"{told}{more}" + (f". What helps: {ways}" if ways else "")
+
+
+def _need(need: RoomNeed) -> str:
+    return (
+        f"{need.partition} needs {_mib(need.needed_bytes)} on broker {need.broker}, which has"
+        f" {need.left_bytes // _MIB:,} MiB left below its high-water mark"
+    )
+
+
+def _leaders(wait: Wait) -> str:
+    numbers = [str(name.partition) for name in wait.partitions]
+    listed = ", ".join(numbers[:NAMED_MAX]) + ("…" if len(numbers) > NAMED_MAX else "")
+    return f"topic {wait.topic} waits for leaders of partition {listed}"
+
+
+def _stage(wait: Wait) -> str:
+    return f"stage {wait.stage}: {wait.count} of {_counted(wait.of, 'partition')} arrived"
+
+
+def _became(what: str) -> Callable[[Wait], str]:
+    return lambda wait: (
+        f"{_counted(len(wait.partitions), 'partition')} became {what}"
+        f" since the run began: {_named(wait.partitions)}"
+    )
+
+
+def _remedy(stall: str) -> Callable[[Wait], str]:
+    return lambda wait: f"{stall} (execution.remedies.removeStaleRequests would withdraw it)"
+
+
+def _told(text: str) -> Callable[[Wait], str]:
+    """The reason's words where the reason says it all."""
+    return lambda wait: text
+
+
+_STALE = (
+    "all of the request is done but it stays in /admin/reassign_partitions, "
+    "where it blocks every later one"
+)
+_UNNOTICED = "the controller does not act on the request: it may have stopped noticing new ones"
+_R = WaitReason
+
+_WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
+    _R.APPROVAL_REQUIRED: _approval,
+    _R.PAUSED: _told("the cluster is paused"),
+    _R.PLAN_ONLY: _told("the mode is PlanOnly: nothing is written"),
+    _R.STOPPED_BY_PERSON: _told(
+        "stopped by a person; `poolkeeper apply` goes on, or an edit that changes the plan"
+    ),
+    _R.RUN_RECORDED: lambda wait: f"a run is recorded, and {_cause(wait)}",
+    _R.RUN_WITHOUT_EXECUTOR: _told(
+        "nobody drives this run: `poolkeeper apply` or `run` takes it up again"
+    ),
+    _R.SETTLING: _told(
+        "what is declared changed a moment ago: moves and deletions wait until it has settled"
+    ),
+    _R.OUTSIDE_WINDOW: lambda wait: f"outside the windows for stages; the next opens {wait.until}",
+    _R.RESTART_LOCKED: lambda wait: f"{wait.path} exists: brokers are being restarted",
+    _R.EXECUTOR_ACTIVE: lambda wait: f"another executor is active on this cluster: {wait.detail}",
+    _R.FOREIGN_REQUEST: lambda wait: (
+        f"a foreign reassignment request runs for {_named(wait.partitions)}"
+    ),
+    _R.FOREIGN_MOVE: lambda wait: f"a foreign reassignment moves {_named(wait.partitions)}",
+    _R.UNREADABLE_REQUEST: _told("/admin/reassign_partitions exists without a readable entry"),
+    _R.LEFT_ALONE: lambda wait: f"{_partition(wait)} was moved by somebody else and is left alone",
+    _R.THROTTLE_CONFLICT: _conflict,
+    _R.NO_CONTROLLER: _told("no controller is elected"),
+    _R.KRAFT_MIGRATION: _told(
+        "the cluster is migrating to KRaft: nothing is written to ZooKeeper any more"
+    ),
+    _R.UNDER_REPLICATED: _became("under-replicated"),
+    _R.UNDER_MIN_ISR: _became("below min.insync.replicas"),
+    _R.TOPICS_CHANGING: _told("topics change while read"),
+    _R.UNAVAILABLE: lambda wait: wait.detail,
+    _R.STALE_WRITE: lambda wait: wait.detail,
+    _R.FAILED: lambda wait: wait.detail if wait.refusal is None else _refusal(wait.refusal),
+    _R.THROTTLE_SETTLING: _told("the brokers take up the throttle"),
+    _R.STAGE_IN_FLIGHT: _stage,
+    _R.STAGE_DEADLINE: lambda wait: f"stage {wait.stage} is over its deadline",
+    _R.ROLL_BACK_UNSUPPORTED: _told(
+        "onDeadline: RollBack is not done by this release: it goes on waiting"
+    ),
+    _R.REQUEST_IGNORED: lambda wait: f"the controller ignored this request {wait.count} times",
+    _R.REQUEST_STALE: _remedy(_STALE),
+    _R.REQUEST_UNNOTICED: _remedy(_UNNOTICED),
+    _R.CONTROLLER_UNNOTICING: lambda wait: (
+        f"the controller may not notice requests ({wait.detail or 'the brokers cannot be asked'}); "
+        "execution.remedies.allowControllerFailover would elect another"
+    ),
+    _R.FAILOVER_UNSAFE: lambda wait: f"no controller failover: {_cause(wait)}",
+    _R.ELECTION_IN_PROGRESS: _told("a preferred leader election is under way"),
+    _R.BROKER_NOT_LIVE: _hanging,
+    _R.TARGET_NOT_LIVE: lambda wait: f"{_partition(wait)}: {_brokers(wait.brokers)} not live",
+    _R.TOPIC_QUEUED_FOR_DELETION: lambda wait: (
+        f"{_partition(wait)}: topic {wait.partitions[0].topic} is being deleted"
+    ),
+    _R.PARTITION_STATE_UNKNOWN: lambda wait: (
+        f"{_partition(wait)}: the partition's state is not known"
+    ),
+    _R.PARTITION_LEADERLESS: lambda wait: f"{_partition(wait)}: the partition has no leader",
+    _R.REPLICA_NOT_IN_SYNC: lambda wait: (
+        f"{_partition(wait)}: replica {_joined(wait.brokers)} is not in sync yet"
+    ),
+    _R.NO_LIVE_REPLICA_IN_SYNC: lambda wait: f"{_partition(wait)}: no in-sync replica is live",
+    _R.TOO_FEW_IN_SYNC: _few_in_sync,
+    _R.TOPIC_NODE_TOO_LARGE: lambda wait: (
+        f"{_partition(wait)}: the node of topic {wait.partitions[0].topic} is too large"
+        " for any move"
+    ),
+    _R.LAW_WORSENED: _worsened,
+    _R.NO_ROOM_ON_DISKS: _room,
+    _R.TOPIC_CHANGING: lambda wait: f"topic {wait.topic} changed while it was being read",
+    _R.TOPIC_REASSIGNED: lambda wait: (
+        f"topic {wait.topic} is being reassigned: partitions are added after"
+    ),
+    _R.TOPIC_STILL_DELETING: lambda wait: f"topic {wait.topic} is still being deleted",
+    _R.TOPIC_DELETING: lambda wait: f"topic {wait.topic} is being deleted by the brokers",
+    _R.LEADERS_MISSING: _leaders,
+    _R.LOG_DIRS_UNKNOWN: lambda wait: (
+        f"broker {_joined(wait.brokers)} does not tell its log directories"
+    ),
+    _R.REPLICA_COPYING: lambda wait: f"{_partition(wait)} is being copied to {wait.path}",
+    _R.LOG_DIR_MOVES_IN_FLIGHT: lambda wait: (
+        f"{_between_log_dirs(wait.count)} on their way, {wait.of} to go"
+    ),
+    _R.LOG_DIR_MOVE_REFUSED: lambda wait: (
+        f"broker {_joined(wait.brokers)} does not move {_partition(wait)}: {wait.detail}"
+    ),
+    _R.BROKERS_NOT_ASKED: _told(
+        "the brokers cannot be asked to move replicas between log directories"
+    ),
+    _R.PLAN_BEING_READ: _told("the plan is being read"),
+    _R.REBALANCE_PAUSED: _told("the Rebalance is paused"),
+    _R.OUTSIDE_REBALANCE_WINDOW: lambda wait: (
+        f"outside the windows of the Rebalance; the next opens {wait.until}"
+    ),
+    _R.OWN_PLAN_RUNNING: _told("a plan of the cluster's own is under way"),
+    _R.OWN_PLAN_URGENT: _told("the cluster's own plan heals or drains: it goes first"),
+    _R.RUN_ENDING: lambda wait: f"its run ends: {wait.ending}",
+    _R.CLUSTER_MISSING: lambda wait: f"KafkaCluster {wait.name} does not exist",
+    _R.DECLARATION_HELD: lambda wait: f"nothing is done: {wait.detail}",
+    _R.MODE_NOT_APPLY: lambda wait: f"the mode is {wait.mode}: {mode_line(wait.name)}",
+    _R.OTHER_REBALANCE_FIRST: lambda wait: f"Rebalance {wait.name} goes first",
+    _R.NOT_OBSERVED_YET: _told("it has not been looked at yet"),
+    _R.TOPIC_DAMAGED: lambda wait: f"topic {wait.topic} is damaged: {wait.detail}",
+    _R.NO_REPLICAS_WANTED: lambda wait: f"no replicas are wanted of {_named(wait.partitions)}",
+    _R.MOVES_WITHOUT_REQUEST: lambda wait: f"{wait.count} moves run without their request",
+}
+
+
+# What was done
+
+
+def _between(action: Action) -> str:
+    whose = "" if action.broker is None else f" of broker {action.broker}"
+    return f"move {_between_log_dirs(action.count)}{whose}"
+
+
+def _created(action: Action) -> str:
+    return f"create topic {action.topic} ({_counted(action.count, 'partition')} in {action.pool})"
+
+
+def _finished(action: Action) -> str:
+    of = _counted(action.of, "partition")
+    return f"stage {action.stage} finished: {action.count} of {of} arrived"
+
+
+_A = ActionKind
+
+_ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
+    _A.CREATE_TOPIC: _created,
+    _A.ADD_PARTITIONS: lambda action: (
+        f"add {_counted(action.count, 'partition')} to topic {action.topic}"
+    ),
+    _A.SET_CONFIG: lambda action: f"set config of topic {action.topic}",
+    _A.DELETE_TOPIC: lambda action: f"delete topic {action.topic} and its data",
+    _A.ELECT_LEADERS: lambda action: (
+        f"elect preferred leaders of {_counted(action.count, 'partition')}"
+    ),
+    _A.MOVE_LOG_DIRS: _between,
+    _A.RUN_BEGUN: lambda action: f"run begun: {action.hash}",
+    _A.RUN_DISCARDED: lambda action: "discarded a run that was not recorded to its end",
+    _A.STAGE_REQUESTED: lambda action: (
+        f"stage {action.stage} requested: {_counted(action.count, 'partition')}"
+    ),
+    _A.STAGE_FINISHED: _finished,
+    _A.ELECTION_REQUESTED: lambda action: (
+        f"preferred leaders requested for {_counted(action.count, 'partition')}"
+    ),
+    _A.LEADERS_KEPT: lambda action: (
+        f"{_counted(action.count, 'partition')} kept another leader than the preferred"
+    ),
+    _A.RUN_ENDED: lambda action: f"run ended: {action.ending}",
+    _A.LEFT_ALONE: lambda action: (
+        f"left alone: {_named(action.partitions)} {_was(action.partitions)} moved by somebody else"
+    ),
+    _A.TOPIC_GONE: lambda action: (
+        f"left alone: {_named(action.partitions)} {_is(action.partitions)} gone"
+    ),
+    _A.LEFT_TO_OTHERS: lambda action: (
+        f"left alone, as others moved or deleted them: {_named(action.partitions)}"
+    ),
+    _A.STALE_REQUEST_WITHDRAWN: lambda action: f"withdrew the request: {_STALE}",
+    _A.UNNOTICED_REQUEST_WITHDRAWN: lambda action: f"withdrew the request: {_UNNOTICED}",
+    _A.CONTROLLER_WOKEN: lambda action: "let the controller look for requests again",
+    _A.CONTROLLER_FAILOVER: lambda action: "elected another controller",
+    _A.WITHDRAWN: lambda action: "withdrawn",
+}
+
+
+# How a live cluster differs
+
+_D = DriftReason
+
+_DRIFTS: Mapping[DriftReason, Callable[[Drift], str]] = {
+    _D.REPLICAS_CHANGED: lambda drift: (
+        f"{drift.partition} has replicas {list(drift.live)}, planned from {list(drift.planned)}"
+    ),
+    _D.MOVED_TOPIC_GONE: lambda drift: f"topic {drift.topic} is gone, or was created anew",
+    _D.TOPIC_GONE: lambda drift: f"topic {drift.topic} is gone",
+    _D.TOPIC_EXISTS: lambda drift: f"topic {drift.topic} exists by now, with other replicas",
+    _D.PARTITIONS_ADDED: lambda drift: f"topic {drift.topic} has {drift.count} partitions by now",
+    _D.TOPIC_RECREATED: lambda drift: (
+        f"topic {drift.topic} was deleted and created again by somebody else"
+    ),
+    _D.REPLICA_GONE: lambda drift: f"broker {drift.broker} holds {drift.partition} no longer",
+    _D.LOG_DIR_CHANGED: lambda drift: (
+        f"{drift.partition} is in {drift.path} of broker {drift.broker}"
+    ),
+    _D.DECLARED_OTHERWISE: lambda drift: (
+        "the cluster, its pools or the topics to move are declared otherwise by now"
+    ),
+}
+
+
+# Pieces of sentences
+
+
+def _cause(wait: Wait) -> str:
+    return "" if wait.cause is None else sentence(wait.cause)
+
+
+def _partition(wait: Wait) -> str:
+    return _named(wait.partitions)
+
+
+def _named(names: Sequence[object]) -> str:
+    return few(names, NAMED_MAX, grouped=False)
+
+
+def _was(items: Sequence[object]) -> str:
+    return "was" if len(items) == 1 else "were"
+
+
+def _is(items: Sequence[object]) -> str:
+    return "is" if len(items) == 1 else "are"
+
+
+def _brokers(ids: Sequence[int]) -> str:
+    return f"{named('broker', ids)} {_is(ids)}"
+
+
+def _joined(ids: Iterable[int]) -> str:
+    return ", ".join(map(str, ids))
+
+
+def _between_log_dirs(count: int) -> str:
+    return f"{_counted(count, 'replica')} between log directories"
+
+
+def _amount(amount: tuple[int, int]) -> str:
+    broker, size_bytes = amount
+    return f"{_mib(size_bytes)} on broker {broker}"
+
+
+def _mib(size_bytes: int) -> str:
+    return f"{-(-size_bytes // _MIB):,} MiB"
+
+
+def _counted(number: int, noun: str) -> str:
+    return count(number, noun, grouped=False)

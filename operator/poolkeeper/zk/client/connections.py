@@ -1,0 +1,235 @@
+"""Getting connected, and making sure that it is to the right place.
+
+ZooKeeper takes any client and any chroot: a wrong address shows as an empty tree, and a client that
+helpfully creates its chroot would make it look like an empty cluster. So nothing is created here; a
+chroot without brokers' nodes is refused, and the message names the chroots that have some.
+"""
+
+import logging
+import re
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from threading import Event, Lock
+from typing import Any
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import KazooException
+from kazoo.handlers.threading import KazooTimeoutError
+
+from poolkeeper.errors import Refused, Unavailable
+from poolkeeper.zk import znodes
+from poolkeeper.zk.client import failures, multiread
+
+_HOST = re.compile(r"(?:\[[0-9a-fA-F:.]+\]|[^\s,/:\[\]]+)(?::[0-9]{1,5})?")
+_CHROOT = re.compile(r"(?:/[^\s,/]+)*/?")
+_SUGGESTIONS_MAX = 200
+_HANDSHAKES_PER_TIMEOUT = 4
+_VERSION_TIMEOUT_S = 5.0
+_VERSION_BYTES = 4096
+_VERSION = re.compile(r"^Zookeeper version: ([0-9]+)\.([0-9]+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """`servers` is `h1:2181,h2:2181`, `chroot` is empty or `/kafka`."""
+
+    servers: str
+    chroot: str
+
+    @classmethod
+    def parse(cls, connect: str) -> "Address":
+        """Read `h1:2181,h2:2181/chroot`; raises `Refused` for anything else."""
+        servers, slash, rest = connect.strip().partition("/")
+        hosts = [host.strip() for host in servers.split(",")]
+        chroot = slash + rest
+        if not all(_HOST.fullmatch(host) for host in hosts) or not _CHROOT.fullmatch(chroot):
+            raise Refused(
+                f"{connect!r} is no ZooKeeper address "
+                "(expected host:port,host:port/chroot, one chroot after the last host)"
+            )
+        return cls(",".join(hosts), chroot.rstrip("/"))
+
+    def __str__(self) -> str:
+        return self.servers + self.chroot
+
+
+class Connection:
+    """A started kazoo client that stays with its one session.
+
+    `lost` is set when the session has ended, for whatever reason, and for good.
+    """
+
+    def __init__(self, client: KazooClient) -> None:
+        self.client = client
+        self.lost = Event()
+        self.session_id = 0
+        self.server_version: tuple[int, int] | None = None
+        self._changed = Event()
+        self._callbacks: list[Callable[[], None]] = []
+        self._closing = Lock()
+        self._closed = False
+        client.add_listener(self._on_state)
+
+    @property
+    def has_multiread(self) -> bool:
+        """Whether bulk reads may be sent: a server that does not know them ends the session."""
+        return self.server_version is not None and self.server_version >= multiread.SINCE
+
+    def on_lost(self, callback: Callable[[], None]) -> None:
+        """Call this from another thread when the session ends; it must not block."""
+        self._callbacks.append(callback)
+
+    def start(self, deadline_s: float) -> bool:
+        """Connect; false if no server took the session before the deadline."""
+        self.client.start_async()
+        return self._changed.wait(deadline_s)
+
+    def give_up(self) -> None:
+        """Count the session as lost: what is queued in the client is not to be sent any more."""
+        # Kazoo would otherwise open another session, and send in it what was meant for this one.
+        self.client._stopped.set()
+        self.lost.set()
+        for callback in self._callbacks:
+            callback()
+
+    def close(self) -> None:
+        """End the session and release its threads and sockets; may be called again."""
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+            # A client that stopped from within has still to be stopped from outside.
+            self.client._stopped.clear()
+            self.client.stop()
+            self.client.close()
+
+    def _on_state(self, state: str) -> None:
+        if state == "LOST":
+            self.give_up()
+        self._changed.set()
+
+
+@dataclass(frozen=True, slots=True)
+class Connector:
+    """How to connect: kazoo's options, the session's timeout and the deadline of each answer."""
+
+    options: dict[str, Any]
+    timeout_s: float
+    deadline_s: float
+
+    def connect_to_kafka(self, address: Address) -> Connection:
+        """Open a session with a Kafka cluster; raises `Unavailable` if there is none."""
+        connection = self.connect(address)
+        try:
+            if problem := self._problem(connection.client, address):
+                raise Unavailable(problem)
+            connection.session_id = connection.client.client_id[0]
+            connection.server_version = server_version(connection.client)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def connect(self, address: Address) -> Connection:
+        """Open a session; raises `Unavailable` if no server takes it before the deadline."""
+        reasons = _Reasons()
+        logger = logging.Logger("poolkeeper.zk")  # of its own: kazoo's warnings are ours to report
+        logger.addHandler(reasons)
+        client = KazooClient(
+            str(address),
+            timeout=self.timeout_s,
+            logger=logger,
+            connection_retry={"max_tries": -1, "delay": 0.05, "max_delay": 1.0},
+            **self.options,
+        )
+        _limit_handshakes(client, self.timeout_s / _HANDSHAKES_PER_TIMEOUT)
+        connection = Connection(client)
+        if connection.start(self.deadline_s):
+            return connection
+        reason = f" ({reasons.last})" if reasons.last else ""
+        connection.close()
+        raise Unavailable(
+            f"no ZooKeeper answers at {address.servers} within {self.deadline_s:g} s{reason}"
+        )
+
+    def _problem(self, client: KazooClient, address: Address) -> str | None:
+        paths = ("/", znodes.BROKER_IDS, znodes.TOPICS)
+        with failures.translated(f"looking for a Kafka cluster at {address}"):
+            results = [client.exists_async(path) for path in paths]
+            there = [result.get(True, self.deadline_s) is not None for result in results]
+        if all(there):
+            return None
+        absent = " and no ".join(p for p, found in zip(paths, there, strict=True) if not found)
+        problem = f"it has no {absent}" if there[0] else "it does not exist"
+        others = self._chroots_of_kafka(address)
+        hint = f"; did you mean the chroot {' or '.join(others)}?" if others else ""
+        return f"{address.chroot or '/'} at {address.servers} is no Kafka cluster: {problem}{hint}"
+
+    def _chroots_of_kafka(self, address: Address) -> tuple[str, ...]:
+        """Return the chroots of these servers, at most one level deep, that hold a cluster."""
+        above = self.connect(Address(address.servers, ""))
+        try:
+            names = above.client.get_children_async("/").get(True, self.deadline_s)
+            chroots = ["", *(f"/{name}" for name in sorted(names)[:_SUGGESTIONS_MAX])]
+            asked = [
+                (chroot, above.client.exists_async(chroot + znodes.BROKER_IDS))
+                for chroot in chroots
+            ]
+            return tuple(
+                chroot or "/" for chroot, result in asked if result.get(True, self.deadline_s)
+            )
+        except (KazooException, KazooTimeoutError):
+            return ()  # a hint that cannot be given; what is wrong is known already
+        finally:
+            above.close()
+
+
+def _limit_handshakes(client: KazooClient, timeout_s: float) -> None:
+    """Bound the wait for a server's answer to a new connection.
+
+    Kazoo waits for the whole timeout of the session if there is one server. One that accepts
+    connections but is not yet up (it may never answer then) would cost us the session.
+    """
+    invoke = client._connection._invoke
+
+    def limited(timeout: float, request: Any, xid: int | None = None) -> Any:
+        return invoke(min(timeout, timeout_s), request, xid)
+
+    client._connection._invoke = limited
+
+
+class _Reasons(logging.Handler):
+    """Keeps kazoo's last warning, which tells why there is no connection."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.last = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.last = record.getMessage()
+
+
+def server_version(client: KazooClient) -> tuple[int, int] | None:
+    """Return major and minor version of the server, or `None` if it does not tell.
+
+    Asked by `srvr`, which servers allow whatever their list of allowed commands says, on a
+    connection of its own. That goes to the address whose certificate was just checked.
+    """
+    try:
+        peer = client._connection._socket.getpeername()[:2]
+        asking = client.handler.create_connection(
+            peer,
+            timeout=_VERSION_TIMEOUT_S,
+            use_ssl=client.use_ssl,
+            ca=client.ca,
+            certfile=client.certfile,
+            keyfile=client.keyfile,
+        )
+        with closing(asking):
+            asking.settimeout(_VERSION_TIMEOUT_S)
+            asking.sendall(b"srvr")
+            found = _VERSION.search(asking.recv(_VERSION_BYTES).decode(errors="replace"))
+    except (KazooException, KazooTimeoutError, OSError, AttributeError):
+        return None  # also where the connection, and its socket, has just gone
+    return None if found is None else (int(found[1]), int(found[2]))

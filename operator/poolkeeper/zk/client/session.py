@@ -1,0 +1,197 @@
+"""One ZooKeeper session, blocking: the only door to kazoo.
+
+A `Session` is one session of ZooKeeper's, never a second one: the journal's holder node lives and
+dies with it, so a silent new session would write without holding anything. Once ZooKeeper ended it,
+every call raises `Unavailable`, until the owner opens another one. A lost connection is no lost
+session: reads are repeated on the next connection.
+
+A write whose answer did not come is different from one that failed. If the connection was lost, it
+may or may not have happened; if nothing came until the deadline, it might even happen later, so the
+session is given up. Either is `Unavailable` with "outcome unknown": observe again.
+
+All methods may be called from several threads.
+"""
+
+from collections.abc import Callable, Sequence
+from threading import Event
+from types import TracebackType
+from typing import Any, Self
+
+from kazoo.exceptions import ConnectionLoss, KazooException, NoNodeError
+from kazoo.handlers.threading import KazooTimeoutError
+
+from poolkeeper.errors import Unavailable
+from poolkeeper.model.credentials import ZooKeeperCredentials
+from poolkeeper.model.specs import Tls
+from poolkeeper.zk.client import auth, failures, gc_pause, multiread, operations, transactions
+from poolkeeper.zk.client.connections import Address, Connection, Connector
+from poolkeeper.zk.client.nodes import Node
+from poolkeeper.zk.client.operations import Operation
+from poolkeeper.zk.client.watches import Watches
+
+READ_ATTEMPTS = 3
+"""A read is asked again after a lost connection; but it might be the read that costs it."""
+
+
+class Session:
+    """See `open`. Every call answers or raises within `deadline_s`; bulk reads per reply.
+
+    `reads` counts nodes asked for, `writes` transactions sent.
+    """
+
+    def __init__(self, connection: Connection, address: Address, deadline_s: float) -> None:
+        self.address = address
+        self.session_id = connection.session_id
+        self.reads = 0
+        self.writes = 0
+        self._connection = connection
+        self._client = connection.client
+        self._deadline_s = deadline_s
+        self._acls = transactions.Acls(self._client, deadline_s)
+        self._watches = Watches(self._client, deadline_s)
+        connection.on_lost(self._watches.wake)
+
+    @classmethod
+    def open(
+        cls,
+        connect: str,
+        *,
+        credentials: ZooKeeperCredentials | None = None,
+        tls: Tls | None = None,
+        timeout_s: float = 10,
+        deadline_s: float = 15,
+    ) -> Self:
+        """Open a session with the Kafka cluster at `h1:2181,h2:2181/chroot`.
+
+        `timeout_s` is how long ZooKeeper keeps the session, and its ephemeral nodes, without a sign
+        of life. Raises `Refused` for an address that is none, `Unavailable` with one line for an
+        absent server, rejected credentials, or a chroot without a Kafka cluster (nothing is created
+        there).
+        """
+        address = Address.parse(connect)
+        connector = Connector(auth.client_options(credentials, tls), timeout_s, deadline_s)
+        return cls(connector.connect_to_kafka(address), address, deadline_s)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def alive(self) -> bool:
+        """Whether ZooKeeper has not ended the session, as far as is known; false when closed."""
+        return not self._connection.lost.is_set()
+
+    def close(self) -> None:
+        """End the session, and with it its ephemeral nodes; may be called again."""
+        self._connection.close()
+
+    def server_version(self) -> tuple[int, int] | None:
+        """Return major and minor version of the server, `None` if it does not tell."""
+        return self._connection.server_version
+
+    def sync(self) -> None:
+        """Let the server catch up with its leader, so that later reads see all earlier writes."""
+        self._read("waiting for sync", lambda: self._client.sync_async("/"))
+
+    def read(self, path: str) -> Node | None:
+        """Return the node, or `None` if there is none."""
+        try:
+            data, stat = self._read(f"reading {path}", lambda: self._client.get_async(path))
+        except NoNodeError:
+            return None
+        return multiread.node(data, stat)
+
+    def exists(self, path: str) -> bool:
+        """Return whether the node is there."""
+        stat = self._read(f"looking for {path}", lambda: self._client.exists_async(path))
+        return stat is not None
+
+    def children(self, path: str) -> tuple[str, ...] | None:
+        """Return the names of the node's children, sorted, or `None` if there is no such node."""
+        try:
+            names = self._read(f"listing {path}", lambda: self._client.get_children_async(path))
+        except NoNodeError:
+            return None
+        return tuple(sorted(names))
+
+    def read_many(
+        self, paths: Sequence[str], *, unreadable: Node | None = None
+    ) -> list[Node | None]:
+        """Return each node, or `None` where there is none; not one moment's state of them all.
+
+        `unreadable` stands for nodes that the ACL hides from us; without it they are an error.
+        """
+        self._require_alive()
+        self.reads += len(paths)
+        doing = f"reading {len(paths)} nodes" + (f" such as {paths[0]}" if paths else "")
+        with failures.translated(doing), gc_pause.collector_paused():
+            if self._connection.has_multiread:
+                found = multiread.read(paths, self._ask, self._deadline_s, self._client.chroot)
+            else:
+                found = multiread.read_singly(paths, self._client.get_async, self._deadline_s)
+        if multiread.all_there(found):
+            return found
+        return [multiread.known(p, n, unreadable) for p, n in zip(paths, found, strict=True)]
+
+    def commit(self, wanted: Sequence[Operation]) -> tuple[str, ...]:
+        """Do all operations or none, in one transaction; return the paths of creates, else "".
+
+        Raises `Stale` naming the first that lost against another write, `Unavailable` where ACLs
+        forbid one, or where the outcome is unknown, `Refused` if it is too much for a transaction.
+        """
+        operations.require_bounds(wanted)
+        self._require_alive()
+        self.writes += 1
+        acls = self._acls.of_new(wanted)
+        result = transactions.request(self._client, wanted, acls).commit_async()
+        doing = f"writing {', '.join(dict.fromkeys(operation.path for operation in wanted))}"
+        try:
+            answers = result.get(True, self._deadline_s)
+        except KazooTimeoutError as late:
+            self._connection.give_up()
+            raise Unavailable(
+                f"outcome unknown: no answer in {self._deadline_s:g} s ({doing})"
+            ) from late
+        except KazooException as failed:
+            raise Unavailable(f"outcome unknown: {failures.unavailable(failed, doing)}") from failed
+        return transactions.created(wanted, answers)
+
+    def wait(self, paths: Sequence[str], deadline_s: float, wake: Event | None = None) -> bool:
+        """Block until one of the paths, or its set of children, changes; false if none did.
+
+        Returns early when `wake` is set; the change sets it too, and the caller clears it. A change
+        since the last wait that named the path counts. Raises `Unavailable` when the session ends.
+        """
+        self._require_alive()
+        with failures.translated("watching for changes"):
+            changed = self._watches.wait(paths, deadline_s, wake or Event())
+        self._require_alive()
+        return changed
+
+    def _require_alive(self) -> None:
+        if not self.alive:
+            raise Unavailable(f"{failures.EXPIRED}; a new one must be opened")
+
+    def _ask(self, request: Any) -> Any:
+        result = self._client.handler.async_result()
+        self._client._call(request, result)
+        return result
+
+    def _read(self, doing: str, ask: Callable[[], Any]) -> Any:
+        """Return what kazoo's asynchronous call gives; NoNodeError passes."""
+        self._require_alive()
+        self.reads += 1
+        with failures.translated(doing, passing=NoNodeError):
+            for _ in range(READ_ATTEMPTS - 1):
+                try:
+                    return ask().get(True, self._deadline_s)
+                except ConnectionLoss:
+                    continue
+            return ask().get(True, self._deadline_s)

@@ -1,0 +1,184 @@
+"""A cluster as a pass reaches it (`reconcile.access`), where it runs on ZooKeeper."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
+from poolkeeper.model.readings import ClusterReading
+from poolkeeper.model.records import Records, TopicRecord
+from poolkeeper.model.runs import Run, RunDocument, Saved, ThrottleConflicts
+from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.zk import apply, journal, observe, pending_plan, throttling, znodes
+from poolkeeper.zk.client.operations import Check, Delete, Operation
+from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.journal import Journal
+from poolkeeper.zk.runs import digest_of, encode_document
+
+RECORDS_BATCH = 200
+
+
+class ZooKeeperView:
+    """Reads of a cluster, for whoever holds it or does not."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def observe(
+        self,
+        name: str,
+        *,
+        topics: Collection[str] | None = None,
+        want_configs: bool = True,
+        restart_lock: str | None = None,
+    ) -> ClusterReading:
+        """Observe the cluster; see `observe.cluster`."""
+        return observe.cluster(
+            self._session,
+            name,
+            topics=topics,
+            want_configs=want_configs,
+            restart_lock=restart_lock,
+        )
+
+    def read_records(self) -> Records:
+        """Return what is remembered of owners and brokers."""
+        return journal.read_records(self._session)
+
+    def read_run(self) -> Run | None:
+        """Return the run that is recorded."""
+        return journal.read_run(self._session)
+
+    def read_document(self, run: Run) -> RunDocument | None:
+        """Return the run's document, or None if it was not written to its end."""
+        return journal.read_document(self._session, run)
+
+    def is_stop_requested(self) -> bool:
+        """Whether somebody asked the run to end after its stage."""
+        return journal.read_stop(self._session)
+
+    def read_stopped(self) -> str | None:
+        """Return the fingerprint of the plan that a person stopped."""
+        return journal.read_stopped(self._session)
+
+    def read_pending_plan(self) -> Plan | None:
+        """Return the plan that waits for a person's approval."""
+        return pending_plan.read(self._session)
+
+
+class ZooKeeperAccess(ZooKeeperView):
+    """Reads and writes of the one executor that holds the cluster's journal."""
+
+    def __init__(self, held: Journal) -> None:
+        super().__init__(held.session)
+        self._journal = held
+
+    # The journal
+
+    def confirm_holder(self) -> None:
+        """Raise `Fenced` if another executor has taken the cluster over."""
+        self._journal.commit()
+
+    def begin_run(self, run: Run, document: RunDocument) -> Run:
+        """Record a new run and then its document; return it as it is recorded."""
+        chunks = encode_document(document)
+        run = replace(run, digest=digest_of(chunks), chunks=len(chunks))
+        return self._journal.begin(run, chunks)
+
+    def rewrite_run(self, before: Run, after: Run) -> Run:
+        """Record the run anew; return it as it is recorded."""
+        return self._journal.rewrite(before, after)
+
+    def end_run(self, run: Run) -> None:
+        """Remove the run."""
+        self._journal.end(run)
+
+    def remember_stopped(self, fingerprint: str | None) -> None:
+        """Record, or forget, which plan a person stopped."""
+        self._journal.remember_stopped(fingerprint)
+
+    def remember_pending_plan(self, plan: Plan | None) -> None:
+        """Record which plan waits for approval, if any."""
+        pending_plan.remember(self._journal, plan)
+
+    def forget_approvals(self) -> None:
+        """Drop the approvals that were handed over: what they approved is done."""
+        self._journal.forget_approvals()
+
+    def remember_brokers(self, records: Records) -> None:
+        """Record brokers' racks and absences, and the cluster's id, where they changed."""
+        self._journal.remember_brokers(records)
+
+    def remember_owners(self, owners: Mapping[str, TopicRecord | None]) -> None:
+        """Record the owners of topics; `None` forgets one."""
+        operations: list[Operation] = []
+        for topic, record in sorted(owners.items()):
+            operation = self._journal.topic_record(topic, record)
+            operations.extend(() if operation is None else (operation,))
+        for start in range(0, len(operations), RECORDS_BATCH):
+            self._journal.commit(*operations[start : start + RECORDS_BATCH])
+
+    # Steps of a plan
+
+    def create_topic(self, step: CreateTopic, record: TopicRecord | None) -> None:
+        """Create a topic with its config, and record its owner."""
+        apply.create_topic(self._journal, step, record)
+
+    def add_partitions(self, step: AddPartitions) -> None:
+        """Append partitions to a topic."""
+        apply.add_partitions(self._journal, step)
+
+    def set_config(self, step: SetConfig, record: TopicRecord | None) -> None:
+        """Set and unset config of a topic, and record its owner."""
+        apply.set_config(self._journal, step, record)
+
+    def delete_topic(self, step: DeleteTopic, cluster: Cluster) -> None:
+        """Ask Kafka to delete a topic, if it is still the one that was observed."""
+        apply.delete_topic(self._journal, step, cluster)
+
+    # Requests to the controller
+
+    def request_stage(self, before: Run, after: Run, plan: Plan, cluster: Cluster) -> Run:
+        """Request the reassignment of `after.step`, and record it with the run."""
+        return apply.request(self._journal, before, after, plan, cluster)
+
+    def withdraw_request(self, reading: ClusterReading) -> None:
+        """Remove the reassignment request that was read."""
+        version = reading.versions[znodes.REASSIGNMENT]
+        self._journal.commit(Delete(znodes.REASSIGNMENT, version))
+
+    def request_election(self, partitions: Sequence[TopicPartition]) -> None:
+        """Request the election of preferred leaders."""
+        self._journal.commit(apply.election(partitions))
+
+    def request_election_of_run(
+        self, before: Run, after: Run, partitions: Sequence[TopicPartition]
+    ) -> Run:
+        """Request the election of preferred leaders, and record it with the run."""
+        return self._journal.rewrite(before, after, apply.election(partitions))
+
+    def elect_controller(self, cluster: Cluster) -> bool:
+        """Have another controller elected; false if there is none to replace."""
+        node = self._session.read(znodes.CONTROLLER)
+        epoch_version = cluster.controller.epoch_version
+        if node is None or epoch_version is None:
+            return False
+        self._journal.commit(
+            Check(znodes.CONTROLLER_EPOCH, epoch_version), Delete(znodes.CONTROLLER, node.version)
+        )
+        return True
+
+    # Throttles
+
+    def read_throttles(self, topics: Iterable[str], brokers: Iterable[int]) -> Saved:
+        """Return the throttle values as they are now."""
+        return throttling.save(self._journal, topics, brokers)
+
+    def write_throttles(self, document: RunDocument, rates: Sequence[int]) -> ThrottleConflicts:
+        """Write the run's throttles where they are not in force yet; name those of others."""
+        lists = throttling.lists_of(document)
+        return throttling.write(self._journal, document.saved, lists, rates)
+
+    def restore_throttles(self, document: RunDocument, rates: Sequence[int]) -> None:
+        """Put the saved throttle values back wherever the live ones are still ours."""
+        lists = throttling.lists_of(document)
+        throttling.restore(self._journal, document.saved, lists, rates)

@@ -1,0 +1,106 @@
+"""JSON bodies of znodes, read strictly and written compactly; and what a request must never hold.
+
+Readers raise `Refused` with a sentence that names the key, what was found and what was expected.
+`True` and `"1"` are no integers here, although one is in Python and the other was in Kafka.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from poolkeeper.errors import Refused
+from poolkeeper.jsontext import compact
+from poolkeeper.model.topology import Replicas
+
+
+def encode(body: Mapping[str, Any]) -> bytes:
+    """Write the keys in their order, without spaces, as UTF-8."""
+    return compact(body, ascii_only=False).encode()
+
+
+def parse(data: bytes) -> dict[str, Any]:
+    """Read a JSON object."""
+    if not data:
+        raise Refused("the node is empty (expected a JSON object)")
+    try:
+        body = json.loads(data)
+    except (ValueError, RecursionError) as wrong:
+        raise Refused(f"the node is not JSON: {wrong}") from wrong
+    if not isinstance(body, dict):
+        raise Refused(f"the node is {shown(body)} (expected a JSON object)")
+    return body
+
+
+def plain_integer(data: bytes) -> int:
+    """Read a decimal number that is no JSON document."""
+    text = data.decode(errors="replace").strip()
+    if not (text.isascii() and text.isdecimal()):
+        raise Refused(f"the node is {text[:80]!r} (expected a number)")
+    return int(text)
+
+
+def integer(body: Mapping[str, Any], key: str) -> int:
+    """Return the integer at `key`."""
+    value = body.get(key)
+    if type(value) is not int:
+        raise Refused(f"{key} is {shown(value)} (expected an integer)")
+    return value
+
+
+def replicas(name: str, value: Any) -> Replicas:
+    """Return a list of broker ids; `name` says which in errors."""
+    if not isinstance(value, list):
+        raise Refused(f"{name} is {shown(value)} (expected a list)")
+    for item in value:
+        if type(item) is not int:
+            raise Refused(f"{name} holds {shown(item)} (expected integers)")
+    return tuple(value)
+
+
+def lists(name: str, value: Any) -> dict[int, Replicas]:
+    """Return replica lists by ascending partition; `name` says which map in errors."""
+    if not isinstance(value, dict):
+        raise Refused(f"{name} is {shown(value)} (expected an object)")
+    found: dict[int, Replicas] = {}
+    for key, items in value.items():
+        if not (key.isascii() and key.isdecimal()):
+            raise Refused(f"{name} has the partition {shown(key)} (expected a number)")
+        found[int(key)] = replicas(f"{name} {key}", items)
+    return dict(sorted(found.items()))
+
+
+def by_text(items: Iterable[tuple[int, Replicas]]) -> dict[str, list[int]]:
+    """Return the map that JSON can hold."""
+    return {str(partition): list(ids) for partition, ids in items}
+
+
+def shown(value: Any) -> str:
+    """Return a value for a message: JSON, cut short, or "absent"."""
+    text = "absent" if value is None else json.dumps(value, default=str)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def require_request(named: Sequence[tuple[str, int]]) -> None:
+    """Refuse an empty request (it would stay for ever) and one that names a partition twice."""
+    if not named:
+        raise Refused("a request names no partition")
+    seen: set[tuple[str, int]] = set()
+    for topic, partition in named:
+        if type(partition) is not int or partition < 0:
+            raise Refused(f"a request names {topic}-{partition}, which is no partition")
+        if (topic, partition) in seen:
+            raise Refused(f"a request names {topic}-{partition} twice")
+        seen.add((topic, partition))
+
+
+def require_replicas(name: str, ids: Replicas) -> None:
+    """Refuse a list that a controller takes and is hurt by; `name` is the partition's."""
+    problem = ""
+    if not ids:
+        problem = "is empty"
+    elif any(type(id_) is not int or id_ < 0 for id_ in ids):
+        problem = "holds what is no broker id"
+    elif len(set(ids)) < len(ids):
+        problem = "names a broker twice"
+    if problem:
+        raise Refused(f"the list {shown(list(ids))} of {name} {problem}")

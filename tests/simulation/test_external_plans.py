@@ -1,0 +1,314 @@
+"""Plans that are offered to a loop: when it is their turn, and that they are carried out once."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import pytest
+
+from poolkeeper.model.actions import Action, ActionKind
+from poolkeeper.model.outcomes import ExternalPlanState, ExternalPlanStatus, Outcome
+from poolkeeper.model.plans import Plan
+from poolkeeper.model.refusals import Drift, DriftReason
+from poolkeeper.model.specs import (
+    Approval,
+    Desired,
+    Execution,
+    KafkaClusterSpec,
+    ResourcePoolSpec,
+    Throttle,
+    ThrottleMode,
+    TopicSpec,
+    ZooKeeperSpec,
+)
+from poolkeeper.model.topology import TopicPartition
+from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.planning.planner import make_plan
+from poolkeeper.planning.proposals import plan_json
+from poolkeeper.reconcile.authority import Authority
+from poolkeeper.reconcile.external_plan import ExternalPlan, declaration
+from poolkeeper.sandbox.fake_zookeeper import Fault, Trouble, faults
+from poolkeeper.sandbox.simulation import SimulationSpec, spread
+from poolkeeper.sandbox.simulation.zookeeper.session import Event
+from poolkeeper.zk import observe
+from simulation.clusters import REQUEST, SimulatedCluster
+from simulation.executors import Executor
+from simulation.fake_session import FakeSession
+
+NOTHING_APPROVED = Authority(steps=True)
+CLUSTER = KafkaClusterSpec(
+    "c",
+    ZooKeeperSpec("unused"),
+    approval=Approval(),
+    execution=Execution(throttle=Throttle(ThrottleMode.NONE), max_moves=2),
+)
+POOL = ResourcePoolSpec("p", "c", (1, 2, 3))
+TOPIC = TopicSpec("t", "shop", "t", "p")
+DESIRED = Desired(CLUSTER, (POOL,), (TOPIC,))
+UNEVEN = [[1, 2]] * 6
+NIGHT = Wait(WaitReason.OUTSIDE_REBALANCE_WINDOW, until="tomorrow")
+
+
+@dataclass
+class Ground:
+    """A cluster that is uneven, the plan that evens it out, and all that was requested."""
+
+    cluster: SimulatedCluster
+    plan: Plan
+    requested: list[tuple[str, int]]
+
+    def offer(self, **more: object) -> ExternalPlan:
+        """The plan as it is offered."""
+        told = {"declared": declaration(DESIRED, self.plan), **more}
+        return ExternalPlan(self.plan.hash, self.plan, **told)  # type: ignore[arg-type]
+
+    def executor(self, offer: Callable[[], ExternalPlan | None], **more: object) -> Executor:
+        """Somebody to whom it is offered, until there is an end to the errand."""
+        told = {"desired": DESIRED, "authority": NOTHING_APPROVED, "at_rest": ended, **more}
+        return Executor(self.cluster, offer=offer, **told)  # type: ignore[arg-type]
+
+    def somebody_moves(self, partition: int, replicas: list[int]) -> None:
+        """Move a partition by hand, to the end."""
+        self.cluster.request({("t", partition): replicas})
+        arrived = lambda: (  # noqa: E731 - asked again and again
+            self.cluster.replicas("t")[str(partition)] == replicas
+            and not self.cluster.exists(REQUEST)
+        )
+        assert self.cluster.clock.run_until(arrived, 60_000)
+
+    def even(self) -> bool:
+        """Whether the topic is on all brokers of its pool."""
+        return {b for ids in self.cluster.replicas("t").values() for b in ids} == {1, 2, 3}
+
+
+def ended(outcome: Outcome) -> bool:
+    done = (ExternalPlanState.DONE, ExternalPlanState.REFUSED)
+    return outcome.external is not None and outcome.external.state in done
+
+
+def waits_for(reason: WaitReason) -> Callable[[Outcome], bool]:
+    def found(outcome: Outcome) -> bool:
+        why = () if outcome.external is None else outcome.external.why
+        return any(isinstance(each, Wait) and each.reason is reason for each in why)
+
+    return found
+
+
+def done(ground: Ground, *why: Action) -> ExternalPlanStatus:
+    return ExternalPlanStatus(ground.plan.hash, ExternalPlanState.DONE, why)
+
+
+def drifts(errand: ExternalPlanStatus) -> list[Drift]:
+    return [fact for why in errand.why for fact in getattr(why, "facts", ())]
+
+
+def made(kafka: str = "2.8.2") -> Ground:
+    cluster = SimulatedCluster(SimulationSpec(spread(4), kafka=kafka))
+    cluster.start()
+    cluster.create_topic("t", *UNEVEN)
+    cluster.settle()
+    session = FakeSession(cluster.server, cluster.clock)
+    seen = observe.cluster(session, "c").cluster
+    session.close()
+    plan = make_plan(DESIRED, seen)
+    plan = replace(plan, steps=(), hash=plan_json.plan_hash(plan.moves, ()))
+    assert plan.moves
+    requested: list[tuple[str, int]] = []
+
+    def watch() -> None:
+        # Kafka's controller rewrites the node as partitions arrive: what is new is of version 0.
+        if cluster.client.exists(REQUEST, note) is not None and not cluster.version(REQUEST):
+            entries = cluster.read(REQUEST)["partitions"]
+            requested.extend((each["topic"], each["partition"]) for each in entries)
+
+    def note(event: Event) -> None:
+        cluster.clock.after(0, watch)
+
+    watch()
+    return Ground(cluster, plan, requested)
+
+
+@pytest.fixture
+def ground() -> Ground:
+    return made()
+
+
+def all_moves(ground: Ground) -> list[tuple[str, int]]:
+    return sorted((move.topic, move.partition) for move in ground.plan.moves)
+
+
+def test_an_offered_plan_is_carried_out_where_nothing_else_is_approved(ground: Ground) -> None:
+    executor = ground.executor(ground.offer)
+    executor.finish()
+    assert executor.seen[-1].external == done(ground)
+    assert ground.even()
+    assert {each.progress.plan for each in executor.seen if each.progress} == {ground.plan.hash}
+    assert not ground.cluster.exists("/poolkeeper/run")
+
+
+def test_it_is_offered_again_and_nothing_more_is_done(ground: Ground) -> None:
+    ground.executor(ground.offer).finish()
+    again = ground.executor(ground.offer)
+    again.finish()
+    assert (again.passes, again.seen[-1].did) == (1, ())
+
+
+@pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
+def test_a_process_may_die_at_every_write_and_nothing_is_done_twice(done: bool) -> None:
+    plain = made()
+    executor = plain.executor(plain.offer)
+    executor.finish()
+    for number in range(1, executor.writes + 1):
+        ground = made()
+        plan = faults.at_writes({number: Fault(Trouble.DIED, done=done)})
+        again = ground.executor(ground.offer)
+        again.finish(lambda n, plan=plan: faults.none if n else plan)
+        assert ground.even(), number
+        assert sorted(set(ground.requested)) == all_moves(ground), number
+        assert len(ground.requested) == len(set(ground.requested)), number
+
+
+def test_what_moved_on_since_is_refused_and_the_loop_goes_on(ground: Ground) -> None:
+    ground.somebody_moves(0, [4, 3])
+    executor = ground.executor(ground.offer)
+    executor.finish()
+    errand = executor.seen[-1].external
+    assert errand is not None
+    assert errand.state is ExternalPlanState.REFUSED
+    assert drifts(errand)[0] == Drift(
+        DriftReason.REPLICAS_CHANGED,
+        partition=TopicPartition("t", 0),
+        live=(4, 3),
+        planned=(1, 2),
+    )
+    assert not ground.cluster.exists("/poolkeeper/run")
+
+
+def test_what_was_begun_leaves_alone_what_others_moved(ground: Ground) -> None:
+    ground.somebody_moves(0, [4, 3])
+    executor = ground.executor(lambda: ground.offer(begun=True))
+    executor.finish()
+    errand = executor.seen[-1].external
+    assert errand is not None
+    assert (errand.state, errand.why) == (
+        ExternalPlanState.DONE,
+        (Action(ActionKind.LEFT_TO_OTHERS, partitions=(TopicPartition("t", 0),)),),
+    )
+    assert ground.cluster.replicas("t")["0"] == [4, 3]
+
+
+def test_what_is_declared_otherwise_by_now_is_refused(ground: Ground) -> None:
+    other = replace(DESIRED, pools=(replace(POOL, brokers=(1, 2, 3, 4)),))
+    executor = ground.executor(ground.offer, desired=other)
+    executor.finish()
+    errand = executor.seen[-1].external
+    assert errand is not None
+    assert errand.state is ExternalPlanState.REFUSED
+    assert drifts(errand) == [Drift(DriftReason.DECLARED_OTHERWISE)]
+    assert ground.requested == []
+
+
+def test_creations_are_not_held_up_by_it(ground: Ground) -> None:
+    new = TopicSpec("new", "shop", "new", "p", partitions=1, replication_factor=2)
+    executor = ground.executor(ground.offer, desired=replace(DESIRED, topics=(new, TOPIC)))
+    executor.finish()
+    assert ground.cluster.exists("/brokers/topics/new")
+    assert ground.even()
+
+
+@pytest.mark.parametrize(
+    ("offer", "why"),
+    [
+        pytest.param({"held": NIGHT}, NIGHT.reason, id="held"),
+        pytest.param({"plan": None}, WaitReason.PLAN_BEING_READ, id="not-read-yet"),
+    ],
+)
+def test_it_waits(ground: Ground, offer: dict[str, object], why: WaitReason) -> None:
+    told = replace(ground.offer(), **offer)  # type: ignore[arg-type]
+    ground.executor(lambda: told, at_rest=waits_for(why)).finish()
+    assert ground.requested == []
+
+
+def test_it_waits_until_what_is_declared_has_settled(ground: Ground) -> None:
+    settling = replace(NOTHING_APPROVED, settling=True)
+    at_rest = waits_for(WaitReason.SETTLING)
+    ground.executor(ground.offer, authority=settling, at_rest=at_rest).finish()
+    assert ground.requested == []
+
+
+def begun(ground: Ground) -> Callable[[Outcome], bool]:
+    return lambda outcome: bool(ground.requested)
+
+
+def test_held_in_mid_run_it_finishes_its_stage_and_starts_none(ground: Ground) -> None:
+    ground.executor(ground.offer, at_rest=begun(ground)).finish()
+    held = ground.executor(
+        lambda: ground.offer(held=NIGHT),
+        at_rest=lambda outcome: (
+            waits_for(NIGHT.reason)(outcome) and not ground.cluster.exists(REQUEST)
+        ),
+    )
+    held.finish()
+    assert len(ground.requested) == 2
+    assert ground.cluster.exists("/poolkeeper/run")
+    ground.executor(ground.offer).finish()
+    assert ground.even()
+    assert sorted(ground.requested) == all_moves(ground)
+
+
+def test_withdrawn_in_mid_run_its_run_ends_after_its_stage(ground: Ground) -> None:
+    ground.executor(ground.offer, at_rest=begun(ground)).finish()
+    executor = ground.executor(lambda: ExternalPlan(ground.plan.hash, withdrawn=True))
+    executor.finish()
+    withdrawn = (Action(ActionKind.WITHDRAWN),)
+    assert executor.seen[-1].external == done(ground, *withdrawn)
+    assert not ground.cluster.exists("/poolkeeper/run")
+    assert len(ground.requested) == 2
+
+
+def test_nobody_offers_it_any_more_and_its_run_is_resumed_all_the_same(ground: Ground) -> None:
+    ground.executor(ground.offer, at_rest=begun(ground)).finish()
+    Executor(
+        ground.cluster,
+        DESIRED,
+        NOTHING_APPROVED,
+        at_rest=lambda _: not ground.cluster.exists("/poolkeeper/run"),
+    ).finish()
+    assert ground.even()
+
+
+def test_a_drain_goes_first_where_it_may_go(ground: Ground) -> None:
+    """The offered plan was made when the drain was declared already, and is of balance alone."""
+    ground.cluster.create_topic("other", [4, 1])
+    ground.cluster.settle()
+    pools = (POOL, ResourcePoolSpec("q", "c", (4,), drain=frozenset({4})))
+    topics = (TopicSpec("other", "shop", "other", "p"), TOPIC)
+    desired = replace(DESIRED, pools=pools, topics=topics)
+    own = replace(pools[0], brokers=(1, 2, 3, 4), drain=frozenset({4}))
+    desired = replace(DESIRED, pools=(own,), topics=topics)
+    told = replace(ground.offer(), declared=declaration(desired, ground.plan))
+    executor = ground.executor(
+        lambda: told, desired=desired, authority=Authority(steps=True, plans=None)
+    )
+    executor.finish()
+    assert any(waits_for(WaitReason.OWN_PLAN_URGENT)(outcome) for outcome in executor.seen)
+    assert ground.requested[0] == ("other", 0)
+
+
+def test_its_rate_is_kept_by_throttles_that_are_gone_in_the_end(ground: Ground) -> None:
+    def offer() -> ExternalPlan:
+        return ground.offer(bytes_per_s=4_000_000)
+
+    ground.executor(offer, at_rest=begun(ground)).finish()
+    rates = {
+        broker: ground.cluster.read(f"/config/brokers/{broker}")["config"].get(
+            "follower.replication.throttled.rate"
+        )
+        for broker in (1, 2, 3)
+        if ground.cluster.exists(f"/config/brokers/{broker}")
+    }
+    receivers = {b for move in ground.plan.moves for b in set(move.target) - set(move.source)}
+    assert receivers == {3}
+    assert rates[3] == "4000000"
+    ground.executor(offer).finish()
+    assert ground.even()
+    assert ground.cluster.read("/config/brokers/3")["config"] == {}

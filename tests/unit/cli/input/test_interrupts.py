@@ -1,0 +1,41 @@
+"""A signal ends a command, also where a library swallows what it raises."""
+
+import os
+import signal
+
+import pytest
+
+from poolkeeper.cli.input import interrupts
+
+
+def swallow(number):
+    """What kazoo and kafka-python do with whatever is raised in them."""
+    try:
+        os.kill(os.getpid(), number)
+        while True:
+            pass
+    except BaseException:  # noqa: BLE001 - that is the point
+        return
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_is_raised_where_the_program_stands_and_at_every_check(number):
+    with interrupts.heard() as check:
+        check()
+        swallow(number)
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                check()
+
+
+def test_handlers_are_put_back_and_what_is_ignored_stays_ignored():
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    interrupt = signal.getsignal(signal.SIGINT)
+    try:
+        with interrupts.heard() as check:
+            assert signal.getsignal(signal.SIGINT) is not interrupt
+            os.kill(os.getpid(), signal.SIGTERM)
+            check()
+        assert signal.getsignal(signal.SIGINT) is interrupt
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,92 @@
+from pathlib import Path
+
+import pytest
+
+from poolkeeper.cli.commands import run_folder
+from poolkeeper.cli.input import confirmation, targets
+from poolkeeper.cli.input.options import ClusterSelection
+from poolkeeper.errors import Refused
+from poolkeeper.model.credentials import BrokerCredentials, ClientConfig
+from poolkeeper.model.specs import (
+    BrokersSpec,
+    Desired,
+    KafkaClusterSpec,
+    Tls,
+    ZooKeeperSpec,
+)
+
+SPEC = KafkaClusterSpec(
+    name="main",
+    zookeeper=ZooKeeperSpec("zk:2181/kafka", tls=Tls("operator.pem")),
+    brokers=BrokersSpec(("b:9092",), tls=Tls("operator.pem")),
+    kafka_version="2.8",
+)
+CONFIG = """\
+brokers:
+  username: u
+  password: secret
+  saslMechanism: PLAIN
+  securityProtocol: SASL_SSL
+  tls: {ca: ca.pem}
+"""
+
+
+@pytest.mark.parametrize(
+    ("connect", "name"),
+    [
+        ("h:2181", "kafka"),
+        ("h:2181/", "kafka"),
+        ("h1:2181,h2:2181/kafka", "kafka"),
+        ("h:2181/clusters/Main_1", "main-1"),
+        ("h:2181/a.b", "a-b"),
+    ],
+)
+def test_a_cluster_is_named_by_its_chroot(connect, name):
+    assert targets.name_of(connect) == name
+
+
+def test_a_cluster_addressed_directly():
+    address = ClusterSelection(zookeeper="h:1/k", bootstrap=("b:1",), timeout_s=3)
+    assert targets.target(address) == targets.Target(
+        name="k", connect="h:1/k", bootstrap=("b:1",), timeout_s=3
+    )
+
+
+def test_manifests_say_what_the_client_configuration_does_not(tmp_path):
+    (tmp_path / "ca.pem").write_text("")
+    file = tmp_path / "client.yaml"
+    file.write_text(CONFIG)
+    desired = Desired(SPEC)
+    assert targets.target_of(ClusterSelection((Path("m"),), client_config=file), desired) == (
+        targets.Target(
+            name="main",
+            connect="zk:2181/kafka",
+            bootstrap=("b:9092",),
+            client=ClientConfig(
+                zookeeper_tls=Tls("operator.pem"),
+                brokers=BrokerCredentials("u", "secret"),
+                brokers_tls=Tls(str(tmp_path / "ca.pem")),
+            ),
+            kafka_version="2.8",
+            desired=desired,
+        )
+    )
+
+
+def test_without_a_terminal_nothing_is_confirmed():
+    with pytest.raises(Refused, match="no terminal to confirm at"):
+        confirmation.confirm("Type yes", yes=False)
+    confirmation.confirm("Type yes", yes=True)
+
+
+def test_a_folder_is_read_again_when_a_file_comes_changes_or_goes(tmp_path):
+    file = tmp_path / "inner" / "a.yaml"
+    stamps = [run_folder.stamp_of([tmp_path])]
+    file.parent.mkdir()
+    for text in ("a: 1", "a: 22"):
+        file.write_text(text)
+        stamps.append(run_folder.stamp_of([tmp_path]))
+    assert run_folder.stamp_of([tmp_path]) == stamps[-1]
+    file.unlink()
+    stamps.append(run_folder.stamp_of([tmp_path]))
+    assert len(set(stamps)) == 4

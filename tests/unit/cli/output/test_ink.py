@@ -1,0 +1,82 @@
+"""Text to a pipe is plain and as wide as it is; on a terminal tables fit and have colours."""
+
+import io
+import re
+
+import pytest
+
+from poolkeeper.cli.output import ink
+from poolkeeper.cli.output.ink import PLAIN, Ink
+
+ROWS = (
+    ("POOL", "BROKER", "REPLICAS"),
+    ("fast", "1 (not live, drained)", "1,000"),
+    ("fast", "all", "1"),
+    (),
+    ("-", "9", ""),
+)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_table_for_a_pipe() -> None:
+    assert PLAIN.table(ROWS) == [
+        "  POOL  BROKER                 REPLICAS",
+        "  fast  1 (not live, drained)     1,000",
+        "  fast  all                           1",
+        "",
+        "  -     9",
+    ]
+
+
+def test_a_table_for_a_pipe_is_as_wide_as_it_is() -> None:
+    (heading, row) = PLAIN.table((("A", "B", "C"), ("x" * 200, "y", "1")))
+    assert row == f"  {'x' * 200}  y  1"
+    assert len(heading) == len(row)
+
+
+def test_a_table_fits_a_terminal() -> None:
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in Ink(32, True, True).table(ROWS)]
+    assert lines == [
+        "  POOL  BROKER          REPLICAS",
+        "  fast  1 (not live,       1,000",
+        "        drained)",
+        "  fast  all                    1",
+        "",
+        "  -     9",
+    ]
+
+
+def test_headings_are_bold_and_nothing_else_is() -> None:
+    heading, *others = Ink(100, True, True).table(ROWS)
+    assert "\x1b[1m" in heading
+    assert not any("\x1b" in line for line in others)
+
+
+def test_facts_hang_behind_their_names() -> None:
+    rows = [("cluster", "main"), ("", "and 3 more"), ("waits for", "a long while")]
+    assert PLAIN.facts(rows, 12) == [
+        "cluster     main",
+        "            and 3 more",
+        "waits for   a long while",
+    ]
+    assert Ink(22, False, True).facts(rows, 12)[2:] == ["waits for   a long", "            while"]
+
+
+@pytest.mark.parametrize(
+    ("stream", "no_color", "expected"),
+    [
+        pytest.param(io.StringIO(), "", PLAIN, id="a-pipe"),
+        pytest.param(Terminal(), "", Ink(70, colour=True, terminal=True), id="a-terminal"),
+        pytest.param(Terminal(), "1", Ink(70, colour=False, terminal=True), id="without-colours"),
+    ],
+)
+def test_what_standard_output_is(monkeypatch, stream, no_color, expected) -> None:
+    monkeypatch.setattr("sys.stdout", stream)
+    monkeypatch.setenv("NO_COLOR", no_color)
+    monkeypatch.setenv("COLUMNS", "70")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert ink.of_output() == expected

@@ -1,0 +1,152 @@
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from poolkeeper.cli.output import progress
+from poolkeeper.model.actions import Action, ActionKind
+from poolkeeper.model.outcomes import Outcome, Progress, State
+from poolkeeper.model.runs import Phase
+from poolkeeper.model.waits import Wait, WaitReason
+
+MIB = 1024**2
+REQUESTED = Action(ActionKind.STAGE_REQUESTED, stage=2, count=12)
+
+
+def gates(*texts):
+    return tuple(Wait(WaitReason.UNAVAILABLE, detail=text) for text in texts)
+
+
+def in_flight(arrived):
+    return Wait(WaitReason.STAGE_IN_FLIGHT, stage=2, count=arrived, of=12)
+
+
+def under_way(done=12, flying=10, bytes_done=40 * MIB, stage=2, **more):
+    return Progress(
+        plan="sha256:1",
+        phase=Phase.MOVING,
+        stage=stage,
+        moves_done=done,
+        moves_in_flight=flying,
+        moves_total=81,
+        bytes_done=bytes_done,
+        bytes_total=120 * MIB,
+        **more,
+    )
+
+
+def outcome(**more):
+    return Outcome(State.WAITING, **more)
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        pytest.param(outcome(), "", id="nothing-to-say"),
+        pytest.param(
+            outcome(progress=under_way(rate_bytes_per_s=12.1 * MIB, seconds_left=6.6)),
+            "moving, stage 2: 12 of 81 moves, 10 in flight, 40 MiB of 120 MiB, 12.1 MiB/s, "
+            "about 7 s left",
+            id="all-known",
+        ),
+        pytest.param(
+            outcome(progress=under_way(flying=0, stage=0)),
+            "moving: 12 of 81 moves, 40 MiB of 120 MiB",
+            id="before-the-first-stage",
+        ),
+        pytest.param(
+            outcome(waits=gates("a", "b", "c", "d", "e")), "waits: a, b, c and 2 more", id="waits"
+        ),
+    ],
+)
+def test_a_line_says_how_far_it_is(found, text):
+    assert progress.line(found) == text
+
+
+class Clock:
+    def __init__(self):
+        self.now_s = 0.0
+
+    def __call__(self):
+        return self.now_s
+
+
+def printed(steps, every_s=5.0):
+    """Print (time, outcome) pairs and return the lines."""
+    stream, clock = io.StringIO(), Clock()
+    with progress.LinePrinter(stream, every_s=every_s, clock=clock) as printer:
+        for now_s, found in steps:
+            clock.now_s = now_s
+            printer(found)
+    return stream.getvalue().splitlines()
+
+
+def test_what_was_done_is_printed_at_once_and_progress_every_few_seconds():
+    steps = [(t, outcome(progress=under_way(bytes_done=t * MIB))) for t in range(12)]
+    steps.insert(3, (2.5, outcome(did=(REQUESTED,), progress=under_way(bytes_done=2))))
+    assert printed(steps) == [
+        "moving, stage 2: 12 of 81 moves, 10 in flight, 0 B of 120 MiB",
+        "stage 2 requested: 12 partitions",
+        "moving, stage 2: 12 of 81 moves, 10 in flight, 5 MiB of 120 MiB",
+        "moving, stage 2: 12 of 81 moves, 10 in flight, 10 MiB of 120 MiB",
+    ]
+
+
+def test_a_new_reason_to_wait_is_printed_at_once_but_not_its_countdown():
+    steps = [
+        (0, outcome(waits=(in_flight(4),))),
+        (1, outcome(waits=(in_flight(5),))),
+        (2, outcome(waits=(Wait(WaitReason.NO_CONTROLLER),))),
+        (3, outcome(waits=(Wait(WaitReason.NO_CONTROLLER),))),
+    ]
+    assert printed(steps) == [
+        "waits: stage 2: 4 of 12 partitions arrived",
+        "waits: no controller is elected",
+    ]
+
+
+def test_nothing_is_repeated_for_as_long_as_it_does_not_change():
+    assert printed([(t, outcome(waits=gates("a gate"))) for t in (0, 60, 120)]) == ["waits: a gate"]
+
+
+def test_news_of_a_cluster_as_lines_of_json():
+    stream = io.StringIO()
+    say = progress.news_printer("main", stream, as_json=True)
+    waiting = outcome(waits=gates("a gate"), progress=under_way())
+    for found in (waiting, waiting, outcome(did=(REQUESTED,), waits=gates("a gate"))):
+        say(found)
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert [(line["cluster"], line["did"], line["waits"]) for line in lines] == [
+        ("main", [], ["a gate"]),
+        ("main", ["stage 2 requested: 12 partitions"], ["a gate"]),
+    ]
+    assert lines[0]["progress"] == {
+        "plan": "sha256:1",
+        "phase": "moving",
+        "stage": 2,
+        "movesDone": 12,
+        "movesInFlight": 10,
+        "movesTotal": 81,
+        "bytesDone": 40 * MIB,
+        "bytesTotal": 120 * MIB,
+        "throttleBytesPerSecond": None,
+        "bytesPerSecond": None,
+        "secondsLeft": None,
+    }
+
+
+def test_a_terminal_shows_a_bar_and_what_was_done_above_it():
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=120, color_system=None)
+    with progress.BarPrinter(console) as printer:
+        printer(outcome(did=(REQUESTED,), waits=gates("a gate"), progress=under_way()))
+    shown = stream.getvalue()
+    assert "stage 2 requested" in shown
+    assert "waits: a gate" in shown
+    assert "moving, stage 2" in shown
+    assert "12 of 81 moves, 10 in flight, 40 MiB of 120 MiB" in shown
+
+
+def test_a_stream_that_is_no_terminal_gets_lines():
+    assert isinstance(progress.printer(io.StringIO()), progress.LinePrinter)

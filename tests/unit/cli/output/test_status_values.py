@@ -1,0 +1,186 @@
+from poolkeeper.cli.output.status_text import as_data, render
+from poolkeeper.cli.output.status_values import RunStatus, Status, status_of
+from poolkeeper.model.plans import Move, Plan
+from poolkeeper.model.runs import Health, Phase, Run, RunDocument, Saved
+from poolkeeper.model.topology import (
+    Broker,
+    Cluster,
+    Controller,
+    Partition,
+    Requested,
+    Topic,
+    TopicPartition,
+)
+from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.zk.journal import Holder, JournalView
+
+NOTHING = JournalView(holder=None, run=None, document=None, stopping=False, stopped=None)
+MIB = 1024**2
+
+
+def cluster(*partitions, requested=None, controller=1, **more):
+    return Cluster(
+        name="main",
+        brokers={n: Broker(n) for n in (1, 2, 3, 4)},
+        topics={"t": Topic("t", tuple(partitions))},
+        controller=Controller(broker=controller),
+        reassignment=requested,
+        **more,
+    )
+
+
+def partition(number, replicas, isr=None, leader=None, **more):
+    return Partition(
+        number,
+        replicas,
+        leader=replicas[0] if leader is None else leader,
+        isr=replicas if isr is None else isr,
+        **more,
+    )
+
+
+def move(number, source, target):
+    return Move("t", None, number, (source, target), MIB, "moving into pool fast")
+
+
+MOVES = (move(0, (1, 2), (3, 4)), move(1, (1, 2), (3, 4)), move(2, (1, 2), (3, 4)))
+RUN = Run(
+    "sha256:ab", "sha256:fp", "sha256:c", Phase.MOVING, "d", 1, started_ms=0, stage=2, rates=(MIB,)
+)
+
+
+def journal(holder=True, stopping=False):
+    plan = Plan("main", "sha256:ab", "sha256:fp", moves=MOVES)
+    who = Holder("host-1", 42, "apply", 0) if holder else None
+    return JournalView(who, RUN, RunDocument(plan, Saved(), Health()), stopping, None)
+
+
+HALFWAY = cluster(
+    partition(0, (3, 4)),
+    partition(1, (1, 2, 3, 4), isr=(1, 2), adding=(3, 4), removing=(1, 2)),
+    partition(2, (1, 2)),
+    requested=(Requested("t", 1, (3, 4)),),
+)
+
+
+def test_a_quiet_cluster():
+    found = status_of(cluster(partition(0, (1, 2)), kafka_version="2.8", id="x"), NOTHING)
+    assert found == Status(
+        cluster="main",
+        id="x",
+        kafka_version="2.8",
+        controller=1,
+        brokers=4,
+        topics=1,
+        partitions=1,
+        under_replicated=(),
+        offline=(),
+        holder=None,
+        run=None,
+        stopped=None,
+    )
+    assert render(found).splitlines() == [
+        "cluster     main (Kafka 2.8, x)",
+        "controller  broker 1",
+        "topology    4 live brokers, 1 topic, 1 partition",
+        "health      all replicas are in sync",
+        "executor    none is active",
+        "run         none is recorded",
+    ]
+
+
+def test_a_run_half_way():
+    found = status_of(HALFWAY, journal())
+    assert found.run == RunStatus(
+        plan="sha256:ab",
+        phase="moving",
+        stage=2,
+        started_ms=0,
+        moves={"done": 1, "in flight": 1, "pending": 1},
+        moves_total=3,
+        bytes_done=MIB,
+        bytes_total=3 * MIB,
+        throttle_bytes_per_s=MIB,
+        stopping=False,
+        in_flight=(MOVES[1],),
+    )
+    assert (found.waits, found.under_replicated) == ((), ())
+    assert render(found).splitlines() == [
+        "cluster     main",
+        "controller  broker 1",
+        "topology    4 live brokers, 1 topic, 3 partitions",
+        "health      all replicas are in sync",
+        "executor    `poolkeeper apply` on host-1, process 42",
+        "run         sha256:ab",
+        "            moving, stage 2, began 1970-01-01 00:00:00 UTC",
+        "moves       1 of 3 done, 1 in flight, 1 pending",
+        "bytes       1 MiB of 3 MiB",
+        "throttle    1 MiB/s a broker",
+        "moving      t-1  1,2 -> 3,4  1 MiB",
+    ]
+
+
+def test_a_run_that_nobody_drives_and_that_shall_stop():
+    found = status_of(HALFWAY, journal(holder=False, stopping=True))
+    assert found.waits == (Wait(WaitReason.RUN_WITHOUT_EXECUTOR),)
+    assert "            moving, stage 2, stops after this stage, began" in render(found)
+
+
+def test_a_foreign_reassignment_is_named():
+    found = status_of(cluster(partition(0, (1, 2)), requested=(Requested("t", 0, (3,)),)), NOTHING)
+    assert found.waits == (Wait(WaitReason.FOREIGN_REQUEST, partitions=(TopicPartition("t", 0),)),)
+
+
+def test_sick_partitions_are_counted_and_named():
+    sick = cluster(
+        partition(0, (1, 2), isr=(1,)), partition(1, (2,), isr=(2,), leader=-1), controller=None
+    )
+    found = status_of(sick, NOTHING)
+    assert found.under_replicated == (TopicPartition("t", 0),)
+    assert found.offline == (TopicPartition("t", 1),)
+    assert found.waits == (Wait(WaitReason.NO_CONTROLLER),)
+    assert render(found).splitlines()[1:4] == [
+        "controller  none is elected",
+        "topology    4 live brokers, 1 topic, 2 partitions",
+        "health      1 partition without a leader; 1 partition under-replicated: t-0",
+    ]
+
+
+def test_as_data():
+    assert as_data(status_of(HALFWAY, journal())) == {
+        "cluster": "main",
+        "id": None,
+        "kafkaVersion": None,
+        "controller": 1,
+        "brokers": 4,
+        "topics": 1,
+        "partitions": 3,
+        "underReplicated": [],
+        "offline": [],
+        "holder": "`poolkeeper apply` on host-1, process 42",
+        "run": {
+            "plan": "sha256:ab",
+            "phase": "moving",
+            "stage": 2,
+            "startedMs": 0,
+            "moves": {"done": 1, "in flight": 1, "pending": 1},
+            "movesTotal": 3,
+            "bytesDone": MIB,
+            "bytesTotal": 3 * MIB,
+            "throttleBytesPerSecond": MIB,
+            "stopping": False,
+            "inFlight": [
+                {
+                    "topic": "t",
+                    "partition": 1,
+                    "from": [1, 2],
+                    "to": [3, 4],
+                    "bytes": MIB,
+                    "reason": "moving into pool fast",
+                }
+            ],
+        },
+        "stopped": None,
+        "waits": [],
+        "warnings": [],
+    }

@@ -1,0 +1,36 @@
+"""What a loop works towards, by what is declared."""
+
+import pytest
+
+from poolkeeper.controller.cluster_loops import wanted
+from poolkeeper.model.specs import Desired, KafkaClusterSpec, Mode, ZooKeeperSpec
+from poolkeeper.resources.checks.assembly import Assembly
+from poolkeeper.resources.kinds.custom_resource import CustomResource
+
+SPEC = KafkaClusterSpec("main", ZooKeeperSpec("zk:2181"), mode=Mode.APPLY)
+PAUSED = KafkaClusterSpec("main", ZooKeeperSpec("zk:2181"), mode=Mode.PAUSED)
+CLUSTER = CustomResource("KafkaCluster", "", "main", "u", 1, False, (), SPEC)
+DESIRED = Desired(SPEC)
+
+
+@pytest.mark.parametrize(
+    ("assembly", "expected"),
+    [
+        pytest.param(
+            Assembly("main", CLUSTER, DESIRED), DESIRED, id="what is declared, if it may be"
+        ),
+        pytest.param(
+            Assembly("main", CLUSTER, None, "ResourcePool p is invalid"),
+            None,
+            id="nothing new while something is wrong",
+        ),
+        pytest.param(
+            Assembly("main", CLUSTER, None, "KafkaCluster main is being deleted", leaving=True),
+            Desired(PAUSED),
+            id="nothing at all, so that a run ends, when the cluster is let go",
+        ),
+        pytest.param(Assembly("main"), None, id="nothing without a KafkaCluster"),
+    ],
+)
+def test_a_loop_works_towards(assembly: Assembly, expected: Desired | None) -> None:
+    assert wanted(assembly) == expected

@@ -1,0 +1,424 @@
+"""A Rebalance from look to look: what is kept, offered, told; what a new leader goes on from."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from poolkeeper.controller.rebalance_controller import Rebalancers
+from poolkeeper.controller.rebalance_reporter import RebalanceReporter
+from poolkeeper.controller.resource_cache import Declared
+from poolkeeper.errors import RefusalReason, Unavailable
+from poolkeeper.fleet.schedule.budget import ClusterWork, ScheduledStage
+from poolkeeper.kube.leadership.leases import LeaderRole
+from poolkeeper.model.outcomes import (
+    ExternalPlanState,
+    ExternalPlanStatus,
+    Outcome,
+    Progress,
+    State,
+)
+from poolkeeper.model.plans import Move, Plan
+from poolkeeper.model.refusals import Refusal
+from poolkeeper.model.runs import Phase
+from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.planning.proposals import plan_json
+from poolkeeper.rebalances.engines import LOCAL
+from poolkeeper.rebalances.record_store import RecordStore
+from poolkeeper.rebalances.response import ClusterResponse, Planned, assembled
+from poolkeeper.reconcile.external_plan import ExternalPlan, declaration
+from poolkeeper.resources.checks.assembly import assemble
+from poolkeeper.resources.status.conditions import condition_of
+from poolkeeper.telemetry.metrics import Metrics
+from unit.resources.bodies import body
+
+HOUR_MS = 3_600_000
+MOVES = (Move("t", None, 0, ((1, 2), (2, 3)), 100, "balance"),)
+PLAN = Plan("", plan_json.plan_hash(MOVES, ()), "f", moves=MOVES)
+STALE = Refusal(RefusalReason.STALE_PLAN, "the plan is of another time")
+SEEN_NOTHING = Outcome(State.CONVERGED)
+
+
+@dataclass
+class Server:
+    """ConfigMaps by path; it may be away."""
+
+    objects: dict[str, Any] = field(default_factory=dict)
+    away: bool = False
+
+    def _here(self):
+        if self.away:
+            raise Unavailable("the API server is away")
+
+    def get(self, path):
+        self._here()
+        return self.objects.get(path)
+
+    def apply(self, path, body, manager):
+        self._here()
+        self.objects[path] = body
+        return body
+
+    def delete(self, path, uid=None):
+        self._here()
+        return self.objects.pop(path, None) is not None
+
+
+@dataclass
+class Loops:
+    """The part of Keepers that is asked; outcomes are what the test says."""
+
+    assemblies: Any = None
+    offers: dict[str, ExternalPlan] = field(default_factory=dict)
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    let_go: int = 0
+
+    def offer(self, offers):
+        self.offers = dict(offers)
+
+    def outcome(self, name):
+        return self.outcomes.get(name)
+
+    def names(self):
+        return frozenset(self.outcomes)
+
+    def settling(self):
+        return frozenset()
+
+    def let_go_of_offers(self):
+        self.offers, self.let_go = {}, self.let_go + 1
+
+
+class Planner:
+    """Answers at once: the same plan for every cluster."""
+
+    def ask(self, name, question):
+        return assembled(
+            question,
+            (
+                ClusterResponse(
+                    Planned(each.cluster, replace(PLAN, cluster=each.cluster)),
+                    ClusterWork(each.cluster, (ScheduledStage(100, 1000),)),
+                )
+                for each in question.asked
+            ),
+        )
+
+    def standing(self, name, question):
+        return ""
+
+    def forget(self, name):
+        pass
+
+
+class Said:
+    """Writer, recorder and guards in one."""
+
+    def __init__(self):
+        self.statuses, self.events, self.guarded = {}, [], {}
+
+    def put(self, reference, said, known=None):
+        if isinstance(said, bool):
+            self.guarded[reference.name] = said
+        else:
+            self.statuses[reference.name] = said
+
+    def forget(self, reference):
+        self.statuses.pop(reference.name, None)
+
+    def record(self, reference, reason, note, *, warning):
+        self.events.append((reference.name, reason))
+        return True
+
+
+class Ground:
+    """Clusters `a` and `b` with a Rebalance `r` over both, and one operator after the other."""
+
+    def __init__(self):
+        self.server, self.said, self.loops = Server(), Said(), Loops()
+        self.declared, self.role, self.now_ms = Declared(), LeaderRole.HELD, 9 * HOUR_MS
+        self.bodies = {}
+        for name in ("a", "b"):
+            spec = {"zookeeper": {"connect": f"{name}:2181"}, "mode": "Apply"}
+            self.put("KafkaCluster", name, spec)
+            self.put("ResourcePool", f"{name}-p", pool_of(name, 1, 2, 3))
+            self.loops.outcomes[name] = SEEN_NOTHING
+        self.put("Rebalance", "r", {})
+        self.restart()
+
+    def put(self, kind, name, spec, **more):
+        """Declare, or declare otherwise; the live status stays."""
+        before = self.bodies.get(name, {"metadata": {"generation": 0}})
+        status = self.said.statuses.get(name, before.get("status"))
+        generation = before["metadata"]["generation"] + 1
+        told = {"status": status, "generation": generation, **more}
+        self.bodies[name] = body(kind, name, {**before.get("spec", {}), **spec}, **told)
+        self.declared.put(self.bodies[name])
+
+    def restart(self):
+        """Another process begins, from what the API server has."""
+        for name, status in self.said.statuses.items():
+            self.bodies[name] = {**self.bodies[name], "status": status}
+            self.declared.put(self.bodies[name])
+        self.registry = CollectorRegistry()
+        self.operator = Rebalancers(
+            declared=self.declared,
+            keepers=self.loops,
+            engines={LOCAL: Planner()},
+            records=RecordStore(self.server, "ours"),
+            reporter=RebalanceReporter(self.said, self.said, self.said),
+            metrics=Metrics(self.registry),
+            role=lambda: self.role,
+            now_ms=lambda: self.now_ms,
+        )
+
+    def look(self, name="r"):
+        """Look once; return the reason that is told."""
+        objects = (each for each in self.declared.known()[0] if each.kind != "Rebalance")
+        self.loops.assemblies = assemble(objects)
+        self.operator.look()
+        return condition_of(self.said.statuses.get(name), "Ready").get("reason")
+
+    def approve(self, name="r", **more):
+        """Approve what it waits for; it has the finalizer by then."""
+        plan = self.said.statuses[name]["plan"]["hash"]
+        self.put("Rebalance", name, {"approval": {"plans": [plan]}}, guarded=True, **more)
+
+    def executing(self):
+        """Go to where the plans are offered."""
+        assert self.look() == "WaitingForApproval"
+        self.approve()
+        assert self.look() == "Moving"
+        return self
+
+    def states(self, name="r"):
+        return {e["name"]: e["state"] for e in self.said.statuses[name]["clusters"]}
+
+    def metric(self, name, **labels):
+        return self.registry.get_sample_value(f"poolkeeper_{name}", labels)
+
+    def desired(self, name):
+        return self.loops.assemblies[name].desired
+
+
+def pool_of(cluster, *ids):
+    return {"clusterRef": {"name": cluster}, "brokers": {"ids": list(ids)}}
+
+
+def errand(state, *why):
+    return Outcome(State.WAITING, external=ExternalPlanStatus(PLAN.hash, state, why))
+
+
+RUNNING = Outcome(State.WAITING, progress=Progress(PLAN.hash, Phase.MOVING, 1, 0, 1, 1, 0, 100))
+
+
+@pytest.fixture
+def ground():
+    return Ground()
+
+
+def test_from_planning_to_the_end(ground):
+    assert ground.look() == "WaitingForApproval"
+    assert ground.loops.offers == {}
+    assert len(ground.server.objects) == 1
+    ground.approve()
+    assert ground.look() == "Moving"
+    assert ground.loops.offers == {
+        name: ExternalPlan(
+            PLAN.hash, replace(PLAN, cluster=name), declaration(ground.desired(name), PLAN)
+        )
+        for name in ("a", "b")
+    }
+    ground.loops.outcomes = {"a": RUNNING, "b": errand(ExternalPlanState.DONE)}
+    ground.look()
+    assert ground.states() == {"a": "Moving", "b": "Done"}
+    assert ground.loops.offers.keys() == {"a"}
+    ground.loops.outcomes["a"] = errand(ExternalPlanState.DONE)
+    assert ground.look() == "Succeeded"
+    assert ground.loops.offers == {}
+    assert ground.said.guarded["r"] is False
+    told = ["WaitingForApproval", "Moving", "Succeeded"]
+    assert ground.said.events == [("r", reason) for reason in told]
+
+
+def test_metrics_tell_from_planning_to_the_end(ground):
+    ground.executing()
+    assert ground.metric("rebalances", reason="WaitingForApproval") == 0
+    assert ground.metric("rebalances", reason="Moving") == 1
+    assert ground.metric("rebalance_planning_seconds_count", engine=LOCAL) == 1
+    assert ground.metric("rebalance_planned_bytes_total") == 200
+    ground.loops.outcomes = {
+        "a": errand(ExternalPlanState.REFUSED),
+        "b": errand(ExternalPlanState.DONE),
+    }
+    for _ in range(2):
+        ground.look()
+    assert ground.metric("rebalances", reason="Failed") == 1
+    assert ground.metric("rebalance_clusters_total", outcome="Done") == 1
+    assert ground.metric("rebalance_clusters_total", outcome="Failed") == 1
+    assert ground.metric("rebalance_moved_bytes_total") == 100
+    ground.role = LeaderRole.STANDBY
+    ground.look()
+    assert ground.metric("rebalances", reason="Failed") == 0
+
+
+def test_a_new_leader_does_not_count_again(ground):
+    ground.executing()
+    ground.loops.outcomes["b"] = errand(ExternalPlanState.DONE)
+    ground.look()
+    ground.restart()
+    ground.look()
+    assert ground.metric("rebalances", reason="Moving") == 1
+    assert ground.metric("rebalance_clusters_total", outcome="Done") is None
+    assert ground.metric("rebalance_planning_seconds_count", engine=LOCAL) is None
+    assert ground.metric("rebalance_moved_bytes_total") == 0
+
+
+def test_nothing_is_offered_before_it_has_the_finalizer(ground):
+    ground.look()
+    plan = ground.said.statuses["r"]["plan"]["hash"]
+    ground.put("Rebalance", "r", {"approval": {"plans": [plan]}})
+    ground.look()
+    assert (ground.loops.offers, ground.said.guarded["r"]) == ({}, True)
+
+
+def test_a_new_leader_goes_on_from_the_status_and_the_record(ground):
+    ground.executing()
+    offers = ground.loops.offers
+    ground.loops.offers = {}
+    ground.restart()
+    assert ground.look() == "Moving"
+    assert ground.loops.offers == offers
+    assert ground.said.events == [("r", "WaitingForApproval"), ("r", "Moving")]
+
+
+def test_while_the_record_cannot_be_read_what_runs_is_held_all_the_same(ground):
+    ground.executing()
+    ground.put("Rebalance", "r", {"paused": True}, guarded=True)
+    ground.restart()
+    ground.server.away = True
+    assert ground.look() == "Paused"
+    assert ground.loops.offers["a"] == ExternalPlan(
+        PLAN.hash, held=Wait(WaitReason.REBALANCE_PAUSED)
+    )
+
+
+def test_without_its_record_it_has_failed(ground):
+    ground.executing()
+    ground.server.objects.clear()
+    ground.restart()
+    assert ground.look() == "Failed"
+    assert ground.loops.offers == {}
+
+
+def test_a_record_that_was_changed_is_none(ground):
+    ground.executing()
+    (found,) = ground.server.objects.values()
+    found["binaryData"] = {key: "H4sIAAAA" for key in found["binaryData"]}
+    ground.restart()
+    assert ground.look() == "Failed"
+
+
+def test_other_pools_are_planned_anew_and_the_old_record_goes(ground):
+    ground.look()
+    before = set(ground.server.objects)
+    ground.put("ResourcePool", "a-p", pool_of("a", 1, 2, 3, 4))
+    ground.now_ms += 1000
+    assert ground.look() == "WaitingForApproval"
+    assert len(ground.server.objects) == 1
+    assert set(ground.server.objects) != before
+
+
+def test_outside_its_windows_stages_are_held(ground):
+    ground.put(
+        "Rebalance", "r", {"budget": {"windows": [{"cron": "0 22 * * *", "duration": "8h"}]}}
+    )
+    ground.executing()
+    held = Wait(WaitReason.OUTSIDE_REBALANCE_WINDOW, until="1970-01-01 22:00 UTC")
+    assert {offer.held for offer in ground.loops.offers.values()} == {held}
+    ground.now_ms = 23 * HOUR_MS
+    ground.look()
+    assert {offer.held for offer in ground.loops.offers.values()} == {None}
+
+
+def test_who_does_not_lead_offers_nothing_and_remembers_nothing(ground):
+    ground.executing()
+    ground.role = LeaderRole.STANDBY
+    ground.look()
+    assert (ground.loops.offers, ground.loops.let_go) == ({}, 1)
+    ground.role = LeaderRole.UNSURE
+    ground.loops.offers = {"a": ExternalPlan("x")}
+    ground.look()
+    assert ground.loops.offers == {"a": ExternalPlan("x")}
+
+
+def test_two_of_them_go_one_after_the_other_in_a_cluster(ground):
+    ground.executing()
+    ground.now_ms += 1000
+    ground.put("Rebalance", "q", {"clusters": {"names": ["a"]}, "approval": {"policy": "Auto"}})
+    ground.put("Rebalance", "q", {}, guarded=True)
+    ground.look()
+    assert ground.look("q") == "Waiting"
+    message = condition_of(ground.said.statuses["q"], "Ready")["message"]
+    assert message.endswith("waits: a: Rebalance r goes first")
+    ground.loops.outcomes["a"] = errand(ExternalPlanState.REFUSED, STALE)
+    ground.look()
+    assert ground.states()["a"] == "Failed"
+    assert ground.states("q")["a"] == "Failed", "of the same plan the same is said"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "left"),
+    [
+        pytest.param(
+            RUNNING, {"a": ExternalPlan(PLAN.hash, withdrawn=True)}, id="its-run-ends-first"
+        ),
+        pytest.param(SEEN_NOTHING, {}, id="nothing-runs"),
+        pytest.param(errand(ExternalPlanState.DONE, "withdrawn"), {}, id="its-run-has-ended"),
+        pytest.param(
+            replace(RUNNING, progress=replace(RUNNING.progress, plan="sha256:own")),
+            {},
+            id="another-run-is-none-of-its",
+        ),
+    ],
+)
+def test_deleted_it_stays_until_what_runs_has_ended(ground, outcome, left):
+    ground.executing()
+    ground.loops.outcomes["a"] = RUNNING
+    ground.look()
+    ground.put("Rebalance", "r", {}, deleting=True, guarded=True)
+    ground.loops.outcomes["a"] = outcome
+    assert ground.look() == "Deleting"
+    assert ground.loops.offers == left
+    assert ground.said.guarded.get("r", True) is bool(left)
+
+
+def test_what_cannot_be_read_holds_up_no_other(ground):
+    ground.said.statuses["r"] = {"step": "Dreaming"}
+    ground.put("Rebalance", "q", {})
+    ground.restart()
+    ground.said.statuses.pop("r")
+    assert ground.look("q") == "WaitingForApproval"
+    assert "r" not in ground.said.statuses
+
+
+def test_an_invalid_one_says_why(ground):
+    ground.put("Rebalance", "r", {"clusters": {}})
+    assert ground.look() == "Invalid"
+    message = condition_of(ground.said.statuses["r"], "Stalled")["message"]
+    assert message.startswith("spec.clusters: has neither names nor a selector")
+
+
+def test_what_has_ended_is_told_once_and_again_for_another_generation(ground):
+    ground.executing()
+    ground.loops.outcomes = dict.fromkeys("ab", errand(ExternalPlanState.DONE))
+    assert ground.look() == "Succeeded"
+    ground.look()
+    ground.said.statuses["r"] = told = dict(ground.said.statuses["r"])
+    ground.look()
+    assert ground.said.statuses["r"] is told
+    ground.put("Rebalance", "r", {"paused": True})
+    ground.look()
+    assert ground.said.statuses["r"]["observedGeneration"] == 3
+    assert [reason for _, reason in ground.said.events].count("Succeeded") == 1

@@ -1,0 +1,207 @@
+"""What reaches the writers of statuses and events when clusters come and go, and leaders do."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from poolkeeper.controller.reporter import Reporter, run_looms
+from poolkeeper.errors import Unavailable
+from poolkeeper.kube.client.references import Reference
+from poolkeeper.model.outcomes import ExternalPlanState, ExternalPlanStatus, Outcome, State
+from poolkeeper.model.waits import Wait, WaitReason, after_error
+from poolkeeper.resources.checks.assembly import Assembly, assemble
+from poolkeeper.resources.kinds.custom_resource import CustomResource
+from poolkeeper.resources.status.conditions import condition_of
+from poolkeeper.telemetry.metrics import Metrics
+from unit.resources.bodies import kafka, kafka_cluster, kafka_topic, pool, topic
+from unit.resources.stages import running, seen, told, with_statuses
+
+AUTO = kafka_cluster(mode="Apply", approval={"policy": "Auto"})
+WANTED = topic("orders", "fast", partitions=2, replicationFactor=1)
+OBJECTS = (AUTO, pool("fast", 1, 2), pool("slow", 4, 5), WANTED)
+SEEN = seen(kafka([kafka_topic("orders", (4,), (5,))]))
+AWAY = Unavailable("no server of zk:2181 answers")
+OUTAGE = Outcome(State.WAITING, waits=(after_error(AWAY),), error=AWAY)
+
+
+class Writer:
+    def __init__(self) -> None:
+        self.written: dict[str, dict[str, Any]] = {}
+
+    def put(self, reference: Reference, status: dict[str, Any], known: object) -> None:
+        self.written[reference.name] = status
+
+    def forget(self, reference: Reference) -> None:
+        self.written.pop(reference.name, None)
+
+    def said(self) -> dict[str, tuple[str, str]]:
+        """Status and reason of Ready, by name; what was said is then over."""
+        ready = {name: condition_of(status, "Ready") for name, status in self.written.items()}
+        self.written = {}
+        return {name: (each["status"], each["reason"]) for name, each in ready.items()}
+
+
+class Recorder:
+    def __init__(self) -> None:
+        self.events: list[tuple[str, str]] = []
+
+    def record(self, reference: Reference, reason: str, note: str, *, warning: bool) -> bool:
+        self.events.append((reference.name, reason))
+        return True
+
+    def forget(self) -> None:
+        self.events = []
+
+
+class NoServer:
+    def get(self, path: str) -> None:
+        return None
+
+    def patch_json(self, path: str, operations: list[dict[str, Any]]) -> dict[str, Any]:
+        raise AssertionError("nothing is there to be patched")
+
+
+class Room:
+    """A reporter, what it reports to, and a clock."""
+
+    def __init__(self) -> None:
+        self.writer, self.recorder, self.now_s = Writer(), Recorder(), 1000.0
+        self.reporter = Reporter(
+            NoServer(),
+            self.writer,  # type: ignore[arg-type]
+            self.recorder,  # type: ignore[arg-type]
+            Metrics(),
+            clock=lambda: self.now_s,
+        )
+
+    def report(self, assembly: Assembly, outcome: Outcome) -> dict[str, tuple[str, str]]:
+        self.reporter.report(assembly, outcome)
+        return self.writer.said()
+
+
+@pytest.fixture
+def room() -> Iterator[Room]:
+    made = Room()
+    with made.reporter:
+        yield made
+
+
+def main(objects: Sequence[CustomResource] = OBJECTS) -> Assembly:
+    return assemble(objects)["main"]
+
+
+MOVING = ("False", "Moving")
+AWAY_NOW = ("Unknown", "Unreachable")
+
+
+def test_a_short_outage_in_mid_run_shows_on_the_cluster_alone(room: Room) -> None:
+    first = room.report(main(), running(main(), SEEN, 1))
+    assert first == {
+        "main": MOVING,
+        "fast": MOVING,
+        "slow": ("True", "InPlace"),
+        "orders": MOVING,
+    }
+    room.recorder.events = []
+    room.now_s += 1
+    room.reporter.report(main(), OUTAGE)
+    assert room.writer.written["main"]["plan"]["stage"] == 2
+    assert room.writer.said() == {"main": AWAY_NOW}
+    assert room.recorder.events == [("main", "Unreachable")]
+    room.now_s += 1
+    assert room.report(main(), running(main(), SEEN, 1)) == {"main": MOVING}
+
+
+def test_a_long_outage_shows_on_everything(room: Room) -> None:
+    room.report(main(), running(main(), SEEN, 1))
+    room.now_s += 61
+    expected = dict.fromkeys(("main", "fast", "slow", "orders"), AWAY_NOW)
+    assert room.report(main(), OUTAGE) == expected
+
+
+def test_a_new_leader_that_saw_nothing_yet_lets_statuses_stand(room: Room) -> None:
+    before = told(OBJECTS, SEEN, running(main(), SEEN, 1))
+    objects = (*with_statuses(OBJECTS, before), topic("new", "fast"))
+    assert room.report(main(objects), OUTAGE) == {"main": AWAY_NOW, "new": AWAY_NOW}
+    room.now_s += 59
+    assert room.report(main(objects), OUTAGE) == {}
+    room.now_s += 2
+    expected = dict.fromkeys(("fast", "slow", "orders"), AWAY_NOW)
+    assert room.report(main(objects), OUTAGE) == expected
+
+
+def test_what_is_wrong_with_a_resource_is_said_in_an_outage_too(room: Room) -> None:
+    room.report(main(), running(main(), SEEN, 1))
+    astray = topic("orders", "fast", partitions=2, replicationFactor=1, config={"no.such": "1"})
+    changed = (*OBJECTS[:-1], astray)
+    assert room.report(main(changed), OUTAGE)["orders"] == ("False", "Invalid")
+
+
+def test_who_leads_no_more_tells_nothing_more(room: Room) -> None:
+    room.reporter.report(main(), running(main(), SEEN, 1))
+    assert room.recorder.events
+    room.reporter.let_go()
+    assert (room.writer.written, room.recorder.events) == ({}, [])
+
+
+def test_a_loop_that_waits_for_another_holder_in_mid_run_says_so_and_ends_no_run(
+    room: Room,
+) -> None:
+    room.report(main(), running(main(), SEEN, 1))
+    room.recorder.events = []
+    holder = "`poolkeeper run` on a, process 1"
+    wait = Wait(WaitReason.EXECUTOR_ACTIVE, detail=holder)
+    room.reporter.report(main(), Outcome(State.WAITING, waits=(wait,)))
+    status = room.writer.written["main"]
+    assert condition_of(status, "Ready")["message"] == (
+        f"another executor is active on this cluster: {holder}"
+    )
+    assert status["plan"]["stage"] == 2
+    assert room.writer.said() == {"main": ("Unknown", "Waiting")}
+    assert room.recorder.events == []
+
+
+def test_a_cluster_that_is_deleted_in_mid_run_tells_of_the_run_until_its_end(room: Room) -> None:
+    room.report(main(), running(main(), SEEN, 1))
+    room.recorder.events = []
+    leaving = kafka_cluster(mode="Apply", approval={"policy": "Auto"}, deleting=True, guarded=True)
+    left = main((leaving, *OBJECTS[1:]))
+    room.reporter.report(left, running(main(), SEEN, 1))
+    assert room.writer.written["main"]["plan"]["stage"] == 2
+    assert room.writer.said()["main"] == ("False", "Deleting")
+    assert ("main", "RunEnded") not in room.recorder.events
+    room.reporter.report(left, Outcome(State.PROGRESSED, seen=SEEN))
+    assert "plan" not in room.writer.written["main"]
+    assert ("main", "RunEnded") in room.recorder.events
+
+
+@pytest.mark.parametrize(
+    ("outcome", "expected"),
+    [
+        pytest.param(running(main(), SEEN, 1), True, id="a run is recorded"),
+        pytest.param(Outcome(State.WAITING, seen=SEEN, recorded=True), True, id="it stands still"),
+        pytest.param(
+            replace(running(main(), SEEN, 1), progress=None), True, id="moves wait for a run"
+        ),
+        pytest.param(
+            Outcome(
+                State.CONVERGED,
+                seen=SEEN,
+                external=ExternalPlanStatus("x", ExternalPlanState.WAITING),
+            ),
+            True,
+            id="a plan of others waits for its turn",
+        ),
+        pytest.param(Outcome(State.CONVERGED, seen=SEEN), False, id="nothing is to be done"),
+        pytest.param(OUTAGE, None, id="nobody knows"),
+    ],
+)
+def test_a_run_that_is_near_keeps_its_cluster(outcome: Outcome, expected: bool | None) -> None:
+    assert run_looms(main(), outcome) is expected
+
+
+def test_where_nothing_may_be_written_moves_keep_nothing() -> None:
+    looking = main((kafka_cluster(mode="PlanOnly"), *OBJECTS[1:]))
+    assert run_looms(looking, replace(running(main(), SEEN, 1), progress=None)) is False

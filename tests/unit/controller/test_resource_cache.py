@@ -1,0 +1,98 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from poolkeeper.controller.resource_cache import Declared
+from poolkeeper.resources.kinds.custom_resource import ObjectKey
+
+KEY = ObjectKey("ResourcePool", "", "p")
+
+
+def pool(name: str = "p", uid: str = "u1", generation: int = 1, **more: Any) -> dict[str, Any]:
+    metadata = {"name": name, "uid": uid, "generation": generation, **more.pop("metadata", {})}
+    spec = {"clusterRef": {"name": "main"}, "brokers": {"ids": [generation]}}
+    return {
+        "apiVersion": "poolkeeper.dev/v1alpha1",
+        "kind": "ResourcePool",
+        "metadata": metadata,
+        "spec": spec,
+        **more,
+    }
+
+
+def known(declared: Declared) -> dict[str, tuple[str, int]]:
+    return {each.name: (each.uid, each.generation) for each in declared.known()[0]}
+
+
+@pytest.fixture
+def declared() -> Declared:
+    index = Declared()
+    index.put(pool())
+    index.put_namespace("shop", {"team": "a"})
+    index.changed.clear()
+    return index
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda d: d.put(pool(generation=2)), id="another generation"),
+        pytest.param(lambda d: d.put(pool(uid="u2")), id="another object of the same name"),
+        pytest.param(lambda d: d.put(pool("q", "u3")), id="another object"),
+        pytest.param(
+            lambda d: d.put(pool(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})),
+            id="it is being deleted",
+        ),
+        pytest.param(lambda d: d.put(pool(metadata={"finalizers": ["x"]})), id="other finalizers"),
+        pytest.param(lambda d: d.drop(KEY, "u1"), id="it is gone"),
+        pytest.param(lambda d: d.put_namespace("shop", {}), id="other labels"),
+        pytest.param(lambda d: d.put_namespace("new", {}), id="another namespace"),
+        pytest.param(lambda d: d.drop_namespace("shop"), id="a namespace is gone"),
+        pytest.param(lambda d: d.compare("ResourcePool", [], ["u1"]), id="a list lacks it"),
+        pytest.param(
+            lambda d: d.compare("ResourcePool", [pool(), pool("q", "u3")], ["u1"]),
+            id="a list has more",
+        ),
+    ],
+)
+def test_these_wake(declared: Declared, change: Callable[[Declared], object]) -> None:
+    change(declared)
+    assert declared.changed.is_set()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda d: d.put(pool()), id="the same again"),
+        pytest.param(lambda d: d.put(pool(status={"topics": 1})), id="a status, which is ours"),
+        pytest.param(lambda d: d.drop(KEY, "u0"), id="an earlier object of the name is gone"),
+        pytest.param(lambda d: d.drop(ObjectKey("Topic", "a", "p"), "u1"), id="another is gone"),
+        pytest.param(lambda d: d.put_namespace("shop", {"team": "a"}), id="the same labels"),
+        pytest.param(lambda d: d.drop_namespace("other"), id="an unknown namespace is gone"),
+        pytest.param(lambda d: d.compare("ResourcePool", [pool()], ["u1"]), id="an equal list"),
+        pytest.param(lambda d: d.compare("Topic", [], ["u1"]), id="a list of another kind"),
+    ],
+)
+def test_these_do_not(declared: Declared, change: Callable[[Declared], object]) -> None:
+    change(declared)
+    assert not declared.changed.is_set()
+
+
+def test_a_status_is_known_all_the_same(declared: Declared) -> None:
+    declared.put(pool(status={"topics": 1}))
+    assert [each.status for each in declared.known()[0]] == [{"topics": 1}]
+
+
+def test_a_list_that_is_older_than_what_was_heard_changes_nothing(declared: Declared) -> None:
+    declared.put(pool(generation=3))
+    declared.put(pool("new", "u9"))
+    assert declared.compare("ResourcePool", [pool(generation=2)], ["u1"]) == 0
+    assert known(declared) == {"p": ("u1", 3), "new": ("u9", 1)}
+
+
+def test_a_list_tells_of_what_was_missed_and_counts_it(declared: Declared) -> None:
+    declared.put(pool("gone", "u2"))
+    found = declared.compare("ResourcePool", [pool(generation=2), pool("q", "u3")], ["u1", "u2"])
+    assert found == 3
+    assert known(declared) == {"p": ("u1", 2), "q": ("u3", 1)}

@@ -1,0 +1,67 @@
+import json
+
+import pytest
+
+from poolkeeper.errors import Refused
+from poolkeeper.kube.client.client import Api
+
+CONFIG = {
+    "apiVersion": "v1",
+    "kind": "Config",
+    "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1/"}}],
+    "users": [{"name": "u", "user": {"token": "secret"}}],
+    "contexts": [
+        {"name": "x", "context": {"cluster": "c", "user": "u", "namespace": "ops"}},
+        {"name": "y", "context": {"cluster": "c", "user": "u"}},
+    ],
+}
+
+
+SERVERLESS = CONFIG | {"current-context": "x", "clusters": [{"name": "c"}]}
+
+
+@pytest.fixture
+def connect(tmp_path):
+    """Connects with the text of a kubeconfig, as if in a pod without an account."""
+
+    def act(text, **environ):
+        file = tmp_path / "kubeconfig"
+        if text is not None:
+            file.write_text(text if isinstance(text, str) else json.dumps(text))
+        return Api.connect(environ={"KUBECONFIG": str(file), **environ}, account=tmp_path / "no")
+
+    return act
+
+
+@pytest.mark.parametrize(("context", "namespace"), [("x", "ops"), ("y", "default")])
+def test_a_kubeconfig_says_where_and_which_namespace(connect, context, namespace):
+    api = connect(CONFIG | {"current-context": context})
+    assert (api.server, api.namespace) == ("http://127.0.0.1:1", namespace)
+
+
+def test_a_pods_environment_without_its_account_is_no_pod(connect):
+    api = connect(CONFIG | {"current-context": "x"}, KUBERNETES_SERVICE_HOST="10.0.0.1")
+    assert api.namespace == "ops"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        pytest.param(None, "no Kubernetes cluster is configured: .* no kubeconfig", id="absent"),
+        pytest.param("", "cannot be used: .* empty", id="empty"),
+        pytest.param("{", "cannot be used: while parsing", id="no-yaml"),
+        pytest.param("[]", "cannot be used", id="a-list"),
+        pytest.param("a string", "cannot be used", id="a-string"),
+        pytest.param(CONFIG, "current-context", id="no-context-chosen"),
+        pytest.param(CONFIG | {"current-context": "z"}, "name z", id="unknown-context"),
+        pytest.param(
+            CONFIG | {"current-context": "x", "clusters": [{"name": "c"}]},
+            "cluster",
+            id="no-server",
+        ),
+    ],
+)
+def test_what_cannot_be_used_is_one_line_for_a_person(connect, text, says):
+    with pytest.raises(Refused, match=says) as raised:
+        connect(text)
+    assert "\n" not in str(raised.value)

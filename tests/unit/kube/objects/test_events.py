@@ -1,0 +1,165 @@
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conditions import until
+from poolkeeper.errors import Forbidden, Refused, Stale, Unavailable
+from poolkeeper.kube.client.references import Reference
+from poolkeeper.kube.objects import events
+from poolkeeper.kube.objects.events import Note, Recorder, Reporting, event, shortened
+
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+TOPIC = Reference("Topic", "shop", "orders", "u1")
+POOL = Reference("ResourcePool", "", "main-fast", "u2")
+
+
+class Objects:
+    def __init__(self, *failures):
+        self.failures = list(failures)
+        self.created = []
+
+    def create(self, path, body):
+        if self.failures:
+            raise self.failures.pop(0)
+        self.created.append((path, body))
+        return body
+
+
+@pytest.fixture
+def recording():
+    recorders = []
+
+    def make(objects, **extra):
+        given = {"pause_s": 0.05, "now": lambda: NOW} | extra
+        recorders.append(Recorder(objects, "poolkeeper", "me-0", **given))
+        return recorders[-1]
+
+    yield make
+    for recorder in recorders:
+        recorder.close()
+
+
+def made(reference=TOPIC, reason="Moving", note="moving", warning=False, component="poolkeeper"):
+    told = Note(reason, note, "Reconcile", warning)
+    return event(reference, told, Reporting(component, "me-0"), NOW)
+
+
+def test_an_event_says_what_happened_to_which_object():
+    found = made(warning=True)
+    name = found["metadata"].pop("name")
+    assert name.startswith("orders.")
+    assert found == {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"namespace": "shop"},
+        "eventTime": "2026-01-31T12:00:00.000000Z",
+        "reportingController": "poolkeeper",
+        "reportingInstance": "me-0",
+        "action": "Reconcile",
+        "reason": "Moving",
+        "type": "Warning",
+        "note": "moving",
+        "regarding": {
+            "apiVersion": "poolkeeper.dev/v1alpha1",
+            "kind": "Topic",
+            "namespace": "shop",
+            "name": "orders",
+            "uid": "u1",
+        },
+    }
+
+
+def test_objects_without_a_namespace_have_theirs_in_default():
+    found = made(POOL)
+    assert found["metadata"]["namespace"] == "default"
+    assert "namespace" not in found["regarding"]
+
+
+def test_names_stay_within_what_is_allowed():
+    found = made(Reference("Topic", "shop", "x" * 253, "u"))
+    assert len(found["metadata"]["name"]) <= 253
+
+
+@given(st.text(max_size=2000), st.integers(3, 1500))
+def test_a_note_is_cut_to_bytes_and_stays_text(text, bytes_max):
+    cut = shortened(text, bytes_max)
+    assert len(cut.encode()) <= bytes_max
+    assert cut == text or (cut.endswith("…") and text.startswith(cut[:-1]))
+
+
+def test_the_same_is_told_once(recording):
+    objects = Objects()
+    recorder = recording(objects)
+    assert recorder.record(TOPIC, "Moving", "moving")
+    assert not recorder.record(TOPIC, "Moving", "moving")
+    assert recorder.record(TOPIC, "Moving", "moving on")
+    assert recorder.flush(5)
+    path = "/apis/events.k8s.io/v1/namespaces/shop/events"
+    assert [where for where, _ in objects.created] == [path] * 2
+
+
+@pytest.mark.parametrize("failure", [Forbidden("RBAC"), Refused("no"), Stale("no such namespace")])
+def test_what_is_not_taken_is_dropped(recording, failure):
+    recorder = recording(Objects(failure))
+    recorder.record(TOPIC, "Moving", "moving")
+    recorder.record(TOPIC, "InPlace", "in place")
+    assert recorder.flush(5)
+    assert (recorder.written, recorder.dropped) == (1, 1)
+
+
+def test_what_comes_while_the_server_is_away_is_told_later_in_order(recording):
+    objects = Objects(Unavailable("away"))
+    recorder = recording(objects)
+    recorder.record(TOPIC, "Moving", "moving")
+    recorder.record(TOPIC, "InPlace", "in place")
+    assert recorder.flush(10)
+    assert [body["reason"] for _, body in objects.created] == ["Moving", "InPlace"]
+
+
+def test_old_news_are_dropped(recording):
+    class Clock:
+        now_s = 0.0
+
+        def __call__(self):
+            return self.now_s
+
+    clock = Clock()
+
+    class Away(Objects):
+        def create(self, path, body):
+            clock.now_s += events.AGE_S_MAX
+            raise Unavailable("away")
+
+    recorder = recording(Away(), clock=clock)
+    recorder.record(TOPIC, "Moving", "moving")
+    until(lambda: recorder.dropped == 1, "it is dropped")
+
+
+def test_the_oldest_make_room_while_the_server_is_away(recording):
+    recorder = recording(Objects(*[Unavailable("away")] * 9))
+    told = events.QUEUE_MAX + 10
+    for number in range(told):
+        recorder.record(Reference("Topic", "shop", f"t{number % 20}"), "Moving", str(number))
+    assert len(recorder._queue) <= events.QUEUE_MAX
+
+
+def test_after_closing_nothing_is_taken(recording):
+    recorder = recording(Objects())
+    recorder.close()
+    assert not recorder.record(TOPIC, "Moving", "moving")
+
+
+def test_what_waits_is_dropped_when_it_is_not_ours_to_tell_any_more(recording):
+    objects = Objects(*[Unavailable("away")] * 1000)
+    recorder = recording(objects)
+    assert recorder.record(TOPIC, "Moving", "moving")
+    until(lambda: len(objects.failures) < 1000, "it was tried")
+    assert recorder.record(POOL, "Moved", "in place")
+    recorder.forget()
+    assert recorder.flush(5)
+    objects.failures.clear()
+    assert recorder.record(POOL, "Drained", "broker 3 is empty")
+    assert recorder.flush(5)
+    assert [body["reason"] for _, body in objects.created] == ["Drained"]

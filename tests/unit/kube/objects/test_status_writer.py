@@ -1,0 +1,265 @@
+"""The status writer against objects in memory; queue and conditions have tests of their own."""
+
+from datetime import UTC, datetime
+from threading import Event
+
+import pytest
+
+from conditions import until
+from poolkeeper.errors import Forbidden, Refused, Stale, Unavailable
+from poolkeeper.kube.client.references import Reference
+from poolkeeper.kube.objects.status_writer import VIEW_LAG_S, StatusWriter
+
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+MOMENT = "2026-01-31T12:00:00Z"
+TOPIC = Reference("Topic", "shop", "orders", "u1")
+OTHER = Reference("Topic", "shop", "other", "u2")
+
+
+class Objects:
+    """What the API server would have; each write meets the next of `failures` first."""
+
+    def __init__(self, *failures):
+        self.failures = list(failures)
+        self.status = {}
+        self.uids = {TOPIC.path: "u1", OTHER.path: "u2"}
+        self.bodies = []
+        self.prunes = ()
+        self.gate = Event()
+        self.gate.set()
+
+    def get(self, path):
+        uid = self.uids.get(path)
+        return None if uid is None else {"metadata": {"uid": uid}}
+
+    def apply(self, path, body, manager):
+        assert manager == "poolkeeper"
+        assert self.gate.wait(10)
+        failure = self.failures.pop(0) if self.failures else None
+        if failure is not None:
+            raise failure
+        self.bodies.append(body)
+        name = path.removesuffix("/status")
+        self.status[name] = {
+            key: value for key, value in body["status"].items() if key not in self.prunes
+        }
+        return {"metadata": {"uid": self.uids[name]}, "status": self.status[name]}
+
+
+class Clock:
+    now_s = 0.0
+
+    def __call__(self):
+        return self.now_s
+
+
+@pytest.fixture
+def writing():
+    """Makes writers that end with the test."""
+    writers = []
+
+    def make(objects, clock=None, workers=2):
+        extra = {} if clock is None else {"clock": clock}
+        writers.append(StatusWriter(objects, workers, pause_s=0.05, now=lambda: NOW, **extra))
+        return writers[-1]
+
+    yield make
+    for writer in writers:
+        writer.close()
+
+
+def said(ready="True", **fields):
+    return {"conditions": [{"type": "Ready", "status": ready, "reason": "X"}], **fields}
+
+
+def dated(ready="True", **fields):
+    condition = said(ready)["conditions"][0] | {"lastTransitionTime": MOMENT}
+    return {"conditions": [condition], **fields}
+
+
+def test_what_is_sent(writing):
+    objects = Objects()
+    writer = writing(objects)
+    writer.put(TOPIC, said(partitions=3, topicId=None), {})
+    assert writer.flush(5)
+    assert objects.bodies == [
+        {
+            "apiVersion": "poolkeeper.dev/v1alpha1",
+            "kind": "Topic",
+            "metadata": {"name": "orders", "namespace": "shop"},
+            "status": dated(partitions=3),
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("known", "writes"),
+    [
+        pytest.param(dated(partitions=3), 0, id="live-already"),
+        pytest.param(dated(partitions=4), 1, id="live-is-another"),
+        pytest.param({}, 1, id="none-is-live"),
+        pytest.param(None, 1, id="nobody-knows"),
+    ],
+)
+def test_only_what_is_not_live_is_written(writing, known, writes):
+    writer = writing(Objects())
+    writer.put(TOPIC, said(partitions=3), known)
+    assert writer.flush(5)
+    assert writer.writes == writes
+
+
+def test_a_view_that_lags_behind_our_write_is_not_believed(writing):
+    clock = Clock()
+    writer = writing(Objects(), clock)
+    old = dated(partitions=1)
+    writer.put(TOPIC, said(partitions=3), old)
+    assert writer.flush(5)
+    writer.put(TOPIC, said(partitions=3), old)
+    assert writer.flush(5)
+    assert writer.writes == 1
+    clock.now_s += VIEW_LAG_S
+    writer.put(TOPIC, said(partitions=3), old)
+    assert writer.flush(5)
+    assert writer.writes == 2
+
+
+def test_what_the_server_leaves_out_is_not_written_for_ever(writing):
+    clock, objects = Clock(), Objects()
+    objects.prunes = ("topicId",)
+    writer = writing(objects, clock)
+    for _ in range(5):
+        writer.put(TOPIC, said(topicId="x"), objects.status.get(TOPIC.path, {}))
+        assert writer.flush(5)
+        clock.now_s += 2 * VIEW_LAG_S
+    assert writer.writes == 1
+
+
+def test_what_somebody_else_wrote_is_written_over(writing):
+    clock, objects = Clock(), Objects()
+    writer = writing(objects, clock)
+    writer.put(TOPIC, said(partitions=3), {})
+    assert writer.flush(5)
+    clock.now_s += VIEW_LAG_S
+    writer.put(TOPIC, said(partitions=3), dated("False", partitions=3))
+    assert writer.flush(5)
+    assert writer.writes == 2
+
+
+def test_the_latest_wins_while_a_write_is_on_its_way(writing):
+    objects = Objects()
+    objects.gate.clear()
+    writer = writing(objects)
+    for number in range(5):
+        writer.put(TOPIC, said(partitions=number), {})
+    assert writer.pending == 1
+    objects.gate.set()
+    assert writer.flush(5)
+    assert objects.status[TOPIC.path] == dated(partitions=4)
+    assert writer.writes <= 2
+
+
+@pytest.mark.parametrize("failure", [Unavailable("away"), Forbidden("RBAC"), Stale("conflict")])
+def test_what_fails_is_tried_again(writing, failure):
+    objects = Objects(failure)
+    writer = writing(objects)
+    writer.put(TOPIC, said(), {})
+    until(lambda: writer.failures == 1, "it failed once")
+    assert writer.reason == str(failure)
+    assert writer.flush(5)
+    assert (objects.status[TOPIC.path], writer.reason) == (dated(), "")
+
+
+@pytest.mark.parametrize(
+    ("uids", "id"),
+    [pytest.param({}, "gone", id="gone"), pytest.param({TOPIC.path: "u9"}, "new", id="recreated")],
+)
+def test_a_status_of_what_is_gone_is_dropped(writing, uids, id):
+    objects = Objects(Stale("not found"))
+    objects.uids = uids
+    writer = writing(objects)
+    writer.put(TOPIC, said(), {})
+    assert writer.flush(5)
+    assert (writer.writes, objects.bodies) == (0, [])
+
+
+def test_a_new_object_of_the_same_name_has_the_last_word(writing):
+    objects = Objects()
+    objects.gate.clear()
+    writer = writing(objects, workers=4)
+    writer.put(TOPIC, said("False"), {})
+    objects.uids[TOPIC.path] = "u9"
+    writer.put(Reference("Topic", "shop", "orders", "u9"), said(), {})
+    objects.gate.set()
+    assert writer.flush(5)
+    assert objects.status[TOPIC.path] == dated()
+
+
+def test_a_refused_status_is_not_tried_again(writing):
+    objects = Objects(Refused("spec.x: bad"))
+    writer = writing(objects)
+    writer.put(TOPIC, said(), {})
+    assert writer.flush(5)
+    assert (writer.refused, writer.writes) == (1, 0)
+
+
+def test_one_that_fails_does_not_hold_up_others(writing):
+    objects = Objects(*[Forbidden("RBAC")] * 2)
+    writer = writing(objects, workers=1)
+    writer.put(TOPIC, said(), {})
+    until(lambda: writer.failures == 1, "it failed once")
+    objects.failures.clear()
+    writer.put(OTHER, said(), {})
+    until(lambda: OTHER.path in objects.status, "the other is written")
+    assert writer.flush(5)
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        pytest.param({"conditions": [{"type": "Ready"}]}, KeyError, id="half-a-condition"),
+        pytest.param({"drained": {1, 2}}, TypeError, id="no-json"),
+    ],
+)
+def test_what_is_no_status_fails_where_it_is_put(writing, status, error):
+    writer = writing(Objects())
+    with pytest.raises(error):
+        writer.put(TOPIC, status, {})
+    assert writer.pending == 0
+
+
+def test_what_is_forgotten_is_not_written(writing):
+    objects = Objects(Unavailable("away"))
+    writer = writing(objects)
+    writer.put(TOPIC, said(), {})
+    until(lambda: writer.failures == 1, "it failed once")
+    writer.forget(TOPIC)
+    assert writer.flush(5)
+    assert objects.bodies == []
+
+
+def test_closing_writes_what_is_left_and_says_if_it_could_not(writing):
+    objects = Objects()
+    writer = writing(objects)
+    writer.put(TOPIC, said(), {})
+    assert writer.close(5)
+    assert objects.status[TOPIC.path] == dated()
+    stuck = writing(Objects(*[Unavailable("away")] * 99))
+    stuck.put(TOPIC, said(), {})
+    assert not stuck.close(0.05)
+
+
+def test_why_statuses_do_not_get_through_is_logged_once_a_minute(writing, caplog):
+    clock, failure = Clock(), Forbidden("applying /x is not allowed")
+    objects = Objects()
+    writer = writing(objects, clock, workers=1)
+    for number, at_s in enumerate((0.0, 59.0, 60.0)):
+        clock.now_s = at_s
+        objects.failures.append(failure)
+        writer.put(TOPIC, said(number=number))
+        until(lambda: not objects.failures, "a write failed")
+        clock.now_s += 0.5
+        writer.put(OTHER, said(number=number))  # has the queue look at the clock
+        until(lambda: writer.pending == 0, "it is written then")
+    reasons = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+    complaint = "Topic shop/orders does not say yet what it should"
+    assert reasons == [f"{complaint}: applying /x is not allowed (1 wait)"] * 2

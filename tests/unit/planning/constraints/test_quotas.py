@@ -1,0 +1,79 @@
+"""Quotas: every bound that refuses is named, and with those raised as told nothing refuses."""
+
+import re
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from poolkeeper.model.specs import (
+    ClusterLimits,
+    Desired,
+    KafkaClusterSpec,
+    LimitPolicy,
+    Quotas,
+    ResourcePoolSpec,
+    TopicSpec,
+    ZooKeeperSpec,
+)
+from poolkeeper.planning.constraints.quotas import QuotaUsage
+
+Bounds = dict[str, int]
+"""By the field that holds it."""
+
+FIELDS = (
+    "quotas.topics",
+    "quotas.partitions",
+    "quotas.perNamespace.shop.topics",
+    "quotas.perNamespace.shop.partitions",
+    "limits.partitions",
+)
+TOPIC = TopicSpec("new", "shop", "new", "p")
+
+
+def tally(bounds: Bounds, held: int) -> QuotaUsage:
+    """A pool whose topics have two partitions each, all in the namespace of the next topic."""
+    pool_bounds = (bounds.get(field) for field in FIELDS[:2])
+    own_bounds = (bounds.get(field) for field in FIELDS[2:4])
+    quotas = Quotas(*pool_bounds, per_namespace={"shop": Quotas(*own_bounds)})
+    limits = ClusterLimits(partitions=bounds.get(FIELDS[4], 10**6), policy=LimitPolicy.ENFORCE)
+    kafka = KafkaClusterSpec("main", ZooKeeperSpec("zk:2181"), limits=limits)
+    pool = ResourcePoolSpec("p", "main", (1, 2, 3), quotas=quotas)
+    counted = QuotaUsage(Desired(kafka, (pool,)), {})
+    for number in range(held):
+        counted.add(replace(TOPIC, name=f"t{number}"), topics=1, partitions=2)
+    return counted
+
+
+def named(said: str) -> Bounds:
+    """The fields that a refusal names, and what it says to raise them to."""
+    return {field: int(n) for field, n in re.findall(r"\(raise spec\.(\S+) to (\d+)\)", said)}
+
+
+@given(
+    st.dictionaries(st.sampled_from(FIELDS), st.integers(0, 8)),
+    st.integers(0, 4),
+    st.integers(1, 3),
+)
+def test_each_bound_that_is_named_refuses_alone_and_all_raised_refuse_nothing(
+    bounds, held, partitions
+) -> None:
+    def refusal(these: Bounds) -> str:
+        return str(tally(these, held).refusal(TOPIC, topics=1, partitions=partitions) or "")
+
+    found = named(refusal(bounds))
+    assert {field for field in bounds if refusal({field: bounds[field]})} == set(found)
+    assert refusal(bounds | found) == ""
+    for field, enough in found.items():
+        assert set(named(refusal(bounds | found | {field: enough - 1}))) == {field}
+
+
+def test_a_refusal() -> None:
+    said = tally({"quotas.topics": 2, "quotas.perNamespace.shop.partitions": 5}, 2).refusal(
+        TOPIC, topics=1, partitions=3
+    )
+    assert str(said) == (
+        "pool p has 2 of 2 topics and would get 1 more (raise spec.quotas.topics to 3);"
+        " namespace shop in pool p has 4 of 5 partitions and would get 3 more"
+        " (raise spec.quotas.perNamespace.shop.partitions to 7)"
+    )

@@ -1,0 +1,116 @@
+"""What is said where a pool cannot hold what it should: conflicts, and what ends them."""
+
+from dataclasses import replace
+
+import pytest
+
+from poolkeeper.model.specs import (
+    Capacity,
+    Desired,
+    FailureDomain,
+    Headroom,
+    KafkaClusterSpec,
+    ResourcePoolSpec,
+    TopicSpec,
+    UnmanagedTopics,
+    ZooKeeperSpec,
+)
+from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
+from poolkeeper.planning.planner import make_plan
+
+MIB = 1024**2
+RACKS = {1: "a", 2: "b", 3: "b", 4: "c", 5: "c", 6: "a"}
+POOL = ResourcePoolSpec("p", "main", tuple(RACKS), claims=(".*",), goals=())
+
+
+def cluster(*lists: tuple[int, ...], size_mib: int = 1) -> Cluster:
+    brokers = {broker: Broker(broker, rack) for broker, rack in RACKS.items()}
+    partitions = tuple(
+        Partition(n, replicas, leader=replicas[0], isr=replicas, size_bytes=size_mib * MIB)
+        for n, replicas in enumerate(lists)
+    )
+    return Cluster("main", brokers, {"t": Topic("t", partitions)})
+
+
+def problems(seen: Cluster, *specs: TopicSpec, **pool: object) -> list[tuple[str, str]]:
+    """(topic, message) of what is said about capacity."""
+    spec = KafkaClusterSpec(
+        "main", ZooKeeperSpec("zk:2181"), unmanaged_topics=UnmanagedTopics.EVACUATE_ONLY
+    )
+    wanted = Desired(spec, (replace(POOL, **pool),), specs)  # type: ignore[arg-type]
+    plan = make_plan(wanted, seen)
+    return [(p.topic, p.message) for p in plan.problems if p.law == "capacity"]
+
+
+def messages(seen: Cluster, **pool: object) -> list[str]:
+    return [message for _, message in problems(seen, **pool)]
+
+
+@pytest.mark.parametrize(
+    ("seen", "pool", "said"),
+    [
+        pytest.param(
+            cluster((1, 2, 4), (1, 3, 5), (1, 2, 4)),
+            {"capacity": Capacity(replicas=2), "drain": frozenset({6})},
+            "broker 1 of rack a must hold 3 replicas and may hold 2; replicas of a partition are"
+            " spread over all racks; 6 is drained. What helps: undrain 6, or make room for 1 more"
+            " replica on broker 1 of rack a or on a new broker",
+            id="a-rack-of-which-one-broker-is-drained",
+        ),
+        pytest.param(
+            cluster(*[(1, 2, 4)] * 5),
+            {"capacity": Capacity(replicas=2)},
+            "all 6 usable brokers must hold 15 replicas and may hold 12. What helps: make room for"
+            " 3 more replicas on all 6 usable brokers or on a new broker",
+            id="the-pool-is-too-small",
+        ),
+        pytest.param(
+            cluster(*[(1, 2, 4), (6, 3, 5)] * 2),
+            {"capacity": Capacity(replicas=2), "headroom": Headroom(FailureDomain.RACK, 1)},
+            "holds 12 replicas; 8 fit with the largest rack lost. What helps: ask for less"
+            " headroom, or make room for 4 more replicas on all 6 usable brokers or on a new"
+            " broker",
+            id="a-rack-may-be-lost",
+        ),
+        pytest.param(
+            cluster((1, 2, 4), (6, 3, 5), size_mib=10),
+            {
+                "capacity": Capacity(disk_bytes=100 * MIB),
+                "capacity_of": {n: Capacity(disk_bytes=15 * MIB) for n in (1, 6)},
+                "drain": frozenset({6}),
+            },
+            "broker 1 of rack a must hold 20 MiB and may hold 15; replicas of a partition are"
+            " spread over all racks; 6 is drained. What helps: undrain 6, or make room for at least"
+            " 5 MiB more on broker 1 of rack a or on a new broker",
+            id="bytes-of-a-rack",
+        ),
+    ],
+)
+def test_conflicts_and_what_helps(seen, pool, said) -> None:
+    assert said in messages(seen, **pool)
+
+
+def test_what_fits_is_not_spoken_of() -> None:
+    assert messages(cluster((1, 2, 4)), capacity=Capacity(replicas=1)) == []
+
+
+def test_disks_that_evacuated_topics_overfill_are_reported() -> None:
+    full = {n: Capacity(disk_bytes=(15 if n == 2 else 1) * MIB) for n in RACKS}
+    seen = cluster((1,), (2,), size_mib=10)
+    assert messages(seen, claims=(), brokers=(1, 2), drain=frozenset({1}), capacity_of=full) == [
+        "broker 2 holds 20 MiB, it may hold 15; 10 of them come with unmanaged topics that leave"
+        " broker 1"
+    ]
+
+
+def test_what_evacuated_topics_bring_is_in_no_conflict_as_it_could_go_elsewhere() -> None:
+    full = {1: Capacity(disk_bytes=15 * MIB), 2: Capacity(disk_bytes=15 * MIB)}
+    unmanaged = cluster((1,), size_mib=10).topics["t"]
+    seen = cluster((2,), size_mib=10)
+    seen = replace(seen, topics={**seen.topics, "u": replace(unmanaged, name="u")})
+    assert messages(
+        seen, claims=("t",), brokers=(1, 2), drain=frozenset({1}), capacity_of=full
+    ) == [
+        "broker 2 holds 20 MiB, it may hold 15; 10 of them come with unmanaged topics that leave"
+        " broker 1",
+    ]

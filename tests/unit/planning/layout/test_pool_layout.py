@@ -1,0 +1,68 @@
+"""One pool's layout where some partitions are kept still, or sizes are unknown."""
+
+import numpy as np
+import pytest
+
+from poolkeeper.model.records import Records
+from poolkeeper.model.specs import (
+    ClusterLimits,
+    Desired,
+    Goal,
+    GoalKind,
+    KafkaClusterSpec,
+    ResourcePoolSpec,
+    ZooKeeperSpec,
+)
+from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
+from poolkeeper.planning.layout.pool_layout import Layout, lay_out
+from poolkeeper.planning.problem.arrays import brokers_of
+from poolkeeper.planning.problem.eligible_brokers import EligibleBrokers
+from poolkeeper.planning.problem.partitions import lists_of, table_of
+from poolkeeper.planning.problem.pool_problem import unit_of
+from poolkeeper.planning.problem.scope import TopicHome, TopicRole
+
+MIB = 1024**2
+COUNT = (Goal(GoalKind.REPLICAS, count=1),)
+
+
+def laid_out(
+    goals: tuple[Goal, ...], *lists: tuple[int, ...], still: bool = False, size: int | None = MIB
+) -> Layout:
+    """Brokers 1 to 4, of which 4 is down; topic t has these lists."""
+    pool = ResourcePoolSpec("p", "main", (1, 2, 3, 4), goals=goals)
+    topic = Topic("t", tuple(Partition(n, r, size_bytes=size) for n, r in enumerate(lists)))
+    cluster = Cluster("main", {b: Broker(b) for b in (1, 2, 3)}, {"t": topic}, id="c1")
+    desired = Desired(KafkaClusterSpec("main", ZooKeeperSpec("zk:2181")), (pool,))
+    table = table_of(cluster)
+    brokers = brokers_of(cluster, desired, Records(), frozenset(), table.ids)
+    held = frozenset({"t"} if still else ())
+    homes = {"t": TopicHome(TopicRole.PLACED, "p")}
+    unit = unit_of(pool, homes, lists_of(table, brokers), held=held)
+    usable = EligibleBrokers({1: None, 2: None, 3: None}, {}, {}, frozenset())
+    return lay_out(unit, usable, ClusterLimits(), balance=True)
+
+
+def test_partitions_that_are_kept_still_count_as_in_the_next_plan() -> None:
+    uneven = ((1,), (1,), (1,), (1,), (1,), (4,))
+    kept, free = laid_out(COUNT, *uneven, still=True), laid_out(COUNT, *uneven)
+    assert (kept.lists == kept.unit.lists).all()
+    assert kept.unfinished
+    assert not free.unfinished
+    assert kept.placed.band.share.tolist() == pytest.approx(free.placed.band.share.tolist())
+
+
+def test_a_layout_with_partitions_kept_still_is_finished_where_the_next_moves_nothing() -> None:
+    kept = laid_out(COUNT, (1,), (2,), (3,), (4,), still=True)
+    assert not kept.unfinished
+
+
+@pytest.mark.parametrize(
+    ("size", "moved"),
+    [
+        pytest.param(MIB, 2, id="sizes that are known are evened out"),
+        pytest.param(None, 0, id="sizes that nobody knows are not"),
+    ],
+)
+def test_bytes_are_evened_out_where_sizes_are_known(size: int | None, moved: int) -> None:
+    layout = laid_out((Goal(GoalKind.BYTES, percent=10.0),), (1,), (1,), (1,), size=size)
+    assert int(np.sum(layout.lists != layout.unit.lists)) == moved

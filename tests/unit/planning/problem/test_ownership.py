@@ -1,0 +1,218 @@
+"""Whose word counts for a Kafka topic, and that what is wrong with a resource moves nothing."""
+
+from dataclasses import replace
+
+import pytest
+
+from poolkeeper.model.plans import DeleteTopic, SetConfig
+from poolkeeper.model.records import Records, TopicRecord
+from poolkeeper.model.specs import (
+    Claim,
+    DeletionPolicy,
+    Desired,
+    KafkaClusterSpec,
+    ResourcePoolSpec,
+    TopicSpec,
+    UnmanagedTopics,
+    ZooKeeperSpec,
+)
+from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
+from poolkeeper.planning.audit.audit import check_plan
+from poolkeeper.planning.planner import make_plan
+from poolkeeper.planning.problem.ownership import Winners, settled, winners
+from poolkeeper.planning.proposals import identity
+
+FAST = ResourcePoolSpec("fast", "main", (1, 2))
+SLOW = ResourcePoolSpec("slow", "main", (3, 4))
+BROKERS = {broker: Broker(broker) for broker in (1, 2, 3, 4)}
+OURS = TopicSpec("orders", "shop", "orders", "slow")
+OTHERS = TopicSpec("mine", "bank", "orders", "fast", config={"retention.ms": "1"})
+
+
+def topic(name: str, *lists: tuple[int, ...]) -> Topic:
+    partitions = (Partition(n, r, leader=r[0], isr=r) for n, r in enumerate(lists))
+    return Topic(name, tuple(partitions), config={})
+
+
+def cluster(*topics: Topic) -> Cluster:
+    return Cluster("main", BROKERS, {t.name: t for t in topics}, id="c1")
+
+
+def desired(
+    *specs: TopicSpec,
+    held: tuple[Claim, ...] = (),
+    doomed: tuple[Claim, ...] = (),
+    unmanaged: UnmanagedTopics = UnmanagedTopics.MANAGE,
+) -> Desired:
+    spec = KafkaClusterSpec(
+        "main", ZooKeeperSpec("zk:2181"), unmanaged_topics=unmanaged, default_pool="slow"
+    )
+    return Desired(spec, (FAST, SLOW), specs, frozenset(held), frozenset(doomed))
+
+
+def recorded(**owners: str) -> Records:
+    return Records("c1", {name.replace("__", "."): TopicRecord(o) for name, o in owners.items()})
+
+
+ON_FAST = cluster(topic("orders", (1, 2), (2, 1)), topic("audit", (1,), (2,)))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "records", "expected"),
+    [
+        pytest.param(
+            desired(OURS), recorded(), Winners({"orders": OURS}, frozenset()), id="one-resource"
+        ),
+        pytest.param(
+            desired(OURS, OTHERS),
+            recorded(orders="shop/orders"),
+            Winners({"orders": OURS}, frozenset()),
+            id="the-recorded-owner-of-two",
+        ),
+        pytest.param(
+            desired(OURS, OTHERS),
+            recorded(),
+            Winners({}, frozenset({"orders"})),
+            id="nobody-of-two-without-a-record",
+        ),
+        pytest.param(
+            desired(OURS, OTHERS),
+            recorded(orders="gone/away"),
+            Winners({}, frozenset({"orders"})),
+            id="nobody-of-two-where-a-third-is-recorded",
+        ),
+        pytest.param(
+            desired(OURS, held=(Claim("orders", "bank/mine"),)),
+            recorded(),
+            Winners({"orders": OURS}, frozenset()),
+            id="a-sound-resource-before-one-that-is-not",
+        ),
+        pytest.param(
+            desired(OURS, held=(Claim("orders", "bank/mine"),)),
+            recorded(orders="bank/mine"),
+            Winners({}, frozenset({"orders"})),
+            id="the-recorded-owner-although-it-is-not-sound",
+        ),
+    ],
+)
+def test_one_resource_speaks_for_a_topic(
+    wanted: Desired, records: Records, expected: Winners
+) -> None:
+    assert winners(wanted, records) == expected
+    assert winners(settled(wanted, records), records) == expected
+
+
+def test_a_loser_changes_nothing_and_its_rival_is_served() -> None:
+    records = recorded(orders="shop/orders")
+    alone = make_plan(desired(OURS), ON_FAST, records)
+    contested = make_plan(desired(OTHERS, OURS), ON_FAST, records)
+    assert {move.topic for move in alone.moves} == {"orders", "audit"}
+    assert (contested.moves, contested.steps) == (alone.moves, alone.steps)
+    assert check_plan(contested, desired(OTHERS, OURS), ON_FAST, records) == ()
+    assert [p.message for p in contested.problems] == [
+        "bank/mine declares a topic that shop/orders declares too"
+    ]
+
+
+def test_a_loser_does_not_even_count_in_the_fingerprint() -> None:
+    records = recorded(orders="shop/orders")
+    calm = settled(desired(OTHERS, OURS), records)
+    assert calm == desired(OURS)
+    assert identity.fingerprint(calm, "c1", ()) == identity.fingerprint(desired(OURS), "c1", ())
+
+
+def test_a_loser_under_a_name_that_metrics_cannot_tell_apart_is_not_created() -> None:
+    dotted = replace(OURS, topic="shop.orders")
+    scored = replace(OTHERS, topic="shop_orders", partitions=1, replication_factor=1)
+    seen = cluster(topic("shop.orders", (1, 2)))
+    wanted = desired(scored, dotted)
+    records = recorded(shop__orders="shop/orders")
+    plan = make_plan(wanted, seen, records)
+    assert {move.topic for move in plan.moves} == {"shop.orders"}
+    assert plan.steps == ()
+    assert check_plan(plan, wanted, seen, records) == ()
+
+
+@pytest.mark.parametrize("unmanaged", UnmanagedTopics)
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        pytest.param(desired(held=(Claim("orders", "shop/orders"),)), id="it-cannot-be-acted-on"),
+        pytest.param(desired(OURS, OTHERS), id="two-declare-it"),
+    ],
+)
+def test_what_is_wrong_with_a_resource_moves_nothing(
+    wanted: Desired, unmanaged: UnmanagedTopics
+) -> None:
+    drained = replace(FAST, drain=frozenset({1}))
+    spec = replace(wanted.cluster, unmanaged_topics=unmanaged)
+    wanted = replace(wanted, cluster=spec, pools=(drained, SLOW))
+    plan = make_plan(wanted, ON_FAST)
+    assert not any(move.topic == "orders" for move in plan.moves)
+    assert not any(isinstance(step, SetConfig) for step in plan.steps)
+    assert check_plan(plan, wanted, ON_FAST, Records()) == ()
+
+
+def test_a_held_topic_that_does_not_exist_is_not_created() -> None:
+    wanted = desired(replace(OURS, topic="new", partitions=1, replication_factor=1))
+    held = replace(wanted, held=frozenset({Claim("new", "shop/other")}))
+    assert make_plan(held, ON_FAST, recorded(new="shop/other")).steps == ()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "records", "deleted"),
+    [
+        pytest.param(
+            desired(doomed=(Claim("orders", "shop/orders"),)),
+            recorded(orders="shop/orders"),
+            ["orders"],
+            id="its-recorded-owner-goes-and-says-so",
+        ),
+        pytest.param(
+            desired(doomed=(Claim("orders", "bank/mine"),)),
+            recorded(orders="shop/orders"),
+            [],
+            id="not-for-the-loser-of-a-conflict",
+        ),
+        pytest.param(
+            desired(doomed=(Claim("orders", "shop/orders"),)),
+            recorded(),
+            [],
+            id="not-without-a-record",
+        ),
+        pytest.param(
+            desired(OTHERS, doomed=(Claim("orders", "shop/orders"),)),
+            recorded(orders="shop/orders"),
+            [],
+            id="not-while-another-declares-it",
+        ),
+        pytest.param(
+            desired(held=(Claim("orders", "bank/mine"),), doomed=(Claim("orders", "shop/orders"),)),
+            recorded(orders="shop/orders"),
+            [],
+            id="not-while-another-names-it-wrongly",
+        ),
+        pytest.param(
+            desired(),
+            Records("c1", {"orders": TopicRecord("shop/orders", (), DeletionPolicy.DELETE)}),
+            [],
+            id="not-because-its-resource-is-absent",
+        ),
+    ],
+)
+def test_only_a_topic_that_is_being_deleted_now_is_deleted(
+    wanted: Desired, records: Records, deleted: list[str]
+) -> None:
+    plan = make_plan(wanted, ON_FAST, records)
+    assert [s.topic for s in plan.steps if isinstance(s, DeleteTopic)] == deleted
+    assert check_plan(plan, wanted, ON_FAST, records) == ()
+    if deleted:
+        assert not any(move.topic in deleted for move in plan.moves)
+
+
+def test_no_plan_deletes_what_is_held() -> None:
+    doomed = desired(doomed=(Claim("orders", "shop/orders"),))
+    records = recorded(orders="shop/orders")
+    plan = make_plan(doomed, ON_FAST, records)
+    held = replace(doomed, held=frozenset({Claim("orders", "bank/mine")}))
+    assert "a Topic declares it" in {v.message for v in check_plan(plan, held, ON_FAST, records)}

@@ -1,0 +1,77 @@
+"""New topics that find no room now, and what moves of the same plan change about that."""
+
+import pytest
+
+from poolkeeper.model.plans import CreateTopic, Plan
+from poolkeeper.model.records import Records
+from poolkeeper.model.specs import (
+    Balancing,
+    Capacity,
+    Desired,
+    KafkaClusterSpec,
+    ResourcePoolSpec,
+    TopicSpec,
+    ZooKeeperSpec,
+)
+from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
+from poolkeeper.planning.audit.audit import check_plan
+from poolkeeper.planning.planner import make_plan
+from unit.planning.instances import after
+
+DELAYED = "not created until moves of this plan have made room for it"
+FULL = (
+    "not created: broker 1 would hold {} replicas and may hold 4. What helps: add a broker, or"
+    " raise capacity.replicas"
+)
+
+
+def crowded() -> Cluster:
+    """Two brokers, and three partitions of one replica, all of them on broker 1."""
+    found = (Partition(n, (1,), leader=1, isr=(1,), size_bytes=5) for n in range(3))
+    return Cluster("main", {b: Broker(b) for b in (1, 2)}, {"t": Topic("t", tuple(found))})
+
+
+def desired(*partitions: int, balanced: bool = True) -> Desired:
+    """Brokers hold four replicas at most; `new.0`, `new.1`, … shall have two of each partition."""
+    spec = KafkaClusterSpec("main", ZooKeeperSpec("zk:2181"), balancing=Balancing(balanced))
+    pool = ResourcePoolSpec("p", "main", (1, 2), capacity=Capacity(replicas=4))
+    new = (
+        TopicSpec(f"new.{n}", "shop", f"new.{n}", "p", partitions=count, replication_factor=2)
+        for n, count in enumerate(partitions)
+    )
+    return Desired(spec, (pool,), (TopicSpec("t", "shop", "t", "p"), *new))
+
+
+def created(plan: Plan) -> list[str]:
+    return [step.topic for step in plan.steps if isinstance(step, CreateTopic)]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "moves", "said"),
+    [
+        pytest.param(desired(2), 1, {"new.0": DELAYED}, id="moves make room"),
+        pytest.param(desired(2, balanced=False), 0, {"new.0": FULL.format(5)}, id="nothing moves"),
+        pytest.param(desired(3), 1, {"new.0": FULL.format(6)}, id="moves do not make room enough"),
+        pytest.param(
+            desired(2, 2),
+            1,
+            {"new.0": DELAYED, "new.1": FULL.format(5)},
+            id="moves make room for one of two",
+        ),
+        pytest.param(desired(1), 1, {}, id="there is room for it now"),
+    ],
+)
+def test_a_topic_that_moves_make_room_for_is_told_to_wait(
+    wanted: Desired, moves: int, said: dict[str, str]
+) -> None:
+    plan = make_plan(wanted, crowded())
+    assert check_plan(plan, wanted, crowded(), Records()) == ()
+    assert {problem.topic: problem.message for problem in plan.problems} == said
+    assert len(plan.moves) == moves
+
+
+def test_the_next_plan_creates_it() -> None:
+    wanted = desired(2, 2)
+    first = make_plan(wanted, crowded())
+    second = make_plan(wanted, after(first, crowded()))
+    assert (created(first), created(second)) == ([], ["new.0"])

@@ -1,0 +1,114 @@
+"""The table of move states, row by row, on both families of Kafka versions."""
+
+import pytest
+
+from poolkeeper.model.plans import Move
+from poolkeeper.model.topology import Cluster, Partition, Requested, Topic
+from poolkeeper.planning.run_state.progress import MoveProgress, MoveState, classify
+
+PATH = ((1, 2), (3, 4))
+GROWTH = ((1, 2), (1, 2, 3), (1, 2, 3, 4))
+SHRINK = ((1, 2, 3), (1, 2))
+REORDER = ((1, 2), (2, 1))
+
+
+def cluster_with(partition: Partition | None, entry: tuple[int, ...] | None, **other) -> Cluster:
+    partitions = () if partition is None else (partition,)
+    topics = {"t": Topic("t", partitions, topic_id="id-1")}
+    requested = None if entry is None else (Requested("t", 0, entry),)
+    said = {"name": "c", "brokers": {}, "topics": topics, "reassignment": requested}
+    return Cluster(**(said | other))
+
+
+def live(*replicas: int, adding=(), removing=()) -> Partition:
+    return Partition(0, replicas, adding, removing)
+
+
+@pytest.mark.parametrize(
+    ("path", "partition", "entry", "expected"),
+    [
+        pytest.param(PATH, live(1, 2), None, (MoveState.PENDING, 0), id="untouched"),
+        pytest.param(PATH, live(3, 4), None, (MoveState.DONE, 1), id="arrived"),
+        pytest.param(PATH, live(1, 2), (3, 4), (MoveState.IN_FLIGHT, 0), id="not-picked-up-yet"),
+        pytest.param(
+            PATH,
+            live(3, 4, 1, 2, adding=(3, 4), removing=(1, 2)),
+            (3, 4),
+            (MoveState.IN_FLIGHT, 0),
+            id="under-way-with-adding-and-entry",
+        ),
+        pytest.param(
+            PATH,
+            live(3, 4, 1, 2, adding=(3, 4), removing=(1, 2)),
+            None,
+            (MoveState.IN_FLIGHT, 0),
+            id="under-way-though-the-request-was-deleted",
+        ),
+        pytest.param(
+            PATH,
+            live(5, 4, 1, 2, adding=(5, 4), removing=(1, 2)),
+            None,
+            (MoveState.DIVERGED, -1),
+            id="moved-elsewhere-by-somebody-else",
+        ),
+        pytest.param(
+            PATH, live(4, 3, 2, 1), (3, 4), (MoveState.IN_FLIGHT, 0), id="old-union-with-entry"
+        ),
+        pytest.param(
+            PATH, live(4, 3, 2, 1), None, (MoveState.ORPHANED, 0), id="old-union-without-entry"
+        ),
+        pytest.param(PATH, live(3, 4), (3, 4), (MoveState.ZOMBIE, 1), id="entry-for-what-is-live"),
+        pytest.param(PATH, live(1, 2), (5, 6), (MoveState.DIVERGED, -1), id="foreign-entry"),
+        pytest.param(PATH, live(4, 3), None, (MoveState.DIVERGED, -1), id="target-in-wrong-order"),
+        pytest.param(PATH, live(7, 8), None, (MoveState.DIVERGED, -1), id="somewhere-else"),
+        pytest.param(
+            GROWTH, live(1, 2, 3), None, (MoveState.PENDING, 1), id="first-step-of-a-growth-done"
+        ),
+        pytest.param(
+            GROWTH,
+            live(1, 2, 3),
+            (1, 2, 3),
+            (MoveState.ZOMBIE, 1),
+            id="old-growth-union-equals-its-target",
+        ),
+        pytest.param(
+            GROWTH,
+            live(1, 2, 3, 4, adding=(4,)),
+            None,
+            (MoveState.IN_FLIGHT, 1),
+            id="second-step-of-a-growth",
+        ),
+        pytest.param(SHRINK, live(1, 2, 3), None, (MoveState.PENDING, 0), id="shrink-not-begun"),
+        pytest.param(
+            SHRINK,
+            live(1, 2, 3, removing=(3,)),
+            (1, 2),
+            (MoveState.IN_FLIGHT, 0),
+            id="shrink-under-way",
+        ),
+        pytest.param(REORDER, live(2, 1), None, (MoveState.DONE, 1), id="reordered"),
+        pytest.param(REORDER, live(1, 2), (2, 1), (MoveState.IN_FLIGHT, 0), id="reorder-asked"),
+    ],
+)
+def test_a_move_is_classified_by_what_is_live(path, partition, entry, expected):
+    move = Move("t", "id-1", 0, path, 0, "")
+    assert classify((move,), cluster_with(partition, entry)) == (MoveProgress(*expected),)
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        pytest.param({"topics": {}}, MoveState.GONE, id="topic-deleted"),
+        pytest.param({"topics": {"t": Topic("t", (live(1, 2),), "id-2")}}, MoveState.GONE, id="id"),
+        pytest.param({"torn": frozenset({"t"})}, MoveState.UNKNOWN, id="torn"),
+        pytest.param(
+            {"topics": {}, "damaged": {"t": "empty"}}, MoveState.DIVERGED, id="topic-node-damaged"
+        ),
+        pytest.param(
+            {"topics": {"t": Topic("t", (), "id-1")}}, MoveState.DIVERGED, id="partition-missing"
+        ),
+    ],
+)
+def test_a_topic_that_went_away_or_was_torn_ends_or_postpones_its_move(other, expected):
+    move = Move("t", "id-1", 0, PATH, 0, "")
+    assert classify((move,), cluster_with(live(1, 2), None, **other)) == (MoveProgress(expected),)

@@ -1,0 +1,71 @@
+"""Throttle lists and rates of a run, and their restoration."""
+
+import pytest
+
+from poolkeeper.model.plans import Move
+from poolkeeper.model.refusals import HopelessMove
+from poolkeeper.model.topology import TopicPartition
+from poolkeeper.planning.run_state import throttles
+
+LEADERS = "leader.replication.throttled.replicas"
+FOLLOWERS = "follower.replication.throttled.replicas"
+
+
+def move(topic: str, partition: int, *path: tuple[int, ...]) -> Move:
+    return Move(topic, None, partition, path, 1, "")
+
+
+def test_lists_name_possible_leaders_and_added_replicas_only():
+    moves = [
+        move("t", 0, (1, 2), (3, 4)),
+        move("t", 10, (1, 2), (1, 2, 3), (1, 2, 3, 4)),
+        move("u", 1, (1, 2), (2, 1)),
+    ]
+    assert throttles.lists_of(moves) == {
+        "t": {
+            LEADERS: "0:1,0:2,10:1,10:2,10:3",
+            FOLLOWERS: "0:3,0:4,10:3,10:4",
+        }
+    }
+    assert throttles.brokers_of(moves) == (1, 2, 3, 4)
+
+
+def test_a_list_too_long_for_kafka_is_written_as_every_replica():
+    moves = [move("t", p, (100, 200), (300, 400)) for p in range(6000)]
+    assert throttles.lists_of(moves) == {"t": {LEADERS: "*", FOLLOWERS: "*"}}
+
+
+@pytest.mark.parametrize(
+    ("live", "saved", "expected"),
+    [
+        pytest.param({"k": "9"}, {"k": None}, {"k": None}, id="ours-goes"),
+        pytest.param({"k": "9"}, {"k": "5"}, {"k": "5"}, id="the-one-before-comes-back"),
+        pytest.param({"k": "8"}, {"k": "5"}, {"k": "5"}, id="an-earlier-rate-of-ours-too"),
+        pytest.param({"k": "7"}, {"k": "5"}, {}, id="somebody-elses-stays"),
+        pytest.param({"k": None}, {"k": "5"}, {}, id="somebody-removed-it"),
+        pytest.param({"k": "9"}, {"k": "9"}, {}, id="it-was-the-same-before"),
+    ],
+)
+def test_only_what_is_still_ours_is_restored(live, saved, expected):
+    assert throttles.restored(live, saved, [{"k": "9"}, {"k": "8"}]) == expected
+
+
+@pytest.mark.parametrize(
+    ("rate", "start", "healthy", "expected"),
+    [
+        pytest.param(100 << 20, 100 << 20, True, 125 << 20, id="a-quarter-of-the-start-more"),
+        pytest.param(1590 << 20, 100 << 20, True, 1600 << 20, id="up-to-sixteen-times"),
+        pytest.param(100 << 20, 100 << 20, False, 50 << 20, id="half-when-replicas-fall-behind"),
+        pytest.param(1 << 20, 100 << 20, False, 1 << 20, id="not-below-a-mebibyte"),
+        pytest.param(4096, 4096, False, 4096, id="nor-below-a-start-that-is-lower"),
+    ],
+)
+def test_the_adaptive_rate_grows_by_steps_and_halves(rate, start, healthy, expected):
+    assert throttles.adapted(rate, start, healthy=healthy) == expected
+
+
+def test_a_rate_below_the_ingest_is_hopeless_and_says_the_numbers():
+    moves = [move("t", 0, (1,), (2,)), move("t", 1, (1,), (2,)), move("t", 2, (1,), (2,))]
+    assert throttles.hopeless(moves, [3.0 * 2**20, None, 1.0], 2 * 2**20) == [
+        HopelessMove(TopicPartition("t", 0), 3.0 * 2**20, 2 * 2**20)
+    ]

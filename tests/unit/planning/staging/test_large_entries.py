@@ -1,0 +1,93 @@
+"""Which entries go first where the bytes of a stage do not suffice for all."""
+
+from dataclasses import replace
+
+import pytest
+
+from poolkeeper.model.specs import Execution
+from poolkeeper.planning.staging.filler import USUAL, Filling, Style, pace_of
+from poolkeeper.planning.staging.large_entries import near_bytes
+from poolkeeper.planning.staging.limits import DEFAULT_BOUNDS, Entry, StageCapacity, TopicCaps
+from poolkeeper.planning.staging.queues import Backlog
+
+EXECUTION = Execution(max_moves=100, max_moves_per_broker=10, max_bytes=100)
+
+
+def entry(number: int, leader: int, target: int, size: int) -> Entry:
+    before, after = (leader,), (target,)
+    return Entry(1, size, number, 1, f"t{number}", 0, before, after, after, leader, size)
+
+
+def stage(
+    copies: list[tuple[int, int, int]], execution: Execution, style: Style = USUAL
+) -> list[int]:
+    """The sizes of the first stage, filled without laws; `copies`: leader, target, size."""
+    entries = [entry(number, *copy) for number, copy in enumerate(copies)]
+    backlog = Backlog(entries)
+    pace = pace_of(backlog.all, backlog.queues, execution)
+
+    class Caps(TopicCaps):
+        def of(self, topic: str) -> int:
+            return 100
+
+    room = StageCapacity(execution, DEFAULT_BOUNDS, Caps({}, DEFAULT_BOUNDS), pace.span_bytes)
+    taken: list[Entry] = []
+
+    def join(queue, place) -> bool:
+        found = queue.entries[place]
+        if not room.fits(found):
+            return False
+        backlog.take(queue, place)
+        room.take(found)
+        taken.append(found)
+        return True
+
+    Filling(backlog.queues, room, pace, execution, join, style).run()
+    return sorted((found.size for found in taken), reverse=True)
+
+
+# Broker 9 is the busiest by far; brokers 5 and 6 have one large entry each and nothing else.
+BUSY = [(leader, 9, 20) for leader in range(11, 17)]
+IDLE = [(21, 5, 60), (22, 6, 30)]
+
+
+@pytest.mark.parametrize(
+    ("bytes_max", "sizes"),
+    [
+        pytest.param(1000, [60, 30, 20, 20, 20, 20, 20, 20], id="bytes-enough-for-all"),
+        pytest.param(
+            120, [60, 20, 20, 20], id="the-busiest-comes-before-what-can-go-along-with-it-later"
+        ),
+    ],
+)
+def test_what_a_stage_brings_together(bytes_max, sizes) -> None:
+    assert stage(BUSY + IDLE, replace(EXECUTION, max_bytes=bytes_max)) == sizes
+
+
+def test_where_bytes_are_scarce_a_side_with_much_left_goes_before_a_larger_entry() -> None:
+    """Broker 9 must carry something; of what is left, 5 has most to do in all, 6 at once."""
+    many = [(leader, 5, 10) for leader in range(22, 28)]
+    copies = [(11, 9, 40), (12, 9, 40), (21, 6, 12), *many]
+    assert stage(copies, replace(EXECUTION, max_bytes=60)) == [40, 10, 10]
+
+
+def test_an_entry_of_more_than_half_the_length_of_a_stage_is_near_it() -> None:
+    assert [near_bytes(length) for length in (100, 101)] == [51, 51]
+
+
+def test_a_style_says_which_entries_go_first() -> None:
+    scarce = replace(EXECUTION, max_bytes=120)
+    assert stage([*IDLE, *BUSY], scarce) == [60, 20, 20, 20]
+    assert stage([*IDLE, *BUSY], scarce, Style(1, gathers=True)) == [60, 30, 20]
+
+
+def test_a_clone_of_a_backlog_leaves_the_first_as_it_is() -> None:
+    backlog = Backlog([entry(number, *copy) for number, copy in enumerate([*IDLE, *BUSY])])
+    was = list(backlog.everything())
+    clone = backlog.clone()
+    assert [found for _, _, found in clone.everything()] == [found for _, _, found in was]
+    queue, place, _ = next(clone.everything())
+    clone.take(queue, place)
+    clone.compact()
+    assert list(backlog.everything()) == was
+    assert (backlog.all.bytes, clone.all.bytes) == (210, 190)

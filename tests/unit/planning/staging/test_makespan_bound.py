@@ -1,0 +1,106 @@
+"""The bound of a plan's stages against the best of all sequences of stages, tried one by one."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from poolkeeper.planning.staging.barrier_cost import Barrier, Giant, barrier
+from poolkeeper.planning.staging.makespan_bound import (
+    Copy,
+    busiest_bytes,
+    level_bytes,
+    shortest_bytes,
+)
+
+copies = st.lists(
+    st.builds(
+        Copy,
+        st.integers(1, 2),
+        st.sampled_from([(3,), (4,), (3, 4), (4, 5)]),
+        st.sampled_from([1, 2, 3, 7, 20]),
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+def copy(leader: int, target: int, size: int) -> Copy:
+    return Copy(leader, (target,), size)
+
+
+def sides_of(entries: list[Copy]) -> dict[tuple[int, bool], list[int]]:
+    """The sizes of all replicas, by broker and direction."""
+    loads: dict[tuple[int, bool], list[int]] = {}
+    for leader, added, size in entries:
+        loads.setdefault((leader, True), []).extend([size] * len(added))
+        for target in added:
+            loads.setdefault((target, False), []).append(size)
+    return loads
+
+
+def length(stage: list[Copy]) -> int:
+    return max(sum(sizes) for sizes in sides_of(stage).values())
+
+
+def lawful(stage: list[Copy], replicas_max: int, bytes_max: int) -> bool:
+    counts = max(len(sizes) for sizes in sides_of(stage).values())
+    within = counts <= replicas_max and sum(entry.bytes for entry in stage) <= bytes_max
+    return within or len(stage) == 1
+
+
+def shortest(entries: list[Copy], replicas_max: int, bytes_max: int) -> int:
+    """The best over all ways to divide the entries among stages."""
+
+    def best(left: list[Copy], stages: list[list[Copy]]) -> int:
+        if not left:
+            if not all(lawful(stage, replicas_max, bytes_max) for stage in stages):
+                return 10**9
+            return sum(length(stage) for stage in stages)
+        first, rest = left[0], left[1:]
+        opened = [best(rest, [*stages, [first]])]
+        for i, stage in enumerate(stages):
+            opened.append(best(rest, [*stages[:i], [*stage, first], *stages[i + 1 :]]))
+        return min(opened)
+
+    return best(entries, [])
+
+
+@settings(max_examples=300)
+@given(copies, st.integers(1, 3), st.sampled_from([5, 9, 14, 21, 1000]))
+def test_no_sequence_of_stages_is_shorter(entries, replicas_max, bytes_max) -> None:
+    bound = shortest_bytes(entries, replicas_max=replicas_max, bytes_max=bytes_max)
+    assert busiest_bytes(entries) <= bound <= shortest(entries, replicas_max, bytes_max)
+
+
+@pytest.mark.parametrize(
+    ("entries", "replicas_max", "bytes_max", "bound"),
+    [
+        pytest.param([(1, 3, 5), (2, 3, 4)], 9, 99, 9, id="the-busiest-broker"),
+        pytest.param(
+            [(1, 3, 20), (2, 4, 7), (2, 4, 7), (2, 4, 7)], 1, 99, 34, id="counts-make-others-wait"
+        ),
+        pytest.param([(1, 3, 20), (2, 4, 7), (2, 4, 7)], 9, 24, 30, id="bytes-of-a-stage-do-too"),
+        pytest.param([(1, 3, 20), (2, 4, 7), (2, 4, 7)], 9, 99, 20, id="without-limits-none-waits"),
+        pytest.param(
+            [(1, 3, 20), (2, 4, 15), (2, 5, 1)], 9, 30, 35, id="two-of-more-than-half-a-stage-part"
+        ),
+        pytest.param([(1, 3, 20), (2, 4, 7), (2, 4, 7)], 9, 15, 34, id="above-the-limit-alone"),
+    ],
+)
+def test_what_makes_a_plan_last(entries, replicas_max, bytes_max, bound) -> None:
+    found = shortest_bytes(
+        [copy(*entry) for entry in entries], replicas_max=replicas_max, bytes_max=bytes_max
+    )
+    assert found == bound
+
+
+def test_the_level_that_all_loads_can_be_brought_down_to() -> None:
+    assert [level_bytes([10, 6, 1], taken) for taken in (0, 4, 6, 8, 16, 99)] == [10, 6, 5, 4, 1, 0]
+
+
+def test_the_entries_that_a_plan_should_bring_together() -> None:
+    giants = [Giant(50, 50), Giant(40, 0), Giant(4, 4)]
+    carried = [0, 20, 30, 36].__getitem__
+    assert barrier(giants, 60, 1, 100, carried) == Barrier(50 + 60 - 20, 50)
+    assert barrier(giants, 60, 1, 60, carried) == Barrier(50 + 40 + 60 - 30, 40)
+    assert barrier([], 61, 2, 100, carried) == Barrier(31, 100)

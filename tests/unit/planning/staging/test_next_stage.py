@@ -1,0 +1,390 @@
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from poolkeeper import errors
+from poolkeeper.algorithms.sizes import reassignment_bytes, topic_bytes
+from poolkeeper.model import plans, specs, topology
+from poolkeeper.model.waits import RoomNeed, RoomShortage, Wait, WaitReason
+from poolkeeper.planning.proposals import plan_json
+from poolkeeper.planning.staging import next_stage
+from poolkeeper.planning.staging.limits import Bounds
+
+GIB = 2**30
+T0 = (topology.TopicPartition("t", 0),)
+IN_SYNC = WaitReason.TOO_FEW_IN_SYNC
+RACKS = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
+
+
+def partition(number: int, *replicas: int, **details: object) -> topology.Partition:
+    return topology.Partition(number, replicas, leader=replicas[0], isr=replicas, **details)
+
+
+def cluster(racks: dict[int, str] = RACKS, **topics: list[topology.Partition]) -> topology.Cluster:
+    return topology.Cluster(
+        "main",
+        {id: topology.Broker(id, rack) for id, rack in racks.items()},
+        {name: topology.Topic(name, tuple(lists), config={}) for name, lists in topics.items()},
+    )
+
+
+def desired(pool: dict[str, object] | None = None, **execution: object) -> specs.Desired:
+    return specs.Desired(
+        specs.KafkaClusterSpec(
+            "main", specs.ZooKeeperSpec("zk:2181"), execution=specs.Execution(**execution)
+        ),
+        (
+            replace(
+                specs.ResourcePoolSpec("p", "main", tuple(RACKS), claims=(".*",)), **(pool or {})
+            ),
+        ),
+    )
+
+
+def move(topic: str, number: int, *path: tuple[int, ...], gib: int = 1, urgency: int = 4):
+    return plans.Move(topic, None, number, path, gib * GIB, "", urgency)
+
+
+def spread(count: int, gib: int = 1, name: str = "t"):
+    """So many partitions on 1, 2, 3, and moves of their first replica to 4."""
+    lists = [partition(n, 1, 2, 3, size_bytes=gib * GIB) for n in range(count)]
+    return {name: lists}, [move(name, n, (1, 2, 3), (4, 2, 3), gib=gib) for n in range(count)]
+
+
+def entries(stage: object) -> list[tuple[int, int]]:
+    assert isinstance(stage, next_stage.Stage), stage
+    return list(stage.entries)
+
+
+def first(moves, observed, wanted, at=None, **details):
+    return next_stage.next_stage(moves, at or [0] * len(moves), observed, wanted, **details)
+
+
+@pytest.mark.parametrize(
+    ("execution", "count"),
+    [
+        pytest.param({}, 10, id="ten-per-broker-by-default"),
+        pytest.param({"max_moves_per_broker": 3}, 3, id="fewer-per-broker"),
+        pytest.param({"max_moves": 2}, 2, id="fewer-in-the-cluster"),
+        pytest.param({"max_bytes": 5 * GIB}, 5, id="bytes-of-a-stage"),
+        pytest.param({"max_bytes": 1}, 1, id="one-goes-however-large"),
+        pytest.param({"max_moves": 100, "max_moves_per_broker": 100}, 20, id="all-of-them"),
+    ],
+)
+def test_a_stage_is_the_largest_slice_within_the_limits(execution, count) -> None:
+    topics, moves = spread(20)
+    stage = first(moves, cluster(**topics), desired(**execution))
+    assert len(entries(stage)) == count
+    assert stage.bytes == count * GIB
+
+
+def test_what_is_done_or_left_out_is_in_no_stage() -> None:
+    topics, moves = spread(4)
+    observed = cluster(**topics)
+    assert entries(first(moves, observed, desired(), at=[0, 1, None, 0])) == [(0, 1), (3, 1)]
+    assert first(moves, observed, desired(), at=[1, 1, None, 1]) is None
+    assert next_stage.next_stage([], [], observed, desired()) is None
+
+
+def test_each_partition_takes_one_step_at_a_time() -> None:
+    grown = move("t", 0, (1,), (1, 2), (1, 2, 3), gib=2)
+    observed = cluster(t=[partition(0, 1)])
+    assert first([grown], observed, desired()) == next_stage.Stage(((0, 1),), GIB)
+    later = cluster(t=[partition(0, 1, 2)])
+    assert first([grown], later, desired(), at=[1]) == next_stage.Stage(((0, 2),), GIB)
+
+
+def test_urgent_moves_go_first() -> None:
+    lists = [partition(n, 1, 2, 3) for n in range(3)]
+    moves = [move("t", n, (1, 2, 3), (4, 2, 3), gib=9 - n, urgency=3 - n) for n in range(3)]
+    wanted = desired(max_moves=1)
+    assert entries(first(moves, cluster(t=lists), wanted)) == [(2, 1)]
+    assert entries(first(moves, cluster(t=lists), wanted, at=[0, 0, 1])) == [(1, 1)]
+
+
+def test_copies_leave_from_the_leader() -> None:
+    lists = [partition(n, 1, 2, 3) for n in range(2)] + [
+        topology.Partition(2, (1, 2, 3), leader=2, isr=(1, 2, 3))
+    ]
+    targets = [(1, 2, 6), (1, 5, 3), (4, 2, 3)]
+    moves = [move("t", n, (1, 2, 3), target) for n, target in enumerate(targets)]
+    assert entries(first(moves, cluster(t=lists), desired(max_moves_per_broker=1))) == [
+        (0, 1),
+        (2, 1),
+    ]
+
+
+def test_a_move_that_is_above_the_limit_per_broker_goes_alone() -> None:
+    whole = move("t", 0, (1, 2, 3), (4, 5, 6), gib=3)
+    other = move("t", 1, (1, 2, 3), (1, 2, 6))
+    observed = cluster(t=[partition(0, 1, 2, 3), partition(1, 1, 2, 3)])
+    wanted = desired(max_moves_per_broker=1)
+    assert entries(first([whole, other], observed, wanted)) == [(0, 1)]
+    assert entries(first([whole, other], observed, wanted, at=[1, 0])) == [(1, 1)]
+
+
+def test_brokers_finish_together() -> None:
+    """Broker 4 takes 8 GiB in one replica; meanwhile 5 takes eight of 1 GiB, not its 9 GiB one."""
+    sizes = [8, 9, 1, 1, 1, 1, 1, 1, 1, 1]
+    targets = [(4, 2, 3)] + [(1, 5, 3)] * 9
+    lists = [topology.Partition(n, (1, 2, 3), leader=3) for n in range(10)]
+    lists[0] = lists[0]._replace(leader=2)
+    moves = [
+        move("t", n, (1, 2, 3), target, gib=size)
+        for n, (target, size) in enumerate(zip(targets, sizes, strict=True))
+    ]
+    plan = plans.Plan("main", "", "", moves=tuple(moves))
+    predicted, makespan, _ = next_stage.predict(plan, cluster(t=lists), desired())
+    assert makespan is not None
+    assert [stage.bytes // GIB for stage in predicted] == [25]
+    slow = desired(max_moves_per_broker=8)
+    predicted, makespan, _ = next_stage.predict(plan, cluster(t=lists), slow)
+    assert makespan is not None
+    assert makespan.seconds == makespan.lower_bound_seconds
+
+
+# Sizes of nodes
+
+
+def test_the_request_stays_below_its_size() -> None:
+    names = [f"{n:0249}" for n in range(400)]
+    lists = {name: [partition(0, 1, 2, 3)] for name in names}
+    moves = [move(name, 0, (1, 2, 3), (4, 2, 3)) for name in names]
+    wanted = desired(max_moves=9999, max_moves_per_broker=9999)
+    bounds = Bounds(request_bytes=20_000)
+    stage = entries(first(moves, cluster(**lists), wanted, bounds=bounds))
+    named = [(moves[i].topic, 0, moves[i].path[step]) for i, step in stage]
+    assert 20_000 - 400 < reassignment_bytes(named) <= 20_000
+
+
+def test_a_stage_names_no_more_topics_than_a_transaction_checks() -> None:
+    lists = {f"t{n}": [partition(0, 1, 2, 3)] for n in range(600)}
+    moves = [move(name, 0, (1, 2, 3), (4, 2, 3)) for name in lists]
+    wanted = desired(max_moves=9999, max_moves_per_broker=9999)
+    assert len(entries(first(moves, cluster(**lists), wanted))) == Bounds().topics
+
+
+def test_a_transaction_with_many_long_names_stays_below_its_size() -> None:
+    lists = {f"{n:0249}": [partition(0, 1, 2, 3)] for n in range(480)}
+    moves = [move(name, 0, (1, 2, 3), (4, 2, 3)) for name in lists]
+    wanted = desired(max_moves=9999, max_moves_per_broker=9999)
+    stage = entries(first(moves, cluster(**lists), wanted))
+    request = reassignment_bytes((moves[i].topic, 0, moves[i].path[1]) for i, _ in stage)
+    checks = len(stage) * (len("/brokers/topics/") + 249 + 4 + 4 + 9)
+    assert 200_000 < request + checks < 240 * 1024
+
+
+@pytest.mark.parametrize(
+    ("partitions", "count"),
+    [
+        pytest.param(100, 100, id="a-small-topic-moves-whole"),
+        pytest.param(2_000, 32, id="tens-of-a-large-topic"),
+        pytest.param(30_000, 10, id="a-few-of-a-huge-topic"),
+    ],
+)
+def test_a_large_topic_moves_by_tens(partitions, count) -> None:
+    topics, moves = spread(partitions, gib=0)
+    wanted = desired(max_moves=9999, max_moves_per_broker=9999)
+    assert len(entries(first(moves[:200], cluster(**topics), wanted))) == count
+
+
+def test_a_topic_node_at_its_limit_moves_not_at_all() -> None:
+    topics, _ = spread(43_000, gib=0)
+    lists = [one._replace(replicas=(1001, 1002, 1003)) for one in topics["t"]]
+    observed = cluster(t=lists)
+    assert topic_bytes({p.partition: p.replicas for p in lists}) > 950_000
+    away = move("t", 0, (1001, 1002, 1003), (1, 2, 3), gib=0)
+    stage = first([away], observed, desired())
+    assert stage == next_stage.NothingFits(Wait(WaitReason.TOPIC_NODE_TOO_LARGE, partitions=T0))
+
+
+# Replicas in sync
+
+
+@pytest.mark.parametrize(
+    ("isr", "target", "min_isr", "wait"),
+    [
+        pytest.param((1, 2, 3, 4), (1, 2, 3), "2", None, id="three-stay-for-two-and-one-lost"),
+        pytest.param((1, 2, 4), (1, 2, 3), "1", None, id="two-stay-for-one-and-one-lost"),
+        pytest.param(
+            (1, 2, 4),
+            (1, 2, 3),
+            "2",
+            Wait(IN_SYNC, partitions=T0, replicas=(1, 2, 3), count=2, of=3),
+            id="two-stay-three-are-needed",
+        ),
+        pytest.param((1, 2, 3, 4), (1, 2), "2", None, id="as-few-as-declared-if-all-in-sync"),
+        pytest.param(
+            (1, 4),
+            (1, 2),
+            "2",
+            Wait(IN_SYNC, partitions=T0, replicas=(1, 2), count=1, of=2),
+            id="few-and-one-of-them-behind",
+        ),
+        pytest.param((4,), (1, 2, 3, 5), "2", None, id="a-move-that-adds-ends-in-sync"),
+        pytest.param((1, 2), (2, 1, 3, 4), "3", None, id="a-reordering-takes-nothing-away"),
+    ],
+)
+def test_a_shrinking_step_keeps_enough_in_sync(isr, target, min_isr, wait) -> None:
+    lists = [topology.Partition(0, (1, 2, 3, 4), leader=isr[0], isr=isr)]
+    topic = topology.Topic("t", tuple(lists), config={"min.insync.replicas": min_isr})
+    observed = replace(cluster(), topics={"t": topic})
+    stage = first([move("t", 0, (1, 2, 3, 4), target)], observed, desired())
+    assert (stage.wait if isinstance(stage, next_stage.NothingFits) else None) == wait
+
+
+# Laws
+
+
+def test_replicas_change_places_between_full_brokers_as_a_group() -> None:
+    """Both are at their cap, so neither may move alone: they go together, above the limit."""
+    lists = [partition(0, 1, 2), partition(1, 4, 5)]
+    moves = [move("t", 0, (1, 2), (4, 2)), move("t", 1, (4, 5), (1, 5))]
+    capped = {"capacity": specs.Capacity(replicas=1)}
+    assert entries(first(moves, cluster(t=lists), desired(capped, max_moves=1))) == [
+        (0, 1),
+        (1, 1),
+    ]
+
+
+def test_a_group_holds_no_more_than_it_needs() -> None:
+    lists = [partition(0, 1), partition(1, 2), partition(2, 3), partition(3, 4)]
+    moves = [
+        move("t", 0, (1,), (2,)),
+        move("t", 1, (2,), (3,)),
+        move("t", 2, (3,), (4,)),
+        move("t", 3, (4,), (3,)),
+    ]
+    capped = {"capacity_of": {id: specs.Capacity(replicas=1) for id in (2, 3, 4)}}
+    stage = first(moves, cluster(t=lists), desired(capped), at=[None, None, 0, 0])
+    assert entries(stage) == [(2, 1), (3, 1)]
+
+
+def test_what_would_be_unlawful_without_a_missing_move_waits() -> None:
+    lists = [partition(0, 1, 2), partition(1, 4, 5)]
+    moves = [move("t", 0, (1, 2), (4, 2)), move("t", 1, (4, 5), (1, 5))]
+    capped = {"capacity": specs.Capacity(replicas=1)}
+    assert first(moves, cluster(t=lists), desired(capped), at=[0, None]) == next_stage.NothingFits(
+        Wait(
+            WaitReason.LAW_WORSENED,
+            partitions=T0,
+            before=(1, 2),
+            replicas=(4, 2),
+            law="capacity",
+        )
+    )
+
+
+def test_room_made_in_a_stage_is_used_in_it() -> None:
+    lists = [partition(0, 1), partition(1, 4)]
+    moves = [move("t", 0, (1,), (4,), gib=5), move("t", 1, (4,), (5,))]
+    capped = {"capacity_of": {4: specs.Capacity(replicas=1)}}
+    assert entries(first(moves, cluster(t=lists), desired(capped))) == [(0, 1), (1, 1)]
+
+
+def test_a_drain_may_fill_a_broker() -> None:
+    lists = [partition(0, 1, 2), partition(1, 4, 5)]
+    drained = {"capacity": specs.Capacity(replicas=1), "drain": frozenset({1})}
+    drain = [move("t", 0, (1, 2), (4, 2))]
+    assert entries(first(drain, cluster(t=lists), desired(drained))) == [(0, 1)]
+
+
+def test_an_unlawful_stage_is_refused_before_it_is_written() -> None:
+    before = {("t", 0): (1, 2, 3)}
+    observed = cluster(t=[partition(0, 1, 2, 3)])
+    lawful, unlawful = {("t", 0): (4, 2, 3)}, {("t", 0): (5, 2, 3)}
+    next_stage.assert_lawful(before, lawful, desired(), observed)
+    with pytest.raises(errors.Refused) as caught:
+        next_stage.assert_lawful(before, unlawful, desired(), observed)
+    assert str(caught.value) == (
+        "the stage would make the law racks worse: its excess grows from 0 to 1"
+    )
+
+
+def test_the_state_after_a_stage() -> None:
+    moves = [move("t", 0, (1,), (2,), (3,)), move("t", 1, (1,), (2,))]
+    state = {("t", 0): (1,), ("t", 1): (1,), ("u", 0): (9,)}
+    stage = next_stage.Stage(((0, 1),), 0)
+    assert next_stage.after_stage(state, moves, stage) == state | {("t", 0): (2,)}
+
+
+# Predictions
+
+
+def planned(*moves: plans.Move) -> plans.Plan:
+    return plans.Plan("main", plan_json.plan_hash(moves, ()), "", moves=moves)
+
+
+def test_a_prediction_tells_stages_seconds_and_the_bound() -> None:
+    topics, moves = spread(3)
+    wanted = desired(
+        max_moves_per_broker=2, throttle=specs.Throttle(specs.ThrottleMode.FIXED, GIB // 2)
+    )
+    predicted, makespan, _ = next_stage.predict(planned(*moves), cluster(**topics), wanted)
+    assert predicted == (
+        plans.PlannedStage(((0, 1), (1, 1)), 2 * GIB, 4.0),
+        plans.PlannedStage(((2, 1),), GIB, 2.0),
+    )
+    assert makespan == plans.Makespan(6.0, 6.0, GIB // 2)
+
+
+def test_a_stage_lasts_longer_than_its_largest_entry_where_the_plan_is_over_sooner() -> None:
+    """Broker 1 gives 38 and 34 GiB while broker 2 gives 70: else 34 would last for a stage."""
+    sizes = (38, 34, 1, 1, 1, 1)
+    lists = [partition(n, 1, size_bytes=gib * GIB) for n, gib in enumerate(sizes)]
+    moves = [move("t", n, (1,), (4 + n % 2,), gib=gib) for n, gib in enumerate(sizes)]
+    topics = {"t": lists, "u": [partition(0, 2, size_bytes=70 * GIB)]}
+    moves.append(move("u", 0, (2,), (6,), gib=70))
+    rate = specs.Throttle(specs.ThrottleMode.FIXED, GIB)
+    wanted = desired(max_moves_per_broker=2, throttle=rate)
+    predicted, makespan, _ = next_stage.predict(planned(*moves), cluster(**topics), wanted)
+    assert predicted[0].moves == ((0, 1), (1, 1), (6, 1))
+    assert makespan == plans.Makespan(76.0, 76.0, GIB)
+
+
+def test_without_a_throttle_a_rate_is_assumed() -> None:
+    topics, moves = spread(1)
+    wanted = desired(throttle=specs.Throttle(specs.ThrottleMode.NONE, 1))
+    _, makespan, _ = next_stage.predict(planned(*moves), cluster(**topics), wanted)
+    assert makespan == plans.Makespan(10.24, 10.24, 100 * 2**20)
+
+
+def test_the_steps_of_a_path_follow_each_other() -> None:
+    lists = [partition(0, 1), partition(1, 2)]
+    moves = (
+        move("t", 0, (1,), (1, 2), (1, 2, 3), gib=2),
+        move("t", 1, (2,), (3,)),
+    )
+    predicted, _, _ = next_stage.predict(planned(*moves), cluster(t=lists), desired())
+    assert [stage.moves for stage in predicted] == [((0, 1), (1, 1)), ((0, 2),)]
+
+
+def test_a_plan_that_comes_to_a_halt_has_no_makespan() -> None:
+    lists = [partition(0, 1, 2, 3, size_bytes=10 * GIB), partition(1, 1, 2, 3)]
+    moves = (move("t", 0, (1, 2, 3), (4, 2, 3), gib=10), move("t", 1, (1, 2, 3), (1, 2, 6)))
+    full = {"capacity_of": {4: specs.Capacity(disk_bytes=GIB)}}
+    predicted, makespan, halt = next_stage.predict(planned(*moves), cluster(t=lists), desired(full))
+    assert [stage.moves for stage in predicted] == [((1, 1),)]
+    assert makespan is None
+    need = RoomNeed(T0[0], 4, 10 * GIB, GIB)
+    assert halt == Wait(
+        WaitReason.NO_ROOM_ON_DISKS, room=RoomShortage((need,), 0, (((4, 9 * GIB),),))
+    )
+
+
+def test_nothing_to_move_has_no_stages() -> None:
+    assert next_stage.predict(planned(), cluster(), desired()) == next_stage.Forecast()
+
+
+def test_the_same_input_gives_the_same_stages() -> None:
+    topics, moves = spread(50)
+    observed = cluster(**topics)
+    backwards = replace(observed, topics=dict(reversed(observed.topics.items())))
+    plan = planned(*moves)
+    assert next_stage.predict(plan, observed, desired()) == next_stage.predict(
+        plan, backwards, desired()
+    )
+    assert Counter(
+        pair for s in next_stage.predict(plan, observed, desired())[0] for pair in s.moves
+    ) == Counter((i, 1) for i in range(50))

@@ -1,0 +1,117 @@
+"""What a pass may do, who counts as gone, and what is remembered of brokers."""
+
+import pytest
+
+from poolkeeper.model.records import BrokerRecord, Records
+from poolkeeper.model.specs import (
+    Approval,
+    ApprovalPolicy,
+    Desired,
+    Heal,
+    KafkaClusterSpec,
+    Mode,
+    ResourcePoolSpec,
+    ZooKeeperSpec,
+)
+from poolkeeper.model.topology import Broker, Cluster
+from poolkeeper.reconcile.authority import Authority, authority_of
+from poolkeeper.reconcile.observation import gone_brokers, updated_records
+
+NOW_MS = 10_000_000
+HOUR_AGO_S = NOW_MS // 1000 - 3600
+
+
+def desired(mode=Mode.APPLY, approval=None, heal=None, brokers=(1, 2, 3, 4)) -> Desired:
+    spec = KafkaClusterSpec(
+        "c",
+        ZooKeeperSpec("z"),
+        mode=mode,
+        approval=approval or Approval(),
+        heal=heal or Heal(enabled=True),
+    )
+    return Desired(spec, (ResourcePoolSpec("p", "c", brokers),))
+
+
+MANUAL = Approval(ApprovalPolicy.MANUAL, ("sha256:a",))
+AUTO = Approval(ApprovalPolicy.AUTO)
+
+
+@pytest.mark.parametrize(
+    ("mode", "approval", "handed_over", "expected"),
+    [
+        pytest.param(Mode.PLAN_ONLY, AUTO, (), Authority(), id="plan-only-writes-nothing"),
+        pytest.param(Mode.PAUSED, AUTO, (), Authority(paused=True), id="paused"),
+        pytest.param(Mode.ROLL_BACK, AUTO, (), Authority(paused=True), id="rolling-back"),
+        pytest.param(Mode.APPLY, AUTO, (), Authority(steps=True, plans=None), id="auto"),
+        pytest.param(
+            Mode.APPLY,
+            MANUAL,
+            ("sha256:b",),
+            Authority(steps=True, plans=frozenset({"sha256:a", "sha256:b"})),
+            id="manual-by-spec-and-by-command-line",
+        ),
+    ],
+)
+def test_a_loop_may_do_what_mode_and_approval_say(mode, approval, handed_over, expected):
+    assert authority_of(desired(mode, approval), handed_over) == expected
+
+
+def records(**missing: int | None) -> Records:
+    racks = {1: "a", 2: "a", 3: "b", 4: "b"}
+    return Records(
+        brokers={n: BrokerRecord(racks[n], missing.get(f"b{n}")) for n in racks},
+    )
+
+
+@pytest.mark.parametrize(
+    ("known", "heal", "expected"),
+    [
+        pytest.param(records(b3=HOUR_AGO_S), Heal(), set(), id="healing-is-off"),
+        pytest.param(records(b3=HOUR_AGO_S), Heal(enabled=True), {3}, id="one-is-gone"),
+        pytest.param(
+            records(b3=NOW_MS // 1000 - 60), Heal(enabled=True), set(), id="not-long-enough"
+        ),
+        pytest.param(
+            records(b1=HOUR_AGO_S, b3=HOUR_AGO_S),
+            Heal(enabled=True),
+            set(),
+            id="more-than-may-be-healed",
+        ),
+        pytest.param(
+            records(b1=HOUR_AGO_S, b3=HOUR_AGO_S),
+            Heal(enabled=True, max_brokers=2),
+            {1, 3},
+            id="two-where-two-may",
+        ),
+        pytest.param(
+            records(b1=HOUR_AGO_S, b2=HOUR_AGO_S),
+            Heal(enabled=True, max_brokers=4),
+            set(),
+            id="a-whole-rack-is-an-outage",
+        ),
+    ],
+)
+def test_brokers_count_as_gone_only_as_healing_allows(known, heal, expected):
+    assert gone_brokers(known, desired(heal=heal), NOW_MS) == frozenset(expected)
+
+
+def test_a_missing_broker_keeps_its_rack_and_the_time_it_went():
+    known = Records(
+        "id",
+        brokers={
+            1: BrokerRecord("a"),
+            2: BrokerRecord("b", missing_since_s=5),
+            3: BrokerRecord("b", missing_since_s=6),
+        },
+    )
+    seen = Cluster("c", {1: Broker(1, "z"), 3: Broker(3, "b")}, {}, id="id")
+    after = updated_records(known, seen, desired(brokers=(1, 2, 3, 4)), NOW_MS)
+    assert after == Records(
+        "id",
+        brokers={
+            1: BrokerRecord("z"),
+            2: BrokerRecord("b", 5),
+            3: BrokerRecord("b"),
+            4: BrokerRecord(None, NOW_MS // 1000),
+        },
+    )

@@ -1,0 +1,34 @@
+"""What is shown of a cluster that changes while it is read."""
+
+from dataclasses import replace
+
+from poolkeeper.model.outcomes import Seen
+from poolkeeper.model.readings import ClusterReading
+from poolkeeper.model.records import Records
+from poolkeeper.reconcile.observation import Observation, what_to_show
+from unit.resources.bodies import kafka, kafka_topic
+
+RECORDS = Records("kafka-id")
+A, B, B_LATER, C = (
+    kafka_topic("a", (1,)),
+    kafka_topic("b", (1,)),
+    kafka_topic("b", (2,)),
+    kafka_topic("c", (3,)),
+)
+
+
+def test_a_topic_that_changed_while_it_was_read_is_shown_as_it_was_before() -> None:
+    before = Seen(kafka([A, B]), RECORDS)
+    torn = replace(kafka([A, C]), torn=frozenset({"b", "new"}))
+    found = what_to_show(Observation(ClusterReading(torn), torn, RECORDS, frozenset({4})), before)
+    expected = replace(kafka([A, B, C]), torn=frozenset({"new"}))
+    assert found == Seen(expected, RECORDS, frozenset({4}))
+    assert [*found.cluster.topics] == ["a", "b", "c"]
+
+
+def test_what_was_read_whole_is_shown_as_it_is() -> None:
+    now = kafka([A, B_LATER])
+    found = what_to_show(
+        Observation(ClusterReading(now), now, RECORDS, frozenset()), Seen(kafka([A, B]), RECORDS)
+    )
+    assert found == Seen(now, RECORDS)

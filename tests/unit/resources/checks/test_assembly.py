@@ -1,0 +1,259 @@
+"""What is declared for each cluster, and that what is wrong with one resource stays with it."""
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from poolkeeper.model.specs import Claim
+from poolkeeper.resources.checks.assembly import Assembly, Verdict, assemble
+from poolkeeper.resources.kinds.custom_resource import CustomResource
+from unit.resources.bodies import assembly, kafka_cluster, pool, topic
+
+MAIN = kafka_cluster()
+FAST = pool("fast", 1, 2, 3)
+SLOW = pool("slow", 4, 5, 6)
+ORDERS = topic("orders", "fast")
+AUDIT = topic("audit", "slow")
+
+
+def verdicts(found: Assembly) -> dict[str, Verdict]:
+    return {str(key): verdict for key, verdict in found.verdicts.items()}
+
+
+def test_a_cluster_has_its_pools_and_topics_whatever_their_order() -> None:
+    objects = [ORDERS, FAST, MAIN, AUDIT, SLOW]
+    found = assemble(objects)
+    assert list(found) == ["main"]
+    desired = found["main"].desired
+    assert desired is not None
+    assert [p.name for p in desired.pools] == ["fast", "slow"]
+    assert [t.topic for t in desired.topics] == ["audit", "orders"]
+    assert (found["main"].hold, found["main"].verdicts) == ("", {})
+    assert (desired.held, desired.doomed) == (frozenset(), frozenset())
+    random.Random(1).shuffle(objects)
+    assert assemble(objects)["main"].desired == desired
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason", "message"),
+    [
+        pytest.param(
+            topic("bad", "fast", partitions="many"), "Invalid", "spec.partitions", id="malformed"
+        ),
+        pytest.param(
+            topic("bad", "fast", config={"no.such.key": "1"}),
+            "Invalid",
+            "spec.config[no.such.key]",
+            id="config-that-kafka-does-not-know",
+        ),
+        pytest.param(
+            topic("bad", "fast", namespace="bank"),
+            "NamespaceNotAllowed",
+            "ResourcePool fast takes no Topics of namespace bank",
+            id="of-a-namespace-that-the-pool-does-not-take",
+        ),
+    ],
+)
+def test_a_topic_that_cannot_be_acted_on_is_held(
+    wrong: CustomResource, reason: str, message: str
+) -> None:
+    fast = pool("fast", 1, 2, 3, allowedNamespaces={"names": ["shop"]})
+    found = assembly(MAIN, fast, ORDERS, wrong)
+    assert found.desired is not None
+    assert [t.topic for t in found.desired.topics] == ["orders"]
+    assert found.desired.held == {Claim("bad", f"{wrong.namespace}/bad")}
+    assert list(found.verdicts) == [wrong.key]
+    assert found.verdicts[wrong.key].reason == reason
+    assert message in found.verdicts[wrong.key].message
+
+
+def test_an_internal_topic_is_held_where_its_deletion_is_declared() -> None:
+    name = "__transaction_state"
+    wrong = topic("state", "fast", topicName=name, deletionPolicy="Delete", deleting=True)
+    for each in (wrong, replace(wrong, deleting=False)):
+        found = assembly(MAIN, pool("fast", 1, 2, 3), ORDERS, each)
+        assert found.desired is not None
+        assert found.desired.doomed == frozenset()
+        assert found.desired.held == (set() if each.deleting else {Claim(name, "shop/state")})
+        assert found.verdicts[each.key].message.startswith(f"spec.deletionPolicy: {name} cannot be")
+
+
+def test_a_namespace_is_allowed_by_its_labels() -> None:
+    wanted = {"selector": {"matchExpressions": [{"key": "team", "operator": "Exists"}]}}
+    fast = pool("fast", 1, 2, 3, allowedNamespaces=wanted)
+    other = topic("other", "fast", namespace="bank")
+    found = assembly(MAIN, fast, ORDERS, other, labels={"shop": {"team": "a"}, "bank": {}})
+    assert found.desired is not None
+    assert [t.topic for t in found.desired.topics] == ["orders"]
+    assert list(found.verdicts) == [other.key]
+
+
+def test_a_topic_whose_pool_does_not_exist_is_held_in_every_cluster() -> None:
+    lost = topic("lost", "fsat")
+    second = kafka_cluster("second", connect="zk:2181/second")
+    found = assemble([MAIN, second, FAST, ORDERS, lost])
+    assert list(found) == ["", "main", "second"]
+    assert verdicts(found[""]) == {
+        "Topic shop/lost": Verdict("NoSuchPool", "spec.poolRef: ResourcePool fsat does not exist")
+    }
+    assert found[""].desired is None
+    for name in ("main", "second"):
+        desired = found[name].desired
+        assert desired is not None
+        assert desired.held == {Claim("lost", "shop/lost")}
+
+
+def test_a_pool_without_its_cluster_says_so_and_so_do_its_topics() -> None:
+    found = assemble([MAIN, pool("far", 1, cluster="away"), topic("t", "far")])
+    assert verdicts(found["away"]) == {
+        "ResourcePool far": Verdict(
+            "NoSuchCluster", "spec.clusterRef: KafkaCluster away does not exist"
+        ),
+        "Topic shop/t": Verdict(
+            "NoSuchCluster", "KafkaCluster away of ResourcePool far does not exist"
+        ),
+    }
+    assert (found["away"].desired, found["away"].hold) == (
+        None,
+        "KafkaCluster away does not exist",
+    )
+    desired = found["main"].desired
+    assert desired is not None
+    assert desired.held == {Claim("t", "shop/t")}
+
+
+@pytest.mark.parametrize(
+    ("objects", "hold", "blamed"),
+    [
+        pytest.param(
+            (kafka_cluster(mode="Wild"), FAST, ORDERS),
+            "KafkaCluster main is invalid",
+            {"KafkaCluster main": "Invalid"},
+            id="the-cluster-is-invalid",
+        ),
+        pytest.param(
+            (MAIN, FAST, pool("slow", 4, drain=[9]), ORDERS),
+            "ResourcePool slow is invalid",
+            {"ResourcePool slow": "Invalid"},
+            id="a-pool-is-invalid",
+        ),
+        pytest.param(
+            (MAIN, FAST, pool("slow", brokers="all"), ORDERS),
+            "ResourcePool slow is invalid",
+            {"ResourcePool slow": "Invalid"},
+            id="a-pool-is-unreadable",
+        ),
+        pytest.param(
+            (kafka_cluster(deleting=True), FAST, ORDERS),
+            "KafkaCluster main is being deleted",
+            {},
+            id="the-cluster-is-being-deleted",
+        ),
+        pytest.param(
+            (MAIN, kafka_cluster("again", connect="ZK:2181/kafka"), FAST, ORDERS),
+            "KafkaClusters main and again are of one ensemble and chroot",
+            {"KafkaCluster main": "Invalid"},
+            id="two-of-one-ensemble",
+        ),
+    ],
+)
+def test_a_whole_cluster_is_held(
+    objects: tuple[CustomResource, ...], hold: str, blamed: dict[str, str]
+) -> None:
+    found = assembly(*objects)
+    assert found.desired is None
+    assert found.hold.startswith(hold)
+    assert {str(key): said.reason for key, said in found.verdicts.items()} == blamed
+
+
+def test_two_clusters_of_one_ensemble_are_both_held_and_a_third_is_not() -> None:
+    again = kafka_cluster("again", connect="other:2181,zk:2181/kafka")
+    third = kafka_cluster("third", connect="zk:2181/third")
+    found = assemble([MAIN, again, third])
+    held = {name: each.desired is None for name, each in found.items()}
+    assert held == {"again": True, "main": True, "third": False}
+
+
+def test_a_broker_in_two_pools_is_said_of_both() -> None:
+    both = pool("both", 3, 4)
+    found = assembly(MAIN, FAST, both, ORDERS)
+    assert verdicts(found) == {
+        "ResourcePool fast": Verdict(
+            "BrokerConflict", "nothing moves in this pool: broker 3 is in pool both too"
+        ),
+        "ResourcePool both": Verdict(
+            "BrokerConflict", "nothing moves in this pool: broker 3 is in pool fast too"
+        ),
+    }
+    assert found.desired is not None
+
+
+@pytest.mark.parametrize(
+    ("policy", "doomed"),
+    [
+        pytest.param("Delete", {Claim("orders", "shop/orders")}, id="it-says-delete"),
+        pytest.param("Retain", set(), id="it-says-retain"),
+    ],
+)
+def test_a_topic_that_is_being_deleted_is_no_longer_declared(
+    policy: str, doomed: set[Claim]
+) -> None:
+    going = topic("orders", "fast", deleting=True, deletionPolicy=policy)
+    found = assembly(MAIN, FAST, going)
+    assert found.desired is not None
+    assert (found.desired.topics, found.desired.held) == ((), frozenset())
+    assert found.desired.doomed == doomed
+
+
+def test_nothing_is_doomed_by_the_removal_of_our_definitions() -> None:
+    going = topic("orders", "fast", deleting=True, deletionPolicy="Delete")
+    found = assemble((MAIN, FAST, ORDERS, going), abandoned=True)["main"]
+    assert found.abandoned
+    assert found.desired is not None
+    assert found.desired.doomed == frozenset()
+
+
+def test_a_wrong_topic_that_is_being_deleted_dooms_nothing() -> None:
+    going = topic(
+        "orders", "fast", deleting=True, deletionPolicy="Delete", config={"no.such.key": "1"}
+    )
+    found = assembly(MAIN, FAST, going)
+    assert found.desired is not None
+    assert (found.desired.held, found.desired.doomed) == (frozenset(), frozenset())
+
+
+def test_a_pool_that_is_being_deleted_counts_until_it_is_gone() -> None:
+    found = assembly(MAIN, pool("fast", 1, 2, 3, deleting=True), ORDERS)
+    assert found.desired is not None
+    assert [p.name for p in found.desired.pools] == ["fast"]
+    assert [t.topic for t in found.desired.topics] == ["orders"]
+
+
+def test_a_topic_does_not_go_to_another_cluster() -> None:
+    second = kafka_cluster("second", connect="zk:2181/second")
+    far = pool("far", 1, cluster="second")
+    moved = topic("orders", "far", status={"pool": "fast"})
+    found = assemble([MAIN, second, FAST, far, moved])
+    assert verdicts(found["main"])["Topic shop/orders"].reason == "OtherCluster"
+    main, other = found["main"].desired, found["second"].desired
+    assert main is not None
+    assert other is not None
+    assert main.held == {Claim("orders", "shop/orders")}
+    assert other.topics == ()
+
+
+def test_a_default_pool_that_does_not_exist_is_said_of_the_cluster() -> None:
+    found = assembly(kafka_cluster(defaultPool="none"), FAST)
+    assert verdicts(found) == {
+        "KafkaCluster main": Verdict(
+            "NoSuchPool", "spec.defaultPool: no ResourcePool none of this cluster exists"
+        )
+    }
+    assert found.desired is not None
+
+
+def test_what_cannot_be_read_at_all_is_held_by_its_record() -> None:
+    found = assembly(MAIN, FAST, topic("orders", "fast", poolRef={}), name="main")
+    assert found.desired is not None
+    assert found.desired.held == {Claim("", "shop/orders")}

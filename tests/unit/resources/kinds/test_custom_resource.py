@@ -1,0 +1,73 @@
+"""Bodies of custom resources, as they are kept."""
+
+import pytest
+
+from poolkeeper.errors import Problem
+from poolkeeper.model.specs import TopicSpec
+from poolkeeper.resources.kinds.custom_resource import (
+    FINALIZER,
+    CustomResource,
+    ObjectKey,
+    read_object,
+)
+from unit.resources.bodies import body
+
+
+def test_what_is_kept_of_a_topic() -> None:
+    found = read_object(
+        body(
+            "Topic",
+            "orders",
+            {"poolRef": {"name": "fast"}, "partitions": 3},
+            namespace="shop",
+            deleting=True,
+            guarded=True,
+            generation=7,
+            status={"observedGeneration": 6},
+        )
+    )
+    assert found == CustomResource(
+        kind="Topic",
+        namespace="shop",
+        name="orders",
+        uid="uid-orders",
+        generation=7,
+        deleting=True,
+        finalizers=(FINALIZER,),
+        spec=TopicSpec("orders", "shop", "orders", "fast", partitions=3),
+        refers="fast",
+        status={"observedGeneration": 6},
+    )
+    assert (found.guarded, found.sound) == (True, True)
+    assert str(found.key) == "Topic shop/orders"
+
+
+def test_a_cluster_scoped_resource_has_no_namespace_and_may_have_no_status() -> None:
+    spec = {"clusterRef": {"name": "main"}, "brokers": {"ids": [1]}}
+    found = read_object(body("ResourcePool", "fast", spec))
+    assert found.key == ObjectKey("ResourcePool", "", "fast")
+    assert (found.refers, found.status, found.guarded) == ("main", None, False)
+
+
+@pytest.mark.parametrize(
+    ("spec", "sound", "refers", "readable"),
+    [
+        pytest.param(
+            {"poolRef": {"name": "fast"}, "partitions": "many"}, False, "fast", True, id="a-field"
+        ),
+        pytest.param({"poolRef": {"name": 5}}, False, "", False, id="what-it-refers-to"),
+        pytest.param({}, False, "", False, id="everything"),
+    ],
+)
+def test_what_is_wrong_is_kept_with_what_can_be_read(
+    spec: dict[str, object], sound: bool, refers: str, readable: bool
+) -> None:
+    found = read_object(body("Topic", "orders", spec, namespace="shop"))
+    assert (found.sound, found.refers, found.spec is not None) == (sound, refers, readable)
+    assert all(isinstance(problem, Problem) for problem in found.problems)
+    assert found.problems
+
+
+def test_other_kinds_are_an_error_of_the_caller() -> None:
+    with pytest.raises(KeyError):
+        read_object(body("Secret", "all", {}))

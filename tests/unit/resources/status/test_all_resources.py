@@ -1,0 +1,296 @@
+"""Whole statuses of clusters in every situation, and what becomes of all when time goes on."""
+
+from dataclasses import replace
+
+import pytest
+
+from poolkeeper.errors import HolderActive, OtherCluster, PoolkeeperError, Refused, Unavailable
+from poolkeeper.model.outcomes import Outcome, State
+from poolkeeper.model.runs import Phase
+from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.resources.checks.assembly import assemble
+from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
+from poolkeeper.resources.status.all_resources import changed, statuses
+from unit.resources.bodies import GIB, kafka, kafka_cluster, kafka_topic, pool, topic
+from unit.resources.situations import (
+    AUTO,
+    CLUSTER_FACTS,
+    FACTS,
+    FAST,
+    IN_FAST,
+    IN_SLOW,
+    MAIN,
+    MANUAL,
+    ORDERS,
+    POOLS,
+    SLOW,
+    WANTED,
+    hash_of,
+    of,
+    topic_status,
+)
+from unit.resources.stages import (
+    LATER_MS,
+    NOW_MS,
+    at_rest,
+    conditions,
+    running,
+    seen,
+    told,
+    with_statuses,
+)
+
+CLOSED = Wait(WaitReason.OUTSIDE_WINDOW, until="tomorrow")
+IN_FLIGHT = Wait(WaitReason.STAGE_IN_FLIGHT, stage=2, count=1, of=4)
+NO_CONTROLLER = Wait(WaitReason.NO_CONTROLLER)
+
+
+def test_a_cluster_in_place() -> None:
+    assert of(MAIN, (AUTO, *POOLS, WANTED), IN_FAST) == topic_status(
+        "True", "InPlace", "in place", **CLUSTER_FACTS
+    )
+
+
+@pytest.mark.parametrize(
+    ("cluster", "approval", "says"),
+    [
+        pytest.param(
+            kafka_cluster(),
+            "Waiting",
+            (
+                "Busy",
+                "PlanOnly",
+                "would move 4 partitions (8 GiB); the mode is PlanOnly: kubectl patch kafkacluster"
+                ' main --type=merge -p \'{"spec":{"mode":"Apply"}}\'',
+            ),
+            id="plan-only",
+        ),
+        pytest.param(
+            MANUAL,
+            "Waiting",
+            (
+                "Busy",
+                "WaitingForApproval",
+                "waits to move 4 partitions (8 GiB); approve HASH: kubectl patch kafkacluster main"
+                ' --type=merge -p \'{"spec":{"approval":{"plans":["HASH"]}}}\'',
+            ),
+            id="manual",
+        ),
+        pytest.param(
+            AUTO, "NotNeeded", ("Busy", "Moving", "about to move 4 partitions (8 GiB)"), id="auto"
+        ),
+    ],
+)
+def test_a_cluster_with_a_plan_tells_the_next_step(
+    cluster: CustomResource, approval: str, says: tuple[str, str, str]
+) -> None:
+    objects = (cluster, *POOLS, WANTED)
+    name = hash_of(objects, IN_SLOW)
+    assert of(MAIN, objects, IN_SLOW) == topic_status(
+        *says[:2],
+        says[2].replace("HASH", name),
+        **CLUSTER_FACTS,
+        plan={"hash": name, "moves": 4, "bytes": 8 * GIB, "approval": approval},
+    )
+
+
+def test_an_approved_plan_waits_for_what_the_loop_says() -> None:
+    name = hash_of((MANUAL, *POOLS, WANTED), IN_SLOW)
+    approved = kafka_cluster(mode="Apply", approval={"plans": [name]})
+    objects = (approved, *POOLS, WANTED)
+    what = seen(kafka([IN_SLOW]))
+    outcome = at_rest(assemble(objects)["main"], what, CLOSED)
+    found = told(objects, what, outcome)
+    outside = "outside the windows for stages; the next opens tomorrow"
+    assert found[MAIN]["plan"]["approval"] == "Approved"
+    assert found[MAIN]["conditions"] == conditions(
+        "Busy",
+        "Waiting",
+        f"waits to move 4 partitions (8 GiB): {outside}",
+    )
+    assert found[ORDERS]["conditions"] == conditions(
+        "Busy",
+        "Waiting",
+        f"waits to move 4 partitions into pool fast: {outside}",
+    )
+
+
+def test_a_cluster_that_moves_tells_how_far() -> None:
+    objects = (MANUAL, *POOLS, WANTED)
+    what = seen(kafka([IN_SLOW]))
+    outcome = running(assemble(objects)["main"], what, 1)
+    assert told(objects, what, outcome)[MAIN] == topic_status(
+        "Busy",
+        "Moving",
+        "stage 2: 1 of 4 moves done, 6 GiB left, about 15 min",
+        **CLUSTER_FACTS,
+        plan={
+            "hash": hash_of(objects, IN_SLOW),
+            "moves": 4,
+            "bytes": 8 * GIB,
+            "movesDone": 1,
+            "bytesDone": 2 * GIB,
+            "stage": 2,
+            "secondsLeft": 900,
+            "approval": "Approved",
+        },
+    )
+
+
+def test_what_a_run_waits_for_is_said_and_its_other_phases_too() -> None:
+    objects = (MANUAL, *POOLS, WANTED)
+    what = seen(kafka([IN_SLOW]))
+    outcome = running(assemble(objects)["main"], what, 1, phase=Phase.RESTORING)
+    outcome = replace(outcome, waits=(IN_FLIGHT, NO_CONTROLLER))
+    assert told(objects, what, outcome)[MAIN]["conditions"] == conditions(
+        "Busy", "Moving", "restoring throttles; waits: no controller is elected"
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        pytest.param(
+            Unavailable("zk:2181 refused"),
+            ("Unsure", "Unreachable", "zk:2181 refused"),
+            id="zookeeper-away",
+        ),
+        pytest.param(
+            OtherCluster("this is another cluster"),
+            ("Stalled", "OtherCluster", "this is another cluster"),
+            id="another-cluster",
+        ),
+        pytest.param(
+            HolderActive("`poolkeeper run` on a"),
+            (
+                "Unsure",
+                "Waiting",
+                "another executor is active on this cluster: `poolkeeper run` on a",
+            ),
+            id="somebody-else-holds-it",
+        ),
+        pytest.param(
+            Refused("the throttle can never catch up"),
+            ("Stalled", "Impossible", "the throttle can never catch up"),
+            id="refused",
+        ),
+    ],
+)
+def test_trouble_is_told_and_the_rest_stays_as_it_was(
+    error: PoolkeeperError, says: tuple[str, str, str]
+) -> None:
+    objects = (AUTO, *POOLS, WANTED)
+    what = seen(kafka([IN_FAST]))
+    before = told(objects, what, at_rest(assemble(objects)["main"], what))
+    written = with_statuses(objects, before)
+    away = told(written, None, Outcome(State.WAITING, error=error))
+    assert away[MAIN] == topic_status(*says, **CLUSTER_FACTS)
+    assert away[ORDERS] == topic_status(
+        "Unsure",
+        "Unreachable",
+        "KafkaCluster main cannot be looked at; its status says why",
+        **{key: value for key, value in before[ORDERS].items() if key in FACTS},
+        pool="fast",
+        foreignConfig=["cleanup.policy"],
+    )
+    assert {k: v for k, v in away[FAST].items() if k != "conditions"} == {
+        k: v for k, v in before[FAST].items() if k != "conditions"
+    }
+
+
+def test_before_the_first_pass_nothing_is_known() -> None:
+    objects = (AUTO, *POOLS, WANTED)
+    found = dict(statuses(assemble(objects)["main"], None, now_ms=NOW_MS))
+    assert found[MAIN] == topic_status("Unsure", "Waiting", "it has not been looked at yet")
+
+
+def test_what_holds_a_cluster_is_said_of_all_of_it() -> None:
+    broken = pool("slow", 4, drain=[9])
+    objects = (AUTO, POOLS[0], broken, WANTED)
+    found = told(objects, None, Outcome(State.WAITING))
+    hold = "nothing is done: ResourcePool slow is invalid"
+    assert found[MAIN]["conditions"] == conditions("Unsure", "Waiting", hold)
+    assert found[ORDERS]["conditions"] == conditions("Unsure", "Waiting", hold)
+    assert found[FAST]["conditions"] == conditions("Unsure", "Waiting", hold)
+    assert found[SLOW]["conditions"] == conditions(
+        "Stalled",
+        "Invalid",
+        "spec.drain[0]: broker 9 is not in the pool (expected one of spec.brokers)",
+    )
+
+
+def test_torn_topics_are_left_as_they_were_told() -> None:
+    objects = (AUTO, *POOLS, WANTED)
+    what = seen(kafka([IN_FAST]))
+    before = told(objects, what, at_rest(assemble(objects)["main"], what))
+    torn = replace(what, cluster=replace(kafka(), torn=frozenset({"orders"})))
+    outcome = at_rest(assemble(objects)["main"], torn)
+    after = told(with_statuses(objects, before), torn, outcome, LATER_MS)
+    assert after[ORDERS] == before[ORDERS]
+
+
+def test_times_are_those_of_transitions() -> None:
+    objects = (AUTO, *POOLS, WANTED)
+    what = seen(kafka([IN_FAST]))
+    outcome = at_rest(assemble(objects)["main"], what)
+    before = told(objects, what, outcome)
+    written = with_statuses(objects, before)
+    assert told(written, what, outcome, LATER_MS) == before
+    assert changed(assemble(written)["main"], told(written, what, outcome, LATER_MS)) == {}
+    away = told(written, None, Outcome(State.WAITING, error=Unavailable("gone")), LATER_MS)
+    times = {each["type"]: each["lastTransitionTime"] for each in away[ORDERS]["conditions"]}
+    assert times == {
+        "Ready": "2023-11-14T23:13:20Z",
+        "Reconciling": "2023-11-14T23:13:20Z",
+    }
+
+
+def test_a_waiting_cluster_is_not_written_because_its_topics_grow() -> None:
+    objects = (MANUAL, *POOLS, WANTED)
+    what = seen(kafka([IN_SLOW]))
+    outcome = at_rest(assemble(objects)["main"], what)
+    written = with_statuses(objects, told(objects, what, outcome))
+    place = assemble(written)["main"]
+    grown = seen(kafka([kafka_topic("orders", (4, 5), (5, 6), (6, 4), (5, 4), size=3 * GIB)]))
+    assert changed(place, told(written, grown, at_rest(place, grown), LATER_MS)) == {}
+
+
+def test_a_run_is_written_in_steps_and_not_whenever_its_rate_changes() -> None:
+    lists = [(4, 5)] * 100
+    objects: tuple[CustomResource, ...] = (MANUAL, *POOLS, topic("orders", "fast"))
+    what = seen(kafka([kafka_topic("orders", *lists)]))
+    outcome = running(assemble(objects)["main"], what, 0)
+    assert outcome.progress is not None
+    writes: dict[ObjectKey, int] = {}
+    for tick in range(601):
+        arrived = tick * len(lists) // 600
+        progress = replace(
+            outcome.progress,
+            moves_done=arrived,
+            bytes_done=outcome.progress.bytes_total * tick // 600,
+            seconds_left=600.0 - tick + (tick * 7919) % 400,
+            arrived=frozenset(range(arrived)),
+        )
+        place = assemble(objects)["main"]
+        now = NOW_MS + 1000 * tick
+        new = changed(place, statuses(place, what, replace(outcome, progress=progress), now))
+        for key in new:
+            writes[key] = writes.get(key, 0) + 1
+        objects = with_statuses(objects, dict(new))
+    assert 40 <= writes[MAIN] <= 85
+    assert 20 <= writes[ORDERS] <= 45
+    assert 20 <= writes[FAST] <= 25
+
+
+def test_the_order_of_lists_and_the_conditions_of_others_are_no_change() -> None:
+    objects = (AUTO, *POOLS, WANTED)
+    what = seen(kafka([IN_SLOW]))
+    found = told(objects, what, at_rest(assemble(objects)["main"], what))
+    live = {
+        key: {**status, "conditions": [*reversed(status["conditions"]), {"type": "Audited"}]}
+        for key, status in found.items()
+    }
+    place = assemble(with_statuses(objects, live))["main"]
+    assert changed(place, found) == {}
+    ready = {**found[ORDERS], "partitions": 5}
+    assert changed(place, {**found, ORDERS: ready}) == {ORDERS: ready}

@@ -1,0 +1,218 @@
+"""Laws of statuses over random clusters, resources, plans and runs.
+
+Whatever is told: Ready is there; it is never True beside another condition; one of Reconciling and
+Stalled at most; every condition names the generation and a CamelCase reason; and what was written
+is written again only when something changed. The definitions in `crds/` know every field of it.
+"""
+
+import functools
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema.protocols import Validator
+
+from poolkeeper.errors import HolderActive, OtherCluster, Refused, Unavailable
+from poolkeeper.model.outcomes import Outcome, Seen, State
+from poolkeeper.model.records import Records, TopicRecord
+from poolkeeper.model.specs import (
+    Approval,
+    ApprovalPolicy,
+    DeletionPolicy,
+    Desired,
+    Mode,
+)
+from poolkeeper.model.topology import Cluster
+from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.resources.checks.assembly import Assembly, assemble
+from poolkeeper.resources.kinds.custom_resource import CustomResource
+from poolkeeper.resources.parse import schemas
+from poolkeeper.resources.status.all_resources import changed, statuses
+from poolkeeper.resources.status.events import announcements
+from poolkeeper.resources.status.finalizers import finalizer_changes
+from poolkeeper.resources.status.status_inputs import survey
+from unit.planning.instances import instances
+from unit.resources.bodies import kafka, kafka_cluster, kafka_topic, pool, topic
+from unit.resources.stages import LATER_MS, NOW_MS, at_rest, planned, running
+
+CAMEL = re.compile(r"[A-Z][A-Za-z]+")
+
+
+def resources(
+    desired: Desired, deleting: frozenset[str], wrong: frozenset[str]
+) -> list[CustomResource]:
+    """The custom resources of what is declared; some being deleted, some Topics unreadable."""
+
+    def resource(kind: str, namespace: str, name: str, spec: Any, refers: str) -> CustomResource:
+        bad = kind == "Topic" and name in wrong
+        return CustomResource(
+            kind=kind,
+            namespace=namespace,
+            name=name,
+            uid=name,
+            generation=2,
+            deleting=name in deleting,
+            finalizers=(),
+            spec=None if bad else spec,
+            refers="nowhere" if bad else refers,
+        )
+
+    return [
+        resource("KafkaCluster", "", "main", desired.cluster, ""),
+        *(resource("ResourcePool", "", p.name, p, "main") for p in desired.pools),
+        *(resource("Topic", t.namespace, t.name, t, t.pool) for t in desired.topics),
+    ]
+
+
+@st.composite
+def situations(draw: st.DrawFn) -> tuple[list[CustomResource], Seen | None, Outcome]:
+    """Resources, what was seen, and the outcome of a pass."""
+    desired, cluster, gone = draw(instances())
+    cluster_spec = replace(
+        desired.cluster,
+        mode=draw(st.sampled_from(Mode)),
+        approval=Approval(draw(st.sampled_from(ApprovalPolicy))),
+    )
+    topics = [
+        replace(each, deletion_policy=draw(st.sampled_from(DeletionPolicy)))
+        for each in desired.topics
+    ]
+    if topics and draw(st.booleans()):
+        topics.append(replace(topics[0], namespace="bank"))
+    names = [each.name for each in topics] or ["none"]
+    some = st.sets(st.sampled_from([*names, "fast", "main"]), max_size=1)
+    objects = resources(
+        Desired(cluster_spec, desired.pools, tuple(topics)),
+        frozenset(draw(some)),
+        frozenset(draw(st.sets(st.sampled_from(names), max_size=1))),
+    )
+    owners = {
+        each.topic: TopicRecord(each.owner, tuple(each.config))
+        for each in topics
+        if draw(st.booleans())
+    }
+    seen = Seen(cluster, Records("c1", owners), gone)
+    return objects, *draw(_outcomes(assemble(objects)["main"], seen))
+
+
+@st.composite
+def _outcomes(draw: st.DrawFn, assembly: Assembly, seen: Seen) -> tuple[Seen | None, Outcome]:
+    kind = draw(st.sampled_from(["away", "rest", "run"]))
+    if kind == "away" or assembly.desired is None:
+        errors = [Unavailable("x"), OtherCluster("y"), HolderActive("z"), Refused("w"), None]
+        error = draw(st.sampled_from(errors))
+        return draw(st.sampled_from([None, seen])), Outcome(State.WAITING, error=error)
+    waits = draw(st.sampled_from([(), (Wait(WaitReason.OUTSIDE_WINDOW, until="tomorrow"),)]))
+    if kind == "rest":
+        return seen, at_rest(assembly, seen, *waits)
+    whole = len(planned(assembly, seen).moves)
+    return seen, running(assembly, seen, draw(st.integers(0, whole)))
+
+
+@settings(max_examples=8)
+@given(situations())
+def test_statuses_are_sound_and_a_fixpoint(
+    situation: tuple[list[CustomResource], Seen | None, Outcome],
+) -> None:
+    objects, seen, outcome = situation
+    for name in assemble(objects):
+        what = seen if name == "main" else None
+        before = assemble(objects)[name]
+        found = statuses(before, what, outcome, NOW_MS)
+        assert found.keys() == before.objects.keys()
+        for key, status in found.items():
+            _check(status)
+            assert list(_schema(key.kind).iter_errors(status)) == []
+        written = [replace(o, status=found.get(o.key, o.status)) for o in objects]
+        after = assemble(written)[name]
+        again = statuses(after, what, outcome, LATER_MS)
+        assert changed(after, again) == {}
+        for key, status in found.items():
+            assert announcements(key, status, again[key]) == ()
+
+
+@functools.cache
+def _schema(kind: str) -> Validator:
+    """What the API server would take: closed, as it drops what it does not know."""
+    whole = schemas.definition(f"{kind.lower()}s")["spec"]["versions"][0]["schema"]
+    return schemas.validator_of(schemas.prepared(whole["openAPIV3Schema"]["properties"]["status"]))
+
+
+def _check(status: dict[str, Any]) -> None:
+    found = {each["type"]: each for each in status["conditions"]}
+    assert status["observedGeneration"] == 2
+    assert len(found) == len(status["conditions"])
+    others = found.keys() - {"Ready"}
+    assert others <= {"Reconciling", "Stalled"}
+    assert len(others) == (found["Ready"]["status"] != "True")
+    assert all(found[other]["status"] == "True" for other in others)
+    for each in found.values():
+        assert CAMEL.fullmatch(each["reason"])
+        assert each["message"]
+        assert "None" not in each["message"]
+        assert each["observedGeneration"] == 2
+        assert (each["reason"], each["message"]) == (
+            found["Ready"]["reason"],
+            found["Ready"]["message"],
+        )
+
+
+@settings(max_examples=8)
+@given(situations())
+def test_finalizers_come_to_rest(
+    situation: tuple[list[CustomResource], Seen | None, Outcome],
+) -> None:
+    objects, seen, _ = situation
+    place = assemble(objects)["main"]
+    changes = finalizer_changes(survey(place, seen), False)
+    guarded = [
+        replace(o, finalizers=("poolkeeper.dev/finalizer",) if changes.get(o.key) else ())
+        for o in objects
+    ]
+    assert finalizer_changes(survey(assemble(guarded)["main"], seen), False) == {}
+
+
+def _calls(work: Callable[[], object]) -> int:
+    """How many calls of functions, ours and C's, a piece of work makes."""
+    count = 0
+
+    def note(frame: object, event: str, argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def _many(topics: int) -> tuple[list[CustomResource], Cluster]:
+    objects = [
+        kafka_cluster(mode="Apply", unmanagedTopics="EvacuateOnly"),
+        pool("fast", 1, 2, 3, allowedNamespaces={"selector": {}}),
+        *(topic(f"t{n}", "fast", config={"segment.ms": "60000"}) for n in range(topics)),
+        *(topic(f"lost{n}", "nowhere") for n in range(topics // 2)),
+        *(topic(f"t{n}", "fast", namespace="bank") for n in range(topics // 2)),
+    ]
+    live = kafka([kafka_topic(f"t{n}", (1, 2), (2, 3)) for n in range(topics)])
+    return objects, live
+
+
+def test_twice_the_topics_are_twice_the_work() -> None:
+    def work(topics: int) -> int:
+        objects, live = _many(topics)
+        records = Records("c1", {f"t{n}": TopicRecord(f"shop/t{n}") for n in range(topics)})
+        seen = Seen(live, records)
+        place = assemble(objects)["main"]
+        outcome = at_rest(place, seen)
+        statuses(place, seen, outcome, NOW_MS)  # what is cached once is no growth
+        return _calls(lambda: statuses(assemble(objects)["main"], seen, outcome, NOW_MS))
+
+    assert work(400) <= 2.2 * work(200)

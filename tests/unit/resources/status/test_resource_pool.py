@@ -1,0 +1,92 @@
+"""Whole statuses of ResourcePools in every situation."""
+
+import pytest
+
+from poolkeeper.resources.kinds.custom_resource import CustomResource
+from unit.resources.bodies import kafka_topic, pool, topic
+from unit.resources.situations import (
+    AUTO,
+    FAST,
+    IN_FAST,
+    MANUAL,
+    POOLS,
+    WANTED,
+    hash_of,
+    of,
+    topic_status,
+)
+from unit.resources.stages import (
+    conditions,
+)
+
+
+def test_a_pool_in_place_tells_what_lives_in_it() -> None:
+    fast = pool("fast", 1, 2, 3, quotas={"topics": 5, "perNamespace": {"shop": {"topics": 2}}})
+    found = of(FAST, (AUTO, fast, POOLS[1], WANTED), IN_FAST)
+    assert found == topic_status(
+        "True",
+        "InPlace",
+        "in place",
+        brokers=3,
+        topics=1,
+        partitions=4,
+        replicas=8,
+        quota={"topics": 1, "partitions": 4, "topicsMax": 5},
+    )
+
+
+def test_a_pool_that_is_drained_tells_what_is_left() -> None:
+    fast = pool("fast", 1, 2, 3, drain=[1])
+    objects = (MANUAL, fast, POOLS[1], topic("orders", "fast"))
+    found = of(FAST, objects, IN_FAST)
+    assert found == topic_status(
+        "Busy",
+        "WaitingForApproval",
+        f"approve plan {hash_of(objects, IN_FAST)} in KafkaCluster main; broker 1 holds 3 replicas",
+        brokers=3,
+        topics=1,
+        partitions=4,
+        replicas=8,
+        draining=[{"broker": 1, "replicas": 3}],
+    )
+
+
+@pytest.mark.parametrize(
+    ("wanted", "why"),
+    [
+        pytest.param(
+            topic("orders", "fast"),
+            "orders: 3 replicas cannot leave broker 1: 3 replicas need 3 brokers; usable: 2, 3;"
+            " 1 is drained. What helps: undrain 1, or add a broker",
+            id="too-few-brokers-are-left",
+        ),
+        pytest.param(
+            None,
+            "no Topic, claim or default pool lets them be moved",
+            id="nobody-declares-the-topic",
+        ),
+    ],
+)
+def test_what_cannot_leave_a_drained_broker_is_named(
+    wanted: CustomResource | None, why: str
+) -> None:
+    fast = pool("fast", 1, 2, 3, drain=[1])
+    full = kafka_topic("orders", (2, 1, 3), (2, 3, 1), (3, 2, 1))
+    objects = (AUTO, fast, *([wanted] if wanted else []))
+    assert of(FAST, objects, full)["conditions"] == conditions(
+        "Stalled", "Impossible", f"broker 1 keeps 3 replicas (orders): {why}"
+    )
+
+
+def test_a_drained_broker_is_listed_once_it_is_empty() -> None:
+    fast = pool("fast", 1, 2, 3, drain=[1])
+    found = of(FAST, (AUTO, fast, topic("orders", "fast")), kafka_topic("orders", (2, 3), (3, 2)))
+    assert (found["drained"], found.get("draining")) == ([1], None)
+    assert found["conditions"][0]["status"] == "True"
+
+
+def test_a_pool_is_kept_while_topics_name_it() -> None:
+    fast = pool("fast", 1, 2, 3, deleting=True, guarded=True)
+    assert of(FAST, (AUTO, fast, WANTED), IN_FAST)["conditions"] == conditions(
+        "Busy", "Deleting", "kept while Topics name it: shop/orders"
+    )

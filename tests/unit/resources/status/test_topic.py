@@ -1,0 +1,349 @@
+"""Whole statuses of Topics in every situation."""
+
+from typing import Any
+
+import pytest
+
+from poolkeeper.resources.checks.assembly import assemble
+from poolkeeper.resources.kinds.custom_resource import CustomResource
+from poolkeeper.resources.status.all_resources import statuses
+from unit.resources.bodies import GIB, kafka, kafka_cluster, kafka_topic, pool, topic
+from unit.resources.situations import (
+    AUTO,
+    FACTS,
+    FAST,
+    IN_FAST,
+    IN_SLOW,
+    MAIN,
+    MANUAL,
+    ORDERS,
+    POOLS,
+    WANTED,
+    hash_of,
+    of,
+    topic_status,
+)
+from unit.resources.stages import (
+    NOW_MS,
+    at_rest,
+    conditions,
+    planned,
+    running,
+    seen,
+    told,
+)
+
+
+def test_a_topic_in_place_is_ready_and_tells_what_others_set() -> None:
+    assert of(ORDERS, (AUTO, *POOLS, WANTED), IN_FAST) == topic_status(
+        "True",
+        "InPlace",
+        "in place in pool fast: 4 partitions of 2 replicas",
+        **FACTS,
+        pool="fast",
+        foreignConfig=["cleanup.policy"],
+    )
+
+
+MOVE = "move 4 partitions into pool fast"
+
+
+@pytest.mark.parametrize(
+    ("cluster", "says"),
+    [
+        pytest.param(
+            kafka_cluster(),
+            (
+                "Busy",
+                "PlanOnly",
+                f"KafkaCluster main is in mode PlanOnly; would {MOVE}; spec.mode: Apply goes on",
+            ),
+            id="plan-only",
+        ),
+        pytest.param(
+            MANUAL,
+            (
+                "Busy",
+                "WaitingForApproval",
+                f"approve plan {{hash}} in KafkaCluster main to {MOVE}",
+            ),
+            id="manual",
+        ),
+        pytest.param(
+            kafka_cluster(mode="Paused"),
+            (
+                "Busy",
+                "Paused",
+                f"KafkaCluster main is in mode Paused; left to do: {MOVE};"
+                " spec.mode: Apply goes on",
+            ),
+            id="paused",
+        ),
+        pytest.param(AUTO, ("Busy", "Queued", f"about to {MOVE}"), id="auto"),
+    ],
+)
+def test_a_topic_elsewhere_tells_what_lies_between(
+    cluster: CustomResource, says: tuple[str, str, str]
+) -> None:
+    objects = (cluster, *POOLS, WANTED)
+    expected = (*says[:2], says[2].format(hash=hash_of(objects, IN_SLOW)))
+    assert of(ORDERS, objects, IN_SLOW) == topic_status(*expected, **FACTS, pool="slow")
+
+
+@pytest.mark.parametrize(
+    ("cluster", "wanted", "found", "says"),
+    [
+        pytest.param(
+            AUTO,
+            topic("orders", "fast", partitions=4, replicationFactor=2),
+            None,
+            ("Busy", "Creating", "creating 4 partitions in pool fast"),
+            id="created",
+        ),
+        pytest.param(
+            kafka_cluster(),
+            topic("orders", "fast", partitions=4, replicationFactor=2),
+            None,
+            (
+                "Busy",
+                "PlanOnly",
+                "KafkaCluster main is in mode PlanOnly; would create topic orders in pool fast"
+                " with 4 partitions; spec.mode: Apply goes on",
+            ),
+            id="would-be-created",
+        ),
+        pytest.param(
+            AUTO,
+            topic("orders", "fast", partitions=4),
+            None,
+            (
+                "Stalled",
+                "Impossible",
+                "not created: neither the Topic nor pool fast says how many replicas",
+            ),
+            id="cannot-be-created",
+        ),
+        pytest.param(
+            AUTO,
+            topic("orders", "fast", partitions=6),
+            IN_FAST,
+            ("Busy", "Creating", "adding 2 partitions"),
+            id="grows",
+        ),
+        pytest.param(
+            AUTO,
+            topic("orders", "fast", partitions=3),
+            IN_FAST,
+            (
+                "Stalled",
+                "Impossible",
+                "stays at 4 partitions instead of 3: partitions never shrink",
+            ),
+            id="never-shrinks",
+        ),
+        pytest.param(
+            MANUAL,
+            topic("orders", "fast", config={"segment.ms": "60000"}),
+            IN_FAST,
+            ("Busy", "Configuring", "setting segment.ms"),
+            id="configured",
+        ),
+        pytest.param(
+            MANUAL,
+            topic("orders", "fast", config={"retention.ms": "5"}),
+            kafka_topic("orders", (1, 2), config={"retention.ms": "6"}),
+            (
+                "Busy",
+                "WaitingForApproval",
+                "approve plan {hash} in KafkaCluster main to set config retention.ms",
+            ),
+            id="configured-with-loss",
+        ),
+        pytest.param(
+            AUTO,
+            topic("orders", "fast", paused=True),
+            IN_SLOW,
+            (
+                "Busy",
+                "Paused",
+                "paused, and not as declared: move 4 partitions into pool fast;"
+                " spec.paused: false goes on",
+            ),
+            id="paused-elsewhere",
+        ),
+        pytest.param(
+            AUTO,
+            topic("orders", "fast", paused=True),
+            IN_FAST,
+            ("True", "InPlace", "in place in pool fast: 4 partitions of 2 replicas; paused"),
+            id="paused-in-place",
+        ),
+        pytest.param(
+            AUTO,
+            topic("orders", "nowhere"),
+            None,
+            ("Stalled", "NoSuchPool", "spec.poolRef: ResourcePool nowhere does not exist"),
+            id="no-pool",
+        ),
+        pytest.param(
+            AUTO,
+            topic("orders", "fast", topicName="__consumer_offsets", partitions=50),
+            None,
+            (
+                "Stalled",
+                "Invalid",
+                "spec.partitions: __consumer_offsets keeps the partitions that Kafka gave it"
+                " (expected no number)",
+            ),
+            id="internal-with-partitions",
+        ),
+        pytest.param(
+            AUTO,
+            topic("orders", "fast", topicName="__consumer_offsets", replicationFactor=2),
+            None,
+            (
+                "Busy",
+                "Waiting",
+                "waits to create topic __consumer_offsets in pool fast: not created until Kafka"
+                " does so itself, at its first use",
+            ),
+            id="internal-and-not-there-yet",
+        ),
+        pytest.param(
+            AUTO,
+            topic("orders", "fast", topicName="__consumer_offsets", replicationFactor=1),
+            kafka_topic("__consumer_offsets", (1, 2)),
+            (
+                "Stalled",
+                "Impossible",
+                "nothing is done: an internal topic of Kafka loses no replicas, partition 0 has 2",
+            ),
+            id="internal-with-fewer-replicas",
+        ),
+    ],
+)
+def test_a_topic_says(
+    cluster: CustomResource, wanted: CustomResource, found: Any, says: tuple[str, str, str]
+) -> None:
+    objects = (cluster, *POOLS, wanted)
+    what = seen(kafka(() if found is None else (found,)))
+    every = assemble(objects)
+    place = next(each for each in every.values() if ORDERS in each.objects)
+    main = every["main"]
+    status = statuses(place, what, at_rest(main, what), NOW_MS)[ORDERS]
+    expected = (*says[:2], says[2].format(hash=planned(main, what).hash))
+    assert status["conditions"] == conditions(*expected)
+
+
+def test_a_topic_over_the_quota_of_its_pool_is_stalled() -> None:
+    fast = pool("fast", 1, 2, 3, quotas={"partitions": 6})
+    new = topic("new", "fast", partitions=4, replicationFactor=1)
+    found = of(new.key, (AUTO, fast, WANTED, new), IN_FAST)
+    assert found["conditions"] == conditions(
+        "Stalled",
+        "QuotaExceeded",
+        "not created: pool fast has 4 of 6 partitions and would get 4 more"
+        " (raise spec.quotas.partitions to 8)",
+    )
+
+
+def test_the_loser_of_a_conflict_is_stalled_and_the_owner_is_not() -> None:
+    loser = topic("orders", "slow", namespace="bank")
+    objects = (AUTO, *POOLS, WANTED, loser)
+    assert of(loser.key, objects, IN_FAST, orders="shop/orders") == topic_status(
+        "Stalled",
+        "TopicConflict",
+        "Kafka topic orders belongs to shop/orders, which declared it first; delete one of the"
+        " Topics",
+        topicName="orders",
+    )
+    ready = of(ORDERS, objects, IN_FAST, orders="shop/orders")["conditions"][0]
+    assert (ready["status"], ready["reason"]) == ("True", "InPlace")
+
+
+def test_nobody_wins_without_a_record() -> None:
+    rival = topic("orders", "slow", namespace="bank")
+    objects = (AUTO, *POOLS, WANTED, rival)
+    reasons = {of(key, objects, IN_FAST)["conditions"][0]["reason"] for key in (ORDERS, rival.key)}
+    assert reasons == {"TopicConflict"}
+
+
+def test_a_name_that_metrics_cannot_tell_from_another_is_a_conflict() -> None:
+    dotted = topic("dotted", "fast", topicName="a.b", partitions=1, replicationFactor=1)
+    found = of(dotted.key, (AUTO, *POOLS, dotted), kafka_topic("a_b", (1,)))
+    assert found["conditions"] == conditions(
+        "Stalled",
+        "TopicConflict",
+        "Kafka cannot tell a.b from topic a_b in its metrics: choose another name",
+    )
+
+
+def test_a_topic_that_moves_tells_how_far() -> None:
+    objects = (MANUAL, *POOLS, WANTED)
+    what = seen(kafka([IN_SLOW]))
+    found = told(objects, what, running(assemble(objects)["main"], what, 1))
+    assert found[ORDERS] == topic_status(
+        "Busy",
+        "Moving",
+        "moving into pool fast: 1 of 4 partitions, 6 GiB left, about 15 min",
+        **FACTS,
+        pool="slow",
+        moving={"partitions": 4, "done": 1, "bytes": 8 * GIB, "bytesDone": 2 * GIB},
+    )
+    assert found[FAST]["conditions"] == conditions("Busy", "Moving", "moving: 1 of 4 partitions")
+
+
+def test_balance_alone_makes_no_topic_unready() -> None:
+    crowded = kafka_topic("orders", *[(1, 2)] * 12)
+    objects = (MANUAL, *POOLS, topic("orders", "fast"))
+    found = of(ORDERS, objects, crowded)["conditions"]
+    assert found == conditions(
+        "True",
+        "InPlace",
+        "in place in pool fast: 12 partitions of 2 replicas; 12 partitions could move for balance",
+    )
+    ready = of(MAIN, objects, crowded)["conditions"][0]
+    assert (ready["status"], ready["reason"]) == ("True", "InPlace")
+    assert "kubectl patch kafkacluster main" in ready["message"]
+
+
+GOING = topic("orders", "fast", deleting=True, guarded=True, deletionPolicy="Delete")
+KEEP = "spec.deletionPolicy: Retain lets this Topic go and keeps the data"
+
+
+@pytest.mark.parametrize(
+    ("cluster", "owner", "message"),
+    [
+        pytest.param(AUTO, "shop/orders", "Kafka topic orders is being deleted", id="auto"),
+        pytest.param(
+            MANUAL,
+            "shop/orders",
+            f"approve plan HASH in KafkaCluster main to delete Kafka topic orders; {KEEP}",
+            id="manual",
+        ),
+        pytest.param(
+            kafka_cluster(),
+            "shop/orders",
+            f"KafkaCluster main is in mode PlanOnly: nothing is deleted; {KEEP}",
+            id="plan-only",
+        ),
+        pytest.param(AUTO, "bank/orders", "its Kafka topic is kept", id="not-its-own"),
+    ],
+)
+def test_a_topic_that_is_being_deleted(cluster: CustomResource, owner: str, message: str) -> None:
+    objects = (cluster, *POOLS, GOING)
+    what = seen(kafka([IN_FAST]), orders=owner)
+    place = assemble(objects)["main"]
+    found = told(objects, what, at_rest(place, what))[ORDERS]["conditions"]
+    expected = message.replace("HASH", planned(place, what).hash)
+    assert found == conditions("Busy", "Deleting", expected)
+
+
+def test_a_topic_that_is_being_deleted_says_who_else_names_its_kafka_topic() -> None:
+    homeless = topic("mine", "absent", namespace="bank", topicName="orders")
+    objects = (AUTO, *POOLS, GOING, homeless)
+    what = seen(kafka([IN_FAST]), orders="shop/orders")
+    place = assemble(objects)["main"]
+    found = told(objects, what, at_rest(place, what))[ORDERS]["conditions"]
+    expected = "its Kafka topic is kept, which is named by bank/mine, too"
+    assert found == conditions("Busy", "Deleting", expected)

@@ -1,0 +1,39 @@
+"""JSON without spaces: as the standard library writes it, byte for byte."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from poolkeeper.jsontext import canonical, compact
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(VALUES, st.booleans())
+def test_what_is_written_is_read_and_sorted_in_one_way_only(
+    value: object, ascii_only: bool
+) -> None:
+    text = canonical(value, ascii_only=ascii_only)
+    assert json.loads(text) == value
+    assert text == canonical(json.loads(text), ascii_only=ascii_only)
+    assert text.isascii() or not ascii_only
+
+
+def test_keys_are_sorted_or_keep_their_order() -> None:
+    value = {"b": [2, 3.5], "a": {"ü": None}}
+    assert canonical(value) == '{"a":{"\\u00fc":null},"b":[2,3.5]}'
+    assert canonical(value, ascii_only=False) == '{"a":{"ü":null},"b":[2,3.5]}'
+    assert compact(value) == '{"b":[2,3.5],"a":{"\\u00fc":null}}'
+    assert compact(value, ascii_only=False) == '{"b":[2,3.5],"a":{"ü":null}}'
+
+
+def test_numbers_that_json_does_not_have() -> None:
+    assert compact([float("inf")]) == "[Infinity]"
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        compact([float("nan")], finite=True)

@@ -1,0 +1,147 @@
+"""Numbers and lists as people read them."""
+
+import pytest
+
+from poolkeeper import text
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "expected"),
+    [
+        (0, "0 B"),
+        (1000, "1000 B"),
+        (1023, "1023 B"),
+        (1024, "1 KiB"),
+        (1536, "1.5 KiB"),
+        (1024**2 - 1, "1 MiB"),
+        (98.44 * 1024**2, "98.4 MiB"),
+        (120 * 1024**3, "120 GiB"),
+        (2**60, "1 EiB"),
+        (2**80, "1048576 EiB"),
+        (-1536, "-1.5 KiB"),
+    ],
+)
+def test_sizes_have_three_digits(size_bytes: float, expected: str) -> None:
+    assert text.size(size_bytes) == expected
+
+
+@pytest.mark.parametrize(
+    ("mib", "expected"),
+    [
+        (0, "0 MiB"),
+        (900, "900 MiB"),
+        (1023, "1023 MiB"),
+        (1024, "1 GiB"),
+        (1536, "1.5 GiB"),
+        (12_700, "12.4 GiB"),
+        (1_258_291, "1.2 TiB"),
+        (2**40, "1 EiB"),
+    ],
+)
+def test_sizes_in_mib_have_three_digits(mib: int, expected: str) -> None:
+    assert text.size_of_mib(mib) == expected
+
+
+def test_sizes_that_differ_read_differently() -> None:
+    assert text.sizes_of_mib(2048, 1024) == ("2 GiB", "1 GiB")
+    assert text.sizes_of_mib(2048, 2048) == ("2 GiB", "2 GiB")
+    assert text.sizes_of_mib(1_048_577, 1_048_576) == ("1,048,577 MiB", "1,048,576 MiB")
+
+
+def test_what_is_needed_is_rounded_up() -> None:
+    assert text.size_of_mib(15_817_736) == "15.1 TiB"
+    assert text.size_of_mib(15_817_736, up=True) == "15.1 TiB"
+    assert text.size_of_mib(15_900_000) == "15.2 TiB"
+    assert text.size_of_mib(1025, up=True) == "1.01 GiB"
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "expected"),
+    [
+        (0, "0 B"),
+        (994, "990 B"),
+        (1536, "1.5 KiB"),
+        (40 * 1024**3, "40 GiB"),
+        (123 * 1024**3, "120 GiB"),
+        (1000 * 1024**3, "1 TiB"),
+    ],
+)
+def test_coarse_sizes_have_two_digits(size_bytes: int, expected: str) -> None:
+    assert text.coarse_size(size_bytes) == expected
+
+
+@pytest.mark.parametrize(
+    ("duration_s", "expected"),
+    [
+        (-1, "0 s"),
+        (0, "0 s"),
+        (0.4, "0 s"),
+        (8, "8 s"),
+        (60, "1 min"),
+        (125, "2 min 5 s"),
+        (3600, "1 h"),
+        (3_600 * 3 + 20 * 60 + 59, "3 h 20 min"),
+        (3_600 * 3 + 59, "3 h"),
+        (86_400 * 2 + 3_600 * 4, "2 d 4 h"),
+    ],
+)
+def test_durations_have_two_units(duration_s: float, expected: str) -> None:
+    assert text.duration(duration_s) == expected
+
+
+@pytest.mark.parametrize(
+    ("duration_s", "expected"),
+    [(0, "0 s"), (0.01, "0.1 s"), (0.41, "0.4 s"), (0.96, "1 s"), (125, "2 min 5 s")],
+)
+def test_fine_durations_have_tenths(duration_s: float, expected: str) -> None:
+    assert text.fine_duration(duration_s) == expected
+
+
+@pytest.mark.parametrize(
+    ("duration_s", "expected"),
+    [(10, "about 10 s"), (120, "about 2 min"), (5400, "about 1 h 30 min"), (32_400, "about 9 h")],
+)
+def test_coarse_durations(duration_s: int, expected: str) -> None:
+    assert text.about(duration_s) == expected
+
+
+@pytest.mark.parametrize(("value", "expected"), [(0, "0 %"), (2.5, "2.5 %"), (1300, "1,300 %")])
+def test_percent(value: float, expected: str) -> None:
+    assert text.percent(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("number", "grouped", "ungrouped"),
+    [
+        (0, "0 topics", "0 topics"),
+        (1, "1 topic", "1 topic"),
+        (200_000, "200,000 topics", "200000 topics"),
+    ],
+)
+def test_counts_with_their_noun(number: int, grouped: str, ungrouped: str) -> None:
+    assert text.count(number, "topic") == grouped
+    assert text.count(number, "topic", grouped=False) == ungrouped
+
+
+def test_what_is_not_shown() -> None:
+    assert text.more(0, "pool") == text.more(-1) == ""
+    assert text.more(1, "pool") == "and 1 more pool"
+    assert text.more(1200, "pool") == "and 1,200 more pools"
+    assert text.more(1200, grouped=False) == "and 1200 more"
+
+
+def test_the_first_of_many() -> None:
+    assert text.few(["a", "b"], 2) == text.first(["a", "b"], 2) == "a, b"
+    assert text.few(["a", "b", "c"], 2) == "a, b and 1 more"
+    assert text.few(range(1002), 2) == "0, 1 and 1,000 more"
+    assert text.few(range(1002), 2, grouped=False) == "0, 1 and 1000 more"
+    assert text.few([]) == ""
+    assert text.first(["a", "b", "c"], 2, "; ") == "a; b; …"
+
+
+def test_all_of_some() -> None:
+    assert text.listed(["a"]) == "a"
+    assert text.listed(["a", "b", "c"]) == "a, b and c"
+    assert text.listed(["a", "b"], "or") == "a or b"
+    assert text.named("broker", [3]) == "broker 3"
+    assert text.named("broker", [3, 4]) == "brokers 3, 4"

@@ -76,7 +76,7 @@ def _config_step(
 
 
 def _dropped(spec: TopicSpec, live: Mapping[str, str], before: Iterable[str]) -> tuple[str, ...]:
-    """Keys to unset: they were declared once, no longer are, and are not Kafka's or ours to keep."""
+    """Keys to unset: declared once, no longer declared, and neither the executor's nor Kafka's."""
     return tuple(
         key
         for key in sorted(set(before))

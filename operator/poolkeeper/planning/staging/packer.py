@@ -4,9 +4,9 @@
 disks say to each of them, and what becomes of those that may not go by themselves:
 
 1. An entry that by itself would make a law worse is put aside, and joins at the end if what has
-   joined meanwhile makes up for it (a broker's cap has room again, say). No other entry makes up for
-   the laws that one list alone answers (distinct brokers, pool, drained brokers, racks): the moves
-   of a stage complete in any order, and a stage may be stopped half done.
+   joined meanwhile makes up for it (a broker's cap has room again, say). No other entry makes up
+   for the laws that one list alone answers (distinct brokers, pool, drained brokers, racks): the
+   moves of a stage complete in any order, and a stage may be stopped half done.
 2. If nothing joined, every single entry is tried, looking for some that may go; then what was put
    aside goes together, as little of it as makes the whole lawful: two replicas that change places
    between two full brokers. As the whole plan is lawful, so is at least the group of all that is

@@ -18,7 +18,8 @@ from poolkeeper.sandbox import Sandbox, SandboxSpec, spread, traffic
 from poolkeeper.sandbox.traffic import Tally
 from real.support import assert_nothing_left, declare, run, seen
 
-pytestmark = pytest.mark.long
+# The demo (`test_demo`) shows the same to everybody, in `make test`.
+pytestmark = pytest.mark.soak
 
 PARTITIONS = 9
 POOL_OF = {f"t{n}": f"pool{(n - 1) // 3 + 1}" for n in range(1, 10)}

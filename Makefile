@@ -76,7 +76,7 @@ ahead:
 
 # One run of pytest, so that its summary is the last line; a file's tests share a worker's servers.
 test: ahead .venv/.fleet lint
-	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	@$(BIN)/python -m pytest -q -n $(WORKERS)
 
 unit: .venv/.dev
 	@$(BIN)/python -m pytest -q -n 2 tests/unit

@@ -6,11 +6,19 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+POLL_S = 0.02
+POLL_MAX_S = 0.5
+REST = 4
+"""How long to rest after a look, in its own lengths: who waits leaves the processor to others."""
+
 
 def until(condition: Callable[[], T], what: str, timeout_s: float = 120) -> T:
     """Return the first true answer of `condition`; fail saying `what` was waited for."""
     deadline = time.monotonic() + timeout_s
-    while not (answer := condition()):
-        assert time.monotonic() < deadline, f"waited {timeout_s} s in vain: {what}"
-        time.sleep(0.02)
-    return answer
+    while True:
+        began = time.monotonic()
+        if answer := condition():
+            return answer
+        now = time.monotonic()
+        assert now < deadline, f"waited {timeout_s} s in vain: {what}"
+        time.sleep(min(max(POLL_S, REST * (now - began)), POLL_MAX_S))

@@ -112,18 +112,26 @@ class Tour:
         )
 
 
-def tour(sandbox: Sandbox, client: KazooClient, started_s: float, bytes_each: int) -> int:
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How much data there is to move, and how busy the clients are meanwhile."""
+
+    bytes_each: int
+    records_per_s: int
+
+
+def tour(sandbox: Sandbox, client: KazooClient, started_s: float, load: Load) -> int:
     """Show everything, chapter by chapter; return the exit code."""
     guide = Tour(sandbox, client, started_s)
     topics = dict.fromkeys(guide.homes, PARTITIONS)
-    total = PARTITIONS * len(topics) * bytes_each / 1024**2
+    total = PARTITIONS * len(topics) * load.bytes_each / 1024**2
     print(
         f"Creating {len(topics)} topics with {PARTITIONS} partitions and "
         f"{REPLICATION_FACTOR} replicas each, and filling them with {total:.0f} MiB"
     )
     create(sandbox.bootstrap, topics)
-    traffic.fill(sandbox.bootstrap, topics, bytes_each, compression="gzip")
-    with traffic.Traffic(sandbox.bootstrap, topics) as clients:
+    traffic.fill(sandbox.bootstrap, topics, load.bytes_each, compression="gzip")
+    with traffic.Traffic(sandbox.bootstrap, topics, records_per_s=load.records_per_s) as clients:
         try:
             chapters(guide)
         except Ended:
@@ -237,7 +245,7 @@ def zookeeper(connect: str) -> Iterator[KazooClient]:
         client.close()
 
 
-def show(started_s: float, bytes_each: int) -> int:
+def show(started_s: float, load: Load) -> int:
     """Start the servers, show everything, take them down."""
     cache = artifacts.cache_folder()
     print(f"Starting ZooKeeper and {len(BROKERS)} Kafka {KAFKA} brokers on this machine", end="")
@@ -251,7 +259,7 @@ def show(started_s: float, bytes_each: int) -> int:
         zookeeper(sandbox.connect) as client,
         manifests(sandbox),
     ):
-        return tour(sandbox, client, started_s, bytes_each)
+        return tour(sandbox, client, started_s, load)
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
@@ -263,12 +271,13 @@ def main(arguments: Sequence[str]) -> int:
     """Read the options and run the tour."""
     parser = argparse.ArgumentParser(description="Poolkeeper's guided tour on real brokers.")
     parser.add_argument("--kib", type=int, default=2048, help="data in each partition, KiB")
+    parser.add_argument("--records", type=int, default=300, help="records sent a second")
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, interrupt)
     # Lines as they come, in order with those on standard error; any terminal's characters will do.
     sys.stdout.reconfigure(line_buffering=True, errors="replace")
     try:
-        return show(time.monotonic(), options.kib * 1024)
+        return show(time.monotonic(), Load(options.kib * 1024, options.records))
     except PoolkeeperError as error:
         print(f"\ndemo: {error}", file=sys.stderr)
         return error.exit_code

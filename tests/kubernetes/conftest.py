@@ -56,7 +56,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.timeout(TEST_S, func_only=True))
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def control_plane() -> Iterator[ControlPlane]:
     with ControlPlane.start() as plane:
         plane.apply_crds(CRDS)
@@ -95,13 +95,13 @@ def scene(operated: Operated) -> Iterator[Scene]:
         yield found
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def kubelet(control_plane: ControlPlane) -> Iterator[Kubelet]:
     with Kubelet.start(control_plane, IMAGES) as running:
         yield running
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def helm(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Helm:
     """Runs helm as administrator, with a home of its own: `helm("list", "-A").stdout`."""
     program = building.helm()

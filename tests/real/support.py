@@ -6,6 +6,7 @@
 import io
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
@@ -153,6 +154,14 @@ def assert_nothing_left(sandbox: Sandbox, *topics: str) -> None:
             assert not zookeeper.exists(path), path
 
 
+def registrations(sandbox: Sandbox) -> tuple[dict[int, dict], int]:
+    """What the brokers registered, by id, and which of them is the controller."""
+    with kazoo(sandbox.connect) as zookeeper:
+        ids = map(int, zookeeper.get_children("/brokers/ids"))
+        found = {id_: body(zookeeper, f"/brokers/ids/{id_}") for id_ in ids}
+        return found, body(zookeeper, "/controller")["brokerid"]
+
+
 @dataclass(frozen=True)
 class Change:
     """One node's change; `with_` are the (kind, path) pairs of its whole transaction."""
@@ -195,6 +204,24 @@ def history(sandbox: Sandbox, after_zxid: int = 0, chroot: str | None = None) ->
 
 def of_path(changes: Iterable[Change], path: str) -> tuple[Change, ...]:
     return tuple(change for change in changes if change.path == path)
+
+
+def of_kind(kind: str, changes: Iterable[Change]) -> list[Change]:
+    return [change for change in changes if change.kind == kind]
+
+
+def requested_steps(changes: Iterable[Change]) -> Counter[tuple[str, int, tuple[int, ...]]]:
+    """What was requested of which partition, and how often."""
+    return Counter(
+        (entry["topic"], entry["partition"], tuple(entry["replicas"]))
+        for change in of_kind("CREATE", of_path(changes, REQUEST))
+        for entry in change.body["partitions"]
+    )
+
+
+def steps_of(moves: Iterable[Move]) -> Counter[tuple[str, int, tuple[int, ...]]]:
+    """Every step of every move, once."""
+    return Counter((m.topic, m.partition, list_) for m in moves for list_ in m.path[1:])
 
 
 def _kind(operation: Operation) -> str:

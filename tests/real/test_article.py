@@ -19,7 +19,8 @@ from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
 from real.support import assert_nothing_left, declare, run, seen
 from traffic import Tally
 
-pytestmark = pytest.mark.long
+# The demo (`test_demo`) shows the same to everybody, in `make test`.
+pytestmark = pytest.mark.soak
 
 PARTITIONS = 9
 POOL_OF = {f"t{n}": f"pool{(n - 1) // 3 + 1}" for n in range(1, 10)}

@@ -5,12 +5,12 @@ Plans are made by hand here: what is tested is that they are executed, not that 
 
 import json
 import threading
-import time
 from collections.abc import Callable
 
 import pytest
 from kazoo.client import KazooClient
 
+from conditions import until
 from poolkeeper.controller.loop import drive
 from poolkeeper.errors import HolderActive, StalePlan
 from poolkeeper.model.actions import Action, ActionKind
@@ -23,6 +23,7 @@ from poolkeeper.zk import journal
 from real.support import (
     MIB,
     access,
+    asking_brokers,
     assignment,
     create,
     desired,
@@ -137,7 +138,7 @@ def test_throttle_values_of_others_come_back_after_the_run(kafka, topic_name, cl
         during.append(json.loads(zookeeper.get("/config/brokers/3")[0])["config"])
 
     moves = [move(sandbox, topic_name, 0, (1, 2), (3, 2))]
-    drive(access(sandbox), wanted, plan_of(wanted, sandbox, moves=moves), watch)
+    drive(asking_brokers(sandbox), wanted, plan_of(wanted, sandbox, moves=moves), watch)
     rate = str(10 * MIB)
     assert {
         "leader.replication.throttled.rate": rate,
@@ -202,7 +203,7 @@ def test_a_foreign_request_is_waited_for_and_named_and_nothing_is_written(
             cured.set()
             zookeeper.delete("/admin/reassign_partitions")
             zookeeper.delete("/controller")
-            _await(lambda: zookeeper.exists("/controller"))
+            until(lambda: zookeeper.exists("/controller"), "another controller")
             back = {"version": 1, "partitions": [foreign | {"replicas": [2, 3]}]}
             zookeeper.create("/admin/reassign_partitions", json.dumps(back).encode())
 
@@ -251,13 +252,13 @@ def test_a_stop_ends_the_run_after_the_stage_in_flight(kafka, topic_name, client
             with access(sandbox).session() as session:
                 assert journal.request_stop(session) is not None
 
-    outcome = drive(access(sandbox), wanted, plan, stop_at_first_stage)
+    outcome = drive(asking_brokers(sandbox), wanted, plan, stop_at_first_stage)
     assert outcome.state is State.STOPPED
     moved = sum(replicas == (3, 2) for replicas in assignment(sandbox, topic_name))
     assert moved == 2
     assert seen(sandbox, topic_name).topics[topic_name].config == {}
     assert not client(sandbox).exists("/poolkeeper/run")
-    assert drive(access(sandbox), wanted, plan, ignore).state is State.CONVERGED
+    assert drive(asking_brokers(sandbox), wanted, plan, ignore).state is State.CONVERGED
     assert assignment(sandbox, topic_name) == [(3, 2)] * 6
 
 
@@ -279,15 +280,8 @@ def test_a_topic_deleted_in_the_middle_of_a_run_is_left_alone(kafka, topic_name)
         if any(each.kind is ActionKind.STAGE_REQUESTED for each in outcome.did):
             with kazoo(sandbox.connect) as zookeeper:
                 zookeeper.create(f"/admin/delete_topics/{other}")
-                _await(lambda: not zookeeper.exists(f"/brokers/topics/{other}"))
+                until(lambda: not zookeeper.exists(f"/brokers/topics/{other}"), "it is deleted")
 
     assert drive(access(sandbox), wanted, plan, delete_other).state is State.CONVERGED
     assert assignment(sandbox, topic_name) == [(3, 2)]
     assert other not in seen(sandbox, other).topics
-
-
-def _await(condition: Callable[[], object], deadline_s: float = 30) -> None:
-    end = time.monotonic() + deadline_s
-    while not condition():
-        assert time.monotonic() < end, "the condition did not come true"
-        time.sleep(0.05)

@@ -76,7 +76,7 @@ def test_a_move_is_seen_with_its_request_until_both_are_gone(
     fresh_kafka: Callable[..., Sandbox], topic_name: str
 ) -> None:
     """A dead target holds the move, so that it can be looked at."""
-    cluster = fresh_kafka("3.9.2")
+    cluster = fresh_kafka("3.9.2", brokers=2)
     with Session.open(cluster.connect, deadline_s=DEADLINE_S) as session:
         create(session, topic_name, (1, 2))
         request = Requested(topic_name, 0, (2, 99))
@@ -96,27 +96,28 @@ def test_a_move_is_seen_with_its_request_until_both_are_gone(
 
 @pytest.mark.parametrize("version", ["3.9.2", "2.0.1"])
 def test_observing_while_topics_come_move_and_go(
-    fresh_kafka: Callable[..., Sandbox], version: str
+    kafka: Callable[..., Sandbox], topic_name: str, version: str
 ) -> None:
-    cluster = fresh_kafka(version)
+    cluster = kafka(version)
+    moving = [f"{topic_name}-moving-{i}" for i in range(TOPICS)]
     lists = {"before": ((1, 2), (2, 3), (3, 1)), "after": ((2, 1), (3, 2), (1, 3))}
     with (
         Session.open(cluster.connect, deadline_s=DEADLINE_S) as session,
         Session.open(cluster.connect, deadline_s=DEADLINE_S) as writing,
     ):
-        for i in range(TOPICS):
-            create(session, f"moving-{i}", *lists["before"])
+        for name in moving:
+            create(session, name, *lists["before"])
         done = threading.Event()
 
         def write() -> None:
             try:
-                for i in range(TOPICS):
-                    name = f"moving-{i}"
+                for name in moving:
+                    passing = f"{name}-passing"
                     entries = [Requested(name, p, ids) for p, ids in enumerate(lists["after"])]
                     body = ReassignmentNode.encode(entries)
-                    create(writing, f"passing-{i}", (1, 2), (2, 3))
+                    create(writing, passing, (1, 2), (2, 3))
                     writing.commit((Create(znodes.REASSIGNMENT, body),))
-                    writing.commit((Create(znodes.deletion(f"passing-{i}"), b""),))
+                    writing.commit((Create(znodes.deletion(passing), b""),))
                     await_(lambda: not writing.exists(znodes.REASSIGNMENT))
             finally:
                 done.set()
@@ -128,7 +129,7 @@ def test_observing_while_topics_come_move_and_go(
             found = observe.cluster(session, "main").cluster
             passes += 1
             assert not found.damaged
-            for name in {f"moving-{i}" for i in range(TOPICS)} - found.torn:
+            for name in set(moving) - found.torn:
                 topic = found.topics[name]
                 assert len(topic.partitions) == 3
                 assert all(p.leader is not None for p in topic.partitions)
@@ -142,6 +143,6 @@ def test_observing_while_topics_come_move_and_go(
         writer.join()
         assert passes > 3
         found = observe.cluster(session, "main").cluster
-        assert {
-            tuple(p.replicas for p in found.topics[f"moving-{i}"].partitions) for i in range(TOPICS)
-        } == {lists["after"]}
+        assert {tuple(p.replicas for p in found.topics[name].partitions) for name in moving} == {
+            lists["after"]
+        }

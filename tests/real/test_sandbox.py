@@ -7,20 +7,18 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import closing
 from pathlib import Path
 
 import pytest
-from kafka import KafkaAdminClient
 from kazoo.client import KazooClient
 
 import txnlog
-from authors import broker_by_session
 from conditions import until
 from poolkeeper import errors
 from poolkeeper.sandbox import BrokerSpec, Sandbox, SandboxSpec, spread, take_down
 from poolkeeper.sandbox.fake_zookeeper.transactions import Operation, TransactionKind
 from poolkeeper.sandbox.servers import processes, records
+from real.support import registrations
 
 COMMAND = [sys.executable, "-c", "from poolkeeper.cli.commands.sandbox import sandbox; sandbox()"]
 
@@ -45,42 +43,10 @@ def guarded(tmp_path):
         yield tmp_path
 
 
-def registrations(sandbox):
-    client = KazooClient(sandbox.connect)
-    client.start(timeout=120)
-    found = {
-        int(name): json.loads(client.get(f"/brokers/ids/{name}")[0])
-        for name in client.get_children("/brokers/ids")
-    }
-    controller = json.loads(client.get("/controller")[0])["brokerid"]
-    client.stop()
-    client.close()
-    return found, controller
-
-
 def children(root):
     return [
         child for state in records.all_states(root) for child in records.children(root, state.name)
     ]
-
-
-def test_a_cluster_given_is_ready(kafka):
-    sandbox = kafka()
-    found, controller = registrations(sandbox)
-    assert {n: broker.get("rack") for n, broker in found.items()} == {1: "a", 2: "b", 3: "c"}
-    assert controller in found
-    assert sandbox.bootstrap == ",".join(f"127.0.0.1:{found[n]['port']}" for n in (1, 2, 3))
-    with closing(KafkaAdminClient(bootstrap_servers=sandbox.bootstrap)) as admin:
-        assert {broker["broker_id"] for broker in admin.describe_cluster()["brokers"]} == {1, 2, 3}
-    assert kafka() is sandbox
-
-
-@pytest.mark.parametrize("version", ["2.8.2", "2.0.1"])
-def test_older_versions_are_ready_too(kafka, version):
-    found, controller = registrations(kafka(version, racks=""))
-    assert set(found) == {1, 2, 3}
-    assert controller in found
-    assert not any("rack" in broker for broker in found.values())
 
 
 def test_brokers_come_and_go(fresh_kafka):
@@ -158,14 +124,9 @@ def test_the_transaction_log_tells_who_did_what(zookeeper, chroot):
     assert abs(ours[1].time_ms / 1000 - time.time()) < 60
 
 
-def test_registrations_name_the_authors(kafka):
-    sandbox = kafka()
-    found = broker_by_session(txnlog.read_folder(sandbox.transaction_log()))
-    assert set(found.values()) == {1, 2, 3}
-
-
 def test_nothing_is_left_after_the_end(tmp_path):
-    sandbox = Sandbox.start(SandboxSpec(brokers=spread(1), root=tmp_path))
+    sandbox = Sandbox.start(SandboxSpec(brokers=spread(1, racks=""), root=tmp_path))
+    assert "rack" not in registrations(sandbox)[0][1]
     started = children(tmp_path)
     assert len(started) == 2
     assert all(map(processes.alive, started))

@@ -10,6 +10,7 @@ from kazoo.client import KazooClient
 
 import txnlog
 from conditions import until
+from matrices import soak
 from poolkeeper.sandbox import Sandbox
 from poolkeeper.sandbox.clock import RealClock
 from poolkeeper.sandbox.simulation import Simulation, SimulationSpec, spread
@@ -46,7 +47,7 @@ def compared(found: dict[str, list[Any]]) -> dict[str, list[Any]]:
     return {name: stream for name, stream in found.items() if name != "notifications"}
 
 
-@pytest.mark.parametrize("version", ["3.9.2", "2.8.2", "2.0.1"])
+@pytest.mark.parametrize("version", ["3.9.2", "2.0.1", *soak("2.8.2")])
 def test_simulated_brokers_write_what_real_ones_write_today(kafka, topic_name, version):
     sandbox = kafka(version, brokers=4)
     with kazoo(sandbox.connect) as zookeeper:
@@ -74,7 +75,7 @@ def clock() -> Iterator[RealClock]:
     found.stop()
 
 
-@pytest.mark.parametrize("version", ["3.9.2", "2.3.1", "0.10.2.2"])
+@pytest.mark.parametrize("version", ["3.9.2", *soak("2.3.1", "0.10.2.2")])
 def test_simulated_brokers_on_a_real_zookeeper(
     zookeeper: Sandbox, chroot: str, clock: RealClock, version: str
 ) -> None:

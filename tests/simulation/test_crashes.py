@@ -5,6 +5,9 @@ scenario is run again with one fault there; another process takes over, and the 
 against the run without faults (`courses`, `invariants`). Lost connections and ended sessions are
 tried at every write as well, on one release.
 
+`make test` tries every write of every scenario on the newest release, and each release on one
+scenario; `make soak` tries them all on both sides of Kafka 2.4, and more seeds.
+
 A failure names its case with the line that runs this case alone.
 """
 
@@ -14,6 +17,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from matrices import soak
 from poolkeeper.sandbox.fake_zookeeper import Call, Fault, Faults, Script, Trouble, faults
 from simulation.courses import Bounds, broken_laws, plain_course, run
 from simulation.scenarios import SCENARIOS
@@ -30,7 +34,12 @@ LOSSES = {
 }
 FAULTS = DEATHS | LOSSES
 NEWEST, MIDDLE, OLDEST = "3.9.2", "2.0.1", "0.10.2.2"
-CASES = [(name, kafka) for kafka in (NEWEST, MIDDLE) for name in SCENARIOS]
+CASES = [
+    *((name, NEWEST) for name in SCENARIOS),
+    *(("migration", kafka) for kafka in (MIDDLE, OLDEST)),
+    *soak(*((name, MIDDLE) for name in SCENARIOS if name != "migration")),
+]
+SEEDS = [0, *soak(*range(1, 6))]
 # Taking over is a write; a run that was not recorded to its end is removed and recorded again.
 PER_FAULT = Bounds(passes=2, writes=4)
 ANY_TROUBLE = (*FAULTS.values(), Fault(Trouble.DELAYED, delay_ms=700))
@@ -47,28 +56,28 @@ def test_without_faults_every_law_is_kept_and_the_scenario_is_one(name: str, kaf
     assert broken_laws(plain, plain, PER_FAULT) == []
 
 
-@pytest.mark.parametrize(("name", "kafka"), [*CASES, ("migration", OLDEST)])
+@pytest.mark.parametrize(("name", "kafka"), CASES)
 def test_a_process_may_die_at_every_write(name: str, kafka: str) -> None:
     for number in range(1, plain_course(name, kafka).writes + 1):
         for trouble in DEATHS:
             assert check(name, kafka, number, trouble) == 2
 
 
-@pytest.mark.parametrize("name", ["migration", "end of run", "partitions and config"])
+@pytest.mark.parametrize("name", ["end of run", "partitions and config", *soak("migration")])
 def test_a_connection_or_a_session_may_be_lost_at_every_write(name: str) -> None:
     for number in range(1, plain_course(name, NEWEST).writes + 1):
         for trouble in LOSSES:
             check(name, NEWEST, number, trouble)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("kafka", [NEWEST, MIDDLE, OLDEST])
 def test_any_trouble_at_any_time_is_lived_through(kafka: str, seed: int) -> None:
     for name in SCENARIOS:
         check_seed(name, kafka, seed)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", SEEDS[:4])
 @pytest.mark.parametrize("kafka", [NEWEST, MIDDLE, OLDEST])
 def test_one_process_after_the_other_may_die(kafka: str, seed: int) -> None:
     for name in SCENARIOS:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from matrices import soak
 from poolkeeper.model.specs import (
     Desired,
     Execution,
@@ -69,7 +70,7 @@ def test_a_migration_and_a_creation_end_right(kafka: str) -> None:
     assert_migrated(cluster)
 
 
-@pytest.mark.parametrize("kafka", ["2.0.1", "3.9.2"])
+@pytest.mark.parametrize("kafka", ["3.9.2", *soak("2.0.1")])
 @pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("at", [1, 4, 8, 12, 16, 20, 24])
 def test_a_process_that_dies_at_a_write_is_taken_over(kafka: str, at: int, done: bool) -> None:
@@ -81,7 +82,7 @@ def test_a_process_that_dies_at_a_write_is_taken_over(kafka: str, at: int, done:
     assert_migrated(cluster)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, *soak(1, 2, 3)])
 def test_random_trouble_is_lived_through(seed: int) -> None:
     cluster, wanted = migration("2.8.2")
     executor = Executor(cluster, wanted)

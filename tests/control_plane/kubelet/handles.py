@@ -44,7 +44,8 @@ class Kubelet:
     def __init__(self, plane: Plane, images: Mapping[str, Path], name: str) -> None:
         self.name = name
         """The name of its Node."""
-        self.folder = plane.kubeconfig.parent / f"kubelet-{name}-{secrets.token_hex(4)}"
+        # A link on the way would lead elsewhere from inside a container.
+        self.folder = plane.kubeconfig.parent.resolve() / f"kubelet-{name}-{secrets.token_hex(4)}"
         self.log = self.folder / "kubelet.log"
         self._pods = self.folder / "pods"
         self._pods.mkdir(parents=True)

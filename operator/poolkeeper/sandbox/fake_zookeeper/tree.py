@@ -95,6 +95,7 @@ class Tree:
         self._nodes: dict[str, Znode] = {"/": root}
         self._names: dict[str, set[str]] = {"/": set()}
         self._history: deque[Undo] = deque(maxlen=HISTORY_MAX)
+        self._touched: dict[str, int] = {}  # the last change of a node or of its children
 
     def find(self, path: str) -> Znode | None:
         """Return the node."""
@@ -119,13 +120,16 @@ class Tree:
 
     def at(self, path: str, zxid: int) -> Znode | None:
         """Return the node as it was after that transaction, as far back as history goes."""
-        for undo in self._since(zxid):
-            if undo.path == path:
-                return undo.before
+        if self._touched.get(path, 0) > zxid:
+            for undo in self._since(zxid):
+                if undo.path == path:
+                    return undo.before
         return self._nodes.get(path)
 
     def names_at(self, path: str, zxid: int) -> frozenset[str]:
         """Return the names of the children as they were after that transaction."""
+        if self._touched.get(path, 0) <= zxid:
+            return frozenset(self._names.get(path, ()))
         touched = {undo.path for undo in self._since(zxid) if parent_of(undo.path) == path}
         names = {touching.rpartition("/")[2] for touching in touched}
         names |= self._names.get(path, set())
@@ -220,6 +224,7 @@ class Tree:
 
     def _put(self, path: str, node: Znode | None, zxid: int) -> None:
         self._history.append(Undo(zxid, path, self._nodes.get(path)))
+        self._touched[path] = zxid
         self._place(path, node)
 
     def _place(self, path: str, node: Znode | None) -> None:

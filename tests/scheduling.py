@@ -1,0 +1,70 @@
+"""In which order tests run, and which of them share a worker process and its servers.
+
+What takes longest begins first, so that no worker is left alone with it in the end; the many small
+files of `unit` come last and even that out. Tests on brokers mostly work, those on a Kubernetes
+mostly wait: their files are mixed, as soon as the first `AHEAD` on brokers have begun, for where
+there is no Kubernetes yet, it is built meanwhile.
+
+A file's tests run in one worker, one after the other. So do the files of a line of `TOGETHER`,
+which ask for the same brokers: these start once.
+"""
+
+from pathlib import Path
+
+import pytest
+from xdist.scheduler import LoadScopeScheduling
+
+HERE = Path(__file__).parent
+ROOMS = ("real", "kubernetes", "fleet", "simulation", "contracts", "unit", "soak", "bench")
+AHEAD = 6
+TOGETHER = {
+    "three brokers": (
+        *("test_execution", "test_brokers", "test_cli_reading", "test_logdirs", "test_loop"),
+        *("test_observe", "test_resume", "test_sandbox_ready", "test_usable_topics"),
+    ),
+    "four brokers": ("test_simulation", "test_source_d3"),
+}
+GROUPS = {f"tests/real/{name}.py": group for group, names in TOGETHER.items() for name in names}
+
+
+class Scheduling(LoadScopeScheduling):
+    """Gives a worker a file at a time, or a line of `TOGETHER`, in the order of the tests."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return GROUPS.get(file, file)
+
+
+def put_in_order(items: list[pytest.Item]) -> None:
+    """Sort tests by what has been said above."""
+    ranks: dict[str, tuple[int, bool, bool]] = {}
+    for item in items:
+        ranks.setdefault(_unit(item), _rank(item))
+    places = {unit: place for place, unit in enumerate(_mixed(ranks))}
+    items.sort(key=lambda item: places[_unit(item)])
+
+
+def _unit(item: pytest.Item) -> str:
+    """Return what is given to one worker: a group, or a file."""
+    file = item.path.relative_to(HERE.parent).as_posix()
+    return GROUPS.get(file, file)
+
+
+def _rank(item: pytest.Item) -> tuple[int, bool, bool]:
+    room = item.path.relative_to(HERE).parts[0]
+    is_long = item.get_closest_marker("long") is not None
+    return ROOMS.index(room), _unit(item) not in TOGETHER, not is_long
+
+
+def _mixed(ranks: dict[str, tuple[int, bool, bool]]) -> list[str]:
+    """Return the units by rank, those on a Kubernetes evenly between those on brokers."""
+    units = sorted(ranks, key=lambda unit: ranks[unit])
+    brokers, kubernetes = (
+        [unit for unit in units if ranks[unit][0] == ROOMS.index(room)]
+        for room in ("real", "kubernetes")
+    )
+    begins = min(AHEAD, len(brokers))
+    step = (len(brokers) - begins) / max(1, len(kubernetes))
+    places = {unit: float(place) for place, unit in enumerate(brokers)}
+    places |= {unit: begins + place * step for place, unit in enumerate(kubernetes)}
+    return sorted(units, key=lambda unit: places.get(unit, float(len(units))))

@@ -35,8 +35,8 @@ RULES = """
 """
 PROGRAM = """
 import json, sys, time
-from poolkeeper.kube.clients import Api
-from poolkeeper.kube.electors import Elector
+from poolkeeper.kube.client.client import Api
+from poolkeeper.kube.leadership.leader_election import Elector
 
 namespace, identity = sys.argv[1:]
 elector = Elector(Api.connect(), namespace, "poolkeeper", identity)

@@ -6,7 +6,7 @@ from typing import Any
 
 from poolkeeper.sandbox.clock import VirtualClock
 from poolkeeper.sandbox.fake_zookeeper import FakeClient, FakeZooKeeper
-from poolkeeper.sandbox.simulation import Choices, Simulation, SimulationSpec
+from poolkeeper.sandbox.simulation import Randomness, Simulation, SimulationSpec
 from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode, DeleteNode, WriteNode
 
 REQUEST = "/admin/reassign_partitions"
@@ -16,7 +16,7 @@ SESSION_MS = 4000
 class SimulatedCluster:
     """`client` is somebody's session without faults; paths are without a chroot."""
 
-    def __init__(self, spec: SimulationSpec, choices: Choices | None = None) -> None:
+    def __init__(self, spec: SimulationSpec, choices: Randomness | None = None) -> None:
         self.clock = VirtualClock()
         self.server = FakeZooKeeper(self.clock)
         self.client = FakeClient(self.server)

@@ -20,7 +20,7 @@ from typing import Any
 
 from authors import broker_by_session
 from poolkeeper.sandbox.fake_zookeeper.transactions import Operation, Transaction, TransactionKind
-from poolkeeper.sandbox.simulation import Choices, SimulationSpec, spread
+from poolkeeper.sandbox.simulation import Randomness, SimulationSpec, spread
 from poolkeeper.sandbox.simulation.codecs import Tp
 from simulation.clusters import REQUEST, SimulatedCluster
 
@@ -74,7 +74,7 @@ class Trace:
         return changes
 
 
-class Recorded(Choices):
+class Recorded(Randomness):
     """Chooses what was chosen when the trace was recorded."""
 
     def __init__(self, trace: Trace, join_after_ms: int) -> None:

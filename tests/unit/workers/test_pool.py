@@ -54,7 +54,7 @@ DEAF = greeting(wire.GREETING, "time.sleep(600)")
 SILENT = greeting(wire.GREETING, READING)
 OTHER = greeting(b"poolkeeper 0.0.0", READING)
 ENDLESS = """
-from poolkeeper.planning.making import make_plan
+from poolkeeper.planning.planner import make_plan
 from poolkeeper.workers import worker
 
 def plan(desired, cluster, *more):

@@ -43,6 +43,11 @@ class Excesses(NamedTuple):
     capacity: int = 0
     quotas: int = 0
 
+    @property
+    def of_lists(self) -> tuple[int, int, int, int]:
+        """The first four laws, which one list answers alone."""
+        return self[:4]
+
     def plus(self, other: "Excesses") -> "Excesses":
         """Both together."""
         return Excesses(*(a + b for a, b in zip(self, other, strict=True)))

@@ -14,7 +14,7 @@ from operator import itemgetter
 
 from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import ReplicasAtATime
-from poolkeeper.model.topology import Partition, Replicas, Topic
+from poolkeeper.model.topology import Replicas, Topic
 from poolkeeper.planning.audit.excess import rack_excess
 from poolkeeper.planning.audit.violations import untouchable
 from poolkeeper.planning.rules import Rules
@@ -51,22 +51,16 @@ def _others_of_topic(rules: Rules, ground: _Ground, moves: Iterable[Move]) -> It
         if (
             len(path) != 2
             or partition is None
-            or _is_elsewhere(partition, path[0])
+            or partition.replicas != path[0]
+            or partition.moving
             or (requested and (name, number) in requested)
             or gone(partition.isr or partition.replicas)
-            or not _is_lawful(ground, *path, one_at_a_time=one)
+            or not _is_lawful(ground, path[0], path[1], 1 if one else len(path[1]))
         ):
             yield move
 
 
-def _is_elsewhere(partition: Partition, source: Replicas) -> bool:
-    """Whether the partition is not where a path starts, or moves already."""
-    return bool(partition.replicas != source or partition.adding or partition.removing)
-
-
-def _is_lawful(
-    ground: _Ground, before: Replicas, after: Replicas, *, one_at_a_time: bool = False
-) -> bool:
+def _is_lawful(ground: _Ground, before: Replicas, after: Replicas, added_max: int) -> bool:
     """Whether as many brokers as before, all usable, hold it as evenly over racks as can be."""
     count, racks = len(after), list(map(ground.racks.get, after))
     spread = set(racks)
@@ -74,7 +68,7 @@ def _is_lawful(
         return False
     if len(spread) != count and not _is_even(after, racks, ground.sizes):
         return False
-    return not one_at_a_time or len(set(after).difference(before)) <= 1
+    return added_max >= count or len(set(after).difference(before)) <= added_max
 
 
 def _is_even(replicas: Replicas, racks: Sequence[str | None], sizes: Mapping[str, int]) -> bool:

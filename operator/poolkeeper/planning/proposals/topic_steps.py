@@ -67,15 +67,24 @@ def _config_step(
         for key, value in sorted(declared.items())
         if live.get(key) != value and not awaits_replicas(topic, key, value)
     }
-    ours = {
-        k for k in before if not config_keys.is_owned_by_executor(k) and not keeps(spec.topic, k)
-    }
-    dropped = tuple(sorted(key for key in ours if key in live and key not in declared))
+    dropped = _dropped(spec, live, before)
     if not changed and not dropped:
         return None
     after = {k: v for k, v in live.items() if k not in dropped} | changed
     losses = tuple(config_keys.is_destructive(live, after, versions.SUPPORTED))
     return SetConfig(spec.topic, changed, dropped, losses, _config_reason(changed, dropped))
+
+
+def _dropped(spec: TopicSpec, live: Mapping[str, str], before: Iterable[str]) -> tuple[str, ...]:
+    """Keys to unset: declared once, no longer declared, and neither the executor's nor Kafka's."""
+    return tuple(
+        key
+        for key in sorted(set(before))
+        if key in live
+        and key not in spec.config
+        and not config_keys.is_owned_by_executor(key)
+        and not keeps(spec.topic, key)
+    )
 
 
 def elections(

@@ -1,6 +1,6 @@
 """What may go in a stage so that full disks have room for all stages after it.
 
-Stages keep to the order of `stage_orders` without making its steps wait for each other: a step may
+Stages keep to the order of `disk_order` without making its steps wait for each other: a step may
 go as soon as there is room for it and for all that come before it on the same broker, without
 counting what is freed. All of these can go at once; and the others find their room later as they
 would have, since what went ahead of them has left them as much as they need.

@@ -1,15 +1,17 @@
 """Packing one stage: the largest lawful slice of the backlog that fits.
 
-`stage_filling` takes entries out of the queues as limits and pace allow. Here is what the laws and
+`filler` takes entries out of the queues as limits and pace allow. Here is what the laws and
 disks say to each of them, and what becomes of those that may not go by themselves:
 
 1. An entry that by itself would make a law worse is put aside, and joins at the end if what has
-   joined meanwhile makes up for it (a broker's cap has room again, say).
+   joined meanwhile makes up for it (a broker's cap has room again, say). No other entry makes up for
+   the laws that one list alone answers (distinct brokers, pool, drained brokers, racks): the moves
+   of a stage complete in any order, and a stage may be stopped half done.
 2. If nothing joined, every single entry is tried, looking for some that may go; then what was put
    aside goes together, as little of it as makes the whole lawful: two replicas that change places
    between two full brokers. As the whole plan is lawful, so is at least the group of all that is
    left of it. A group goes even if it is above a limit of counts.
-3. Where disks cannot take at once all that is to come, the order of `stage_orders` says what may go
+3. Where disks cannot take at once all that is to come, the order of `disk_order` says what may go
    now. If the laws forbid all of that, 2 is done again without that order.
 
 While large entries set the lengths of stages (`_is_scarce`), what they may bring with them decides
@@ -213,7 +215,7 @@ class _Stage:
             for item in list(self._aside):
                 queue, place, entry = item
                 change = self._packer.ledger.change(entry)
-                lawful = self._change.plus(change) <= LAWFUL
+                lawful = change.of_lists <= LAWFUL.of_lists and self._change.plus(change) <= LAWFUL
                 if lawful and self.room.fits(entry) and self._may_go(entry):
                     self._join(queue, place, change)
                     self._aside.remove(item)

@@ -1,8 +1,8 @@
 """What simulated brokers share: the clock, the release, chance, and the network between them.
 
 The network delivers in order and takes a moment; who is dead when a message arrives never gets it.
-Chance is one place (`Choices`), seeded, so that a run can be repeated, and replaceable, so that a
-test can make it choose what a real controller chose.
+Chance is one place (`Randomness`), seeded, so that a run can be repeated, and replaceable, so that
+a test can make it choose what a real controller chose.
 """
 
 import base64

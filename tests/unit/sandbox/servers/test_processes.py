@@ -80,7 +80,7 @@ def test_a_child_outlives_the_thread_that_asked_for_it(records, tmp_path):
 
 OWNER = """
 import sys, pathlib
-from poolkeeper.sandbox.processes import Nursery
+from poolkeeper.sandbox.servers.processes import Nursery
 records = pathlib.Path(sys.argv[1])
 nursery = Nursery(records, tied=sys.argv[2] == "tied")
 nursery.start("c", [sys.executable, "-c", "import time; time.sleep(60)"], records.parent / "log")

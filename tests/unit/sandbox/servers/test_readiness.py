@@ -34,7 +34,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
 
 
 def await_known(monkeypatch: pytest.MonkeyPatch, brokers: Knowing, checks: list[int]) -> None:
-    monkeypatch.setattr(readiness.Brokers, "open", lambda *_, **__: nullcontext(brokers))
+    monkeypatch.setattr(readiness.BrokerClient, "open", lambda *_, **__: nullcontext(brokers))
     readiness.await_known(PORTS, 10.0, lambda: checks.append(1))
 
 

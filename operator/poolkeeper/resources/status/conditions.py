@@ -18,7 +18,6 @@ from enum import Enum
 from typing import Any
 
 MESSAGE_MAX = 2000
-CONDITIONS = frozenset({"Ready", "Reconciling", "Stalled"})
 
 
 class Mood(Enum):

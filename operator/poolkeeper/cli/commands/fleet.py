@@ -55,18 +55,18 @@ class _Work:
 
     @property
     def store(self) -> "Store":
-        store: Store = snapshot_files.fleet("stores").Store(self.out)
+        store: Store = snapshot_files.fleet("storage.store").Store(self.out)
         return store
 
     def engine(self) -> Any:
-        engines = snapshot_files.fleet("engines")
+        engines = snapshot_files.fleet("engines.engines")
         return engines.opened(self.master, self.processes, fleet_answer.settings(self.conf))
 
     def latest(self) -> str:
         """The day that was asked for, else the last that there is a snapshot of."""
         if self.day:
             return self.day
-        days = self.store.days(snapshot_files.fleet("schemas").CLUSTERS)
+        days = self.store.days(snapshot_files.fleet("storage.schemas").CLUSTERS)
         if not days:
             raise Refused(f"{self.out}: holds no snapshots (poolkeeper fleet snapshot makes them)")
         return days[-1]
@@ -249,19 +249,20 @@ def _snapshot(
     timeout_s: float,
     deadline_s: float,
 ) -> "FleetOutcome":
-    observing, steps = snapshot_files.fleet("observing"), snapshot_files.fleet("steps")
+    snapshot = snapshot_files.fleet("stages.snapshot")
+    pipeline = snapshot_files.fleet("stages.pipeline")
     declared = _declared(manifests)
     _declare(work, declared)
     now_ms = time.time_ns() // 1_000_000
     day = work.day or datetime.fromtimestamp(now_ms / 1000, UTC).date().isoformat()
     names = [desired.cluster.name for desired in declared]
-    files = steps.snapshot_files(snapshots) if snapshots else {}
+    files = pipeline.snapshot_files(snapshots) if snapshots else {}
     if undeclared := sorted(set(files) - set(names)):
         printing.warn(
             f"{files[name]}: nothing is declared for cluster {name}" for name in undeclared
         )
     tasks = [
-        observing.Task(
+        snapshot.SnapshotTask(
             str(work.out.absolute()),
             day,
             name,
@@ -275,7 +276,7 @@ def _snapshot(
     ]
     if not tasks:
         raise Refused("none of these snapshots is of a declared cluster")
-    outcome: FleetOutcome = steps.snapshot(engine, work.store, tasks, again=work.again)
+    outcome: FleetOutcome = pipeline.snapshot(engine, work.store, tasks, again=work.again)
     return outcome
 
 
@@ -288,9 +289,10 @@ def _features(
     step: str,
     coverage: float,
 ) -> "FleetOutcome":
-    loading, steps = snapshot_files.fleet("loading"), snapshot_files.fleet("steps")
+    load_features = snapshot_files.fleet("stages.load_features")
+    pipeline = snapshot_files.fleet("stages.pipeline")
     tasks = [
-        loading.Task(
+        load_features.FeaturesTask(
             str(work.out.absolute()),
             day,
             name,
@@ -301,19 +303,20 @@ def _features(
         )
         for name in _clusters(work, day)
     ]
-    outcome: FleetOutcome = steps.features(engine, work.store, tasks, again=work.again)
+    outcome: FleetOutcome = pipeline.features(engine, work.store, tasks, again=work.again)
     return outcome
 
 
 def _plan(work: _Work, engine: "TaskEngine", day: str) -> "FleetOutcome":
-    steps = snapshot_files.fleet("steps")
-    store = snapshot_files.fleet("stores").Store(work.out.absolute())
-    outcome: FleetOutcome = steps.plan(engine, store, day, _clusters(work, day), again=work.again)
+    pipeline = snapshot_files.fleet("stages.pipeline")
+    store = snapshot_files.fleet("storage.store").Store(work.out.absolute())
+    names = _clusters(work, day)
+    outcome: FleetOutcome = pipeline.plan(engine, store, day, names, again=work.again)
     return outcome
 
 
 def _clusters(work: _Work, day: str) -> tuple[str, ...]:
-    names = work.store.clusters(snapshot_files.fleet("schemas").CLUSTERS, day)
+    names = work.store.clusters(snapshot_files.fleet("storage.schemas").CLUSTERS, day)
     if not names:
         raise Refused(f"{work.out}: holds no snapshots of {day}")
     return names
@@ -329,7 +332,7 @@ def _declared(paths: tuple[Path, ...]) -> list[Desired]:
 
 
 def _declare(work: _Work, declared: Iterable[Desired]) -> None:
-    snapshot_files.fleet("steps").declare(work.store, declared)
+    snapshot_files.fleet("stages.pipeline").declare(work.store, declared)
 
 
 def _tell(

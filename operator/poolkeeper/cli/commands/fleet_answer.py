@@ -126,7 +126,7 @@ def _answered(
 ) -> "Written":
     from poolkeeper.rebalances import task_runner
 
-    engines = snapshot_files.fleet("engines")
+    engines = snapshot_files.fleet("engines.engines")
     secrets = "" if command.secrets is None else str(command.secrets.absolute())
     with engines.opened(command.master, command.processes, conf) as engine:
         return task_runner.written(question, engine, secrets)

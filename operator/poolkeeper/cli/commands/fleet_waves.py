@@ -78,7 +78,7 @@ class Allowed:
 
 def allowed(wanted: Wanted) -> Allowed:
     """Read the options; raises for what cannot be read."""
-    limits = snapshot_files.fleet("budgets_values").Budget(
+    limits = snapshot_files.fleet("schedule.budget").Budget(
         bytes_per_s=size_bytes(wanted.rate) if wanted.rate else None,
         sites={site: size_bytes(rate) for site, rate in _pairs("--site-rate", wanted.site_rates)},
         windows=tuple(map(_window, wanted.windows)),
@@ -89,8 +89,8 @@ def allowed(wanted: Wanted) -> Allowed:
 
 def budget(out: Path, day: str, allowed: Allowed) -> tuple[str, dict[str, Any]]:
     """Make the waves of a day; return a sentence and the same as data."""
-    waves = snapshot_files.fleet("waves")
-    store = snapshot_files.fleet("stores").Store(out)
+    waves = snapshot_files.fleet("stages.waves")
+    store = snapshot_files.fleet("storage.store").Store(out)
     begin = allowed.begin or _end_of(day)
     made = waves.budgeted(store, day, allowed.limits, allowed.sites, begin)
     total = sum(turn.bytes for turn in made.turns)
@@ -115,10 +115,10 @@ def budget(out: Path, day: str, allowed: Allowed) -> tuple[str, dict[str, Any]]:
 
 def report(out: Path, day: str, sites: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
     """Write the report of a day as HTML and Markdown below the tables."""
-    waves = snapshot_files.fleet("waves")
+    waves = snapshot_files.fleet("stages.waves")
     from poolkeeper.report import fleet_report
 
-    found = waves.reported(snapshot_files.fleet("stores").Store(out), day, sites)
+    found = waves.reported(snapshot_files.fleet("storage.store").Store(out), day, sites)
     page, text = out / f"report-{day}.html", out / f"report-{day}.md"
     files.text(page, fleet_report.fleet_page(found))
     files.text(text, fleet_report.fleet_markdown(found))
@@ -166,7 +166,7 @@ def _window(words: str) -> Any:
         raise _wrong_window(words, str(unread)) from unread
     if more:
         raise _wrong_window(words, f"{more[0]} is too much (expected a time zone before a rate)")
-    return snapshot_files.fleet("budgets_values").RatedWindow(window, rate)
+    return snapshot_files.fleet("schedule.budget").RatedWindow(window, rate)
 
 
 def _wrong_window(words: str, why: str) -> click.BadParameter:

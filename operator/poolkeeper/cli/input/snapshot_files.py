@@ -17,7 +17,7 @@ def writer(path: Path) -> Callable[[Path, Cluster], None]:
     """What writes such a file; raises `Refused` before anything is read that could not be kept."""
     if path.suffix != PARQUET:
         return snapshots.write
-    write: Callable[[Path, Cluster], None] = fleet("files").write
+    write: Callable[[Path, Cluster], None] = fleet("storage.snapshot_file").write
     return write
 
 
@@ -25,14 +25,14 @@ def read(path: Path) -> Cluster:
     """Read a snapshot; raises `Refused` or `InvalidInput`."""
     if path.suffix != PARQUET:
         return snapshots.read(path)
-    cluster: Cluster = fleet("files").read(path)
+    cluster: Cluster = fleet("storage.snapshot_file").read(path)
     return cluster
 
 
 def fleet(module: str) -> ModuleType:
     """A module of the room `fleet`; raises `Refused` where what it needs is not installed."""
     try:
-        return importlib.import_module(f"poolkeeper.fleet.storage.{module}")
+        return importlib.import_module(f"poolkeeper.fleet.{module}")
     except ModuleNotFoundError as missing:
         if (missing.name or "").startswith("poolkeeper"):
             raise

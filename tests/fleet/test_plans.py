@@ -13,6 +13,8 @@ from poolkeeper.fleet.stages import pipeline
 from poolkeeper.fleet.stages import plan as stages_plan
 from poolkeeper.fleet.storage import cluster_rows, parquet, schemas
 from poolkeeper.fleet.storage.store import Store
+from poolkeeper.model.plans import Plan
+from poolkeeper.model.problems import Recorded
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json
 
@@ -21,13 +23,19 @@ GOLDEN = cases.golden()
 ALONE = Local(1)
 
 
+def as_in_tables(plan: Plan) -> Plan:
+    """The plan as its tables tell it: of problems they have the sentence, and no reason."""
+    told = (replace(each, facts=Recorded(each.message)) for each in plan.problems)
+    return replace(plan, problems=tuple(told))
+
+
 @pytest.mark.parametrize("name", sorted(GOLDEN))
 def test_the_plan_of_a_golden_cluster(name: str, store: Store, update_golden: bool) -> None:
     case = cases.named(GOLDEN[name], name)
     cases.put(store, case)
     outcome = pipeline.plan(ALONE, store, cases.DAY, [name])
     plan = cases.planned(case)
-    assert plan_json.to_json(cases.kept(store, name)) == plan_json.to_json(plan)
+    assert plan_json.to_json(cases.kept(store, name)) == plan_json.to_json(as_in_tables(plan))
     figures = {"partitions": sum(len(t.partitions) for t in case[1].topics.values())}
     figures |= {"moves": len(plan.moves), "hash": plan.hash}
     assert outcome.lines == (pipeline.Line(name, "ok", figures=figures),)

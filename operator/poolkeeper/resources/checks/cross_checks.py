@@ -178,7 +178,10 @@ def _brokers(pool: ResourcePoolSpec) -> str:
 
 
 def config_problems(config: Mapping[str, str], version: str | None) -> dict[str, str]:
-    """The problems of config keys and values, by key; without a version, for all versions."""
+    """The problems of config keys and values, by key.
+
+    Without a version, those that every supported version has.
+    """
     if version is not None:
         try:
             return config_keys.check_all(config, KafkaVersion.parse(version))

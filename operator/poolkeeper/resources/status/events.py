@@ -41,7 +41,7 @@ def announcements(
 
 _PAST = {"Creating": "Created", "Configuring": "Configured", "Moving": "Moved"}
 _BEGUN: Mapping[str, frozenset[str]] = {
-    # An outage concerns all Topics at once; only the KafkaCluster gets the event.
+    # What concerns all Topics at once is an event of their KafkaCluster alone.
     "KafkaCluster": frozenset(
         {"Moving", "WaitingForApproval", "PlanOnly", "Paused", "Deleting", "Unreachable"}
     ),

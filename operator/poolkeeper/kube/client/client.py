@@ -140,8 +140,7 @@ class Api:
         *,
         deadline_s: float | None = None,
     ) -> Body:
-        """Apply `manager`'s fields of an object; fields it applied before and omits now are
-        removed.
+        """Apply `manager`'s fields of an object; fields that it no longer names are removed.
 
         Raises `Stale` if the object, or the one with the body's uid, is gone. Without `force` it
         also raises `Stale` if another manager owns one of the fields. Raises `Refused` if the body

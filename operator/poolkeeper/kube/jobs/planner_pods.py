@@ -37,7 +37,7 @@ SERVER = "k8s://https://$(KUBERNETES_SERVICE_HOST):$(KUBERNETES_SERVICE_PORT)"
 CONF: Mapping[str, str] = {
     "spark.driver.host": "$(POD_IP)",
     "spark.driver.bindAddress": "$(POD_IP)",
-    # Spark refuses less memory.
+    # Spark refuses a shorter delay.
     "spark.kubernetes.allocation.batch.delay": "200ms",
     # Otherwise the executor that registers first would get all tasks.
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",

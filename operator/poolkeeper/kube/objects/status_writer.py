@@ -175,7 +175,7 @@ class StatusWriter:
         )
 
     def _attempt(self, wanted: _Wanted) -> PoolkeeperError | None:
-        """Write a status if it differs from the live one; return the error that calls for a retry."""
+        """Write a status if it differs from the live one; return the error that a retry follows."""
         try:
             self._write(wanted)
             self._reason = ""

@@ -107,7 +107,7 @@ class ClusterLoop:
         self._kept.end()
 
     def _access(self) -> ClusterConnections:
-        """Return the cluster's connections; keeps the open session to count its reads and writes."""
+        """Return the cluster's connections; keeps the session to count its reads and writes."""
         access = self._of.door_of(self.name).access(self.desired.cluster)
 
         def session() -> Session:

@@ -61,12 +61,12 @@ Faults: TypeAlias = Callable[[Call], Fault | None]
 
 
 def none(_: Call) -> Fault | None:
-    """Let everything work."""
+    """A fault plan without faults."""
     return None
 
 
 def at_writes(plan: Mapping[int, Fault]) -> Faults:
-    """Let the writes with these numbers fail, each once: a session after it is spared."""
+    """A fault plan in which the writes with these numbers fail, each once over all sessions."""
     left = dict(plan)
     return lambda call: left.pop(call.number, None) if call.write else None
 

@@ -1,8 +1,9 @@
 """A throw-away Kafka cluster: one ZooKeeper and brokers, each a JVM, alive as long as its owner.
 
-Simulated brokers are one Python process together (`simulation.process`), which lives and ends like a JVM.
+All simulated brokers are one Python process (`simulation.process`), which lives and ends like a
+JVM.
 
-Order of a start: jars → orphans swept, record written, ports taken → ZooKeeper and all brokers at
+Order of a start: jars → orphans removed, record written, ports taken → ZooKeeper and all brokers at
 once (a broker waits for ZooKeeper by itself, while its classes load) → ready. A start that fails or
 is interrupted leaves nothing. An end is SIGKILL: nobody needs the data, and a graceful stop of all
 brokers takes ten seconds.

@@ -83,7 +83,7 @@ class ActiveController:
             self.host.post(work)
 
     def note(self, sentence: str) -> None:
-        """Say what a broker would log as an error."""
+        """Record an error that a real broker would log."""
         self.world.note(f"controller {self.host.id}: {sentence}")
 
     @property
@@ -213,7 +213,7 @@ class ActiveController:
             self.world.tell_leaders(id_, told)
 
     def drop_log(self, tp: Tp, broker: int) -> None:
-        """Tell a broker to delete its replica; one that is dead is not told, ever."""
+        """Order a broker to delete its replica; a dead broker never gets the order."""
         if broker in self.brokers:
             self.world.tell_stop(broker, tp)
 

@@ -1,4 +1,4 @@
-"""Who must act: every failure that leaves a room is one of these.
+"""The errors that a package raises to others, by who must act.
 
 PoolkeeperError
 ├── Refused         the person: the request is wrong, unlawful or not allowed now (exit code 1)
@@ -6,8 +6,8 @@ PoolkeeperError
 │   ├── StalePlan       … because the cluster or the manifests moved on since the plan was made
 │   ├── HolderActive    … because another executor works on the cluster
 │   └── OtherCluster    … because the cluster at that address is not the one that is declared
-├── Stale           us, at once: a versioned write lost against somebody; observe again
-├── Internal        us, by mending a defect: what no other error is for
+├── Stale           us, at once: a versioned write lost against another one; observe again
+├── Internal        us, by fixing a bug: any exception that is none of the other errors
 ├── Fenced          us, never again: another instance took the journal over; stop writing
 └── Unavailable     us, later: a system could not be reached (exit code 3)
     └── Forbidden       … as it will be until a person changes credentials or ACLs
@@ -76,7 +76,7 @@ class PoolkeeperError(Exception):
 class Refused(PoolkeeperError):
     """The request is wrong or not allowed now; nothing was changed.
 
-    `facts`: values that complete the message where it is shown (`model.refusals`).
+    `facts`: the values that complete the message when it is shown (`model.refusals`).
     """
 
     reason = RefusalReason.NOT_ALLOWED
@@ -141,7 +141,7 @@ class Fenced(PoolkeeperError):
 
 
 class Internal(PoolkeeperError):
-    """A defect of ours ended a pass; the message names what was raised."""
+    """A bug ended a pass; the message names the exception."""
 
 
 class Unavailable(PoolkeeperError):
@@ -151,4 +151,4 @@ class Unavailable(PoolkeeperError):
 
 
 class Forbidden(Unavailable):
-    """A system answers, but not to this identity: trying again does not help."""
+    """A system answers, but rejects this identity: a retry does not help."""

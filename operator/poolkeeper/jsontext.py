@@ -1,7 +1,7 @@
-"""JSON as text without spaces, and its canonical form, which hashes and comparisons are made of.
+"""JSON text without spaces, and the canonical form for hashes and comparisons.
 
-The same value gives the same bytes on every machine. Text is ASCII with escapes, or as it is
-(`ascii_only=False`), which is shorter.
+The same value gives the same bytes on every machine. Text is ASCII with escapes; with
+`ascii_only=False` it is unescaped, which is shorter.
 """
 
 from functools import cache

@@ -18,12 +18,12 @@ def size(size_bytes: float) -> str:
 
 
 def size_of_mib(mib: int, *, up: bool = False) -> str:
-    """Write MiB with three significant digits: 0 MiB, 1.5 GiB, 120 TiB; `up`: never too little."""
+    """Write MiB with three significant digits: 0 MiB, 1.5 GiB, 120 TiB; `up` rounds up."""
     return _three_digits(mib, _MIB, up=up)
 
 
 def sizes_of_mib(*mib: int) -> tuple[str, ...]:
-    """Write several sizes, exactly where two that differ would read alike."""
+    """Write several sizes; exactly where two different ones would read alike."""
     short = tuple(map(size_of_mib, mib))
     return short if len(set(short)) == len(set(mib)) else tuple(f"{n:,} MiB" for n in mib)
 
@@ -49,7 +49,7 @@ def duration(duration_s: float) -> str:
 
 
 def fine_duration(duration_s: float) -> str:
-    """Write seconds as `duration` does, and tenths of less than one: 0.4 s."""
+    """Write seconds as `duration` does, with tenths below one second: 0.4 s."""
     return f"{max(duration_s, 0.1):.1f} s" if 0 < duration_s < 0.95 else duration(duration_s)
 
 
@@ -64,7 +64,7 @@ def about(duration_s: int) -> str:
 
 
 def percent(value: float) -> str:
-    """Write one digit, none where it is whole: 0 %, 2.5 %, 130 %."""
+    """Write a percentage with one decimal, none if it is whole: 0 %, 2.5 %, 130 %."""
     return f"{value:,.1f}".removesuffix(".0") + " %"
 
 
@@ -74,7 +74,7 @@ def count(number: int, noun: str, *, grouped: bool = True) -> str:
 
 
 def more(number: int, noun: str = "", *, grouped: bool = True) -> str:
-    """Say how many are not shown: and 3 more, and 1 more pool; nothing for none."""
+    """Write how many are not shown: and 3 more, and 1 more pool; nothing for none."""
     if number <= 0:
         return ""
     plural = "s" if noun and number != 1 else ""
@@ -82,20 +82,20 @@ def more(number: int, noun: str = "", *, grouped: bool = True) -> str:
 
 
 def few(names: Iterable[object], most: int = 5, *, grouped: bool = True) -> str:
-    """Write the first of some names, and how many more there are: a, b and 3 more."""
+    """Write the first few names and how many more there are: a, b and 3 more."""
     all_ = list(map(str, names))
     rest = more(len(all_) - most, grouped=grouped)
     return ", ".join(all_[:most]) + (f" {rest}" if rest else "")
 
 
 def cut(parts: Iterable[str], most: int, *, grouped: bool = True) -> list[str]:
-    """Keep the first of some parts, and say behind them how many more there are."""
+    """Return the first of some parts, followed by how many more there are."""
     all_ = list(parts)
     return [*all_[:most], *filter(None, [more(len(all_) - most, grouped=grouped)])]
 
 
 def first(names: Iterable[object], most: int, separator: str = ", ") -> str:
-    """Write the first of some names, and that there are more: a, b, …."""
+    """Write the first few names, with an ellipsis for the others: a, b, …."""
     all_ = list(map(str, names))
     return separator.join([*all_[:most], *(["…"] if len(all_) > most else [])])
 
@@ -107,7 +107,7 @@ def listed(names: Iterable[object], last: str = "and") -> str:
 
 
 def named(noun: str, names: Iterable[object]) -> str:
-    """Write names behind what they are: broker 3, brokers 3, 4."""
+    """Write a noun and names: broker 3, brokers 3, 4."""
     all_ = list(map(str, names))
     return f"{noun}{'' if len(all_) == 1 else 's'} {', '.join(all_)}"
 
@@ -117,7 +117,7 @@ def _number(number: int, grouped: bool) -> str:
 
 
 def _scaled(value: float, unit: int, limit: float) -> tuple[float, int]:
-    """The value in the first unit from that one on in which it is below the limit."""
+    """The value and its unit: the first unit, from `unit` on, in which it is below the limit."""
     value = float(value)
     while abs(value) >= limit and unit < len(_UNITS) - 1:
         value, unit = value / 1024, unit + 1

@@ -1,7 +1,7 @@
-"""Words for people, made from what a pass waits for, did and refused: here and nowhere else.
+"""The messages for people, made from waits, actions and refusals; no other module words them.
 
-Who shows something calls this: commands, statuses, logs, reports. Nothing that decides may import
-it, as a sentence can be reworded at any time; decisions are made on reasons and kinds.
+Commands, statuses, logs and reports call this module. No module that decides may import it, because
+a message can be reworded at any time. Decisions are made on reasons and kinds.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ _MIB = 1024**2
 
 
 def sentence(value: Why) -> str:
-    """Return one value as a sentence."""
+    """Return a wait, an action or a refusal as a sentence."""
     match value:
         case Wait():
             return _WAITS[value.reason](value)
@@ -35,7 +35,7 @@ def sentences(values: Iterable[Why]) -> tuple[str, ...]:
 
 
 def error_text(error: PoolkeeperError) -> str:
-    """Return what an error says, with the values that it carries."""
+    """Return the message of an error, with the values that it carries."""
     return _refusal(refusal_of(error)) if isinstance(error, Refused) else str(error)
 
 
@@ -140,7 +140,7 @@ def _remedy(stall: str) -> Callable[[Wait], str]:
 
 
 def _told(text: str) -> Callable[[Wait], str]:
-    """The reason's words where the reason says it all."""
+    """The wording of a reason that needs no numbers."""
     return lambda wait: text
 
 

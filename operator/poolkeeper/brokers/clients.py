@@ -1,9 +1,9 @@
-"""Opening and ending connections to brokers, and what their failures mean.
+"""Opens and closes connections to brokers, and translates their failures.
 
-kafka-python tries a bootstrap server again and again until its deadline, whatever the reason, and
-then tells none. So the servers are knocked at first: where nobody listens, that is said at once.
-And how the attempts ended is kept, for whoever reads why there is no connection. A broker that
-refuses a password says so and hangs up; the library sees the latter only.
+kafka-python tries a bootstrap server again until its deadline, whatever the reason, and then gives
+no reason. So each server's port is tried first: where nothing listens, that is reported at once.
+The results of connection attempts are kept as the reason why there is no connection. A broker that
+rejects a password says so and closes the connection; the library sees only the latter.
 """
 
 import contextlib
@@ -22,11 +22,11 @@ from poolkeeper.errors import Unavailable
 
 DEFAULT_PORT = 9092
 METADATA_AGE_MS = 10_000
-"""After which a broker that was added to the cluster is known at the latest."""
+"""The longest time until a broker that was added to the cluster is known."""
 TIMEOUTS = (kafka_errors.KafkaTimeoutError, kafka_errors.RequestTimedOutError)
 WITHOUT_TLS = ("PLAINTEXT", "SASL_PLAINTEXT")
 REFUSALS_MAX = 3
-"""So often credentials are shown: a wrong password stays wrong, and accounts get locked."""
+"""The number of login attempts: a wrong password stays wrong, and accounts get locked."""
 
 
 def connected(
@@ -79,7 +79,7 @@ def translated(what: str) -> Iterator[None]:
 
 
 def reason(error: BaseException) -> str:
-    """Say in words what a failure of the library means for the person who reads it."""
+    """Return the meaning of a library error for the person who reads it."""
     match error:
         case kafka_errors.SaslAuthenticationFailedError():
             return "the credentials are wrong"
@@ -112,7 +112,7 @@ def address(server: str) -> tuple[str, int]:
 
 
 class _Attempts(KafkaConnectionManager):  # type: ignore[misc] # it has no types
-    """Connections that keep how the last attempt to find the cluster ended: `remark`."""
+    """Connections that record how the last attempt to find the cluster ended: `remark`."""
 
     def __init__(self, net: NetworkSelector, **configs: object) -> None:
         super().__init__(net, **configs)
@@ -130,7 +130,7 @@ class _Attempts(KafkaConnectionManager):  # type: ignore[misc] # it has no types
         return connection
 
     def _failed(self, connection: KafkaConnection, error: Exception) -> None:
-        """Tell the refusal of a password, which comes after the first answer, from others."""
+        """Tell a rejected password, which comes after the first response, from other failures."""
         late = isinstance(error, TIMEOUTS)
         late |= "timed out" in str(error)  # their words: kafka-python has no class for it
         hung_up = isinstance(error, kafka_errors.KafkaConnectionError) and not late

@@ -1,7 +1,7 @@
-"""What ZooKeeper told about a cluster, completed by what its brokers tell: sizes and versions.
+"""Adds sizes and versions from the brokers to a cluster that was read from ZooKeeper.
 
-Brokers may be slow, down or forbidden; then the cluster stays as it was where they are silent, and
-a sentence says so. Nothing that ZooKeeper told is overwritten.
+Brokers may be slow, down or forbidden. Then their values stay unknown, and a warning says so.
+Values from ZooKeeper are never overwritten.
 """
 
 import time
@@ -18,7 +18,7 @@ from poolkeeper.model.topology import Broker, Cluster, Partition, Topic, TopicPa
 
 @dataclass(frozen=True, slots=True)
 class Enriched:
-    """The completed cluster, the answers it was completed with, and what is missing, in words."""
+    """The completed cluster, the brokers' responses, and a warning for each missing one."""
 
     cluster: Cluster
     sizes: Sizes
@@ -28,7 +28,7 @@ class Enriched:
 def enriched(cluster: Cluster, brokers: BrokerClient, deadline_s: float) -> Enriched:
     """Ask all live brokers within `deadline_s` for sizes and versions.
 
-    What brokers say of their version counts more than what their znodes look like.
+    A version from the brokers overrides the one inferred from their znodes.
     """
     deadline = time.monotonic() + deadline_s
     sizes = brokers.sizes(cluster.brokers, deadline_s)
@@ -55,7 +55,7 @@ def if_reachable(
     tls: Tls | None,
     deadline_s: float,
 ) -> Enriched:
-    """Connect, ask and disconnect; brokers that cannot be reached at all are one warning."""
+    """Connect, ask and disconnect; if no broker can be reached, that is a single warning."""
     try:
         with BrokerClient.open(bootstrap, credentials, tls, deadline_s) as brokers:
             return enriched(cluster, brokers, deadline_s)
@@ -64,7 +64,7 @@ def if_reachable(
 
 
 def with_sizes(cluster: Cluster, sizes: Sizes) -> Cluster:
-    """Fill sizes (the largest known replica's) and log directories in; unknown stays unknown."""
+    """Fill in sizes (of the largest known replica) and log directories; unknown stays unknown."""
     if not sizes.logs:
         return cluster
     return replace(

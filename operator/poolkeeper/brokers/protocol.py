@@ -1,11 +1,10 @@
-"""Questions to brokers. Reads only: nothing here changes a cluster.
+"""Requests to brokers. Reads, except for moves between log directories and `wake_controller`.
 
-Log directories and a broker's config are known to that broker alone, so these questions go to each
-one by itself, side by side, all under one deadline.
+Only a broker itself knows its log directories and its config. So these requests go to each broker
+separately, in parallel, under one deadline.
 
-Kafka 2.0 hides the value of a broker's throttle rate (it takes it for a secret) but says that one
-is set; from 2.8 on it is shown. That is the difference between `None` and an answer in
-`throttle_settled`.
+Kafka 2.0 hides the value of a broker's throttle rate as a secret, but says that one is set; from
+2.8 on it is shown. That is the difference between `None` and an answer in `throttle_settled`.
 """
 
 import time
@@ -36,32 +35,32 @@ RETRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One config key as in force: `source` as Kafka names it, `value` None where it is hidden."""
+    """One config key in force: `source` as Kafka names it, `value` None if it is hidden."""
 
     value: str | None
     source: str
 
     @property
     def dynamic(self) -> bool:
-        """Whether it comes from the broker's own config in ZooKeeper."""
+        """Whether it comes from the broker's own dynamic config in ZooKeeper."""
         return self.source == "DYNAMIC_BROKER_CONFIG"
 
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """The release of each broker that answered, as `2.8`, and why the others did not."""
+    """The release of each broker that answered, such as `2.8`, and why the others did not."""
 
     releases: Mapping[int, str]
     failures: Mapping[int, str]
 
     @property
     def lowest(self) -> str | None:
-        """The oldest release in the cluster: what all of its brokers can do."""
+        """The oldest release in the cluster, which bounds what all brokers support."""
         return min(self.releases.values(), key=_release_order, default=None)
 
 
 class BrokerClient:
-    """A connection to a cluster's brokers. Safe for several threads; close it, or use `with`."""
+    """A client of a cluster's brokers. Thread-safe; close it, or use `with`."""
 
     def __init__(self, client: KafkaAdminClient) -> None:
         self._client = client
@@ -79,7 +78,7 @@ class BrokerClient:
         return cls(clients.connected(bootstrap, settings, deadline_s))
 
     def close(self) -> None:
-        """End all connections; questions that still wait fail at once."""
+        """Close all connections; pending requests fail at once."""
         self._client.close()
 
     def __enter__(self) -> Self:
@@ -89,7 +88,7 @@ class BrokerClient:
         self.close()
 
     def ids(self) -> tuple[int, ...]:
-        """Return the ids of the live brokers, as the brokers tell; raises Unavailable."""
+        """Return the ids of the live brokers from their metadata; raises Unavailable."""
         with clients.translated("describing the cluster"):
             # The library's `describe_cluster` stumbles over what Kafka 2.8 to 3.6 answer.
             described = self._client._manager.run(self._client._get_cluster_metadata, [])
@@ -124,20 +123,20 @@ class BrokerClient:
         }
 
     def throttle_settled(self, broker: int, expected: Mapping[str, str | None]) -> bool | None:
-        """Tell whether a broker works with these dynamic values; `None` means not set.
+        """Whether a broker has applied these dynamic values; `None` as a value means unset.
 
-        Returns None where the broker says that a value is set, but not which (Kafka 2.0). A broker
-        takes a change over within a tenth of a second of its notification. Raises Unavailable.
+        Returns None if the broker says that a value is set, but not which (Kafka 2.0). A broker
+        applies a change within a tenth of a second of its notification. Raises Unavailable.
         """
         return settled(self.broker_config(broker), expected)
 
     def move_log_dirs(
         self, broker: int, targets: Mapping[TopicPartition, str]
     ) -> Mapping[TopicPartition, str]:
-        """Have a broker copy replicas to other log directories of its (Kafka 1.1 and later).
+        """Request that a broker copies replicas to its other log directories (Kafka 1.1 and later).
 
-        It answers at once, and copies in the background; asking again changes nothing. Returns why
-        it does not, by replica. Raises Unavailable.
+        It answers at once and copies in the background; repeating the request changes nothing.
+        Returns the reason for each replica that it refuses. Raises Unavailable.
         """
         asked = {(name.topic, name.partition, broker): path for name, path in targets.items()}
         with clients.translated(f"moving replicas of broker {broker} to other log directories"):
@@ -215,7 +214,7 @@ def settled(config: Mapping[str, Setting], expected: Mapping[str, str | None]) -
 
 
 def _persistently(question: Callable[[int], Answer], broker: int, deadline: float) -> Answer:
-    """Ask again after a lost connection, and while the library waits out its pause after one."""
+    """Repeat a request after a lost connection, and while the library pauses after one."""
     for _ in range(RETRIES):
         try:
             return question(broker)

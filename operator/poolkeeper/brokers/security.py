@@ -1,9 +1,9 @@
-"""How a client proves who it is to brokers, and how it knows them.
+"""The security protocol between client and brokers, from credentials and TLS.
 
 | credentials | tls | Kafka's name |
 |---|---|---|
 | no | no | PLAINTEXT |
-| no | yes | SSL; a certificate of ours is an identity as well |
+| no | yes | SSL; a client certificate is an identity as well |
 | yes | no | SASL_PLAINTEXT |
 | yes | yes | SASL_SSL |
 """
@@ -13,7 +13,7 @@ from poolkeeper.model.specs import Tls
 
 
 def settings(credentials: BrokerCredentials | None, tls: Tls | None) -> dict[str, object]:
-    """Return what the client library has to be told, by the table above."""
+    """Return the client library's settings, by the table above."""
     found: dict[str, object] = {"security_protocol": _protocol(credentials, tls)}
     if credentials is not None:
         found |= {

@@ -1,7 +1,7 @@
-"""What brokers say about the logs they hold, as values, and what follows from it.
+"""The brokers' logs as values, and what follows from them.
 
 A replica that moves between directories of its broker has two logs: the current one and the
-*future* one, which takes over when it has caught up. Only the current log is the replica's size. A
+*future* one, which takes over once it has caught up. Only the current log is the replica's size. A
 broker that has not answered is in `failures`, never an empty entry in `logs`: unknown is not zero.
 """
 

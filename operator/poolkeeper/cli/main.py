@@ -1,4 +1,4 @@
-"""The `poolkeeper` command, and what its exit code says.
+"""The `poolkeeper` command and its exit codes.
 
 | what happened | code |
 |---|---|
@@ -39,13 +39,13 @@ COMMANDS = {
     "sandbox": ("sandbox:sandbox", "Throw-away Kafka clusters on this machine."),
     "version": ("version:version", "Show the version."),
 }
-"""Module below `poolkeeper.cli.commands`, object in it, and the line in the list of commands."""
+"""Each command's module and object below `poolkeeper.cli.commands`, and its line of help."""
 HIDDEN = {"executor": ("executor:executor", "")}
-"""The same of what no person calls."""
+"""Commands that only pods run; not in the list of commands."""
 
 
 class LazyGroup(click.Group):
-    """A group that imports a command when it is called, and not to list it."""
+    """A click group that imports a command's module only when the command is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """List the commands in the order in which people need them."""
@@ -62,7 +62,7 @@ class LazyGroup(click.Group):
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands without importing any."""
+        """Write the list of commands without importing any of them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
 
@@ -91,16 +91,16 @@ def root() -> None:
 
 
 def main(arguments: Sequence[str] | None = None, command: click.Command = root) -> int:
-    """Run one command and return its exit code; prints, never raises what users can cause."""
+    """Run one command and return its exit code; errors that users cause are printed."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    # Libraries log what they are about to raise; people shall read it once, in our words.
+    # Libraries log errors before they raise them; the command prints each error once.
     if not logging.getLogger().handlers:
         logging.getLogger().addHandler(logging.NullHandler())
     try:
         code = _invoke(command, words)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read our output has gone; the interpreter would complain at its last flush.
+        # The reader of the pipe has gone; the interpreter's last flush would fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return REFUSED
     return code
@@ -134,7 +134,7 @@ def _usage(error: click.ClickException) -> str:
 
 
 def _wants_json(words: Sequence[str]) -> bool:
-    """Look for `--output json` where the command line could not be parsed."""
+    """Whether `--output json` is in a command line that could not be parsed."""
     pairs = pairwise(words)
     return any((a, b) in (("--output", "json"), ("-o", "json")) for a, b in pairs) or any(
         word in ("--output=json", "-ojson") for word in words

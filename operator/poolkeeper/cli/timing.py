@@ -1,19 +1,19 @@
-"""How long the command line waits, and how often it looks; seconds."""
+"""The command line's timeouts and intervals, in seconds."""
 
 TIMEOUT_S = 10.0
-"""To reach ZooKeeper or the brokers (`--timeout`)."""
+"""The timeout for reaching ZooKeeper or the brokers (`--timeout`)."""
 
 SIZES_DEADLINE_S = 20.0
-"""For all brokers together to tell what their disks hold."""
+"""The deadline for all brokers together to return the sizes on their disks."""
 
 WATCH_EVERY_S = 2.0
-"""Between two looks of `status --watch`."""
+"""The interval of `status --watch`."""
 
 LINES_EVERY_S = 5.0
-"""Between two progress lines where standard output is no terminal."""
+"""The interval of progress lines if standard output is no terminal."""
 
 FOLLOW_EVERY_S = 2.0
-"""Between two looks of `run` at its folder."""
+"""The interval at which `run -f` looks at its folder."""
 
 END_S = 15.0
-"""For a cluster's loop to finish its pass when `run` ends."""
+"""The time that a cluster's loop has to finish its pass when `run` ends."""

@@ -1,9 +1,10 @@
-"""The operator's processes and threads: who hears of resources, who works, who reports.
+"""The operator's processes and threads: who watches resources, who reconciles, who reports.
 
-In come events of the API server; out go passes of `reconcile` over each cluster, statuses and
-events. One instance leads; all state that matters is in ZooKeeper and the API server.
+In come watch events of the API server. Out go reconcile passes over each cluster, statuses and
+events. One instance leads. All state that matters is in ZooKeeper and the API server.
 
-Read `operator` (everything put together), `watch` (kopf: hears and wakes), `resource_cache` (what
-is declared), `cluster_loops` and `loop` (a loop per cluster), `reporter` and `outage` (statuses and
-events), `rebalance_controller` and `rebalance_reporter` (the same for Rebalances).
+Read `operator` (puts everything together), `watch` (kopf: fills the cache and wakes threads),
+`resource_cache` (the declared resources), `cluster_loops` and `loop` (one loop per cluster),
+`reporter` and `outage` (statuses and events), `rebalance_controller` and `rebalance_reporter` (the
+same for Rebalances).
 """

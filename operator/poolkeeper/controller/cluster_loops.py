@@ -1,21 +1,21 @@
-"""The clusters of one operator: a loop for each that is declared, as long as this instance leads.
+"""One loop for each declared cluster, as long as this instance leads.
 
-What is declared is put together anew whenever something was heard, at most once in `COALESCE_S`;
-loops are begun, woken and ended by it. They run only with the lease:
+Every change in the resource cache assembles the declared state again, at most once in `COALESCE_S`.
+Loops are then started, woken or ended to match it. They run only with the Lease:
 
-| the lease | loops |
+| the Lease is | loops |
 |---|---|
 | held | run |
-| unsure: the API server does not answer | finish their stage in flight, and start nothing |
-| somebody else's, or nobody's | end; what is recorded in ZooKeeper is resumed by whoever leads |
+| unsure: the API server does not answer | finish their stage in flight and start no other |
+| free, or held by another instance | end; the next leader resumes the run recorded in ZooKeeper |
 
-Of resources without a loop (their cluster does not exist, or may not be worked in) only the status
-is written.
+A resource whose cluster has no loop gets a status only. Its cluster does not exist, or must not be
+worked on.
 
-Who removes our CRDs deletes all resources, and may not mean to delete a single Kafka topic. While a
-definition is being removed, or gone, loops stand still as if the lease were unsure, and nothing is
-deleted for a resource that goes with it. As this is learnt a moment later than of the first
-resource, deletions wait, like moves, until what is declared has settled.
+Removing our CRDs deletes all custom resources, but rarely means to delete Kafka topics. While a
+definition is being removed or is gone, loops start nothing, as if the Lease were unsure, and no
+topic is deleted for a resource that disappears with its definition. The first resources may be seen
+to go before the definition is. So deletions, like moves, wait until the declared state has settled.
 """
 
 import logging
@@ -45,16 +45,16 @@ COALESCE_S = 1.0
 TICK_S = 5.0
 END_S = 15.0
 SETTLE_S = 5.0
-"""Resources arrive one by one: before the last Topic is there, its Kafka topic looks unmanaged."""
+"""Resources arrive one by one: before its Topic has arrived, a Kafka topic looks unmanaged."""
 
 logger = logging.getLogger(__name__)
 
 DoorOf = Callable[[str], ClusterConnector]
-"""Returns what opens the systems of the cluster of that name."""
+"""Maps a cluster's name to the connector that opens its ZooKeeper, brokers and load source."""
 
 
 class ClusterLoop:
-    """One cluster's loop: what it works towards, and where it stands."""
+    """The loop of one cluster: its declared state, and the outcome of its last pass."""
 
     def __init__(self, name: str, assembly: Assembly, desired: Desired, of: "Keepers") -> None:
         self.name = name
@@ -82,16 +82,16 @@ class ClusterLoop:
 
     @property
     def standing_still(self) -> bool:
-        """Whether nothing may be begun, by what is declared."""
+        """Whether the declared state forbids the loop to start anything."""
         return bool(self.assembly.hold) or self.assembly.abandoned
 
     @property
     def settling(self) -> bool:
-        """Whether what is declared changed a moment ago."""
+        """Whether the declared state changed less than `settle_s` ago."""
         return time.monotonic() - self._declared_s < self._of.settle_s
 
     def take(self, assembly: Assembly, desired: Desired | None) -> None:
-        """Work towards this, at once; towards what was known so far if it is None."""
+        """Set the declared state and wake the loop; None keeps the desired state it has."""
         if desired is not None and desired != self.desired:
             self._declared_s = time.monotonic()
             self.desired = desired
@@ -99,7 +99,7 @@ class ClusterLoop:
         self._kept.wake.set()
 
     def wake(self) -> None:
-        """Have the loop do a pass at once."""
+        """Make the loop start its next pass at once."""
         self._kept.wake.set()
 
     def end(self) -> None:
@@ -107,7 +107,7 @@ class ClusterLoop:
         self._kept.end()
 
     def _access(self) -> ClusterConnections:
-        """Open what is declared, and remember the session that is open, to count what it does."""
+        """Return the cluster's connections; keeps the session to count its reads and writes."""
         access = self._of.door_of(self.name).access(self.desired.cluster)
 
         def session() -> Session:
@@ -119,7 +119,7 @@ class ClusterLoop:
 
     def _report(self, outcome: Outcome) -> None:
         if not self._of.keeps(self):
-            return  # let go meanwhile: somebody else may be writing statuses already
+            return  # the loop was ended: another instance may already write statuses
         self.outcome = outcome
         metrics = self._of.metrics
         with self._timed("report"):
@@ -141,11 +141,11 @@ class ClusterLoop:
 
 @dataclass(slots=True)
 class Keepers:
-    """See `work`, which one thread runs. `declared.changed` wakes it; set it for a new role too.
+    """All cluster loops. One thread runs `work`; `declared.changed` wakes it, also for a new role.
 
-    `assemblies` are what it last worked from; `offers` are plans of others by cluster. While it is
-    `unoffered`, nobody has told yet which there are: loops then start no stage, as it may be one of
-    a plan that is held.
+    `assemblies` is the declared state that the last round worked from. `offers` are the external
+    plans by cluster. `unoffered` is true until the external plans are known. Loops then start no
+    stage, because the stage might belong to an external plan that is paused.
     """
 
     declared: Declared
@@ -166,7 +166,7 @@ class Keepers:
     _ending: list[ClusterLoop] = field(default_factory=list)
 
     def work(self) -> None:
-        """Bring loops in line with what is declared, until `stop` is set; then end them."""
+        """Keep the loops in line with the declared state until `stop` is set; then end them."""
         while not self.stop.is_set():
             self.health.beat("keepers", 60 + END_S)
             settling = any(keeper.settling for keeper in self._keepers.values())
@@ -177,12 +177,12 @@ class Keepers:
         self._end_all()
 
     def end(self) -> None:
-        """Have `work` end everything, and itself."""
+        """Make `work` end all loops and return."""
         self.stop.set()
         self.declared.changed.set()
 
     def look(self) -> None:
-        """Bring loops in line once."""
+        """Bring the loops in line with the declared state once."""
         role = self.role()
         self.metrics.leads(role is not LeaderRole.STANDBY)
         self._reap()
@@ -204,14 +204,14 @@ class Keepers:
         self.assemblies = assemblies
 
     def offer(self, offers: Mapping[str, ExternalPlan]) -> None:
-        """Have these plans of others, by cluster, carried out, and no others any more."""
+        """Set the external plans that loops execute, by cluster; these replace all earlier ones."""
         before, self.offers, self.unoffered = self.offers, offers, False
         for name, keeper in list(self._keepers.items()):
             if before.get(name) != offers.get(name):
                 keeper.wake()
 
     def let_go_of_offers(self) -> None:
-        """Know of no offers any more: somebody else leads."""
+        """Forget all external plans, because another instance leads now."""
         self.offers, self.unoffered = {}, True
 
     def names(self) -> Collection[str]:
@@ -219,16 +219,16 @@ class Keepers:
         return frozenset(self._keepers)
 
     def settling(self) -> Collection[str]:
-        """Return the clusters whose declaration changed a moment ago."""
+        """Return the clusters whose declared state changed less than `settle_s` ago."""
         return frozenset(name for name, each in list(self._keepers.items()) if each.settling)
 
     def outcome(self, name: str) -> Outcome | None:
-        """What the last pass over that cluster ended with; None without a loop, or a pass."""
+        """The outcome of the cluster's last pass; None without a loop or before its first pass."""
         keeper = self._keepers.get(name)
         return None if keeper is None else keeper.outcome
 
     def _is_going(self) -> bool:
-        """Whether a definition of ours is; what was known stands while nobody can tell."""
+        """Whether one of our CRDs is being removed; the last answer if the API server is away."""
         try:
             gone = self.going()
         except PoolkeeperError:
@@ -239,11 +239,11 @@ class Keepers:
         return bool(gone)
 
     def keeps(self, keeper: ClusterLoop) -> bool:
-        """Whether that loop is still the one of its cluster."""
+        """Whether this loop is still the current loop of its cluster."""
         return self._keepers.get(keeper.name) is keeper
 
     def _adjust(self, name: str, assembly: Assembly) -> None:
-        """Begin, wake, restart or end the loop of one cluster."""
+        """Start, wake, restart or end the loop of one cluster."""
         desired = wanted(assembly)
         keeper = self._keepers.get(name)
         if keeper is not None and desired is not None and _moved(keeper.desired, desired):
@@ -287,10 +287,10 @@ class Keepers:
 
 
 def wanted(assembly: Assembly) -> Desired | None:
-    """Return what a loop shall work towards; None where there is to be no loop.
+    """Return the desired state that a cluster's loop works towards, or None if it gets no loop.
 
-    Of a cluster that is being deleted only the run is brought to an end: nothing is declared for it
-    any more, and what the run depends on is thus another.
+    While a KafkaCluster is being deleted its loop only ends the run. It gets a paused desired state
+    without pools and topics. The run no longer matches that state and therefore ends.
     """
     if assembly.desired is not None:
         return assembly.desired
@@ -301,6 +301,6 @@ def wanted(assembly: Assembly) -> Desired | None:
 
 
 def _moved(before: Desired, after: Desired) -> bool:
-    """Whether the cluster is reached, or measured, in another way: its loop is begun anew."""
+    """Whether the addresses or the load source changed, so that the loop has to be restarted."""
     ways = ((d.cluster.zookeeper, d.cluster.brokers, d.cluster.load) for d in (before, after))
     return len(set(map(repr, ways))) > 1

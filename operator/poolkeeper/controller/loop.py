@@ -1,11 +1,12 @@
-"""The loops that call the pass: one that drives a confirmed plan to its end, one that keeps going.
+"""The two loops around the reconcile pass: one executes a confirmed plan, one runs for ever.
 
-`drive` is `poolkeeper apply`: it holds the journal, passes until nothing is left, waits between
-passes for something to change, and survives a ZooKeeper that is away for a while. `keep` is one
-cluster of `poolkeeper run`: the same pass for ever, with whatever is declared at the moment.
+`drive` is `poolkeeper apply`. It holds the journal, runs passes until nothing is left to do, waits
+between passes for a change, and survives a short ZooKeeper outage. `keep` is one cluster of
+`poolkeeper run`: the same pass for ever, towards whatever is declared at the moment.
 
-Between passes a loop waits on the nodes that tell of progress, at most `POLL_S` while a request is
-in flight (joining the ISR is no change of those nodes) and `RESYNC_S` otherwise.
+Between passes a loop watches the znodes that show progress. It waits at most `POLL_S` while a
+request is in flight, because a replica that joins the ISR changes none of those znodes, and at most
+`RESYNC_S` otherwise.
 """
 
 import logging
@@ -48,7 +49,7 @@ POLL_S = 1.0
 RESYNC_S = 30.0
 AWAY_S = 600.0
 PASS_S = 300.0
-"""Of one pass of the largest cluster, generously: a loop silent for longer is stuck."""
+"""The longest that one pass may take; a loop that is silent for longer is stuck."""
 PATIENCE_S = 30.0
 BROKERS_S = 10.0
 STALE_IN_A_ROW_MAX = 50
@@ -67,12 +68,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class TransferRate:
-    """Rate and time left from what was seen in the last minute."""
+    """The bytes per second and the time left of a run, measured over the last minute."""
 
     samples: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=120))
 
     def paced(self, outcome: Outcome, now_s: float) -> Outcome:
-        """Return the outcome with rate and time left filled in."""
+        """Return the outcome with transfer rate and time left filled in."""
         progress = outcome.progress
         if progress is None:
             return outcome
@@ -101,11 +102,11 @@ def drive(
     *,
     patience_s: float = PATIENCE_S,
 ) -> Outcome:
-    """Execute a plan that a person agreed to, to its end; return the last outcome.
+    """Execute a plan that a person confirmed, to its end; return the last outcome.
 
-    Without `agreed`, the run that is recorded is taken to its end, and nothing else is begun.
-    Raises what ends it early: `HolderActive`, `Fenced`, `StalePlan`, `Refused`, or `Unavailable`:
-    at once if no pass was done yet, else after ZooKeeper was away for ten minutes.
+    Without `agreed` the recorded run is completed and nothing else is begun. Raises `HolderActive`,
+    `Fenced`, `StalePlan`, `Refused` or `Unavailable`. `Unavailable` is raised at once before the
+    first pass, and otherwise after ZooKeeper was away for ten minutes.
     """
     passed = False
     away_since: float | None = None
@@ -157,7 +158,7 @@ def _drive(
 
 
 def _pause_s(outcome: Outcome) -> float:
-    """Return how long to wait for news: brokers take a throttle up within a tenth of a second."""
+    """The longest wait for news; short while throttles are set: brokers apply them in 0.1 s."""
     throttling = outcome.progress is not None and outcome.progress.phase is Phase.THROTTLING
     return POLL_S / 5 if throttling else POLL_S
 
@@ -194,7 +195,7 @@ def _opened(
 
 
 def _enrich(access: ClusterConnections, brokers: BrokerClient | None) -> Enrich:
-    """Return what adds sizes and rates to an observation: who tells them may be away."""
+    """Return what adds sizes and rates to an observation; their sources may be away."""
 
     def enrich(cluster: Cluster) -> Cluster:
         if brokers is not None:
@@ -210,13 +211,13 @@ def _now_ms() -> int:
 
 @dataclass(slots=True)
 class Kept:
-    """One cluster that a loop keeps: what is declared now, and how to wake and end the loop.
+    """What the loop of one cluster is given: its declared state, its callbacks, its wake-up.
 
-    `paused`: whether the stage in flight is finished and none started, whatever is declared.
-    `settling`: whether what is declared may still be arriving, piece by piece.
-    `beat` is called whenever the loop goes on; it says for how long it may now be silent.
-    `offer`: a plan that somebody else made, to be carried out when it is its turn. `pending` is
-    kept from one executor of the cluster to the next, and through what only plans.
+    `paused`: whether the loop finishes the stage in flight and starts no other, whatever is
+    declared. `settling`: whether resources may still be arriving, one by one. `beat` is called with
+    the seconds for which the loop may now be silent. `offer` returns the external plan for this
+    cluster, if there is one. `pending` is the pending plan; it survives a change of executor or of
+    mode.
     """
 
     access: ClusterConnections
@@ -233,16 +234,15 @@ class Kept:
     pending: PendingPlan = field(default_factory=PendingPlan)
 
     def end(self) -> None:
-        """Ask the loop to end; what is recorded is resumed by the next one."""
+        """Ask the loop to end; the next executor resumes the recorded run."""
         self.stop.set()
         self.wake.set()
 
 
 def keep(kept: Kept) -> None:
-    """Keep one cluster as declared until asked to end; run it in a thread of its own.
+    """Reconcile one cluster until asked to end; runs in a thread of its own.
 
-    Errors are reported and waited out, with pauses of 1 s doubling to 30 s: the loop itself ends
-    only when it is told to.
+    Errors are reported and retried, with pauses of 1 s doubling to 30 s. No error ends the loop.
     """
     failures = 0
     while not kept.stop.is_set():
@@ -260,7 +260,7 @@ def keep(kept: Kept) -> None:
             failures = min(failures + 1, 6)
             _pause(kept, min(2 ** (failures - 1), 30))
         except Exception as error:
-            # A defect of ours in one pass must end neither this loop nor the others.
+            # A bug in one pass must end neither this loop nor the others.
             logger.exception("pass of cluster %s failed", kept.desired().cluster.name)
             internal = Internal(f"internal error: {error!r}")
             kept.report(Outcome(State.WAITING, waits=(after_error(internal),), error=internal))
@@ -269,7 +269,7 @@ def keep(kept: Kept) -> None:
 
 
 def _preview(kept: Kept) -> None:
-    """Plan and report, writing nothing at all, until the mode changes."""
+    """Plan and report without a single write, until the mode changes."""
     with kept.access.session() as session:
         brokers = kept.access.brokers()
         enrich = _enrich(kept.access, brokers)
@@ -317,12 +317,12 @@ def _keep_held(kept: Kept) -> None:
 
 
 def _awaited(outcome: Outcome) -> bool:
-    """Whether an offered plan waits for its turn."""
+    """Whether an external plan waits for its turn."""
     return outcome.external is not None and outcome.external.state is ExternalPlanState.WAITING
 
 
 def _holding_for_run(kept: Kept) -> Holding:
-    """Hold the cluster, once whoever holds it now has let go: that may take until it is dead."""
+    """Return what takes the journal, once its holder released it or its session expired."""
 
     def waiting(holder: journal.Holder) -> None:
         kept.wake.clear()

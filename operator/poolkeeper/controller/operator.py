@@ -1,14 +1,14 @@
-"""The operator as one process: everything that runs in it, put together, begun and ended.
+"""The operator as one process: creates, starts and ends all of its parts.
 
-    hearing      resources → the index of what is declared
-    elector      the Lease: who leads
-    keepers      a loop per cluster, while this instance leads
-    rebalancers  what many clusters do together: their loops do it
+    hearing      watches resources and fills the resource cache
+    elector      takes and renews the Lease: who leads
+    keepers      one loop per cluster, while this instance leads
+    rebalancers  plans Rebalances across clusters; the cluster loops execute them
     reporter     statuses, events, finalizers → the API server
     probes       /healthz, /readyz, /metrics
 
-A standby does the first two and is warm: the index is filled. It asks for the Lease only once it
-hears, so that nobody leads who cannot see what is declared.
+A standby runs the first two, so its cache is filled. It asks for the Lease only after its watch has
+started. So no instance leads without seeing what is declared.
 """
 
 import logging
@@ -57,12 +57,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class OperatorSettings:
-    """What an operator is told when it starts.
+    """The settings of an operator process.
 
-    `namespace` holds its Lease and the Secrets; `watched` are the namespaces of Topics that it
-    works for, all where there are none. `folder` is private, and lost with the process. `planning`
-    is what the pods of planning Jobs are like; there are no Jobs without. What is declared must
-    stand for `settle_s` before moves and deletions begin.
+    `namespace` holds its Lease and the Secrets. `watched` are the namespaces whose Topics it
+    manages; empty means all. `folder` is private, and lost with the process. `planning` describes
+    the pods of planning Jobs; without it there are no Jobs. The declared state must be unchanged
+    for `settle_s` before moves and deletions begin.
     """
 
     namespace: str
@@ -78,13 +78,13 @@ class OperatorSettings:
 
 @dataclass(frozen=True, slots=True)
 class KubernetesSource:
-    """What the API server has, for the index."""
+    """Lists resources and namespaces on the API server, for the resource cache."""
 
     api: Api
     watched: tuple[str, ...]
 
     def missing(self) -> str:
-        """Say which of our kinds are not served."""
+        """Return a sentence naming our kinds that the API server does not serve, or ""."""
         kinds = discovery.missing(self.api)
         if not kinds:
             return ""
@@ -92,12 +92,12 @@ class KubernetesSource:
         return f"the API server does not serve {named}: apply the definitions (CRDs)"
 
     def going(self) -> str:
-        """Say which of our kinds are being removed."""
+        """Return a sentence naming our kinds whose CRDs are being removed, or ""."""
         named = ", ".join(KINDS[kind] for kind in discovery.going(self.api))
         return f"the definitions of {named} are being removed" if named else ""
 
     def bodies(self, kind: str) -> Iterable[Mapping[str, Any]]:
-        """List a kind where we work for it."""
+        """List the resources of a kind in the namespaces that this operator manages."""
         if kind not in NAMESPACED or not self.watched:
             yield from self.api.list(collection(kind))
             return
@@ -110,7 +110,7 @@ class KubernetesSource:
 
 
 class Operator:
-    """See `run`."""
+    """The operator's parts; `run` starts and ends them."""
 
     def __init__(self, api: Api, settings: OperatorSettings) -> None:
         self._api = api
@@ -137,7 +137,7 @@ class Operator:
     def run(self, stop: Event) -> None:
         """Work until `stop` is set; then end in order, so that a standby takes over at once.
 
-        Raises `Refused` or `Unavailable` only before anything was begun.
+        Raises `Refused` or `Unavailable` only before anything was started.
         """
         with ExitStack() as stack:
             pages = probes.pages(self._health, self._metrics.page)
@@ -193,7 +193,7 @@ class Operator:
         )
 
     def _engines(self, planners: WorkerPool, api: Fence) -> Mapping[str, PlanningEngine]:
-        """Who can plan Rebalances: this process; Jobs only where their image is configured."""
+        """The planning engines for Rebalances: this process, and Jobs if their image is set."""
         engines: dict[str, PlanningEngine] = {
             LOCAL: LocalEngine(lambda spec: self._door_of(spec.name).access(spec), planners.plan)
         }
@@ -215,7 +215,7 @@ class Operator:
             self._health.unready(self._hearing.failure or "resources are being listed")
 
     def _tell(self) -> None:
-        """Say whether this process is ready, and as what; note that the elector goes on."""
+        """Set the readiness probe and the reported role; note that the elector is alive."""
         elector = self._elector
         if elector.quiet_s < ELECTOR_QUIET_S:
             self._health.beat("elector", ELECTOR_QUIET_S)

@@ -1,9 +1,10 @@
-"""While a cluster cannot be looked at, its KafkaCluster says so at once; the rest waits a while.
+"""What statuses say while a cluster cannot be read.
 
-Most outages last seconds: a ZooKeeper that restarts, a session that is opened anew, the time until
-that of a dead leader has ended. Thousands of Topics that say so, and seconds later say again what
-they said before, are of no use to anybody. So for `OUTAGE_S` they are told of by the last outcome
-in which the cluster was seen; where none was, a status that somebody else wrote stands.
+The KafkaCluster reports an outage at once. Topics and ResourcePools report it only after
+`OUTAGE_S`. Most outages last seconds: ZooKeeper restarts, a session is opened again, the session of
+a dead leader expires. Thousands of Topics would change their status, and seconds later change it
+back. Until `OUTAGE_S` has passed they are reported from the last outcome in which the cluster was
+read. Without such an outcome the live status is left as it is.
 """
 
 from collections.abc import Mapping
@@ -19,12 +20,15 @@ OUTAGE_S = 60.0
 
 @dataclass(slots=True)
 class Outages:
-    """By cluster: the last outcome in which it was seen, and when; or since when it never was."""
+    """Of each cluster, the last outcome in which it was read and its time.
+
+    A cluster that was never read has None, and the time since when it could not be read.
+    """
 
     _last: dict[str, tuple[Outcome | None, float]] = field(default_factory=dict)
 
     def outcome_for_the_rest(self, name: str, outcome: Outcome, now_s: float) -> Outcome | None:
-        """Return what all but the KafkaCluster are to tell of; None: what they say may stand."""
+        """The outcome that Topics and ResourcePools report; None leaves their status as it is."""
         if outcome.seen is not None:
             self._last[name] = (outcome, now_s)
             return outcome
@@ -36,12 +40,12 @@ class Outages:
         self._last.pop(name, None)
 
     def names(self) -> set[str]:
-        """Return the clusters that are known."""
+        """Return the clusters with a recorded outcome or outage."""
         return set(self._last)
 
 
 def standing(assembly: Assembly) -> Mapping[ObjectKey, CustomResource]:
-    """Return the resources whose status may stand: it is of what they declare now."""
+    """Return the resources whose live status may stay: it is of their current generation."""
     if assembly.hold:
         return {}
     return {

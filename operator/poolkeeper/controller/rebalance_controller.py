@@ -1,20 +1,21 @@
-"""Rebalances, each from its planning to its end, as long as this instance leads.
+"""Takes each Rebalance from planning to its end, as long as this instance leads.
 
-    scope → question → engine → answer → record (ConfigMaps) → approval → offers to loops → end
+    scope → request → engine → response → record (ConfigMaps) → approval → external plans → end
 
-Every look does the same from what is known: the course of each Rebalance (what was last said of
-it, or what its status says where nothing was), what is declared, what loops told last. Nothing here
-waits, or writes to a cluster: loops carry out what is offered to them (`external_plan`), and their
-journals remember what runs. So this process may be lost at any point:
+Each look decides from three inputs: the Rebalance's course, the declared state, and the loops' last
+outcomes. The course is what was last reported of the Rebalance, or what its status says after a
+change of leader. Nothing here waits, and nothing here writes to a cluster. Loops execute the
+external plans that they are given (`external_plan`), and their journals record what runs. So this
+process may be lost at any point:
 
 | lost after | then |
 |---|---|
-| a question was asked | its moment is in the status: the next leader asks the same |
-| the record was written | it is found under its name, or made again |
-| an approval was seen | it is in the spec |
-| a plan was offered | its run is in the cluster's journal, and told by that hash |
+| the request was sent | its time is in the status: the next leader sends the same request |
+| the record was written | the next leader finds it by its name, or makes it again |
+| the approval was seen | it is in the spec |
+| a plan was handed to a loop | the cluster's journal records the run under the plan's hash |
 
-A Rebalance that executes has our finalizer: deleted, it is gone once what runs for it has ended.
+A Rebalance that executes has our finalizer. A deleted Rebalance is gone once its runs have ended.
 """
 
 import logging
@@ -55,7 +56,8 @@ logger = logging.getLogger(__name__)
 class _Kept:
     """One Rebalance as this process knows it.
 
-    `told`: of which state of it was told last, and `reason` what.
+    `told`: its generation, deletion and finalizer when its status was last reported. `reason` is
+    the reason reported then.
     """
 
     uid: str
@@ -68,7 +70,7 @@ class _Kept:
 
 @dataclass(slots=True)
 class Rebalancers:
-    """See `work`, which one thread runs."""
+    """Drives all Rebalances; one thread runs `work`."""
 
     declared: Declared
     keepers: Keepers
@@ -84,19 +86,19 @@ class Rebalancers:
     _kept: dict[str, _Kept] = field(default_factory=dict)
 
     def work(self) -> None:
-        """Look again and again, until `stop` is set."""
+        """Look at all Rebalances again and again, until `stop` is set."""
         while not self.stop.is_set():
             self.beat(LOOK_MAX_S)
             try:
                 self.look()
             except Exception:
-                # A defect of ours in one look must not end this thread: nobody would be told.
+                # A bug in one look must not end this thread: nobody would notice.
                 logger.exception("a look at the rebalances failed")
             self.wake.wait(LOOK_S)
             self.wake.clear()
 
     def end(self) -> None:
-        """Have `work` end; what is under way is resumed by the next leader."""
+        """Make `work` return; the next leader resumes what is under way."""
         self.stop.set()
         self.wake.set()
 
@@ -114,7 +116,7 @@ class Rebalancers:
             try:
                 offers = {**self._looked(each, assemblies, takers), **offers}
             except Exception:
-                # A defect of ours, or a status of a later release, must not hold up the others.
+                # A bug, or a status written by a later release, must not stop the other Rebalances.
                 logger.exception("a look at %s failed", each.key)
         self.keepers.offer(offers)
         uids = {each.uid for each in found}
@@ -124,7 +126,10 @@ class Rebalancers:
         self.metrics.rebalances(Counter(kept.reason for kept in self._kept.values()))
 
     def _order(self, each: CustomResource) -> tuple[bool, int, str]:
-        """Who executes comes first, the eldest of them before: it has its turn in a cluster."""
+        """Sort key: Rebalances that execute come first, the oldest of them before the others.
+
+        The first has its turn in a cluster.
+        """
         kept = self._kept.get(each.uid)
         if kept is not None:
             return kept.course.step is not RebalanceStep.EXECUTING, kept.course.asked_ms, each.name
@@ -143,7 +148,7 @@ class Rebalancers:
         return kept
 
     def _let_go(self) -> None:
-        """Forget everything: somebody else leads."""
+        """Forget everything, because another instance leads now."""
         self._kept.clear()
         self.metrics.rebalances({})
         self.reporter.retain(())
@@ -152,12 +157,12 @@ class Rebalancers:
     def _looked(
         self, each: CustomResource, assemblies: Mapping[str, Assembly], takers: dict[str, str]
     ) -> Mapping[str, ExternalPlan]:
-        """Take one Rebalance a step further; return what is to be offered for it."""
+        """Take one Rebalance one step further; return its external plans by cluster."""
         kept, spec = self._kept_of(each), each.spec
         seen = (each.generation, each.deleting, each.guarded)
         before = kept.course
         if before.step.ended and kept.told == seen:
-            return {}  # it is a record
+            return {}  # it has ended, and its end was reported
         offers: Mapping[str, ExternalPlan] = {}
         if each.deleting:
             offers, remark = self._withdrawn(kept)
@@ -226,7 +231,7 @@ class Rebalancers:
         spec: RebalanceSpec,
         assemblies: Mapping[str, Assembly],
     ) -> None:
-        """Begin once the plans are approved; plan anew if they would be others."""
+        """Begin to execute once the plans are approved; plan again if they are outdated."""
         if kept.inquiry.is_outdated(spec, kept.course, assemblies):
             self.records.remove(each, kept.course.record)
             kept.course, kept.record = Course(), None
@@ -240,7 +245,7 @@ class Rebalancers:
         spec: RebalanceSpec,
         views: Mapping[str, ClusterView],
     ) -> Mapping[str, ExternalPlan]:
-        """Offer plans to the clusters whose turn it is, and see how far they are."""
+        """Return the external plans of the clusters whose turn it is, and update their progress."""
         course = kept.course
         due = lifecycle.due(course, spec, views)
         course = lifecycle.seen(course, views, due)
@@ -254,11 +259,14 @@ class Rebalancers:
         if kept.course.step.ended:
             kept.record = None
         if not each.guarded:
-            return {}  # it could go, and what runs for it would not end
+            return {}  # without our finalizer it could disappear and leave its runs behind
         return rebalances_offers.offers(kept.course, due, kept.record, spec, self.now_ms())
 
     def _withdrawn(self, kept: _Kept) -> tuple[Mapping[str, ExternalPlan], Remark]:
-        """Have what runs end after its stage; nothing is offered once nothing runs."""
+        """End the runs of a deleted Rebalance, each after its stage in flight.
+
+        Returns a withdrawn external plan for each cluster that may still run one.
+        """
         kept.inquiry.end()
         offers = {}
         if kept.course.step is RebalanceStep.EXECUTING:

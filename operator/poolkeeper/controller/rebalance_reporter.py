@@ -1,6 +1,6 @@
-"""What Rebalances say: statuses, events and the finalizer, through the threads that write them.
+"""Reports of Rebalances: their statuses, events and finalizer, written by the writer threads.
 
-As for other resources, events tell transitions, from what was last told of an object or is live.
+Events report transitions. The status before is the one last reported, or the live one.
 """
 
 import logging
@@ -28,7 +28,7 @@ class _Told:
 
 
 class RebalanceReporter:
-    """Tells of Rebalances; one thread calls it."""
+    """Reports Rebalances; called by one thread only."""
 
     def __init__(self, writer: StatusWriter, recorder: Recorder, guards: Guards) -> None:
         self._writer = writer
@@ -39,7 +39,7 @@ class RebalanceReporter:
     def tell(
         self, each: CustomResource, said: Saying, spec: RebalanceSpec | None, *, guard: bool
     ) -> None:
-        """Have it say that; `guard`: whether it shall stay while it is being deleted."""
+        """Report a Rebalance's status; `guard`: whether it keeps our finalizer."""
         reference = reference_of(each)
         if guard != each.guarded and not (guard and each.deleting):
             self._guards.put(reference, guard)
@@ -59,11 +59,11 @@ class RebalanceReporter:
                 logger.log(level, "%s: %s", event.reason, event.note, extra=extra)
 
     def retain(self, uids: Collection[str]) -> None:
-        """Forget those that are gone."""
+        """Forget all Rebalances but these."""
         for uid in set(self._told) - set(uids):
             self._writer.forget(self._told.pop(uid).reference)
 
 
 def reference_of(each: CustomResource) -> Reference:
-    """That very object."""
+    """The reference to exactly this object, by its uid."""
     return Reference(each.kind, each.namespace, each.name, each.uid)

@@ -1,11 +1,11 @@
-"""From what a pass found to what the API server shows: statuses, events and finalizers.
+"""Turns the outcome of a pass into statuses, events and finalizers on the API server.
 
-A report never waits for the API server. Statuses and events have queues of their own; finalizers
-are put on and taken off by one thread, and since every report says again which are wanted, one that
-failed is not repeated here.
+A report never waits for the API server. Statuses and events have queues of their own. One thread
+adds and removes finalizers. It does not retry a failed write: every report names all the finalizers
+that are wanted.
 
-Events tell transitions. What an object's status was before is what was last reported of it, or what
-is live where nothing was: a new leader announces nothing again.
+Events report transitions. The status before is the one last reported, or the live one after a
+change of leader. So a new leader repeats no event.
 """
 
 import logging
@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What was last reported of an object, and what it said then."""
+    """The status last reported of an object, and its live status at that time."""
 
     uid: str
     status: Mapping[str, Any]
@@ -50,7 +50,7 @@ class _Told:
 
 
 class Reporter:
-    """Reports of all clusters; a context. `report` may be called from several threads."""
+    """Reports the outcomes of all clusters; a context manager. `report` is thread-safe."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class Reporter:
         self._guards.close()
 
     def report(self, assembly: Assembly, outcome: Outcome) -> None:
-        """Have every resource of a cluster say how a pass over it ended."""
+        """Report the outcome of a pass on every resource of the cluster."""
         with self._lock:
             rest = self._outages.outcome_for_the_rest(assembly.name, outcome, self._clock())
         found = self._surveyed(assembly, None if rest is None else rest.seen)
@@ -89,12 +89,12 @@ class Reporter:
         self._count(assembly, said)
 
     def report_without_loop(self, assemblies: Iterable[Assembly]) -> None:
-        """Have the resources say why nothing is done for them."""
+        """Report on the resources of clusters without a loop why nothing is done for them."""
         for assembly in assemblies:
             self.report(assembly, NOT_YET)
 
     def retain(self, keys: Collection[ObjectKey], clusters: Collection[str]) -> None:
-        """Forget resources and clusters that are gone."""
+        """Forget all resources and clusters but these."""
         with self._lock:
             gone = [(key, self._told.pop(key)) for key in set(self._told) - set(keys)]
             for name in set(self._surveys) - set(clusters):
@@ -105,7 +105,7 @@ class Reporter:
             self._writer.forget(Reference(key.kind, key.namespace, key.name, told.uid))
 
     def let_go(self) -> None:
-        """Write nothing any more of what was reported: somebody else leads."""
+        """Drop all reports not yet written, because another instance leads now."""
         self.retain((), ())
         self._recorder.forget()
         self._guards.forget()
@@ -113,9 +113,10 @@ class Reporter:
     def _said(
         self, found: Survey, outcome: Outcome, rest: Outcome | None
     ) -> Mapping[ObjectKey, Mapping[str, Any]]:
-        """Return the statuses to tell: that of the KafkaCluster by the outcome, others by `rest`.
+        """Return the statuses to write: the KafkaCluster's from `outcome`, all others from `rest`.
 
-        Views lag behind writes: what an object said before is what we told of it last.
+        A watch lags behind our own writes. So the status before is the one last reported, not the
+        cached one.
         """
         now_ms = time.time_ns() // 1_000_000
         assembly = self._as_told(found.assembly)
@@ -145,7 +146,10 @@ class Reporter:
         return replace(assembly, objects=objects)
 
     def _surveyed(self, assembly: Assembly, seen: Seen | None) -> Survey:
-        """Keep the survey while neither changes: it is most of the work."""
+        """Return the survey; it is reused while assembly and observation are unchanged.
+
+        Making it is most of a report's work.
+        """
         with self._lock:
             known = self._surveys.get(assembly.name)
         if known is not None and known[0] is assembly and known[1] is seen:
@@ -183,7 +187,7 @@ class Reporter:
 
 
 class Guards:
-    """A thread that puts our finalizer on objects and takes it off; the latest wish counts."""
+    """A thread that adds our finalizer to objects and removes it; the latest request wins."""
 
     def __init__(self, api: finalizers.FinalizerApi) -> None:
         self._api = api
@@ -194,18 +198,18 @@ class Guards:
         self._thread.start()
 
     def put(self, reference: Reference, wanted: bool) -> None:
-        """Want the finalizer on the object, or off it."""
+        """Request that the object has our finalizer, or has it not."""
         with self._condition:
             self._wanted[reference] = wanted
             self._condition.notify_all()
 
     def forget(self) -> None:
-        """Want nothing any more."""
+        """Drop all requests."""
         with self._condition:
             self._wanted.clear()
 
     def close(self) -> None:
-        """Do no more; what is left is wanted again by the next leader."""
+        """Stop the thread; the next leader requests again what is left."""
         with self._condition:
             self._ended = True
             self._condition.notify_all()
@@ -230,10 +234,10 @@ class Guards:
 
 
 def run_looms(assembly: Assembly, outcome: Outcome) -> bool | None:
-    """Whether a run is recorded, or may be by the next pass; None where that is not known.
+    """Whether a run is recorded or the next pass may record one; None if that is unknown.
 
-    The finalizer must be there before the run is, or a KafkaCluster could go in between, and leave
-    run and throttles behind.
+    The finalizer must be on the KafkaCluster before the run is recorded. Otherwise the KafkaCluster
+    could disappear in between, and leave the run and its throttles behind.
     """
     if outcome.progress is not None or outcome.recorded:
         return True

@@ -1,8 +1,8 @@
-"""What is declared on the API server, as last heard: resources by key, labels of namespaces.
+"""The declared state as last seen on the API server: resources by key, namespace labels.
 
-Handlers put in what they hear and wake; loops take a copy and work from it. Hearing may have gaps
-(a deletion while the server was away is never told), so that `compare` brings the index in line
-with a fresh list.
+Watch handlers update the cache and wake threads. Loops take a copy and work from it. A watch can
+miss events: a deletion while the API server was away is never delivered. So `compare` aligns the
+cache with a fresh list.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -17,7 +17,7 @@ Labels = Mapping[str, str]
 
 @dataclass(slots=True)
 class Declared:
-    """The index. All methods may be called from several threads; `changed` is set by any change."""
+    """The cache. All methods are thread-safe; every change sets `changed`."""
 
     changed: Event = field(default_factory=Event)
     _objects: dict[ObjectKey, CustomResource] = field(default_factory=dict)
@@ -25,9 +25,9 @@ class Declared:
     _lock: Lock = field(default_factory=Lock)
 
     def put(self, body: Mapping[str, Any]) -> None:
-        """Take in a resource, new or changed.
+        """Add or replace a resource.
 
-        A change of its status alone wakes nobody: we wrote it.
+        A change of its status alone does not set `changed`: we wrote it ourselves.
         """
         new = read_object(body)
         with self._lock:
@@ -37,7 +37,7 @@ class Declared:
             self.changed.set()
 
     def drop(self, key: ObjectKey, uid: str) -> None:
-        """Forget a resource that is gone; one of the same name that came since stays."""
+        """Remove a deleted resource; a newer one of the same name, with another uid, stays."""
         with self._lock:
             known = self._objects.get(key)
             if known is None or known.uid != uid:
@@ -46,7 +46,7 @@ class Declared:
         self.changed.set()
 
     def put_namespace(self, name: str, labels: Labels) -> None:
-        """Take in a namespace's labels."""
+        """Add or replace a namespace's labels."""
         with self._lock:
             same = self._namespaces.get(name) == labels
             self._namespaces[name] = dict(labels)
@@ -54,7 +54,7 @@ class Declared:
             self.changed.set()
 
     def drop_namespace(self, name: str) -> None:
-        """Forget a namespace that is gone."""
+        """Remove a deleted namespace."""
         with self._lock:
             gone = self._namespaces.pop(name, None)
         if gone is not None:
@@ -63,10 +63,11 @@ class Declared:
     def compare(
         self, kind: str, bodies: Iterable[Mapping[str, Any]], known: Collection[str]
     ) -> int:
-        """Take in what of a kind a list shows and we missed, forget what it does not; count both.
+        """Align one kind with a fresh list: add what is missing, drop what is gone; count both.
 
-        `known` are the uids that were here before the list was asked for: what came since is not
-        judged by it. What we have heard of in a later generation than the list stays.
+        `known` are the uids that were cached before the list was requested. Resources cached since
+        then are not dropped. A resource cached in a later generation than the list's stays as it
+        is.
         """
         listed = {each.key: each for each in map(read_object, bodies)}
         with self._lock:
@@ -97,17 +98,17 @@ class Declared:
         return old.uid == listed.uid and old.generation < listed.generation
 
     def uids(self, kind: str) -> tuple[str, ...]:
-        """Return the uids of what is known of a kind."""
+        """Return the uids of the cached resources of a kind."""
         with self._lock:
             return tuple(each.uid for key, each in self._objects.items() if key.kind == kind)
 
     def known(self) -> tuple[tuple[CustomResource, ...], Mapping[str, Labels]]:
-        """Return a copy of everything: the resources, and the labels by namespace."""
+        """Return a copy of the cache: the resources, and the labels by namespace."""
         with self._lock:
             return tuple(self._objects.values()), dict(self._namespaces)
 
 
 def _declares(each: CustomResource) -> tuple[object, ...]:
-    """Return what of a resource is not our own writing."""
+    """Return the parts of a resource that users write: all but our status."""
     same = (each.uid, each.generation, each.deleting, each.finalizers, each.spec, each.problems)
     return (*same, each.labels)

@@ -1,20 +1,21 @@
-"""Hearing of resources through kopf: handlers index what they hear, and wake. Nothing else.
+"""Watches resources through kopf. Handlers update the resource cache and wake threads, no more.
 
-kopf watches, reconnects and lists again. It ends as a whole when a watch fails for good (the
-definitions are gone, the permission was taken back), and does not tell of what was deleted while it
-could not watch. So a `Hearing` runs it again and again, with pauses, and compares the index with a
-fresh list of names after every start and every few minutes.
+kopf watches, reconnects and lists again. It ends as a whole when a watch fails for good: a CRD is
+gone, or a permission was revoked. It does not report what was deleted while it could not watch. So
+a `Hearing` restarts it, with pauses, and compares the cache with a fresh list after every start and
+every few minutes.
 
-It asks once, when it starts, which kinds there are, and watches no others for as long as it runs.
-A server that has just started may not serve all definitions that it has, so what kopf found is
-looked at, and it is started anew if one of our kinds is missing.
+kopf discovers the served kinds once, when it starts, and watches no others until it ends. A server
+that has just started may not serve all of its definitions yet. So the kinds that kopf found are
+checked, and kopf is restarted if one of ours is missing.
 
-It also keeps asking, for minutes and without a word, where it is not allowed to watch. So whenever
-a request of its failed, a comparison is made at once, to learn and say why. A server that is away
-is no reason to be unready once everything is known: nobody could do more than wait for it.
+kopf also retries silently for minutes where it is not allowed to watch. So a failed request of kopf
+triggers a comparison at once, which finds and reports the reason. Once the cache is filled, an API
+server that is away does not make this process unready: another instance could only wait for it as
+well.
 
-Only low-level handlers are used, and no patches: kopf then writes nothing at all to the API server,
-neither annotations nor finalizers.
+Only low-level handlers are used, and no patches. So kopf writes nothing to the API server, neither
+annotations nor finalizers.
 """
 
 import asyncio
@@ -46,17 +47,17 @@ logger = logging.getLogger(__name__)
 
 
 Login = Callable[..., kopf.ConnectionInfo | None]
-"""kopf's handler that tells how to reach the API server."""
+"""kopf's login handler: returns how to reach the API server."""
 
 
 class ApiSource(Protocol):
-    """The API server, asked: each raises `PoolkeeperError` where it cannot answer."""
+    """Lists resources on the API server; every method raises `PoolkeeperError` if it is away."""
 
     def missing(self) -> str:
-        """Say which of our kinds it does not serve, in a sentence; else an empty text."""
+        """Return a sentence naming our kinds that the API server does not serve, or ""."""
 
     def bodies(self, kind: str) -> Iterable[Mapping[str, Any]]:
-        """List all resources of a kind, as `KINDS` names it, that we work for."""
+        """List the resources of a kind (a key of `KINDS`) in the namespaces that we manage."""
 
     def namespaces(self) -> Iterable[Mapping[str, Any]]:
         """List the namespaces."""
@@ -64,10 +65,10 @@ class ApiSource(Protocol):
 
 @dataclass(slots=True)
 class Hearing:
-    """kopf in a thread of its own, again and again until `stop`.
+    """Runs kopf in a thread of its own, and restarts it until `stop`.
 
-    `ready` is set once everything that exists is in the index. Whether our kinds are served is
-    asked first: kopf would silently watch nothing.
+    `ready` is set once every existing resource is in the cache. Before kopf starts, the API server
+    is asked whether it serves our kinds: kopf would silently watch nothing.
     """
 
     declared: Declared
@@ -86,18 +87,18 @@ class Hearing:
 
     @property
     def failure(self) -> str:
-        """Why nothing can be heard now, in a sentence; empty if it can."""
+        """Why the watch does not work now, in a sentence; empty if it works."""
         return self._watching or self._comparing
 
     def start(self) -> None:
-        """Begin to hear."""
+        """Start to watch."""
         for name, run in (("hearing", self._hear), ("comparing", self._compare)):
             thread = Thread(target=run, name=name, daemon=True)
             self._threads.append(thread)
             thread.start()
 
     def stop(self) -> None:
-        """Hear no more."""
+        """Stop watching."""
         self._stop.set()
         self._round.set()
         self._relisted.set()
@@ -121,7 +122,7 @@ class Hearing:
             return str(error)
 
     def _watch_once(self) -> bool:
-        """Let kopf watch until it ends; tell whether it had begun to."""
+        """Run kopf until it ends; return whether it had begun to watch."""
         ready = Event()
         self._unheard = ""
         try:
@@ -147,7 +148,7 @@ class Hearing:
                 clusterwide=not self.namespaces,
                 namespaces=self.namespaces,
                 standalone=True,
-                # Unused, but by itself kopf would ask for the user's name: that of a pod has none.
+                # Unused, but without it kopf asks for the user's name, and a pod's user has none.
                 identity=cast(Any, "poolkeeper"),
                 stop_flag=self._round,
                 ready_flag=ready,
@@ -158,7 +159,7 @@ class Hearing:
             self._round.set()
 
     async def _look_at(self, insights: Insights) -> None:
-        """End this round if kopf did not find all our kinds."""
+        """Stop kopf if it did not find all our kinds."""
         await insights.ready_resources.wait()
         watched = {resource.plural for resource in insights.watched_resources}
         if unheard := sorted({*KINDS.values()} - watched):
@@ -167,7 +168,7 @@ class Hearing:
             self._round.set()
 
     def _compare(self) -> None:
-        """Take in what we did not hear of."""
+        """Align the cache with fresh lists."""
         said = ""
         while not self._stop.is_set():
             self.beat(COMPARE_EVERY_S + START_S)
@@ -198,7 +199,7 @@ class Hearing:
 
 
 def registry_of(declared: Declared, relisted: Event, login: Login) -> kopf.OperatorRegistry:
-    """Return handlers that index what they hear; `relisted` is set when kopf listed again."""
+    """Return the handlers that update the cache; `relisted` is set when kopf listed again."""
     registry = kopf.OperatorRegistry()
 
     async def hear(event: kopf.RawEvent, **_: Any) -> None:
@@ -226,9 +227,10 @@ def registry_of(declared: Declared, relisted: Event, login: Login) -> kopf.Opera
 
 @dataclass(frozen=True, slots=True)
 class RetryPauses:
-    """The pauses between attempts of a request; `failed` is called when one has failed.
+    """The pauses between kopf's attempts of a request; `failed` is called after each failure.
 
-    kopf takes the next pause before each attempt: all but the first follow upon a failure.
+    kopf takes the next pause before each attempt. So every pause but the first means that an
+    attempt failed.
     """
 
     failed: Callable[[], None]
@@ -241,7 +243,7 @@ class RetryPauses:
 
 
 def settings(failed: Callable[[], None]) -> kopf.OperatorSettings:
-    """Return kopf's settings: no events, no scanning of definitions, patience with the server."""
+    """Return kopf's settings: no events, no CRD scanning, long retries."""
     chosen = kopf.OperatorSettings()
     chosen.posting.enabled = False
     chosen.scanning.disabled = True
@@ -250,7 +252,7 @@ def settings(failed: Callable[[], None]) -> kopf.OperatorSettings:
     chosen.networking.connect_timeout = 5
     chosen.queueing.idle_timeout = 1
     chosen.watching.chunk_size = 500
-    # It would kill the whole process where kopf is only one part of it.
+    # kopf would otherwise kill the whole process, and it is only one part of it.
     chosen.process.ultimate_exiting_timeout = None
     return chosen
 

@@ -1,4 +1,4 @@
-"""The API server, as seen by threads: blocking calls with deadlines, in our words for errors.
+"""The API server for threads: blocking calls with deadlines, and our own error classes.
 
 Read `client` (calls), `leadership` (the Lease), `objects` (statuses, events, finalizers), `jobs`
 (planning Jobs).

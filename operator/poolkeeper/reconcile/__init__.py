@@ -1,8 +1,8 @@
 """One pass over one cluster: observe, plan, decide, act, report.
 
-In: what is declared, what the pass may do, perhaps a plan of a Rebalance. Out: an `Outcome`.
-Read `cluster` first: it is the pass, from top to bottom; `plan` follows, then `run`, `act`. What is
-decided without a write is in `steps`, `log_dir_moves`, `run`, `in_flight` and `external_plan`, as
-values of `decisions`; what a pass works with is in `context`, `authority`, `access`, `observation`;
-all that it does is in `act`, `approval` and `stall_recovery`.
+In: the declared state, what the pass is allowed to do, perhaps a plan of a Rebalance. Out: an
+`Outcome`. Read `cluster` first: it is the pass, from top to bottom; then `plan`, `run`, `act`.
+Decisions without writes are in `steps`, `log_dir_moves`, `run`, `in_flight` and `external_plan`, as
+values of `decisions`. The inputs of a pass are in `context`, `authority`, `access`, `observation`.
+Its writes are in `act`, `approval` and `stall_recovery`.
 """

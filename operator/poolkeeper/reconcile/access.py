@@ -1,8 +1,8 @@
-"""The one way to a cluster: all that a pass reads of it, and all that it writes.
+"""Everything that a pass reads from a cluster, and everything that it writes to it.
 
-`zk.cluster_access` is this for a cluster that runs on ZooKeeper. Every write is fenced: it raises
+`zk.cluster_access` implements it for a cluster on ZooKeeper. Every write is fenced. It raises
 `Fenced` if another executor has taken the cluster over, and `Stale` if what it was based on has
-changed; nothing was written then. Nothing here claims that Kafka did what was asked: the next
+changed; then nothing was written. No write claims that Kafka did what was requested: the next
 observation tells.
 """
 
@@ -17,7 +17,7 @@ from poolkeeper.model.topology import Cluster, TopicPartition
 
 
 class ClusterView(Protocol):
-    """What may be read, by anybody."""
+    """Reads of a cluster, allowed to any process."""
 
     def observe(
         self,
@@ -27,19 +27,19 @@ class ClusterView(Protocol):
         want_configs: bool = True,
         restart_lock: str | None = None,
     ) -> ClusterReading:
-        """Observe the cluster; `name` is ours for it, `topics` restricts it to these."""
+        """Observe the cluster; `name` is our name for it, `topics` restricts the topics."""
 
     def read_records(self) -> Records:
-        """Return what is remembered of owners and brokers."""
+        """Return the recorded topic owners and brokers."""
 
     def read_run(self) -> Run | None:
-        """Return the run that is recorded."""
+        """Return the recorded run, or None."""
 
     def read_document(self, run: Run) -> RunDocument | None:
-        """Return the run's document, or None if it was not written to its end."""
+        """Return the run's document, or None if it was not written completely."""
 
     def is_stop_requested(self) -> bool:
-        """Whether somebody asked the run to end after its stage."""
+        """Whether a person requested that the run ends after its stage."""
 
     def read_stopped(self) -> str | None:
         """Return the fingerprint of the plan that a person stopped."""
@@ -49,7 +49,7 @@ class ClusterView(Protocol):
 
 
 class ClusterAccess(ClusterView, Protocol):
-    """What may be written as well, by the one executor that holds the cluster."""
+    """Reads and writes of the one executor that holds the cluster's journal."""
 
     # The journal
 
@@ -57,28 +57,28 @@ class ClusterAccess(ClusterView, Protocol):
         """Raise `Fenced` if another executor has taken the cluster over."""
 
     def begin_run(self, run: Run, document: RunDocument) -> Run:
-        """Record a new run and then its document; return it as it is recorded."""
+        """Record a new run and then its document; return the run as recorded."""
 
     def rewrite_run(self, before: Run, after: Run) -> Run:
-        """Record the run anew; return it as it is recorded."""
+        """Replace the recorded run; return it as recorded."""
 
     def end_run(self, run: Run) -> None:
-        """Remove the run."""
+        """Remove the recorded run."""
 
     def remember_stopped(self, fingerprint: str | None) -> None:
-        """Record, or forget, which plan a person stopped."""
+        """Record which plan a person stopped; None removes the record."""
 
     def remember_pending_plan(self, plan: Plan | None) -> None:
-        """Record which plan waits for approval, if any."""
+        """Record which plan waits for approval; None removes the record."""
 
     def forget_approvals(self) -> None:
-        """Drop the approvals that were handed over: what they approved is done."""
+        """Remove the approvals left by `poolkeeper apply`: their plans have been executed."""
 
     def remember_brokers(self, records: Records) -> None:
-        """Record brokers' racks and absences, and the cluster's id, where they changed."""
+        """Record the brokers' racks and absences and the cluster's id, if they changed."""
 
     def remember_owners(self, owners: Mapping[str, TopicRecord | None]) -> None:
-        """Record the owners of topics; `None` forgets one."""
+        """Record the owners of topics; `None` removes a record."""
 
     # Steps of a plan
 
@@ -92,7 +92,7 @@ class ClusterAccess(ClusterView, Protocol):
         """Set and unset config of a topic, and record its owner."""
 
     def delete_topic(self, step: DeleteTopic, cluster: Cluster) -> None:
-        """Ask Kafka to delete a topic, if it is still the one that was observed."""
+        """Request the deletion of a topic, if it is still the one that was observed."""
 
     # Requests to the controller
 
@@ -111,15 +111,18 @@ class ClusterAccess(ClusterView, Protocol):
         """Request the election of preferred leaders, and record it with the run."""
 
     def elect_controller(self, cluster: Cluster) -> bool:
-        """Have another controller elected; false if there is none to replace."""
+        """Trigger the election of another controller; false if there is none to replace."""
 
     # Throttles
 
     def read_throttles(self, topics: Iterable[str], brokers: Iterable[int]) -> Saved:
-        """Return the throttle values as they are now."""
+        """Return the present throttle values of topics and brokers."""
 
     def write_throttles(self, document: RunDocument, rates: Sequence[int]) -> ThrottleConflicts:
-        """Write the run's throttles where they are not in force yet; name those of others."""
+        """Write the run's throttles where they are not yet set.
+
+        Returns the topics and brokers whose throttles somebody else has set.
+        """
 
     def restore_throttles(self, document: RunDocument, rates: Sequence[int]) -> None:
-        """Put the saved throttle values back wherever the live ones are still ours."""
+        """Restore the saved throttle values wherever the live ones are still ours."""

@@ -1,7 +1,7 @@
-"""Doing what was decided: every write of a pass is here, or in what this calls.
+"""Carries out decisions: every write of a pass is here, or in a function called from here.
 
-Each function carries out one decision and returns what was done. `find_out` is for decisions that
-need to know more; it writes throttles, as whose are in force is known only then.
+Each function carries out one decision and returns the actions done. `find_out` serves decisions
+that need more input. It also writes throttles: only then does it show whose throttles are in force.
 """
 
 from collections.abc import Iterator, Mapping
@@ -59,7 +59,7 @@ from poolkeeper.reconcile.steps import WriteSteps
 def write_steps(
     context: PassContext, desired: Desired, cluster: Cluster, decision: WriteSteps
 ) -> Result:
-    """Write steps, each in a transaction of its own."""
+    """Write steps, each in its own transaction."""
     result = Result(waits=decision.waits)
     for step in decision.steps:
         _write_step(context, desired, cluster, step)
@@ -143,13 +143,13 @@ def begin_run(context: PassContext, desired: Desired, plan: Plan, observed: Obse
 
 
 def discard_run(context: PassContext, run: Run) -> Outcome:
-    """Remove a run whose document was not written to its end: nothing of it was done."""
+    """Remove a run whose document was not written completely: nothing of it was done."""
     context.access.end_run(run)
     return Outcome(State.PROGRESSED, did=(Action(ActionKind.RUN_DISCARDED),))
 
 
 def find_out(context: PassContext, at: RunSituation, guard: RunGuard, needed: Needed) -> RunView:
-    """Return what is known of the run, with what is needed to decide."""
+    """Return the view of the run, extended by what a decision needs."""
     run, document, view = at.run, at.document, at.view
     match needed:
         case FindOut.ENDING:
@@ -170,7 +170,7 @@ def find_out(context: PassContext, at: RunSituation, guard: RunGuard, needed: Ne
 
 
 def take_further(context: PassContext, at: RunSituation, decision: RunDecision) -> Outcome:
-    """Carry out what was decided about a run."""
+    """Carry out a decision about a run."""
     run, plan = at.run, at.plan
     match decision:
         case Stay():
@@ -197,7 +197,7 @@ def take_further(context: PassContext, at: RunSituation, decision: RunDecision) 
 
 
 def _told(context: PassContext, at: RunSituation, found: tuple[Action, ...]) -> None:
-    """Remember which stage's end is told in this pass."""
+    """Remember the stage whose end this pass reports, so that it is reported once."""
     for action in found:
         if action.kind is ActionKind.STAGE_FINISHED:
             context.memory.finished = (at.run.stage, action.count)

@@ -1,10 +1,9 @@
 """Which plan a person is asked to approve.
 
-A fresh plan is made in every pass, and may differ from the last by nothing but the sizes of the
-moment. An approval names a hash, so the question must not change while somebody thinks: the plan
-that was asked about before stays while `planning.proposals.reuse` and the audit have nothing
-against it. It is kept in memory, where nothing may be written, and in ZooKeeper for whoever takes
-over.
+Every pass makes a fresh plan, which may differ from the last one only in the present sizes. An
+approval names a hash, so the pending plan must not change while a person decides. The pending plan
+stays while `planning.proposals.reuse` and the audit accept it. It is kept in memory while nothing
+may be written, and in ZooKeeper for the next executor.
 """
 
 from poolkeeper.model.plans import Plan
@@ -20,7 +19,7 @@ _NOTHING = plan_json.plan_hash((), ())
 def plan_to_approve(
     context: PassContext, fresh: Plan, desired: Desired, observed: Observation
 ) -> Plan:
-    """Return the plan to ask about, and have whoever takes over ask about the same."""
+    """Return the plan to approve, and record it for the next executor."""
     if desired.cluster.approval.policy is ApprovalPolicy.AUTO:
         return fresh
     pending = context.memory.pending
@@ -32,7 +31,7 @@ def plan_to_approve(
 
 
 def renew(pending: PendingPlan, fresh: Plan, desired: Desired, observed: Observation) -> Plan:
-    """Return the plan that was asked about before while it is good, else the fresh one."""
+    """Return the pending plan while it is still valid, otherwise the fresh one."""
     cluster, records, gone = observed.cluster, observed.records, observed.gone
     plan = None if pending.plan is None else reuse.renewed(pending.plan, fresh, cluster)
     if plan is None or audit.check_plan(plan, desired, cluster, records, gone):

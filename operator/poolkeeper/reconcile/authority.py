@@ -1,4 +1,4 @@
-"""What a pass may do: by the cluster's mode, its approval policy, and what people approved."""
+"""What a pass is allowed to do, from the cluster's mode, approval policy and approvals."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,20 +7,23 @@ from poolkeeper.model.plans import DeleteTopic, Plan
 from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode
 
 DELETIONS_MAX = 10
-"""Topics that are deleted within a while, where no person approves: a slip of the hand, no more."""
+"""The most topics deleted within `DELETIONS_WITHIN_MS` without a person's approval.
+
+It bounds the damage of a mistake under the policy Auto.
+"""
 DELETIONS_WITHIN_MS = 600_000
 
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """What a pass may do.
+    """What a pass is allowed to do.
 
-    `steps`: creations, added partitions, harmless configs, elections. `plans`: hashes of approved
-    plans, whose moves and destructive steps may be done; `None` approves every plan, except that
-    many deletions at once wait for a person also then: `named` are hashes approved one by one.
-    `paused`: a run in progress finishes its stage in flight; nothing else starts. `settling`: what
-    is declared is still arriving, or going, piece by piece, so that no run is begun and no topic
-    deleted that nobody approved.
+    `steps`: creations, added partitions, harmless configs, elections. `plans`: the hashes of
+    approved plans, whose moves and destructive steps are allowed; `None` approves every plan. Even
+    then many deletions at once need a person: `named` are the hashes approved one by one. `paused`:
+    a run finishes its stage in flight, and nothing else starts. `settling`: resources may still be
+    arriving or disappearing one by one. Until that has settled no run begins and no topic is
+    deleted without approval.
     """
 
     steps: bool = False
@@ -31,18 +34,18 @@ class Authority:
 
     @property
     def early(self) -> bool:
-        """Whether moves and deletions wait until what is declared has settled."""
+        """Whether moves and deletions wait until the declared state has settled."""
         return self.settling and self.plans is None
 
     def covers(self, plan: Plan) -> bool:
-        """Whether the moves and destructive steps of this plan may be done."""
+        """Whether the moves and destructive steps of this plan are allowed."""
         return self.plans is None or plan.hash in self.plans
 
     def covers_deletions(self, plan: Plan, deletions_ms: Iterable[int], now_ms: int) -> bool:
         """Whether the topics that this plan deletes may be deleted.
 
-        `deletions_ms`: when topics were deleted before. Too many within a while need a person's
-        word, even where every plan is approved.
+        `deletions_ms`: the times of earlier deletions. Too many within `DELETIONS_WITHIN_MS` need a
+        person's approval, even where every plan is approved.
         """
         if self.plans is not None or plan.hash in self.named:
             return self.covers(plan)
@@ -52,7 +55,10 @@ class Authority:
 
 
 def authority_of(desired: Desired, handed_over: tuple[str, ...] = ()) -> Authority:
-    """Return what a loop may do by the cluster's mode and approval policy."""
+    """Return what a pass may do under the cluster's mode and approval policy.
+
+    `handed_over`: plan hashes approved with `poolkeeper apply` beside an operator.
+    """
     spec = desired.cluster
     if spec.mode is not Mode.APPLY:
         return Authority(paused=spec.mode is not Mode.PLAN_ONLY)

@@ -1,15 +1,16 @@
 """One pass over one cluster, from top to bottom: observe, plan, decide, act, report.
 
-A pass reads once, writes at most one thing (the steps that never queue, a phase of a run, a stage's
-request), and leaves; the loop calls it again when something changed. It never waits inside. Every
-pass does the same from live state, so that a crash between any two of its lines is harmless:
+A pass reads once, writes at most one thing, and returns. That one thing is the steps that never
+wait, a phase of a run, or the request of a stage. The loop calls it again when something changed.
+It never waits inside. Every pass starts from live state, so that a crash between any two of its
+lines is harmless:
 
-* with a run in the journal it takes that run further, whoever began it (`_continue_run`);
-* without one it plans, or takes the plan that a person agreed to (`_follow_plan`); writes the steps
-  that are due; begins a run if there are moves that may go (`plan`).
+* With a run in the journal, it takes that run one step further, whoever began it (`_continue_run`).
+* Without one, it makes a plan or takes the one that a person confirmed (`_follow_plan`). It writes
+the steps that are due, and begins a run if the plan has moves that are allowed (`plan`).
 
-Nothing is written while a foreign reassignment runs, without a controller, during a migration to
-KRaft, or to a cluster whose id is not the one that is pinned.
+Nothing is written while a foreign reassignment runs, while there is no controller, during a
+migration to KRaft, or to a cluster whose id is not the pinned one.
 """
 
 from dataclasses import replace
@@ -60,9 +61,10 @@ def reconcile_cluster(
     agreed: Plan | None = None,
     external: ExternalPlan | None = None,
 ) -> Outcome:
-    """Do one pass. `agreed` is the plan that a person confirmed: it is executed as it is.
+    """Do one pass.
 
-    `external` is a plan that is executed as it is, too, when it is its turn (`external_plan`).
+    `agreed` is the plan that a person confirmed; it is executed unchanged. `external` is a plan of
+    a Rebalance; it is executed unchanged when it is its turn (`external_plan`).
     """
     run = context.access.read_run()
     if run is not None:
@@ -115,10 +117,10 @@ def _continue_run(context: PassContext, desired: Desired, run: Run, guard: RunGu
 def _guard(
     context: PassContext, desired: Desired, authority: Authority, agreed: Plan | None
 ) -> RunGuard:
-    """Return what a run is wanted for, to end one that is for something else.
+    """Return the conditions under which a run goes on; a run for something else is ended.
 
-    Brokers that count as gone are taken from the records alone: what is missing for a moment does
-    not replace a run.
+    Gone brokers are taken from the records alone: a broker that is missing for a moment does not
+    replace a run.
     """
 
     def gone() -> frozenset[int]:
@@ -144,7 +146,7 @@ def _follow_plan(
     observed: Observation,
     agreed: Plan | None,
 ) -> Outcome:
-    """Plan, or take what a person agreed to, and carry it out as far as it may go."""
+    """Make a plan, or take the confirmed one, and carry out what is allowed of it."""
     desired = settled(desired, observed.records)
     closed = (*gates.controller(observed.cluster), *gates.foreign(observed.cluster, ()))
     if closed:
@@ -189,7 +191,7 @@ def _follow_external_plan(
     observed: Observation,
     external: ExternalPlan,
 ) -> Outcome:
-    """Do what goes before the external plan, or begin that."""
+    """Do the work that precedes the external plan, or begin that plan."""
     status = external_plan.readiness(external, desired, observed.cluster)
     if status is None and authority.settling:
         status = external.status(ExternalPlanState.WAITING, Wait(WaitReason.SETTLING))
@@ -231,7 +233,7 @@ def _begin_external_plan(
 
 
 def _without_approval(own: Outcome, authority: Authority) -> tuple[Wait, ...]:
-    """Return what the own plan waits for: not for approval, where every plan is approved."""
+    """Return the waits of the cluster's own plan, without that for an approval it does not need."""
     if authority.plans is not None:
         return own.waits
     return tuple(w for w in own.waits if w.reason is not WaitReason.APPROVAL_REQUIRED)
@@ -243,7 +245,7 @@ def _without_approval(own: Outcome, authority: Authority) -> tuple[Wait, ...]:
 def preview(
     context: PreviewContext, desired: Desired, because: WaitReason = WaitReason.PLAN_ONLY
 ) -> Outcome:
-    """Plan, and write nothing at all; a run that is recorded is left as it is."""
+    """Make a plan without a single write; a recorded run is left as it is."""
     with context.timed("observe"):
         observed = observe_cluster(context.view, desired, context.now_ms(), context.enrich)
     desired = settled(desired, observed.records)
@@ -263,7 +265,7 @@ def preview(
 
 
 def _look_only(context: PassContext, desired: Desired) -> Outcome:
-    """See how the cluster stands, while nothing may be started."""
+    """Observe the cluster and report, while nothing may be started."""
     outcome = preview(context.preview, desired, WaitReason.PAUSED)
     context.memory.seen = outcome.seen
     return outcome

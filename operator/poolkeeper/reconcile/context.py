@@ -1,7 +1,7 @@
-"""What a pass works with, and what a process remembers between passes.
+"""The inputs of a pass, and what a process remembers between passes.
 
-The memory is a convenience: a process that starts anew knows less of the progress and asks the
-brokers again, but it does the same.
+The memory is a convenience. A process that starts anew knows less of the progress and asks the
+brokers again, but it makes the same decisions.
 """
 
 from collections import deque
@@ -22,21 +22,21 @@ from poolkeeper.planning.run_state.progress import MoveProgress, MoveState
 from poolkeeper.reconcile.access import ClusterAccess, ClusterView
 
 FLYING = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
-"""Of a partition whose step is under way, or done with its entry not yet gone."""
+"""The states of a move whose step is in flight, or done with its entry still in the request."""
 ENDED = (MoveState.DONE, MoveState.GONE, MoveState.DIVERGED)
-"""Of a partition about which nothing is left to do."""
+"""The states of a move that needs nothing more."""
 
 
 @dataclass(slots=True)
 class PendingPlan:
-    """The plan that a person was last asked to approve; kept through changes of mode."""
+    """The plan that a person was last asked to approve; kept across changes of mode."""
 
     plan: Plan | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StepsBeside:
-    """The plan that was made during a run for its steps, for which declaration, until when."""
+    """The plan made during a run for its steps: its declared state and until when it is valid."""
 
     desired: Desired
     until_ms: int
@@ -48,20 +48,20 @@ class StepsBeside:
 class PassMemory:
     """What one process keeps between passes.
 
-    Losing it costs time, and the count of recent deletions: a process that starts anew may delete
-    as many again before it asks a person.
+    Losing it costs time, and the count of recent deletions: a new process may delete as many topics
+    again before it asks a person.
     """
 
     log_dir_moves: frozenset[MoveLogDir] = frozenset()
-    """Moves between log directories that were approved, and are done a few at a time."""
+    """Approved moves between log directories; they are done a few at a time."""
     documents: dict[str, RunDocument] = field(default_factory=dict)
     elections: set[TopicPartition] = field(default_factory=set)
-    """Partitions whose election was requested already: it is not repeated for ever."""
+    """Partitions whose election has been requested; it is not requested again."""
     bytes_done: dict[int, int] = field(default_factory=dict)
     arrived: set[int] = field(default_factory=set)
     flying: int = 0
     finished: tuple[int, int] | None = None
-    """The stage whose end was told, and how many of its partitions had arrived."""
+    """The stage whose end was reported, and how many of its partitions had arrived."""
     adapted_ms: int = 0
     deletions_ms: deque[int] = field(default_factory=lambda: deque(maxlen=100))
     begun: bool = False
@@ -71,20 +71,20 @@ class PassMemory:
     pending: PendingPlan = field(default_factory=PendingPlan)
 
     def look_again(self, cluster: Cluster) -> None:
-        """Have what was seen be as it is now; what only brokers tell stays as they told it."""
+        """Replace the remembered cluster; the Kafka version that the brokers reported is kept."""
         if self.seen is not None:
             now = replace(cluster, kafka_version=self.seen.cluster.kafka_version)
             if now != self.seen.cluster:
                 self.seen = replace(self.seen, cluster=now)
 
     def note(self, plan: Plan, m: int, progress: MoveProgress, cluster: Cluster) -> None:
-        """Note how far one move of the run is."""
+        """Record the progress of one move of the run."""
         self.bytes_done[m] = _move_bytes_done(plan, m, progress, cluster)
         if progress.state in (MoveState.DONE, MoveState.GONE):
             self.arrived.add(m)
 
     def forget_run(self) -> None:
-        """Forget how far the run before was."""
+        """Forget the progress of the last run."""
         self.documents = {}
         self.bytes_done = {}
         self.arrived = set()
@@ -92,14 +92,14 @@ class PassMemory:
 
 
 Enrich = Callable[[Cluster], Cluster]
-"""Adds what the brokers' protocol tells (sizes, log directories), where it may be used."""
+"""Adds what only the brokers' protocol tells (sizes, log directories), where it is available."""
 
 Timed = Callable[[str], AbstractContextManager[None]]
-"""Times a part of a pass, by name: observe, plan, stage, apply."""
+"""Measures the time of a part of a pass: observe, plan, stage, apply."""
 
 
 def untimed(part: str) -> AbstractContextManager[None]:
-    """Time nothing."""
+    """Measure nothing."""
     return nullcontext()
 
 
@@ -109,7 +109,7 @@ Planner = Callable[[Desired, Cluster, Records, frozenset[int]], Plan]
 
 @dataclass(frozen=True, slots=True)
 class PreviewContext:
-    """What a pass works with that writes nothing: a view of the cluster, the clock, a planner."""
+    """The inputs of a pass that writes nothing: a view of the cluster, the clock, a planner."""
 
     view: ClusterView
     now_ms: Callable[[], int]
@@ -121,7 +121,7 @@ class PreviewContext:
 
 @dataclass(frozen=True, slots=True)
 class PassContext:
-    """What a pass works with: the cluster, the clock, the brokers where they may be asked."""
+    """The inputs of a pass: the cluster, the clock, and the brokers if they can be asked."""
 
     access: ClusterAccess
     now_ms: Callable[[], int]
@@ -133,14 +133,14 @@ class PassContext:
 
     @property
     def preview(self) -> PreviewContext:
-        """The same for a pass that writes nothing."""
+        """The inputs of a preview: the same without writes."""
         return PreviewContext(
             self.access, self.now_ms, self.enrich, self.memory.pending, self.plan, self.timed
         )
 
 
 def progress_of(memory: PassMemory, run: Run, plan: Plan) -> Progress:
-    """Return how far the run is, as far as this process has seen."""
+    """Return the run's progress as far as this process has observed it."""
     return Progress(
         plan=run.plan,
         phase=run.phase,
@@ -173,6 +173,6 @@ def _move_bytes_done(plan: Plan, m: int, progress: MoveProgress, cluster: Cluste
 
 
 def _bytes_in_flight(memory: PassMemory, plan: Plan, run: Run) -> int:
-    """Return what the moves of the request have still to copy; later steps of theirs included."""
+    """Return the bytes that the request's moves still have to copy, their later steps included."""
     moves = {m for m, _ in run.step} - memory.arrived
     return sum(plan.moves[m].bytes - memory.bytes_done.get(m, 0) for m in moves)

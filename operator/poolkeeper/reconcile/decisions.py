@@ -1,7 +1,7 @@
-"""What is decided upon, and what may be decided about a run: one of these values in a pass.
+"""The inputs of a decision about a run, and the decisions: a pass makes one of these.
 
-Some only find out more (`FindOut`): then it is decided again, with what was found. `found` is what
-a decision has found finished, to be told.
+`Needed` asks for more input (`FindOut`); then the decision is made again with it. `found` are the
+actions that a decision found completed, to be reported.
 """
 
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ from poolkeeper.reconcile.stall_recovery import Stall
 
 @dataclass(frozen=True, slots=True)
 class RunSituation:
-    """All that is decided upon.
+    """The inputs of every decision about a run.
 
-    `paused`: the stage in flight is finished, none is started. `told`: the stage whose end was told
-    before, and how many of its partitions had arrived. `adapted_ms`: when the rate was last looked
-    at.
+    `paused`: the stage in flight is finished, and no other starts. `told`: the stage whose end was
+    reported last, and how many of its partitions had arrived. `adapted_ms`: the time at which the
+    adaptive throttle was last checked.
     """
 
     run: Run
@@ -43,19 +43,22 @@ class RunSituation:
 
 
 class FindOut(Enum):
-    """What a decision cannot do without: it is found out, and decided again."""
+    """An input that a decision needs and that is not known yet."""
 
     ENDING = auto()
-    """Whether the run shall wind up."""
+    """Whether the run is to end early."""
     CONFLICTS = auto()
     """Whose throttles are in force, once ours are written."""
     SETTLED = auto()
-    """Whether the brokers have taken the throttle up."""
+    """Whether the brokers have applied the throttle."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeekStage:
-    """Look for the next stage. `at`: where each move is, or None where it must stay out of it."""
+    """Look for the next stage.
+
+    `at`: the state of each move, or None for a move that must stay out of the stage.
+    """
 
     at: tuple[int | None, ...]
 
@@ -75,7 +78,7 @@ class Stay:
 
 @dataclass(frozen=True, slots=True)
 class EnterPhase:
-    """Go on to another phase."""
+    """Enter another phase."""
 
     phase: Phase
     ending: Ending | None = None
@@ -84,12 +87,12 @@ class EnterPhase:
 
 @dataclass(frozen=True, slots=True)
 class NoteThrottled:
-    """Record that the throttles are written now."""
+    """Record that the throttles have been written."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestStage:
-    """Request a stage of the plan, for the n-th time."""
+    """Request a stage of the plan; `attempts` counts how often."""
 
     stage: Stage
     attempts: int
@@ -98,10 +101,10 @@ class RequestStage:
 
 @dataclass(frozen=True, slots=True)
 class ChangeThrottle:
-    """Change the rate of a run, which takes two records: (new, old) and, once written, (new,).
+    """Change the rate of a run in two records: (new, old) and, once written, (new,).
 
-    Without `rates` the rate is right as it is. `written`: whether the new rate is to be written to
-    the brokers now.
+    Without `rates` the rate stays. `written`: whether the new rate is to be written to the brokers
+    now.
     """
 
     rates: tuple[int, ...] | None = None
@@ -110,7 +113,7 @@ class ChangeThrottle:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Leave the request in flight, but cure its stall and change the throttle where due."""
+    """Leave the request in flight; recover a stall and change the throttle where due."""
 
     waits: tuple[Wait, ...]
     stall: Stall | None = None
@@ -120,7 +123,7 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class Elect:
-    """Request the election of preferred leaders of some partitions, of those that are due."""
+    """Request the election of preferred leaders, for some of the partitions that are due."""
 
     partitions: tuple[TopicPartition, ...]
     due: int
@@ -128,7 +131,7 @@ class Elect:
 
 @dataclass(frozen=True, slots=True)
 class EndRun:
-    """Put the saved throttles back and remove the run."""
+    """Restore the saved throttles and remove the run."""
 
 
 RunDecision = Stay | EnterPhase | NoteThrottled | RequestStage | Watch | Elect | EndRun

@@ -1,15 +1,15 @@
-"""Plans that are offered to a cluster's loop: made and approved elsewhere, carried out by it.
+"""External plans: made and approved in a Rebalance, executed by the cluster's own loop.
 
-A loop carries out one plan at a time, its own or an offered one. An offered plan goes through the
-same journal, stages and gates as its own, and gives way to what is more urgent:
+A loop executes one plan at a time, its own or an external one. An external plan uses the same
+journal, stages and gates. More urgent work comes first:
 
-    a run that is recorded, whosever it is
-    heal and drain of the cluster's own plan, where they may go
-    the offered plan
+    a recorded run of any plan
+    heal and drain of the cluster's own plan, where they are allowed
+    the external plan
     everything else of the own plan: migrations, replication factors, balance
 
-Creations, configs and the like are never held up by it. Once a run of it is recorded, the journal
-has the plan: it is resumed like any other, also where nobody offers it any more.
+Creations, configs and the like never wait for it. Once its run is recorded, the journal has the
+plan: the run is resumed like any other, also when the Rebalance is gone.
 """
 
 from collections.abc import Sequence
@@ -34,12 +34,13 @@ from poolkeeper.reconcile.observation import RunGuard
 
 @dataclass(frozen=True, slots=True)
 class ExternalPlan:
-    """A plan for one cluster; `None` while it cannot be read.
+    """A plan for one cluster; `plan` is `None` while it cannot be read.
 
-    `declared`: `declaration` of what it was planned for. `begun`: parts of it may be done, so that
-    the cluster looks otherwise than it was planned for. `held`: why no stage of it may start now,
-    if none may. `withdrawn`: nobody wants it any more; a run of it ends after its stage in
-    flight. `bytes_per_s`: what all brokers of the cluster together may take in for it.
+    `declared`: the `declaration` that it was planned for. `begun`: some of its moves may be done
+    already, so that the cluster differs from the one it was planned for. `held`: why no stage of it
+    may start now; empty if one may. `withdrawn`: its Rebalance no longer wants it; a run of it ends
+    after its stage in flight. `bytes_per_s`: the rate at which all brokers of the cluster together
+    may receive its replicas.
     """
 
     hash: str
@@ -51,20 +52,21 @@ class ExternalPlan:
     bytes_per_s: int | None = None
 
     def status(self, state: ExternalPlanState, *why: Why) -> ExternalPlanStatus:
-        """Return what became of it in a pass."""
+        """Return the plan's state after a pass."""
         return ExternalPlanStatus(self.hash, state, why)
 
 
 def declaration(desired: Desired, plan: Plan) -> str:
-    """The digest of what is declared of a cluster as far as the plan depends on it."""
+    """The digest of the declared state that the plan depends on."""
     return plan_json.concern(desired, plan.moves, None, ())
 
 
 def with_rate(desired: Desired, external: ExternalPlan) -> Desired:
-    """What is declared, with a throttle under which the external plan keeps to its rate.
+    """The declared state with a throttle that keeps the external plan to its rate.
 
-    A throttle is of each broker; the rate is shared by those that take replicas in. An adaptive
-    throttle may rise to a multiple of its start: where that is too much, it does not rise at all.
+    A throttle applies to each broker. The rate is shared by the brokers that receive replicas. An
+    adaptive throttle may rise to a multiple of its start. Where that would exceed the rate, it is
+    fixed instead.
     """
     if external.bytes_per_s is None or external.plan is None:
         return desired
@@ -83,14 +85,14 @@ def with_rate(desired: Desired, external: ExternalPlan) -> Desired:
 
 
 def paced(desired: Desired, run: Run, external: ExternalPlan | None) -> Desired:
-    """What is declared, with the throttle of the external plan if the run is one of it."""
+    """The declared state; with the external plan's throttle if the run executes that plan."""
     if external is None or run.plan != external.hash:
         return desired
     return with_rate(desired, external)
 
 
 def guard_of(guard: RunGuard, run: Run, external: ExternalPlan | None) -> RunGuard:
-    """The guard of a recorded run, if it is one of the external plan."""
+    """The guard of a recorded run; an external plan can pause or end its own run."""
     if external is None or run.plan != external.hash:
         return guard
     if external.withdrawn:
@@ -99,7 +101,7 @@ def guard_of(guard: RunGuard, run: Run, external: ExternalPlan | None) -> RunGua
 
 
 def with_status(outcome: Outcome, run: Run, external: ExternalPlan | None) -> Outcome:
-    """The outcome of a pass over a recorded run, with what it means for the external plan."""
+    """The outcome of a pass over a recorded run, with the state of the external plan."""
     if external is None:
         return outcome
     why = outcome.waits
@@ -118,7 +120,7 @@ def with_status(outcome: Outcome, run: Run, external: ExternalPlan | None) -> Ou
 def readiness(
     external: ExternalPlan, desired: Desired, cluster: Cluster
 ) -> ExternalPlanStatus | None:
-    """Why the external plan is not begun now; None if it may be. There is no run."""
+    """Why the external plan does not begin now, or None if it may; no run is recorded."""
     if external.withdrawn:
         return external.status(ExternalPlanState.DONE, Action(ActionKind.WITHDRAWN))
     if external.plan is None:
@@ -138,7 +140,7 @@ def readiness(
 
 
 def has_urgent(plan: Plan) -> bool:
-    """Whether a plan heals or drains."""
+    """Whether a plan has moves that heal or drain."""
     return any(move.urgency <= Urgency.DRAIN for move in plan.moves)
 
 

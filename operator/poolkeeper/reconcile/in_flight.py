@@ -1,8 +1,8 @@
-"""A request in flight: what arrived, who is waited for, and what is done meanwhile.
+"""A request in flight: what has arrived, which brokers it waits for, what is done meanwhile.
 
-A pass that finds the controller at work begins nothing. It counts, names the brokers that a move
-waits for, has a stall cured once the request looks stuck, and adapts the throttle to how the
-cluster fares.
+A pass that finds the controller at work begins nothing. It counts the moves that arrived and names
+the brokers that the others wait for. It has a stall recovered once the request looks stuck, and
+adapts the throttle to the cluster's health.
 """
 
 from poolkeeper.model.specs import ThrottleMode
@@ -18,7 +18,7 @@ ADAPT_EVERY_MS = 30_000
 
 
 def decide(at: RunSituation) -> Watch:
-    """Decide what is done beside the request in flight, and tell what is waited for."""
+    """Decide what is done while the request is in flight, and what it waits for."""
     run, view = at.run, at.view
     arrived = arrived_of(run, view.progress)
     waits = (
@@ -40,7 +40,7 @@ def _requested(at: RunSituation) -> set[TopicPartition]:
 
 
 def _hanging(at: RunSituation) -> tuple[Wait, ...]:
-    """Name the targets that died while partitions are on their way to them."""
+    """Name the target brokers that died while replicas were being copied to them."""
     hanging: dict[int, list[TopicPartition]] = {}
     for (m, index), p in zip(at.run.step, at.view.progress, strict=True):
         if p.state is MoveState.IN_FLIGHT:
@@ -54,7 +54,7 @@ def _hanging(at: RunSituation) -> tuple[Wait, ...]:
 
 
 def _late(at: RunSituation, age_ms: int) -> tuple[Wait, ...]:
-    """Tell that the stage takes longer than it should."""
+    """Report that the stage takes longer than expected."""
     execution = at.desired.cluster.execution
     if age_ms <= execution.stage_deadline_s * 1000:
         return ()
@@ -64,7 +64,7 @@ def _late(at: RunSituation, age_ms: int) -> tuple[Wait, ...]:
 
 
 def _throttle_change(at: RunSituation) -> ChangeThrottle | None:
-    """Change the adaptive throttle when it is time to; finish a change that was interrupted."""
+    """Change the adaptive throttle if it is due; complete a change that was interrupted."""
     run, throttle = at.run, at.desired.cluster.execution.throttle
     if not run.rates:
         return None

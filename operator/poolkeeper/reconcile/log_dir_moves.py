@@ -1,12 +1,12 @@
-"""Replicas between the log directories of their broker: begun a few at a time, asked of the broker.
+"""Moves of replicas between log directories of one broker, requested from that broker.
 
-A broker copies in the background and tells what is on its way, so that nothing needs to be
-recorded: what it was asked for is seen in the next pass, done or under way, also by the next
-process. Asking cannot be fenced as a write to ZooKeeper can. So the journal's epoch is checked just
-before; and two who ask for the same do no harm.
+They are begun a few at a time. A broker copies in the background and reports which copies are under
+way. So nothing needs to be recorded: the next pass, of this process or another, sees each request
+done or under way. A request to a broker cannot be fenced as a write to ZooKeeper can. So the
+journal's epoch is checked just before, and two executors that send the same request do no harm.
 
-A plan changes with every replica that arrives. What was approved once is remembered, so that it is
-done to its end; a new process asks anew for the rest.
+A plan changes with every replica that arrives. Approved moves are therefore remembered and all
+done. A new process asks for approval of the rest.
 """
 
 from collections import Counter
@@ -21,14 +21,14 @@ from poolkeeper.planning.run_state import step_progress
 from poolkeeper.planning.run_state.step_progress import StepState
 
 Targets = Mapping[TopicPartition, str]
-"""The log directory that each replica of one broker shall be in."""
+"""The target log directory of each replica of one broker."""
 
 
 @dataclass(frozen=True, slots=True)
 class MoveLogDirs:
-    """Ask brokers to move replicas. `idle`: what is waited for as well if none is begun.
+    """Request moves between log directories.
 
-    `approved`: the moves that were approved, to be remembered.
+    `idle`: additional waits if none begins. `approved`: the approved moves, to be remembered.
     """
 
     batches: Mapping[int, Targets] = field(default_factory=dict)
@@ -46,7 +46,7 @@ def decide(
 ) -> MoveLogDirs:
     """Decide which replicas begin to move: no broker copies more than `at_once` at a time.
 
-    `holds`: why none may begin now. `approved`: the moves that may be done.
+    `holds`: why none may begin now. `approved`: the moves that are allowed.
     """
     steps = [step for step in plan.steps if isinstance(step, MoveLogDir)]
     due = [s for s in steps if step_progress.progress_of(s, cluster).state is StepState.TO_DO]
@@ -73,7 +73,7 @@ def _on_their_way(cluster: Cluster, due: int) -> tuple[Wait, ...]:
 def approved_moves(
     plan: Plan, before: Collection[MoveLogDir], *, approved: bool
 ) -> frozenset[MoveLogDir]:
-    """Return the moves that may be done: what was approved before stays so while it is planned."""
+    """Return the allowed moves; an earlier approval stays valid while its move is still planned."""
     steps = frozenset(step for step in plan.steps if isinstance(step, MoveLogDir))
     return steps.union(before) if approved else steps.intersection(before)
 

@@ -1,8 +1,8 @@
-"""Observing: a cluster with what is remembered of it, and what a run under way must know.
+"""Observes a cluster together with our records of it, and what a decision about a run needs.
 
-A run is observed step by step: what is read next depends on what was read before, so that a pass
-over a large cluster with a request in flight reads a few topics only. A `RunView` is what is known
-so far; a decision that needs more says so (`decisions.FindOut`).
+A run is observed step by step: what is read next depends on what was read before. So a pass over a
+large cluster with a request in flight reads only a few topics. A `RunView` is what is known so far;
+a decision that needs more says so (`decisions.FindOut`).
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -23,12 +23,12 @@ from poolkeeper.reconcile.access import ClusterView
 from poolkeeper.reconcile.context import FLYING, Enrich, PassContext
 
 SETTLE_MS = 5_000
-"""Brokers that cannot be asked have taken a throttle up within that."""
+"""The time in which brokers apply a throttle, for brokers that cannot be asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One reading with what is remembered and concluded from both."""
+    """One reading of the cluster, our records, and what follows from both."""
 
     reading: ClusterReading
     cluster: Cluster
@@ -39,7 +39,7 @@ class Observation:
 def observe_cluster(
     view: ClusterView, desired: Desired, now_ms: int, enrich: Enrich
 ) -> Observation:
-    """Observe the cluster, check that it is the right one, and conclude who is gone."""
+    """Observe the cluster, check its id, and conclude which brokers are gone."""
     spec = desired.cluster
     reading = view.observe(spec.name, restart_lock=spec.execution.restart_lock)
     cluster = reading.cluster
@@ -60,7 +60,7 @@ def observe_cluster(
 
 
 def what_to_show(observed: Observation, before: Seen | None) -> Seen:
-    """Return what statuses tell: topics that changed while they were read, as they were before."""
+    """Return what statuses report; topics that changed during the reading appear as before."""
     cluster = observed.cluster
     kept = {
         name: before.cluster.topics[name]
@@ -74,7 +74,7 @@ def what_to_show(observed: Observation, before: Seen | None) -> Seen:
 
 
 def updated_records(records: Records, cluster: Cluster, desired: Desired, now_ms: int) -> Records:
-    """Return the records with this observation's brokers: racks, and since when one is missing."""
+    """Return the records with the observed brokers: their racks, and since when one is missing."""
     declared = {broker for pool in desired.pools for broker in pool.brokers}
     brokers = {}
     for id_ in sorted(set(records.brokers) | set(cluster.brokers) | declared):
@@ -90,10 +90,11 @@ def updated_records(records: Records, cluster: Cluster, desired: Desired, now_ms
 
 
 def gone_brokers(records: Records, desired: Desired, now_ms: int) -> frozenset[int]:
-    """Return the missing brokers whose replicas shall be rebuilt elsewhere.
+    """Return the missing brokers whose replicas are to be rebuilt on other brokers.
 
-    None before `heal.after`, and none at all where more than `heal.maxBrokers` or a whole rack of
-    several brokers is missing: that is an outage to wait for, not a loss to mend.
+    The set is empty before `heal.after`. It is also empty if more than `heal.maxBrokers` brokers,
+    or a whole rack of several brokers, are missing: that is an outage to wait for, not a loss to
+    repair.
     """
     heal = desired.cluster.heal
     if not heal.enabled:
@@ -111,7 +112,7 @@ def gone_brokers(records: Records, desired: Desired, now_ms: int) -> frozenset[i
 
 
 def _is_rack_missing(records: Records, declared: Collection[int], missing: Collection[int]) -> bool:
-    """Whether all of several brokers of one rack are missing."""
+    """Whether all brokers of a rack with several brokers are missing."""
     racks: dict[str, set[int]] = {}
     for id_ in set(declared) & set(records.brokers):
         racks.setdefault(records.brokers[id_].rack or f"broker {id_}", set()).add(id_)
@@ -120,10 +121,10 @@ def _is_rack_missing(records: Records, declared: Collection[int], missing: Colle
 
 @dataclass(frozen=True, slots=True)
 class RunGuard:
-    """Whether a run goes on, asked between stages only.
+    """The conditions under which a run goes on; checked only between stages.
 
-    `wanted`: whether this run still is. `gone`: which brokers count as lost. `paused`: finish the
-    stage in flight and start none.
+    `wanted`: whether this run is still wanted. `gone`: the brokers that count as lost. `paused`:
+    the run finishes its stage in flight and starts no other.
     """
 
     wanted: Callable[[Run, Plan], bool]
@@ -133,10 +134,11 @@ class RunGuard:
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """What is known of a run in this pass, so far; `None` is not known yet, or not needed.
+    """What is known of a run in this pass; `None` is not known yet, or not needed.
 
-    `progress`: of the moves of the request while it is in flight (`flying`), else of all moves.
-    `asked`: whether `ending` was asked for. `sought`: whether `stage`, the next one, was.
+    `progress`: of the request's moves while it is in flight (`flying`), otherwise of all moves.
+    `asked`: whether `ending` has been read. `sought`: whether `stage`, the next one, has been
+    computed.
     """
 
     reading: ClusterReading | None = None
@@ -153,7 +155,7 @@ class RunView:
 
     @property
     def cluster(self) -> Cluster:
-        """The cluster, where one was observed."""
+        """The observed cluster; only for a view that has one."""
         assert self.reading is not None, "observed in this phase"
         return self.reading.cluster
 
@@ -213,7 +215,7 @@ def _observe_leaders(context: PassContext, desired: Desired, document: RunDocume
 
 
 def led_partitions(plan: Plan) -> list[tuple[str, int]]:
-    """Return the partitions whose preferred leaders are to lead in the end."""
+    """Return the partitions whose preferred leaders are elected at the end of the run."""
     found = [(move.topic, move.partition) for move in plan.moves]
     for step in plan.steps:
         if isinstance(step, ElectLeaders):
@@ -222,19 +224,19 @@ def led_partitions(plan: Plan) -> list[tuple[str, int]]:
 
 
 def arrived_of(run: Run, progress: Sequence[MoveProgress]) -> int:
-    """Return how many moves of the request have arrived; `progress` is that of the request."""
+    """Return how many of the request's moves have arrived; `progress` is that of the request."""
     return sum(p.at >= index for (_, index), p in zip(run.step, progress, strict=True))
 
 
 def find_ending(context: PassContext, run: Run, plan: Plan, guard: RunGuard) -> Ending | None:
-    """Return why the run winds up: a person stopped it, or it is wanted no more."""
+    """Return why the run ends early: a person stopped it, or it is no longer wanted."""
     if context.access.is_stop_requested():
         return Ending.STOPPED
     return None if guard.wanted(run, plan) else Ending.REPLACED
 
 
 def throttle_settled(context: PassContext, run: Run, document: RunDocument) -> bool:
-    """Whether the brokers have the rate: by their own word, else after a while."""
+    """Whether the brokers have applied the rate: they say so, or `SETTLE_MS` have passed."""
     if context.now_ms() - run.throttled_ms >= SETTLE_MS:
         return True
     if context.brokers is None:

@@ -1,7 +1,7 @@
-"""A plan while no run is recorded: what of it is done now.
+"""What is done of a plan now, while no run is recorded.
 
 Early steps come first: creations, added partitions, configs, moves between log directories. Then a
-run is begun, if there are moves and they may go. Late steps, elections and deletions, come when
+run begins, if the plan has moves that are allowed. Late steps, elections and deletions, come when
 nothing is left to move.
 """
 
@@ -35,7 +35,7 @@ def carry_out(
     *,
     by_person: bool,
 ) -> Outcome:
-    """Do what may be done of the plan now: early steps first, then a run, late steps at last."""
+    """Do what is allowed of the plan now: early steps, then a run, then late steps."""
     access, cluster = context.access, observed.cluster
     if authority.steps or (authority.covers(plan) and not plan.empty):
         access.remember_brokers(observed.records)
@@ -58,7 +58,7 @@ def carry_out(
 def _do_early(
     context: PassContext, desired: Desired, authority: Authority, plan: Plan, cluster: Cluster
 ) -> Result:
-    """Write the steps that never wait for moves, and begin moves between log directories."""
+    """Write the early steps, and begin moves between log directories."""
     covered = authority.covers(plan)
 
     def hold(step: Step) -> Wait | None:
@@ -86,7 +86,7 @@ def _do_late(
     cluster: Cluster,
     early: Result,
 ) -> Outcome:
-    """Write the steps that come when nothing moves any more, and tell whether all is done."""
+    """Write the late steps, and report whether everything is done."""
     memory, now_ms = context.memory, context.now_ms()
     deleting = authority.covers_deletions(plan, memory.deletions_ms, now_ms)
 
@@ -107,7 +107,7 @@ def _do_late(
 
 
 def _left_alone(plan: Plan, cluster: Cluster) -> tuple[Action, ...]:
-    """Name the moves that ended without being done: their partition went another way."""
+    """Report the moves given up: the topic is gone, or somebody else reassigned the partition."""
     return tuple(
         Action(
             ActionKind.TOPIC_GONE if p.state is MoveState.GONE else ActionKind.LEFT_ALONE,
@@ -119,7 +119,7 @@ def _left_alone(plan: Plan, cluster: Cluster) -> tuple[Action, ...]:
 
 
 def enforce_rest(plan: Plan, desired: Desired, observed: Observation) -> None:
-    """Raise `Refused` if what is left of the plan is unlawful."""
+    """Raise `Refused` if the rest of the plan breaks a placement rule."""
     cluster = observed.cluster
     states = classify(plan.moves, cluster)
     moves = tuple(

@@ -2,19 +2,19 @@
 
 | phase | the pass | then |
 |---|---|---|
-| STORING | the document is complete (a run without it is discarded) | THROTTLING |
-| THROTTLING | writes lists and rates; asks the brokers, or waits, until they are settled | MOVING |
+| STORING | checks that the document is complete (otherwise it discards the run) | THROTTLING |
+| THROTTLING | writes lists and rates; asks the brokers, or waits, until they are set | MOVING |
 | MOVING | a request in flight: watches it; none: gates, then the next stage's request | ELECTING |
-| ELECTING | asks for preferred leaders of what moved, at most a few times | RESTORING |
-| RESTORING | puts the saved throttle values back, removes the run | |
+| ELECTING | requests preferred leaders of what moved, at most a few times | RESTORING |
+| RESTORING | restores the saved throttle values, removes the run | |
 
-Which moves are done is read from the live cluster in every pass, never from the record. A move
-that somebody else took elsewhere is left alone and named; one whose topic is gone counts as done.
+Which moves are done is read from the live cluster in every pass, never from the record. A partition
+that somebody else reassigned is left alone and reported. A move whose topic is gone counts as done.
 
-When the run ends early, stopped by a person or replaced because what was declared changed, the
-stage in flight is still finished first: there is no state between two stages that needs care.
+A run ends early if a person stopped it, or if it is replaced because the declared state changed.
+The stage in flight is still finished first: between two stages nothing is left to clean up.
 
-Here is only what is decided, from values; `act` does it.
+This module only decides, from values; `act` carries the decisions out.
 """
 
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ from poolkeeper.reconcile.observation import led_partitions
 ATTEMPTS_MAX = 5
 WAITS_MAX = 10
 OPEN = (MoveState.PENDING, MoveState.ORPHANED)
-"""Of a partition whose next step a stage may request."""
+"""The states of a move whose next step a stage may request."""
 
 
 def decide(at: RunSituation) -> RunDecision | Needed:
@@ -116,7 +116,7 @@ def _between_stages(at: RunSituation) -> RunDecision | Needed:
 
 
 def _finished_stage(at: RunSituation) -> tuple[Action, ...]:
-    """Tell how a stage ended, once: many passes may come before the next one begins."""
+    """Report the end of a stage once: many passes may come before the next one begins."""
     run = at.run
     if not run.step:
         return ()
@@ -128,7 +128,7 @@ def _finished_stage(at: RunSituation) -> tuple[Action, ...]:
 
 
 def _gated(at: RunSituation, found: tuple[Action, ...]) -> Stay | SeekStage:
-    """Look for a stage, unless a gate is closed."""
+    """Decide to look for the next stage, unless a gate is closed."""
     moves, progress, cluster = at.plan.moves, at.view.progress, at.view.cluster
     ours = {
         TopicPartition(move.topic, move.partition)
@@ -148,7 +148,7 @@ def _gated(at: RunSituation, found: tuple[Action, ...]) -> Stay | SeekStage:
 
 
 def _staged(at: RunSituation, found: tuple[Action, ...]) -> Stay | RequestStage:
-    """Request the stage that was found, if there is one and it is lawful."""
+    """Decide to request the stage that was found, if it breaks no placement rule."""
     moves, cluster, stage = at.plan.moves, at.view.cluster, at.view.stage
     if not isinstance(stage, next_stage.Stage):
         blocked = gates.blocks(moves, at.view.progress, cluster)
@@ -184,9 +184,9 @@ def decide_beginning(
     *,
     stopped: bool,
 ) -> BeginRun | Stay:
-    """Decide whether a run of the plan begins; `stopped`: a person stopped one of the same plan.
+    """Decide whether a run of the plan begins; `stopped`: a person stopped a run of this plan.
 
-    Raises `Refused` for one that could never end.
+    Raises `Refused` for a run that could never end.
     """
     if stopped:
         return Stay((Wait(WaitReason.STOPPED_BY_PERSON),))
@@ -202,14 +202,14 @@ def decide_beginning(
 def held_now(
     desired: Desired, authority: Authority, cluster: Cluster, now_ms: int
 ) -> tuple[Wait, ...]:
-    """Return why nothing that moves may begin at this time."""
+    """Return why no move may begin at this time."""
     if authority.early:
         return (Wait(WaitReason.SETTLING),)
     return closed_now(desired, cluster, now_ms)
 
 
 def closed_now(desired: Desired, cluster: Cluster, now_ms: int) -> tuple[Wait, ...]:
-    """Return why nothing may start at this time: a restart lock, or outside the windows."""
+    """Return why nothing may start now: a restart lock, or no open maintenance window."""
     execution = desired.cluster.execution
     waits = []
     if cluster.restart_locked:
@@ -222,7 +222,7 @@ def closed_now(desired: Desired, cluster: Cluster, now_ms: int) -> tuple[Wait, .
 
 
 def refuse_hopeless(desired: Desired, plan: Plan, cluster: Cluster) -> None:
-    """Raise `Refused` if the throttle is below what a moving partition takes in."""
+    """Raise `Refused` if the throttle is below the produce rate of a partition that moves."""
     throttle = desired.cluster.execution.throttle
     if throttle.mode is ThrottleMode.NONE:
         return
@@ -233,7 +233,7 @@ def refuse_hopeless(desired: Desired, plan: Plan, cluster: Cluster) -> None:
 
 
 def _ingest(plan: Plan, cluster: Cluster) -> Sequence[float | None]:
-    """Return what each moving partition takes in, where it is known."""
+    """Return the produce rate of each partition that moves, where it is known."""
     found: list[float | None] = []
     for move in plan.moves:
         topic = cluster.topics.get(move.topic)

@@ -1,17 +1,17 @@
-"""When Kafka's own admin state is stuck: recognising it, saying so, and the cures that are allowed.
+"""Recognises stuck admin state of Kafka, reports it, and recovers it where that is allowed.
 
 Two stalls are known, both from live brokers:
 
 * STALE: every entry of the request is done, or its topic is gone, but the node stays. It blocks all
-  later requests.
-* IGNORED: nothing of the request was begun although a controller is there. Its watch on the node
-  was lost, by an unreadable request or one that was edited, before ours came.
+later requests. * IGNORED: nothing of the request was begun although a controller is there. The
+controller lost its   watch on the node through an earlier request that was unreadable or was
+edited.
 
-The cure is the same: withdraw the request, which stops nothing, and let the controller look again,
-from 2.4 on by a harmless call of the brokers' API, else by an election of the controller. The run
-then asks again by itself. `removeStaleRequests` allows the first, `allowControllerFailover` the
-election; without them the wait says what a person could do. A failover is refused while something
-lies in ZooKeeper that would stop the next controller.
+The recovery is the same. Withdraw the request, which stops no move. Then make the controller read
+the node again: from 2.4 on by a harmless call of the brokers' API, before that by electing another
+controller. The run then sends its request again. `removeStaleRequests` allows the withdrawal,
+`allowControllerFailover` the election. Without them the wait names what a person could do. A
+failover is refused while ZooKeeper holds anything that would stop the next controller.
 """
 
 from collections.abc import Sequence
@@ -32,11 +32,11 @@ from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.observation import Observation
 
 STALL_MS = 15_000
-"""A request is not judged before: the controller needs time to take it up."""
+"""The age from which a request can count as stuck: the controller needs time to begin."""
 
 
 class Stall(StrEnum):
-    """What is stuck."""
+    """A kind of stall."""
 
     STALE = "stale"
     IGNORED = "ignored"
@@ -58,7 +58,7 @@ def stall_of(
     progress: Sequence[MoveProgress],
     cluster: Cluster,
 ) -> Stall | None:
-    """Return how the request of `step` looks stuck, if it does; `progress` is that of the step."""
+    """Return how the request of `step` is stuck, or None; `progress` is that of the step."""
     if not cluster.reassignment or cluster.controller.broker is None:
         return None
     ours = {TopicPartition(moves[m].topic, moves[m].partition) for m, _ in step}
@@ -75,7 +75,7 @@ def stall_of(
 
 
 def _is_untouched(move: Move, index: int, cluster: Cluster) -> bool:
-    """Whether nothing of the step was begun: the partition is as it was before."""
+    """Whether nothing of the step has begun: the partition is as it was before."""
     topic = cluster.topics.get(move.topic)
     partition = None if topic is None else topic.partition(move.partition)
     if partition is None or partition.moving:
@@ -84,7 +84,7 @@ def _is_untouched(move: Move, index: int, cluster: Cluster) -> bool:
 
 
 def foreign_stall_of(cluster: Cluster) -> Stall | None:
-    """Return whether a request that is not ours is done, or for topics that are gone."""
+    """Return STALE if every entry of somebody else's request is done or its topic is gone."""
     for entry in cluster.reassignment or ():
         topic = cluster.topics.get(entry.topic)
         partition = None if topic is None else topic.partition(entry.partition)
@@ -109,7 +109,7 @@ def _in_sync(cluster: Cluster, name: TopicPartition) -> bool:
 def recover(
     context: PassContext, reading: ClusterReading, stall: Stall, allowed: Remedies
 ) -> Result:
-    """Cure a stall as far as is allowed."""
+    """Recover a stall as far as that is allowed."""
     if not allowed.remove_stale_requests:
         return Result(waits=(Wait(_WAITING[stall]),))
     context.access.withdraw_request(reading)
@@ -124,7 +124,7 @@ def recover(
 
 
 def _fail_over(context: PassContext, name: str, allowed: Remedies, why: str = "") -> Result:
-    """Have another controller elected. `why`: the error with which the present one answered."""
+    """Elect another controller; `why`: the error with which the present one answered."""
     if not allowed.allow_controller_failover:
         return Result(waits=(Wait(WaitReason.CONTROLLER_UNNOTICING, detail=why),))
     whole = context.access.observe(name, want_configs=False).cluster
@@ -140,7 +140,7 @@ def _fail_over(context: PassContext, name: str, allowed: Remedies, why: str = ""
 def recover_foreign(
     context: PassContext, desired: Desired, authority: Authority, observed: Observation
 ) -> Result:
-    """Withdraw somebody's request that is done or pointless, once it has been so for a while."""
+    """Withdraw somebody else's request that has been done or pointless for a while."""
     stall = foreign_stall_of(observed.cluster)
     memory = context.memory
     if stall is None or not (authority.steps or authority.plans):

@@ -1,9 +1,9 @@
-"""The steps of a plan that are no moves: which are written now, which are waited for.
+"""The steps of a plan other than moves: which are written now, and which wait.
 
-*Early* steps never wait for moves: creations, added partitions, configs. *Late* ones come when
-nothing moves any more: elections, deletions, and partitions of topics that the plan moves, as a
-controller that moves a topic could swallow the addition. Moves between log directories are begun
-together: see `log_dir_moves`.
+*Early* steps never wait for moves: creations, added partitions, configs. *Late* steps come when
+nothing moves any more: elections, deletions, and partitions added to topics that the plan moves,
+because a controller that moves a topic could lose the addition. Moves between log directories are
+decided in `log_dir_moves`.
 
 Each step is one transaction. Whether it took effect is read from the cluster in the next pass.
 """
@@ -33,19 +33,19 @@ from poolkeeper.reconcile.observation import Observation
 
 @dataclass(frozen=True, slots=True)
 class WriteSteps:
-    """Write these steps, one after the other; the others are waited for."""
+    """Write these steps, one after the other, and wait for the others."""
 
     steps: tuple[Step, ...] = ()
     waits: tuple[Wait, ...] = ()
 
 
 def early_steps(plan: Plan) -> tuple[Step, ...]:
-    """Return the steps that never wait for moves."""
+    """Return the early steps of a plan."""
     return early_of(plan.steps, {move.topic for move in plan.moves})
 
 
 def early_of(steps: Iterable[Step], moving: Collection[str]) -> tuple[Step, ...]:
-    """Return the steps that never wait for moves; `moving` are the topics that move."""
+    """Return the early steps; `moving` are the topics that move."""
     return tuple(step for step in steps if _is_early(step, moving))
 
 
@@ -56,7 +56,7 @@ def _is_early(step: Step, moving: Collection[str]) -> bool:
 
 
 def late_steps(plan: Plan) -> tuple[Step, ...]:
-    """Return the steps that come when nothing moves any more."""
+    """Return the late steps of a plan."""
     moving = {move.topic for move in plan.moves}
     return tuple(
         step
@@ -66,7 +66,7 @@ def late_steps(plan: Plan) -> tuple[Step, ...]:
 
 
 def is_lossy(step: Step) -> bool:
-    """Whether the step sets a config that loses data or safety."""
+    """Whether the step sets a config under which data or safety is lost."""
     return isinstance(step, SetConfig) and bool(step.destructive)
 
 
@@ -78,8 +78,8 @@ def decide(
 ) -> WriteSteps:
     """Decide which of the steps are written now.
 
-    `hold`: what keeps back a step that is to be done. `elected`: partitions whose election was
-    requested before, which is not repeated.
+    `hold`: why a step must wait. `elected`: partitions whose election has been requested; it is not
+    requested again.
     """
     due: list[Step] = []
     waits: list[Wait] = []
@@ -97,12 +97,12 @@ def decide(
 
 
 def needs_approval(step: Step) -> Wait:
-    """Return the wait for a person who approves a step."""
+    """Return the wait for a person's approval of a step."""
     return Wait(WaitReason.APPROVAL_REQUIRED, action=action_of(step))
 
 
 def _due(step: Step, cluster: Cluster, elected: Collection[TopicPartition]) -> Iterable[Step]:
-    """Give the step; of an election the part that is requested now, if any."""
+    """Yield the step; of an election only the part that is requested now, if any."""
     if not isinstance(step, ElectLeaders):
         yield step
         return
@@ -112,7 +112,7 @@ def _due(step: Step, cluster: Cluster, elected: Collection[TopicPartition]) -> I
 
 
 def action_of(step: Step) -> Action:
-    """Return a step as what is done when it is written."""
+    """Return the action that reports a written step."""
     match step:
         case CreateTopic():
             kind, count = ActionKind.CREATE_TOPIC, len(step.replicas)
@@ -131,7 +131,7 @@ def action_of(step: Step) -> Action:
 
 
 def record_for(desired: Desired, step: CreateTopic | SetConfig) -> TopicRecord | None:
-    """Return what is remembered of a topic's owner once the step is written."""
+    """Return the ownership record of a topic once the step is written."""
     spec = next((t for t in desired.topics if t.topic == step.topic), None)
     return None if spec is None else _record_of(spec)
 
@@ -143,10 +143,10 @@ def _record_of(spec: TopicSpec) -> TopicRecord:
 def owners_to_record(
     desired: Desired, plan: Plan, observed: Observation
 ) -> dict[str, TopicRecord | None]:
-    """Return the owners of topics that exist as declared, where other ones are recorded.
+    """Return the owners to record: of topics that are as declared under another owner.
 
-    `None` for topics that are gone. A topic whose config is still to be set keeps its old record:
-    it says which keys to unset.
+    `None` is for topics that are gone. A topic whose config is still to be set keeps its old
+    record, which says which keys to unset.
     """
     cluster, records = observed.cluster, observed.records
     unsettled = {step.topic for step in plan.steps if not isinstance(step, ElectLeaders)}

@@ -1,11 +1,10 @@
-"""What goes on beside a run: creations, added partitions and harmless configs never wait for moves.
+"""Steps written during a run: creations, added partitions and harmless configs.
 
-A run may take hours. While its request is in flight, or it waits, a pass looks at the whole cluster
-as soon as something else is declared, soon after it did something or could not read everything, and
-every half minute otherwise; it plans anew, and of that plan takes the steps that have nothing to do
-with the run. Moves of the new plan, its elections and deletions wait until the run has ended;
-partitions are not added to a topic that the run moves, as the controller could swallow the
-addition.
+A run may take hours. While its request is in flight, or while it waits, a pass observes the whole
+cluster and plans again: at once when the declared state changed, soon after it wrote something or
+could not read everything, otherwise every half minute. Of the new plan it writes the steps that do
+not touch the run. The new plan's moves, elections and deletions wait until the run has ended.
+Partitions are not added to a topic that the run moves: the controller could lose the addition.
 """
 
 from dataclasses import replace
@@ -31,7 +30,7 @@ LOOK_AGAIN_MS = 2_000
 def with_steps(
     context: PassContext, desired: Desired, authority: Authority, outcome: Outcome
 ) -> Outcome:
-    """Write the steps that may be written beside the run; return the outcome of both."""
+    """Write the steps that are allowed during the run; return the combined outcome."""
     if outcome.state is not State.WAITING or outcome.plan is None:
         return outcome
     known = context.memory.beside
@@ -65,7 +64,7 @@ def _write(
     plan: Plan,
     running: Plan,
 ) -> Result:
-    """Write the steps of the plan that have nothing to do with the run."""
+    """Write the plan's steps that do not touch the run."""
     cluster = observed.cluster
     closed = gates.controller(cluster)
     if not authority.steps or closed:

@@ -1,4 +1,4 @@
-"""How uneven brokers are: what a pool's picture and its heat are made of.
+"""The imbalance of a pool's brokers, the measure behind its picture and heat.
 
 The *imbalance* of a pool is the part of what it holds that would have to move for every broker to
 hold its share, where shares go by weight: the sum over brokers of (held - share)+ over all that is
@@ -13,11 +13,11 @@ from typing import NamedTuple
 from poolkeeper.report.values import Holding
 
 HEATS = (0.01, 0.025, 0.05, 0.1, 0.25)
-"""Imbalances from which the next colour begins."""
+"""The imbalances at which the next colour begins."""
 
 
 class Measure(NamedTuple):
-    """One of the three things that brokers hold."""
+    """A measure of what brokers hold: replicas, leaders or bytes."""
 
     name: str
     before: str
@@ -42,12 +42,12 @@ class PoolBalance:
 
     @property
     def changes(self) -> int:
-        """How many replicas more or less its brokers will hold, all together."""
+        """The sum of the changes in replica counts over its brokers."""
         return sum(abs(each.replicas_after - each.replicas_before) for each in self.brokers)
 
 
 def pools_of(cluster: str, brokers: Iterable[Holding]) -> tuple[PoolBalance, ...]:
-    """By pool name; brokers by rack, then id. Brokers of no pool are the pool "", the last."""
+    """The pools by name; brokers by rack, then id. Brokers of no pool form the last pool, ""."""
     grouped: dict[str, list[Holding]] = defaultdict(list)
     for each in brokers:
         grouped[each.pool].append(each)
@@ -58,7 +58,7 @@ def pools_of(cluster: str, brokers: Iterable[Holding]) -> tuple[PoolBalance, ...
 
 
 def heat(imbalance: float) -> int:
-    """0 for less than 1 %, up to 5 for 25 % and more."""
+    """The heat of an imbalance: 0 below 1 %, up to 5 from 25 % on."""
     return sum(imbalance >= limit for limit in HEATS)
 
 

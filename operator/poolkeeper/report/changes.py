@@ -1,4 +1,4 @@
-"""What a plan does, in words: in one sentence, and topic by topic."""
+"""The changes of a plan in words: as one sentence, and topic by topic."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from poolkeeper.text import count, first, size
 
 
 def summary(plan: Plan) -> str:
-    """All that would be done, in one sentence."""
+    """All changes of the plan in one sentence."""
     if plan.empty:
         undone = count(len(plan.problems), "thing")
         return (
@@ -35,9 +35,9 @@ def summary(plan: Plan) -> str:
 
 
 def counts(plan: Plan, *, sized: bool = False) -> list[str]:
-    """All that would be done but deletions, as parts of a sentence.
+    """All changes but deletions, as parts of a sentence.
 
-    `sized`: with the bytes that go from one log directory to another.
+    `sized`: with the bytes that move between log directories.
     """
     return [*_step_counts(plan.steps, sized), *_move_counts(plan.moves)]
 
@@ -89,7 +89,7 @@ def _added(move: Move) -> set[int]:
 
 
 def topic_rows(plan: Plan, cluster: Cluster) -> Iterator[tuple[str, Row]]:
-    """What is done to each topic, one row per topic."""
+    """The changes of each topic, one row per topic."""
     for topic, (steps, moves) in _by_topic(plan).items():
         what = [*_step_words(steps, cluster), *_move_words(moves)]
         total = sum(move.bytes for move in moves)
@@ -99,7 +99,7 @@ def topic_rows(plan: Plan, cluster: Cluster) -> Iterator[tuple[str, Row]]:
 
 
 def _by_topic(plan: Plan) -> Mapping[str, tuple[list[Step], list[Move]]]:
-    """Steps and moves of each topic; elections are of none."""
+    """The steps and moves of each topic; elections belong to no topic."""
     of_topic: dict[str, tuple[list[Step], list[Move]]] = defaultdict(lambda: ([], []))
     for step in plan.steps:
         if not isinstance(step, ElectLeaders):

@@ -1,7 +1,7 @@
-"""A report before it is written: the same content for HTML (`page`) and Markdown (`markdown`).
+"""A report before it is rendered: the same content for HTML (`page`) and Markdown (`markdown`).
 
-Texts are raw: whoever writes them out escapes them, in one place. Lists are bounded here: a table
-has its first rows and says how many more there are.
+Texts are raw; the renderer escapes them, in one place. Tables are bounded here: a table has its
+first rows and says how many more there are.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from poolkeeper.text import more
 
 
 class CellKind(Enum):
-    """What a cell holds: prose, a name that people gave, a number."""
+    """The kind of a cell: prose, a user's name, a number."""
 
     TEXT = "text"
     NAME = "name"
@@ -21,7 +21,7 @@ class CellKind(Enum):
 
 
 class Cell(NamedTuple):
-    """Text of a cell; `heat` colours it, from 0 (nothing wrong) to 5; -1: not at all."""
+    """The text of a cell; `heat` is its colour from 0 (good) to 5 (bad), -1 for none."""
 
     text: str
     kind: CellKind = CellKind.TEXT
@@ -33,7 +33,7 @@ Row = tuple[Cell, ...]
 
 @dataclass(frozen=True, slots=True)
 class ReportTable:
-    """Rows under their columns; `more` tells what was cut off, empty for nothing."""
+    """Rows under their columns; `more` says what was cut off, empty for nothing."""
 
     caption: str
     columns: tuple[str, ...]
@@ -43,7 +43,7 @@ class ReportTable:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An SVG that is well-formed and escaped; `tells` says in words what it shows."""
+    """A well-formed and escaped SVG; `tells` is its text alternative."""
 
     svg: str
     title: str
@@ -53,7 +53,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of the report; with `folded` its tables are closed until somebody opens them."""
+    """A part of the report; with `folded` its tables are closed until they are clicked."""
 
     title: str
     notes: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ class Section:
 
 
 class Tile(NamedTuple):
-    """A number worth a glance; `tone`: "", "good" or "bad"."""
+    """A number for the top of the report; `tone`: "", "good" or "bad"."""
 
     value: str
     label: str
@@ -84,12 +84,12 @@ class Report:
 
 
 def name(text: str) -> Cell:
-    """A name that people gave, so one that may hold anything."""
+    """A cell for a user's name, which may hold anything."""
     return Cell(text, CellKind.NAME)
 
 
 def number(value: int | str, heat: int = -1) -> Cell:
-    """A number, or a number with its unit."""
+    """A cell for a number, or a number with its unit."""
     return Cell(f"{value:,}" if isinstance(value, int) else value, CellKind.NUMBER, heat)
 
 

@@ -1,4 +1,4 @@
-"""The report of a fleet: totals, who failed, waves, proofs, worst pools, problems."""
+"""The report of a fleet: totals, failed clusters, waves, lower bounds, worst pools, problems."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ from poolkeeper.text import count, fine_duration, more, size
 
 
 class FleetReportLimits(NamedTuple):
-    """How many of each a report shows."""
+    """The most rows of each table."""
 
     clusters: int = 50
     pools: int = 30
@@ -38,23 +38,23 @@ _COMMENT = FleetReportLimits(clusters=20, pools=15, problems=20, waves=15, pictu
 
 
 def fleet_page(report: FleetReport) -> str:
-    """One HTML page that needs nothing else, some hundred kilobytes for a thousand clusters."""
+    """One self-contained HTML page, some hundred kilobytes for a thousand clusters."""
     return page.render(document(report, _PAGE))
 
 
 def fleet_markdown(report: FleetReport) -> str:
-    """Markdown that forges take as a comment: what does not fit is counted."""
+    """Markdown short enough for a comment on a forge; what does not fit is counted."""
     return markdown.comment(lambda extent: document(report, extent), _COMMENT)
 
 
 def document(report: FleetReport, extent: FleetReportLimits) -> Report:
-    """The report before it is written."""
+    """The report before it is rendered."""
     planned = [cluster for cluster in report.clusters if not cluster.failed]
     pools = [
         pool for cluster in planned for pool in balance.pools_of(cluster.name, cluster.brokers)
     ]
     pools = [pool for pool in pools if pool.pool]
-    # By name, so that equal ones come in the same order whatever the input's.
+    # Sorted by name first, so that ties do not depend on the order of the input.
     pools.sort(key=lambda pool: (-pool.imbalances[0][0], pool.cluster, pool.pool))
     sections = (
         _failed(report, extent),

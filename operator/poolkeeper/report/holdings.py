@@ -1,7 +1,7 @@
-"""What brokers of one cluster hold before a plan and after it.
+"""What the brokers of one cluster hold before and after a plan.
 
-Leaders are first replicas: where partitions lead once elections are done. Partitions of unknown
-size count no bytes, as do those that are only created.
+Leaders are first replicas: the state once elections are done. Partitions of unknown size count no
+bytes, and neither do new ones.
 """
 
 from collections import Counter

@@ -1,8 +1,8 @@
-"""A document as Markdown that GitHub and its kin read: tables, lists, folded details.
+"""A report as Markdown for GitHub and similar forges: tables, lists, folded details.
 
-Fit for a comment on a pull request, so it is bounded: `comment` tries smaller documents until one
-is short enough. Names of people's making are code: plainly if that is safe, else with each
-sign as a character reference, which no Markdown reads as structure (and no forge as a mention).
+A comment on a pull request has a limit, so `comment` tries smaller reports until one is short
+enough. Users' names become code: plainly if that is safe, otherwise with each character as a
+character reference, which no Markdown reads as structure (and no forge as a mention).
 """
 
 import re
@@ -13,7 +13,7 @@ from poolkeeper.report.document import Cell, CellKind, Report, ReportTable, Row,
 from poolkeeper.report.html.markup import clean
 
 COMMENT_MAX = 60_000
-"""Letters of Markdown, below what forges take as a comment."""
+"""The most characters of Markdown, below the limits of forges."""
 
 Extent = TypeVar("Extent", bound=NamedTuple)
 
@@ -23,7 +23,7 @@ _ACTIVE = re.compile(r"[\\`*_\[\]<>|~#&@$]|(?<=:)//|(?<=www)\.|^[-+=]+|^\d+(?=[.
 
 
 def render(document: Report) -> str:
-    """The whole document, ending in a line feed."""
+    """The whole report, ending in a line feed."""
     parts = [f"# {prose(document.title)}", prose(document.lead)]
     if document.tiles:
         tiles = (f"**{prose(tile.value)}** {prose(tile.label)}" for tile in document.tiles)
@@ -35,7 +35,7 @@ def render(document: Report) -> str:
 
 
 def comment(document: Callable[[Extent], Report], extent: Extent) -> str:
-    """At most `COMMENT_MAX` letters: the counts of `extent` are halved until the document fits."""
+    """At most `COMMENT_MAX` characters: the limits in `extent` are halved until the report fits."""
     while True:
         written = render(document(extent))
         if len(written) <= COMMENT_MAX or max(extent) <= 1:
@@ -44,7 +44,7 @@ def comment(document: Callable[[Extent], Report], extent: Extent) -> str:
 
 
 def prose(raw: str) -> str:
-    """Text in which nothing is Markdown."""
+    """Text escaped so that nothing in it is Markdown."""
     return _ACTIVE.sub(_references, clean(raw)).strip()
 
 
@@ -79,7 +79,7 @@ def _captioned(table: ReportTable) -> list[str]:
 
 
 def _folded(table: ReportTable) -> list[str]:
-    """A table that is closed; the empty lines around it let Markdown be read inside."""
+    """A folded table; the empty lines around it make forges read the Markdown inside."""
     summary = f"<details><summary>{prose(table.caption)}</summary>"
     return [summary, *_table(table), "</details>"]
 

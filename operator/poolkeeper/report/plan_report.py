@@ -36,7 +36,7 @@ from poolkeeper.text import count, fine_duration, more, size
 
 
 class PlanReportLimits(NamedTuple):
-    """How many of each a report shows."""
+    """The most rows of each table."""
 
     topics: int = 60
     moves: int = 200
@@ -51,17 +51,17 @@ _COMMENT = PlanReportLimits(topics=40, moves=20, brokers=40, pictures=0, problem
 
 
 def plan_page(plan: Plan, desired: Desired, cluster: Cluster) -> str:
-    """One HTML page that needs nothing else; `cluster` is what the plan was made from."""
+    """One self-contained HTML page; `cluster` is the one that the plan was made from."""
     return page.render(document(plan, desired, cluster, _PAGE))
 
 
 def plan_markdown(plan: Plan, desired: Desired, cluster: Cluster) -> str:
-    """Markdown that forges take as a comment: what does not fit is counted."""
+    """Markdown short enough for a comment on a forge; what does not fit is counted."""
     return markdown.comment(lambda extent: document(plan, desired, cluster, extent), _COMMENT)
 
 
 def document(plan: Plan, desired: Desired, cluster: Cluster, extent: PlanReportLimits) -> Report:
-    """The report before it is written."""
+    """The report before it is rendered."""
     return Report(
         f"Plan for cluster {plan.cluster}",
         changes.summary(plan),

@@ -1,4 +1,4 @@
-"""Sections that reports of one cluster and of many have in common."""
+"""Sections that reports of one cluster and of a fleet share."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -10,7 +10,7 @@ from poolkeeper.text import percent, size
 
 
 def moves_tile(proofs: Sequence[PoolCertificate]) -> Tile:
-    """The replicas that pools move, beside the fewest possible."""
+    """The number of replicas that pools move, beside the lower bound."""
     moves = sum(proof.replica_moves for proof in proofs)
     least = sum(proof.replica_moves_lower_bound for proof in proofs)
     if moves <= least:
@@ -19,7 +19,7 @@ def moves_tile(proofs: Sequence[PoolCertificate]) -> Tile:
 
 
 def undone_tile(problems: int) -> Iterator[Tile]:
-    """The number of things left undone; nothing where there are none."""
+    """The number of problems; no tile without any."""
     if problems:
         yield Tile(f"{problems:,}", "left undone", "bad")
 
@@ -27,7 +27,7 @@ def undone_tile(problems: int) -> Iterator[Tile]:
 def certificates_table(
     proofs: Iterable[tuple[str, PoolCertificate]], rows_max: int, *, clusters: bool
 ) -> tuple[ReportTable, ...]:
-    """Moves and bytes of (cluster, certificate) beside the fewest possible."""
+    """The moves and bytes of each (cluster, certificate) beside the lower bounds."""
     rows = []
     for cluster, proof in proofs:
         cells: Row = (
@@ -57,7 +57,7 @@ def _clauses(witness: str, shown_max: int = 3) -> str:
 
 
 def problem_item(cluster: str, problem: PlanProblem) -> Row:
-    """One thing that a plan leaves undone, its place first; `cluster` may be empty."""
+    """One problem that a plan leaves open, its place first; `cluster` may be empty."""
     places = (("cluster", cluster), ("pool", problem.pool), ("topic", problem.topic))
     place = [part for what, named in places if named for part in (Cell(what), name(named))]
     law = f" (law: {problem.law})" if problem.law else ""
@@ -83,7 +83,7 @@ def balances_table(
 
 
 def brokers_table(brokers: Iterable[Holding], rows_max: int) -> tuple[ReportTable, ...]:
-    """Every broker in figures."""
+    """A row of numbers for each broker."""
     rows = [
         (
             name(each.pool),

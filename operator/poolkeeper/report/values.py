@@ -1,6 +1,6 @@
-"""What reports are made of. Whoever has a plan, or tables of a fleet, fills these in.
+"""The inputs of reports; filled in from a plan, or from the tables of a fleet.
 
-Sizes are bytes, times seconds from the begin of the schedule.
+Sizes are bytes, times are seconds from the start of the schedule.
 """
 
 from collections.abc import Sequence
@@ -11,13 +11,14 @@ from typing import NamedTuple
 from poolkeeper.model.plans import PlanProblem, PoolCertificate
 
 URGENCIES = ("heal", "drain", "migration", "replication", "balance")
-"""The classes of moves, by their number."""
+"""The urgency classes of moves, by number."""
 
 
 class Holding(NamedTuple):
-    """A broker, and what it holds before a plan and after it. `pool`: empty if it is in none.
+    """A broker, and what it holds before and after a plan; `pool` is empty without a pool.
 
-    `weight` is that in its pool; 0: drained, dead or in no pool. `leaders`: first replicas.
+    `weight` is its weight in the pool; 0 for a broker that is drained, dead or in no pool.
+    `leaders` counts first replicas.
     """
 
     pool: str
@@ -35,9 +36,9 @@ class Holding(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ClusterReport:
-    """One cluster of the fleet: its plan in figures, or `failed`, why there is none.
+    """One cluster of the fleet: the numbers of its plan, or `failed`, the reason without one.
 
-    `destructive`: steps that a person must agree to.
+    `destructive`: the steps that need a person's approval.
     """
 
     name: str
@@ -55,7 +56,7 @@ class ClusterReport:
 
 
 class Bar(NamedTuple):
-    """A cluster's turn in the timeline; lanes and waves are numbered from 0 and 1."""
+    """A cluster's moves in the timeline; lanes are numbered from 0, waves from 1."""
 
     cluster: str
     site: str
@@ -69,7 +70,7 @@ class Bar(NamedTuple):
 
 
 class Omitted(NamedTuple):
-    """Stages of a cluster that no time was found for."""
+    """The stages of a cluster that did not fit into the schedule."""
 
     cluster: str
     stages: int
@@ -79,7 +80,7 @@ class Omitted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Who moves when under a shared budget, beside a bound that no schedule beats."""
+    """When each cluster moves under the shared budget, beside the makespan's lower bound."""
 
     begin: datetime
     bars: Sequence[Bar] = ()
@@ -92,7 +93,7 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True)
 class FleetReport:
-    """Everything that a report of a fleet tells; `day` as people write it."""
+    """The inputs of a fleet's report; `day` as people write it."""
 
     day: str
     clusters: Sequence[ClusterReport] = ()

@@ -23,7 +23,7 @@ without brokers; settings of all brokers or of one are pairs (key, value) in the
 A start takes about 4 s for 3 brokers (jars there), an end 0.1 s. Processes of a sandbox end with
 its owner even if that is killed; its folder is then removed by the next sandbox.
 
-Java and Maven must be installed; jars are brought at the first use (`artifacts`). The room imports
+Java and Maven must be installed; jars are downloaded at the first use. The package imports
 nothing of `zk` and `brokers`, and has its own words for paths and records, so that it cannot share
 our bugs.
 """

@@ -1,8 +1,8 @@
-"""Clocks that run what is due: a virtual one for tests, a real one that may be faster than time.
+"""Clocks that run scheduled actions: a virtual one for tests, and one faster than real time.
 
-Everything simulated happens in actions that were scheduled with `after`, one at a time and in the
-order of their time; what is due at the same moment runs in the order of scheduling. So a virtual
-clock makes the same world from the same calls, whatever the machine is busy with, and an hour of
+Everything simulated happens in actions that were scheduled with `after`. They run one at a time, in
+the order of their time; actions due at the same moment run in the order of scheduling. So with a
+virtual clock the same calls give the same cluster, however busy the machine is, and an hour of
 waiting costs nothing.
 """
 
@@ -18,13 +18,13 @@ from poolkeeper.errors import Unavailable
 
 Value = TypeVar("Value")
 EPOCH_MS = 1_700_000_000_000
-"""Where a virtual clock begins, in milliseconds since 1970: a Tuesday in November 2023."""
+"""The time at which a virtual clock begins, in ms since 1970: a Tuesday in November 2023."""
 
 Action = Callable[[], None]
 
 
 class Timer:
-    """Something scheduled, which may be called off until it runs."""
+    """A scheduled action, which can be cancelled until it runs."""
 
     __slots__ = ("action",)
 
@@ -32,12 +32,12 @@ class Timer:
         self.action = action
 
     def cancel(self) -> None:
-        """Call it off; without effect once it ran."""
+        """Cancel the action; without effect once it ran."""
         self.action = None
 
 
 class Clock(Protocol):
-    """What the simulation asks of time."""
+    """The clock that the simulation uses."""
 
     def now_ms(self) -> int:
         """Return the milliseconds since 1970."""
@@ -49,7 +49,7 @@ class Clock(Protocol):
 
 
 class _Agenda:
-    """Timers by the time at which they are due."""
+    """The timers by due time."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, Timer]] = []
@@ -74,7 +74,7 @@ class _Agenda:
 
 
 class VirtualClock:
-    """A clock that stands still until somebody advances it. For one thread."""
+    """A clock that stands still until it is advanced. For one thread."""
 
     def __init__(self, now_ms: int = EPOCH_MS) -> None:
         self._now_ms = float(now_ms)
@@ -90,16 +90,16 @@ class VirtualClock:
         return self._agenda.add(self._now_ms + max(0.0, delay_ms), action)
 
     def advance(self, delay_ms: float) -> None:
-        """Let time pass, and run all that is due meanwhile."""
+        """Advance the time, and run all actions that become due."""
         end_ms = self._now_ms + delay_ms
         while self._step(end_ms):
             continue
         self._now_ms = max(self._now_ms, end_ms)
 
     def run_until(self, condition: Callable[[], object], deadline_ms: float) -> bool:
-        """Let time pass until the condition holds (true) or `deadline_ms` has passed (false).
+        """Advance the time until the condition holds (true) or `deadline_ms` has passed (false).
 
-        The condition is asked before the first action and after each one.
+        The condition is checked before the first action and after each one.
         """
         end_ms = self._now_ms + deadline_ms
         while not condition():
@@ -163,7 +163,7 @@ class RealClock:
             return timer
 
     def call(self, action: Callable[[], Value], deadline_ms: float = 60_000) -> Value:
-        """Run something on the clock's thread, and return its value."""
+        """Call a function on the clock's thread, and return its value."""
         found: list[Value] = []
         self.after(0, lambda: found.append(action()))
         if not self.run_until(lambda: found, deadline_ms):

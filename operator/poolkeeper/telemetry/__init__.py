@@ -1,1 +1,1 @@
-"""What a running process tells about itself: metrics, probes, log lines. It never decides."""
+"""Metrics, probes and log lines of a running process. Nothing here decides anything."""

@@ -15,7 +15,7 @@ STATUS_BUCKETS_S = (0.1, 0.5, 1, 2, 5, 15, 60)
 
 
 class Type(StrEnum):
-    """Of a metric, as the exposition format names it."""
+    """The type of a metric, as the exposition format names it."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -196,4 +196,4 @@ FAMILIES = (
     STATUSES,
     STATUSES_AGE,
 )
-"""All of them, in the order of the documentation."""
+"""All metrics, in the order of the documentation."""

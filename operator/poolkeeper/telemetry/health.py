@@ -1,11 +1,12 @@
-"""Is this process alive, and is it ready? Kept from heartbeats, answered to probes. No I/O.
+"""Liveness and readiness of this process, from heartbeats; probes ask for them. No I/O.
 
-*Alive* is judged by silence: everything that must go on (a cluster's loop, the lease, the writer of
-statuses) beats, and says with each beat how long it may now be silent. Who is silent for longer is
-stuck, and only a restart helps. A loop that reports errors and tries again is alive.
+*Alive* is judged by heartbeats. Everything that must go on (a cluster's loop, the elector, the
+status writer) sends them, each with the seconds until the next one at the latest. A part that is
+silent for longer is stuck, and only a restart helps. A loop that reports errors and retries is
+alive.
 
-*Ready* is what the process says of itself: a leader and a warm standby are both ready, since both
-do what they are there for; a process that starts, or that finds no CRDs, is not.
+*Ready* is set by the process. A leader and a warm standby are both ready, because both do their
+work. A process that is starting, or that finds no CRDs, is not ready.
 """
 
 import time
@@ -16,14 +17,14 @@ from threading import Lock
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """What a probe is told: yes or no, and a text for the person who asks."""
+    """The result of a probe: yes or no, and a text for people."""
 
     good: bool
     text: str
 
 
 class ProcessHealth:
-    """Heartbeats and readiness; all methods may be called from several threads."""
+    """Heartbeats and readiness; all methods are thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -33,25 +34,25 @@ class ProcessHealth:
         self._says = "starting"
 
     def beat(self, name: str, patience_s: float) -> None:
-        """Note that `name` goes on, and will say so again within `patience_s`."""
+        """Record a heartbeat of `name`; the next is due within `patience_s`."""
         with self._lock:
             self._beats[name] = (self._clock(), patience_s)
 
     def forget(self, name: str) -> None:
-        """Note that `name` ended as it should; its silence is nothing to worry about."""
+        """Expect no more heartbeats of `name`, which ended normally."""
         with self._lock:
             self._beats.pop(name, None)
 
     def ready(self, says: str) -> None:
-        """Note that the process does its work, and as what: "leader", "standby"."""
+        """Set the process ready; `says` is its role: "leader", "standby"."""
         self._say(True, says)
 
     def unready(self, why: str) -> None:
-        """Note that the process cannot do its work, and why not."""
+        """Set the process not ready; `why` is the reason."""
         self._say(False, why)
 
     def liveness(self) -> ProbeResult:
-        """Name who is stuck, longest silence first; else say how many are watched."""
+        """Return the stuck parts, longest silence first; else the number of parts watched."""
         now_s = self._clock()
         with self._lock:
             beats = dict(self._beats)
@@ -72,7 +73,7 @@ class ProcessHealth:
         return ProbeResult(True, f"alive: {len(beats)} watched, none silent for too long")
 
     def readiness(self) -> ProbeResult:
-        """Say as what the process is ready, or why it is not."""
+        """Return the role in which the process is ready, or why it is not."""
         with self._lock:
             ready, says = self._ready, self._says
         return ProbeResult(ready, f"ready: {says}" if ready else f"not ready: {says}")

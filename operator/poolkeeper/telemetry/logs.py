@@ -23,18 +23,21 @@ from poolkeeper.model.outcomes import Why
 MESSAGE_CHARS_MAX = 16 * 1024
 EXCEPTION_CHARS_MAX = 32 * 1024
 SECRET_CHARS_MIN = 4
-"""Shorter values are no secrets, and masking them would make the lines unreadable."""
+"""Shorter values are not masked: that would make lines unreadable."""
 MASK = "***"
 QUIET = ("kopf", "kazoo", "kubernetes", "urllib3", "asyncio", "aiohttp", "kafka")
-"""Libraries that log every event, request or heartbeat: only their warnings are news."""
+"""Libraries that log every event, request or heartbeat; only their warnings are kept."""
 
 LEAST = {
     "kopf._core.reactor.running": logging.ERROR,
     "kopf._cogs.clients.watching": logging.CRITICAL,
 }
-"""What these say below that is not for us. The one warns at each start that it does not run in the
-main thread, as we want it. The other tells every attempt of every watch as an error, hundreds an
-hour where a server is away: `handlers` finds out why, and says so once."""
+"""The lowest level logged.
+
+The first warns at each start that kopf does not run in the main thread, which is intended. The
+second logs every failed attempt of every watch as an error, hundreds an hour while a server is
+away. `controller.watch` finds the reason and reports it once.
+"""
 
 _OF_EVERY_RECORD = frozenset(vars(logging.makeLogRecord({}))) | {
     "asctime",
@@ -48,14 +51,14 @@ _OF_EVERY_RECORD = frozenset(vars(logging.makeLogRecord({}))) | {
 
 
 def words(value: Why | PoolkeeperError) -> str:
-    """Return what a log says of a value of a pass, or of an error."""
+    """Return the log text of a wait, an action, a refusal or an error."""
     if isinstance(value, PoolkeeperError):
         return wording.error_text(value)
     return wording.sentence(value)
 
 
 class Secrets:
-    """Values that must not appear in any line, by whom they belong to."""
+    """The values that must not appear in any log line, by owner."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -63,7 +66,7 @@ class Secrets:
         self._forms: tuple[str, ...] = ()
 
     def keep(self, owner: str, values: Collection[str]) -> None:
-        """Mask these values of `owner` from now on, and no longer the ones it had before."""
+        """Mask these values of `owner` from now on; its earlier values are no longer masked."""
         with self._lock:
             self._by_owner[owner] = tuple(v for v in values if len(v) >= SECRET_CHARS_MIN)
             if not self._by_owner[owner]:
@@ -78,7 +81,7 @@ class Secrets:
         return text
 
     def masked_in(self, value: object) -> object:
-        """Return what JSON can say of a value, with every secret in its texts replaced."""
+        """Return the value as JSON values, with every secret in its texts replaced."""
         if value is None or isinstance(value, bool | int | float):
             return value
         if isinstance(value, Mapping):
@@ -89,7 +92,7 @@ class Secrets:
 
 
 def _forms(value: str) -> tuple[str, ...]:
-    """Return the ways in which a value may appear: as it is, in JSON, in a Secret's data."""
+    """Return the forms in which a value may appear: plain, in JSON, base64 as in a Secret."""
     return (value, json.dumps(value)[1:-1], base64.b64encode(value.encode()).decode())
 
 
@@ -148,7 +151,7 @@ class TextLines(logging.Formatter):
 def set_up(
     stream: TextIO, *, as_json: bool, level: int = logging.INFO, secrets: Secrets | None = None
 ) -> logging.Handler:
-    """Let the root logger write to `stream`, in place of what it had; for `cli` to call once."""
+    """Make the root logger write to `stream` only; called once, by `cli`."""
     handler = logging.StreamHandler(stream)
     secrets = secrets or Secrets()
     handler.setFormatter(JsonLines(secrets) if as_json else TextLines(secrets))
@@ -174,7 +177,7 @@ def about(
 
 
 def object_of(record: logging.LogRecord) -> dict[str, str]:
-    """Return kind, namespace and name of the object that a record is about, where it says so."""
+    """Return kind, namespace and name of the object that a record names, if it names one."""
     found = getattr(record, "object", None) or getattr(record, "k8s_ref", None)
     if not isinstance(found, Mapping):
         return {}
@@ -182,7 +185,7 @@ def object_of(record: logging.LogRecord) -> dict[str, str]:
 
 
 def time_of(record: logging.LogRecord) -> str:
-    """Return the record's time as RFC 3339 has it: UTC, milliseconds."""
+    """Return the record's time in RFC 3339: UTC, milliseconds."""
     moment = datetime.fromtimestamp(record.created, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 

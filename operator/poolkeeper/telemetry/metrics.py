@@ -1,8 +1,8 @@
-"""What happened, as Prometheus metrics: the only door to prometheus-client.
+"""Prometheus metrics; no other module uses prometheus-client.
 
-Callers hand over plain values; which series they become is decided here. Series carry the cluster's
-name at most: `forget` takes all series of a cluster away once its loop ended, so that a cluster
-that is no longer declared raises no alerts.
+Callers pass plain values; this module decides which series they become. The cluster's name is the
+only resource name in a label. `forget` removes all series of a cluster once its loop ended, so that
+a cluster that is no longer declared raises no alerts.
 """
 
 import time
@@ -23,10 +23,10 @@ READY = ("True", "False", "Unknown")
 
 
 class Metrics:
-    """All metrics of one process; every method may be called from several threads.
+    """All metrics of one process; every method is thread-safe.
 
-    Without a registry it makes one that also tells memory, processor time and open files of the
-    process. `clock` gives seconds since 1970.
+    Without a registry it makes one, with memory, processor time and open files of the process.
+    `clock` gives seconds since 1970.
     """
 
     def __init__(
@@ -56,20 +56,20 @@ class Metrics:
         return text, exposition.CONTENT_TYPE_PLAIN_0_0_4
 
     def leads(self, leading: bool) -> None:
-        """Note whether this process holds the lease."""
+        """Set whether this process holds the Lease."""
         self._gauges[families.LEADER].set(leading)
 
     def loops(self, number: int) -> None:
-        """Note how many loops run."""
+        """Set the number of running cluster loops."""
         self._gauges[families.LOOPS].set(number)
 
     def passed(self, cluster: str, phase: str, seconds: float) -> None:
-        """Note how long one phase of a pass took: observe, plan, stage, apply, report."""
+        """Record the duration of one phase of a pass: observe, plan, stage, apply, report."""
         self._histograms[families.PHASES].labels(cluster, phase).observe(seconds)
 
     @contextmanager
     def timed(self, cluster: str, phase: str) -> Iterator[None]:
-        """Note how long the block takes as this phase, also where it raises."""
+        """Record the duration of the block as this phase, also if it raises."""
         began_s = time.monotonic()
         try:
             yield
@@ -77,15 +77,15 @@ class Metrics:
             self.passed(cluster, phase, time.monotonic() - began_s)
 
     def failed(self, cluster: str, error: BaseException) -> None:
-        """Note that a pass ended with this error; `saw` does so where the outcome carries it."""
+        """Count a pass that ended with this error; `saw` counts an error in the outcome."""
         kind = type(error).__name__ if isinstance(error, PoolkeeperError) else "Internal"
         self._counters[families.ERRORS].labels(cluster, kind).inc()
         self._set(families.CONVERGED, cluster, 0)
 
     def saw(self, cluster: str, outcome: Outcome) -> None:
-        """Note how a pass ended and how far its plan is.
+        """Record the outcome of a pass and the progress of its plan.
 
-        What a pass that failed could not tell stays as it was.
+        Values that a failed pass does not have stay as they were.
         """
         self._counters[families.PASSES].labels(cluster, outcome.state.value).inc()
         if outcome.error is not None:
@@ -98,31 +98,31 @@ class Metrics:
             self._set(family, cluster, value)
 
     def rebalances(self, by_reason: Mapping[str, int]) -> None:
-        """Note how many Rebalances say what; there are none that say anything else."""
+        """Set the number of Rebalances by reason; all other reasons are 0."""
         self._reasons |= by_reason.keys()
         for reason in self._reasons:
             self._gauges[families.REBALANCES].labels(reason).set(by_reason.get(reason, 0))
 
     def planned(self, engine: str, seconds: float, size_bytes: int) -> None:
-        """Note that a Rebalance was planned, by whom, how long it took, what it would copy."""
+        """Record a planned Rebalance: its engine, its duration, and the bytes that it will copy."""
         self._histograms[families.REBALANCE_PLANNING].labels(engine).observe(seconds)
         self._counters[families.REBALANCE_PLANNED_BYTES].inc(size_bytes)
 
     def rebalanced(self, ended: Mapping[str, int], moved_bytes: int) -> None:
-        """Note clusters that a Rebalance has ended in, by outcome, and what it copied since."""
+        """Count the clusters in which a Rebalance ended, by outcome, and the bytes it copied."""
         for outcome, number in ended.items():
             self._counters[families.REBALANCE_CLUSTERS].labels(outcome).inc(number)
         self._counters[families.REBALANCE_MOVED_BYTES].inc(moved_bytes)
 
     def zookeeper(self, cluster: str, *, reads: int = 0, writes: int = 0) -> None:
-        """Note requests to a cluster's ZooKeeper."""
+        """Count requests to a cluster's ZooKeeper."""
         for verb, number in (("read", reads), ("write", writes)):
             self._counters[families.ZOOKEEPER].labels(cluster, verb).inc(number)
 
     def api(self, verb: str, status: int | None, seconds: float | None) -> None:
-        """Note a request to the API server: get, list, watch, create, update, patch, delete.
+        """Count a request to the API server: get, list, watch, create, update, patch, delete.
 
-        `status` is that of HTTP, `None` where no answer came; `seconds` is `None` for a watch.
+        `status` is the HTTP status, `None` without a response; `seconds` is `None` for a watch.
         """
         kind = "none" if status is None else f"{status // 100}xx"
         self._counters[families.API_REQUESTS].labels(verb, kind).inc()
@@ -130,24 +130,24 @@ class Metrics:
             self._histograms[families.API_DURATION].labels(verb).observe(seconds)
 
     def resources(self, cluster: str, kind: str, ready: Mapping[str, int]) -> None:
-        """Note how many resources of a kind are Ready, by status: True, False, Unknown."""
+        """Set the number of resources of a kind by the status of Ready: True, False, Unknown."""
         for status in READY:
             self._gauges[families.RESOURCES].labels(cluster, kind, status).set(ready.get(status, 0))
 
     def wrote_status(self, lag_s: float) -> None:
-        """Note that a status was accepted, so long after it became known."""
+        """Record the delay between a new status and its acceptance by the API server."""
         self._histograms[families.STATUS_LAG].observe(lag_s)
 
     def follow_statuses(self, waiting: Callable[[], tuple[int, float]]) -> None:
-        """Ask `waiting` at each scrape: how many statuses wait, and the oldest one's age in s.
+        """Call `waiting` at each scrape: the number of queued statuses, the oldest one's age in s.
 
-        It is asked then, not told, because a writer that is stuck tells nothing.
+        It is polled because a status writer that is stuck reports nothing.
         """
         self._gauges[families.STATUSES].set_function(lambda: waiting()[0])
         self._gauges[families.STATUSES_AGE].set_function(lambda: waiting()[1])
 
     def forget(self, cluster: str) -> None:
-        """Take all series of a cluster away; to be called after its loop ended."""
+        """Remove all series of a cluster; call it after the cluster's loop ended."""
         self._waiting_since.pop(cluster, None)
         for metrics in (self._counters, self._gauges, self._histograms):
             for family, metric in metrics.items():
@@ -166,7 +166,7 @@ class Metrics:
         self._set(families.LATE_STAGE, cluster, late)
 
     def _set(self, family: Family, cluster: str, value: float | None) -> None:
-        """Set a gauge of a cluster; `None` takes its series away."""
+        """Set a gauge of a cluster; `None` removes its series."""
         if value is None:
             self._gauges[family].remove_by_labels({"cluster": cluster})
         else:
@@ -186,7 +186,7 @@ class Metrics:
 
 
 def _sizes(outcome: Outcome) -> dict[Family, float | None]:
-    """Return what each gauge of the cluster and its plan says; `None`: nothing to say."""
+    """Return the values of the gauges of the cluster and its plan; `None` is no value."""
     progress, seen = outcome.progress, outcome.seen
     moves = () if outcome.plan is None else outcome.plan.moves
     sizes: dict[Family, float | None] = {

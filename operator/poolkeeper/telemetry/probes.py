@@ -54,7 +54,7 @@ _FAILED = Page(500, b"this page failed; the log says why\n")
 
 
 def pages(health: ProcessHealth, metrics: Callable[[], tuple[bytes, str]]) -> Pages:
-    """Return what is served; `metrics` gives the text and its content type."""
+    """Return the served pages; `metrics` returns the exposition and its content type."""
 
     def said(good: bool, text: str) -> Page:
         return Page(200 if good else 503, f"{text}\n".encode())
@@ -79,7 +79,7 @@ def parse_listen(listen: str) -> tuple[str, int]:
 
 
 class _Head(io.BufferedReader):
-    """What a client sends, `HEAD_BYTES_MAX` of it at the most."""
+    """The head of a request; reads at most `HEAD_BYTES_MAX`."""
 
     _left = HEAD_BYTES_MAX
 
@@ -118,7 +118,7 @@ class _Handler(BaseHTTPRequestHandler):
         return False
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Answer what the base class refuses; a method without a handler is answered as GET is."""
+        """Respond to what the base class refuses; a method without a handler gets the GET page."""
         if code == HTTPStatus.NOT_IMPLEMENTED:
             self.do_GET()
         else:
@@ -136,7 +136,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             try:
                 found = page()
-            except Exception:  # the log says what the client is not told
+            except Exception:  # the log has the reason; the client does not get it
                 logger.exception("the page %s failed", target)
                 found = _FAILED
             self._respond(found)
@@ -153,7 +153,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class ProbeServer(ThreadingHTTPServer):
-    """Serves until closed; `address` is where it listens, with the port that 0 became."""
+    """Serves until closed; `address` is where it listens, with the actual port for port 0."""
 
     daemon_threads = True
 
@@ -165,7 +165,7 @@ class ProbeServer(ThreadingHTTPServer):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.address: tuple[str, int] = listener.getsockname()[:2]
-        # Where it binds by itself, it asks the DNS for the name of this host.
+        # The base class would look up this host's name in the DNS when it binds.
         super().__init__(self.address, _Handler, bind_and_activate=False)
         self.socket.close()
         self.socket = listener
@@ -200,7 +200,7 @@ class ProbeServer(ThreadingHTTPServer):
 
     @property
     def connections(self) -> int:
-        """How many clients are connected."""
+        """The number of connected clients."""
         return len(self._until_s)
 
     def close(self) -> None:
@@ -211,7 +211,7 @@ class ProbeServer(ThreadingHTTPServer):
         self._keep(0)
 
     def service_actions(self) -> None:
-        """Drop who is late; called every `TICK_S`, and when a client comes."""
+        """Drop late clients; called every `TICK_S` and when a client connects."""
         self._keep(CONNECTIONS_MAX)
 
     def get_request(self) -> tuple[socket.socket, Any]:
@@ -224,7 +224,7 @@ class ProbeServer(ThreadingHTTPServer):
             raise
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Begin to serve a client; the oldest gives way if there are too many."""
+        """Begin to serve a client; drop the oldest if there are too many."""
         self._keep(CONNECTIONS_MAX - 1)
         with self._lock:
             self._until_s[request] = self._clock() + self._patience_s
@@ -237,14 +237,14 @@ class ProbeServer(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Log what broke, unless the client went or was dropped."""
+        """Log an error, unless the client disconnected or was dropped."""
         if not isinstance(sys.exception(), OSError):
             logger.exception("a connection to the probes failed")
 
     def _keep(self, most: int) -> None:
         """Drop the clients that are late, and the oldest of more than `most`.
 
-        The thread of a client that is dropped finds its connection at an end.
+        The thread of a dropped client then reads the end of its connection.
         """
         now_s = self._clock()
         with self._lock:  # who is known is open: a descriptor cannot be another's by now

@@ -1,4 +1,4 @@
-"""A cluster as a pass reaches it (`reconcile.access`), where it runs on ZooKeeper."""
+"""The interface `reconcile.access`, for a cluster that runs on ZooKeeper."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ RECORDS_BATCH = 200
 
 
 class ZooKeeperView:
-    """Reads of a cluster, for whoever holds it or does not."""
+    """Reads of a cluster, allowed to any process."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -41,19 +41,19 @@ class ZooKeeperView:
         )
 
     def read_records(self) -> Records:
-        """Return what is remembered of owners and brokers."""
+        """Return the recorded topic owners and brokers."""
         return journal.read_records(self._session)
 
     def read_run(self) -> Run | None:
-        """Return the run that is recorded."""
+        """Return the recorded run, or None."""
         return journal.read_run(self._session)
 
     def read_document(self, run: Run) -> RunDocument | None:
-        """Return the run's document, or None if it was not written to its end."""
+        """Return the run's document, or None if it was not written completely."""
         return journal.read_document(self._session, run)
 
     def is_stop_requested(self) -> bool:
-        """Whether somebody asked the run to end after its stage."""
+        """Whether a person requested that the run ends after its stage."""
         return journal.read_stop(self._session)
 
     def read_stopped(self) -> str | None:
@@ -79,37 +79,37 @@ class ZooKeeperAccess(ZooKeeperView):
         self._journal.commit()
 
     def begin_run(self, run: Run, document: RunDocument) -> Run:
-        """Record a new run and then its document; return it as it is recorded."""
+        """Record a new run and then its document; return the run as recorded."""
         chunks = encode_document(document)
         run = replace(run, digest=digest_of(chunks), chunks=len(chunks))
         return self._journal.begin(run, chunks)
 
     def rewrite_run(self, before: Run, after: Run) -> Run:
-        """Record the run anew; return it as it is recorded."""
+        """Replace the recorded run; return it as recorded."""
         return self._journal.rewrite(before, after)
 
     def end_run(self, run: Run) -> None:
-        """Remove the run."""
+        """Remove the recorded run."""
         self._journal.end(run)
 
     def remember_stopped(self, fingerprint: str | None) -> None:
-        """Record, or forget, which plan a person stopped."""
+        """Record which plan a person stopped; None removes the record."""
         self._journal.remember_stopped(fingerprint)
 
     def remember_pending_plan(self, plan: Plan | None) -> None:
-        """Record which plan waits for approval, if any."""
+        """Record which plan waits for approval; None removes the record."""
         pending_plan.remember(self._journal, plan)
 
     def forget_approvals(self) -> None:
-        """Drop the approvals that were handed over: what they approved is done."""
+        """Remove the approvals left by `poolkeeper apply`: their plans have been executed."""
         self._journal.forget_approvals()
 
     def remember_brokers(self, records: Records) -> None:
-        """Record brokers' racks and absences, and the cluster's id, where they changed."""
+        """Record the brokers' racks and absences and the cluster's id, if they changed."""
         self._journal.remember_brokers(records)
 
     def remember_owners(self, owners: Mapping[str, TopicRecord | None]) -> None:
-        """Record the owners of topics; `None` forgets one."""
+        """Record the owners of topics; `None` removes a record."""
         operations: list[Operation] = []
         for topic, record in sorted(owners.items()):
             operation = self._journal.topic_record(topic, record)
@@ -132,7 +132,7 @@ class ZooKeeperAccess(ZooKeeperView):
         apply.set_config(self._journal, step, record)
 
     def delete_topic(self, step: DeleteTopic, cluster: Cluster) -> None:
-        """Ask Kafka to delete a topic, if it is still the one that was observed."""
+        """Request the deletion of a topic, if it is still the one that was observed."""
         apply.delete_topic(self._journal, step, cluster)
 
     # Requests to the controller
@@ -157,7 +157,7 @@ class ZooKeeperAccess(ZooKeeperView):
         return self._journal.rewrite(before, after, apply.election(partitions))
 
     def elect_controller(self, cluster: Cluster) -> bool:
-        """Have another controller elected; false if there is none to replace."""
+        """Trigger the election of another controller; false if there is none to replace."""
         node = self._session.read(znodes.CONTROLLER)
         epoch_version = cluster.controller.epoch_version
         if node is None or epoch_version is None:
@@ -170,15 +170,18 @@ class ZooKeeperAccess(ZooKeeperView):
     # Throttles
 
     def read_throttles(self, topics: Iterable[str], brokers: Iterable[int]) -> Saved:
-        """Return the throttle values as they are now."""
+        """Return the present throttle values of topics and brokers."""
         return throttling.save(self._journal, topics, brokers)
 
     def write_throttles(self, document: RunDocument, rates: Sequence[int]) -> ThrottleConflicts:
-        """Write the run's throttles where they are not in force yet; name those of others."""
+        """Write the run's throttles where they are not yet set.
+
+        Returns the topics and brokers whose throttles somebody else has set.
+        """
         lists = throttling.lists_of(document)
         return throttling.write(self._journal, document.saved, lists, rates)
 
     def restore_throttles(self, document: RunDocument, rates: Sequence[int]) -> None:
-        """Put the saved throttle values back wherever the live ones are still ours."""
+        """Restore the saved throttle values wherever the live ones are still ours."""
         lists = throttling.lists_of(document)
         throttling.restore(self._journal, document.saved, lists, rates)

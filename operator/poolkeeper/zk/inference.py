@@ -1,10 +1,10 @@
-"""Which Kafka writes this tree, told from what it looks like: a range of releases, or nothing.
+"""The range of Kafka releases that may have written a tree, or nothing.
 
 Lower bounds come from nodes and keys that appeared at some release and that no tool writes by
 itself. A topic node's `version` alone proves nothing: external tools write any, and every broker
-takes it. The one upper bound is the controller's own node, which has a new key since 3.4. A tree
-that contradicts itself (after a downgrade) tells nothing, and so does one without a cluster id: no
-supported Kafka leaves that out.
+accepts it. The one upper bound is the controller's own node, which has a new key since 3.4. A tree
+that contradicts itself (after a downgrade) proves nothing. Neither does one without a cluster id:
+no supported Kafka leaves that out.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ BEFORE_KRAFT = KafkaVersion((3, 3))
 
 @dataclass(frozen=True, slots=True)
 class Traces:
-    """What was found: which nodes exist, and formats.
+    """The evidence: which nodes exist, and their formats.
 
     `controller_knows_kraft` is `None` without a controller. `brokers` are the format versions of
     the registrations.

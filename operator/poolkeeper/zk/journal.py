@@ -1,20 +1,18 @@
-"""The journal: who works on a cluster, the run under way, and what is remembered between runs.
+"""The journal: which process holds a cluster, its run, and the records kept between runs.
 
 All of it lies under `/poolkeeper` in the cluster's own chroot:
 
-* `holder` (ephemeral): who is active. After a `kill -9` the next one waits until ZooKeeper has
-  ended the dead session.
-* `epoch`: its data version is the fence. Taking the journal over bumps it in the transaction that
-  creates `holder`, and every later write checks it: a process that only thinks it is the holder
-  can write nothing.
-* `run` and its children: the record of the run (`runs`), gone when the run ends; `run/stop` is the
-  wish that it ends after the stage in flight.
-* `asked` and its children: the plan that waits for approval (`pending_plan`).
-* `approvals`: hashes that people approved on the command line beside an active holder.
-* `stopped`: the fingerprint that was stopped by a person; a loop does not start it again by itself.
-* `records`: topic owners, brokers' racks and absences, the cluster's id.
+* `holder` (ephemeral): the active process. After a `kill -9` the next one waits until ZooKeeper has
+ended the dead session. * `epoch`: its data version is the fence. Taking the journal over bumps it
+in the transaction that   creates `holder`, and every later write checks it: a process that only
+thinks it is the holder can   write nothing. * `run` and its children: the record of the run
+(`runs`), removed when the run ends; `run/stop` is   the request that it ends after the stage in
+flight. * `asked` and its children: the plan that waits for approval (`pending_plan`). *
+`approvals`: hashes that people approved on the command line beside an active holder. * `stopped`:
+the fingerprint of the plan that a person stopped; a loop does not start it again. * `records`:
+topic owners, brokers' racks and absences, the cluster's id.
 
-Nothing here decides anything: it reads, and it writes what it is told, fenced.
+Nothing here decides anything: it reads, and it writes what it is given, fenced.
 """
 
 import json
@@ -39,7 +37,7 @@ APPROVALS_MAX = 32
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who is active: `what` is the command (`apply` or `run`), `since_ms` since 1970."""
+    """The active process: `what` is the command (`apply` or `run`), `since_ms` since 1970."""
 
     host: str
     pid: int
@@ -53,7 +51,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class JournalView:
-    """What anybody may read: for `status`, `show` and `stop`."""
+    """The parts of the journal that `status`, `show` and `stop` read."""
 
     holder: Holder | None
     run: Run | None
@@ -63,7 +61,7 @@ class JournalView:
 
 
 class Journal:
-    """The journal, open for writing: exists only while this process is the holder."""
+    """The journal, open for writing; exists only while this process is the holder."""
 
     def __init__(self, session: Session, epoch_version: int) -> None:
         self.session = session
@@ -102,7 +100,7 @@ class Journal:
         self.commit(*self.emptying(znodes.RUN), Delete(znodes.RUN, run.version))
 
     def emptying(self, path: str) -> tuple[Delete, ...]:
-        """Return what removes all children of a node."""
+        """Return the operations that delete all children of a node."""
         paths = [f"{path}/{child}" for child in self.session.children(path) or ()]
         nodes = self.session.read_many(paths)
         return tuple(
@@ -112,7 +110,7 @@ class Journal:
     # What is remembered
 
     def remember_stopped(self, fingerprint: str | None) -> None:
-        """Record, or forget, which fingerprint a person stopped."""
+        """Record the fingerprint of the plan that a person stopped; None removes the record."""
         node = self.session.read(znodes.STOPPED)
         if fingerprint is None:
             if node is not None:
@@ -123,13 +121,13 @@ class Journal:
             self.commit(SetData(znodes.STOPPED, fingerprint.encode(), node.version))
 
     def forget_approvals(self) -> None:
-        """Drop the approvals that were handed over: what they approved is done."""
+        """Remove the approvals left by `poolkeeper apply`: their plans have been executed."""
         node = self.session.read(znodes.APPROVALS)
         if node is not None:
             self.commit(Delete(znodes.APPROVALS, node.version))
 
     def topic_record(self, topic: str, record: TopicRecord | None) -> Operation | None:
-        """Return the operation that makes the record so, or `None` if it is so already."""
+        """Return the operation that writes the record, or `None` if it is unchanged."""
         path = znodes.record_of_topic(topic)
         node = self.session.read(path)
         if record is None:
@@ -140,7 +138,7 @@ class Journal:
         return None if node.data == body else SetData(path, body, node.version)
 
     def remember_brokers(self, records: Records) -> None:
-        """Record brokers' racks and absences, and the cluster's id, where they changed."""
+        """Record the brokers' racks and absences and the cluster's id, if they changed."""
         brokers = {
             str(id_): {"rack": record.rack, "missing_since_s": record.missing_since_s}
             for id_, record in sorted(records.brokers.items())
@@ -177,20 +175,20 @@ def held(
     waiting: Callable[[Holder], None] | None = None,
     wake: Event | None = None,
 ) -> Iterator[Journal]:
-    """Become the holder, for the time of the `with` block.
+    """Hold the journal for the time of the `with` block.
 
-    Waits up to `patience_s`, or until `wake` is set, for a dead holder's session to end; raises
-    `HolderActive` naming the holder if it is still there then, or at once if it is a process that
-    lives on this machine. With `waiting`, which is told whom it waits for, it waits for that, too:
-    a stopped process lives, and its session ends all the same. Prepares the journal's nodes at the
-    first time.
+    Waits up to `patience_s`, or until `wake` is set, for a dead holder's session to end. Raises
+    `HolderActive` naming the holder if its session is still there then, or at once if the holder is
+    a live process on this machine. `waiting`, if given, is called with the holder, and a live
+    holder is waited for as well: a process that is stopped (SIGSTOP) is alive, and its session
+    still ends. Creates the journal's nodes at the first use.
     """
     holder = Holder(socket.gethostname(), os.getpid(), what, now_ms)
     version = _take(session, holder, patience_s, waiting, wake or Event())
     try:
         yield Journal(session, version)
     except Unavailable:
-        raise  # nobody to tell; the holder's node ends with the session
+        raise  # `holder` cannot be deleted now; it ends with the session
     except BaseException:
         _let_go(session)
         raise
@@ -250,7 +248,7 @@ def _let_go(session: Session) -> None:
 
 
 def _prepare(session: Session) -> None:
-    """Create the journal's permanent nodes; losing a race to a twin is as good as winning it."""
+    """Create the journal's permanent nodes; it does not matter if another process is faster."""
     wanted = (
         (znodes.ROOT, b""),
         (znodes.EPOCH, b"0"),
@@ -266,7 +264,7 @@ def _prepare(session: Session) -> None:
 
 
 def read_holder(session: Session) -> Holder | None:
-    """Return who is active."""
+    """Return the active process, or None."""
     node = session.read(znodes.HOLDER)
     if node is None:
         return None
@@ -277,31 +275,31 @@ def read_holder(session: Session) -> Holder | None:
 
 
 def read_run(session: Session) -> Run | None:
-    """Return the run node."""
+    """Return the recorded run, or None."""
     node = session.read(znodes.RUN)
     return None if node is None else runs.decode_run(node.data, node.version)
 
 
 def read_document(session: Session, run: Run) -> RunDocument | None:
-    """Return the run's document, or `None` if it was not written to its end."""
+    """Return the run's document, or `None` if it was not written completely."""
     nodes = session.read_many([znodes.plan_chunk(i) for i in range(run.chunks)])
     chunks = [node.data for node in nodes if node is not None]
     return runs.decode_document(chunks, run.digest)
 
 
 def read_stop(session: Session) -> bool:
-    """Return whether somebody asked the run to stop."""
+    """Whether a person requested the run to stop."""
     return session.read(znodes.RUN_STOP) is not None
 
 
 def read_stopped(session: Session) -> str | None:
-    """Return the fingerprint that was stopped by a person, if any."""
+    """Return the fingerprint of the plan that a person stopped, if any."""
     node = session.read(znodes.STOPPED)
     return None if node is None else node.data.decode()
 
 
 def read_status(session: Session) -> JournalView:
-    """Return all that `status` shows of the journal."""
+    """Return the parts of the journal that `status` shows."""
     run = read_run(session)
     return JournalView(
         holder=read_holder(session),
@@ -313,7 +311,7 @@ def read_status(session: Session) -> JournalView:
 
 
 def request_stop(session: Session) -> Run | None:
-    """Ask the run under way to end after the stage in flight; return it, or `None` without one."""
+    """Request that the run ends after the stage in flight; return it, or `None` without a run."""
     run = read_run(session)
     if run is None:
         return None
@@ -331,7 +329,7 @@ def read_approvals(session: Session) -> tuple[str, ...]:
 
 
 def hand_over_approval(session: Session, plan: str) -> None:
-    """Leave an approval for the active holder; it also undoes an earlier stop."""
+    """Record an approval for the active holder; it also removes the record of a stop."""
     node = session.read(znodes.APPROVALS)
     known = read_approvals(session)
     plans = [*(p for p in known if p != plan), plan][-APPROVALS_MAX:]
@@ -350,7 +348,7 @@ def hand_over_approval(session: Session, plan: str) -> None:
 
 
 def read_records(session: Session) -> Records:
-    """Return everything that is remembered; empty before the first write."""
+    """Return all records; empty before the first write."""
     cluster, brokers = session.read_many([znodes.RECORD_OF_CLUSTER, znodes.RECORD_OF_BROKERS])
     topics = session.children(znodes.RECORDS_OF_TOPICS) or ()
     nodes = session.read_many([znodes.record_of_topic(topic) for topic in topics])

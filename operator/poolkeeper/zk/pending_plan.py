@@ -1,8 +1,8 @@
-"""The plan that waits for a person's approval, as it lies in ZooKeeper.
+"""The plan that waits for a person's approval, as stored in ZooKeeper.
 
-Who takes over asks about the same plan, and `show` prints it. As with a run, a node says what its
-children are, with their digest, and is written before them: what was not written to its end is as
-good as nothing. It is gone when the cluster is as declared.
+The next executor asks for approval of the same plan, and `show` prints it. As with a run, a node
+holds the digest of its children, and is written before them: a plan that was not written completely
+counts as absent. It is removed when the cluster is as declared.
 """
 
 import json
@@ -15,9 +15,9 @@ from poolkeeper.zk.journal import Journal
 
 
 def remember(journal: Journal, plan: Plan | None) -> None:
-    """Record the plan, or that there is none; nothing is written if it is so already.
+    """Record the pending plan; None removes it. Nothing is written if nothing changed.
 
-    A plan that is too large is not recorded: who takes over may then ask about another.
+    A plan that is too large is not recorded; the next executor may then ask about another plan.
     """
     node = journal.session.read(znodes.ASKED)
     if node is not None:
@@ -37,7 +37,7 @@ def remember(journal: Journal, plan: Plan | None) -> None:
 
 
 def read(session: Session) -> Plan | None:
-    """Return the plan, or `None` if there is none or not all of it."""
+    """Return the plan, or `None` if it is absent or incomplete."""
     node = session.read(znodes.ASKED)
     if node is None:
         return None

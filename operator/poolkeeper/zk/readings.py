@@ -1,7 +1,7 @@
-"""What was read of a cluster, raw, and the picture that it makes: pure.
+"""The raw reading of a cluster, and the Cluster made from it: pure.
 
-Damage is reported, never raised: a topic whose node or states cannot be decoded goes to `damaged`
-with the reason; other nodes that make no sense count as unknown and give a note.
+Damage is reported, never raised. A topic whose node or states cannot be decoded goes to `damaged`
+with the reason; other undecodable nodes count as unknown and give a note.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ TRACE_PATHS = (
     znodes.FEATURES,
 )
 TopicNodes: TypeAlias = Mapping[str, TopicNode | str]
-"""By name: the assignment, or why it cannot be decoded."""
+"""By topic: the assignment, or why it cannot be decoded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def state_paths(nodes: TopicNodes) -> list[str]:
 
 
 def picture(name: str, reading: ZnodeReading) -> ClusterReading:
-    """Put together what was read; everything that changed meanwhile is left out."""
+    """Make the Cluster from a reading; topics that changed during the reading are left out."""
     notes: list[str] = []
     earlier, admin = reading.admins
     gone = {n for n, node in zip(reading.topics, reading.after, strict=True) if node is None}
@@ -140,7 +140,7 @@ def _changed(reading: ZnodeReading) -> set[str]:
 
 
 def _unsettled(earlier: Admin, later: Admin) -> frozenset[str]:
-    """Return the topics that requests and deletions name differently in the two readings."""
+    """Return the topics whose requests and deletions differ between the two readings."""
     before, after = set(_requested(earlier, []) or ()), set(_requested(later, []) or ())
     return frozenset(entry.topic for entry in before ^ after) | (earlier.deleting ^ later.deleting)
 
@@ -187,7 +187,7 @@ def _partitions(node: TopicNode, states: Sequence[StateNode | str | None]) -> tu
 
 
 def _brokers(reading: ZnodeReading, notes: list[str]) -> tuple[dict[int, Broker], tuple[int, ...]]:
-    """Return the brokers that were live all the while, and the formats of their registrations."""
+    """Return the brokers that were live all the time, and their registration formats."""
     live = set(reading.admins[1].brokers)
     brokers: dict[int, Broker] = {}
     formats: list[int] = []
@@ -243,7 +243,7 @@ def _requested(admin: Admin, notes: list[str]) -> tuple[Requested, ...] | None:
 
 
 def _controller(admin: Admin, notes: list[str]) -> Controller:
-    """Return the controller; a node of it that makes no sense counts as absent."""
+    """Return the controller; an undecodable node counts as absent."""
     nodes = (znodes.CONTROLLER, znodes.CONTROLLER_EPOCH, znodes.MIGRATION)
     data = [None if (node := admin.nodes[path]) is None else node.data for path in nodes]
     try:

@@ -1,10 +1,10 @@
-"""The record of a run, as it lies in ZooKeeper.
+"""The record of a run in ZooKeeper.
 
-Two parts. The *document* is written once, before anything else of the run: the whole plan, the
-throttle values found before, and the damage that was there. It can be large, so it is compressed
-and cut into chunks of at most 200 KiB, a transaction each. The *run node* is small and rewritten
-with every phase and request; it holds the document's digest, so that a document whose writing was
-interrupted is recognised: nothing of such a run was done, it is discarded.
+It has two parts. The *document* is written once, before anything else of the run: the whole plan,
+the throttle values and the damage found before the run. It can be large, so it is compressed and
+cut into chunks of at most 200 KiB, a transaction each. The *run node* is small and rewritten with
+every phase and request. It holds the document's digest, so that an incomplete document is
+recognised. Nothing of such a run was done, and it is discarded.
 """
 
 import gzip

@@ -1,9 +1,9 @@
-"""Throttles of a run on the brokers: written, changed, restored.
+"""A run's throttles on the brokers: written, changed, restored.
 
 The values are those of `planning.run_state.throttles`.
 
-Entities are written in batches, each batch one transaction with the notification of every entity
-in it. An interrupted writing is simply done again: what is ours already is passed over.
+Entities are written in batches, each batch one transaction with the notification of every entity in
+it. An interrupted batch is simply written again; entities that already have our values are skipped.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ BATCH_BYTES = TRANSACTION_BYTES_MAX // 2
 
 
 Desired = Callable[[ThrottleValues], Mapping[str, str | None] | None]
-"""From an entity's live throttle keys to what must be written; None if they are somebody else's."""
+"""Maps an entity's live throttle keys to those to write; None if somebody else has set them."""
 
 
 def lists_of(document: RunDocument) -> dict[str, dict[str, str]]:
@@ -32,7 +32,7 @@ def lists_of(document: RunDocument) -> dict[str, dict[str, str]]:
 
 
 def save(journal: Journal, topics: Iterable[str], brokers: Iterable[int]) -> Saved:
-    """Read the throttle values as they are before the run."""
+    """Read the throttle values before the run."""
     topics = tuple(topics)
     brokers = tuple(brokers)
     topic_values = _live(journal, [znodes.topic_config(t) for t in topics], throttles.TOPIC_KEYS)
@@ -48,10 +48,10 @@ def save(journal: Journal, topics: Iterable[str], brokers: Iterable[int]) -> Sav
 def write(
     journal: Journal, saved: Saved, lists: Mapping[str, ThrottleValues], rates: Sequence[int]
 ) -> ThrottleConflicts:
-    """Write the lists and the rate (the first of `rates`) wherever they are not in force yet.
+    """Write the lists and the rate (the first of `rates`) wherever they are not yet set.
 
-    An entity whose throttle keys are neither the saved ones nor ours belongs to somebody else by
-    now: nothing is written to it, and it is named in the answer.
+    An entity whose throttle keys are neither the saved ones nor ours was changed by somebody else.
+    Nothing is written to it, and the result names it.
     """
 
     def topic(name: str) -> Desired:
@@ -75,7 +75,7 @@ def write(
 def restore(
     journal: Journal, saved: Saved, lists: Mapping[str, ThrottleValues], rates: Sequence[int]
 ) -> None:
-    """Put the saved values back wherever the live ones are still ours."""
+    """Restore the saved values wherever the live ones are still ours."""
 
     def topic(name: str) -> Desired:
         return lambda live: throttles.restored(live, saved.topics[name], [lists[name]])
@@ -105,7 +105,7 @@ def _unless_foreign(
 def _rewrite(
     journal: Journal, entities: Mapping[str, Desired], keys: Sequence[str]
 ) -> frozenset[str]:
-    """Write what is to be written; return the entities that belong to somebody else."""
+    """Write the entities' throttles; return the entities that somebody else has changed."""
     names = list(entities)
     foreign: list[str] = []
     batch: list[Operation] = []

@@ -61,7 +61,7 @@ def plan_chunk(number: int, parent: str = RUN) -> str:
 
 
 def record_of_topic(topic: str) -> str:
-    """Return the path of what is remembered about a topic."""
+    """Return the path of a topic's ownership record."""
     return f"{RECORDS_OF_TOPICS}/{topic}"
 
 
@@ -241,7 +241,7 @@ class StateNode(NamedTuple):
 
 
 class ControllerNode:
-    """Who the controller is; the epoch is a node of its own."""
+    """The id of the active controller; the epoch has a znode of its own."""
 
     @staticmethod
     def decode(

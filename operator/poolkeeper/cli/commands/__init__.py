@@ -1,4 +1,4 @@
-"""A module per command, each the only place of its command that prints, asks or exits.
+"""One module per command; only it prints, asks or exits for that command.
 
 `run_folder` is what `run -f DIR` does; `fleet_answer` and `executor` are run by Jobs, not by
 people.

@@ -1,9 +1,9 @@
 """`poolkeeper apply`: plan, show, ask, drive.
 
-What a person confirms is a plan with a hash, and exactly that is executed. A run that is recorded
-comes first: one for what is declared now is taken up again with its own plan, any other is wound up
-after its stage in flight before a new plan is made. Beside an active operator nothing is executed;
-the approval is handed over to it.
+A person confirms a plan with a hash, and exactly that plan is executed. A recorded run comes first.
+If it is for what is declared now, it is resumed with its own plan. Any other run is ended after its
+stage in flight before a new plan is made. While an operator is active nothing is executed here; the
+approval is stored for the operator.
 """
 
 import sys
@@ -42,7 +42,7 @@ OPERATOR = "run"
 
 @dataclass(frozen=True, slots=True)
 class ApplyOptions:
-    """What was said on the command line."""
+    """The options of the command."""
 
     target: Target
     desired: Desired
@@ -99,7 +99,7 @@ def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
     if plan.empty and not resumed:
         return _nothing(command, seen, plan, before.holder)
     if command.output == printing.TEXT:
-        if command.file is not None and command.yes:  # it was reviewed in the file
+        if command.file is not None and command.yes:  # the plan in the file has been reviewed
             printing.emit(f"{plan.hash}\n{plan_text.summary(plan)}\n")
         else:
             planning_command.show(plan, command.desired, seen, command.output)
@@ -112,7 +112,10 @@ def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
 
 
 def _asked(desired: Desired, session: Session) -> Plan | None:
-    """Return what an operator asks about; under Auto it may have asked before, and does no more."""
+    """Return the plan whose approval an operator waits for, if there is one.
+
+    Under Auto it is None: a stored plan may be left from before, and needs no approval.
+    """
     auto = desired.cluster.approval.policy is ApprovalPolicy.AUTO
     return None if auto else pending_plan.read(session)
 
@@ -120,9 +123,9 @@ def _asked(desired: Desired, session: Session) -> Plan | None:
 def _chosen(
     command: ApplyOptions, seen: Observation, before: JournalView, asked: Plan | None
 ) -> tuple[Plan | None, bool]:
-    """Return the plan to execute and whether it is under way already; None: wind up a run first.
+    """Return the plan to execute and whether it is under way already; None: end a run first.
 
-    `asked` is what an operator asks about: nothing else would be approved by it.
+    `asked` is the plan that an operator asks about: only that plan would be approved.
     """
     wanted = plan_json.fingerprint(command.desired, seen.records.cluster_id, seen.gone)
     if before.run is not None:
@@ -146,7 +149,7 @@ def _chosen(
 
 
 def _reviewed(command: ApplyOptions, file: Path, seen: Observation, wanted: str) -> Plan:
-    """Return the plan in the file, if it is still one for what is declared and live now.
+    """Return the plan in the file, if it still fits what is declared and live.
 
     `wanted`: the fingerprint of what is declared now.
     """
@@ -172,7 +175,7 @@ def _read(file: Path) -> Plan:
 
 
 def _wind_up(command: ApplyOptions, before: JournalView, check: interrupts.Check) -> int:
-    """End a run that is for other manifests, or was not recorded whole, and start over."""
+    """End a run that is for other manifests or was not recorded completely; then start again."""
     assert before.run is not None
     if before.document is not None:
         printing.warn([f"run {before.run.plan} is for other manifests: it is wound up first"])
@@ -184,7 +187,7 @@ def _wind_up(command: ApplyOptions, before: JournalView, check: interrupts.Check
 
 
 def _nothing(command: ApplyOptions, seen: Observation, plan: Plan, holder: Holder | None) -> int:
-    """Say so; what is remembered about owners and brokers is still brought up to date."""
+    """Say that there is nothing to do; the records of owners and brokers are still updated."""
     if holder is None:
         loop.drive(_access(command.target), command.desired, plan, lambda outcome: None)
     if command.output == printing.JSON:
@@ -237,14 +240,14 @@ def _result(plan: Plan, outcome: Outcome) -> None:
 
 
 def _stream(command: ApplyOptions) -> TextIO:
-    """Progress goes to standard output, except where that holds one JSON document."""
+    """The stream for progress: standard output, or standard error beside a JSON document."""
     return sys.stderr if command.output == printing.JSON else sys.stdout
 
 
 def _checking(
     check: interrupts.Check, printer: Callable[[Outcome], None]
 ) -> Callable[[Outcome], None]:
-    """Return the printer of a run that ends where a person wanted it to."""
+    """Return the printer of a run that checks for an interrupt at every outcome."""
 
     def report(outcome: Outcome) -> None:
         check()

@@ -1,4 +1,4 @@
-"""`poolkeeper executor`: what Spark's pods run; not for people."""
+"""`poolkeeper executor`: what Spark's executor pods run; not for people."""
 
 import os
 
@@ -13,7 +13,7 @@ def executor() -> None:
     """Be an executor of Spark, in a pod that Spark made."""
     words = engines_executor.command(os.environ, engines_executor.spark_folder())
     try:
-        # In this process's place, so that the JVM gets the pod's signals.
+        # Replace this process, so that the JVM gets the pod's signals.
         os.execvp(words[0], words)
     except OSError as failed:
         raise Refused(f"{words[0]} cannot be started: {failed.strerror}") from failed

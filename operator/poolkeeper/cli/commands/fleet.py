@@ -43,7 +43,7 @@ def fleet() -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """Where the tables are, who does the tasks, whether all is made anew."""
+    """The options of all steps: where the tables are, the task engine, whether to redo all."""
 
     out: Path
     day: str | None
@@ -63,7 +63,7 @@ class _Work:
         return engines.opened(self.master, self.processes, fleet_answer.settings(self.conf))
 
     def latest(self) -> str:
-        """The day that was asked for, else the last that there is a snapshot of."""
+        """The requested day, or the last day with a snapshot."""
         if self.day:
             return self.day
         days = self.store.days(snapshot_files.fleet("storage.schemas").CLUSTERS)
@@ -73,7 +73,7 @@ class _Work:
 
 
 def _working(function: Function) -> Function:
-    """Add the options that all steps share, as one `work`."""
+    """Add the options that all steps share, as one argument `work`."""
     names = ("out", "day", "master", "processes", "conf", "again", "output")
 
     def called(**given: Any) -> Any:
@@ -340,7 +340,7 @@ def _tell(
     outcomes: Sequence["FleetOutcome"],
     more: Sequence[tuple[str, Mapping[str, Any]]] = (),
 ) -> None:
-    """Write what became of every cluster; raises where a step failed for all of them."""
+    """Print the result of every cluster; raises if a step failed for all of them."""
     if work.output == printing.JSON:
         data = [*map(_as_data, outcomes), *(told for _, told in more)]
         printing.emit_json({"steps": data})

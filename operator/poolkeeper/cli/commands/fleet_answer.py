@@ -1,4 +1,4 @@
-"""`poolkeeper fleet answer`: what a planning Job runs; a question in, plans out."""
+"""`poolkeeper fleet answer`: what a planning Job runs; a planning request in, plans out."""
 
 import json
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 @dataclass(frozen=True, slots=True)
 class AnswerOptions:
-    """What was said on the command line."""
+    """The options of the command."""
 
     source: Path
     digest: str | None
@@ -96,7 +96,7 @@ def answer(**given: Any) -> None:
 
 
 def settings(words: tuple[str, ...]) -> dict[str, str]:
-    """Settings of Spark by key."""
+    """Spark's settings by key."""
     found = {}
     for word in words:
         key, separator, value = word.partition("=")

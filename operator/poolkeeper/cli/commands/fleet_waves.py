@@ -1,4 +1,4 @@
-"""`poolkeeper fleet budget` and `report`: what their options mean, and what they write."""
+"""`poolkeeper fleet budget` and `fleet report`: their options and their output files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ BUDGET = (
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The options of a budget, as given."""
+    """The options of a budget as given."""
 
     rate: str | None = None
     site_rates: Sequence[str] = ()
@@ -69,7 +69,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """What the options mean: the budget, site by cluster, the begin if one was given."""
+    """The options parsed: the budget, the site of each cluster, the begin if given."""
 
     limits: Any
     sites: Mapping[str, str]
@@ -130,7 +130,7 @@ def report(out: Path, day: str, sites: Mapping[str, str]) -> tuple[str, dict[str
 
 
 def sites_of(words: Sequence[str]) -> dict[str, str]:
-    """Site by cluster; a cluster in two sites is refused."""
+    """The site of each cluster; a cluster with two sites is refused."""
     found: dict[str, str] = {}
     for site, names in _pairs("--site", words):
         for name in filter(None, (part.strip() for part in names.split(","))):
@@ -150,7 +150,7 @@ def _pairs(option: str, words: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _window(words: str) -> Any:
-    """A window of five fields of cron, a duration, and if given a time zone and a rate."""
+    """Parse a window: five cron fields, a duration, and optionally a time zone and a rate."""
     fields = words.split()
     if not _WINDOW_FIELDS <= len(fields) <= _WINDOW_FIELDS + 2:
         raise _wrong_window(words, "expected five fields of cron, a duration, a time zone, a rate")

@@ -53,7 +53,7 @@ def import_(where: str | None, snapshot: Path | None, out: Path, output: str, **
 
 
 def write(out: Path, files: Mapping[str, str]) -> None:
-    """Write all files or, if one of them exists, none."""
+    """Write all files, or none if one of them exists."""
     taken = [
         Problem(str(out / name), 0, "", "exists already") for name in files if (out / name).exists()
     ]

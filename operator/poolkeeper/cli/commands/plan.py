@@ -1,4 +1,4 @@
-"""`poolkeeper plan`, and how a plan comes about for `apply` as well."""
+"""`poolkeeper plan`, and the making of a plan for `apply` as well."""
 
 import json
 import time
@@ -38,7 +38,7 @@ PAGES = {"html": plan_report.plan_page, "markdown": plan_report.plan_markdown}
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """Changes of the brokers that a plan supposes: ids gone, ids come with their racks."""
+    """Supposed changes of the brokers: removed ids, added ids with their racks."""
 
     without: frozenset[int] = frozenset()
     added: Mapping[int, str | None] | None = None
@@ -105,9 +105,9 @@ def plan(
 
 
 def lawful(desired: Desired, seen: Observation, *, prune: bool) -> Plan:
-    """Make the plan with its stages and have it audited.
+    """Make the plan with its stages and audit it.
 
-    Raises InvalidInput for what the live cluster shows to be wrong, Refused for a broken law.
+    Raises InvalidInput for problems that only the live cluster shows, Refused for a broken rule.
     """
     wrong = impossible_requests.problems(desired, seen.cluster, seen.records, seen.gone)
     if wrong:
@@ -121,13 +121,13 @@ def lawful(desired: Desired, seen: Observation, *, prune: bool) -> Plan:
 
 
 def document(made: Plan, desired: Desired, seen: Observation) -> dict[str, object]:
-    """The plan as JSON values, with what the pools have room for after it."""
+    """The plan as JSON values, with the remaining capacity of the pools after it."""
     left = remaining_capacity.rooms(made, desired, seen.cluster, seen.gone)
     return {**plan_json.to_json(made), "room": [capacity_table.as_data(room) for room in left]}
 
 
 def show(made: Plan, desired: Desired, seen: Observation, output: str) -> None:
-    """Write a plan to standard output, with what the pools have room for after it."""
+    """Write a plan to standard output, with the remaining capacity of the pools after it."""
     if output == printing.JSON:
         printing.emit_json(document(made, desired, seen))
     elif output == REASSIGN_JSON:
@@ -142,7 +142,7 @@ def show(made: Plan, desired: Desired, seen: Observation, output: str) -> None:
 
 
 def supposed(seen: Observation, what: WhatIf) -> Observation:
-    """Change what was seen by what a person supposes; raises Refused for a broker that is there."""
+    """Return the observation with the supposed brokers; raises Refused if one exists already."""
     added = what.added or {}
     present = sorted(set(added) & set(seen.cluster.brokers))
     if present:
@@ -176,7 +176,7 @@ def _of_snapshot(file: Path, desired: Desired) -> tuple[Observation, tuple[str, 
 
 
 def _brokers(words: Sequence[str]) -> dict[int, str | None]:
-    """Read `4:a`, or `4` for a broker without a rack."""
+    """Parse `4:a`, or `4` for a broker without a rack."""
     found: dict[int, str | None] = {}
     for word in words:
         number, _, rack = word.partition(":")

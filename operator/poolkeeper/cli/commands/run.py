@@ -45,7 +45,7 @@ def run(address: ClusterSelection, output: str, kubernetes: bool, **operator: ob
 
 
 class Ended:
-    """The wish that the command ends, by Ctrl-C or SIGTERM; `signal` is which."""
+    """Set by Ctrl-C or SIGTERM to end the command; `signal` is which."""
 
     def __init__(self) -> None:
         self.event = Event()

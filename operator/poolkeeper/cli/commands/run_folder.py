@@ -1,9 +1,9 @@
-"""A folder of manifests followed: what `poolkeeper run -f DIR` does, without Kubernetes.
+"""`poolkeeper run -f DIR`: keeps the clusters of a folder of manifests, without Kubernetes.
 
-The folder is looked at every few seconds. Manifests that became wrong are reported and ignored: the
-clusters are kept as last declared rightly. One thread keeps one cluster; a cluster that appears in
-the folder gets one, a cluster that disappears from it is let go, and its run with it, to be resumed
-by whoever comes next.
+The folder is read every few seconds if it changed. Invalid manifests are reported and ignored: the
+clusters are kept as last validly declared. Each cluster has one thread. A cluster that appears in
+the folder gets a thread. The thread of a cluster that disappears is ended, and the next executor
+resumes its run.
 """
 
 import sys
@@ -36,7 +36,7 @@ def follow(address: ClusterSelection, output: str, ended: Event) -> None:
 
 @dataclass(slots=True)
 class ClusterThread:
-    """One cluster's thread, and what is declared for it now."""
+    """The thread of one cluster, and the state declared for it now."""
 
     desired: Desired
     kept: loop.Kept
@@ -45,7 +45,7 @@ class ClusterThread:
 
 @dataclass(slots=True)
 class Follower:
-    """The folder as last read, and a keeper per cluster by name."""
+    """The folder as last read, and a cluster thread by cluster name."""
 
     address: ClusterSelection
     output: str
@@ -54,7 +54,7 @@ class Follower:
     _keepers: dict[str, ClusterThread] = field(default_factory=dict)
 
     def look(self) -> None:
-        """Read the folder again if a file of it changed; wrong manifests change nothing."""
+        """Read the folder again if one of its files changed; invalid manifests change nothing."""
         try:
             self.read()
             self._complained = ""
@@ -65,7 +65,7 @@ class Follower:
                 printing.warn(["these manifests are ignored until they are right"])
 
     def read(self) -> None:
-        """Read the folder if it changed, and bring the keepers in line; raises InvalidInput."""
+        """Read the folder if it changed, and align the threads; raises InvalidInput."""
         stamp = stamp_of(self.address.folders)
         if stamp == self._stamp:
             return
@@ -83,7 +83,7 @@ class Follower:
             self._keep(name, declared)
 
     def close(self) -> None:
-        """End all keepers; the requests in flight go on by themselves."""
+        """End all threads; the brokers complete the requests in flight."""
         self._end(self._keepers.values())
 
     def _keep(self, name: str, desired: Desired) -> None:
@@ -118,7 +118,7 @@ class Follower:
 
 
 def stamp_of(paths: Iterable[Path]) -> tuple[tuple[str, int, int], ...]:
-    """Return what changes when a file of these folders does: names, times in ns, sizes."""
+    """Return the names, modification times (ns) and sizes of the folders' files."""
     found = []
     for path in paths:
         files = sorted(path.rglob("*")) if path.is_dir() else [path]
@@ -126,6 +126,6 @@ def stamp_of(paths: Iterable[Path]) -> tuple[tuple[str, int, int], ...]:
             try:
                 stat = file.stat()
             except OSError:
-                continue  # it went while we looked; the next look sees the folder without it
+                continue  # the file was deleted meanwhile; the next look reads what is left
             found.append((str(file), stat.st_mtime_ns, stat.st_size))
     return tuple(found)

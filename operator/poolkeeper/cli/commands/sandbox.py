@@ -1,7 +1,7 @@
 """`poolkeeper sandbox`: a real Kafka cluster on this machine, for trying things out.
 
-With `--simulated` only its ZooKeeper is real: brokers are one process that writes what they would.
-`up` leaves the cluster running until `down`; with `--foreground` it lives as long as the command.
+With `--simulated` only ZooKeeper is real, and one process simulates all brokers. `up` leaves the
+cluster running until `down`; with `--foreground` it ends with the command.
 """
 
 import json
@@ -31,7 +31,7 @@ OUTPUT = click.option(
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What was said on the command line of the cluster to start."""
+    """The options that describe the cluster to start."""
 
     brokers: int
     kafka: str
@@ -44,7 +44,7 @@ class Shape:
     root: Path | None
 
     def spec(self) -> sandboxes.SandboxSpec:
-        """The sandbox that is meant; raises a usage error where options contradict each other."""
+        """The sandbox to start; raises a usage error where options contradict each other."""
         if self.speed != 1 and not self.simulated:
             raise click.UsageError("--speed goes with --simulated: real brokers take their time")
         racks = [rack for rack in self.racks.split(",") if rack]
@@ -169,7 +169,7 @@ def _render(found: Mapping[str, object], output: str) -> str:
 
 
 def _stay(announcement: str) -> None:
-    """Announce, then return at Ctrl-C or SIGTERM: here both are the way to end, not a failure."""
+    """Print the announcement, then return at Ctrl-C or SIGTERM: both end the sandbox normally."""
 
     def interrupt(number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt

@@ -52,7 +52,7 @@ def show(words: tuple[str, ...], output: str, **given: Any) -> None:
 
 
 def stored(session: Session, wanted: str) -> Plan:
-    """Return the plan of the run, or the one that waits, if it has that hash; raises Refused."""
+    """Return the stored plan with that hash, of the run or pending; raises Refused."""
     digits = wanted.removeprefix(ALGORITHM)
     if len(digits) < PREFIX_MIN:
         raise Refused(f"{wanted!r} is too short (expected {PREFIX_MIN} digits of the hash or more)")

@@ -1,5 +1,5 @@
-"""What a command is told: options, files, prompts, signals; and the systems that they lead to.
+"""The input of commands: options, files, prompts, signals, and the systems they select.
 
-Read `options`, `targets` (to open systems), `cluster_reading` (a cluster read once),
+Read `options`, `targets` (which systems to open), `cluster_reading` (reads a cluster once),
 `snapshot_files`, `confirmation`, `interrupts`, `operator_options`.
 """

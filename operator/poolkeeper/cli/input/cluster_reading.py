@@ -1,4 +1,4 @@
-"""Opening a cluster and reading it, for commands that do not write."""
+"""Opens and reads a cluster, for commands that do not write."""
 
 import time
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from poolkeeper.zk.client.session import Session
 
 @dataclass(frozen=True, slots=True)
 class ClusterReading:
-    """A cluster as read, and what could not be learnt about it."""
+    """A cluster as read, with a warning for each thing that could not be read."""
 
     cluster: Cluster
     warnings: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ def session(target: Target) -> Iterator[Session]:
 
 
 def brokers(target: Target) -> BrokerClient | None:
-    """Connect to the brokers; None where it is not known where they are, or none answers."""
+    """Connect to the brokers; None if their addresses are unknown or none answers."""
     if not target.bootstrap:
         return None
     try:
@@ -58,16 +58,16 @@ def brokers(target: Target) -> BrokerClient | None:
 
 
 def observed(session: Session, target: Target, *, sizes: bool = True) -> ClusterReading:
-    """Read the whole cluster; with `sizes` also ask its brokers, if it is known where they are."""
+    """Read the whole cluster; `sizes` also asks the brokers, if their addresses are known."""
     enriching = Enriching(target if sizes else replace(target, bootstrap=(), desired=None))
     cluster = enriching(observe.cluster(session, target.name).cluster)
     return ClusterReading(cluster, enriching.warnings)
 
 
 class Enriching:
-    """Complete an observed cluster by what brokers and Prometheus tell; `warnings` say what not.
+    """Adds what brokers and Prometheus know to a cluster; `warnings` names what is missing.
 
-    A declared version of Kafka counts more than what brokers say.
+    A declared Kafka version overrides the version that brokers report.
     """
 
     def __init__(self, target: Target) -> None:
@@ -75,7 +75,7 @@ class Enriching:
         self._target = target
 
     def __call__(self, cluster: Cluster) -> Cluster:
-        """Return the cluster with all that could be learnt."""
+        """Return the cluster with sizes, rates and versions filled in."""
         target = self._target
         if target.bootstrap:
             found = enrich.if_reachable(

@@ -1,4 +1,4 @@
-"""Asking a person before something is written."""
+"""Asks a person to confirm before something is written."""
 
 import sys
 
@@ -8,7 +8,7 @@ from poolkeeper.errors import Refused
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Return if the person typed `yes`, or said so beforehand; raises Refused otherwise."""
+    """Return if the person typed `yes` or gave --yes; raises Refused otherwise."""
     if yes:
         return
     if not sys.stdin.isatty():

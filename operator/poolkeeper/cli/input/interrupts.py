@@ -1,8 +1,8 @@
-"""Ctrl-C and SIGTERM, heard even where a library swallows them.
+"""Ctrl-C and SIGTERM, noticed even if a library swallows them.
 
 Python raises KeyboardInterrupt wherever the main thread happens to be. kazoo takes any exception in
-its send for a lost connection, and kafka-python logs one in its loop and goes on: then nobody would
-know that a person wanted to stop. So a signal is remembered, and raised again at the next occasion.
+its send for a lost connection. kafka-python logs one in its loop and goes on. The interrupt would
+then be lost. So the signal is recorded, and raised again at the next check.
 """
 
 import signal
@@ -13,12 +13,12 @@ from types import FrameType
 NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 Check = Callable[[], None]
-"""Raises KeyboardInterrupt if there was a signal."""
+"""Raises KeyboardInterrupt if a signal has arrived."""
 
 
 @contextmanager
 def heard() -> Iterator[Check]:
-    """Raise KeyboardInterrupt at a signal, in the main thread; what the caller ignores stays so."""
+    """Raise KeyboardInterrupt at a signal, in the main thread; ignored signals stay ignored."""
     came = False
 
     def interrupt(number: int, _frame: FrameType | None) -> None:

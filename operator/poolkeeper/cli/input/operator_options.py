@@ -1,4 +1,4 @@
-"""What `poolkeeper run --kubernetes` is told on the command line, and how it is begun."""
+"""The options of `poolkeeper run --kubernetes`, and the start of the operator."""
 
 import logging
 import os
@@ -64,7 +64,7 @@ _OPTIONS = (
 
 
 def options(function: Function) -> Function:
-    """Add the options that go with --kubernetes."""
+    """Add the options that need --kubernetes."""
     for option in reversed(_OPTIONS):
         function = option(function)
     return function
@@ -79,8 +79,8 @@ def refuse_all(given: Mapping[str, Any]) -> None:
 
 
 def operate(given: Mapping[str, Any], stop: Event) -> None:
-    """Be the operator until `stop` is set; raises Refused where no API server is configured."""
-    # kopf and the client are half a second and tens of megabytes that no other command needs.
+    """Run the operator until `stop` is set; raises Refused where no API server is configured."""
+    # Other commands do not import kopf and the client: half a second, tens of megabytes.
     from poolkeeper.controller.cluster_loops import SETTLE_S
     from poolkeeper.controller.operator import Operator, OperatorSettings
     from poolkeeper.kube.client.client import Api
@@ -110,7 +110,7 @@ def operate(given: Mapping[str, Any], stop: Event) -> None:
 
 
 def planning_pods(file: Path | None) -> "PlannerPods | None":
-    """What is said of planning Jobs, if anything is; raises Refused."""
+    """The settings of planning Jobs, or None without a file; raises Refused."""
     from poolkeeper.kube.jobs.planner_pods import PlannerPodSettings as PlannerPods
 
     if file is None:

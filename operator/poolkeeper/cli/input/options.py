@@ -1,7 +1,7 @@
-"""Options that commands share, and what they mean together.
+"""Options that several commands share, and which of them contradict each other.
 
-A cluster is addressed by manifests or directly. `addressed` gives a command one value, `Address`,
-for all of these options; which of them contradict each other is said here, once.
+A cluster is addressed by manifests or directly by its ZooKeeper. `addressed` gives a command one
+value, `ClusterSelection`, for all of these options. The checks between options are here only.
 """
 
 import functools
@@ -21,7 +21,7 @@ Decorator = Callable[[Function], Function]
 
 @dataclass(frozen=True, slots=True)
 class ClusterSelection:
-    """Which cluster is meant, as said on the command line.
+    """The cluster selected on the command line.
 
     `folders` is empty exactly if the cluster is addressed directly, by `zookeeper`.
     """
@@ -70,7 +70,7 @@ def cluster() -> Decorator:
 
 
 def connection() -> Decorator:
-    """Add the options that say how a system is reached."""
+    """Add the options for addresses, credentials and timeouts."""
     return _together(
         click.option(
             "--client-config",
@@ -91,12 +91,12 @@ def connection() -> Decorator:
 
 
 def by_manifests(function: Function) -> Function:
-    """Give a command `address` for a cluster that its manifests name."""
+    """Give a command `address` for a cluster that manifests declare."""
     return _by_manifests(function, required=True)
 
 
 def by_manifests_if_any(function: Function) -> Function:
-    """Give a command `address`, without folders if none are named."""
+    """Give a command `address`; its folders are empty if none are given."""
     return _by_manifests(function, required=False)
 
 
@@ -117,7 +117,7 @@ def _by_manifests(function: Function, *, required: bool) -> Function:
 
 
 def addressed(function: Function) -> Function:
-    """Give a command `address` for a cluster named either way, with `[CLUSTER]`."""
+    """Give a command `address` for a cluster addressed either way, with `[CLUSTER]`."""
 
     @functools.wraps(function)
     def called(*, where: str | None, **given: Any) -> Any:
@@ -129,7 +129,7 @@ def addressed(function: Function) -> Function:
 
 
 def address_options(function: Function) -> Function:
-    """Add the options of both ways of addressing, as they are, for `address_of`."""
+    """Add the options of both ways of addressing, unparsed, for `address_of`."""
     return _together(
         folders(),
         cluster(),
@@ -160,7 +160,7 @@ def address_of(
     client_config: Path | None,
     timeout_s: float,
 ) -> ClusterSelection:
-    """Put the options together; raises a usage error where they contradict each other.
+    """Combine the options; raises a usage error where they contradict each other.
 
     CLUSTER is a connect string if there is a colon or a slash in it, else a name.
     """

@@ -1,4 +1,4 @@
-"""Snapshot files of every kind; Parquet where the fleet extra is installed."""
+"""Snapshot files of every format; Parquet needs the fleet extra."""
 
 import importlib
 from collections.abc import Callable
@@ -14,7 +14,10 @@ PARQUET = ".parquet"
 
 
 def writer(path: Path) -> Callable[[Path, Cluster], None]:
-    """What writes such a file; raises `Refused` before anything is read that could not be kept."""
+    """Return the function that writes a file of that format.
+
+    Raises `Refused` before anything is read if the file could not be written.
+    """
     if path.suffix != PARQUET:
         return snapshots.write
     write: Callable[[Path, Cluster], None] = fleet("storage.snapshot_file").write
@@ -30,7 +33,7 @@ def read(path: Path) -> Cluster:
 
 
 def fleet(module: str) -> ModuleType:
-    """A module of the room `fleet`; raises `Refused` where what it needs is not installed."""
+    """Import a module of the package `fleet`; raises `Refused` where the fleet extra is missing."""
     try:
         return importlib.import_module(f"poolkeeper.fleet.{module}")
     except ModuleNotFoundError as missing:

@@ -1,8 +1,8 @@
-"""From what was said on the command line to the systems to open and what is declared for them.
+"""From the command line's options to the systems to open and the state declared for them.
 
-Addresses come from the manifests or from the options; credentials come from the client
-configuration. TLS comes from it too, and only where it has none from the manifests: they hold paths
-of the place where the operator runs, the file those of this machine.
+Addresses come from the manifests or from the options, credentials from the client configuration.
+The client configuration's TLS files win over those of the manifests. The manifests hold paths of
+the machine that runs the operator, the client configuration holds paths of this machine.
 """
 
 import re
@@ -20,7 +20,10 @@ ANONYMOUS = ClientConfig()
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One cluster, ready to be opened; `desired` is None where it is addressed directly."""
+    """The addresses, credentials and declared state of one cluster.
+
+    `desired` is None for a cluster that is addressed without manifests.
+    """
 
     name: str
     connect: str
@@ -32,12 +35,12 @@ class Target:
 
 
 def declared(address: ClusterSelection) -> Desired:
-    """Load the manifests; raises InvalidInput with all problems, Refused for a wrong name."""
+    """Load the manifests; raises InvalidInput with all problems, Refused for an unknown name."""
     return folder.load(address.folders).desired(address.cluster)
 
 
 def target(address: ClusterSelection) -> Target:
-    """Say what to open; raises like `declared`."""
+    """Return the selected cluster's target; raises like `declared`."""
     if address.zookeeper is None:
         return target_of(address, declared(address))
     return Target(
@@ -50,7 +53,7 @@ def target(address: ClusterSelection) -> Target:
 
 
 def target_of(address: ClusterSelection, desired: Desired) -> Target:
-    """Say what to open for a cluster whose manifests are loaded."""
+    """Return the target of a cluster whose manifests are loaded."""
     spec = desired.cluster
     client = _client(address)
     brokers_tls = spec.brokers.tls if spec.brokers else None
@@ -70,14 +73,14 @@ def target_of(address: ClusterSelection, desired: Desired) -> Target:
 
 
 def undeclared(target: Target) -> Desired:
-    """Stand in for the manifests of a cluster that is addressed directly: nothing is declared."""
+    """Return an empty declared state for a cluster that is addressed without manifests."""
     return Desired(KafkaClusterSpec(target.name, ZooKeeperSpec(target.connect)))
 
 
 def name_of(connect: str) -> str:
-    """Name a cluster that nobody named: by the last part of its chroot, else `kafka`.
+    """Derive a cluster's name from the last part of its chroot, or `kafka` without a chroot.
 
-    `h1:2181,h2:2181/clusters/Main_1` is `main-1`: fit for the name of a resource.
+    `h1:2181,h2:2181/clusters/Main_1` is `main-1`, a valid resource name.
     """
     _, _, chroot = connect.partition("/")
     words = re.sub(r"[^a-z0-9]+", "-", chroot.rpartition("/")[2].lower()).strip("-")

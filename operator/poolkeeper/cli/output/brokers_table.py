@@ -1,8 +1,8 @@
 """Replicas, leaders and bytes of every broker, pool by pool; with a plan: before and after.
 
-Leaders are the preferred ones: where replicas will lead once elections are done. In the column of
-today they are those observed, where they are known. Sizes count each replica; partitions of unknown
-size count nothing, and the column says "≥".
+Leaders are preferred leaders: the state once elections are done. The column of the present state
+shows observed leaders where they are known. Sizes count every replica. Partitions of unknown size
+count nothing, and the column then says "≥".
 """
 
 from collections import Counter, defaultdict
@@ -19,7 +19,7 @@ from poolkeeper.text import size
 
 @dataclass
 class _Held:
-    """What brokers hold."""
+    """The replicas, leaders and bytes of each broker."""
 
     replicas: Counter[int] = field(default_factory=Counter)
     leaders: Counter[int] = field(default_factory=Counter)
@@ -37,7 +37,7 @@ class _Held:
                 self.unknown.add(broker)
 
     def cells(self, brokers: Iterable[int]) -> tuple[str, str, str]:
-        """Replicas, leaders and bytes of these brokers together."""
+        """The sums of replicas, leaders and bytes over these brokers."""
         ids = list(brokers)
         known = size(sum(self.bytes[broker] for broker in ids))
         at_least = "≥ " if any(broker in self.unknown for broker in ids) else ""
@@ -53,7 +53,8 @@ def brokers_table(
 ) -> list[str]:
     """The lines of the table.
 
-    Brokers of a pool stand together with a line of their sum; those of no pool come last.
+    The brokers of a pool stand together, with a line for their sum. Brokers without a pool come
+    last.
     """
     before = _now(cluster)
     after = None if plan is None else _then(cluster, plan)
@@ -81,7 +82,7 @@ def _row(before: _Held, after: _Held | None, brokers: Sequence[int]) -> tuple[st
 
 
 def _named(broker: int, cluster: Cluster, desired: Desired) -> str:
-    """The id, with what is special about it: 3 (drained)."""
+    """The id with a remark: `3 (drained)`."""
     pool = next((pool for pool in desired.pools if broker in pool.brokers), None)
     notes = []
     if broker not in cluster.brokers:
@@ -96,7 +97,7 @@ def _named(broker: int, cluster: Cluster, desired: Desired) -> str:
 def _groups(
     cluster: Cluster, desired: Desired, before: _Held, after: _Held | None
 ) -> list[tuple[str, list[int]]]:
-    """Brokers by pool: those live, and those that hold or shall hold something."""
+    """The brokers of each pool that are live, or that hold replicas before or after the plan."""
     held = set(before.replicas) | (set(after.replicas) if after else set())
     known = set(cluster.brokers) | held
     groups: dict[str, list[int]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""What fits into each pool after a plan, as a table: free now, and spare with brokers lost."""
+"""A table of what fits into each pool after a plan: free now, and spare after failures."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -14,7 +14,7 @@ _NAMED_MAX = 3
 
 
 def room_table(rooms: Iterable[RemainingCapacity], ink: Ink) -> list[str]:
-    """Lines without a heading, for the pools that bound anything; nothing if none does."""
+    """The table's lines without a heading, for pools with limits; empty if no pool has any."""
     lines: list[str] = []
     shown = [room for room in rooms if room.declared]
     rows: list[tuple[str, ...]] = [_HEADING]
@@ -36,7 +36,7 @@ def room_table(rooms: Iterable[RemainingCapacity], ink: Ink) -> list[str]:
 
 
 def _loss_table(rooms: Iterable[RemainingCapacity], ink: Ink) -> list[str]:
-    """What is spare, or too much, after the worst loss of so many brokers or racks."""
+    """What is spare or missing after the worst loss of a number of brokers or racks."""
     rows = [
         (room.pool, _without(domain, failures), *cells)
         for room in rooms
@@ -51,7 +51,7 @@ def _loss_table(rooms: Iterable[RemainingCapacity], ink: Ink) -> list[str]:
 
 
 def _losses(room: RemainingCapacity) -> Iterable[tuple[tuple[FailureDomain, int], tuple[str, str]]]:
-    """By domain and number of failures, the cells of replicas and bytes."""
+    """The cells for replicas and bytes, by failure domain and number of failures."""
     counted = {(one.domain, one.failures): one for one in room.survived_replicas}
     stored = {(one.domain, one.failures): one for one in room.survived_bytes}
     for domain in FailureDomain:
@@ -80,7 +80,7 @@ def _without(domain: FailureDomain, failures: int) -> str:
 
 
 def as_data(room: RemainingCapacity) -> dict[str, object]:
-    """The room of one pool as JSON values."""
+    """The remaining capacity of one pool as JSON values."""
     amounts = {
         "replicas": room.replicas,
         "bytes": room.bytes,
@@ -102,7 +102,7 @@ def as_data(room: RemainingCapacity) -> dict[str, object]:
 
 
 def _survives(room: RemainingCapacity) -> list[dict[str, object]]:
-    """The worst losses, of replicas and of bytes; a negative `spare` does not fit."""
+    """The worst losses, for replicas and for bytes; a negative `spare` is what does not fit."""
     return [
         {
             "what": what,

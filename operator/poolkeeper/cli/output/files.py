@@ -1,4 +1,4 @@
-"""Writing files that people asked for; a file that cannot be written is their problem to mend."""
+"""Writes the files that users ask for; a file that cannot be written is `Refused`."""
 
 import contextlib
 import os
@@ -8,7 +8,7 @@ from poolkeeper.errors import Refused
 
 
 def text(file: Path, body: str) -> None:
-    """Write a file whole or not at all, over what was there; raises Refused."""
+    """Replace a file atomically; raises Refused."""
     work = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         work.write_text(body, encoding="utf-8")

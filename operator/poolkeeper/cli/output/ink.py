@@ -1,8 +1,8 @@
-"""How text looks: the columns of a line, colours, and tables, which rich draws.
+"""Layout of text: line width, colours, and tables, which rich draws.
 
-A terminal has its own width, and colours unless NO_COLOR is set; what is too wide for it wraps
-inside its column. A pipe or a file gets plain text, lines of `WIDTH` columns, and tables as wide as
-they are.
+A terminal has its own width, and colours unless NO_COLOR is set. Cells too wide for it wrap inside
+their column. A pipe or a file gets plain text in lines of `WIDTH` columns; tables there have any
+width.
 """
 
 import io
@@ -26,7 +26,7 @@ _SIGNS = {"+": "green", "~": "yellow", "→": "cyan", "-": "red", "!": "red"}
 
 @dataclass(frozen=True, slots=True)
 class Ink:
-    """How text is written: columns of a line, colours or none, and to a terminal or not."""
+    """How text is written: line width, colours or none, and whether to a terminal."""
 
     width: int = WIDTH
     colour: bool = False
@@ -37,17 +37,17 @@ class Ink:
         return self._styled(text, "bold")
 
     def yellow(self, text: str) -> str:
-        """A change in place, a remark."""
+        """A change in place, or a remark."""
         return self._styled(text, "yellow")
 
     def sign(self, sign: str, text: str) -> str:
-        """A line in the colour of its sign."""
+        """A line in the colour of its sign: `+`, `-`, `~`, `→` or `!`."""
         return self._styled(text, _SIGNS[sign])
 
     def folded(self, text: str, hang: int = 0) -> list[str]:
-        """The text in lines of the width, all but the first indented by `hang`.
+        """The text folded to the line width; all lines but the first are indented by `hang`.
 
-        A leading indent is kept; long words (names, lists) are not torn.
+        A leading indent is kept. Long words (names, lists) are not broken.
         """
         return textwrap.wrap(
             text,
@@ -58,9 +58,9 @@ class Ink:
         )
 
     def table(self, rows: Sequence[Sequence[str]], names: int = 2) -> list[str]:
-        """Lines of a table, indented by two; the first row is its heading, `()` an empty line.
+        """The lines of a table, indented by two; the first row is its heading, `()` an empty line.
 
-        The first `names` columns are to the left, the numbers after them to the right.
+        The first `names` columns are left-aligned, the numbers after them right-aligned.
         """
         heading, *others = rows
         table = _plain_table(2)
@@ -72,7 +72,7 @@ class Ink:
         return self._lines(table, indent=2)
 
     def facts(self, rows: Sequence[tuple[str, str]], width: int) -> list[str]:
-        """Lines of facts, each behind its name; names have a column of that width."""
+        """Lines of a name and its fact; the column of names has that width."""
         table = _plain_table(0)
         table.add_column(style="bold", min_width=width, no_wrap=True)
         table.add_column(overflow="fold")
@@ -102,7 +102,7 @@ PLAIN = Ink()
 
 
 def of_output() -> Ink:
-    """How standard output is written to."""
+    """The layout of standard output."""
     if not sys.stdout.isatty():
         return PLAIN
     columns = shutil.get_terminal_size((WIDTH, 24)).columns

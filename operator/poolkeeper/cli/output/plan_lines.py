@@ -26,7 +26,7 @@ _EXAMPLES_MAX = 2
 def topic_lines(
     topic: str, steps: Sequence[Step], moves: Sequence[Move], cluster: Cluster, ink: Ink
 ) -> list[str]:
-    """Everything that happens to one topic."""
+    """All changes of one topic."""
     lines: list[str] = []
     for step in steps:
         match step:
@@ -72,7 +72,7 @@ def _added(step: AddPartitions, ink: Ink) -> list[str]:
 
 
 def _assigned(lists: Sequence[Replicas], first: int, ink: Ink) -> list[str]:
-    """`0: 1 2 3 · 1: 2 3 4 · …`: the lists of new partitions, the first few."""
+    """The first few replica lists of new partitions: `0: 1 2 3 · 1: 2 3 4 · …`."""
     shown = [
         f"{number}: {_ids(replicas)}" for number, replicas in enumerate(lists[:_LISTED_MAX], first)
     ]
@@ -131,7 +131,7 @@ def _moved(topic: str, moves: Sequence[Move], ink: Ink) -> list[str]:
 
 
 def reason_lines(moves: Sequence[Move], ink: Ink) -> list[str]:
-    """Many moves: one group for each of their main reasons, urgent and large groups first."""
+    """Many moves, grouped by their main reason; urgent and large groups first."""
     groups: dict[tuple[int, str], list[Move]] = defaultdict(list)
     for move in moves:
         groups[move.urgency, move.reason.split("; ")[0]].append(move)
@@ -155,7 +155,7 @@ def reason_lines(moves: Sequence[Move], ink: Ink) -> list[str]:
 
 
 def _amount(moves: Sequence[Move]) -> str:
-    """How many replicas of how many partitions go or come, and how large they are."""
+    """The number of replicas added or removed, their partitions and their bytes."""
     added = sum(len(set(move.target) - set(move.source)) for move in moves)
     removed = sum(len(set(move.source) - set(move.target)) for move in moves)
     partitions = count(len(moves), "partition")

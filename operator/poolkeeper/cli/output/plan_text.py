@@ -1,4 +1,4 @@
-"""A plan as text, read like a diff: what changes, why, how much data; then what will not change.
+"""A plan as text, read like a diff: what changes, why, how much data; then what stays undone.
 
     Cluster main
 
@@ -7,11 +7,11 @@
       ~ topic invoices: 1 config                           ~ changes in place
       → topic t1: 9 replicas of 9 partitions, 12 MiB       → moves
       - topic old                                          - is deleted with its data
-      ! in front of a line marks what a person must agree to, as it loses data or safety
+      ! marks a line that a person must confirm, because it loses data or safety
 
 Where more than a few topics of a pool move, their moves are grouped by reason instead of by topic.
-Long lists are cut, and what is cut is counted; `--output json` has everything. Lines fold at the
-given width; without colours the signs alone say what the colours do.
+Long lists are cut, and the rest is counted. `--output json` shows everything. Lines fold at the
+given width. Every colour repeats a sign, so that output without colours loses nothing.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -61,7 +61,7 @@ def render(
     """The whole plan as text, without a final line feed.
 
     `cluster` is the one that the plan was made from: it gives the old values of what changes.
-    `rooms` is what fits into the pools after it.
+    `rooms` is the remaining capacity of the pools after the plan.
     """
     parts = [
         [ink.bold(f"Cluster {plan.cluster}")],
@@ -76,7 +76,7 @@ def render(
 
 
 def summary(plan: Plan) -> str:
-    """The closing line: all that would be done, in one sentence."""
+    """The closing line: the whole plan in one sentence."""
     if plan.empty:
         if plan.problems:
             return f"No changes. {count(len(plan.problems), 'thing')} left undone, see above."
@@ -88,7 +88,7 @@ def summary(plan: Plan) -> str:
 
 
 def _pools(plan: Plan, desired: Desired, cluster: Cluster, ink: Ink) -> Iterator[list[str]]:
-    """One part per pool with changes, pools by name, topics by name; the unowned ones last."""
+    """One part per pool with changes; pools and topics by name; topics without a pool last."""
     by_pool = _by_pool(plan, Rules(desired, cluster, frozenset()))
     for pool, topics in sorted(by_pool.items(), key=lambda item: (not item[0], item[0])):
         title = ink.bold(f"Pool {pool}" if pool else _UNOWNED)
@@ -96,7 +96,7 @@ def _pools(plan: Plan, desired: Desired, cluster: Cluster, ink: Ink) -> Iterator
 
 
 def _by_pool(plan: Plan, rules: Rules) -> Mapping[str, Changes]:
-    """What changes, by the pool that its topic shall live in; "" is of topics of none."""
+    """The changes by the pool declared for their topic; "" for topics without a pool."""
     by_pool: dict[str, Changes] = {}
 
     def place(topic: str) -> tuple[list[Step], list[Move]]:
@@ -112,7 +112,7 @@ def _by_pool(plan: Plan, rules: Rules) -> Mapping[str, Changes]:
 
 
 def _topics_lines(topics: Changes, cluster: Cluster, ink: Ink) -> list[str]:
-    """The topics of one pool; where many move, their moves by reason."""
+    """The topics of one pool; where many move, their moves are grouped by reason."""
     moving = [moves for _, moves in topics.values() if moves]
     many = len(moving) > _MOVING_TOPICS_MAX
     shown = sorted(name for name, (steps, _) in topics.items() if steps or not many)
@@ -140,7 +140,7 @@ def _elections(plan: Plan, ink: Ink) -> list[str]:
 
 
 def _not_done(problems: Sequence[PlanProblem], ink: Ink) -> list[str]:
-    """What the plan leaves undone, and why, pool by pool; topics of one reason together."""
+    """What the plan cannot do and why, pool by pool; topics with one reason share a line."""
     if not problems:
         return []
     alike: dict[tuple[str, str, str], list[str]] = {}
@@ -158,14 +158,14 @@ def _not_done(problems: Sequence[PlanProblem], ink: Ink) -> list[str]:
 
 
 def _topics(names: Sequence[str]) -> str:
-    """`topic a`, or `12 topics (a, b, c, d, … )` with the first few."""
+    """`topic a`, or `12 topics (a, b, c, d, … )` with the first few names."""
     if len(names) < 2:
         return "".join(f"topic {name}" for name in names)
     return f"{count(len(names), 'topic')} ({first(names, _TOPICS_NAMED_MAX)})"
 
 
 def _figures(plan: Plan, desired: Desired, cluster: Cluster, ink: Ink) -> Iterator[list[str]]:
-    """Brokers before and after, the proof, the time it takes, the hash; for a plan that moves."""
+    """Brokers before and after, lower bounds, duration and hash, for a plan with moves."""
     if plan.moves and len(cluster.brokers) <= _TABLE_BROKERS_MAX:
         yield [ink.bold("Brokers"), *brokers_table(cluster, desired, plan, ink)]
     yield _proof(plan.certificates, ink)
@@ -179,7 +179,7 @@ def _room(rooms: Sequence[RemainingCapacity], ink: Ink) -> list[str]:
 
 
 def _proof(certificates: Iterable[PoolCertificate], ink: Ink) -> list[str]:
-    """Moves of each pool beside the fewest possible."""
+    """The number of moves of each pool beside its lower bound."""
     lines = [
         line
         for pool in certificates

@@ -1,7 +1,7 @@
-"""Writing to standard output and standard error.
+"""Writes to standard output and standard error.
 
-Standard output carries what was asked for, and with `--output json` exactly one JSON document.
-Errors are one line each on standard error; with `--output json` they are also that document.
+Standard output carries the result; with `--output json` it is exactly one JSON document. Errors are
+one line each on standard error; with `--output json` they are also in that document.
 """
 
 import json
@@ -18,7 +18,7 @@ JSON = "json"
 
 
 def emit(text: str) -> None:
-    """Write text, ending in exactly one line feed; nothing for nothing."""
+    """Write text that ends in exactly one line feed; writes nothing for an empty text."""
     if text:
         click.echo(text.rstrip("\n"))
 
@@ -35,7 +35,7 @@ def warn(sentences: Iterable[str]) -> None:
 
 
 def problems_of(error: PoolkeeperError) -> tuple[Problem, ...]:
-    """Return what an error has to say, one problem a line."""
+    """Return the problems of an error, one a line."""
     if isinstance(error, InvalidInput):
         return error.problems
     lines = wording.error_text(error).splitlines()
@@ -53,7 +53,7 @@ def report(problems: Iterable[Problem], *, as_json: bool) -> None:
 
 
 def as_data(problem: Problem) -> dict[str, object]:
-    """Return a problem as JSON's values; file and line are null where the input is no file."""
+    """Return a problem as JSON values; file and line are null if the input is no file."""
     return {
         "file": problem.file or None,
         "line": problem.line or None,

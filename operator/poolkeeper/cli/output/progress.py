@@ -1,7 +1,7 @@
-"""Showing how far a run is: a bar on a terminal, lines elsewhere.
+"""Shows a run's progress: a bar on a terminal, lines elsewhere.
 
-Lines come when something was done or what is waited for changed, and otherwise every few seconds at
-most, so that a log of CI stays readable. What a line says is a pure function of the outcome.
+A line is printed when a step was done or the waits changed, otherwise every few seconds at most. So
+a CI log stays readable. A line is a pure function of the outcome.
 """
 
 import json
@@ -25,7 +25,7 @@ Kinds = tuple[Kind, ...]
 
 
 def line(outcome: Outcome) -> str:
-    """Say in one line how far a run is and what it waits for; empty if there is nothing to say.
+    """The progress and the waits of a run in one line; empty if there are none.
 
     "moving, stage 2: 12 of 81 moves, 10 in flight, 40 MiB of 120 MiB, 12.1 MiB/s, about 8 s left"
     """
@@ -36,7 +36,7 @@ def line(outcome: Outcome) -> str:
 
 
 def waits(outcome: Outcome) -> str:
-    """Put the first few things that are waited for into one sentence."""
+    """The first few waits in one sentence."""
     return few(wording.sentences(outcome.waits), WAITS_MAX, grouped=False)
 
 
@@ -65,7 +65,7 @@ def _stage(progress: Progress) -> str:
 
 
 class LinePrinter:
-    """Progress as lines, to a file that is no terminal. Call it with every outcome."""
+    """Prints progress as lines, to a file that is no terminal. Call it with every outcome."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class LinePrinter:
         self._waits: Kinds = ()
 
     def __call__(self, outcome: Outcome) -> None:
-        """Print what was done, and how far it is if that is news."""
+        """Print the steps done, and the progress if it changed."""
         for sentence in wording.sentences(outcome.did):
             self._print(sentence)
         text = line(outcome)
@@ -105,7 +105,7 @@ class LinePrinter:
 
 
 class BarPrinter:
-    """Progress as a bar with bytes, rate and time left, on a terminal; what was done above it."""
+    """Shows a bar with bytes, rate and time left on a terminal; steps done are printed above it."""
 
     def __init__(self, console: Console) -> None:
         self._bar = bars.Progress(
@@ -118,7 +118,7 @@ class BarPrinter:
         self._waits: Kinds = ()
 
     def __call__(self, outcome: Outcome) -> None:
-        """Redraw the bar; print what was done, and what is waited for where that is news."""
+        """Redraw the bar; print the steps done, and the waits if they changed."""
         for sentence in wording.sentences(outcome.did):
             self._above(sentence)
         if outcome.waits and _kinds(outcome) != self._waits:
@@ -127,7 +127,7 @@ class BarPrinter:
         progress = outcome.progress
         if progress is not None:
             stage, _, facts = _progress(progress).partition(": ")
-            # Moves without bytes, pure reorderings, still go forward.
+            # Moves that only reorder replicas have no bytes; the bar counts them too.
             total, done = progress.bytes_total, progress.bytes_done
             if not total:
                 total, done = progress.moves_total, progress.moves_done
@@ -147,14 +147,14 @@ class BarPrinter:
 
 
 def printer(stream: TextIO) -> "LinePrinter | BarPrinter":
-    """Return a bar for a terminal, lines for anything else."""
+    """Return a bar for a terminal, lines for any other stream."""
     if stream.isatty():
         return BarPrinter(Console(file=stream))
     return LinePrinter(stream)
 
 
 def news_printer(cluster: str, stream: TextIO, *, as_json: bool) -> Callable[[Outcome], None]:
-    """Return what prints the news of one cluster among others: lines, or JSON objects."""
+    """Return the printer of one cluster's changes among others: lines, or JSON objects."""
     if not as_json:
         return LinePrinter(stream, prefix=f"{cluster}: ")
     last: list[dict[str, object]] = [{}]
@@ -169,7 +169,7 @@ def news_printer(cluster: str, stream: TextIO, *, as_json: bool) -> Callable[[Ou
 
 
 def as_data(outcome: Outcome) -> dict[str, object]:
-    """Return an outcome as JSON's values; the plan by its hash."""
+    """Return an outcome as JSON values; the plan appears as its hash."""
     progress = outcome.progress
     return {
         "state": outcome.state.value,
@@ -197,5 +197,5 @@ def _progress_data(progress: Progress) -> dict[str, object]:
 
 
 def _kinds(outcome: Outcome) -> Kinds:
-    """Return what the waits are about, without their numbers: counting down is no news."""
+    """Return the reasons of the waits without their numbers: a countdown is no change."""
     return tuple(wait.kind for wait in outcome.waits)

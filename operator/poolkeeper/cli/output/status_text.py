@@ -1,4 +1,4 @@
-"""A status as text and as JSON's values."""
+"""A status as text and as JSON values."""
 
 from datetime import UTC, datetime
 
@@ -13,7 +13,7 @@ NAMES_WIDTH = 12
 
 
 def render(status: Status, ink: Ink = PLAIN) -> str:
-    """Write a status for people: a line per fact, then what is moving, then what it waits for."""
+    """The status for people: a line per fact, then the moves in flight, then the waits."""
     counts = (
         count(status.brokers, "live broker"),
         count(status.topics, "topic"),
@@ -40,7 +40,7 @@ def render(status: Status, ink: Ink = PLAIN) -> str:
 
 
 def as_data(status: Status) -> dict[str, object]:
-    """Return a status as JSON's values."""
+    """Return a status as JSON values."""
     return {
         "cluster": status.cluster,
         "id": status.id,

@@ -1,7 +1,7 @@
-"""What `status` says, as values: who works on a cluster, how far, and what stands in the way.
+"""The values that `status` shows: the executor, the run's progress, and what blocks it.
 
-Pure. Everything is read from the live cluster and the journal; nothing is asked of the process that
-works. So a run whose executor is dead is shown as it stands, and that nobody drives it is said.
+Pure. Everything is read from the live cluster and the journal; the executor's process is not asked.
+So a run whose executor is dead is shown as recorded, with the remark that no executor drives it.
 """
 
 from collections import Counter
@@ -20,9 +20,10 @@ _FLYING = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
 
 @dataclass(frozen=True, slots=True)
 class RunStatus:
-    """The run under way. `moves` counts by state; bytes count replicas that have arrived.
+    """The run under way.
 
-    `in_flight` are the partitions of the request, `blocked` why the moves left over must wait.
+    `moves` counts moves by state. Bytes count replicas that have arrived. `in_flight` are the
+    partitions of the request. `blocked` is why the remaining moves must wait.
     """
 
     plan: str
@@ -59,7 +60,7 @@ class Status:
 
 
 def status_of(cluster: Cluster, journal: JournalView) -> Status:
-    """Put cluster and journal together."""
+    """Combine cluster and journal into a status."""
     health = gates.health(cluster)
     run, waits = _run(cluster, journal)
     return Status(
@@ -85,7 +86,7 @@ def _run(cluster: Cluster, journal: JournalView) -> tuple[RunStatus | None, tupl
     run, document = journal.run, journal.document
     if run is None:
         return None, (*waits, *gates.foreign(cluster, ()))
-    # Of a run whose plan was not stored whole, no moves are known.
+    # Without a completely stored plan, the run's moves are unknown.
     moves = () if document is None else document.plan.moves
     progress = classify(moves, cluster)
     waits.extend(gates.foreign(cluster, _ours(moves, progress)))
@@ -131,7 +132,7 @@ def _moves_wait(
 
 
 def _bytes_done(moves: Sequence[Move], progress: Sequence[MoveProgress]) -> int:
-    """Count whole steps only: `status` does not ask brokers how far a copy is."""
+    """The bytes of completed steps; `status` does not ask brokers how far a copy is."""
     done = 0
     for move, p in zip(moves, progress, strict=True):
         if p.state in (MoveState.DONE, MoveState.GONE):

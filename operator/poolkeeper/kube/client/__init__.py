@@ -1,6 +1,5 @@
-"""One door to the API server: JSON in, JSON out, each call answered or failed by its deadline.
+"""The only client of the API server: JSON in, JSON out, each call done or failed by its deadline.
 
-Read `client`, `config` (where the API server is, and who we are there), `references` (paths of
-objects), `failures`, then `secrets` and `discovery`. The Kubernetes client library is used here
-only.
+Read `client`, `config` (the server's address and our identity), `references` (paths of objects),
+`failures`, then `secrets` and `discovery`. The Kubernetes client library is used here only.
 """

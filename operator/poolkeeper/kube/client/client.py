@@ -1,14 +1,14 @@
-"""One door to the API server: JSON in, JSON out, each call answered or failed by its deadline.
+"""The only client of the API server: JSON in, JSON out, each call done or failed by its deadline.
 
-The `kubernetes` package finds the server, keeps TLS and renews tokens (a pod's token file is read
-again every minute, a kubeconfig's plugin is run again when its token ends). Objects are plain
-dictionaries: its generated models cost memory and drop fields that they do not know.
+The `kubernetes` package finds the server, keeps TLS and renews tokens. A pod's token file is read
+again every minute, a kubeconfig's plugin is run again when its token expires. Objects are plain
+dictionaries: the package's generated models cost memory and drop fields that they do not know.
 
-What was not answered is different from what was not done. Calls that may be repeated without harm
-(reads, server-side apply) are, once, if their connection broke: a server that restarts leaves dead
-connections behind. Others fail as `Unavailable`: look again.
+A call without a response may still have been carried out. Calls that are safe to repeat (reads,
+server-side apply) are repeated once if their connection broke: a server that restarts leaves dead
+connections behind. Other calls raise `Unavailable`, and the caller reads the object again.
 
-All methods may be called from several threads.
+All methods are thread-safe.
 """
 
 import os
@@ -42,20 +42,19 @@ PLAIN = "application/json"
 
 
 OnRequest = Callable[[str, int | None, float], None]
-"""Is told of every request: verb, HTTP status or None, seconds."""
+"""Called after every request with its verb, its HTTP status or None, and its seconds."""
 
 
 def _told_nobody(verb: str, status: int | None, seconds: float) -> None:
-    """Tell nobody."""
+    """Ignore the request."""
 
 
 class Api:
-    """See `connect`. Calls take `deadline_s`, the default is that of the connection.
+    """A client of the API server, made by `connect`.
 
-    `on_request` may be set to whoever counts requests.
-
-    Every call raises `Unavailable` where the server does not answer as it should, `Forbidden`
-    where it does not let us, and what its own docstring says.
+    `deadline_s` of a call defaults to that of the connection. `on_request` may be set to count
+    requests. Every call raises `Unavailable` if the server gives no proper response, `Forbidden` if
+    it denies access, and what its own docstring says.
     """
 
     def __init__(self, configuration: Any, namespace: str, *, deadline_s: float = 10) -> None:
@@ -78,7 +77,7 @@ class Api:
         environ: Mapping[str, str] = os.environ,
         account: Path = config.ACCOUNT,
     ) -> "Api":
-        """Return a client of the cluster that this process belongs to; nothing is asked yet.
+        """Return a client of the cluster that this process belongs to; no request is sent yet.
 
         `namespace` is the pod's own, or that of the kubeconfig's context. Raises `Refused` with one
         line if no cluster is configured.
@@ -88,11 +87,11 @@ class Api:
 
     @property
     def server(self) -> str:
-        """The address of the API server."""
+        """The URL of the API server."""
         return self._server
 
     def close(self) -> None:
-        """Close all connections; those that are in use once their answer is there."""
+        """Close all connections; those in use close once their response has arrived."""
         for key in list(self._pool.pools.keys()):
             self._pool.pools[key].close()
 
@@ -106,10 +105,10 @@ class Api:
     def list(
         self, path: str, chunk: int = 500, *, labels: str = "", deadline_s: float | None = None
     ) -> Iterator[Body]:
-        """Yield all objects of a collection, `chunk` a request, each with its own deadline.
+        """Yield all objects of a collection, `chunk` per request, each with its own deadline.
 
-        `labels` selects some of them: `app=planner`.
-        Raises `Stale` if the collection's past is forgotten before its end is reached: start again.
+        `labels` is a label selector, such as `app=planner`. Raises `Stale` if the list's
+        resourceVersion expires before its end is reached: start again.
         """
         token = ""
         chosen = {"labelSelector": labels} if labels else {}
@@ -123,12 +122,12 @@ class Api:
                 return
 
     def create(self, path: str, body: Body, *, deadline_s: float | None = None) -> Body:
-        """Create an object in the collection `path`; raise `Stale` if it is there already."""
+        """Create an object in the collection `path`; raises `Stale` if it exists."""
         answer = self._answer("create", "POST", path, body, PLAIN, deadline_s=deadline_s)
         return self._content(answer, f"creating in {path}", path)
 
     def update(self, path: str, body: Body, *, deadline_s: float | None = None) -> Body:
-        """Replace an object; raise `Stale` if it is not of the body's resourceVersion any more."""
+        """Replace an object; raises `Stale` if the body's resourceVersion is outdated."""
         answer = self._answer("update", "PUT", path, body, PLAIN, deadline_s=deadline_s)
         return self._content(answer, f"writing {path}", path)
 
@@ -141,10 +140,11 @@ class Api:
         *,
         deadline_s: float | None = None,
     ) -> Body:
-        """Apply what `manager` wants of an object: what it wanted before and not now, is removed.
+        """Apply `manager`'s fields of an object; fields that it no longer names are removed.
 
-        Raises `Stale` if the object, or the one with the body's uid, is gone, and without `force`
-        if another manager wants something else; `Refused` if it breaks the schema.
+        Raises `Stale` if the object, or the one with the body's uid, is gone. Without `force` it
+        also raises `Stale` if another manager owns one of the fields. Raises `Refused` if the body
+        breaks the schema.
         """
         query = urlencode({"fieldManager": manager, "force": "true" if force else "false"})
         answer = self._answer("apply", "PATCH", f"{path}?{query}", body, APPLY, deadline_s)
@@ -153,7 +153,7 @@ class Api:
     def patch_json(
         self, path: str, operations: Sequence[Body], *, deadline_s: float | None = None
     ) -> Body:
-        """Do all operations of a JSON patch or none; raise `Stale` if one of its tests fails."""
+        """Apply all operations of a JSON patch or none; raises `Stale` if a test in it fails."""
         answer = self._answer("patch", "PATCH", path, list(operations), JSON_PATCH, deadline_s)
         tests = any(operation["op"] == "test" for operation in operations)
         return self._content(answer, f"patching {path}", path, tests=tests)
@@ -168,7 +168,7 @@ class Api:
     ) -> bool:
         """Delete an object; false if it is gone. `Stale` if it is not the one with that uid.
 
-        `propagation`: what becomes of what it owns, where its kind's default will not do.
+        `propagation`: the deletion policy for its dependents; empty for the default of its kind.
         """
         options: Body = {"kind": "DeleteOptions", "apiVersion": "v1"}
         if propagation:
@@ -195,7 +195,7 @@ class Api:
         kind: str = "",
         deadline_s: float | None = None,
     ) -> ApiResponse:
-        """Ask until there is an answer that is more than "come back later", or no time left."""
+        """Send until the response is more than "come back later", or the deadline is over."""
         end_s = time.monotonic() + (self._deadline_s if deadline_s is None else deadline_s)
         data = None if body is None else compact(body).encode()
         repeatable = verb in ("get", "list", "apply")
@@ -214,7 +214,7 @@ class Api:
         return answer
 
     def _told(self, verb: str, ask: Callable[[], ApiResponse]) -> ApiResponse:
-        """Ask, and tell of it, also where no answer came."""
+        """Send a request and report it to `on_request`, also if no response came."""
         began_s = time.monotonic()
         status: int | None = None
         try:
@@ -252,7 +252,7 @@ class Api:
             raise _failed(failed, self._server) from failed
 
     def _authorization(self, end_s: float) -> dict[str, str]:
-        """Return the header that says who we are, renewed if it is time."""
+        """Return the Authorization header, with a renewed token if it is due."""
         if not self._credentials.acquire(timeout=max(0.0, end_s - time.monotonic())):
             raise Unavailable("no credentials for the API server in time: their plugin hangs")
         try:
@@ -266,17 +266,17 @@ class Api:
 
 
 class _Broken(Unavailable):
-    """The connection broke before the answer was there."""
+    """The connection broke before the response had arrived."""
 
 
 def _failed(failed: Exception, server: str) -> PoolkeeperError:
     while isinstance(failed, urllib3.exceptions.MaxRetryError) and failed.reason is not None:
         failed = failed.reason
-    # A refused connection is a timeout too, to urllib3.
+    # urllib3 raises a timeout for a refused connection, too.
     refused = isinstance(failed, urllib3.exceptions.NewConnectionError)
     if isinstance(failed, urllib3.exceptions.TimeoutError | TimeoutError) and not refused:
         return Unavailable(f"the API server {server} did not answer in time")
-    # What urllib3 says around "connection refused" are addresses of its objects.
+    # Around "connection refused" urllib3's message has only addresses of its objects.
     cause: BaseException = failed
     while (inner := cause.__cause__ or cause.__context__) is not None:
         cause = inner
@@ -288,7 +288,7 @@ def _failed(failed: Exception, server: str) -> PoolkeeperError:
 
 
 def _whole(response: urllib3.BaseHTTPResponse, end_s: float) -> bytes:
-    """Read an answer's body piece by piece: one that trickles in must not outlast the deadline."""
+    """Read a response in pieces: one that trickles in must not outlast the deadline."""
     pieces, size = [], 0
     try:
         while piece := response.read1(1 << 16):

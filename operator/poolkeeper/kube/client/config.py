@@ -1,4 +1,4 @@
-"""Where the API server is, and who we are there: the pod's service account, else a kubeconfig."""
+"""The API server's address and our identity: the pod's service account, else a kubeconfig."""
 
 import os
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from poolkeeper.errors import Refused
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 DEFAULT_KUBECONFIG = "~/.kube/config"
 MISSHAPEN = (ValueError, TypeError, KeyError, AttributeError)
-"""What the package raises where a file is YAML, but no kubeconfig."""
+"""What the package raises for a file that is YAML but no kubeconfig."""
 
 # The package has no types for these.
 _of_account: Any = incluster_config.InClusterConfigLoader
@@ -26,7 +26,7 @@ _malformed_yaml: Any = vars(kube_config)["yaml"].YAMLError
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A configuration of the `kubernetes` package, and the namespace that goes with it."""
+    """A configuration of the `kubernetes` package, and its namespace."""
 
     configuration: Any
     namespace: str
@@ -35,7 +35,7 @@ class Found:
 def find(environ: Mapping[str, str], account: Path) -> Found:
     """Return the pod's own account if there is one, else the kubeconfig's current context.
 
-    Raises `Refused` with one line if there is neither, or if what is there cannot be used.
+    Raises `Refused` with one line if there is neither, or if the configuration is unusable.
     """
     try:
         if environ.get("KUBERNETES_SERVICE_HOST") and (account / "token").exists():

@@ -1,7 +1,7 @@
-"""Whether the API server serves our kinds now: their CRDs come and go at any time.
+"""Whether the API server serves our kinds now: their CRDs may come and go at any time.
 
-A CRD that is being deleted takes its objects along, each of them as if somebody had deleted it. It
-is told from what may be done with its kind: nothing can be created any more.
+Deleting a CRD deletes its objects, each as if somebody had deleted it. A CRD that is being deleted
+is recognised by the verbs of its kind: objects can no longer be created.
 """
 
 from typing import Any, Protocol
@@ -12,7 +12,7 @@ NEEDED = ("KafkaCluster", "ResourcePool", "Topic", "Rebalance")
 
 
 class DiscoveryApi(Protocol):
-    """The part of `client.Api` that is needed here."""
+    """The methods of `client.Api` that this module needs."""
 
     def get(self, path: str) -> dict[str, Any] | None:
         """Return an object."""
@@ -27,7 +27,7 @@ def missing(api: DiscoveryApi) -> tuple[str, ...]:
 
 
 def going(api: DiscoveryApi) -> tuple[str, ...]:
-    """Return those of our kinds that are being removed, or are gone."""
+    """Return those of our kinds whose CRDs are being removed or are gone."""
     served = _verbs(api)
     return tuple(kind for kind in NEEDED if "create" not in served.get(PLURALS[kind], ()))
 

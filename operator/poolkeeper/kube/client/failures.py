@@ -1,15 +1,15 @@
-"""What the API server answers when it does not do as asked, in our words.
+"""The API server's error responses as our own errors.
 
-| answer | error | because |
+| response | error | because |
 |---|---|---|
-| 401, 403 | `Forbidden` | RBAC or the token are not as they should be; a person mends it |
-| 404 of a write, 409, 410, a failed test of a JSON patch | `Stale` | somebody else was faster |
-| 404 that is no Status, 408, 429, 5xx, garbage | `Unavailable` | not there now; later it is |
-| any other | `Refused` | the server says what is wrong with the request |
+| 401, 403 | `Forbidden` | a person has to correct RBAC or the token |
+| 404 of a write, 409, 410, a failed test of a JSON patch | `Stale` | another write was first |
+| 404 that is no Status, 408, 429, 5xx, garbage | `Unavailable` | it may work later |
+| any other | `Refused` | the request is wrong; the server's message says why |
 
-Two answers are not what they look like (1.36): a test that fails in a JSON patch is 422, as is an
-object that breaks its schema, but only the latter names fields; and what server-side apply finds
-wrong with types or names of fields is 500.
+Two responses are misleading (1.36). A failed test of a JSON patch is 422, as is an object that
+breaks its schema, but only the latter names fields. A wrong type or field name in server-side apply
+is 500.
 """
 
 import json
@@ -25,7 +25,7 @@ MISTYPED = "failed to create typed patch object"
 
 @dataclass(frozen=True, slots=True)
 class ApiResponse:
-    """One answer: `body` is its text, `retry_after_s` what the server asks to wait, if it does."""
+    """One response: `body` is its text, `retry_after_s` the pause that the server asks for."""
 
     status: int
     body: bytes
@@ -33,17 +33,17 @@ class ApiResponse:
 
     @property
     def good(self) -> bool:
-        """Whether the server did as asked."""
+        """Whether the request succeeded."""
         return 200 <= self.status < 300
 
     @property
     def busy(self) -> bool:
-        """Whether the server asks to come back: nothing was done."""
+        """Whether the server asks for a retry and did nothing."""
         return self.status in (429, 503) and self.retry_after_s is not None
 
 
 def content(answer: ApiResponse, doing: str) -> dict[str, Any]:
-    """Return the object in a good answer; raise `Unavailable` if there is none in it."""
+    """Return the object in a successful response; raises `Unavailable` if there is none."""
     try:
         found = json.loads(answer.body)
     except ValueError as broken:
@@ -54,10 +54,13 @@ def content(answer: ApiResponse, doing: str) -> dict[str, Any]:
 
 
 def failure(answer: ApiResponse, doing: str, path: str, *, tests: bool = False) -> PoolkeeperError:
-    """Return what to raise; `doing` is a clause such as "writing X", `tests` for JSON patches."""
+    """Return the error to raise; `doing` is a clause such as "writing X".
+
+    `tests`: the request was a JSON patch with tests.
+    """
     reported = _status(answer.body)
     said = _said(answer, reported)
-    mistyped = said.startswith(MISTYPED)  # their words: the status says an internal error
+    mistyped = said.startswith(MISTYPED)  # the status alone would be an internal error
     match answer.status:
         case 401:
             return Forbidden(f"the API server does not know this identity ({doing}): {said}")
@@ -78,7 +81,7 @@ def failure(answer: ApiResponse, doing: str, path: str, *, tests: bool = False) 
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Return the pause that the server asks for; dates, which it never sends, are passed over."""
+    """Return the pause that the server asks for; the server never sends dates, they are ignored."""
     try:
         return max(0.0, float(headers["Retry-After"]))
     except (KeyError, ValueError):

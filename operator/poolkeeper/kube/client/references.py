@@ -1,4 +1,4 @@
-"""Which object is meant, and under which path the API server keeps it."""
+"""References to objects, and their paths on the API server."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,9 +19,9 @@ NAMESPACED = frozenset({"Topic"})
 
 @dataclass(frozen=True, slots=True, order=True)
 class Reference:
-    """One object of ours; `namespace` is empty for the kinds of the whole cluster.
+    """One object; `namespace` is empty for cluster-scoped kinds.
 
-    With a `uid` it means that very object, and not a later one of the same name.
+    With a `uid` it means exactly that object, not a later one of the same name.
     """
 
     kind: str
@@ -31,19 +31,19 @@ class Reference:
 
     @classmethod
     def of(cls, body: Any) -> "Reference":
-        """Return what the body of an object, as the API server gives it, is called."""
+        """Return the reference to the object with this body."""
         meta = body["metadata"]
         namespace, uid = meta.get("namespace", ""), meta.get("uid", "")
         return cls(body["kind"], namespace, meta["name"], uid)
 
     @property
     def path(self) -> str:
-        """Where the API server keeps the object."""
+        """The path of the object."""
         return f"{collection(self.kind, self.namespace)}/{_segment(self.name)}"
 
     @property
     def status_path(self) -> str:
-        """Where its status is written."""
+        """The path of its status subresource."""
         return f"{self.path}/status"
 
     def __str__(self) -> str:
@@ -52,7 +52,7 @@ class Reference:
 
 
 def collection(kind: str, namespace: str = "") -> str:
-    """Return the path of all objects of a kind: of one namespace, or (empty) of all."""
+    """Return the path of all objects of a kind, in one namespace or (empty) in all."""
     inside = f"/namespaces/{_segment(namespace)}" if namespace and kind in NAMESPACED else ""
     return f"{GROUP_PATH}{inside}/{PLURALS[kind]}"
 

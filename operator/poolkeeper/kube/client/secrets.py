@@ -1,4 +1,4 @@
-"""Credentials by reference: read when a connection is made, kept nowhere."""
+"""Credentials in Secrets: read whenever a connection is made, never cached."""
 
 import base64
 import binascii
@@ -9,14 +9,14 @@ from poolkeeper.errors import Forbidden, Unavailable
 
 
 class SecretApi(Protocol):
-    """The part of `client.Api` that is needed here."""
+    """The methods of `client.Api` that this module needs."""
 
     def get(self, path: str) -> dict[str, Any] | None:
         """Return an object."""
 
 
 class Secret(Mapping[str, bytes]):
-    """The decoded data of a Secret, by key; no representation of it shows a value."""
+    """The decoded data of a Secret, by key; its `repr` shows no value."""
 
     def __init__(self, namespace: str, name: str, data: Mapping[str, bytes]) -> None:
         self.namespace, self.name = namespace, name
@@ -35,7 +35,7 @@ class Secret(Mapping[str, bytes]):
         return f"Secret({self.namespace}/{self.name}: {', '.join(sorted(self._data))})"
 
     def text(self, key: str) -> str:
-        """Return a value as text; raise `Unavailable` naming what is missing or no text."""
+        """Return a value as text; raises `Unavailable` naming a key that is missing or no text."""
         try:
             return self._data[key].decode()
         except KeyError:
@@ -47,7 +47,7 @@ class Secret(Mapping[str, bytes]):
 
 
 def read(api: SecretApi, namespace: str, name: str) -> Secret:
-    """Return the Secret; raise `Unavailable` naming it if there is none or it cannot be read."""
+    """Return the Secret; raises `Unavailable` naming it if it is missing or unreadable."""
     try:
         found = api.get(f"/api/v1/namespaces/{namespace}/secrets/{name}")
     except Forbidden as forbidden:

@@ -1,5 +1,5 @@
-"""Planning Jobs on Kubernetes: their manifests, their life, and long texts in ConfigMaps.
+"""Planning Jobs on Kubernetes: their manifests, their lifecycle, and long texts in ConfigMaps.
 
-Read `jobs` (created, adopted, looked at, deleted), `planner_pods` (the Job and its pods),
-`pod_failures` (what became of them), `configmap_blob` (a long text in pieces).
+Read `jobs` (create, adopt, read, delete), `planner_pods` (manifests of the Job and its pods),
+`pod_failures` (why they failed), `configmap_blob` (a long text in several ConfigMaps).
 """

@@ -1,12 +1,13 @@
-"""A long text in ConfigMaps: its pieces, one each, and a digest that tells whether all are there.
+"""A long text in several ConfigMaps: one chunk each, and a digest of the whole.
 
     daily-plan-1a2b3c4d-answer-0    binaryData: {chunk-000000: …}   annotations: digest, chunks
     daily-plan-1a2b3c4d-answer-1    binaryData: {chunk-000001: …}
 
-The first is written last: once it is there, so are the others. Writing the same text again changes
-nothing, a text that was written in part is completed. All belong to an owner, and go with it.
+The first ConfigMap is written last: once it exists, all others do. Writing the same text again
+changes nothing, and completes a text that was written in part. All ConfigMaps belong to one owner,
+and are deleted with it.
 
-Keys differ, so that a pod can mount all pieces into one folder.
+Their keys differ, so that a pod can mount all of them into one folder.
 """
 
 import base64
@@ -27,18 +28,18 @@ PIECES_MAX = 4096
 
 
 class ConfigMapApi(Protocol):
-    """The part of `client.Api` that is needed here."""
+    """The methods of `client.Api` that this module needs."""
 
     def get(self, path: str) -> Body | None:
-        """Return an object."""
+        """Return an object, or None."""
 
     def apply(self, path: str, body: Body, manager: str) -> Body:
-        """Apply a part of an object."""
+        """Apply an object by server-side apply."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """The pieces of a text, and its digest; `files`: short texts beside the first piece, by key."""
+    """The chunks of a text and its digest; `files`: short texts beside the first chunk, by key."""
 
     chunks: Sequence[bytes]
     digest: str
@@ -46,14 +47,14 @@ class Text:
 
 
 def names(name: str, count: int) -> list[str]:
-    """The ConfigMaps of a text of so many pieces."""
+    """The names of the ConfigMaps of a text with that many chunks."""
     return [f"{name}-{number}" for number in range(count)]
 
 
 def write(
     api: ConfigMapApi, namespace: str, name: str, owner: Body, text: Text, labels: Mapping[str, str]
 ) -> None:
-    """Write the text; `owner` is an ownerReference. Raises `Refused` for too many pieces."""
+    """Write the text; `owner` is an ownerReference. Raises `Refused` for too many chunks."""
     if len(text.chunks) > PIECES_MAX:
         raise Refused(f"{name} has {len(text.chunks)} pieces (expected at most {PIECES_MAX})")
     for body in reversed(bodies(namespace, name, owner, text, labels)):
@@ -63,7 +64,7 @@ def write(
 def bodies(
     namespace: str, name: str, owner: Body, text: Text, labels: Mapping[str, str]
 ) -> list[Body]:
-    """The ConfigMaps, the first first."""
+    """The ConfigMaps of the text; the first chunk's comes first."""
     found = []
     for number, chunk in enumerate(text.chunks):
         metadata: Body = {
@@ -86,7 +87,7 @@ def bodies(
 
 
 def read(api: ConfigMapApi, namespace: str, name: str) -> Text | None:
-    """The text's pieces; None where they are not all there. What they make, is not looked at."""
+    """The chunks of the text, or None if one is missing; the digest is not checked."""
     head = api.get(_path(namespace, f"{name}-0"))
     if head is None:
         return None

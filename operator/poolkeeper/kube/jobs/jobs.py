@@ -1,9 +1,9 @@
-"""Jobs whose name says what they are for: created, adopted, looked at, deleted.
+"""Jobs with deterministic names: create, adopt, read, resume, delete.
 
-Two who want the same make the same Job: the second finds it there, and takes it as its own
-(`Stale` of a creation is no failure). A Job begins suspended, so that what its pods mount can be
-made as its property first; `resume` lets it go. Whoever dies between the two leaves a Job that the
-next one finds suspended, and goes on with.
+Two leaders that need the same Job create it under the same name. The second finds it and adopts it:
+`Stale` at its creation is no failure. A Job starts suspended, so that the objects that its pods
+mount can be created as its property first. `resume` starts its pods. A leader that dies in between
+leaves a suspended Job, which the next leader completes and resumes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,33 +19,33 @@ Body = dict[str, Any]
 
 JOB_NAME = "batch.kubernetes.io/job-name"
 JOB = f"{GROUP}/job"
-"""The label of all that belongs to a Job, executors too."""
+"""The label of everything that belongs to a Job, Spark executors included."""
 CONTROLLER_UID = "batch.kubernetes.io/controller-uid"
 BACKGROUND = "Background"
-"""What a Job owns goes with it. Without saying so its pods would stay."""
+"""The deletion policy under which a Job's objects are deleted with it; by default pods stay."""
 
 
 class JobApi(Protocol):
-    """The part of `client.Api` that is needed here."""
+    """The methods of `client.Api` that this module needs."""
 
     def get(self, path: str) -> Body | None:
-        """Return an object."""
+        """Return an object, or None."""
 
     def create(self, path: str, body: Body) -> Body:
         """Create an object."""
 
     def patch_json(self, path: str, operations: list[Body]) -> Body:
-        """Do all operations or none."""
+        """Apply all operations of a JSON patch or none."""
 
     def delete(self, path: str, uid: str | None = None, *, propagation: str = "") -> bool:
         """Delete an object."""
 
     def list(self, path: str, chunk: int = 500, *, labels: str = "") -> Iterator[Body]:
-        """Yield some objects of a collection."""
+        """Yield the objects of a collection that `labels` selects."""
 
 
 class JobPhase(StrEnum):
-    """How far a Job is."""
+    """The phase of a Job."""
 
     SUSPENDED = "suspended"
     RUNNING = "running"
@@ -56,7 +56,7 @@ class JobPhase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A Job as it is; `said`: why it failed, in a sentence."""
+    """A Job as read; `said`: why it failed, in a sentence."""
 
     name: str
     uid: str
@@ -66,27 +66,27 @@ class Look:
 
 
 def answer_name(job: str) -> str:
-    """What the ConfigMaps are called that the Job's answer is in."""
+    """The name of the ConfigMaps that hold the Job's response."""
     return f"{job}-answer"
 
 
 def question_name(job: str) -> str:
-    """What the ConfigMaps are called that the Job's question is in."""
+    """The name of the ConfigMaps that hold the Job's request."""
     return f"{job}-question"
 
 
 def labels(job: str) -> dict[str, str]:
-    """Labels of what belongs to the Job."""
+    """The labels of everything that belongs to the Job."""
     return {"app.kubernetes.io/part-of": "poolkeeper", JOB: job}
 
 
 def owner(job: str, uid: str) -> Body:
-    """The reference by which something belongs to the Job."""
+    """The ownerReference to the Job."""
     return {"apiVersion": "batch/v1", "kind": "Job", "name": job, "uid": uid}
 
 
 def create(api: JobApi, namespace: str, body: Body) -> Look:
-    """Create the Job, or adopt the one of this name; raises `Stale` if that vanished meanwhile."""
+    """Create the Job, or adopt the one of this name; raises `Stale` if that one was deleted."""
     try:
         return _look(api.create(_collection(namespace), body))
     except Stale:
@@ -97,7 +97,7 @@ def create(api: JobApi, namespace: str, body: Body) -> Look:
 
 
 def look(api: JobApi, namespace: str, name: str) -> Look | None:
-    """The Job as it is, and why if it failed; None where there is none."""
+    """Read the Job, with the reason if it failed; None if it does not exist."""
     body = api.get(_path(namespace, name))
     if body is None:
         return None
@@ -107,12 +107,12 @@ def look(api: JobApi, namespace: str, name: str) -> Look | None:
 
 
 def standing(api: JobApi, namespace: str, name: str) -> str:
-    """What pods of a running Job, its executors too, wait for, in a sentence; empty if nothing."""
+    """What pods of a running Job wait for, executors included, in a sentence; may be empty."""
     return pod_failures.standing(_pods(api, namespace, f"{JOB}={name}"))
 
 
 def resume(api: JobApi, namespace: str, job: Look) -> None:
-    """Let a suspended Job go; raises `Stale` if it is not that Job any more."""
+    """Start a suspended Job; raises `Stale` if another Job has its name now."""
     api.patch_json(
         _path(namespace, job.name),
         [
@@ -123,12 +123,12 @@ def resume(api: JobApi, namespace: str, job: Look) -> None:
 
 
 def delete(api: JobApi, namespace: str, name: str, uid: str | None = None) -> bool:
-    """Delete the Job with its pods and all that it owns; false if it is gone."""
+    """Delete the Job and everything that it owns; false if it does not exist."""
     return api.delete(_path(namespace, name), uid, propagation=BACKGROUND)
 
 
 def names(api: JobApi, namespace: str, selector: str) -> list[str]:
-    """The Jobs that have these labels."""
+    """The names of the Jobs that the selector matches."""
     found = api.list(_collection(namespace), labels=selector)
     return sorted(body["metadata"]["name"] for body in found)
 

@@ -1,14 +1,14 @@
-"""The Job that plans, and the pods of its executors, as manifests: pure.
+"""The manifests of the planning Job and of its executors' pods: pure.
 
-The Job's one pod is Spark's driver, in client mode. With no executors all the work is done in it
-(`local[*]`); else it makes executors as pods of the same image, which are its own, and so the
-Job's: who deletes the Job deletes all of them.
+The Job's one pod is Spark's driver, in client mode. Without executors the driver does all the work
+(`local[*]`). Otherwise it creates executor pods from the same image. It owns them, and the Job owns
+it, so deleting the Job deletes all of them.
 
-    /etc/poolkeeper/question    the question's pieces, and what an executor's pod shall be like
-    /etc/poolkeeper/secrets     the Secrets that the clusters in question name, a folder each
-    /tmp                        all that can be written, beside Spark's own folders
+    /etc/poolkeeper/question    the request's ConfigMaps, and the template of an executor pod
+    /etc/poolkeeper/secrets     the Secrets that the request's clusters name, a folder each
+    /tmp                        the only writable folder, beside Spark's own
 
-A Secret that is not there costs its cluster the plan, not the others: such volumes are optional.
+A missing Secret costs only its own cluster the plan: the volumes of Secrets are optional.
 """
 
 import json
@@ -25,9 +25,9 @@ Body = dict[str, Any]
 QUESTION = "/etc/poolkeeper/question"
 SECRETS = "/etc/poolkeeper/secrets"
 TEMPLATE = "executor.json"
-"""The key, beside the question's first piece, of what an executor's pod shall be like."""
+"""The key of the executor pod's template, beside the request's first chunk."""
 DIGEST = f"{GROUP}/question"
-"""The annotation of a Job that says what it answers."""
+"""The annotation of a Job that holds the digest of its request."""
 
 COMPONENT = "planner"
 MESSAGE = "/dev/termination-log"
@@ -37,9 +37,9 @@ SERVER = "k8s://https://$(KUBERNETES_SERVICE_HOST):$(KUBERNETES_SERVICE_PORT)"
 CONF: Mapping[str, str] = {
     "spark.driver.host": "$(POD_IP)",
     "spark.driver.bindAddress": "$(POD_IP)",
-    # Less is refused.
+    # Spark refuses a shorter delay.
     "spark.kubernetes.allocation.batch.delay": "200ms",
-    # Else all work would land on the executor that comes first.
+    # Otherwise the executor that registers first would get all tasks.
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",
     "spark.scheduler.maxRegisteredResourcesWaitingTime": "120s",
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
@@ -61,11 +61,11 @@ SECURITY: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class PlannerPodSettings:
-    """What planning pods are like; `image` is all that must be said.
+    """The settings of planning pods; only `image` is required.
 
-    `executors`: none plans in the driver's pod. `cores` and `memory_mib` are of each pod, the
-    driver's and the executors'. `retries`: how often a driver that failed is started again.
-    `conf` is for Spark, and overrides ours.
+    `executors`: 0 plans in the driver's pod. `cores` and `memory_mib` are those of each pod, of
+    driver and executors alike. `retries`: how often a failed driver is started again. `conf`
+    overrides our settings of Spark.
     """
 
     image: str
@@ -89,12 +89,12 @@ class PlannerPodSettings:
 
     @property
     def heap_mib(self) -> int:
-        """What of a pod's memory is Java's; Python, which plans, has the rest."""
+        """The part of a pod's memory that Java gets; Python, which plans, gets the rest."""
         return max(HEAP_MIN_MIB, self.memory_mib // HEAP_PART)
 
     @classmethod
     def from_json(cls, text: str) -> "PlannerPodSettings":
-        """Read settings: an object with our fields' names; raises `Refused` for anything else."""
+        """Read a JSON object with our field names; raises `Refused` for anything else."""
         try:
             data = json.loads(text)
             known = {each.name for each in fields(cls)}
@@ -110,7 +110,7 @@ class PlannerPodSettings:
 
 @dataclass(frozen=True, slots=True)
 class PlannerJob:
-    """One Job: its name, what it answers, in how many pieces, for whom, with which Secrets."""
+    """One Job: its name, its request's digest and number of ConfigMaps, its owner, its Secrets."""
 
     name: str
     namespace: str
@@ -122,7 +122,7 @@ class PlannerJob:
 
 
 def job(order: PlannerJob, settings: PlannerPodSettings) -> Body:
-    """The Job, suspended: it is let go when its question is there."""
+    """The Job's manifest; it is suspended until its request has been written."""
     labels = {**settings.labels, **order.labels, **jobs.labels(order.name)}
     labels["app.kubernetes.io/component"] = COMPONENT
     return {
@@ -140,7 +140,7 @@ def job(order: PlannerJob, settings: PlannerPodSettings) -> Body:
             "backoffLimit": settings.retries,
             "activeDeadlineSeconds": settings.deadline_s,
             "ttlSecondsAfterFinished": settings.ttl_s,
-            # A node that wants the pod gone is no failure of planning.
+            # A pod that its node evicts is no failure of planning.
             "podFailurePolicy": {
                 "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]
             },
@@ -153,7 +153,7 @@ def job(order: PlannerJob, settings: PlannerPodSettings) -> Body:
 
 
 def executor(order: PlannerJob, settings: PlannerPodSettings) -> Body:
-    """What Spark shall make executors' pods from; it adds image, resources, arguments itself."""
+    """The template of executor pods; Spark adds image, resources and arguments."""
     labels = {**settings.labels, **order.labels, **jobs.labels(order.name)}
     labels["app.kubernetes.io/component"] = f"{COMPONENT}-executor"
     return {
@@ -178,7 +178,7 @@ def executor(order: PlannerJob, settings: PlannerPodSettings) -> Body:
 
 
 def text(body: Body) -> str:
-    """A manifest as text, which is JSON and so YAML too."""
+    """A manifest as JSON text, which is YAML too."""
     return json.dumps(body, sort_keys=True, indent=1)
 
 
@@ -187,7 +187,7 @@ def _driver(order: PlannerJob, settings: PlannerPodSettings) -> Body:
     return {
         "restartPolicy": "Never",
         "serviceAccountName": settings.account,
-        # A driver that works alone asks the API server too: its answer goes there.
+        # Also a driver without executors needs the API server: it writes its response there.
         "automountServiceAccountToken": True,
         "enableServiceLinks": False,
         "containers": [
@@ -245,9 +245,9 @@ def _executor_conf(order: PlannerJob, settings: PlannerPodSettings) -> dict[str,
         f"{prefix}.namespace": order.namespace,
         f"{prefix}.container.image": settings.image,
         f"{prefix}.container.image.pullPolicy": settings.pull_policy,
-        # Else executors would outlive a driver that is killed.
+        # Otherwise executors would outlive a killed driver.
         f"{prefix}.driver.pod.name": "$(POD_NAME)",
-        # Not the Job's: what a driver that was killed left may still be there.
+        # Not named after the Job: executors of a killed driver may still exist.
         f"{prefix}.executor.podNamePrefix": "$(POD_NAME)",
         f"{prefix}.executor.podTemplateFile": f"{QUESTION}/{TEMPLATE}",
         f"{prefix}.executor.podTemplateContainerName": "executor",

@@ -1,13 +1,13 @@
-"""What became of a Job and its pods, in sentences that a person can act on: pure.
+"""Why a Job and its pods failed, in sentences that a person can act on: pure.
 
 | Kubernetes says | it means |
 |---|---|
-| waiting: ImagePullBackOff, ErrImagePull, InvalidImageName | it cannot be had |
-| waiting: CreateContainerConfigError, CreateContainerError | what the pod refers to is not there |
+| waiting: ImagePullBackOff, ErrImagePull, InvalidImageName | the image cannot be pulled |
+| waiting: CreateContainerConfigError, CreateContainerError | what the pod refers to is missing |
 | condition PodScheduled=False, Unschedulable | no node has room, or none is allowed |
-| terminated: OOMKilled; exit code 137 | more memory than its limit |
-| pod reason Evicted, Preempting, NodeLost, Shutdown; DisruptionTarget | the node wanted it gone |
-| Job condition Failed: DeadlineExceeded, BackoffLimitExceeded | too long; too often |
+| terminated: OOMKilled; exit code 137 | the pod used more memory than its limit |
+| pod reason Evicted, Preempting, NodeLost, Shutdown; DisruptionTarget | its node evicted it |
+| Job condition Failed: DeadlineExceeded, BackoffLimitExceeded | too slow; too many failures |
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,13 +38,13 @@ def failure(job: Body, pods: Sequence[Body]) -> str:
 
 
 def standing(pods: Iterable[Body]) -> str:
-    """What the latest pod of a Job waits for that is not at work yet; empty if all are."""
+    """What the latest pod that has not started waits for; empty if all have started."""
     begun = (pod for pod in pods if pod.get("status", {}).get("phase") not in _ENDED)
     return next(filter(None, map(_waiting, sorted(begun, key=_made, reverse=True))), "")
 
 
 def pod_failure(pod: Body) -> str:
-    """Why this pod ended badly; empty where it did not."""
+    """Why the pod failed; empty if it did not."""
     status = pod.get("status", {})
     if any(c["type"] == "DisruptionTarget" and c["status"] == "True" for c in _conditions(pod)):
         return "its node wanted the pod gone (evicted, drained or preempted)"

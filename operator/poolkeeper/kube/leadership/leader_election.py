@@ -1,4 +1,4 @@
-"""The thread that takes, keeps and gives up a Lease; the rules are in `leases`."""
+"""The thread that takes, renews and releases a Lease; the rules are in `leases`."""
 
 import logging
 import time
@@ -26,7 +26,7 @@ Changed = Callable[[LeaderRole, str], None]
 
 
 class Leases(Protocol):
-    """The part of `client.Api` that an elector needs."""
+    """The methods of `client.Api` that an elector needs."""
 
     def get(self, path: str, *, deadline_s: float | None = None) -> dict[str, Any] | None:
         """Return an object."""
@@ -43,16 +43,16 @@ class Leases(Protocol):
 
 
 def clock_s() -> float:
-    """Return seconds that go on while the process, or the machine, sleeps."""
+    """Return a monotonic clock in seconds that counts while the process or machine sleeps."""
     boot = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
     return time.clock_gettime(boot)
 
 
 class Elector:
-    """One instance's part in an election; `start` it, and `release` or `stop` it in the end.
+    """One instance's part in an election; call `start`, and `release` or `stop` at the end.
 
-    `on_change(role, reason)` is called in the elector's thread at every change of role; it must
-    not block or raise. `changed` is set then too; whoever waits on it clears it.
+    `on_change(role, reason)` is called in the elector's thread at every change of role. It must not
+    block or raise. `changed` is set too; whoever waits on it clears it.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Elector:
 
     @property
     def role(self) -> LeaderRole:
-        """What this instance is at this very moment."""
+        """The role of this instance at this moment."""
         with self._lock:
             return self._role(self._clock())
 
@@ -98,34 +98,34 @@ class Elector:
 
     @property
     def reason(self) -> str:
-        """Why so, in one line for people."""
+        """The reason for the role, in one line for people."""
         return self._reason
 
     @property
     def holder(self) -> str:
-        """The identity that was last seen in the Lease; empty if none was."""
+        """The identity last seen in the Lease; empty if there was none."""
         lease = self._observed.lease
         return "" if lease is None else lease.holder
 
     @property
     def quiet_s(self) -> float:
-        """Seconds since the elector's thread last came round: a few, or it is stuck or dead."""
+        """Seconds since the elector's thread last ran a round; many if it is stuck or dead."""
         return self._clock() - self._beat_s
 
     def start(self) -> None:
-        """Begin to ask for the Lease."""
+        """Start to compete for the Lease."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop asking; a Lease that is held runs out by itself."""
+        """Stop competing; a Lease that we hold expires by itself."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(2 * leases.REQUEST_S)
 
     def release(self) -> bool:
-        """Stop, and give up the Lease if it is ours; false if it could not be given up.
+        """Stop, and release the Lease if we hold it; false if that failed.
 
-        Call it when nothing acts in its name any more: a standby takes over at once.
+        Call it once nothing acts as the leader any more: a standby takes over at once.
         """
         self.stop()
         with self._lock:
@@ -145,7 +145,7 @@ class Elector:
         return True
 
     def round(self) -> float:
-        """Look at the Lease once and do what follows; return seconds until the next round."""
+        """Read the Lease once and act on it; return the seconds until the next round."""
         self._beat_s = self._clock()
         self._tell(self._reason)
         try:
@@ -172,7 +172,7 @@ class Elector:
         return LeaderRole.HELD if now_s < self._renewed_s + self._hold_s else LeaderRole.UNSURE
 
     def _renewed_blindly(self) -> tuple[float, str] | None:
-        """Renew what is ours without another look: its version tells if it still is."""
+        """Renew our Lease without reading it first; its resourceVersion tells if it is ours."""
         lease = self._observed.lease
         if not self._observed.held or lease is None or self.role is not LeaderRole.HELD:
             return None
@@ -202,7 +202,7 @@ class Elector:
         sent_s = self._clock()
         self._write(leases.claimed(lease, self.identity, self._duration_s, datetime.now(UTC)))
         with self._lock:
-            # An answer that comes after `release` must not bring the role back.
+            # A response that arrives after `release` must not restore the role.
             self._observed = replace(self._observed, held=not self._stop.is_set())
             self._renewed_s = sent_s
         return leases.RENEW_S, "holds the lease"
@@ -218,7 +218,7 @@ class Elector:
             self._observed = self._observed.seeing(leases.read(answer), now_s)
 
     def _tell(self, reason: str) -> None:
-        """Tell of a change of role, once; reasons alone are only kept."""
+        """Report a change of role once; a changed reason alone is only stored."""
         self._reason = reason
         role = self.role
         if role is self._told:

@@ -1,9 +1,8 @@
-"""Writes for those only who hold the Lease at that very moment.
+"""Refuses every write to the API server unless this instance holds the Lease at that moment.
 
-A leader that was frozen, or cut off, wakes up with things to say that are old; by then somebody
-else may lead and say something newer. What it writes through here is `Unavailable` while it is not
-sure to lead, so that whoever writes tries again later, and by then knows whether it still does.
-Reads are never refused.
+A leader that was frozen or cut off wakes up with outdated writes, while another instance may lead
+and have written newer values. So a write through `Fence` raises `Unavailable` while the instance is
+not sure to lead. The writer retries later, and by then knows its role. Reads are never refused.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,7 +14,7 @@ Body = dict[str, Any]
 
 
 class FencedApi(Protocol):
-    """The part of `client.Api` that is fenced."""
+    """The methods of `client.Api` that are fenced."""
 
     def get(self, path: str, *, deadline_s: float | None = None) -> Body | None:
         """Return an object."""
@@ -37,7 +36,7 @@ class FencedApi(Protocol):
 
 
 class Fence:
-    """The API server, as long as `leads` says so."""
+    """The API server; writes are refused unless `leads` returns true."""
 
     def __init__(self, api: FencedApi, leads: Callable[[], bool]) -> None:
         self._api = api

@@ -1,18 +1,19 @@
-"""Who leads: one holder of a Lease, and standbys that watch it (coordination.k8s.io/v1).
+"""Leader election rules (coordination.k8s.io/v1): one holder of a Lease, and its standbys.
 
-Whether a Lease has run out is judged by how long *we* have seen its record unchanged, by our own
-clock, never by the times written in it: clocks of different machines may differ by anything.
-The holder counts from the moment before it sent its last good renewal, and less a margin, so it
-stops believing before anybody else may start to:
+Whether a Lease has expired is judged by how long *we* have seen its record unchanged, by our own
+clock, never by the times written in it: clocks of different machines may differ by anything. The
+holder counts from the moment before it sent its last successful renewal, and subtracts a margin. So
+it stops leading before any standby may start to:
 
     holder    ──sent──┬──────── HELD: duration - margin ────────┤ UNSURE …
     standby           └──seen──┬──────────── duration ────────────────────┤ may take it
 
-State is computed when it is asked for. A process that was frozen and wakes up is UNSURE before any
-of its threads does anything. UNSURE is not lost: with the API server away nobody can take over, so
-the work goes on, fenced by the journal's epoch; the Lease is lost when another holder is seen.
+The role is computed when it is asked for. A process that was frozen and wakes up is UNSURE before
+any of its threads does anything. UNSURE does not mean lost. With the API server away no standby can
+take over, so the work goes on, fenced by the journal's epoch. The Lease is lost when another holder
+is seen.
 
-A Lease that somebody deleted is waited out like one that is held, by whoever saw it held.
+An instance that saw a Lease held, and then sees it deleted, waits for it to expire all the same.
 """
 
 from dataclasses import dataclass, replace
@@ -25,11 +26,11 @@ RENEW_S = 2.0
 RETRY_S = 1.0
 REQUEST_S = 3.0
 DURATION_S_MAX = 60
-"""Nobody is believed to be away for longer: the journal fences whoever comes back."""
+"""The longest Lease duration that is respected: the journal fences a holder that returns."""
 
 
 class LeaderRole(StrEnum):
-    """What an instance is, as far as it knows at this moment."""
+    """The role of an instance, as far as it knows at this moment."""
 
     HELD = "held"
     UNSURE = "unsure"
@@ -50,14 +51,14 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class ObservedLease:
-    """What was seen last, unchanged since `since_s`; `held`: by us, as far as we know."""
+    """The Lease last seen, unchanged since `since_s`; `held`: whether we believe to hold it."""
 
     lease: Lease | None = None
     since_s: float = 0.0
     held: bool = False
 
     def seeing(self, lease: Lease | None, now_s: float) -> "ObservedLease":
-        """Return the memory after another look; an absent record leaves the one seen before."""
+        """Return what is known after another read; an absent Lease leaves the one seen before."""
         if lease is None or lease == self.lease:
             return self
         return replace(self, lease=lease, since_s=now_s)
@@ -65,24 +66,24 @@ class ObservedLease:
 
 @dataclass(frozen=True, slots=True)
 class Acquire:
-    """Take it: it is absent, free or has run out."""
+    """Take the Lease: it is absent, free or expired."""
 
 
 @dataclass(frozen=True, slots=True)
 class Renew:
-    """It is ours."""
+    """Renew the Lease: we hold it."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseWait:
-    """Another one may still hold it, until then by our clock."""
+    """Wait: another instance may hold the Lease until then, by our clock."""
 
     until_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """It was ours, and is another one's now."""
+    """The Lease was ours; another instance holds it now."""
 
     holder: str
 
@@ -91,7 +92,7 @@ Decision = Acquire | Renew | LeaseWait | Lost
 
 
 def decide(lease: Lease | None, me: str, now_s: float, observed: ObservedLease) -> Decision:
-    """Return what to do about what is there; `observed` includes this look.
+    """Decide what to do about the Lease as read; `observed` includes this read.
 
     Seen held by b at 100 and unchanged, 9 s long: at 105 → Wait(109), at 109 → Acquire.
     """
@@ -109,7 +110,7 @@ def decide(lease: Lease | None, me: str, now_s: float, observed: ObservedLease) 
 
 
 def read(body: dict[str, Any]) -> Lease:
-    """Return the record in a Lease's body; what is missing or misshapen counts as empty."""
+    """Return the record in a Lease's body; a missing or malformed field counts as empty."""
     spec = body.get("spec") or {}
     return Lease(
         holder=spec.get("holderIdentity") or "",
@@ -122,7 +123,7 @@ def read(body: dict[str, Any]) -> Lease:
 
 
 def claimed(lease: Lease | None, me: str, duration_s: int, now: datetime) -> Lease:
-    """Return the record to write to take a Lease, or to renew one's own."""
+    """Return the record to write to take a Lease or to renew it."""
     moment = microtime(now)
     if lease is None:
         return Lease(me, duration_s, moment, moment, 0, "")
@@ -133,7 +134,7 @@ def claimed(lease: Lease | None, me: str, duration_s: int, now: datetime) -> Lea
 
 
 def freed(lease: Lease, now: datetime) -> Lease:
-    """Return the record to write to give a Lease up, so that a standby takes it at once."""
+    """Return the record to write to release a Lease, so that a standby takes it at once."""
     return replace(lease, holder="", duration_s=1, renewed=microtime(now))
 
 
@@ -155,5 +156,5 @@ def body(lease: Lease, namespace: str, name: str) -> dict[str, Any]:
 
 
 def microtime(now: datetime) -> str:
-    """Return a time as the API server writes it: `2026-01-31T12:00:00.000000Z`."""
+    """Return a time in the API server's format: `2026-01-31T12:00:00.000000Z`."""
     return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

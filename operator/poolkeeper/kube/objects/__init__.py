@@ -1,7 +1,7 @@
-"""What we write on objects of the API server: statuses, events, finalizers.
+"""Everything that we write on objects of the API server: statuses, events, finalizers.
 
-In come values by object; out go writes, each repeated until it is there or no longer wanted.
+In come values by object. Out go writes, each repeated until it succeeds or is superseded.
 
-Read `work_queue` and `rate_limit` (what is written when), `conditions` (whether anything changed),
-`status_writer`, `events`, `finalizers`.
+Read `work_queue` and `rate_limit` (the order and rate of writes), `conditions` (whether a status
+changed), `status_writer`, `events`, `finalizers`.
 """

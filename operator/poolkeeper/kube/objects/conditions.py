@@ -1,8 +1,8 @@
-"""When conditions changed, and whether a status says anything new: pure.
+"""Transition times of conditions, and whether a status differs from the live one: pure.
 
 A condition's `lastTransitionTime` is the time at which its `status` last flipped; reason and
-message may change without it. Whoever makes a status does not know that time: it is taken over
-from the live one, or is now.
+message may change without it. The maker of a status does not know that time. It is copied from the
+live status, or is now.
 """
 
 from datetime import UTC, datetime
@@ -35,12 +35,12 @@ def _dated(condition: Status, old: Status | None, now: datetime) -> Status:
 
 
 def canonical(status: Status) -> bytes:
-    """Return the status as bytes that are equal for equal statuses."""
+    """Return the status as bytes; equal statuses give equal bytes."""
     return jsontext.canonical(_cleaned(status)).encode()
 
 
 def _cleaned(value: Any) -> Any:
-    """Return the value without nulls, conditions in the order of their types."""
+    """Return the value without nulls, with conditions sorted by type."""
     if isinstance(value, dict):
         kept = {key: _cleaned(part) for key, part in value.items() if part is not None}
         if isinstance(kept.get("conditions"), list):
@@ -54,5 +54,5 @@ def _type(condition: Any) -> str:
 
 
 def timestamp(now: datetime) -> str:
-    """Return a time as conditions have it: `2026-01-31T12:00:00Z`."""
+    """Return a time in the format of conditions: `2026-01-31T12:00:00Z`."""
     return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

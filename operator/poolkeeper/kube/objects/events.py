@@ -1,8 +1,8 @@
-"""Events (events.k8s.io/v1): what happened to an object, for whoever describes it.
+"""Events (events.k8s.io/v1): what happened to an object, shown by `kubectl describe`.
 
-They are for people: told on transitions only, dropped rather than waited for, and never a reason
-for anything else to fail. Objects of the whole cluster have theirs in the namespace `default`,
-which is where `kubectl describe` looks.
+Events are for people. They report transitions only, are dropped rather than retried for long, and
+never make anything else fail. Events of cluster-scoped objects are in the namespace `default`,
+where `kubectl describe` looks for them.
 """
 
 import logging
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 class EventApi(Protocol):
-    """The part of `client.Api` that a recorder needs."""
+    """The methods of `client.Api` that a recorder needs."""
 
     def create(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """Create an object."""
@@ -40,7 +40,7 @@ class EventApi(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What is told of an object, in the words of events.k8s.io."""
+    """The content of an event, in the fields of events.k8s.io."""
 
     reason: str
     text: str
@@ -50,7 +50,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Reporting:
-    """Who tells it: the controller's name, and which of its processes."""
+    """The sender of an event: the controller's name and its process."""
 
     controller: str
     instance: str
@@ -66,7 +66,7 @@ class _Told:
 class Recorder:
     """A thread that writes events; `component` names the controller, `identity` this process.
 
-    `pause_s` is how long it waits where the server was away.
+    `pause_s` is the pause before a retry while the server is away.
     """
 
     def __init__(
@@ -102,9 +102,10 @@ class Recorder:
         action: str = "Reconcile",
         warning: bool = False,
     ) -> bool:
-        """Tell that something happened to an object; return whether it will be told.
+        """Queue an event about an object; return whether it will be sent.
 
-        It is not if the same was told within ten minutes, or too much of late. Never blocks.
+        It will not if the same event was sent within ten minutes, or too many were of late. Never
+        blocks.
         """
         with self._condition:
             if self._ended or not self._filter.admits(reference, (reason, note), self._clock()):
@@ -118,19 +119,19 @@ class Recorder:
             return True
 
     def forget(self) -> None:
-        """Drop what is not written yet: it is not ours to tell any more."""
+        """Drop queued events, because another instance leads now."""
         with self._condition:
             self._queue.clear()
             self._unwanted = self._busy
             self._condition.notify_all()
 
     def flush(self, deadline_s: float) -> bool:
-        """Wait until all is written or dropped; return whether it is."""
+        """Wait until all events are written or dropped; return whether they are."""
         with self._condition:
             return self._condition.wait_for(lambda: not self._queue and not self._busy, deadline_s)
 
     def close(self, deadline_s: float = 0.0) -> None:
-        """Write what is left for at most that long, then stop."""
+        """Write queued events for at most that long, then stop."""
         self.flush(deadline_s)
         with self._condition:
             self._ended = True
@@ -156,7 +157,7 @@ class Recorder:
             return self._queue.popleft()
 
     def _write(self, told: _Told) -> bool:
-        """Write one; return whether to try it again later."""
+        """Write one event; return whether to retry it later."""
         namespace = told.body["metadata"]["namespace"]
         path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
         try:
@@ -175,7 +176,7 @@ class Recorder:
 
 
 def event(reference: Reference, told: Note, by: Reporting, now: datetime) -> dict[str, Any]:
-    """Return the Event to create; texts are cut to what the API server takes."""
+    """Return the Event to create; texts are cut to the API server's limits."""
     namespace = reference.namespace or CLUSTER_NAMESPACE
     suffix = f".{int(now.timestamp() * 1e6):x}{hash((told.reason, told.text)) & 0xFFFF:04x}"
     regarding = {
@@ -202,7 +203,7 @@ def event(reference: Reference, told: Note, by: Reporting, now: datetime) -> dic
 
 
 def shortened(text: str, bytes_max: int) -> str:
-    """Return the text, cut with an ellipsis to at most so many bytes of UTF-8."""
+    """Return the text, cut with an ellipsis to at most that many bytes of UTF-8."""
     data = text.encode()
     if len(data) <= bytes_max:
         return text

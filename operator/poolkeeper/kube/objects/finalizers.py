@@ -1,7 +1,8 @@
-"""Our finalizer on an object: whoever deletes the object waits until we took it off.
+"""Adds and removes our finalizer: a deleted object stays until we removed it.
 
-Both calls are idempotent. The list of finalizers is others' too, so a patch names what it was made
-for (uid and list): one that lost against another write is made again from a fresh look.
+Both calls are idempotent. Other controllers write to the list of finalizers too. So a patch tests
+the uid and the list that it was made from. A patch that loses against another write is made again
+from a fresh read.
 """
 
 from typing import Any, Protocol
@@ -16,37 +17,37 @@ Operations = list[dict[str, Any]]
 
 
 class FinalizerApi(Protocol):
-    """The part of `client.Api` that is needed here."""
+    """The methods of `client.Api` that this module needs."""
 
     def get(self, path: str) -> dict[str, Any] | None:
-        """Return an object."""
+        """Return an object, or None."""
 
     def patch_json(self, path: str, operations: Operations) -> dict[str, Any]:
-        """Do all operations or none."""
+        """Apply all operations of a JSON patch or none."""
 
 
 def add(api: FinalizerApi, reference: Reference, body: dict[str, Any] | None = None) -> bool:
-    """Put our finalizer on the object; return whether it was not there and is now.
+    """Add our finalizer to the object; return whether this call added it.
 
-    `body` is the object as last seen, if it was: nothing is asked if that has the finalizer. An
+    `body` is the object as last seen. If it already has the finalizer, no request is sent. An
     object that is gone or being deleted is left alone. Raises `Stale` after five lost writes.
     """
     return _patch(api, reference, body, adding=True)
 
 
 def remove(api: FinalizerApi, reference: Reference, body: dict[str, Any] | None = None) -> bool:
-    """Take our finalizer off the object; return whether it was there and is not now."""
+    """Remove our finalizer from the object; return whether this call removed it."""
     return _patch(api, reference, body, adding=False)
 
 
 def operations(body: dict[str, Any], *, adding: bool) -> Operations:
-    """Return the JSON patch that is still to be done; empty if there is nothing to do."""
+    """Return the JSON patch that is still needed; empty if the object is already right."""
     meta = body["metadata"]
     found = list(meta.get("finalizers") or ())
     if (FINALIZER in found) == adding or (adding and meta.get("deletionTimestamp")):
         return []
     wanted = [*found, FINALIZER] if adding else [name for name in found if name != FINALIZER]
-    # A list that is absent cannot be tested; the version can.
+    # A patch cannot test an absent list; it tests the resourceVersion instead.
     seen = ("finalizers", found) if found else ("resourceVersion", meta["resourceVersion"])
     return [
         {"op": "test", "path": "/metadata/uid", "value": meta["uid"]},

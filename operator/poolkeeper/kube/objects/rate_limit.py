@@ -1,8 +1,8 @@
-"""How often something may be said: pure.
+"""The rate limit of events: pure.
 
-A `Bucket` holds up to `burst` tokens and gets one more each `refill_s` seconds; saying something
-costs one. `Filter` lets an event pass if the same was not said of the object lately, and if the
-object's bucket and the one of all objects have a token left.
+A `Bucket` holds up to `burst` tokens and gains one every `refill_s` seconds; an event costs one.
+`Filter` admits an event on two conditions. The same event was not sent for the object recently. And
+the object's bucket and the common bucket each have a token left.
 """
 
 from collections import OrderedDict
@@ -21,7 +21,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Tokens that were left at a moment."""
+    """The number of tokens at a moment."""
 
     burst: int
     refill_s: float
@@ -30,22 +30,22 @@ class Bucket:
 
     @classmethod
     def full(cls, burst: int, refill_s: float, now_s: float) -> "Bucket":
-        """Return a bucket that nothing was taken from."""
+        """Return a full bucket."""
         return cls(burst, refill_s, burst, now_s)
 
     def at(self, now_s: float) -> "Bucket":
-        """Return the bucket as it is then; a clock that goes back adds nothing."""
+        """Return the bucket at that time; a clock that goes back adds no tokens."""
         gained = max(0.0, now_s - self.at_s) / self.refill_s
         tokens = min(float(self.burst), self.tokens + gained)
         return replace(self, tokens=tokens, at_s=max(now_s, self.at_s))
 
     def taken(self) -> "Bucket | None":
-        """Return the bucket with a token less, `None` if there is none."""
+        """Return the bucket with one token less, `None` if it is empty."""
         return replace(self, tokens=self.tokens - 1) if self.tokens >= 1 else None
 
 
 class Filter:
-    """Memory of what was said; bounded, the objects quiet for longest are forgotten first."""
+    """The events sent of late; bounded: it drops the objects without events for longest."""
 
     def __init__(self, now_s: float) -> None:
         self._total = Bucket.full(TOTAL_BURST, TOTAL_REFILL_S, now_s)
@@ -53,7 +53,7 @@ class Filter:
         self._said: OrderedDict[Hashable, float] = OrderedDict()
 
     def admits(self, about: Hashable, what: Hashable, now_s: float) -> bool:
-        """Return whether `what` may be said of an object now; if so, it counts as said."""
+        """Return whether the event `what` of an object may be sent now; if so, count it as sent."""
         said = (about, what)
         if said in self._said and now_s - self._said[said] < REPEAT_S:
             return False

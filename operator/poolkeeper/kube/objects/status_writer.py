@@ -1,19 +1,19 @@
-"""Statuses on their way to the API server: the latest of each object, until it is there.
+"""Writes statuses to the API server: the latest one of each object, until it is accepted.
 
-`put` only leaves a status behind; a few threads write them by server-side apply, so that fields
-which are not said any more disappear. Nothing is written that is live already:
+`put` only queues a status. A few threads write it by server-side apply, so that fields that are no
+longer set disappear. A status that is already live is not written:
 
 | compared with | when |
 |---|---|
-| what we wrote last | the caller knows of nothing, or of just what the server answered to that |
-|                    | write, or may not have seen it yet: views lag behind writes |
-| what the caller saw | else: we wrote nothing before, or somebody else did since |
+| what we wrote last | the caller gives no live status; or the one that our last write |
+|                    | returned; or one that may precede that write, as a watch lags behind |
+| what the caller saw | otherwise: we wrote nothing before, or somebody else wrote since |
 
-While the server is away all threads pause together, so that it is not greeted by a crowd; an object
-that alone cannot be written (RBAC of its namespace) does not hold up others. Writes of one name
-never overtake each other: the server does not compare the uid of a status with the object's, so
-only the last word about a name may reach it. A status is dropped when its object is gone, or when
-the server refuses it for what it says, which no repetition would mend.
+While the server is away all threads pause together, so that it is not flooded when it returns. An
+object that alone cannot be written (RBAC of its namespace) does not delay others. Writes to one
+name never overtake each other. The server does not compare the uid in a status with the object's,
+so only the latest status of a name may reach it. A status is dropped when its object is gone, or
+when the server rejects its content, because a retry would be rejected as well.
 """
 
 import json
@@ -36,7 +36,7 @@ from poolkeeper.model.names import API_VERSION
 MANAGER = "poolkeeper"
 WRITERS = 4
 VIEW_LAG_S = 10.0
-"""A watch shows our own write well within this; until then we know better than the caller."""
+"""A watch shows our own write well within this time; until then our own copy is newer."""
 REMEMBERED_MAX = 20_000
 COMPLAIN_EVERY_S = 60.0
 
@@ -44,13 +44,13 @@ logger = logging.getLogger(__name__)
 
 
 class StatusApi(Protocol):
-    """The part of `client.Api` that a status writer needs."""
+    """The methods of `client.Api` that a status writer needs."""
 
     def get(self, path: str, *, deadline_s: float | None = None) -> dict[str, Any] | None:
-        """Return an object."""
+        """Return an object, or None."""
 
     def apply(self, path: str, body: dict[str, Any], manager: str) -> dict[str, Any]:
-        """Apply a part of an object."""
+        """Apply an object by server-side apply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class _Wanted:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """What was sent and (as a digest) what the server made of it."""
+    """The status sent, and the digest of the status that the server returned."""
 
     sent: bytes
     live: bytes
@@ -71,9 +71,9 @@ class _Written:
 
 
 class StatusWriter:
-    """Threads that write statuses; see `put`. `close` it in the end.
+    """Threads that write the statuses given to `put`; call `close` at the end.
 
-    `pause_s` is the first pause of an object that could not be written; later ones double.
+    `pause_s` is the first pause after a failed write of an object; later ones double.
     """
 
     def __init__(
@@ -105,11 +105,11 @@ class StatusWriter:
             thread.start()
 
     def put(self, reference: Reference, status: Status, known: Status | None = None) -> None:
-        """Have the object say `status`; conditions need no `lastTransitionTime`.
+        """Set the object's status; conditions need no `lastTransitionTime`.
 
-        `known` is the object's status as the caller last saw it, `{}` if it had none, `None` if
-        the caller does not know. Never waits for the server; a later call wins. Raises `TypeError`
-        or `KeyError`, here and not in a thread, for what no status can be.
+        `known` is the object's status as the caller last saw it, `{}` if it had none, `None` if the
+        caller does not know. The call never waits for the server; a later call wins. Raises
+        `TypeError` or `KeyError` here, not in a thread, for a value that cannot be a status.
         """
         at = self._now()
         said = canonical(with_transitions(status, known, at))
@@ -117,23 +117,23 @@ class StatusWriter:
             logger.warning("too many statuses wait: that of %s is left out", reference)
 
     def forget(self, reference: Reference) -> None:
-        """Drop what is to be written and what is remembered of an object that is gone."""
+        """Drop the queued and the remembered status of an object that is gone."""
         self._queue.drop(replace(reference, uid=""))
         self._written.pop(reference, None)
 
     @property
     def pending(self) -> int:
-        """How many objects do not say yet what they should."""
+        """The number of objects whose latest status is not yet written."""
         return len(self._queue)
 
     @property
     def lag_s(self) -> float:
-        """Age of the oldest status that is not written; 0 if all are."""
+        """The age of the oldest status not yet written; 0 if all are written."""
         return self._queue.oldest_s()
 
     @property
     def reason(self) -> str:
-        """Why the last write failed, in one line; empty if it did not."""
+        """Why the last write failed, in one line; empty if it succeeded."""
         return self._reason
 
     def flush(self, deadline_s: float) -> bool:
@@ -141,7 +141,7 @@ class StatusWriter:
         return self._queue.wait_empty(deadline_s)
 
     def close(self, deadline_s: float = 0.0) -> bool:
-        """Write what is left for at most that long, then stop; return whether all is written."""
+        """Write what is queued for at most that long, then stop; return whether all is written."""
         done = self.flush(deadline_s)
         self._queue.close()
         for thread in self._threads:
@@ -161,7 +161,7 @@ class StatusWriter:
                 self._queue.again(name, shared=not isinstance(failed, Forbidden | Stale))
 
     def _complain(self, reference: Reference) -> None:
-        """Log why a write failed, of whichever object, now and then."""
+        """Log why a write failed; the log is rate-limited over all objects."""
         now_s = self._clock()
         due = now_s - self._complained_s >= COMPLAIN_EVERY_S
         if due:
@@ -175,7 +175,7 @@ class StatusWriter:
         )
 
     def _attempt(self, wanted: _Wanted) -> PoolkeeperError | None:
-        """Write a status if it says anything new; return why it is to be tried again, if it is."""
+        """Write a status if it differs from the live one; return the error that a retry follows."""
         try:
             self._write(wanted)
             self._reason = ""
@@ -207,7 +207,7 @@ class StatusWriter:
             self._written.popitem(last=False)
 
     def _unless_gone(self, reference: Reference, stale: Stale) -> PoolkeeperError | None:
-        """Return why to try again; `None` if the object is gone, or is another one."""
+        """Return the error to retry after; `None` if the object is gone or has another uid."""
         try:
             found = self._api.get(reference.path)
         except PoolkeeperError as failed:
@@ -218,7 +218,7 @@ class StatusWriter:
         return None
 
     def _before(self, reference: Reference, known: Status | None) -> Status | None:
-        """Return the status that is live, as far as anybody here knows."""
+        """Return the live status as far as the writer or the caller knows it."""
         written = self._written.get(reference)
         if written is None:
             return known

@@ -1,9 +1,9 @@
-"""A queue of the latest value of each key, for a few threads, with back-off.
+"""A work queue for a few threads: it holds the latest value of each key, with back-off.
 
-A key is in one thread's hands at a time; a value that is put meanwhile waits for it. `again` brings
-a key back after a pause of its own (1 s doubling to 30 s). Where the cause seems to be common to
-all keys they share a pause as well (0.5 s doubling to 5 s), then one thread probes, and all go on
-once it succeeded. A key that only seemed to fail for a common cause holds up the others little.
+One thread at a time works on a key; a value put meanwhile waits for it. `again` retries a key after
+a pause of its own (1 s doubling to 30 s). If the cause seems common to all keys, they also share a
+pause (0.5 s doubling to 5 s). Then one thread probes, and all continue once it succeeded. A key
+that only seemed to fail for a common cause delays the others little.
 """
 
 import heapq
@@ -30,7 +30,7 @@ class _Entry(Generic[Value]):
 
 
 class WorkQueue(Generic[Key, Value]):
-    """See the module. What is taken counts as there until `done` or `again` is said of it."""
+    """A work queue; see the module. A taken value counts as queued until `done` or `again`."""
 
     def __init__(
         self, clock: Callable[[], float] = time.monotonic, *, pause_s: float = OWN_PAUSE_S
@@ -52,7 +52,7 @@ class WorkQueue(Generic[Key, Value]):
             return len(self._waiting.keys() | self._taken.keys())
 
     def put(self, key: Key, value: Value) -> bool:
-        """Set the value of a key; false if there are too many keys."""
+        """Set the value of a key; false if the queue is full."""
         with self._condition:
             entry = self._waiting.get(key)
             if entry is not None:
@@ -66,7 +66,7 @@ class WorkQueue(Generic[Key, Value]):
             return True
 
     def drop(self, key: Key) -> None:
-        """Forget what is to be done for a key."""
+        """Remove a key and its value."""
         with self._condition:
             self._waiting.pop(key, None)
             if key in self._taken:
@@ -74,7 +74,7 @@ class WorkQueue(Generic[Key, Value]):
             self._condition.notify_all()
 
     def take(self) -> tuple[Key, Value] | None:
-        """Wait for a key whose time has come; `None` when the queue was closed."""
+        """Wait for a key that is due; `None` once the queue is closed."""
         with self._condition:
             while not self._ended:
                 pause_s = self._until_ready_s()
@@ -87,7 +87,7 @@ class WorkQueue(Generic[Key, Value]):
             return None
 
     def done(self, key: Key) -> None:
-        """Say that the value taken is dealt with, and that the other side answers."""
+        """Mark the taken value as written; this also ends a shared pause."""
         with self._condition:
             self._failures, self._probing = 0, False
             del self._taken[key]
@@ -96,7 +96,7 @@ class WorkQueue(Generic[Key, Value]):
             self._condition.notify_all()
 
     def again(self, key: Key, *, shared: bool) -> None:
-        """Say that it is not: the key's latest value comes again after a pause."""
+        """Mark the taken value as failed: the key's latest value is retried after a pause."""
         with self._condition:
             self._probing = False
             entry = self._taken.pop(key)
@@ -116,27 +116,27 @@ class WorkQueue(Generic[Key, Value]):
             self._condition.notify_all()
 
     def oldest_s(self) -> float:
-        """Return the age of the oldest value that is not dealt with; 0 if there is none."""
+        """Return the age of the oldest value not yet written; 0 if there is none."""
         with self._condition:
             now_s = self._clock()
             entries = (*self._waiting.values(), *self._taken.values())
             return max((now_s - entry.since_s for entry in entries), default=0.0)
 
     def wait_empty(self, deadline_s: float) -> bool:
-        """Wait until all is dealt with; return whether it is."""
+        """Wait until the queue is empty; return whether it is."""
         with self._condition:
             return self._condition.wait_for(
                 lambda: not self._waiting and not self._taken, deadline_s
             )
 
     def close(self) -> None:
-        """Let all `take` return `None`."""
+        """Make every `take` return `None`."""
         with self._condition:
             self._ended = True
             self._condition.notify_all()
 
     def _close_for_a_while(self) -> None:
-        """Close the queue, once for all threads that fail in the same moment."""
+        """Begin a shared pause; failures of several threads at the same moment count once."""
         now_s = self._clock()
         if now_s >= self._closed_until_s:
             pause_s = paused_s(self._failures, SHARED_PAUSE_S, SHARED_PAUSE_S_MAX)
@@ -149,7 +149,7 @@ class WorkQueue(Generic[Key, Value]):
         self._condition.notify()
 
     def _until_ready_s(self) -> float | None:
-        """Return seconds until something can be taken: 0 is now, `None` when somebody says so."""
+        """Return the seconds until a key is due: 0 is now, `None` is not before the next `put`."""
         if not self._ready or self._probing:
             return None
         until_s = max(self._ready[0][0], self._closed_until_s)
@@ -165,5 +165,5 @@ class WorkQueue(Generic[Key, Value]):
 
 
 def paused_s(failures: int, first_s: float, most_s: float) -> float:
-    """Return the pause after so many failures before this one: doubling, bounded."""
+    """Return the pause after that many earlier failures: doubling, bounded."""
     return min(first_s * 2.0 ** min(failures, 10), most_s)

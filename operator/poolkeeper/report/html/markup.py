@@ -1,8 +1,8 @@
-"""Escaping, and elements that cannot come out of balance.
+"""Escaping of text, and HTML elements that are always balanced.
 
-Names of topics, pools, racks and clusters may hold anything (Kafka's rules did not always hold, and
-snapshots are files). What would not be shown, or would turn the text around it, becomes U+FFFD, and
-long texts are cut: a page stays readable and bounded whatever it is fed.
+Names of topics, pools, racks and clusters may hold anything: Kafka did not always check names, and
+snapshots are files. Characters that would be invisible or would reverse the text around them become
+U+FFFD, and long texts are cut. So a page stays readable and bounded whatever its input.
 """
 
 import html
@@ -14,7 +14,7 @@ TEXT_MAX = 400
 
 
 def clean(text: str, length_max: int = TEXT_MAX) -> str:
-    """The text on one line without characters that hide or reorder; at most so many."""
+    """The text on one line, without invisible or reordering characters, cut to `length_max`."""
     cut = text if len(text) <= length_max else f"{text[: length_max - 1]}…"
     if cut.isascii() and cut.isprintable():
         return cut
@@ -29,14 +29,15 @@ def _visible(character: str) -> str:
 
 
 def text(raw: str) -> str:
-    """The text for HTML, as content or in an attribute."""
+    """The text escaped for HTML, as content or in an attribute."""
     return html.escape(clean(raw), quote=True)
 
 
 def element(tag: str, *content: str, **attributes: str | float) -> str:
-    """An element around content that is markup already; attributes are raw.
+    """An element whose content is markup already; attributes are escaped here.
 
-    A trailing underscore is dropped from names, other ones become hyphens: `class_`, `aria_label`.
+    A trailing underscore is dropped from attribute names, others become hyphens: `class_`,
+    `aria_label`.
     """
     said = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{_attribute(value)}"'
@@ -50,5 +51,5 @@ def _attribute(value: str | float) -> str:
 
 
 def coordinate(value: float) -> str:
-    """A length of a picture: a tenth is fine enough."""
+    """A length in a picture, rounded to a tenth."""
     return f"{round(value, 1) + 0:g}"

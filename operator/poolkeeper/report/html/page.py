@@ -1,4 +1,4 @@
-"""A document as one HTML page: no network, no scripts, light and dark, fit for print."""
+"""A report as one HTML page: no network, no scripts, light and dark, fit for print."""
 
 from poolkeeper.report.document import (
     Cell,
@@ -14,7 +14,7 @@ from poolkeeper.report.html import styles
 from poolkeeper.report.html.markup import element, text
 
 _NAME_MAX = 48
-"""Letters of a name that is kept on one line."""
+"""The longest name, in characters, that is kept on one line."""
 
 
 def render(document: Report) -> str:

@@ -1,7 +1,7 @@
-"""Pictures of brokers and pools: bars before and after, heat. SVG whose colours the page gives.
+"""SVG pictures of brokers and pools: bars before and after, heat. The page gives the colours.
 
-Bounded by paths: all bars of a kind are one path, so that 300 brokers cost some kilobytes; only
-where there are few has each a text of its own to point at.
+All bars of a kind are one path, so that 300 brokers cost some kilobytes. Only where there are few
+does each bar have a text of its own under the pointer.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ _CELLS_MAX = 5_000
 
 
 def svg(height: float, title: str, tells: str, *content: str) -> str:
-    """A picture with its text alternative."""
+    """An SVG picture with its text alternative."""
     return element(
         "svg",
         element("title", text(title)),
@@ -34,7 +34,7 @@ def svg(height: float, title: str, tells: str, *content: str) -> str:
 
 
 def words(x: float, y: float, raw: str, anchor: str = "start", class_: str = "") -> str:
-    """A text of a picture."""
+    """A text in a picture."""
     named = {"class_": class_} if class_ else {}
     return element("text", text(raw), x=x, y=y, text_anchor=anchor, **named)
 
@@ -46,9 +46,9 @@ def box(x: float, y: float, width: float, height: float) -> str:
 
 
 def brokers_picture(balance: PoolBalance, cluster: str = "") -> Picture:
-    """Replicas, leaders and bytes of each broker: before in grey, after in front of it.
+    """The replicas, leaders and bytes of each broker: before in grey, after in front of it.
 
-    `cluster` is named where the report is of several.
+    `cluster` is shown if the report covers several clusters.
     """
     brokers = balance.brokers
     places = _places(brokers)
@@ -141,7 +141,7 @@ def _whole(value: float) -> str:
 
 
 def _ceiling(value: float, base: int) -> float:
-    """A round number from the value on: 1, 2, 2.5, 4, 5 or 8 times a power of ten, by thousands."""
+    """The next round number: 1, 2, 2.5, 4, 5 or 8 times a power of ten, by thousands."""
     unit = 1.0
     while value >= base * unit:
         unit *= base
@@ -152,7 +152,7 @@ def _ceiling(value: float, base: int) -> float:
 def _labels(
     brokers: Sequence[Holding], places: Sequence[tuple[float, float]], y: float
 ) -> list[str]:
-    """Ids under the bars, as many as there is room for; drained and dead ones come first."""
+    """Broker ids under the bars, as many as fit; drained and dead brokers come first."""
     drawn: dict[float, str] = {}
     middles = [x + width / 2 for x, width in places]
     marked = [bool(each.pool) and not each.weight for each in brokers]

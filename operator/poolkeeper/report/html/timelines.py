@@ -1,7 +1,8 @@
-"""Pictures of time: turns of clusters in lanes, stages of one plan.
+"""SVG timelines: when each cluster moves, in lanes; the stages of one plan.
 
-Bars too narrow to be seen apart are drawn as one, and narrow ones share a path, so that a picture
-of 100,000 turns is no larger than its pixels. Wide ones have a text of their own to point at.
+Bars too narrow to be told apart are drawn as one, and narrow bars share a path. So the size of a
+picture of 100,000 bars is bounded by its pixels. Wide bars have a text of their own under the
+pointer.
 """
 
 from collections import defaultdict
@@ -22,7 +23,7 @@ _STEPS_S = (
 
 
 def timeline_picture(bars: Sequence[Bar], span_s: float, title: str, tells: str) -> Picture:
-    """Bars in their lanes, coloured by urgency, over the time from the begin."""
+    """Bars in their lanes, coloured by urgency, over the time from the start."""
     lanes = min(LANES_MAX, 1 + max((bar.lane for bar in bars), default=0))
     pixels_per_s = (WIDTH - _LEFT - 12) / max(span_s, 1e-9)
     height = _TOP + lanes * _LANE
@@ -62,7 +63,7 @@ def _axis(span_s: float, pixels_per_s: float, height: float) -> Iterator[str]:
 
 
 def _groups(bars: Iterable[Bar], pixels_per_s: float) -> Iterator[list[Bar]]:
-    """Bars of a lane; neighbours that could not be seen apart are one, in the first one's class."""
+    """Groups of bars in a lane too narrow to be told apart, each in the class of its first bar."""
     group: list[Bar] = []
     for bar in bars:
         if group:
@@ -88,7 +89,7 @@ def _box(x: float, width: float, top: float) -> str:
 
 
 def _pointed(group: Sequence[Bar], x: float, width: float, top: float) -> str:
-    """A bar that is wide enough to be pointed at, with its cluster's name as far as it fits."""
+    """A bar that is wide enough for the pointer, with as much of its cluster's name as fits."""
     first, last = group[0], max(bar.end_s for bar in group)
     copied = size(sum(bar.bytes for bar in group))
     when = f"{fine_duration(first.begin_s)} to {fine_duration(last)}"

@@ -1,4 +1,4 @@
-"""What only several resources together can tell: conflicts, references, ownership.
+"""Checks across several resources: conflicts, references, ownership.
 
 In come parsed resources; out goes what is declared for each Kafka cluster (Desired), or problems.
 

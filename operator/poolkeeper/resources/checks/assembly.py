@@ -1,23 +1,24 @@
-"""Resources to what is declared for each Kafka cluster, and what is wrong with which resource.
+"""Sorts resources into the declared state of each Kafka cluster, with the problems of each.
 
-In a folder one problem stops everything: a person reads the message. Here resources come and go by
-themselves, and a rule stands instead: *what is wrong with one of them makes nothing else move*.
+In a folder one problem stops everything: a person reads the message. On the API server resources
+come and go by themselves, and another rule holds: *an invalid resource moves nothing else*.
 
-| what is wrong | so |
+| what is wrong | consequence |
 |---|---|
-| a Topic: invalid, not allowed in its pool | its Kafka topic is held: nothing is done to it |
-| a Topic names a pool that does not exist | the same, in every cluster: nobody knows in which |
-| a pool names a cluster that does not exist | its Topics' topics are held likewise |
-| a broker in two pools | both pools stand still, with all their topics |
-| a pool or the KafkaCluster is invalid | the whole cluster is held: there is nothing to plan from |
-| two KafkaClusters of one ensemble and chroot | both are held |
+| a Topic is invalid, or not allowed in its pool | nothing is done to its Kafka topic |
+| a Topic names a pool that does not exist | the same, in every cluster: its own is unknown |
+| a pool names a cluster that does not exist | nothing is done to the topics of its Topics |
+| a broker is in two pools | nothing moves in both pools, with all their topics |
+| a pool or the KafkaCluster is invalid | the whole cluster is on hold: it cannot be planned |
+| two KafkaClusters have one ensemble and chroot | both are on hold |
 
-A Topic that is being deleted is no longer declared. If it says Delete, its Kafka topic is doomed;
-whether it is really its own tells the ownership record, later. A pool that is being deleted counts
-until it is gone. Of a KafkaCluster that is being deleted nothing is worked towards any more.
+A Topic that is being deleted is no longer declared. With deletionPolicy Delete its Kafka topic is
+to be deleted; the ownership record tells later whether it really belongs to the Topic. A pool that
+is being deleted counts until it is gone. For a KafkaCluster that is being deleted no desired state
+is declared any more.
 
-An assembly exists for every cluster that is named, also where there is no KafkaCluster of that
-name; "" is that of Topics whose pool does not exist.
+Every cluster that a resource names has an assembly, also without a KafkaCluster of that name. The
+assembly "" is that of Topics whose pool does not exist.
 """
 
 import functools
@@ -46,7 +47,7 @@ PROBLEMS_SHOWN_MAX = 5
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Why nothing is done for a resource until a person changes it, or another one."""
+    """Why nothing is done for a resource until a person changes this or another resource."""
 
     reason: str
     message: str
@@ -54,12 +55,12 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """Everything of one cluster.
+    """All resources of one cluster.
 
-    `desired` is None where nothing may be worked towards; `hold` then says why, as a sentence, and
-    `leaving` whether it is because the KafkaCluster is being deleted: then a run is to be ended.
-    `verdicts` are of single resources. `objects` are all of them, the deleted ones included.
-    `abandoned`: definitions of ours are being removed, and resources go that nobody deleted.
+    `desired` is None while nothing may be worked towards; `hold` is then the reason, as a sentence.
+    `leaving`: the KafkaCluster is being deleted, so its run is to be ended. `verdicts` are the
+    problems of single resources. `objects` are all resources, those being deleted included.
+    `abandoned`: our CRDs are being removed, so resources disappear that nobody deleted.
     """
 
     name: str
@@ -74,7 +75,7 @@ class Assembly:
 
 @dataclass(slots=True)
 class _Parts:
-    """One cluster's resources as they are sorted out."""
+    """The resources of one cluster while they are sorted."""
 
     cluster: CustomResource | None = None
     pools: list[CustomResource] = field(default_factory=list)
@@ -88,9 +89,9 @@ def assemble(
     *,
     abandoned: bool = False,
 ) -> Mapping[str, Assembly]:
-    """The resources by cluster; `namespaces` are the labels of each, as far as they are known.
+    """The resources by cluster; `namespaces` are the known labels of each namespace.
 
-    `abandoned`: our definitions are being removed, so that nothing is doomed.
+    `abandoned`: our CRDs are being removed, so no Kafka topic is to be deleted.
     """
     parts: dict[str, _Parts] = {}
     cluster_of: dict[str, str] = {}
@@ -187,7 +188,7 @@ def _desired(
 
 
 def _astray(parts: Mapping[str, _Parts]) -> frozenset[Claim]:
-    """Claims of Topics that belong to no cluster that exists, or to none that anybody can tell."""
+    """Claims of Topics whose cluster does not exist or is unknown."""
     return frozenset(
         _claim(topic)
         for part in parts.values()
@@ -198,13 +199,16 @@ def _astray(parts: Mapping[str, _Parts]) -> frozenset[Claim]:
 
 
 def _claim(topic: CustomResource) -> Claim:
-    """What the Topic names; "" if that cannot be read: its record may still tell."""
+    """The Kafka topic that the Topic names; "" if unreadable: its ownership record may tell."""
     named = topic.spec.topic if isinstance(topic.spec, TopicSpec) else ""
     return Claim(named, f"{topic.namespace}/{topic.name}")
 
 
 def _elsewhere(topic: CustomResource, lived: str, home: str) -> Verdict:
-    """A Topic never leads from one Kafka cluster to another: that would be two Kafka topics."""
+    """The verdict on a Topic that moved to another Kafka cluster.
+
+    A Topic never leads from one cluster to another: those would be two Kafka topics.
+    """
     now = (topic.status or {}).get("pool", "")
     message = (
         f"spec.poolRef: ResourcePool {topic.refers} is of KafkaCluster {home}, the topic lives in"
@@ -214,7 +218,7 @@ def _elsewhere(topic: CustomResource, lived: str, home: str) -> Verdict:
 
 
 def _twins(parts: Mapping[str, _Parts]) -> dict[str, str]:
-    """KafkaClusters that share their ensemble and chroot with another, and the name of that."""
+    """The KafkaClusters that share ensemble and chroot with another one, and its name."""
     seen: dict[tuple[str, str], str] = {}
     twins: dict[str, str] = {}
     for name, part in sorted(parts.items()):
@@ -237,7 +241,7 @@ def _hold(
     *,
     leaving: bool,
 ) -> str:
-    """Why nothing is worked towards in the whole cluster, or an empty text."""
+    """Why the whole cluster is on hold, or an empty text."""
     if not name:
         return "no KafkaCluster is named"
     if parts.cluster is None:
@@ -305,7 +309,7 @@ def _topic_verdict(
     pool = declared.get(topic.spec.pool)
     if pool is None:
         if any(p.name == topic.refers for p in parts.pools):
-            return None  # the pool is unreadable: that is a reason to wait, not this Topic's fault
+            return None  # the pool is invalid: the Topic waits, but is not itself at fault
         return Verdict("NoSuchPool", f"spec.poolRef: ResourcePool {topic.spec.pool} does not exist")
     if parts.cluster is None:
         message = f"KafkaCluster {name} of ResourcePool {pool.name} does not exist"
@@ -323,7 +327,7 @@ def _topic_verdict(
 
 @functools.lru_cache(maxsize=1024)
 def _config_problems(config: tuple[tuple[str, str], ...], version: str | None) -> tuple[str, ...]:
-    """Thousands of topics share a few configs."""
+    """The problems of a config, cached: thousands of topics share a few configs."""
     found = config_problems(dict(config), version)
     return tuple(f"spec.config[{key}]: {problem}" for key, problem in found.items())
 

@@ -1,10 +1,10 @@
-"""Two resources that claim the same: a name, a broker, a topic, a cluster.
+"""Two resources that claim the same name, broker, topic or cluster.
 
-The one that comes later in order of files is reported, with the place of the first.
+The later one in the order of files is reported, with the place of the first.
 
-Claims are regular expressions, and whether two of them can match one name is judged here only where
-it is plain: equal ones, one name and a pattern that matches it, and two that begin with plain text
-and then take anything. Whatever else overlaps shows in the plan, topic by topic.
+Claims are regular expressions. Overlaps are reported here only where they are plain: equal
+patterns, a name that a pattern matches, and two patterns that begin with plain text and then match
+anything. Any other overlap shows in the plan, topic by topic.
 """
 
 import re
@@ -25,7 +25,7 @@ _PLAIN = re.compile(r"(?:[A-Za-z0-9_-]|\\[.-])*")
 
 
 def twice_declared(readings: Readings) -> Iterator[Problem]:
-    """Resources of one kind and name."""
+    """Two resources of the same kind and name."""
     first: dict[tuple[str, str, str], ParsedBody[Any]] = {}
     for reading in readings.all:
         key = (reading.kind, reading.namespace, reading.name)
@@ -40,7 +40,7 @@ def twice_declared(readings: Readings) -> Iterator[Problem]:
 
 
 def shared_ensembles(readings: Readings) -> Iterator[Problem]:
-    """Two KafkaClusters of one Kafka cluster: servers in common, and the same chroot."""
+    """Two KafkaClusters of one Kafka cluster: common ZooKeeper servers and the same chroot."""
     seen: dict[tuple[str, str], ParsedBody[Any]] = {}
     for cluster in readings.clusters:
         if cluster.spec is None:
@@ -56,7 +56,7 @@ def shared_ensembles(readings: Readings) -> Iterator[Problem]:
 
 
 def shared_brokers(readings: Readings) -> Iterator[Problem]:
-    """Brokers in two pools of one cluster."""
+    """A broker in two pools of one cluster."""
     holder: dict[tuple[str, int], ParsedBody[ResourcePoolSpec]] = {}
     for pool in readings.pools:
         if pool.spec is None:
@@ -75,14 +75,14 @@ def shared_brokers(readings: Readings) -> Iterator[Problem]:
 
 
 def shared_topics(readings: Readings) -> Iterator[Problem]:
-    """Two Topics of one Kafka topic, or of two whose names Kafka cannot tell apart."""
+    """Two Topics of one Kafka topic, or of two topics whose metric names collide."""
     cluster_of = {pool.name: pool.spec.cluster for pool in readings.pools if pool.spec}
     first: dict[tuple[str, str], ParsedBody[Any]] = {}
     for topic in readings.topics:
         cluster = cluster_of.get(topic.spec.pool) if topic.spec else None
         if topic.spec is None or cluster is None:
             continue
-        # Kafka's metrics have one name for both: it refuses the second.
+        # Kafka's metrics have one name for both topics, so Kafka refuses the second.
         other = first.setdefault((cluster, topic.spec.topic.replace(".", "_")), topic)
         if other is topic or other.spec is None or _same_resource(other, topic):
             continue
@@ -117,7 +117,7 @@ def shared_claims(readings: Readings) -> Iterator[Problem]:
 
 
 def overlap(a: str, b: str) -> bool:
-    r"""Whether two claims plainly match a common name. `a\..*` and `a\.b.*` do: `a.b`."""
+    r"""Whether two claims plainly match a common name: `a\..*` and `a\.b.*` both match `a.b`."""
     if a == b:
         return True
     plain_a, rest_a = _split(a)

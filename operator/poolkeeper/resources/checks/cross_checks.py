@@ -1,10 +1,11 @@
-"""What only several resources together can tell: names, conflicts, and topics against pools.
+"""Checks across several resources: references, config keys, and topics against pools.
 
-A resource that is wrong by itself still counts as existing, so that what names it is not reported
-as well; but nothing is held against a pool or a cluster that is in doubt.
+An invalid resource still counts as existing, so that references to it are not reported as well. But
+nothing is checked against the contents of an invalid pool or cluster.
 
-Config keys are checked for the cluster's `kafkaVersion`. Where that is unset, the version is asked
-of the brokers later, so only what no supported version accepts is a problem offline.
+Config keys are checked for the cluster's `kafkaVersion`. Where it is unset, the brokers are asked
+for their version later. Offline, only keys and values that no supported version accepts are
+problems.
 """
 
 from collections import defaultdict
@@ -26,7 +27,7 @@ _ASSIGNMENT: Path = ("spec", "placement", "assignment")
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """Everything that was read from one set of files, in order."""
+    """All resources that were read from one set of files, in order."""
 
     clusters: tuple[ParsedBody[KafkaClusterSpec], ...] = ()
     pools: tuple[ParsedBody[ResourcePoolSpec], ...] = ()
@@ -34,12 +35,12 @@ class Readings:
 
     @property
     def all(self) -> tuple[ParsedBody[Any], ...]:
-        """Of every kind."""
+        """The resources of every kind."""
         return (*self.clusters, *self.pools, *self.topics)
 
 
 def references(readings: Readings) -> Iterator[Problem]:
-    """Names of resources that do not exist, or belong to another cluster."""
+    """References to resources that do not exist, or that belong to another cluster."""
     clusters = {reading.name for reading in readings.clusters}
     pools = {reading.name: reading for reading in readings.pools}
     for pool in readings.pools:
@@ -67,7 +68,7 @@ def _default_pool(
 
 
 def brokers_protocol(readings: Readings) -> Iterator[Problem]:
-    """What needs `spec.brokers` of the cluster where there is none."""
+    """Fields that need the cluster's `spec.brokers`, where it is unset."""
     without = {c.name for c in readings.clusters if c.sound and c.sound.brokers is None}
     for pool in readings.pools:
         if pool.spec is None or pool.spec.cluster not in without:
@@ -81,7 +82,7 @@ def brokers_protocol(readings: Readings) -> Iterator[Problem]:
 
 
 def topics_in_pools(readings: Readings) -> Iterator[Problem]:
-    """Topics against the pools they name: size, brokers, namespaces."""
+    """Topics that do not fit their pool: replication factor, brokers, namespaces."""
     pools = {pool.name: pool.sound for pool in readings.pools}
     for topic in readings.topics:
         pool = pools.get(topic.spec.pool) if topic.spec else None
@@ -92,7 +93,7 @@ def topics_in_pools(readings: Readings) -> Iterator[Problem]:
 
 
 def configs(readings: Readings) -> Iterator[Problem]:
-    """Config keys and values that the cluster's version does not take."""
+    """Config keys and values that the cluster's version does not accept."""
     cluster_of = {pool.name: pool.spec.cluster for pool in readings.pools if pool.spec}
     versions = {
         cluster.name: cluster.sound.kafka_version for cluster in readings.clusters if cluster.sound
@@ -110,7 +111,7 @@ def configs(readings: Readings) -> Iterator[Problem]:
 
 
 def quotas(readings: Readings) -> Iterator[Problem]:
-    """Pools that are promised more than they accept; partitions count where they are declared."""
+    """Pools whose Topics exceed their quotas; only declared partition counts are added up."""
     topics: dict[str, list[TopicSpec]] = defaultdict(list)
     for topic in readings.topics:
         if topic.spec:
@@ -160,7 +161,7 @@ def _namespace(
     topic: ParsedBody[TopicSpec], spec: TopicSpec, pool: ResourcePoolSpec
 ) -> Iterator[Problem]:
     allowed = pool.allowed_namespaces
-    # Labels of namespaces are known to the API server alone.
+    # Only the API server knows the labels of namespaces.
     if allowed is None or allowed.selector is not None or allowed.names is None:
         return
     if spec.namespace not in allowed.names:
@@ -177,14 +178,17 @@ def _brokers(pool: ResourcePoolSpec) -> str:
 
 
 def config_problems(config: Mapping[str, str], version: str | None) -> dict[str, str]:
-    """What is wrong with each key or its value, by key; without a version, for all versions."""
+    """The problems of config keys and values, by key.
+
+    Without a version, those that every supported version has.
+    """
     if version is not None:
         try:
             return config_keys.check_all(config, KafkaVersion.parse(version))
         except Refused:
             return {}
     answers = [config_keys.check_all(config, release) for release in releases(SUPPORTED)]
-    # The newest release's answer is shown: it knows the most names.
+    # The newest release's message is shown: it knows the most names.
     return {
         key: problem
         for key, problem in answers[-1].items()

@@ -1,8 +1,8 @@
-"""A folder of manifests to what is declared for each cluster, or all of its problems.
+"""Reads a folder of manifests into the declared state of each cluster, or all its problems.
 
-Documents of other API groups are left alone and counted: a checkout holds more than our resources.
-Whatever names our group must be one of our kinds, so that a slip of the pen does not make a
-resource disappear.
+Documents of other API groups are ignored and counted: a checkout holds more than our resources. A
+document of our API group must have one of our kinds, so that a typo does not make a resource
+disappear.
 """
 
 import difflib
@@ -43,7 +43,7 @@ _CHECKS: tuple[Callable[[Readings], Iterator[Problem]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Manifests:
-    """Sound manifests; `ignored` counts the documents of other API groups."""
+    """Manifests without problems; `ignored` counts the documents of other API groups."""
 
     clusters: tuple[KafkaClusterSpec, ...] = ()
     pools: tuple[ResourcePoolSpec, ...] = ()
@@ -52,11 +52,11 @@ class Manifests:
 
     @property
     def documents(self) -> int:
-        """How many resources there are."""
+        """The number of resources."""
         return len(self.clusters) + len(self.pools) + len(self.topics)
 
     def desired(self, cluster: str | None = None) -> Desired:
-        """What is declared for that cluster, or for the only one; else `Refused`."""
+        """The declared state of that cluster, or of the only one; raises `Refused` otherwise."""
         spec = self._cluster(cluster)
         pools = tuple(pool for pool in self.pools if pool.cluster == spec.name)
         names = {pool.name for pool in pools}
@@ -75,13 +75,13 @@ class Manifests:
 
 
 def load(paths: Sequence[Path]) -> Manifests:
-    """Everything in those files and folders; `InvalidInput` with all problems of all of them."""
+    """Read all files and folders; raises `InvalidInput` with all problems of all of them."""
     texts, problems = files.texts(paths)
     return load_texts(texts, problems)
 
 
 def load_texts(texts: Mapping[str, str], problems: Iterable[Problem] = ()) -> Manifests:
-    """The same from texts by file name, with the problems found on the way to them."""
+    """Read texts by file name; `problems` are those found while reading the files."""
     found = list(problems)
     sorted_out = _Sorted()
     for file, text in texts.items():
@@ -93,7 +93,7 @@ def load_texts(texts: Mapping[str, str], problems: Iterable[Problem] = ()) -> Ma
     found += sorted_out.problems
     told = {(problem.file, problem.line, problem.field) for problem in found}
     for reading in readings.all:
-        # Of an ambiguous word its type says nothing more.
+        # For an ambiguous scalar the type error adds nothing.
         found += (p for p in reading.problems if (p.file, p.line, p.field) not in told)
     for check in _CHECKS:
         found += check(readings)
@@ -108,7 +108,7 @@ def load_texts(texts: Mapping[str, str], problems: Iterable[Problem] = ()) -> Ma
 
 
 class _Sorted:
-    """Documents by kind as they come."""
+    """The documents by kind, in the order in which they come."""
 
     def __init__(self) -> None:
         self.clusters: list[ParsedBody[KafkaClusterSpec]] = []
@@ -142,7 +142,7 @@ class _Sorted:
         elif kind == "ResourcePool":
             self.pools.append(read_pool(body, places))
         elif kind == "Rebalance":
-            # An undertaking of the operator: a folder only says whether it is written rightly.
+            # Only the operator executes a Rebalance; in a folder it is only validated.
             self.problems += read_rebalance(body, places).problems
         else:
             self.topics.append(read_topic(body, places))
@@ -163,7 +163,7 @@ def _is_list(kind: Any, version: Any) -> bool:
 
 
 def _unknown_kind(body: Mapping[str, Any], places: Places) -> Problem | None:
-    """What is wrong with `apiVersion` and `kind`; None for ours, and for those of others."""
+    """The problem with `apiVersion` and `kind`; None for our kinds and for other API groups."""
     kind, version = body.get("kind"), body.get("apiVersion")
     if not isinstance(version, str):
         return places.problem(("apiVersion",), f"is missing (expected {API_VERSION})")

@@ -1,4 +1,4 @@
-"""A module per kind of resource: its body to its spec, with every problem that it alone can tell.
+"""One module per kind of resource: its body to its spec, with every problem of that resource alone.
 
-`custom_resource` is a resource as the operator keeps it: what was declared, parsed, and its status.
+`custom_resource` is a resource as the operator stores it: parsed spec and live status.
 """

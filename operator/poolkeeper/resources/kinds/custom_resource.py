@@ -1,8 +1,8 @@
-"""A custom resource as the operator keeps it: what was declared, parsed, and the live status.
+"""A custom resource as the operator stores it: the parsed spec, and the live status.
 
-Bodies are read once, when they come from the API server, and dropped: thousands of Topics are kept
-in memory, and most of a body is bookkeeping of the server. The live status is kept because it is
-what a new one is compared with, and what stands where nothing new is known.
+Bodies are parsed once, when they arrive from the API server, and dropped. Thousands of Topics are
+kept in memory, and most of a body is bookkeeping of the server. The live status is kept for
+comparison with a new one, and stays where nothing new is known.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,7 +32,7 @@ _REFERENCES = {resource_pool.KIND: "clusterRef", topic.KIND: "poolRef"}
 
 
 class ObjectKey(NamedTuple):
-    """What names a resource; `namespace` is "" for cluster-scoped kinds."""
+    """The identity of a resource; `namespace` is "" for cluster-scoped kinds."""
 
     kind: str
     namespace: str
@@ -47,10 +47,10 @@ class ObjectKey(NamedTuple):
 class CustomResource:
     """One resource.
 
-    `refers` is the name that its clusterRef or poolRef gives. `spec` is None where too little is
-    left of the body; where there are `problems`, it is what was readable. `deleting`: somebody
-    deleted it, and finalizers keep it. `status` is None before the first one is written. `labels`
-    are kept of what Rebalances select by them, which Topics are not.
+    `refers` is the name in its clusterRef or poolRef. `spec` is None if the body is too incomplete;
+    with `problems` it holds the readable part. `deleting`: the resource is being deleted, and
+    finalizers keep it. `status` is None before the first one is written. `labels` are kept for
+    kinds that Rebalances select by labels; Topics are not.
     """
 
     kind: str
@@ -68,12 +68,12 @@ class CustomResource:
 
     @property
     def key(self) -> ObjectKey:
-        """What names it."""
+        """Its identity."""
         return ObjectKey(self.kind, self.namespace, self.name)
 
     @property
     def sound(self) -> bool:
-        """Whether nothing at all is wrong with it."""
+        """Whether it has no problems."""
         return self.spec is not None and not self.problems
 
     @property
@@ -83,7 +83,7 @@ class CustomResource:
 
 
 def read_object(body: Mapping[str, Any]) -> CustomResource:
-    """The body of a resource of ours, as the API server hands it over.
+    """Parse the body of one of our resources as the API server sends it.
 
     Raises KeyError for other kinds.
     """
@@ -108,7 +108,7 @@ def read_object(body: Mapping[str, Any]) -> CustomResource:
 
 
 def _reference(spec: Any, field: str) -> str:
-    """The name that a reference gives, whatever else is wrong with the body."""
+    """The name in a reference, even if the body has other problems."""
     reference = spec.get(field) if isinstance(spec, Mapping) else None
     name = reference.get("name") if isinstance(reference, Mapping) else None
     return name if isinstance(name, str) else ""

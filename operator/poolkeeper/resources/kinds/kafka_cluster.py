@@ -40,7 +40,7 @@ _NOWHERE = Places()
 def read_cluster(
     body: Mapping[str, Any], places: Places = _NOWHERE
 ) -> ParsedBody[KafkaClusterSpec]:
-    """The spec as far as the body goes, and every problem."""
+    """The spec, as far as the body is readable, and every problem."""
     return reading(KIND, body, places, _spec)
 
 
@@ -108,7 +108,7 @@ def _tls(found: Mapping[str, Any], path: Path, findings: Findings) -> Tls | None
 
 
 def read_tls(tls: Mapping[str, Any], path: Path, findings: Findings) -> Tls:
-    """Files of a TLS client, or the Secret that holds them."""
+    """The files of a TLS client, or the Secret that holds them."""
     if ("certificate" in tls) != ("key" in tls):
         message = "certificate and key belong together (expected both or none)"
         findings.add((*path, "certificate" if "certificate" in tls else "key"), message)

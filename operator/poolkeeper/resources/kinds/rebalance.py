@@ -22,7 +22,7 @@ _NOWHERE = Places()
 
 
 def read_rebalance(body: Mapping[str, Any], places: Places = _NOWHERE) -> ParsedBody[RebalanceSpec]:
-    """The spec as far as the body goes, and every problem."""
+    """The spec, as far as the body is readable, and every problem."""
     findings = Findings(places)
     checked = checked_body(KIND, body, findings)
     spec = None if checked is None else _spec(checked, findings)

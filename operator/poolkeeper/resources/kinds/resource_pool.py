@@ -32,7 +32,7 @@ _NOWHERE = Places()
 
 
 def read_pool(body: Mapping[str, Any], places: Places = _NOWHERE) -> ParsedBody[ResourcePoolSpec]:
-    """The spec as far as the body goes, and every problem."""
+    """The spec, as far as the body is readable, and every problem."""
     return reading(KIND, body, places, _spec)
 
 
@@ -66,14 +66,14 @@ def _spec(body: Mapping[str, Any], findings: Findings) -> ResourcePoolSpec:
 
 
 class _Members:
-    """The pool's brokers, to hold ids that are named elsewhere in it against."""
+    """The pool's broker ids, against which other ids in its spec are checked."""
 
     def __init__(self, ids: frozenset[int], findings: Findings) -> None:
         self.ids = ids
         self.findings = findings
 
     def check(self, path: Path, broker: int) -> None:
-        # A pool whose brokers are themselves in doubt would make problems of its own.
+        # If the pool's brokers are invalid themselves, other ids cannot be checked.
         if self.ids and broker not in self.ids:
             message = f"broker {broker} is not in the pool (expected one of spec.brokers)"
             self.findings.add(path, message)
@@ -125,7 +125,7 @@ def _check_default_factor(
 
 
 def usable_text(usable: int) -> str:
-    """How many brokers of a pool can take replicas, and what may be expected for it."""
+    """The number of a pool's brokers that can hold replicas, and the expected bound."""
     brokers = "1 undrained broker" if usable == 1 else f"{usable} undrained brokers"
     return f"on {brokers} (expected at most {usable})"
 

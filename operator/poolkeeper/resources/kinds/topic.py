@@ -1,4 +1,4 @@
-"""Topic bodies to specs: what one Topic can tell. Its pool and config keys are `cross_checks`'."""
+"""Topic bodies to specs, checked alone. `cross_checks` checks pool and config keys."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,14 +24,15 @@ _NOWHERE = Places()
 
 
 def read_topic(body: Mapping[str, Any], places: Places = _NOWHERE) -> ParsedBody[TopicSpec]:
-    """The spec as far as the body goes, and every problem."""
+    """The spec, as far as the body is readable, and every problem."""
     return reading(KIND, body, places, _spec, DEFAULT_NAMESPACE)
 
 
 def assignment_problems(lists: Sequence[Sequence[int]]) -> list[tuple[int | None, str]]:
-    """What is wrong with a manual assignment by itself: (partition, problem); None is the whole.
+    """The problems of a manual assignment by partition; None stands for the whole assignment.
 
-    Brokers are checked elsewhere. `[[1, 2], [2, 2]]` gives `(1, "broker 2 is listed twice …")`.
+    Whether the brokers exist is checked elsewhere. `[[1, 2], [2, 2]]` gives `(1, "broker 2 is
+    listed twice …")`.
     """
     problems: list[tuple[int | None, str]] = []
     for number, replicas in enumerate(lists):
@@ -40,7 +41,7 @@ def assignment_problems(lists: Sequence[Sequence[int]]) -> list[tuple[int | None
         for broker, count in Counter(replicas).items():
             if count > 1:
                 problems.append((number, f"broker {broker} is listed twice (expected once)"))
-    # The factor that most partitions have is taken for the intended one.
+    # The most frequent replication factor is taken as the intended one.
     factors = Counter(len(replicas) for replicas in lists if replicas)
     if len(factors) > 1:
         factor, _ = factors.most_common(1)[0]
@@ -86,7 +87,7 @@ def _assignment(lists: Sequence[Sequence[int]] | None) -> tuple[Replicas, ...] |
 
 
 def _check_internal(topic: str, spec: Mapping[str, Any], findings: Findings) -> None:
-    """An internal topic of Kafka: its pool, placement and replication factor alone are free."""
+    """Check an internal topic of Kafka: only pool, placement and replication factor may be set."""
     if "partitions" in spec:
         message = f"{topic} keeps the partitions that Kafka gave it (expected no number)"
         findings.add(("spec", "partitions"), message)
@@ -132,7 +133,7 @@ def _check_placement(spec: Mapping[str, Any], findings: Findings) -> None:
 def _check_counts(
     spec: Mapping[str, Any], lists: Sequence[Sequence[int]], findings: Findings
 ) -> None:
-    """An assignment against the numbers that are declared beside it."""
+    """Check an assignment against the declared partition count and replication factor."""
     partitions, factor = spec.get("partitions"), spec.get("replicationFactor")
     if partitions is not None and partitions != len(lists):
         message = f"has {len(lists)} lists (expected {partitions}, one for each partition)"

@@ -1,6 +1,6 @@
 """Text to checked values: YAML with lines, JSON schema messages, quantities, selectors.
 
-In come files and bodies; out come plain values with the place of every field, and problems.
+In come files and bodies; out come plain values with the location of every field, and problems.
 
 Read `files`, `yaml_documents`, `scalars`, `locations`, `schemas` and `schema_messages` (the
 resource definitions, offline), `body`, then values of single fields: `quantities`, `schedules`,

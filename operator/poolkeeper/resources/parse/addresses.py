@@ -10,7 +10,7 @@ PORT_MAX = 65535
 
 
 def connect_problem(connect: str) -> str | None:
-    """What is wrong with a connection string of ZooKeeper, or None."""
+    """The problem of a ZooKeeper connection string, or None."""
     hosts, slash, chroot = connect.partition("/")
     if "," in chroot:
         return "has a chroot before its end (expected one chroot, after the last host)"
@@ -22,7 +22,7 @@ def connect_problem(connect: str) -> str | None:
 
 
 def servers_problem(servers: str) -> str | None:
-    """What is wrong with a list of servers, or None. Every server has a port."""
+    """The problem of a server list, or None. Every server needs a port."""
     named: set[str] = set()
     for server in servers.split(","):
         host, colon, port = server.rpartition(":")
@@ -43,6 +43,6 @@ def servers_problem(servers: str) -> str | None:
 
 
 def ensemble(connect: str) -> tuple[frozenset[str], str]:
-    """The servers and the chroot ("" for the root) of a sound connection string."""
+    """The servers and the chroot ("" for the root) of a valid connection string."""
     servers, slash, chroot = connect.partition("/")
     return frozenset(servers.lower().split(",")), slash + chroot

@@ -1,6 +1,6 @@
-"""A body read as far as it goes: the spec, and every problem.
+"""Parses a body as far as it is readable: the spec, and every problem.
 
-Schema, defaults and metadata are what all kinds have in common.
+Schema, defaults and metadata are common to all kinds.
 """
 
 import re
@@ -20,10 +20,10 @@ _SUBDOMAIN = re.compile(rf"{_LABEL.pattern}(\.{_LABEL.pattern})*")
 
 @dataclass(frozen=True, slots=True)
 class ParsedBody(Generic[S]):
-    """The outcome of reading one body.
+    """A parsed body.
 
-    `spec` is None where too little is left of the body. If there are problems, fields that were
-    wrong are as if they had not been said; `name` is "" if it has none.
+    `spec` is None if the body is too incomplete. Fields with problems count as absent. `name` is ""
+    if the body has none.
     """
 
     kind: str
@@ -35,7 +35,7 @@ class ParsedBody(Generic[S]):
 
     @property
     def sound(self) -> S | None:
-        """The spec, if nothing at all is wrong with it."""
+        """The spec, or None if there is any problem."""
         return None if self.problems else self.spec
 
 
@@ -46,9 +46,9 @@ def reading(
     spec_of: Callable[[dict[str, Any], Findings], S],
     default_namespace: str = "",
 ) -> ParsedBody[S]:
-    """Read a body of that kind; `spec_of` makes the spec of one that holds to the schema.
+    """Parse a body of that kind; `spec_of` makes the spec from a body that matches the schema.
 
-    Kinds that belong to the whole cluster have no default namespace.
+    Cluster-scoped kinds have no default namespace.
     """
     findings = Findings(places)
     checked = checked_body(kind, body, findings)
@@ -58,7 +58,7 @@ def reading(
 
 
 def checked_body(kind: str, body: Mapping[str, Any], findings: Findings) -> dict[str, Any] | None:
-    """The body with defaults, or None; every problem of its schema and metadata is added."""
+    """The body with defaults, or None; adds every problem of its schema and metadata."""
     definition = schemas.kinds()[kind]
     found = schemas.checked(definition, body, findings)
     if found is None:
@@ -77,12 +77,12 @@ def checked_body(kind: str, body: Mapping[str, Any], findings: Findings) -> dict
 
 
 def name_problem(name: str) -> str | None:
-    """Why Kubernetes takes no resource of that name, or None."""
+    """Why Kubernetes accepts no resource of that name, or None."""
     return None if _SUBDOMAIN.fullmatch(name) else f"{name!r} is no name {_EXPECTED}"
 
 
 def name_of(body: Mapping[str, Any], field: str = "name") -> str:
-    """A text of the metadata, or "" where there is none."""
+    """A text field of the metadata, or "" if it is absent."""
     metadata = body.get("metadata")
     found = metadata.get(field) if isinstance(metadata, dict) else None
     return found if isinstance(found, str) else ""

@@ -65,7 +65,7 @@ _VALIDATOR = schemas.validator_of(_SCHEMA)
 
 
 def load(path: Path) -> ClientConfig:
-    """The configuration in that file; `InvalidInput` with all problems."""
+    """Load the configuration file; raises `InvalidInput` with all problems."""
     text = files.text_of(path)
     if isinstance(text, Problem):
         raise InvalidInput([text])
@@ -73,7 +73,7 @@ def load(path: Path) -> ClientConfig:
 
 
 def parse(text: str, path: Path) -> ClientConfig:
-    """The same from the text of the file at `path`."""
+    """Parse the text of the file at `path`; raises `InvalidInput` with all problems."""
     parsed, problems = yaml_documents.parse(text, str(path), secret=True)
     if len(parsed) != 1 and not problems:
         message = f"holds {len(parsed)} documents (expected one)"
@@ -101,7 +101,7 @@ def _config(body: Mapping[str, Any], folder: Path, findings: Findings) -> Client
     brokers_user = _user("brokers", brokers, findings)
     protocol = brokers.get("securityProtocol")
     if protocol and protocol.endswith("SSL") and brokers_tls is None:
-        brokers_tls = Tls()  # the system's authorities
+        brokers_tls = Tls()  # TLS with the system's certificate authorities
     _check_protocol(protocol, brokers_user is not None, brokers_tls is not None, findings)
     return ClientConfig(
         zookeeper_user and ZooKeeperCredentials(*zookeeper_user, Scheme(zookeeper["scheme"])),

@@ -1,8 +1,8 @@
-"""Which files a path stands for, and their text.
+"""The files that a path stands for, and their text.
 
-A folder stands for its `*.yaml`, `*.yml` and `*.json` files, with those of its folders. Hidden ones
-are left out (`.git`; Kubernetes' own mounts keep old versions in some), links to folders are not
-followed, links to files are. A file that is reached twice is read once.
+A folder stands for all `*.yaml`, `*.yml` and `*.json` files in it and its folders. Hidden files and
+folders are skipped: `.git`, and the old versions that Kubernetes keeps in its mounts. Links to
+files are followed, links to folders are not. A file that is reached twice is read once.
 """
 
 import os
@@ -16,7 +16,7 @@ BYTES_MAX = 64 * 1024 * 1024
 
 
 def texts(paths: Sequence[Path]) -> tuple[dict[str, str], list[Problem]]:
-    """The text of every file by its name as it was reached, and what could not be read."""
+    """The text of every file by its name as reached, and a problem for each unreadable one."""
     found: dict[str, str] = {}
     problems: list[Problem] = []
     seen: set[str] = set()
@@ -43,7 +43,7 @@ def texts(paths: Sequence[Path]) -> tuple[dict[str, str], list[Problem]]:
 
 
 def text_of(path: Path) -> str | Problem:
-    """The text of one file, or why it cannot be read."""
+    """The text of one file, or the problem that it cannot be read."""
     return _text(str(path))
 
 

@@ -21,7 +21,7 @@ _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 
 
 class Lines(NamedTuple):
-    """The line (1-based) of a value, or of its key, and the same of what is inside."""
+    """The line (1-based) of a value or of its key, and the lines of the values inside."""
 
     line: int
     children: dict[str, "Lines"] | list["Lines"] | None = None
@@ -29,7 +29,7 @@ class Lines(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The places of one body's fields; those of a body from the API server are all nowhere.
+    """The locations of one body's fields; a body from the API server has none.
 
     `prefix` leads from the file's document to the body (`items[3]` of a List).
     """
@@ -40,11 +40,11 @@ class Places:
 
     @property
     def source(self) -> SourceLocation:
-        """Where the body starts."""
+        """The location of the body's start."""
         return SourceLocation(self.file, self.line(()))
 
     def line(self, path: Path) -> int:
-        """The line of that field, or of what would hold it if it is not there; 0 if nowhere."""
+        """The line of a field, or of its parent if the field is absent; 0 without a file."""
         found = self.lines
         for step in path:
             inner = found and _inner(found, step)
@@ -54,19 +54,19 @@ class Places:
         return found.line if found else 0
 
     def inside(self, path: Path) -> "Places":
-        """The places of a body that is part of this one."""
+        """The locations of a body inside this one."""
         lines = self.lines
         for step in path:
             lines = lines and _inner(lines, step)
         return Places(self.file, lines, (*self.prefix, *path))
 
     def problem(self, path: Path, message: str) -> Problem:
-        """A problem of that field."""
+        """A problem with that field."""
         return Problem(self.file, self.line(path), field_name((*self.prefix, *path)), message)
 
 
 class Findings:
-    """The problems of one body as they are found."""
+    """Collects the problems of one body."""
 
     def __init__(self, places: Places) -> None:
         self.places = places
@@ -74,17 +74,17 @@ class Findings:
         self._dropped: list[Path] = []
 
     def drop(self, path: Path, message: str) -> None:
-        """Note the problem of a field that is left out of everything from now on."""
+        """Add a problem of a field that is ignored from now on."""
         self.problems.append(self.places.problem(path, message))
         self._dropped.append(path)
 
     def add(self, path: Path, message: str | None) -> None:
-        """Note the problem of a field, if there is one and it was not merely left out."""
+        """Add the problem of a field, if there is one and the field is not ignored."""
         if message and all(dropped[: len(path)] != path for dropped in self._dropped):
             self.problems.append(self.places.problem(path, message))
 
     def read(self, path: Path, reader: Callable[[V], T], value: V, instead: T) -> T:
-        """What the reader makes of the value; if it refuses, its reason is noted."""
+        """Return the reader's result, or `instead` after adding the reason of its refusal."""
         try:
             return reader(value)
         except Refused as refusal:

@@ -23,7 +23,7 @@ _DURATION = re.compile(r"(?:([0-9]{1,6})h)?(?:([0-9]{1,6})m)?(?:([0-9]{1,8})s)?"
 
 
 def size_bytes(value: int | str) -> int:
-    """Bytes of a size: 104857600 of "100Mi"; `Refused` with the reason if it is none."""
+    """The bytes of a size: 104857600 for "100Mi"; raises `Refused` with the reason."""
     shown = repr(value) if isinstance(value, str) else str(value)
     match = _SIZE.fullmatch(str(value)) if len(str(value)) <= 32 else None
     if match is None:
@@ -39,7 +39,7 @@ def size_bytes(value: int | str) -> int:
 
 
 def duration_s(value: str) -> int:
-    """Seconds of a duration: 5400 of "1h30m"; `Refused` with the reason if it is none."""
+    """The seconds of a duration: 5400 for "1h30m"; raises `Refused` with the reason."""
     match = _DURATION.fullmatch(value)
     if not value or match is None:
         raise Refused(f"{value!r} is not a duration (expected such as 45s, 30m or 1h30m)")
@@ -48,7 +48,7 @@ def duration_s(value: str) -> int:
 
 
 def positive_duration_s(value: str) -> int:
-    """The same, and no time at all is refused."""
+    """The seconds of a duration; also raises `Refused` for zero."""
     found = duration_s(value)
     if not found:
         raise Refused(f"{value!r} is no time at all (expected such as 45s, 30m or 1h30m)")
@@ -56,7 +56,7 @@ def positive_duration_s(value: str) -> int:
 
 
 def size_text(size_bytes: int) -> str:
-    """The shortest exact text: "100Mi" of 104857600, "1000" of 1000."""
+    """The shortest exact text: "100Mi" for 104857600, "1000" for 1000."""
     for unit, factor in reversed(_BINARY.items()):
         if size_bytes and size_bytes % factor == 0:
             return f"{size_bytes // factor}{unit}"
@@ -64,7 +64,7 @@ def size_text(size_bytes: int) -> str:
 
 
 def duration_text(duration_s: int) -> str:
-    """The shortest text: "1h30m" of 5400, "0s" of 0."""
+    """The shortest text: "1h30m" for 5400, "0s" for 0."""
     hours, rest = divmod(duration_s, 3600)
     minutes, seconds = divmod(rest, 60)
     parts = ((hours, "h"), (minutes, "m"), (seconds, "s"))

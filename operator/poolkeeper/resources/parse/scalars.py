@@ -1,8 +1,8 @@
-"""What a plain scalar of YAML means, and where readers of YAML disagree about it.
+"""The value of a plain YAML scalar, and the scalars on which YAML parsers disagree.
 
 kubectl reads YAML 1.1 (`on` is true, 0777 is 511), most other tools read YAML 1.2 (`on` is text,
-0777 is 777). A manifest must mean one thing, so whatever the two read differently is refused; all
-else is as in YAML 1.2. `.inf` and `.nan` are text: JSON has no such numbers.
+0777 is 777). A manifest must mean one thing. So a scalar that the two read differently is refused;
+all others are read as YAML 1.2. `.inf` and `.nan` are text: JSON has no such numbers.
 """
 
 import functools
@@ -25,7 +25,7 @@ _DIGITS_MAX = 100
 
 @dataclass(frozen=True, slots=True)
 class Ambiguous:
-    """A scalar that readers of YAML disagree about; `reason` says so and what to write."""
+    """A scalar that YAML parsers read differently; `reason` says so and what to write instead."""
 
     reason: str
 
@@ -63,6 +63,6 @@ def _number(text: str) -> str | int | float | Ambiguous:
     number = float(text)
     if not math.isfinite(number):
         return text
-    # 1e3 is the whole number 1000 once it is JSON; 12.0 is left for what it looks like.
+    # 1e3 becomes the whole number 1000 in JSON; 12.0 stays a float.
     written_out = "e" not in text.lower()
     return number if written_out or not number.is_integer() else int(number)

@@ -12,7 +12,7 @@ _ANY_DAY = datetime(2024, 1, 1, tzinfo=UTC)
 
 
 def cron_problem(expression: str) -> str | None:
-    """What is wrong with a cron expression, or None."""
+    """The problem of a cron expression, or None."""
     fields = expression.split()
     if len(fields) != _FIELDS:
         return f"{expression!r} has {len(fields)} fields (expected minute hour day month weekday)"
@@ -27,7 +27,7 @@ def cron_problem(expression: str) -> str | None:
 
 
 def time_zone_problem(name: str) -> str | None:
-    """What is wrong with the name of a time zone, or None. UTC needs no data of the system."""
+    """The problem of a time zone's name, or None. UTC needs no time zone data."""
     if name == "UTC":
         return None
     try:

@@ -1,7 +1,7 @@
-"""JSON schema's errors in our words: what came, and what was expected.
+"""JSON schema errors as our messages: the value found, and what was expected.
 
-A field is missing, unknown, empty, of the wrong type, or out of bounds; the nearest known name is
-suggested for a misspelt one. Values are shown short, and not at all where they may be secret.
+A field is missing, unknown, empty, of the wrong type, or out of bounds. For a misspelt field the
+nearest known name is suggested. Values are shortened, and omitted where they may be secret.
 """
 
 import difflib
@@ -28,7 +28,7 @@ _TYPES = {
 
 
 def of(error: ValidationError, secret: bool = False) -> Iterator[tuple[Path, str]]:
-    """The path and the message of every problem that one error stands for."""
+    """The path and message of every problem that one schema error stands for."""
     path = tuple(error.absolute_path)
     schema: Any = error.schema
     body: Any = error.instance
@@ -44,13 +44,13 @@ def of(error: ValidationError, secret: bool = False) -> Iterator[tuple[Path, str
                 if name not in known:
                     yield (*path, name), f"is no known field {suggestion(name, known)}"
         case "enum" if not isinstance(body, str):
-            return  # its type is told
+            return  # the type error is reported instead
         case _:
             yield path, _about_value(error, secret)
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """The name that was probably meant, else all there are, in parentheses."""
+    """The most similar known name, or all known names, in parentheses."""
     names = list(known)
     lowered = {each.lower(): each for each in names}
     near = difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=_LIKENESS)
@@ -62,7 +62,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value short enough for a message."""
+    """A value, shortened for a message."""
     match value:
         case bool():
             return str(value).lower()
@@ -78,12 +78,12 @@ def shown(value: Any) -> str:
 
 
 def quoted(text: str) -> str:
-    """Text in quotes, as it was written wherever that can be printed."""
+    """The text in quotes, unescaped if it is printable."""
     return f"'{text}'" if text.isprintable() else repr(text)
 
 
 def expected(schema: Mapping[str, Any]) -> str:
-    """What a schema takes, as a noun."""
+    """What a schema accepts, as a noun."""
     if "enum" in schema:
         return f"one of {', '.join(schema['enum'])}"
     kind = schema.get("type")

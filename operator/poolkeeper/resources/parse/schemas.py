@@ -1,12 +1,12 @@
 """The resource definitions, used offline: unknown fields, types and bounds, then defaults.
 
-The definitions in `crds/` are the one source. What the API server does with them is done here too,
-a little more strictly: a field that nobody knows is a problem (the server would drop it), and so is
-an empty one (`drain:` with nothing after it). Sizes, durations and topic names are left to readers
-that know better than a pattern what is wrong with them.
+The definitions in `crds/` are the only source. The checks are those of the API server, a little
+stricter: an unknown field is a problem (the server would drop it), and so is an empty one (`drain:`
+with nothing after it). Sizes, durations and topic names are checked by their own parsers, which
+give better messages than a pattern.
 
-So that one problem does not hide others, what is wrong is taken out of the body, and what remains
-is read on if it still makes a resource.
+Fields with problems are removed from the body, and the rest is checked further if it still makes a
+resource. So one problem does not hide others.
 """
 
 import functools
@@ -47,7 +47,7 @@ _METADATA: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class ResourceKind:
-    """One kind of our group; `schema` is what a body is held against, status left out."""
+    """One kind of our API group; `schema` is the schema of its body without status."""
 
     name: str
     namespaced: bool
@@ -71,7 +71,7 @@ def definition(plural: str) -> Mapping[str, Any]:
 def checked(
     kind: ResourceKind, body: Mapping[str, Any], findings: Findings
 ) -> dict[str, Any] | None:
-    """The body with defaults and without what is wrong; None if then too little is left of it.
+    """The body with defaults and without fields with problems; None if it is too incomplete.
 
     Every problem is added to the findings.
     """
@@ -87,12 +87,12 @@ def held_against(
     findings: Findings,
     secret: bool = False,
 ) -> dict[str, Any] | None:
-    """The body without what is wrong with it, or None; `secret` values are not repeated."""
+    """The body without fields with problems, or None; `secret` values are not shown."""
     errors = list(validator.iter_errors(body))
     if not errors:
         return body
     wrong: list[Path] = []
-    # Of several missing fields each error tells all of them.
+    # With several missing fields, each error names all of them.
     told = dict.fromkeys(told for error in errors for told in schema_messages.of(error, secret))
     for path, message in told:
         findings.drop(path, message)
@@ -120,12 +120,12 @@ def with_defaults(schema: Mapping[str, Any], value: Any) -> Any:
 
 
 def validator_of(schema: Mapping[str, Any]) -> jsonschema.protocols.Validator:
-    """A validator of a prepared schema; of its draft integers are never written 1.0."""
+    """A validator of a prepared schema; its integers are never written 1.0."""
     return jsonschema.Draft4Validator(schema)
 
 
 def prepared(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The structural schema in the words of JSON schema, strict about unknown fields."""
+    """The structural schema as JSON schema, strict about unknown fields."""
     plain = {
         key: value
         for key, value in schema.items()
@@ -148,7 +148,7 @@ def _prepared_list(schema: Mapping[str, Any]) -> dict[str, Any]:
         found["uniqueItems"] = True
     if "items" in schema:
         found["items"] = prepared(schema["items"])
-        # A list in a list is the replicas of a partition; its reader knows them for brokers.
+        # A list in a list is the replicas of a partition; the Topic's parser checks them.
         found["items"].pop("uniqueItems", None)
     return found
 
@@ -176,7 +176,7 @@ def _kind(crd: Mapping[str, Any]) -> ResourceKind:
 
 
 def _folder() -> Traversable:
-    """`poolkeeper/crds` of a wheel; a checkout has them beside `operator/`."""
+    """The folder `crds`: `poolkeeper/crds` in a wheel, beside `operator/` in a checkout."""
     packaged = resources.files("poolkeeper") / "crds"
     return packaged if packaged.is_dir() else FilePath(__file__).parents[4] / "crds"
 
@@ -190,7 +190,7 @@ def _defaults(schema: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _without(value: Any, wrong: list[Path]) -> Any:
-    """A copy without the fields at those paths; with an element of a list its whole field goes."""
+    """A copy without the fields at those paths; an element of a list removes the whole field."""
     if not isinstance(value, dict):
         return value
     gone = {path[0] for path in wrong if len(path) == 1 or isinstance(path[1], int)}

@@ -1,11 +1,11 @@
-"""What the Secrets that a KafkaCluster names say: credentials and TLS, as values.
+"""Credentials and TLS files from the Secrets that a KafkaCluster names.
 
     zookeeper.credentialsSecretRef      username, password, scheme (digest | sasl; default digest)
     brokers.credentialsSecretRef        username, password, mechanism (default PLAIN)
     *.tls.secretRef                     ca.crt; tls.crt and tls.key together
 
 Unknown keys are ignored: a Secret may serve others too. Problems name Secret and key, not values.
-Pure: whoever calls reads the Secrets and puts the TLS files where the libraries find them.
+Pure: the caller reads the Secrets, and writes the TLS files to disk for the client libraries.
 """
 
 from collections.abc import Mapping
@@ -17,14 +17,14 @@ from poolkeeper.model.credentials import BrokerCredentials, Mechanism, Scheme, Z
 from poolkeeper.text import listed
 
 TLS_FILES = {"ca": "ca.crt", "certificate": "tls.crt", "key": "tls.key"}
-"""Fields of `Tls` and the keys of a Secret that hold them."""
+"""The fields of `Tls` and the keys of the Secret that hold them."""
 
 Secret = Mapping[str, bytes]
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
 def zookeeper_credentials(name: str, secret: Secret) -> ZooKeeperCredentials:
-    """Read a user of ZooKeeper; raises `Refused` naming the key that is missing or wrong."""
+    """Parse ZooKeeper credentials; raises `Refused` naming the key that is missing or wrong."""
     scheme = _chosen(name, secret, "scheme", Scheme.DIGEST)
     return ZooKeeperCredentials(
         _text(name, secret, "username"), _text(name, secret, "password"), scheme
@@ -32,7 +32,7 @@ def zookeeper_credentials(name: str, secret: Secret) -> ZooKeeperCredentials:
 
 
 def broker_credentials(name: str, secret: Secret) -> BrokerCredentials:
-    """Read a user of Kafka; raises `Refused` naming the key that is missing or wrong."""
+    """Parse Kafka credentials; raises `Refused` naming the key that is missing or wrong."""
     mechanism = _chosen(name, secret, "mechanism", Mechanism.PLAIN)
     return BrokerCredentials(
         _text(name, secret, "username"), _text(name, secret, "password"), mechanism
@@ -40,7 +40,7 @@ def broker_credentials(name: str, secret: Secret) -> BrokerCredentials:
 
 
 def tls_files(name: str, secret: Secret) -> dict[str, bytes]:
-    """Read the PEM files by field of `Tls`; raises `Refused` where none or half a pair is there."""
+    """The PEM files by field of `Tls`; raises `Refused` if there is none, or half a pair."""
     found = {field: secret[key] for field, key in TLS_FILES.items() if secret.get(key)}
     if not found:
         expected = listed(TLS_FILES.values(), "or")

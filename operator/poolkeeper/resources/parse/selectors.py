@@ -1,4 +1,4 @@
-"""Which namespaces a pool admits: by name, or by label selector as Kubernetes reads it."""
+"""The namespaces that a pool admits: by name, or by a label selector as in Kubernetes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,10 +11,10 @@ Labels = Mapping[str, str]
 
 
 def admits(allowed: AllowedNamespaces | None, namespace: str, labels: Labels) -> bool:
-    """Whether the namespace is named or selected. `None` admits all.
+    """Whether the namespace is named or selected; `None` admits all.
 
-    Its name counts as the label that the API server sets on every namespace, also where the labels
-    themselves may not be read.
+    The label that the API server sets on every namespace, its name, counts even if the other labels
+    cannot be read.
     """
     if allowed is None:
         return True

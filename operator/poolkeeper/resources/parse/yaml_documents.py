@@ -1,12 +1,12 @@
 """YAML text to documents: plain values with the line of every field.
 
-libyaml's events are read directly, with lines kept on the way: 10,000 documents take about a
-second, where loaders that keep lines (round-trip ones) need ten to twenty. Scalars are resolved by
-`scalars`, not by libyaml's own rules, which are those of YAML 1.1.
+libyaml's events are read directly, and their lines are kept. 10,000 documents take about a second;
+round-trip loaders, which keep lines too, need ten to twenty. Scalars are resolved by `scalars`, not
+by libyaml's own rules, which are those of YAML 1.1.
 
-A file is cut at its `---` lines first (they are markers wherever they stand), so that one broken
-document does not hide the problems of the next. What a file may hold is bounded: nesting, what
-aliases expand to (a short text can stand for billions of values), and its size (`files`).
+A file is first cut at its `---` lines, which are markers wherever they stand. So one broken
+document does not hide the problems of the next. Three things are bounded: nesting, the expansion of
+aliases (a short text can stand for billions of values), and the size of a file (`files`).
 """
 
 import re
@@ -38,7 +38,7 @@ _TEXT_TAGS = (None, "!", "tag:yaml.org,2002:str")
 _MERGE = "<<"
 
 Built = tuple[Any, Lines, int]
-"""A value, its lines, and of how many values it consists."""
+"""A value, its lines, and the number of values that it consists of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,9 @@ class YamlDocument:
 
 
 def parse(text: str, file: str, secret: bool = False) -> tuple[list[YamlDocument], list[Problem]]:
-    """All documents of a text that are not empty, and what could not be read as YAML.
+    """All documents of a text that are not empty, and the YAML problems.
 
-    With `secret` no problem repeats anything of the text.
+    With `secret` no problem shows any of the text.
     """
     if unprintable := _UNPRINTABLE.search(text):
         line = text.count("\n", 0, unprintable.start()) + 1
@@ -98,7 +98,7 @@ class _Reader:
                 self.anchors, self.aliased, self.findings = {}, 0, []
                 body, lines, _ = self.build(next(self.events))
                 places = Places(self.file, lines)
-                # Not by path: of a key that is given twice only the first one's line is kept.
+                # Not by path: only the first line of a duplicate key is kept.
                 problems = [
                     Problem(self.file, line, places.problem(path, "").field, message)
                     for line, path, message in self.findings
@@ -191,7 +191,7 @@ class _Reader:
     def merge(
         self, value: Any, where: Lines, values: dict[str, Any], lines: dict[str, Lines]
     ) -> None:
-        """Take over what `<<` brings; what is written out stays."""
+        """Add the keys of `<<`; explicit keys win."""
         if isinstance(value, list) and isinstance(where.children, list):
             for each, place in zip(value, where.children, strict=True):
                 self.merge(each, place, values, lines)

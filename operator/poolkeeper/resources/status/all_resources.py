@@ -1,7 +1,7 @@
 """The status of every resource of a cluster, after a pass.
 
-Pure, and a fixpoint: told of the same things again it gives the same statuses, so that comparing
-them with the live ones tells what is to be written. Times appear only as those of transitions.
+Pure and idempotent: the same inputs give the same statuses. So comparing them with the live ones
+tells which to write. The only times in a status are those of transitions.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from poolkeeper.resources.status.status_inputs import Survey, survey, work_of
 from poolkeeper.resources.status.topic import topic_status
 
 NOT_YET = Outcome(State.WAITING)
-"""Of a cluster that no pass was done for."""
+"""The outcome reported for a cluster before its first pass."""
 
 
 def statuses(
@@ -27,7 +27,10 @@ def statuses(
     now_ms: int = 0,
     known: Survey | None = None,
 ) -> Mapping[ObjectKey, dict[str, Any]]:
-    """All statuses; `known` is the survey of this assembly and observation, if it was kept."""
+    """All statuses by resource.
+
+    `known` is the survey of this assembly and observation, if the caller already has it.
+    """
     found = known or survey(assembly, seen)
     work = None
     if found.desired is not None and found.seen is not None:

@@ -1,7 +1,7 @@
-"""Conditions as kstatus reads them, from one remark about a resource.
+"""The conditions of a resource as kstatus reads them, made from one remark.
 
-`Ready` is always there. `Reconciling` and `Stalled` are there while they are true, and absent
-otherwise: nothing is in progress, nobody has to act. Never are both true.
+`Ready` is always present. `Reconciling` is present while work is in progress, `Stalled` while a
+person must act. The two are never present together.
 
 | remark | Ready | also |
 |---|---|---|
@@ -21,7 +21,7 @@ MESSAGE_MAX = 2000
 
 
 class Mood(Enum):
-    """How it goes: the status of Ready, and the other condition that is true, if one is."""
+    """The status of Ready, and the other condition that is true, if one is."""
 
     DONE = ("True", "")
     BUSY = ("False", "Reconciling")
@@ -31,7 +31,7 @@ class Mood(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """What is to be said of a resource: a CamelCase word, and a sentence a person can act on."""
+    """The reason (a CamelCase word) and the message of the Ready condition."""
 
     mood: Mood
     reason: str
@@ -41,7 +41,10 @@ class Remark:
 def conditions(
     remark: Remark, generation: int, before: Mapping[str, Any] | None, now_ms: int
 ) -> list[dict[str, Any]]:
-    """The conditions, sorted by type. A time of transition stands while its status does."""
+    """The conditions, sorted by type.
+
+    A `lastTransitionTime` is kept as long as the condition's status is.
+    """
     ready, other = remark.mood.value
     stood = {each.get("type"): each for each in conditions_of(before)}
     statuses = {"Ready": ready, **({other: "True"} if other else {})}

@@ -1,7 +1,7 @@
-"""Events: what became otherwise between two statuses of a resource, and only that.
+"""The events of a resource: what changed between two of its statuses.
 
-A status is a state, an event a transition: nothing is told twice, and a restart of the operator
-tells nothing, as it finds the live status as it was.
+A status is a state, an event is a transition, so no event is repeated. A restarted operator starts
+from the live status and sends no event for what had already happened.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,10 @@ class Announcement:
 def announcements(
     key: ObjectKey, before: Mapping[str, Any] | None, after: Mapping[str, Any]
 ) -> tuple[Announcement, ...]:
-    """The events of the transition from the live status (None: there was none) to the new one."""
+    """The events of the transition from the live status to the new one.
+
+    A live status of None means that the resource had none.
+    """
     found = [
         *_condition(key.kind, before, after),
         *(_cluster(before or {}, after) if key.kind == "KafkaCluster" else ()),
@@ -38,7 +41,7 @@ def announcements(
 
 _PAST = {"Creating": "Created", "Configuring": "Configured", "Moving": "Moved"}
 _BEGUN: Mapping[str, frozenset[str]] = {
-    # What thousands of Topics would say at once is said of their cluster alone.
+    # What concerns all Topics at once is an event of their KafkaCluster alone.
     "KafkaCluster": frozenset(
         {"Moving", "WaitingForApproval", "PlanOnly", "Paused", "Deleting", "Unreachable"}
     ),

@@ -1,14 +1,14 @@
-"""Which resources must not go before we are done with them.
+"""Which resources need our finalizer, and until when.
 
-| kind | is kept | until |
+| kind | has it | until |
 |---|---|---|
 | Topic | with deletionPolicy Delete | its Kafka topic is gone, or is not its own |
-| ResourcePool | while a Topic names it | no Topic does |
+| ResourcePool | while a Topic names it | no Topic names it |
 | KafkaCluster | while a run is recorded or may begin | the run has ended, nothing is to move |
 
-A Topic that nothing can be done for (its pool or its cluster is gone, it is invalid, its cluster is
-being deleted, or the definition of its kind is) is let go, and its Kafka topic kept: what is lost
-cannot be had back. Where a cluster cannot be looked at, or is held, things stay as they are.
+Some Topics cannot be worked on: the pool or cluster is gone, the Topic is invalid, or the cluster
+or the CRD is being deleted. Such a Topic loses the finalizer and its Kafka topic is kept: deleted
+data cannot be restored. While a cluster cannot be read, or is on hold, finalizers stay as they are.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from poolkeeper.resources.status.status_inputs import Survey, owned
 
 
 def finalizers_wanted(found: Survey, run_looms: bool | None) -> Mapping[ObjectKey, bool]:
-    """Whether each resource shall have our finalizer; `run_looms` is None where not known."""
+    """Whether each resource needs our finalizer; `run_looms` is None if that is unknown."""
     wanted = {}
     for key, each in found.assembly.objects.items():
         if each.kind == kafka_cluster.KIND:
@@ -34,7 +34,10 @@ def finalizers_wanted(found: Survey, run_looms: bool | None) -> Mapping[ObjectKe
 
 
 def finalizer_changes(found: Survey, run_looms: bool | None) -> Mapping[ObjectKey, bool]:
-    """Those to be added (True) or taken off (False). None is added to what is being deleted."""
+    """The finalizers to add (True) or remove (False).
+
+    None is added to a resource that is being deleted.
+    """
     return {
         key: wanted
         for key, wanted in finalizers_wanted(found, run_looms).items()

@@ -1,8 +1,8 @@
-"""What is said of a KafkaCluster: the plan, how far it is, and the next thing that a person can do.
+"""The status of a KafkaCluster: the plan, its progress, and the next step for a person.
 
-Sizes grow while a plan waits, and rates differ from second to second. So the bytes of a plan stay
-as they were first told under its hash, and the time left is told anew only when something else of
-the plan has changed: an idle or a waiting cluster writes nothing.
+Sizes grow while a plan waits, and rates vary from second to second. So a plan's bytes stay as first
+reported under its hash. The time left is updated only when something else in the plan's status
+changes. An idle or waiting cluster therefore writes no status.
 """
 
 from typing import Any
@@ -206,12 +206,12 @@ def _at_rest(work: PlannedWork, outcome: Outcome, name: str, facts: dict[str, An
 
 
 def _idle(plan: Plan) -> bool:
-    """Whether nothing is left but elections, which come and go with brokers that restart."""
+    """Whether the plan holds only elections, which come and go as brokers restart."""
     return not plan.moves and all(isinstance(step, ElectLeaders) for step in plan.steps)
 
 
 def _remarks(outcome: Outcome) -> list[str]:
-    """What is said of the cluster as a whole, limits for example."""
+    """Messages about the cluster as a whole, for example about limits."""
     return [p.message for p in outcome.problems if not p.pool and not p.topic][:3]
 
 
@@ -220,7 +220,7 @@ def _standstill(work: PlannedWork) -> str:
 
 
 def _next_step(work: PlannedWork, plan: Plan, name: str) -> str:
-    """The command that lets it go on, if it waits for one."""
+    """The command that a person runs to let the cluster go on; empty if it waits for none."""
     if work.mode is not Mode.APPLY:
         return _mode_step(work, name)
     if work.waiting:

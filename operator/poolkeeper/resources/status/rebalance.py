@@ -1,7 +1,7 @@
-"""What is said of a Rebalance: how far it is, and the next thing that a person can do.
+"""The status of a Rebalance: its progress, and the next step for a person.
 
-A status is both what people read and what the next leader goes on from: `course_of` reads back
-what `rebalance_status` writes.
+A status is read by people, and by the next leader, which resumes from it: `course_of` reads what
+`rebalance_status` writes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,7 +29,7 @@ SHOWN_MAX = 3
 
 @dataclass(frozen=True, slots=True)
 class Saying:
-    """A course and what is said about it."""
+    """The course of a Rebalance and the remark for its Ready condition."""
 
     course: Course
     remark: Remark
@@ -38,7 +38,7 @@ class Saying:
 def rebalance_status(
     each: CustomResource, said: Saying, spec: RebalanceSpec | None, now_ms: int
 ) -> dict[str, Any]:
-    """The whole status."""
+    """The whole status of a Rebalance."""
     course = said.course
     facts: dict[str, Any] = {
         "step": course.step.value,
@@ -59,7 +59,7 @@ def rebalance_status(
 
 
 def course_of(status: Mapping[str, Any] | None) -> Course:
-    """The course that a status tells of; at the beginning where it tells of none."""
+    """The course recorded in a status; a new course if the status has none."""
     found = status or {}
     plan = found.get("plan") or {}
     return Course(
@@ -77,18 +77,18 @@ def course_of(status: Mapping[str, Any] | None) -> Course:
 
 
 def asked_ms(status: Mapping[str, Any]) -> int:
-    """When planning began, in milliseconds; 0 where it has not."""
+    """The time at which planning began, in milliseconds; 0 before that."""
     return _ms(status.get("asked", ""))
 
 
 def invalid(each: CustomResource) -> Remark:
-    """What is said of one that cannot be read."""
+    """The remark of a Rebalance whose spec is invalid."""
     message = few(map(str, each.problems)) or "it cannot be read"
     return Remark(Mood.STALLED, "Invalid", message)
 
 
 def remark_of(course: Course, spec: RebalanceSpec) -> Remark:
-    """What is said of a course that nothing hinders."""
+    """The remark of a Rebalance that nothing blocks."""
     match course.step:
         case RebalanceStep.PLANNING:
             return Remark(Mood.BUSY, "Planning", "the clusters are read and planned")
@@ -105,7 +105,7 @@ def remark_of(course: Course, spec: RebalanceSpec) -> Remark:
 def rebalance_events(
     before: Mapping[str, Any] | None, after: Mapping[str, Any]
 ) -> Iterator[Announcement]:
-    """The event of a transition from one reason to another, and of each cluster that failed."""
+    """The event of a change of reason, and one for each cluster that failed."""
     was, now = condition_of(before, "Ready"), condition_of(after, "Ready")
     bad = bool(condition_of(after, "Stalled")) or now["status"] == "Unknown"
     if was.get("reason") != now["reason"]:
@@ -219,7 +219,7 @@ def _cluster(part: ClusterRebalance) -> dict[str, Any]:
 
 
 def told(part: ClusterRebalance) -> str:
-    """What is said of one cluster of a Rebalance."""
+    """The message about one cluster of a Rebalance."""
     return part.message or few(wording.sentences(part.why), SHOWN_MAX)
 
 

@@ -1,4 +1,4 @@
-"""What is said of a ResourcePool: what lives in it, what is being emptied, what is beyond it."""
+"""The status of a ResourcePool: its topics, brokers being drained, and limits exceeded."""
 
 from typing import Any
 
@@ -109,7 +109,7 @@ def _progress(
 def _to_come(
     work: PlannedWork, outcome: Outcome, cluster: str, what: str, *, leaving: bool
 ) -> Remark:
-    """What is still to be done, `what`, and what it waits for."""
+    """The remark about the work left, `what`, and what it waits for."""
     if work.mode in (Mode.PAUSED, Mode.ROLL_BACK):
         return Remark(Mood.BUSY, "Paused", f"{cluster} is in mode {work.mode}; {what}; {_APPLY}")
     if work.mode is Mode.PLAN_ONLY:
@@ -126,7 +126,7 @@ def _to_come(
 
 
 def _moves(survey: Survey, work: dict[str, TopicWork], pool: str) -> TopicWork:
-    """The work on the topics that live, or shall live, in the pool."""
+    """The work on the topics that are, or will be, in the pool."""
     found = TopicWork()
     for topic, each in work.items():
         if survey.standings.homes.get(topic) == pool:
@@ -152,7 +152,7 @@ def _stuck(outcome: Outcome, pool: str, standing: PoolStanding) -> str:
 
 
 def _remarks(outcome: Outcome, pool: str) -> list[str]:
-    """What the laws and goals leave open in the pool as a whole."""
+    """Messages about rules and goals that the pool as a whole does not meet."""
     return [p.message for p in outcome.problems if p.pool == pool and not p.topic][:3]
 
 

@@ -1,7 +1,7 @@
-"""What all statuses of one cluster are told from: who won, how far things are, what is planned.
+"""The inputs of all statuses of one cluster: topic owners, progress, planned work.
 
-A `Survey` depends on resources and observation alone and may be kept while neither changes. `Work`
-is the outcome of one pass, sorted by topic.
+A `Survey` depends only on the resources and the observation, and may be reused while both are
+unchanged. `PlannedWork` is the outcome of one pass, by topic.
 """
 
 from collections import Counter
@@ -28,11 +28,11 @@ _PASSING = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """An assembly held against an observation; `seen` is None where there is none.
+    """An assembly compared with an observation; `seen` is None without an observation.
 
-    `claimants`: owners of the Topics that name each Kafka topic, rightly or not, except those that
-    are being deleted. `users`: the Topics that name each pool. `namesakes`: the existing topic of
-    each name that it has in Kafka's metrics.
+    `claimants`: the owners of all Topics that name a Kafka topic, rightly or not, except Topics
+    that are being deleted. `users`: the Topics that name each pool. `namesakes`: the existing Kafka
+    topic by the name that it has in Kafka's metrics.
     """
 
     assembly: Assembly
@@ -46,7 +46,7 @@ class Survey:
 
 
 def survey(assembly: Assembly, seen: Seen | None) -> Survey:
-    """Hold what is declared against what was seen."""
+    """Compare the declared state with the observation."""
     users = _grouped(
         (each.refers, f"{key.namespace}/{key.name}")
         for key, each in assembly.objects.items()
@@ -77,7 +77,7 @@ def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 @dataclass(slots=True)
 class TopicWork:
-    """What a plan does about one topic; `arrived` of its moves are done."""
+    """What a plan does to one topic; `arrived` counts the moves that are done."""
 
     moves: int = 0
     arrived: int = 0
@@ -90,11 +90,11 @@ class TopicWork:
 
 @dataclass(slots=True)
 class PlannedWork:
-    """What is done (`run`, of the run under way) and what would be done (`plan`), by topic.
+    """The work of the run under way (`run`) and of the latest plan (`plan`), by topic.
 
-    `leaving`: partitions that are still to leave each broker. `waiting`: the plan needs a person's
-    approval and has it not; under `auto` only many deletions at once do. `needed`: something of it
-    is more than balance and elections.
+    `leaving`: the partitions still to leave each broker. `waiting`: the plan needs a person's
+    approval and does not have it; under `auto` only many deletions at once need it. `needed`: the
+    plan does more than balance and elections.
     """
 
     mode: Mode
@@ -108,12 +108,12 @@ class PlannedWork:
 
     @property
     def waiting(self) -> bool:
-        """Whether moves and destructive steps wait for a person."""
+        """Whether moves and destructive steps wait for a person's approval."""
         return self.approval == "Waiting" and self.mode is not Mode.PLAN_ONLY
 
 
 def work_of(desired: Desired, outcome: Outcome) -> PlannedWork:
-    """Sort one pass's plans by topic."""
+    """Sort the plans of one pass by topic."""
     running = outcome.progress is not None
     latest = outcome.fresh if running else outcome.plan
     work = PlannedWork(desired.cluster.mode, plan=outcome.plan)
@@ -129,7 +129,7 @@ def work_of(desired: Desired, outcome: Outcome) -> PlannedWork:
 
 
 def _run(plan: Plan, arrived: Collection[int]) -> dict[str, TopicWork]:
-    """Sort the moves of a run by topic; `arrived` are the positions of those that are done."""
+    """The moves of a run by topic; `arrived` are the positions of the moves that are done."""
     found: dict[str, TopicWork] = {}
     for index, move in enumerate(plan.moves):
         _count(found.setdefault(move.topic, TopicWork()), move, done=index in arrived)
@@ -137,7 +137,7 @@ def _run(plan: Plan, arrived: Collection[int]) -> dict[str, TopicWork]:
 
 
 def _planned(plan: Plan | None, problems: Iterable[PlanProblem]) -> dict[str, TopicWork]:
-    """Sort what a plan would do, and cannot do, by topic."""
+    """The steps, moves and problems of a plan, by topic."""
     found: dict[str, TopicWork] = {}
     for move in plan.moves if plan else ():
         _count(found.setdefault(move.topic, TopicWork()), move, done=False)
@@ -184,13 +184,13 @@ def _approval(desired: Desired, outcome: Outcome, plan: Plan, *, running: bool) 
 
 
 def hindrance(problems: list[PlanProblem]) -> PlanProblem | None:
-    """The problem that a person must mend, quotas first; None if there is none."""
+    """The problem that a person must fix, quota problems first; None without one."""
     real = [problem for problem in problems if problem.reason not in _PASSING]
     return min(real, key=lambda problem: (problem.law != "quotas", problem.message), default=None)
 
 
 def owned(survey: Survey, spec: TopicSpec) -> bool:
-    """Whether the Kafka topic exists, is recorded as this Topic's, and nobody else names it."""
+    """Whether the Kafka topic exists, is recorded as this Topic's, and no other Topic names it."""
     if survey.seen is None or survey.desired is None:
         return False
     cluster, record = survey.seen.cluster, survey.seen.records.topics.get(spec.topic)

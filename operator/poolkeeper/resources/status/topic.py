@@ -1,4 +1,4 @@
-"""What is said of a Topic: where it is, and the remark that fits its situation."""
+"""The status of a Topic: where its replicas are, and the remark that fits its situation."""
 
 from typing import Any
 
@@ -105,7 +105,7 @@ def _moving(at: Situation) -> dict[str, int]:
 
 
 def _unhurried(each: CustomResource, moving: dict[str, int], remark: Remark) -> Remark:
-    """The sentence as it stands, until a number other than the time left is another one."""
+    """The remark with its live message, unless a number other than the time left changed."""
     before = condition_of(each.status, "Ready")
     stands = (
         before.get("reason") == remark.reason

@@ -1,9 +1,9 @@
-"""Remarks about a Topic, each a function from its situation to a remark, or None.
+"""The remarks about a Topic: each is a function from the Topic's situation to a remark or None.
 
-The first that applies is made, in the order of `REMARKS`. What exists as declared is Ready, also
-while balance would move it a little: that is said, no more. After that come the person's own wish
-that nothing be done, work that is under way, what a person must mend, what a person must allow, and
-what the loop does next by itself.
+`REMARKS` lists them in order, and the first that applies is used. A Kafka topic that is as declared
+is Ready, also while balance moves a little of it: the message says so. Then come, in this order: a
+declared pause, work under way, what a person must fix, what a person must approve, and what the
+loop does next by itself.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ from poolkeeper.resources.status.status_inputs import (
 from poolkeeper.resources.status.wording import about, coarse, coarse_seconds, count, few, size
 
 STEPS = 20
-"""In how many steps the progress of one topic is told."""
+"""The number of steps in which one topic's progress is reported."""
 
 _NOTHING = TopicWork()
 _APPLY = "spec.mode: Apply goes on"
@@ -37,7 +37,7 @@ _APPLY = "spec.mode: Apply goes on"
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """Everything that a remark about one Topic may look at."""
+    """The inputs of every remark about one Topic."""
 
     survey: Survey
     work: PlannedWork
@@ -48,28 +48,28 @@ class Situation:
 
     @property
     def run(self) -> TopicWork:
-        """What the run under way does about it."""
+        """The work of the run under way on the topic."""
         return self.work.run.get(self.spec.topic, _NOTHING)
 
     @property
     def planned(self) -> TopicWork:
-        """What the latest plan does about it."""
+        """The work of the latest plan on the topic."""
         return self.work.planned.get(self.spec.topic, _NOTHING)
 
     @property
     def manual(self) -> bool:
-        """Whether a person approves plans."""
+        """Whether plans need a person's approval."""
         desired = self.survey.desired
         return desired is not None and desired.cluster.approval.policy is ApprovalPolicy.MANUAL
 
     @property
     def cluster(self) -> str:
-        """The KafkaCluster, as it is named in sentences."""
+        """The KafkaCluster as messages name it."""
         return f"KafkaCluster {self.survey.assembly.name}"
 
     @property
     def speaks(self) -> bool:
-        """Whether this Topic is the one that is followed."""
+        """Whether this Topic is the one that the Kafka topic follows."""
         won = self.survey.won.specs.get(self.spec.topic)
         return won is not None and won.owner == self.spec.owner
 
@@ -104,7 +104,7 @@ def _conflict(at: Situation) -> Remark | None:
         else:
             rivals = {*found.claimants.get(topic, ())} - {at.spec.owner}
             record = found.seen.records.topics.get(topic)
-            # A recorded owner that cannot be read names nothing, but keeps what is its own.
+            # The recorded owner keeps its Kafka topic even if its spec cannot be read.
             others = few(sorted(rivals) or [record.owner if record else "another Topic"])
             holds = f"is {others}'s, too"
         message = f"Kafka topic {topic} {holds}; delete one of the Topics"

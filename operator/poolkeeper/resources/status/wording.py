@@ -1,7 +1,7 @@
-"""Words and numbers of a status: rounded so that it is not written again for nothing.
+"""Words and numbers of a status, rounded so that it is rewritten only for real changes.
 
-Numbers of a run advance in steps of some percent, sizes have two digits at most, durations are
-"about". The last step is exact: all is all. Counts have no separators of thousands.
+A run's numbers advance in steps of some percent, and only 100 % is shown as complete. Sizes have
+two digits at most. Durations are "about". Counts have no thousands separators.
 """
 
 from functools import partial
@@ -40,7 +40,7 @@ def coarse_seconds(seconds: float) -> int:
 
 
 def approval_line(cluster: str, plan: str) -> str:
-    """The command that approves a plan; it replaces the plans that were approved before."""
+    """The command that approves a plan; it replaces all earlier approvals."""
     patch = f'{{"spec":{{"approval":{{"plans":["{plan}"]}}}}}}'
     return f"kubectl patch kafkacluster {cluster} --type=merge -p '{patch}'"
 

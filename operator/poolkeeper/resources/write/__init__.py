@@ -1,4 +1,4 @@
-"""Specs to manifests: ordered as the schemas are, defaults left out.
+"""Specs to manifests: fields in the order of the schemas, defaults left out.
 
-Read `manifests`, `names`, `import_cluster` (manifests for a cluster as it is), `new_topic`.
+Read `manifests`, `names`, `import_cluster` (manifests of an existing cluster), `new_topic`.
 """

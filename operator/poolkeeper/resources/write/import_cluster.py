@@ -1,9 +1,9 @@
-"""Manifests for a cluster as it is, to begin with: adopting them changes nothing.
+"""Manifests of an existing cluster, as a start: applying them changes nothing.
 
-One KafkaCluster that only plans and waits for approval, one pool of all brokers (those that are
-gone included where a replica still names them) that evens nothing out, and a Topic for each topic
-with what all of its partitions have in common. Left out, and said in a comment: internal topics,
-topics that are being deleted or cannot be read, keys that belong to the executor or that no
+The KafkaCluster has mode PlanOnly and manual approval. One pool has all brokers, and no balance
+goals; a broker that is gone is included if a replica list still names it. Each topic has a Topic
+with what all of its partitions have in common. A comment lists what is left out: internal topics,
+topics that are being deleted or cannot be read, config keys that belong to the executor or that no
 manifest may declare.
 """
 
@@ -35,7 +35,7 @@ def manifests_of(
     bootstrap: Sequence[str] = (),
     namespace: str = DEFAULT_NAMESPACE,
 ) -> dict[str, str]:
-    """Text by file name. Without `connect` (a snapshot has none) a placeholder says so."""
+    """The manifests by file name; without `connect` (from a snapshot) with a placeholder."""
     version = _version(cluster.kafka_version)
     name = resource_name(cluster.name)
     pool = f"{name[:240].rstrip('-.')}-default"
@@ -64,7 +64,7 @@ def _cluster(
         cluster_id=cluster.id,
     )
     body = manifests.cluster_body(spec)
-    # Defaults, said for whoever reads it: nothing happens until these two are changed.
+    # Defaults, written out for the reader: nothing happens until these two are changed.
     body["spec"] |= {"mode": spec.mode.value, "approval": {"policy": spec.approval.policy.value}}
     comment = "" if connect else "Not known from a snapshot: spec.zookeeper.connect."
     return manifests.text_of([body], comment)
@@ -116,7 +116,7 @@ def _topic(topic: Topic, pool: str, namespace: str, config: Mapping[str, str]) -
 
 
 def _config(config: Mapping[str, str], version: str | None) -> tuple[dict[str, str], list[str]]:
-    """What may be declared of a topic's config, and the keys that may not (ours not counted)."""
+    """The config keys that may be declared, and those that may not (ours not counted)."""
     declared = {k: v for k, v in sorted(config.items()) if not config_keys.is_owned_by_executor(k)}
     release = KafkaVersion.parse(version) if version else releases(SUPPORTED)[-1]
     problems = config_keys.check_all(declared, release)

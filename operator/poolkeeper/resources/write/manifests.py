@@ -1,7 +1,7 @@
-"""Specs to manifests: ordered as the schemas are, defaults left out, read back to the same specs.
+"""Specs to manifests that parse to the same specs: fields in schema order, defaults left out.
 
-Text is quoted unless it can be nothing else than text in any version of YAML. Lists of plain values
-stand on one line.
+Text is quoted unless every version of YAML reads it as text. Lists of plain values are written on
+one line.
 """
 
 import io
@@ -37,7 +37,7 @@ _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9._/-]*")
 
 
 def text_of(bodies: Iterable[Body], comment: str = "") -> str:
-    """The bodies as YAML documents, with a comment of one or several lines above."""
+    """The bodies as YAML documents, below a comment of one or more lines."""
     above = "".join(f"# {line}\n" for line in comment.splitlines())
     writer: Any = YAML(typ="safe", pure=False)
     writer.Representer = _Representer
@@ -119,7 +119,7 @@ def cluster_body(spec: KafkaClusterSpec) -> Body:
 
 
 def pool_body(spec: ResourcePoolSpec) -> Body:
-    """A ResourcePool; its brokers are listed one by one."""
+    """A ResourcePool; its brokers are listed one by one, not as ranges."""
     return _body("ResourcePool", {"name": spec.name}, {
         "clusterRef": {"name": spec.cluster},
         "brokers": {"ids": list(spec.brokers)},
@@ -206,7 +206,7 @@ def _overrides(spec: ResourcePoolSpec) -> list[Body]:
     groups: dict[Capacity, list[int]] = {}
     for broker, capacity in sorted(spec.capacity_of.items()):
         groups.setdefault(capacity, []).append(broker)
-    # An override says its weight even if it is 1: the pool's own may be another.
+    # An override has its weight even if it is 1: the pool's own may be different.
     return [
         {"ids": ids, "weight": _number(capacity.weight), **_capacity(capacity)}
         for capacity, ids in groups.items()

@@ -1,8 +1,8 @@
-"""Names of resources for names that Kafka knows.
+"""Resource names for Kafka names.
 
-Kubernetes takes a-z, 0-9, '-' and '.'; Kafka also takes capitals and '_'. A name that both take is
-kept. Any other is brought into shape and gets eight digits of its hash at the end, so that `a_b`
-and `A-b` stay apart, and each gets the same name every time.
+Kubernetes takes a-z, 0-9, '-' and '.'; Kafka also takes capitals and '_'. A name that both accept
+is kept. Any other is converted and gets eight digits of its hash appended, so that `a_b` and `A-b`
+stay apart, and each gets the same name every time.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ _HASH_DIGITS = 8
 
 
 def resource_name(name: str) -> str:
-    """A name for the resource of that topic or cluster: `orders` of `orders`."""
+    """The resource name of a topic or cluster: `orders` for `orders`."""
     if len(name) <= _LENGTH_MAX and name_problem(name) is None:
         return name
     digest = hashlib.sha256(name.encode()).hexdigest()[:_HASH_DIGITS]

@@ -1,6 +1,6 @@
-"""The manifest of a new Topic from what is said on the command line.
+"""The manifest of a new Topic from the command line's options.
 
-A manual assignment is written as Kafka's own tool takes it: brokers of a partition separated by
+A manual assignment has the format of Kafka's own tool: the brokers of a partition separated by
 colons, partitions by commas. `1:2:3,2:3:4` is two partitions of three replicas each.
 """
 
@@ -32,9 +32,10 @@ def manifest(
     partitions: int | None = None,
     replication_factor: int | None = None,
 ) -> str:
-    """The YAML of one Topic; `InvalidInput` with all problems.
+    """The YAML of one Topic; raises `InvalidInput` with all problems.
 
-    With an assignment the other two numbers may be left out; where they are said, they must agree.
+    With an assignment, partition count and replication factor may be omitted; if given, they must
+    agree with it.
     """
     lists: tuple[Replicas, ...] | None = None
     problems: list[str] = []
@@ -60,7 +61,7 @@ def manifest(
 
 
 def parse_assignment(text: str) -> tuple[tuple[Replicas, ...], list[str]]:
-    """The replicas of each partition as far as they can be read, and every problem.
+    """The replicas of each partition, as far as readable, and every problem.
 
     `parse_assignment("1:2,2:3")` gives `(((1, 2), (2, 3)), [])`.
     """

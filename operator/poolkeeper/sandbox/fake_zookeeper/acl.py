@@ -1,4 +1,4 @@
-"""Who may do what, and what is too large: ZooKeeper's ACLs and the limit of a request.
+"""ACL checks, and the limit on the size of a request, as in ZooKeeper.
 
 An identity is (scheme, id), for digest `user:base64(sha1(user:password))`. Everybody also is
 `world:anyone`.
@@ -36,7 +36,7 @@ def digest_identity(user: str, password: str) -> Identity:
 
 
 def allows(acl: Sequence[Any], permission: int, identities: Collection[Identity]) -> bool:
-    """Say whether one of the ACL's entries gives the permission to one of the identities."""
+    """Whether one of the ACL's entries gives the permission to one of the identities."""
     return any(
         entry.perms & permission
         and (
@@ -48,7 +48,7 @@ def allows(acl: Sequence[Any], permission: int, identities: Collection[Identity]
 
 
 def require(node: Znode | None, permission: int, identities: Collection[Identity]) -> None:
-    """Raise NoAuthError unless allowed; an absent node is for others to complain about."""
+    """Raise NoAuthError unless allowed; an absent node is not checked here."""
     if node is not None and not allows(node.acl, permission, identities):
         raise NoAuthError
 
@@ -67,7 +67,7 @@ def require_operation(tree: Tree, operation: Operation, identities: Collection[I
 
 
 def shown(acl: Sequence[Any], identities: Collection[Identity]) -> list[Any]:
-    """Return the ACL as it is told: hashes only to those who may administer the node."""
+    """Return the ACL as a client sees it: hashes only if the client may administer the node."""
     if allows(acl, Permissions.ADMIN, identities):
         return list(acl)
     return [

@@ -37,7 +37,7 @@ Answer = TypeVar("Answer")
 
 
 class FakeClient:
-    """One session with the fake server; implements `clients.Client`.
+    """One session with the fake server; implements `session.Client`.
 
     `before_call` runs before each call, for instance to let a virtual clock pass a millisecond;
     `on_delay` gets the milliseconds by which an answer is late.
@@ -89,7 +89,7 @@ class FakeClient:
             self.server.close_session(self._session)
 
     def drop(self) -> None:
-        """Vanish; the server ends the session after its timeout."""
+        """Vanish without closing; the server ends the session after its timeout."""
         self._closed = True
         self.server.drop(self._session)
 

@@ -1,8 +1,8 @@
-"""Faults on demand: what goes wrong with the n-th call of a client.
+"""Faults on demand: what fails at the n-th call of a client.
 
-A fault plan is a function from a call to a fault or None, so that a test can enumerate calls, draw
-from a seeded generator, or pick by path. The plan is asked before the call, and `Fault.done` says
-on which side of the write it strikes.
+A fault plan is a function from a call to a fault or None. So a test can enumerate calls, draw from
+a seeded generator, or choose by path. The plan is asked before the call. `Fault.done` says whether
+the fault strikes before or after the write.
 """
 
 import random
@@ -13,11 +13,11 @@ from typing import TypeAlias
 
 
 class Trouble(StrEnum):
-    """What happens to a call.
+    """The kind of a fault.
 
-    LOST: the connection, and all watches with it; the session goes on. EXPIRED: the session as
-    well. DELAYED: the answer comes late. STALE: a lagging follower answers, reads only. DIED: the
-    process that called is killed; the call raises `Died`, and the session times out.
+    LOST: the connection and all watches are lost; the session goes on. EXPIRED: the session is lost
+    as well. DELAYED: the answer comes late. STALE: a lagging follower answers, reads only. DIED:
+    the calling process is killed; the call raises `Died`, and the session times out.
     """
 
     LOST = "the connection is lost"
@@ -28,7 +28,7 @@ class Trouble(StrEnum):
 
 
 class Died(BaseException):
-    """What stands for the end of the process that made the call: nothing of it runs on."""
+    """Stands for the end of the calling process: none of its code runs on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +61,12 @@ Faults: TypeAlias = Callable[[Call], Fault | None]
 
 
 def none(_: Call) -> Fault | None:
-    """Let everything work."""
+    """A fault plan without faults."""
     return None
 
 
 def at_writes(plan: Mapping[int, Fault]) -> Faults:
-    """Let the writes with these numbers fail, each once: a session after it is spared."""
+    """A fault plan in which the writes with these numbers fail, each once over all sessions."""
     left = dict(plan)
     return lambda call: left.pop(call.number, None) if call.write else None
 

@@ -1,7 +1,7 @@
-"""One-shot watches, and who is told of what in which order.
+"""One-shot watches, and the order in which they fire.
 
 `get` and `exists` watch a node's data (creation, change, deletion), `children` watches the set of
-its children and its deletion. A watch is told once. The same callback that watches the same path
+its children and its deletion. A watch fires once. The same callback that watches the same path
 twice is one watch.
 """
 
@@ -19,7 +19,7 @@ from poolkeeper.sandbox.simulation.zookeeper.session import (
 )
 
 Told = tuple[int, Watch, Event]
-"""Session, callback, and what it is told."""
+"""Session, callback, and the event that it gets."""
 
 
 class WatchTable:

@@ -1,7 +1,7 @@
 """Real servers on this machine: one ZooKeeper and Kafka brokers, each a JVM.
 
-In comes what a sandbox is made of (`settings`); out come addresses that are ready to be used.
+In come a sandbox's `settings`; out come addresses of servers that are ready.
 
-Read `kafka_cluster`, `artifacts` (jars, by Maven), `processes` and `launch` (lives tied to an
-owner), `readiness`, `records` (what another process needs to end or clean up a sandbox).
+Read `kafka_cluster`, `artifacts` (jars, by Maven), `processes` and `launch` (processes that die
+with their owner), `readiness`, `records` (what another process needs to end or clean up a sandbox).
 """

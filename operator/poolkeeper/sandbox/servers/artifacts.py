@@ -1,10 +1,9 @@
-"""The jars of a Kafka version, brought by Maven once and kept in the cache.
+"""The jars of a Kafka version, downloaded once by Maven and kept in the cache.
 
 A pom per version lies in `poms/`. It is resolved into `<cache>/kafka/<version>-<hash>/`, where the
 hash covers the pom and the way of resolving it: a changed pom makes a new folder and never mixes
-with the old one. The folder is filled under another name and renamed when it is whole: a folder
-that exists is complete. A lock file makes processes that want the same version at the same time
-wait for one of them.
+with the old one. The folder is filled under another name and renamed when it is complete. A lock
+file makes processes that want the same version at the same time wait for one of them.
 
 The cache is `$POOLKEEPER_CACHE`, else `.cache` in the source checkout that this package is run
 from, else `~/.cache/poolkeeper`.
@@ -34,7 +33,7 @@ RESOLVE_TIMEOUT_S = 600
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """Where the programs of other people are: absolute paths."""
+    """Absolute paths of the programs needed: java and mvn."""
 
     java: str
     mvn: str

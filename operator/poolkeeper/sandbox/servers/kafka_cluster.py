@@ -1,8 +1,9 @@
 """A throw-away Kafka cluster: one ZooKeeper and brokers, each a JVM, alive as long as its owner.
 
-Simulated brokers are one Python process together (`simulated`), which lives and ends like a JVM.
+All simulated brokers are one Python process (`simulation.process`), which lives and ends like a
+JVM.
 
-Order of a start: jars → orphans swept, record written, ports taken → ZooKeeper and all brokers at
+Order of a start: jars → orphans removed, record written, ports taken → ZooKeeper and all brokers at
 once (a broker waits for ZooKeeper by itself, while its classes load) → ready. A start that fails or
 is interrupted leaves nothing. An end is SIGKILL: nobody needs the data, and a graceful stop of all
 brokers takes ten seconds.
@@ -30,7 +31,7 @@ from poolkeeper.sandbox.servers.settings import BrokerSpec, SandboxSpec
 RELEASE = re.compile(r"[0-9]+(\.[0-9]+)+")
 NAME = re.compile("[a-z0-9][a-z0-9-]{0,62}")
 READY_S = 120.0
-"""Twenty times what a start takes; what cannot start is told much earlier."""
+"""Twenty times what a start takes; a start that fails is reported much earlier."""
 STOP_S = 30.0
 
 
@@ -191,7 +192,7 @@ class Sandbox:
                 pass
 
     def await_ready(self, ready_s: float = READY_S) -> None:
-        """Wait until ZooKeeper serves, and one of the running brokers controls them all."""
+        """Wait until ZooKeeper serves, and one of the running brokers is the controller."""
         deadline = time.monotonic() + ready_s
         running = {n: child for n, child in self._children.items() if child.exit_code() is None}
         simulated = [] if self._simulated is None else [self._simulated]

@@ -50,7 +50,7 @@ def identify(pid: int) -> Identity | None:
 
 
 def alive(identity: Identity) -> bool:
-    """Say whether this very process still runs."""
+    """Whether exactly this process still runs."""
     return identify(identity.pid) == identity
 
 
@@ -96,7 +96,7 @@ class Child:
             raise errors.Unavailable(f"{self.name} did not end in {timeout_s:g} s") from slow
 
     def last_words(self, length: int = 2000) -> str:
-        """Return the end of what it logged."""
+        """Return the end of its log."""
         return self.log.read_text(encoding="utf-8", errors="replace")[-length:].strip()
 
 

@@ -1,10 +1,9 @@
-"""When a sandbox may be used: ZooKeeper serves, brokers listen, and one of them controls them all.
+"""When a sandbox is ready: ZooKeeper serves, brokers listen, and one of them is the controller.
 
 `ruok` proves nothing (it is answered before ZooKeeper serves); only a session and a read do. Nor
 does a registration: a broker of 3.9 begins to listen a moment after it, and on a busy machine the
-controller takes it up seconds later.
-Everything is polled with a deadline, and a child that has ended ends the wait at once with its own
-last words.
+controller takes it up seconds later. Everything is polled with a deadline. A child that has ended
+ends the wait at once, with the end of its log.
 """
 
 import json
@@ -27,7 +26,7 @@ POLL_S = 0.05
 ATTEMPT_S = 1.0
 
 SILENCE = logging.getLogger("poolkeeper.sandbox.silence")
-"""Of clients whose server does not answer yet: that is waited for, not a thing to warn of."""
+"""The logger of clients whose server does not answer yet: that is expected while waiting."""
 SILENCE.setLevel(logging.CRITICAL + 1)
 
 
@@ -77,11 +76,11 @@ def await_cluster(
 
 
 def await_known(ports: Mapping[int, int], deadline: float, check: Callable[[], None]) -> None:
-    """Wait until the controller has taken up the brokers that listen at these ports.
+    """Wait until the controller knows the brokers that listen at these ports.
 
-    One that has registered only is given no replicas yet, and when a controller of 2.0 takes one
-    up, it begins all reassignments to it once more. What the controller knows, it tells all.
-    Raises Unavailable that says who is missing at the deadline.
+    A broker that is only registered gets no replicas yet. When a controller of 2.0 takes one up, it
+    begins all reassignments to it once more. The controller sends every broker its list of brokers.
+    Raises Unavailable naming the missing brokers at the deadline.
     """
     servers = [f"{settings.ADDRESS}:{port}" for port in ports.values()]
     with BrokerClient.open(
@@ -103,14 +102,14 @@ def await_gone(client: KazooClient, chroot: str, broker: int, deadline: float) -
 
 
 def check_children(children: Collection[Child]) -> None:
-    """Raise Unavailable with the last words of a child that has ended."""
+    """Raise Unavailable with the end of the log of a child that has ended."""
     for child in children:
         if (code := child.exit_code()) is not None:
             raise errors.Unavailable(f"{child.name} ended ({code}): {child.last_words()}")
 
 
 def _missing(client: KazooClient, chroot: str, brokers: Collection[int]) -> str:
-    """Say what the cluster still lacks; empty if it is ready."""
+    """Return what the cluster still lacks; empty if it is ready."""
     try:
         registered = {int(name) for name in client.get_children(f"{chroot}/brokers/ids")}
         if absent := sorted(set(brokers) - registered):
@@ -124,7 +123,7 @@ def _missing(client: KazooClient, chroot: str, brokers: Collection[int]) -> str:
 
 
 def _silent(ports: Mapping[int, int]) -> str:
-    """Say which brokers do not listen; empty if all do."""
+    """Return the brokers that do not listen; empty if all do."""
     for broker, port in ports.items():
         if port == 0:
             continue

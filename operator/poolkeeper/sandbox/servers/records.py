@@ -1,9 +1,9 @@
-"""What is written down about each sandbox, so that another process can end it or clean up after it.
+"""The record of each sandbox, with which another process can end it or clean up after it.
 
-Under a root folder, sandbox X is `X.json`, written before anything else exists, and `X/`, which
-holds all its data and `processes.jsonl`, to which each child adds itself before it becomes what it
-shall be. Whatever the moment at which an owner is killed, there is no process and no folder that is
-not written down. `X.json` goes last, when all of it is gone.
+Sandbox X has two entries in the root folder. `X.json` is written before anything else exists. `X/`
+holds all its data and `processes.jsonl`, to which each child process adds itself before it executes
+its command. So whenever an owner is killed, every process and folder is on record. `X.json` is
+deleted last, when all of it is gone.
 
 | a sandbox                        | is                                          |
 |----------------------------------|---------------------------------------------|
@@ -12,7 +12,7 @@ not written down. `X.json` goes last, when all of it is gone.
 | of another boot of the machine   | an orphan: only the folder is left          |
 | any other                        | an orphan: children are ended, folder goes  |
 
-Every new sandbox first sweeps orphans away, under the root's lock, and takes ports that no other
+Every new sandbox first removes orphans, under the root's lock, and takes ports that no other
 sandbox of the root has.
 """
 
@@ -35,7 +35,7 @@ LOWEST_PORT = 15_000
 
 @dataclass(frozen=True, slots=True)
 class BrokerPort:
-    """Where a broker of a sandbox listens; a simulated one listens nowhere, at port 0."""
+    """The address of a broker; a simulated one listens nowhere and has port 0."""
 
     id: int
     rack: str | None
@@ -44,7 +44,7 @@ class BrokerPort:
 
 @dataclass(frozen=True, slots=True)
 class SandboxRecord:
-    """The record of one sandbox. `owner` is the process that made it, or let it go (`detached`)."""
+    """The record of one sandbox. `owner` is the process that created or detached it."""
 
     name: str
     owner: Identity
@@ -85,7 +85,7 @@ def folder(root: Path, name: str) -> Path:
 
 
 def records(root: Path, name: str) -> Path:
-    """Return the file to which the children of sandbox `name` add themselves."""
+    """Return the file in which the children of sandbox `name` record themselves."""
     return folder(root, name) / "processes.jsonl"
 
 
@@ -99,7 +99,7 @@ def write(root: Path, state: SandboxRecord) -> None:
 def read(root: Path, name: str) -> SandboxRecord | None:
     """Return the record of sandbox `name`, None if there is none.
 
-    Raises Refused if the file is not such a record: whose processes it names cannot be told.
+    Raises Refused if the file is no such record: it is unknown whose processes it names.
     """
     file = root / f"{name}.json"
     try:
@@ -129,7 +129,7 @@ def children(root: Path, name: str) -> tuple[Identity, ...]:
 
 
 def in_use(root: Path, state: SandboxRecord) -> bool:
-    """Tell a sandbox in use from an orphan, by the table above."""
+    """Whether a sandbox is in use, by the table above; otherwise it is an orphan."""
     if state.boot_id != processes.boot_id():
         return False
     if state.detached:

@@ -1,8 +1,8 @@
-"""What a sandbox is made of, as values, and the files and command lines that follow from them.
+"""The settings of a sandbox as values, and the files and command lines made from them.
 
 Pure: no file is written and no process started here. The settings make a cluster that starts in
-seconds, needs about 110 MB a broker and keeps its leaders where the machine stands still for some
-seconds; the same broker settings are accepted by every Kafka from 0.10.2 to 3.9.
+seconds and needs about 110 MB a broker. Its leaders stay where they are if the machine stands still
+for some seconds. Every Kafka from 0.10.2 to 3.9 accepts the same broker settings.
 """
 
 import json

@@ -1,8 +1,8 @@
-"""What simulated brokers share: the clock, the release, chance, and the network between them.
+"""The surroundings that simulated brokers share: clock, release, randomness, network.
 
-The network delivers in order and takes a moment; who is dead when a message arrives never gets it.
-Chance is one place (`Randomness`), seeded, so that a run can be repeated, and replaceable, so that
-a test can make it choose what a real controller chose.
+The network delivers in order and with a short delay; a broker that is dead when a message arrives
+never gets it. All randomness is in one place (`Randomness`). It is seeded, so that a run can be
+repeated, and replaceable, so that a test can make it choose what a real controller chose.
 """
 
 import base64
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 News: TypeAlias = tuple[Tp, PartitionState, Ids, str | None]
-"""What `Listener.hear_leader` takes in."""
+"""The arguments of `Listener.hear_leader`."""
 NETWORK_MS = 2.0
 NOTES_MAX = 1000
 
 
 class Randomness:
-    """What is left to chance in a real cluster: orders and short delays, drawn from a seed."""
+    """What is random in a real cluster: orders and short delays, drawn from a seed."""
 
     def __init__(self, seed: int = 0) -> None:
         self._dice = random.Random(seed)
 
     def order(self, what: str, items: Iterable[Item]) -> list[Item]:
-        """Return the items in the order in which they happen to be handled."""
+        """Return the items in the order in which a broker handles them."""
         shuffled = list(items)
         self._dice.shuffle(shuffled)
         return shuffled
@@ -42,7 +42,7 @@ class Randomness:
         return self._dice.uniform(1, 8)
 
     def notice_ms(self, broker: int) -> float:
-        """Return how long a broker takes to notice that the office is free."""
+        """Return how long a broker takes to notice that there is no controller."""
         return self._dice.uniform(1, 30)
 
     def topic_id(self) -> str:
@@ -95,7 +95,7 @@ class World:
         del self.notes[:-NOTES_MAX]
 
     def lives(self, broker: int) -> bool:
-        """Say whether a broker runs."""
+        """Whether a broker runs."""
         listener = self.listeners.get(broker)
         return listener is not None and listener.alive
 

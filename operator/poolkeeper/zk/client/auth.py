@@ -1,9 +1,9 @@
-"""How a session proves who it is, and how it knows the server.
+"""The identity of a session, and how it verifies the server.
 
 In a cluster with `zookeeper.set.acl` the brokers' own identity is needed: without it throttles
-cannot be read and nothing can be written. Two ways to have one: `digest`, a user and password that
-ZooKeeper turns into the id `digest:user:hash` and never rejects (a wrong one shows at the first
-node whose ACL does not name it), and `sasl` with DIGEST-MD5, which the server checks when the
+cannot be read and nothing can be written. There are two mechanisms. `digest` is a user and password
+that ZooKeeper turns into the id `digest:user:hash` and never rejects; a wrong password shows at the
+first node whose ACL does not name the id. `sasl` with DIGEST-MD5 is checked by the server when the
 session starts. A client certificate (TLS) is an identity as well.
 """
 

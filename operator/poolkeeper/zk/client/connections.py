@@ -1,8 +1,8 @@
-"""Getting connected, and making sure that it is to the right place.
+"""Connects to ZooKeeper, and checks that the address is a Kafka cluster's.
 
-ZooKeeper takes any client and any chroot: a wrong address shows as an empty tree, and a client that
-helpfully creates its chroot would make it look like an empty cluster. So nothing is created here; a
-chroot without brokers' nodes is refused, and the message names the chroots that have some.
+ZooKeeper accepts any client and any chroot: a wrong address shows as an empty tree. A client that
+created its chroot would make it look like an empty cluster. So nothing is created here. A chroot
+without the brokers' nodes is refused, and the message names the chroots that have them.
 """
 
 import logging
@@ -86,8 +86,8 @@ class Connection:
         return self._changed.wait(deadline_s)
 
     def give_up(self) -> None:
-        """Count the session as lost: what is queued in the client is not to be sent any more."""
-        # Kazoo would otherwise open another session, and send in it what was meant for this one.
+        """Treat the session as lost: operations still queued in the client must not be sent."""
+        # Kazoo would otherwise open another session and send the queued operations in it.
         self.client._stopped.set()
         self.lost.set()
         for callback in self._callbacks:

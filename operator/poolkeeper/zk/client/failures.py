@@ -1,4 +1,4 @@
-"""What kazoo raises, in our words: all of it means that ZooKeeper is not available to us now."""
+"""kazoo's exceptions as our own errors: each means that ZooKeeper is unavailable to us now."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

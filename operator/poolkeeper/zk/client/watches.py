@@ -1,9 +1,9 @@
-"""Waiting for a change of some nodes instead of sleeping.
+"""Waiting for changes of znodes instead of sleeping.
 
-ZooKeeper's watches are one-shot: each tells of one change and is gone. Here a path is watched from
-the first time somebody waits for it, and watched again before a wait that saw it change returns. So
-between two waits nothing is missed: a change that happens while the caller is busy ends its next
-wait at once. All watches share one callback, hence waiting for ever costs no more memory than once.
+ZooKeeper's watches are one-shot: each reports one change and is gone. Here a path is watched from
+the first wait that names it, and watched again before a wait that saw it change returns. So no
+change between two waits is missed: a change while the caller is busy ends its next wait at once.
+All watches share one callback, so that waiting for ever costs no more memory than waiting once.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,7 +1,7 @@
-"""A simulated broker: its life, its session, its office, and what it hosts.
+"""A simulated broker: its life, its session, its term as controller, and its replicas.
 
-It may be killed at any moment: its works end where they are, its session lasts until ZooKeeper ends
-it, its disk stays. A new start knows nothing but its disk and what the controller tells it.
+It may be killed at any moment. Its work ends where it is, its session lasts until ZooKeeper ends
+it, its disk stays. After a new start it knows only its disk and what the controller tells it.
 """
 
 from collections.abc import Callable

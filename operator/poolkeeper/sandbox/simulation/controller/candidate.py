@@ -1,8 +1,8 @@
-"""How a broker becomes the controller, and how it stops being it.
+"""How a broker becomes the controller, and how it resigns.
 
-The first to create the ephemeral `/controller` is it. Up to 2.0 the epoch is raised afterwards (and
-created as 1); later both are one transaction, conditional on the epoch's version, so that two terms
-never share an epoch, and the epoch's node is created as 0 before the first.
+The first broker to create the ephemeral `/controller` becomes it. Up to 2.0 the epoch is raised
+afterwards (and created as 1). Later both are one transaction, conditional on the epoch's version,
+so that two terms never share an epoch, and the epoch's node is created as 0 before the first.
 """
 
 from collections.abc import Callable
@@ -58,7 +58,7 @@ def _plain(host: Host, world: World) -> ActiveController:
 
 
 def give_up(term: ActiveController) -> None:
-    """Leave the office, so that somebody else can try."""
+    """Resign as controller, so that another broker can be elected."""
     found = term.client.get(CONTROLLER)
     if found is not None and found[1].ephemeralOwner == term.client.session_id:
         term.write(DeleteNode(CONTROLLER))

@@ -1,11 +1,11 @@
-"""The active controller: what it remembers, and how it writes.
+"""The active controller: its memory, and how it writes.
 
-What it remembers counts for it, not what lies in ZooKeeper: topic nodes are written whole, from
-memory, without a version. Only the epoch fences it (2.1 and later), so a change by others that it
-has not taken in yet is overwritten. That is no accident of the simulation, it is what it is for.
+It acts on its memory, not on what lies in ZooKeeper: topic nodes are written whole, from memory,
+without a version. Only the epoch fences it (2.1 and later). So a change by others that it has not
+read yet is overwritten. Reproducing that is the purpose of this simulation.
 
-The controller's works are spread over modules by what they are about: `membership` (start, brokers
-that come and go), `topics`, `requests` and `moves` (reassignments), `elections`, `deleting`.
+The controller's work is spread over modules by topic: `membership` (start, brokers that come and
+go), `topics` (creation and deletion), `reassignments` with `request_node` and `moves`, `elections`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -83,7 +83,7 @@ class ActiveController:
             self.host.post(work)
 
     def note(self, sentence: str) -> None:
-        """Say what a broker would log as an error."""
+        """Record an error that a real broker would log."""
         self.world.note(f"controller {self.host.id}: {sentence}")
 
     @property
@@ -213,7 +213,7 @@ class ActiveController:
             self.world.tell_leaders(id_, told)
 
     def drop_log(self, tp: Tp, broker: int) -> None:
-        """Tell a broker to delete its replica; one that is dead is not told, ever."""
+        """Order a broker to delete its replica; a dead broker never gets the order."""
         if broker in self.brokers:
             self.world.tell_stop(broker, tp)
 

@@ -1,4 +1,4 @@
-"""Who leads: the four elections, as decisions.
+"""The four leader elections, as decisions.
 
 The order that counts is that of the assignment. `live` are the ids of live brokers. Each returns
 the next state, or None where no leader can be found (`elect_offline`) or nothing changes.

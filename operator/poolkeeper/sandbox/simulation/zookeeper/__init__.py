@@ -1,1 +1,1 @@
-"""What simulated brokers ask of ZooKeeper: `session`, over kazoo in `kazoo_session`."""
+"""ZooKeeper as simulated brokers use it: `session`, implemented over kazoo in `kazoo_session`."""

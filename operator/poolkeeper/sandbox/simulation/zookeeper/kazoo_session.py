@@ -46,7 +46,7 @@ ATTEMPTS = 5
 
 
 class KazooSession:
-    """One session with a real ZooKeeper; implements `clients.Client`."""
+    """One session with a real ZooKeeper; implements `session.Client`."""
 
     def __init__(self, connect: str, clock: Clock, timeout_s: float = 6.0) -> None:
         self._clock = clock

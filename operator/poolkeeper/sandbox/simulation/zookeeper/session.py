@@ -1,10 +1,10 @@
-"""What simulated brokers ask of ZooKeeper: one session, blocking calls, watches.
+"""The ZooKeeper session of a simulated broker: blocking calls and watches.
 
 `Client` is implemented over the fake server (`fake_zookeeper`) and over kazoo (`kazoo_session`).
-Errors are kazoo's own exceptions in both, so that nothing above can tell the two apart.
+Both raise kazoo's own exceptions, so that callers cannot tell them apart.
 
-A watch is one-shot and only takes note: it is called while ZooKeeper's answer to somebody's write
-is on its way, and must not ask ZooKeeper anything.
+A watch is one-shot and only records its event. It is called while ZooKeeper's answer to another
+client's write is on its way, and must not send any request to ZooKeeper.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,11 +13,11 @@ from enum import StrEnum
 from typing import Any, Protocol, TypeAlias
 
 ANY_VERSION = -1
-"""What Kafka writes with, and what Poolkeeper never does."""
+"""The version that Kafka writes with, and that Poolkeeper never uses."""
 
 
 class Happening(StrEnum):
-    """What a watch tells of."""
+    """The type of a watch's event."""
 
     CREATED = "CREATED"
     DELETED = "DELETED"

@@ -1,8 +1,8 @@
-"""The steps of a fleet: which clusters, what of them is there already, who does the rest.
+"""The steps of a fleet: which clusters, which results exist already, who makes the rest.
 
-Each step takes a `Store` and an `Engine` and returns an `Outcome` with a line for every cluster.
-What was made from the same input is not made again; what failed is an item of the outcome, not an
-error, and so is what failed in an earlier run.
+Each step takes a `Store` and a `TaskEngine` and returns a `FleetOutcome` with a line for every
+cluster. A result that was made from the same input is not made again. A failure, of this run or of
+an earlier one, is a line of the outcome and no error.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -179,7 +179,7 @@ class WaitReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RoomNeed:
-    """A step that has no room: what it needs on a broker, and what is left below its mark."""
+    """A step that lacks space: what it needs on a broker, and what is free below its mark."""
 
     partition: TopicPartition
     broker: int
@@ -189,9 +189,10 @@ class RoomNeed:
 
 @dataclass(frozen=True, slots=True)
 class RoomShortage:
-    """What waits for room on disks: the first few steps, how many `more` there are, what helps.
+    """The steps that lack space on disks: the first few, how many `more` there are, what helps.
 
-    Each of `ways` would be enough: (broker, bytes) of room to make on several brokers together.
+    Each of `ways` is enough by itself: (broker, bytes) of space to free on several brokers
+    together.
     """
 
     needs: tuple[RoomNeed, ...] = ()
@@ -204,9 +205,9 @@ Kind = tuple[WaitReason, str, tuple[str, ...], str]
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """One thing that a pass waits for; which fields are set depends on the reason.
+    """One thing that a pass waits for; the reason says which fields are set.
 
-    `detail`: the words of a broker, a server or an error, passed on as they are.
+    `detail`: the words of a broker, a server or an error, unchanged.
     """
 
     reason: WaitReason
@@ -234,13 +235,13 @@ class Wait:
 
     @property
     def kind(self) -> Kind:
-        """What it is about, without its numbers: counting down is no news."""
+        """The reason without its numbers: a number that counts down is no change."""
         topics = {self.topic, *self.topics, *(name.topic for name in self.partitions)}
         return self.reason, self.hash or self.name, tuple(sorted(topics)), self.detail
 
 
 def after_error(error: PoolkeeperError) -> Wait:
-    """Return the wait for better times after an error."""
+    """Return the wait after an error."""
     match error:
         case HolderActive():
             return Wait(WaitReason.EXECUTOR_ACTIVE, detail=error.holder)

@@ -24,9 +24,9 @@ class Urgency(IntEnum):
     HEAL = 0
     """Off brokers that are gone for good."""
     DRAIN = 1
-    """Off brokers that shall hold, or lead, nothing."""
+    """Off brokers that should hold no replica, or lead no partition."""
     POOL = 2
-    """Into the pool that the topic shall live in."""
+    """Into the pool that the topic should live in."""
     FACTOR = 3
     """To the declared replication factor, and evenly over racks."""
     BALANCE = 4

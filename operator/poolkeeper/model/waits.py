@@ -94,7 +94,7 @@ class WaitReason(StrEnum):
     ELECTION_IN_PROGRESS = "ElectionInProgress"
     """A preferred leader election is under way."""
 
-    # Moves that wait alone; `partitions` is the one that shall move.
+    # Moves that wait alone; `partitions` is the one to move.
     BROKER_NOT_LIVE = "BrokerNotLive"
     """`brokers` are not live; moves of `partitions` to them are in flight."""
     TARGET_NOT_LIVE = "TargetNotLive"
@@ -106,7 +106,7 @@ class WaitReason(StrEnum):
     PARTITION_LEADERLESS = "PartitionLeaderless"
     """The partition has no leader."""
     REPLICA_NOT_IN_SYNC = "ReplicaNotInSync"
-    """The replicas on `brokers` are not in sync, and the partition shall get another one."""
+    """The replicas on `brokers` are not in sync, and the partition is to get another one."""
     NO_LIVE_REPLICA_IN_SYNC = "NoLiveReplicaInSync"
     """No in-sync replica of the partition is live."""
     TOO_FEW_IN_SYNC = "TooFewInSync"
@@ -124,7 +124,7 @@ class WaitReason(StrEnum):
     TOPIC_REASSIGNED = "TopicReassigned"
     """`topic` is being reassigned; partitions are added after that."""
     TOPIC_STILL_DELETING = "TopicStillDeleting"
-    """`topic` shall be created, and its predecessor is still being deleted."""
+    """`topic` is to be created, and its predecessor is still being deleted."""
     TOPIC_DELETING = "TopicDeleting"
     """The brokers delete `topic`."""
     LEADERS_MISSING = "LeadersMissing"

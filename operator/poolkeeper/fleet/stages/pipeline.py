@@ -157,7 +157,7 @@ def plan(
     ]
     todo = [name for name in clusters if name not in set(kept)]
     tasks, merges = stages_plan.tasks_of(store, day, todo, engine.slots, split_from)
-    # Parts are put together when all of them are there, beside nobody: it is a small part of them.
+    # Parts are joined once all of them exist; that takes little time compared to planning them.
     done = [each for each in _perform(engine, tasks) if not each.pool] + _perform(engine, merges)
     lines = [_planned(each) for each in done]
     lines += [_kept(name, store.head(schemas.PLANS, day, name) or {}) for name in kept]

@@ -34,7 +34,7 @@ from poolkeeper.planning.staging.makespan_bound import level_bytes
 from poolkeeper.planning.staging.queues import Cursor, Side, SideLoads, SideQueue
 
 _LOOK_AHEAD = 12
-"""Entries tried in vain at either end of a queue per stage."""
+"""Entries tried without success at either end of a queue per stage."""
 
 _HEADS = 8
 """Entries at the large end of a queue among which the largest in all its replicas is looked for."""

@@ -75,8 +75,8 @@ class SideQueue:
 class Cursor:
     """A way through a queue for one stage: from the large end, then from the small end.
 
-    After `look_ahead` entries in vain from one end it stops there: what does not fit early in a
-    stage does not fit later.
+    After `look_ahead` entries from one end that did not join, it stops there. An entry that does
+    not fit early in a stage does not fit later.
     """
 
     def __init__(self, queue: SideQueue, look_ahead: int) -> None:
@@ -113,7 +113,7 @@ class Cursor:
         return None
 
     def taken(self, place: int) -> None:
-        """The entry offered was taken, so it does not count as offered in vain."""
+        """The entry offered was taken, so it does not count against `look_ahead`."""
         if place < self._high:
             self._offers_low += 1
         else:

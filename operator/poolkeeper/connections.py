@@ -1,7 +1,7 @@
-"""How to reach a cluster: from what is declared, and the Secrets that it names, to open systems.
+"""Connections to a cluster: from its declaration, and the Secrets that it names, to open sessions.
 
-Secrets are read whenever something is opened, so that a rotated password is taken up by the next
-session. The libraries want TLS material as files: it goes into a private folder, one per cluster.
+Secrets are read whenever a connection is opened, so the next session uses a rotated password. The
+libraries need TLS material as files: it goes into a private folder, one per cluster.
 """
 
 import os
@@ -25,9 +25,9 @@ ReadSecret = Callable[[str], Secret]
 
 @dataclass(frozen=True, slots=True)
 class ClusterConnections:
-    """How to reach one cluster: each call opens a new session or connection.
+    """Opens sessions and connections to one cluster; each call opens a new one.
 
-    `measured` adds the load history to an observation, where one is declared.
+    `measured` adds the load history to an observation, if one is declared.
     """
 
     session: Callable[[], Session]
@@ -37,10 +37,11 @@ class ClusterConnections:
 
 @dataclass(frozen=True, slots=True)
 class ClusterConnector:
-    """Opens what a KafkaCluster declares. `folder` is private, and this cluster's own.
+    """Opens what a KafkaCluster declares.
 
-    `timeout_s` is how long ZooKeeper keeps a session without a sign of life; `deadline_s` bounds
-    every call.
+    `folder`: private, and this cluster's own.
+    `timeout_s`: how long ZooKeeper keeps a session without a sign of life.
+    `deadline_s`: bounds every call.
     """
 
     read_secret: ReadSecret
@@ -49,7 +50,7 @@ class ClusterConnector:
     deadline_s: float
 
     def access(self, spec: KafkaClusterSpec) -> ClusterConnections:
-        """Return the ways to the cluster."""
+        """Return the connections to the cluster."""
         return ClusterConnections(
             lambda: self._session(spec), lambda: self._brokers(spec), LoadHistory(lambda: spec.load)
         )
@@ -69,7 +70,7 @@ class ClusterConnector:
         )
 
     def _brokers(self, spec: KafkaClusterSpec) -> BrokerClient | None:
-        """Connect to the brokers; they are optional, so none is better than no cluster."""
+        """Connect to the brokers; `None` if that fails, as a cluster can be kept without them."""
         way = spec.brokers
         if way is None:
             return None
@@ -94,7 +95,7 @@ class ClusterConnector:
 
 
 def _write(path: Path, content: bytes) -> str:
-    """Replace a file in one go, readable by us alone."""
+    """Replace a file atomically, readable by this user alone."""
     new = path.with_suffix(".new")
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(content)

@@ -1,9 +1,9 @@
-"""Load figures into an observed cluster, so that it is planned for what it usually has to bear.
+"""Load figures of an observed cluster, so that its plan suits the usual load.
 
-A rate is the 95th percentile of its history: the mean hides the evening, the maximum is one restart
-of a consumer. A size that was observed stays; where none was, the latest figure stands in. What is
-known of a topic as a whole is shared evenly by its partitions that have no figure of their own.
-Without any figure a partition stays as it was observed.
+A rate is the 95th percentile of its history: the mean hides the evening peak, and the maximum is
+one restart of a consumer. An observed size stays; a missing one is replaced by the latest figure.
+The figure of a topic as a whole is shared evenly by its partitions without a figure of their own. A
+partition without any figure stays as observed.
 """
 
 from collections.abc import Mapping
@@ -20,14 +20,14 @@ Figure = Mapping[tuple[str, int], float]
 
 @dataclass(frozen=True, slots=True)
 class MeasuredLoads:
-    """Bytes of one replica, and bytes per second that are written."""
+    """The size of one replica in bytes, and the bytes per second that are written."""
 
     bytes: Figure
     rate_bytes_per_s: Figure
 
 
 def loaded(cluster: Cluster, loads: MeasuredLoads) -> Cluster:
-    """The cluster with these figures."""
+    """The cluster with these figures applied."""
     if not loads.bytes and not loads.rate_bytes_per_s:
         return cluster
     topics = {name: _topic(topic, loads) for name, topic in cluster.topics.items()}
@@ -48,7 +48,7 @@ def _partition(p: Partition, size: Mapping[int, float], rate: Mapping[int, float
 
 
 def _shared(topic: Topic, figure: Figure) -> dict[int, float]:
-    """By partition: its own figure, else its part of what the topic has beside those."""
+    """By partition: its own figure, else an even part of what the topic has besides those."""
     numbers = [p.partition for p in topic.partitions]
     own = {n: figure[topic.name, n] for n in numbers if (topic.name, n) in figure}
     whole = figure.get((topic.name, WHOLE_TOPIC))

@@ -1,20 +1,20 @@
-"""Load history to a few figures by series: percentiles, growth. Pure, on columns.
+"""From load history to a few figures per series: percentiles, growth. Pure, on columns.
 
-A *window* is cut into steps of equal length, and a step with a sample is a *bucket*. That takes
-what monitoring does to samples out of the figures:
+A *window* is cut into steps of equal length. A step with a sample is a *bucket*. This removes the
+usual faults of monitoring from the figures:
 
-- **twice**: samples of one series with one time count once, the largest of them, in any order;
-- **late**: a sample counts in the window that its own time lies in, whenever it comes; who makes
-  the figures of a window again then gets others;
-- **too many**: whatever the rate of scraping, every bucket weighs the same. A rate's bucket is the
+- **twice**: samples of one series with the same time count once, the largest of them;
+- **late**: a sample counts in the window of its own time, whenever it arrives; figures of that
+  window that are computed again then differ;
+- **too many**: every bucket weighs the same, whatever the rate of scraping. A rate's bucket is the
   mean of its samples, a size's the latest of them;
-- **missing**: what was not measured is not made up. Below `coverage_min` (buckets as a part of all
+- **missing**: missing buckets are not filled in. Below `coverage_min` (buckets as a part of all
   steps) percentiles and growth are unknown (NaN), never zero;
 - **nonsense**: NaN, infinite and negative values are no samples.
 
-Percentiles are by nearest rank: each is a figure that was really there. Growth is the median of the
-last third of the buckets less that of the first third, over the time between their medians: one
-deletion of old segments, or one wrong sample, does not turn it around.
+Percentiles are by nearest rank: each is a figure that was measured. Growth is the median of the
+last third of the buckets less that of the first third, over the time between their medians. So one
+deletion of old segments, or one wrong sample, does not change its sign.
 """
 
 from dataclasses import dataclass
@@ -38,18 +38,18 @@ class HistoryWindow:
 
     @property
     def begin_ms(self) -> int:
-        """Where it begins."""
+        """The time at which the window begins."""
         return self.end_ms - self.length_s * 1000
 
     @property
     def steps(self) -> int:
-        """How many steps it has, the last one perhaps shorter."""
+        """The number of steps; the last one may be shorter."""
         return -(-self.length_s // self.step_s)
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Samples in any order: which series (from 0), when, how much."""
+    """Samples in any order: the series (from 0), the time, the value."""
 
     series: Ints
     at_ms: Ints
@@ -58,7 +58,7 @@ class Samples:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """By series that has a sample in the window, ascending; NaN: unknown."""
+    """Figures by series with a sample in the window, ascending; NaN: unknown."""
 
     series: Ints
     buckets: Ints
@@ -96,13 +96,13 @@ def figures(samples: Samples, window: HistoryWindow, *, latest: bool) -> Figures
 
 
 def _sound(samples: Samples, window: HistoryWindow) -> Samples:
-    """What counts: finite, not negative, in the window, once; by series and time."""
+    """The samples that count: finite, not negative, in the window, once; by series and time."""
     kept = np.isfinite(samples.value) & (samples.value >= 0)
     kept &= (samples.at_ms >= window.begin_ms) & (samples.at_ms < window.end_ms)
     series, at, value = samples.series[kept], samples.at_ms[kept], samples.value[kept]
     order = np.lexsort((value, at, series))
     series, at, value = series[order], at[order], value[order]
-    # Of several with one time the largest is the last.
+    # Of several samples of one time the last one is the largest.
     last = (np.diff(series, append=-1) != 0) | (np.diff(at, append=-1) != 0)
     return Samples(series[last], at[last], value[last])
 
@@ -122,12 +122,12 @@ def _buckets(samples: Samples, window: HistoryWindow, *, latest: bool) -> Sample
 
 
 def _rank(first: Ints, count: Ints, percent: int) -> Ints:
-    """The place of a percentile among the sorted values: the least that so many do not exceed."""
+    """The position of a percentile among sorted values: the least that so many do not exceed."""
     return first + np.maximum(-(-count * percent // 100), 1) - 1
 
 
 def _growth(first: Ints, count: Ints, at: Ints, value: Floats) -> Floats:
-    """What a series grows by in a day; rows of a series follow each other in time."""
+    """The growth of a series per day; rows of a series are in order of time."""
     series = np.repeat(np.arange(len(first)), count)
     place = np.arange(len(series)) - first[series]
     third = np.maximum(count // 3, 1)
@@ -147,7 +147,7 @@ def _medians(series: Ints, value: Floats | Ints) -> Floats:
 
 
 def days_to_full(held: int, capacity: int | None, growth_per_day: float | None) -> float | None:
-    """When a disk is full at this growth: 0 now, None never or not known."""
+    """The days until a disk is full at this growth: 0 now, `None` never or unknown."""
     if capacity is None:
         return None
     if held >= capacity:

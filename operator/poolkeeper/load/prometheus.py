@@ -1,15 +1,15 @@
-"""Load history from a Prometheus server, by its HTTP API; and what is asked for by default.
+"""Load history from a Prometheus server, by its HTTP API, and the default queries.
 
-A query gives series with a label `topic`, and `partition` where it knows of one; figures are bytes,
-or bytes per second. `spec.load.prometheus.queries` replaces `QUERIES` by name:
+A query gives series with a label `topic`, and `partition` if known; figures are bytes, or bytes per
+second. `spec.load.prometheus.queries` replaces `QUERIES` by name:
 
-    bytes             size of a replica, the largest where several brokers tell
-    bytes_in_per_s    what is written, by topic: brokers do not tell it by partition
+    bytes             size of a replica, the largest if several brokers report it
+    bytes_in_per_s    bytes written, by topic: brokers do not report them by partition
 
-A range query has at most 11,000 points a series at the server, and 100,000 series of a day are too
-much for one answer. So a window is asked for in pieces of `PIECE_POINTS` steps, each answer
-bounded, all of them within one deadline. Samples are what a query gives at every step; Prometheus
-has dropped those that came twice, and looks back five minutes for those that are missing.
+A range query of the server has at most 11,000 points a series, and 100,000 series of a day are too
+much for one answer. So a window is requested in pieces of `PIECE_POINTS` steps, each answer
+bounded, all of them within one deadline. Samples are the values of a query at every step.
+Prometheus has removed duplicates, and looks back five minutes for missing ones.
 """
 
 import json
@@ -52,7 +52,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class PrometheusServer:
-    """Where it is, and how long all pieces of a window may take together."""
+    """The server's address, and the time that all pieces of a window may take together."""
 
     url: str
     deadline_s: float = DEADLINE_S
@@ -64,13 +64,13 @@ def samples(
 ) -> Iterator[Sample]:
     """All samples of the window, metric by metric, in pieces.
 
-    Raises `Unavailable` for a server that does not answer in time, `Refused` for a query that it
-    does not take, or for an answer that is none.
+    Raises `Unavailable` for a server that does not answer in time. Raises `Refused` for a query
+    that the server rejects, or for a malformed answer.
     """
     until_s = time.monotonic() + server.deadline_s
     step_ms = window.step_s * 1000
     for metric, query in sorted(queries.items()):
-        # A step is told by its end; that of the window itself is not in it.
+        # A step is named by its end; the end of the window itself is not in it.
         begin_ms = window.begin_ms + step_ms - 1
         while begin_ms < window.end_ms:
             end_ms = min(begin_ms + (PIECE_POINTS - 1) * step_ms, window.end_ms - 1)
@@ -85,7 +85,7 @@ def samples(
 
 
 def read_matrix(answer: object, metric: str, url: str) -> Iterator[Sample]:
-    """The samples of an answer; series without a topic are none, NaN is no sample."""
+    """The samples of an answer, without series without a topic and without NaN."""
     match answer:
         case {"status": "success", "data": {"resultType": "matrix", "result": [*series]}}:
             pass
@@ -145,7 +145,7 @@ def _bounded(response: Any, server: PrometheusServer, until_s: float) -> bytes:
 
 
 def _failure(server: PrometheusServer, error: urllib.error.HTTPError) -> Refused | Unavailable:
-    """400 and 422 are about the query; the rest mends itself, or is somebody's to mend."""
+    """`Refused` for 400 and 422, which concern the query; else `Unavailable`."""
     body = error.read(65536)
     try:
         said = json.loads(body)

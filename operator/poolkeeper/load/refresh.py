@@ -1,13 +1,13 @@
 """Load history in the observation of a cluster that declares `load: {source: Prometheus}`.
 
-Figures are those that fleets are planned with (`load.history`): a rate is the 95th percentile
-of the window, a size the latest that was measured. Of sizes only the last step is therefore asked
-for: the window of two hundred thousand partitions would be tens of millions of samples. What is no
-longer measured has no size.
+The figures are those of fleets (`load.history`): a rate is the 95th percentile of the window, a
+size the latest that was measured. So only the last step is requested for sizes: the window of two
+hundred thousand partitions would be tens of millions of samples. A partition that is no longer
+measured has no size.
 
-An answer may take a minute, and a pass must not: a loop asks in the background, every `REFRESH_S`,
-and goes on with the last answer, whatever becomes of the next. Until the first one the figures are
-unknown, and what is unknown is not evened out.
+An answer may take a minute, and a pass must not. So a loop requests it in the background, every
+`REFRESH_S`, and uses the last answer until the next one succeeds. Until the first one the figures
+are unknown, and unknown loads are not balanced.
 """
 
 import logging
@@ -45,7 +45,7 @@ Ask = Callable[[LoadSource, int], MeasuredLoads]
 
 
 def asked(load: LoadSource, now_ms: int, deadline_s: float = DEADLINE_S) -> MeasuredLoads:
-    """Ask for the history up to now; raises as `prometheus.samples` does."""
+    """Request the history up to now; raises as `prometheus.samples` does."""
     settings = load.prometheus
     queries = {**prometheus.QUERIES, **_queries(load)}
     server = PrometheusServer(str(settings["url"]), deadline_s, ANSWER_BYTES_MAX)
@@ -59,7 +59,7 @@ def asked(load: LoadSource, now_ms: int, deadline_s: float = DEADLINE_S) -> Meas
 
 
 def measured(cluster: Cluster, load: LoadSource, now_ms: int) -> tuple[Cluster, str]:
-    """The cluster with the history that is declared, asked for here and now; or why it has none."""
+    """The cluster with its declared load history, requested now; or why it has none."""
     if load.source != SOURCE:
         return cluster, ""
     try:
@@ -115,7 +115,7 @@ class LoadHistory:
     _complaint: str = ""
 
     def __call__(self, cluster: Cluster) -> Cluster:
-        """The cluster with the last figures; asks for new ones where they are due."""
+        """The cluster with the last figures; requests new ones if they are due."""
         self._take()
         if self.declared() != self._load:
             self._load, self._loads, self._next_s = self.declared(), NOTHING, None
@@ -140,7 +140,7 @@ class LoadHistory:
         if self._asking is None or self._asking.is_alive():
             return
         self._asking = None
-        # None at all: a defect of ours ended the thread, and is in the log.
+        # Neither: a bug of ours ended the thread, and is in the log.
         load, answer = self._answers.pop() if self._answers else (None, None)
         if load != self._load:
             return

@@ -1,6 +1,6 @@
 """What a pass did, as values: a kind and its numbers.
 
-Also found in a wait for approval, as what would be done. `wording` makes the sentence from it.
+A wait for approval also has actions: those that would be done. `wording` makes the sentence.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """Topic configs, checked offline: each key, keys together, and what a change would destroy.
 
-The keys are in `configtable`, how their values are read in `configvalues`. A cluster whose version
-is only a range gets what every release of the range accepts. Texts say what came and what was
-expected.
+The keys are in `config_table`, the parsing of their values in `config_values`. If a cluster's
+version is only a range, a value must be valid in every release of the range. Messages say what was
+found and what was expected.
 
 Keys together (Kafka refuses the topic, or a starting broker its logs):
 - 2.3 and later: `min.compaction.lag.ms` <= `max.compaction.lag.ms`.
@@ -13,10 +13,10 @@ Keys together (Kafka refuses the topic, or a starting broker its logs):
 - Remote storage is not for compacted topics.
 
 A change is **destructive** if records may be lost by it that were safe before: retention becomes
-shorter or smaller, `cleanup.policy` changes at all, unclean elections go on, or fewer in-sync
-replicas acknowledge. A key that is absent holds its default, so removing one counts, and so does
-declaring one for the first time. Where it matters that brokers have defaults of their own, pass
-them; Kafka's documented ones stand in for the rest.
+shorter or smaller, `cleanup.policy` changes at all, unclean elections are enabled, or fewer in-sync
+replicas acknowledge. An absent key has its default, so removing a key counts, and so does declaring
+one for the first time. Pass the brokers' own defaults if they matter; Kafka's documented defaults
+stand in for the rest.
 """
 
 import difflib
@@ -37,10 +37,9 @@ def known_keys(version: Version) -> tuple[str, ...]:
 
 
 def default_of(key: str, version: Version) -> str | None:
-    """Kafka's documented default; None for an unknown key, or where it is not the same everywhere.
+    """Kafka's documented default; `None` for an unknown key, or if the releases of a range differ.
 
-    In a range it must be one and the same for all releases. `message.format.version` has none: it
-    is the broker's own version.
+    `message.format.version` has none: it is the broker's own version.
     """
     if key not in KEYS:
         return None
@@ -49,14 +48,14 @@ def default_of(key: str, version: Version) -> str | None:
 
 
 def is_owned_by_executor(key: str) -> bool:
-    """Whether the key is set and cleared by the executor of moves alone."""
+    """Whether only the executor of moves sets and clears the key."""
     return key in KEYS and KEYS[key].owned_by_executor
 
 
 # Thousands of topics share the same few settings.
 @functools.lru_cache(maxsize=4096)
 def check(key: str, value: str, version: Version) -> str | None:
-    """What is wrong with declaring that value for that key, or None."""
+    """What is wrong with declaring that value for that key, or `None`."""
     row = KEYS.get(key)
     if row is None or row.since > version.low.release:
         return _missing_key(key, row, version)
@@ -169,7 +168,7 @@ def _shown(value: str, is_set: bool) -> str:
 
 
 def _kept(key: str, config: Mapping[str, str]) -> float | None:
-    """How long or how much is kept; None if the value cannot be read."""
+    """How long or how much is retained; `None` if the value cannot be parsed."""
     number = whole(config[key])
     if number == -2 and key in _RETENTION:
         return _kept(_RETENTION[key], config)

@@ -33,12 +33,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ReleaseHistory(Generic[T]):
-    """What holds from which release on, oldest first."""
+    """A value that changed with releases, oldest first."""
 
     entries: tuple[tuple[KafkaVersion, T], ...]
 
     def at(self, release: KafkaVersion) -> T:
-        """What holds in that release; the oldest for any before."""
+        """The value in that release; the oldest for earlier ones."""
         held = [value for since, value in self.entries if since <= release]
         return held[-1] if held else self.entries[0][1]
 

@@ -38,7 +38,7 @@ _INTERNAL_VERSIONS = {
 
 
 class ValueKind(Protocol):
-    """What a config key takes."""
+    """The type of a config key's values."""
 
     def problem(self, value: str, release: KafkaVersion) -> str | None:
         """What is wrong with the value for a broker of that release, or None."""
@@ -62,7 +62,7 @@ class Whole:
     beside: int | None = None
 
     def problem(self, value: str, release: KafkaVersion) -> str | None:
-        """Refuse what is no number and what is out of range."""
+        """Refuse texts that are no number, and numbers out of range."""
         beside = "" if self.beside is None else f"{self.beside}, or "
         expected = f"(expected {beside}a whole number from {self.low} to {self.high})"
         number = whole(value)
@@ -81,7 +81,7 @@ class Fraction:
     high: float
 
     def problem(self, value: str, release: KafkaVersion) -> str | None:
-        """Refuse what is no number and what is out of range."""
+        """Refuse texts that are no number, and numbers out of range."""
         expected = f"(expected a number from {self.low:g} to {self.high:g})"
         text = trimmed(value)
         if not _FRACTION.fullmatch(text):
@@ -98,7 +98,7 @@ class Flag:
     only_false: bool = False
 
     def problem(self, value: str, release: KafkaVersion) -> str | None:
-        """Refuse all but the words, and `true` where it is refused."""
+        """Refuse other words, and `true` if brokers refuse it."""
         answer = flag(value)
         if self.only_false:
             expected = "(expected false: a cluster on ZooKeeper refuses anything else)"
@@ -137,7 +137,7 @@ class FormatVersion:
     """A message format: a release such as 0.11.0 or 2.8, patch ignored, or one such as 2.1-IV1."""
 
     def problem(self, value: str, release: KafkaVersion) -> str | None:
-        """Refuse what a broker of that release does not know."""
+        """Refuse a format that a broker of that release does not know."""
         text = trimmed(value)
         segments = text.split(".")
         name, dash, internal = ".".join(segments[: 3 if text.startswith("0.") else 2]).partition(

@@ -1,6 +1,6 @@
-"""Who we are towards ZooKeeper and towards the brokers, and how we know them.
+"""Poolkeeper's identity towards ZooKeeper and the brokers, and how it verifies theirs.
 
-Passwords are in no representation, so that no message, log line or traceback shows one.
+Passwords are in no `repr`, so that no message, log line or traceback shows one.
 """
 
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What our resources are called towards Kubernetes; files and API server name them alike."""
+"""The names of Poolkeeper's resources in Kubernetes; files use the same names."""
 
 GROUP = "poolkeeper.dev"
 VERSION = "v1alpha1"

@@ -18,11 +18,11 @@ Why = Wait | Action | Refusal
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is; `bytes_done` counts replicas in sync and measured parts of the others.
+    """How far a run is; `bytes_done` counts replicas in sync and the measured parts of others.
 
-    `rate_bytes_per_s` and `seconds_left` are `None` until they can be told. `arrived` are the
-    positions, in the plan, of the moves that are done; `bytes_in_flight` what the request that is
-    out has still to copy.
+    `rate_bytes_per_s`, `seconds_left`: `None` until they are known.
+    `arrived`: the positions, in the plan, of the moves that are done.
+    `bytes_in_flight`: what the present request has still to copy.
     """
 
     plan: str
@@ -41,7 +41,7 @@ class Progress:
 
 
 class State(StrEnum):
-    """What a pass ended with."""
+    """How a pass ended."""
 
     CONVERGED = "converged"
     PROGRESSED = "progressed"
@@ -50,7 +50,7 @@ class State(StrEnum):
 
 
 class ExternalPlanState(StrEnum):
-    """How far a plan is that somebody else offered to a cluster's loop."""
+    """How far a plan is that a Rebalance offered to a cluster's loop."""
 
     WAITING = "waiting"
     MOVING = "moving"
@@ -72,9 +72,9 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class ExternalPlanStatus:
-    """What became of an offered plan, by its hash, in one pass, and why.
+    """The state of an offered plan, by its hash, after one pass, and why.
 
-    DONE also where no run of it is left after it was withdrawn.
+    A withdrawn plan of which no run is left is DONE too.
     """
 
     plan: str
@@ -84,7 +84,7 @@ class ExternalPlanStatus:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The whole cluster as it was last observed, for status; nothing is decided by it.
+    """The whole cluster as last observed, for status; nothing is decided by it.
 
     `gone`: the brokers that count as lost.
     """
@@ -98,12 +98,15 @@ class Seen:
 class Outcome:
     """One pass of one cluster.
 
-    `did`: what was written or found finished in this pass. `waits`: what the loop waits for.
-    `plan`: the plan under way, or the one that waits for approval. `progress` is `None` while no
-    run is recorded. `fresh`: beside a run, the plan that would be made now, for its steps and
-    problems. `seen` may be older than the pass by half a minute. `error`: what kept the pass from
-    its work.
-    `recorded`: a run is, and nobody may take it further. `external`: of the plan that was offered.
+    `did`: what was written or found finished in this pass.
+    `waits`: what the loop waits for.
+    `plan`: the plan being executed, or the one that waits for approval.
+    `progress`: `None` while no run is recorded.
+    `fresh`: during a run, the plan that would be made now, for its steps and problems.
+    `seen`: may be older than the pass by half a minute.
+    `error`: what kept the pass from its work.
+    `recorded`: a run is recorded, and nobody may continue it.
+    `external`: the state of the plan that was offered.
     """
 
     state: State

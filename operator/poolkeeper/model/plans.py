@@ -1,8 +1,8 @@
 """A plan: what would be done, as data.
 
-A *move* is a path of replica lists of one partition, from the first (as it is) to the last (as it
-shall be); every step of the path is one entry of one reassignment request. The other steps of a
-plan are creations, added partitions, configs, elections and deletions.
+A *move* is a path of replica lists of one partition, from the present to the wanted one. Every step
+of the path is one entry of one reassignment request. The other steps of a plan are creations, added
+partitions, configs, elections, deletions and moves between log directories.
 
 `hash` names exactly what a person approves: the moves (topic, topic id, partition, path) and the
 destructive steps, in canonical form. `fingerprint` names what the plan was made from: the specs
@@ -19,14 +19,14 @@ from poolkeeper.model.topology import Replicas
 
 
 class Urgency(IntEnum):
-    """What a move is for, most urgent first; moves go in this order."""
+    """The purpose of a move; moves go in this order, the most urgent first."""
 
     HEAL = 0
     """Off brokers that are gone for good."""
     DRAIN = 1
-    """Off brokers that shall hold, or lead, nothing."""
+    """Off brokers that should hold no replica, or lead no partition."""
     POOL = 2
-    """Into the pool that the topic shall live in."""
+    """Into the pool that the topic should live in."""
     FACTOR = 3
     """To the declared replication factor, and evenly over racks."""
     BALANCE = 4
@@ -34,7 +34,7 @@ class Urgency(IntEnum):
 
 
 class Move(NamedTuple):
-    """One partition's way; `bytes` = size of the partition × replicas added along the path."""
+    """One partition's path; `bytes` = size of the partition × replicas added along the path."""
 
     topic: str
     topic_id: str | None
@@ -78,7 +78,7 @@ class AddPartitions:
 
 @dataclass(frozen=True, slots=True)
 class SetConfig:
-    """Set and unset topic config keys; `destructive` names why a person must agree, if so."""
+    """Set and unset topic config keys; `destructive`: why a person must approve, if one must."""
 
     topic: str
     set: Mapping[str, str] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class SetConfig:
 
 @dataclass(frozen=True, slots=True)
 class ElectLeaders:
-    """Let the preferred replica lead, for (topic, partition) pairs."""
+    """Elect the preferred replicas of (topic, partition) pairs."""
 
     partitions: tuple[tuple[str, int], ...]
     reason: str = ""
@@ -122,7 +122,7 @@ Step = CreateTopic | AddPartitions | SetConfig | ElectLeaders | DeleteTopic | Mo
 
 @dataclass(frozen=True, slots=True)
 class PoolCertificate:
-    """How close a pool's moves are to the fewest possible; bounds are valid each by itself."""
+    """How close a pool's moves are to the fewest possible; each bound is valid by itself."""
 
     pool: str
     replica_moves: int
@@ -158,7 +158,7 @@ class PlanProblem:
 
 @dataclass(frozen=True, slots=True)
 class PlannedStage:
-    """(index of the move, index of its path's list to request) pairs, as predicted."""
+    """Predicted entries of a stage: (index of the move, index of its path's list to request)."""
 
     moves: tuple[tuple[int, int], ...]
     bytes: int
@@ -167,7 +167,7 @@ class PlannedStage:
 
 @dataclass(frozen=True, slots=True)
 class Makespan:
-    """Predicted duration, the bound it cannot beat, and the rate both assume."""
+    """The predicted duration, its lower bound, and the rate that both assume."""
 
     seconds: float
     lower_bound_seconds: float

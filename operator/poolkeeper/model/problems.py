@@ -1,9 +1,9 @@
-"""Why a plan leaves something undone, as values: a reason to decide on, and the facts of it.
+"""Why a plan leaves something undone, as values: a reason to decide on, and its facts.
 
 Facts are one frozen class for each kind of problem, with the numbers and names that the problem is
-about (the planner's are in `planning/topic_facts`, `pools` and `capacity`). The
-sentence that people read is made from them, and nothing is decided on it. A problem that was read
-from a document keeps its reason and its sentence, no other facts.
+about (the planner's are in `planning.facts`). The sentence for people is made from them, and
+nothing is decided on it. A problem that was read from a document has its reason and its sentence
+and no other facts.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from typing import Protocol
 
 
 class ProblemReason(StrEnum):
-    """The kind of a problem, stable: `reason` in `plan.json`."""
+    """The kind of a problem; the values are stable: `reason` in `plan.json`."""
 
     LEFT_OUT = "LeftOut"
     """The topic's state cannot be built on now; the next plan may do what this one does not."""
@@ -107,7 +107,7 @@ class ProblemReason(StrEnum):
 
 
 class Facts(Protocol):
-    """What one problem is about; immutable all through, as problems are kept in sets."""
+    """What one problem is about; immutable with all its parts, as problems are kept in sets."""
 
     @property
     def reason(self) -> ProblemReason:
@@ -119,7 +119,7 @@ class Facts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A problem that a document tells of."""
+    """A problem that was read from a document."""
 
     message: str
     reason: ProblemReason = ProblemReason.UNTOLD

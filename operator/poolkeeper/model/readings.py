@@ -1,4 +1,4 @@
-"""One reading of a cluster: what was observed, and how to write only if it still is so."""
+"""One reading of a cluster, and what is needed to write only if the cluster is unchanged."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,9 +8,9 @@ from poolkeeper.model.topology import Cluster
 
 @dataclass(frozen=True, slots=True)
 class ClusterReading:
-    """A cluster, the data versions of its request nodes by path, and what made no sense.
+    """A cluster, the data versions of its request nodes by path, and notes on unreadable nodes.
 
-    `versions` holds `/admin/reassign_partitions` and `/admin/preferred_replica_election` where they
+    `versions` holds `/admin/reassign_partitions` and `/admin/preferred_replica_election` if they
     exist. `notes` are sentences about nodes other than topics (those are in `cluster.damaged`).
     """
 

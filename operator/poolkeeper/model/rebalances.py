@@ -1,12 +1,12 @@
 """A Rebalance: what is declared of it, and how far it is.
 
-A Rebalance is one undertaking: planned at once for many clusters, approved once by one hash,
-executed in waves, and a record from then on. Its steps:
+A Rebalance is one plan over many clusters: planned at once, approved by one hash, executed in
+waves, and kept as a record afterwards. Its steps:
 
     Planning → WaitingForApproval → Executing → Succeeded | Failed
 
-`Course` is all that is known of one; what of it is written in the status is enough to go on from,
-for whoever leads next.
+`Course` is the state of a Rebalance. The part of it in the resource's status is enough for the next
+leader to continue.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from poolkeeper.model.specs import Approval, SourceLocation, Window
 
 
 class EngineChoice(StrEnum):
-    """Who plans."""
+    """Which engine plans."""
 
     AUTO = "Auto"
     LOCAL = "Local"
@@ -28,7 +28,7 @@ class EngineChoice(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Resources in scope, by name or by label selector (verbatim); neither is all of them."""
+    """Resources in scope, by name or by label selector (verbatim); all of them without either."""
 
     names: tuple[str, ...] = ()
     selector: Mapping[str, Any] | None = None
@@ -45,7 +45,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class BudgetWindow:
-    """A window of all clusters together, with a rate of its own if it has one."""
+    """A window of all clusters together, with its own rate if it has one."""
 
     window: Window
     rate_bytes_per_s: int | None = None
@@ -86,7 +86,7 @@ class RebalanceStep(StrEnum):
 
     @property
     def ended(self) -> bool:
-        """Whether nothing is done any more."""
+        """Whether the Rebalance is over."""
         return self in (RebalanceStep.SUCCEEDED, RebalanceStep.FAILED)
 
 
@@ -102,16 +102,17 @@ class PartState(StrEnum):
 
     @property
     def ended(self) -> bool:
-        """Whether nothing is done for it any more."""
+        """Whether the cluster is done with."""
         return self in (PartState.DONE, PartState.IN_PLACE, PartState.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterRebalance:
-    """One cluster of a Rebalance. `hash`: of its plan, empty where there is none.
+    """One cluster of a Rebalance.
 
-    `why`: what it waits for, or how it ended, as its loop told last. `message`: the words of that
-    as its status has them, or of what no loop tells.
+    `hash`: of its plan, empty without one.
+    `why`: what it waits for, or how it ended, by the last report of its loop.
+    `message`: the words for that in the status, also for what no loop reports.
     """
 
     cluster: str
@@ -127,7 +128,7 @@ class ClusterRebalance:
 
     @property
     def begun(self) -> bool:
-        """Whether something of its plan was done, or is under way."""
+        """Whether some of its plan was done, or is being done."""
         return self.state is PartState.MOVING or self.moves_done > 0
 
 
@@ -135,9 +136,11 @@ class ClusterRebalance:
 class Course:
     """How far a Rebalance is.
 
-    `asked_ms`: the moment that is planned for. `scope`: the digest of what was asked. `hash` names
-    all plans together, `record` the text in which they are kept. `seconds`: of all waves, as
-    predicted.
+    `asked_ms`: the moment that is planned for.
+    `scope`: the digest of what was requested.
+    `hash`: names all plans together.
+    `record`: names the text in which they are kept.
+    `seconds`: the predicted duration of all waves.
     """
 
     step: RebalanceStep = RebalanceStep.PLANNING
@@ -163,5 +166,5 @@ class Course:
 
     @property
     def failed(self) -> tuple[ClusterRebalance, ...]:
-        """The clusters that have no plan, or where it was not carried out."""
+        """The clusters without a plan, or whose plan was not carried out."""
         return tuple(part for part in self.parts if part.state is PartState.FAILED)

@@ -46,7 +46,7 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class HopelessMove:
-    """A move that can never catch up: the partition takes in at least what the throttle allows."""
+    """A move that can never catch up: its partition takes in at least what the throttle allows."""
 
     partition: TopicPartition
     in_bytes_per_s: float

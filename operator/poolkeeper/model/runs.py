@@ -9,7 +9,7 @@ from poolkeeper.model.topology import TopicPartition
 
 
 class Phase(StrEnum):
-    """Where a run is; the order is that of a run."""
+    """The phase of a run, in the order of a run."""
 
     STORING = "storing the plan"
     THROTTLING = "writing throttles"
@@ -19,7 +19,7 @@ class Phase(StrEnum):
 
 
 class Ending(StrEnum):
-    """Why a run winds up."""
+    """Why a run ends."""
 
     FINISHED = "finished"
     STOPPED = "stopped"
@@ -36,8 +36,8 @@ class Run:
     `digest`, `chunks`: of the document; empty and 0 until it is written.
     `step`: (move, index of the path's list) pairs of the request in flight, empty between stages.
     `rates`: the throttle in force and, while it is being changed, the one before; empty without.
-    `ending`: why the run winds up; `None` while it does not.
-    `version`: of what the record lies in, to write it only if nobody else has.
+    `ending`: why the run ends; `None` before that.
+    `version`: of the znode or object that holds the record, for a conditional write.
     """
 
     plan: str
@@ -63,7 +63,7 @@ ThrottleValues = Mapping[str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """Throttle values as they were before the run, for every entity that the run touches."""
+    """Throttle values before the run, for every entity that the run touches."""
 
     topics: Mapping[str, ThrottleValues] = field(default_factory=dict)
     brokers: Mapping[int, ThrottleValues] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class ThrottleConflicts:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Partitions that are short of in-sync replicas, by how badly."""
+    """Partitions with too few in-sync replicas, by how severe that is."""
 
     under_replicated: frozenset[TopicPartition] = frozenset()
     under_min_isr: frozenset[TopicPartition] = frozenset()
@@ -90,7 +90,7 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class RunDocument:
-    """What a run needs to be resumed by anybody: plan, saved throttles, damage at its start."""
+    """What any process needs to resume a run: plan, saved throttles, damage at its start."""
 
     plan: Plan
     saved: Saved

@@ -1,6 +1,6 @@
-"""What a snapshot holds, as declared types: `decode` and `convert` give the cluster.
+"""The fields of a snapshot as declared types: `decode` and `convert` give the cluster.
 
-A `null` is as good as absent. Unknown keys are ignored. Everything that is wrong is told at once.
+A `null` counts as absent. Unknown keys are ignored. All problems are reported at once.
 """
 
 import sys

@@ -1,11 +1,11 @@
 """A cluster as a file: `snapshot.json`, to plan, rehearse and study without the cluster.
 
-What is absent is unknown, never zero: a partition without `leader` has not been asked about, one
-with `"leader": -1` has none. Versions of znodes and the controller's epoch are of the moment and
-are not kept; of what the format promises, reading gives back exactly what was written.
+An absent value is unknown, never zero: a partition without `leader` was not asked about, one with
+`"leader": -1` has none. Versions of znodes and the controller's epoch are not kept, because they
+belong to one moment. All fields that the format promises are read back exactly as written.
 
 Beyond the promised keys a snapshot keeps what would otherwise read as "there is no such topic":
-`torn` (names) and `damaged` (name to reason), and `electing`; only where there is any.
+`torn` (names) and `damaged` (name to reason); and `electing`. Each is there only if not empty.
 
 The same cluster gives the same bytes: everything is sorted, one broker or topic a line, and the
 compressed form holds no time of writing.
@@ -59,7 +59,7 @@ def from_json(data: object, file: str = "") -> Cluster:
 
 
 def write(path: Path | str, cluster: Cluster) -> None:
-    """Write `.json` or `.json.gz`; the file is there whole or not at all.
+    """Write `.json` or `.json.gz`, atomically.
 
     Raises `Refused` for another kind of file or one that cannot be written.
     """

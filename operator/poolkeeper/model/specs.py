@@ -1,7 +1,8 @@
-"""What people declare, parsed: one frozen value per resource, no defaults left to apply.
+"""What people declare, parsed: one frozen value per resource, with all defaults applied.
 
-Sizes are bytes, durations seconds, rates bytes per second. `None` is "not said". The shapes follow
-the schemas in `crds/`; `resources/` builds them and has reported every problem before it does.
+Sizes are bytes, durations seconds, rates bytes per second. `None` is "not declared". The shapes
+follow the schemas in `crds/`. `resources/` builds these values only after it has reported every
+problem.
 """
 
 from collections.abc import Mapping
@@ -33,7 +34,7 @@ class Mode(StrEnum):
 
 
 class ApprovalPolicy(StrEnum):
-    """Whether moves and destructive steps need a person."""
+    """Whether moves and destructive steps need a person's approval."""
 
     AUTO = "Auto"
     MANUAL = "Manual"
@@ -71,7 +72,7 @@ class Strategy(StrEnum):
 
 
 class DeletionPolicy(StrEnum):
-    """What becomes of the Kafka topic when its resource goes."""
+    """What happens to the Kafka topic when its resource is deleted."""
 
     RETAIN = "Retain"
     DELETE = "Delete"
@@ -115,7 +116,7 @@ class ZooKeeperSpec:
 
 @dataclass(frozen=True, slots=True)
 class BrokersSpec:
-    """The brokers' protocol, where it may be used."""
+    """How to reach the brokers' own protocol, if it may be used."""
 
     bootstrap_servers: tuple[str, ...]
     credentials_secret: str | None = None
@@ -158,7 +159,7 @@ class Remedies:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """Bounds of what is in flight."""
+    """Limits of what is in flight."""
 
     max_moves: int = 200
     max_moves_per_broker: int = 10
@@ -183,7 +184,7 @@ class Heal:
 
 @dataclass(frozen=True, slots=True)
 class Balancing:
-    """When balance alone may start a plan; `min_gain_percent` of imbalance removed."""
+    """Balancing: whether it alone may start a plan; `min_gain_percent` of the imbalance removed."""
 
     enabled: bool = True
     cool_down_s: int = 3600
@@ -192,7 +193,7 @@ class Balancing:
 
 @dataclass(frozen=True, slots=True)
 class ClusterLimits:
-    """Rules of thumb for ZooKeeper-mode clusters; laws where enforced."""
+    """Limits of ZooKeeper-mode clusters by experience; laws if enforced."""
 
     partitions: int = 200_000
     replicas_per_broker: int = 4_000
@@ -229,7 +230,7 @@ class KafkaClusterSpec:
 
 
 class GoalKind(StrEnum):
-    """What a balance goal evens out."""
+    """What a balance goal balances."""
 
     REPLICAS = "replicas"
     LEADERS = "leaders"
@@ -253,7 +254,7 @@ DEFAULT_GOALS = (Goal(GoalKind.REPLICAS, percent=5.0), Goal(GoalKind.LEADERS, pe
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """Of one broker: its weight in the shares, its disk and its cap of replicas."""
+    """The capacity of one broker: its weight in the shares, its disk and its cap of replicas."""
 
     weight: float = 1.0
     disk_bytes: int | None = None
@@ -279,7 +280,7 @@ class Quotas:
 
 @dataclass(frozen=True, slots=True)
 class AllowedNamespaces:
-    """By name or by label selector (verbatim); `None` everywhere allows all."""
+    """Namespaces by name or by label selector (verbatim); `None` everywhere allows all."""
 
     names: tuple[str, ...] | None = None
     selector: Mapping[str, object] | None = None
@@ -287,7 +288,7 @@ class AllowedNamespaces:
 
 @dataclass(frozen=True, slots=True)
 class TopicDefaults:
-    """For Topics that do not say, at creation only."""
+    """Defaults for Topics that do not declare these fields, at creation only."""
 
     partitions: int | None = None
     replication_factor: int | None = None
@@ -357,12 +358,12 @@ class TopicSpec:
 
     @property
     def manual(self) -> tuple[Replicas, ...] | None:
-        """The replica lists that the topic is pinned to, partition by partition, if it is."""
+        """The replica lists of the topic's manual assignment, by partition, if it has one."""
         return self.assignment if self.strategy is Strategy.MANUAL else None
 
     @property
     def declared_partitions(self) -> int | None:
-        """How many partitions the Topic asks for, if it says so."""
+        """How many partitions the Topic declares, if it does."""
         return self.partitions if self.manual is None else len(self.manual)
 
 
@@ -378,9 +379,10 @@ class Desired:
     """Everything declared for one cluster; pools by name, topics by Kafka topic name, sorted.
 
     `held`: claims of Topics that cannot be acted on (invalid, not allowed, in no known pool).
-    Nothing is done to topics that are recorded as theirs, nor to those they name, unless another
-    Topic declares one rightly. `doomed`: claims of Topics that are being deleted at this moment and
-    say deletionPolicy Delete; they count where the record agrees and nobody else names the topic.
+    Nothing is done to topics that they name or are the recorded owners of, unless another valid
+    Topic declares the topic.
+    `doomed`: claims of Topics that are being deleted now with deletionPolicy Delete. They count if
+    the record agrees and no other Topic names the topic.
     """
 
     cluster: KafkaClusterSpec

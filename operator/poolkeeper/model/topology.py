@@ -1,7 +1,7 @@
 """A Kafka cluster as observed, from ZooKeeper or from a snapshot.
 
-Absent knowledge is `None`, never zero or empty: a partition whose `leader` is `None` has not been
-asked about, `-1` is a partition known to have no leader. A broker is live exactly if it is listed.
+Unknown values are `None`, never zero or empty: a partition whose `leader` is `None` was not asked
+about, `-1` is a partition known to have no leader. A broker is live exactly if it is listed.
 
 `Partition` is a named tuple, not a dataclass: 200,000 of them are built on every full observation,
 and a tuple costs a quarter of a frozen dataclass.
@@ -73,7 +73,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class LogDir:
-    """A log directory of a broker, as far as the brokers' protocol tells (3.3 and later)."""
+    """A log directory of a broker; its sizes only if the broker reports them (3.3 and later)."""
 
     total_bytes: int | None = None
     usable_bytes: int | None = None
@@ -105,11 +105,11 @@ class Requested:
 
 @dataclass(frozen=True, slots=True)
 class Controller:
-    """Who the controller is and under which epoch.
+    """The elected controller and its epoch.
 
-    `broker` is `None` where no controller is elected; `kraft` says that a migration to KRaft is
-    under way or done: then nothing may be written. `epoch_version` is the data version of
-    `/controller_epoch`, for fencing.
+    `broker`: `None` if no controller is elected.
+    `kraft`: a migration to KRaft is under way or done, so nothing may be written.
+    `epoch_version`: the data version of `/controller_epoch`, for fencing.
     """
 
     broker: int | None = None

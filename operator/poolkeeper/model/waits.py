@@ -94,7 +94,7 @@ class WaitReason(StrEnum):
     ELECTION_IN_PROGRESS = "ElectionInProgress"
     """A preferred leader election is under way."""
 
-    # Moves that wait alone; `partitions` is the one that shall move.
+    # Moves that wait alone; `partitions` is the one to move.
     BROKER_NOT_LIVE = "BrokerNotLive"
     """`brokers` are not live; moves of `partitions` to them are in flight."""
     TARGET_NOT_LIVE = "TargetNotLive"
@@ -106,7 +106,7 @@ class WaitReason(StrEnum):
     PARTITION_LEADERLESS = "PartitionLeaderless"
     """The partition has no leader."""
     REPLICA_NOT_IN_SYNC = "ReplicaNotInSync"
-    """The replicas on `brokers` are not in sync, and the partition shall get another one."""
+    """The replicas on `brokers` are not in sync, and the partition is to get another one."""
     NO_LIVE_REPLICA_IN_SYNC = "NoLiveReplicaInSync"
     """No in-sync replica of the partition is live."""
     TOO_FEW_IN_SYNC = "TooFewInSync"
@@ -124,7 +124,7 @@ class WaitReason(StrEnum):
     TOPIC_REASSIGNED = "TopicReassigned"
     """`topic` is being reassigned; partitions are added after that."""
     TOPIC_STILL_DELETING = "TopicStillDeleting"
-    """`topic` shall be created, and its predecessor is still being deleted."""
+    """`topic` is to be created, and its predecessor is still being deleted."""
     TOPIC_DELETING = "TopicDeleting"
     """The brokers delete `topic`."""
     LEADERS_MISSING = "LeadersMissing"
@@ -179,7 +179,7 @@ class WaitReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RoomNeed:
-    """A step that has no room: what it needs on a broker, and what is left below its mark."""
+    """A step that lacks space: what it needs on a broker, and what is free below its mark."""
 
     partition: TopicPartition
     broker: int
@@ -189,9 +189,10 @@ class RoomNeed:
 
 @dataclass(frozen=True, slots=True)
 class RoomShortage:
-    """What waits for room on disks: the first few steps, how many `more` there are, what helps.
+    """The steps that lack space on disks: the first few, how many `more` there are, what helps.
 
-    Each of `ways` would be enough: (broker, bytes) of room to make on several brokers together.
+    Each of `ways` is enough by itself: (broker, bytes) of space to free on several brokers
+    together.
     """
 
     needs: tuple[RoomNeed, ...] = ()
@@ -204,9 +205,9 @@ Kind = tuple[WaitReason, str, tuple[str, ...], str]
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """One thing that a pass waits for; which fields are set depends on the reason.
+    """One thing that a pass waits for; the reason says which fields are set.
 
-    `detail`: the words of a broker, a server or an error, passed on as they are.
+    `detail`: the words of a broker, a server or an error, unchanged.
     """
 
     reason: WaitReason
@@ -234,13 +235,13 @@ class Wait:
 
     @property
     def kind(self) -> Kind:
-        """What it is about, without its numbers: counting down is no news."""
+        """The reason without its numbers: a number that counts down is no change."""
         topics = {self.topic, *self.topics, *(name.topic for name in self.partitions)}
         return self.reason, self.hash or self.name, tuple(sorted(topics)), self.detail
 
 
 def after_error(error: PoolkeeperError) -> Wait:
-    """Return the wait for better times after an error."""
+    """Return the wait after an error."""
     match error:
         case HolderActive():
             return Wait(WaitReason.EXECUTOR_ACTIVE, detail=error.holder)

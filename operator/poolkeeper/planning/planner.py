@@ -1,13 +1,13 @@
 """From what is declared and what was observed to a plan. Pure: no clock, no randomness, no I/O.
 
-    scope       which topics live where, and what may be done to them
-    new topics  straight in their pools
+    scope       which topics live in which pool, and what may be done to them
+    new topics  created straight in their pools
     layouts     one per pool, independent of each other
     moves       what changes, with paths and reasons; then steps that wait for moves
-    proof       certificates, problems, stages, hash and fingerprint
+    proof       lower bounds, problems, stages, hash and fingerprint
 
-The same input gives the same plan whatever its order, and a plan for the outcome of a plan has no
-moves.
+The same input gives the same plan, in whatever order it comes. A plan made after a plan is carried
+out has no moves.
 """
 
 from collections import Counter
@@ -59,11 +59,11 @@ def make_plan(
     prune: bool = False,
     table: PartitionTable | None = None,
 ) -> Plan:
-    """The plan that brings the cluster to what is declared, as far as the laws allow.
+    """The plan that brings the cluster to what is declared, as far as the laws permit.
 
-    `gone`: brokers that count as lost for good; live ones among them do not. `prune`: delete topics
-    whose recorded owner wanted that and no longer declares them. `table`: the cluster's columns, if
-    the caller keeps them.
+    `gone`: brokers that count as lost for good, unless they are live.
+    `prune`: delete topics whose recorded owner wanted that and no longer declares them.
+    `table`: the cluster's columns, if the caller keeps them.
     """
     table = table or table_of(cluster)
     reach = scope(desired, cluster, records, prune=prune, odd=table.odd)
@@ -126,7 +126,7 @@ def make_plan(
 def _as_laid(
     steps: Iterable[CreateTopic | AddPartitions], laid: PoolLayouts
 ) -> Iterator[CreateTopic | AddPartitions]:
-    """The steps with the lists that the layouts gave them; what they left out is not among them."""
+    """The steps with the lists that the layouts gave them, without those that layouts left out."""
     for step in steps:
         first = step.first if isinstance(step, AddPartitions) else 0
         lists = laid.lists[step.topic][first:]
@@ -141,7 +141,7 @@ def _moves(
     changes: Iterable[Change],
     layouts: Iterable[Layout],
 ) -> tuple[Move, ...]:
-    """All moves in their order: of `changes` and of the layouts of placed topics."""
+    """All moves in their order: those of `changes` and of the layouts of placed topics."""
     one = desired.cluster.execution.replicas_at_a_time is ReplicasAtATime.ONE
     latest: dict[tuple[str, int], Change] = {}
     for change in changes:
@@ -191,7 +191,7 @@ def _with_pinned(lists: Lists, pinned: Iterable[Change]) -> Lists:
 
 
 def _held(reach: PlanScope, laid: PoolLayouts) -> dict[int, int]:
-    """Replicas by broker once everything is where it shall be."""
+    """Replicas by broker after all moves and steps."""
     held = laid.held()
     for broker, _ in named_again(reach.homes, laid.lists):
         held[broker] += 1

@@ -1,13 +1,14 @@
-"""What the laws are for one cluster, derived from what is declared and what is live.
+"""The laws of one cluster, derived from what is declared and what is live.
 
 For checking only: the planner derives the same from the same values with its own code.
 
-Topics live in the pool of their Topic; else in the only pool that claims them; else, under
-`Manage`, in the default pool; else nowhere: they load brokers and obey no law, except that
-`EvacuateOnly` takes them off drained and gone brokers. Racks as the broker registers them, else as
-its pool says; brokers without any are one rack together. Sizes are whole MiB, rounded up; a
-partition of unknown size counts as its topic's median, else 1 MiB, and one that does not exist yet
-as nothing.
+- A topic lives in the pool of its Topic; else in the only pool that claims it; else, under
+  `Manage`, in the default pool; else in none. A topic in no pool loads brokers and obeys no law,
+  except that `EvacuateOnly` takes it off drained and gone brokers.
+- A broker's rack is the one that it registers, else its pool's entry. Brokers without any are one
+  rack together.
+- Sizes are whole MiB, rounded up. A partition of unknown size counts as its topic's median, else 1
+  MiB. A partition that does not exist yet counts as nothing.
 """
 
 import re
@@ -26,10 +27,10 @@ MIB = 1024**2
 
 
 class AuditHome(NamedTuple):
-    """Where a topic shall live: `pool`, or none.
+    """The pool that a topic should live in, or none.
 
-    `fixed` says why nothing of it may be touched, if so. `pinned`: a person chose its brokers, so
-    that the spread over racks is no law for it.
+    `fixed`: why the topic may not be touched, if it may not.
+    `pinned`: a person chose its brokers, so that the law of racks does not apply.
     """
 
     pool: str | None
@@ -40,7 +41,7 @@ class AuditHome(NamedTuple):
 
 @dataclass(frozen=True)
 class Rules:
-    """What the laws are for one cluster."""
+    """The laws of one cluster."""
 
     desired: Desired
     cluster: Cluster
@@ -54,7 +55,7 @@ class Rules:
 
     @cached_property
     def specs(self) -> Mapping[str, TopicSpec]:
-        """Declared topics by their Kafka name; of several Topics of one the recorded owner's."""
+        """The Topic of each Kafka topic; of several, the recorded owner's."""
         specs: dict[str, TopicSpec] = {}
         for spec in self.desired.topics:
             if spec.topic not in specs or spec.owner == self._owner_of(spec.topic):
@@ -62,7 +63,7 @@ class Rules:
         return specs
 
     def held_back(self, topic: str) -> bool:
-        """Whether a Topic that cannot be acted on names it, or is recorded as its owner."""
+        """Whether a Topic that cannot be acted on names the topic, or is recorded as its owner."""
         named, owners = self._held
         return self._owner_of(topic) in owners or (topic in named and topic not in self.specs)
 
@@ -94,12 +95,12 @@ class Rules:
 
     @cached_property
     def shunned(self) -> frozenset[int]:
-        """Brokers that shall hold nothing: drained ones and those that count as gone."""
+        """Brokers that should hold nothing: drained ones and those that count as gone."""
         return self.gone.union(*(pool.drain for pool in self.desired.pools))
 
     @cached_property
     def racks(self) -> Mapping[int, str]:
-        """The rack of every broker, live or named in a pool; "" where nobody says."""
+        """The rack of every broker, live or named in a pool; "" if it is unknown."""
         told = {broker: pool.racks.get(broker, "") for broker, pool in self.pool_of.items()}
         return told | {
             broker.id: told.get(broker.id, "") if broker.rack is None else broker.rack
@@ -108,7 +109,7 @@ class Rules:
 
     @cached_property
     def usable(self) -> Mapping[str, Mapping[int, str]]:
-        """By pool: its usable brokers, in the pool, live and not shunned, with their racks."""
+        """The usable brokers of each pool, live and not shunned, with their racks."""
         usable = self.cluster.brokers.keys() - self.shunned
         return {
             name: {broker: self.racks[broker] for broker in sorted(members & usable)}
@@ -122,7 +123,7 @@ class Rules:
 
     @cached_property
     def declares_disks(self) -> bool:
-        """Whether any pool says how much a disk holds."""
+        """Whether any pool declares the capacity of a disk."""
         return any(_declares_disk(pool) for pool in self.desired.pools)
 
     def sizes_mib(self, topic: str) -> Mapping[int, int]:
@@ -150,7 +151,7 @@ class Rules:
 
     @cached_property
     def namesakes(self) -> Mapping[str, tuple[str, ...]]:
-        """Existing topics by the name that they have in Kafka's metrics."""
+        """Existing topics by their name in Kafka's metrics."""
         found: dict[str, list[str]] = {}
         for topic in sorted(self.cluster.topics):
             found.setdefault(metric_name(topic), []).append(topic)
@@ -161,7 +162,7 @@ class Rules:
         return {}
 
     def home(self, topic: str) -> AuditHome:
-        """Where that topic shall live."""
+        """The pool that the topic should live in."""
         found = self._homes.get(topic)
         if found is None:
             found = self._homes[topic] = self._find_home(topic)
@@ -207,7 +208,7 @@ class Rules:
         return {pool.name: tuple(map(re.compile, pool.claims)) for pool in self.desired.pools}
 
     def _shared(self, name: str) -> str:
-        """Why nothing moves in a pool that has a broker in common with another."""
+        """Why nothing moves in a pool that shares a broker with another."""
         if name not in self._why_shared:
             self._why_shared[name] = self._find_shared(name)
         return self._why_shared[name]

@@ -2,11 +2,11 @@
 
     request → a response for each cluster, read and planned → offers to the clusters' loops
 
-Who plans, the operator itself or a Job of many executors, gets the same request as the same text
-and gives the same response as the same text.
+The operator itself may plan, or a Job of many executors. Both get the same request as the same text
+and give the same response as the same text.
 
 Read `scope` (which clusters and pools), `request`, `response`, `engines` (who plans:
 `local_engine`, `planning_jobs`), `task_runner` and `plan_cluster` (one cluster), `planning_task`
-(when it is asked again), `records` and `record_store` (what is kept), `offers`, `lifecycle`,
-`metrics`, `text_chunks`.
+(when planning is requested again), `records` and `record_store` (what is kept), `offers`,
+`lifecycle`, `metrics`, `text_chunks`.
 """

@@ -1,8 +1,8 @@
-"""Who answers a question: one interface for the operator itself and for a Job of executors.
+"""Planning engines: one interface for the operator itself and for a Job of executors.
 
-Which of the two is taken where nobody says (`Auto`) depends on size: starting Spark takes longer
-than planning some millions of partitions here (`fleet.engines.SPARK_FROM_PARTITIONS`, measured in
-`docs/scaling.md`). Both give the same answer to the byte.
+`Auto` chooses between the two by size: starting Spark takes longer than planning some millions of
+partitions here (`fleet.engines.SPARK_FROM_PARTITIONS`, measured in `docs/scaling.md`). Both give
+the same response to the byte.
 """
 
 from collections.abc import Mapping
@@ -19,26 +19,26 @@ LOCAL, SPARK = "Local", "Spark"
 
 
 class PlanningEngine(Protocol):
-    """Answers questions, each for as long as it takes; none of its methods waits."""
+    """Plans the clusters of requests, each for as long as it takes; none of its methods waits."""
 
     def ask(self, name: str, question: RebalanceRequest) -> RebalanceResponse | None:
-        """Return the answer, or `None` while it is under way: ask again.
+        """Return the response, or `None` while planning is under way: ask again.
 
-        `name` is that of the Rebalance. The same question, by its digest, is worked on once;
-        another one of that name takes its place. Raises `PoolkeeperError` if it failed; the next
-        call then tries again.
+        `name` is that of the Rebalance. Equal requests, by their digest, are planned once. Another
+        request of that name replaces the one before. Raises `PoolkeeperError` if planning failed;
+        the next call then tries again.
         """
 
     def standing(self, name: str, question: RebalanceRequest) -> str:
-        """Say what the answer waits for, in a sentence; empty where it is worked on."""
+        """What the planning waits for, in a sentence; empty while it is being done."""
 
     def forget(self, name: str) -> None:
-        """Drop what is under way or kept of that name."""
+        """Drop the planning under way and the response kept under that name."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenEngine:
-    """An engine by its name; `remark` where it is not the one that was asked for, or best."""
+    """An engine by its name; `remark` if it is not the one that was requested, or the best."""
 
     name: str
     engine: PlanningEngine
@@ -48,9 +48,9 @@ class ChosenEngine:
 def chosen(
     wanted: EngineChoice, engines: Mapping[str, PlanningEngine], partitions: int
 ) -> ChosenEngine:
-    """Who plans that many partitions; `Refused` where that one is not there.
+    """The engine for that many partitions; raises `Refused` if that engine is not configured.
 
-    `engines` has LOCAL, and SPARK where an image for planning is configured.
+    `engines` has LOCAL, and SPARK if an image for planning is configured.
     """
     spark = engines.get(SPARK)
     if wanted is EngineChoice.SPARK and spark is None:

@@ -1,9 +1,9 @@
-"""How a Rebalance goes from step to step: pure, from what is declared and what loops tell.
+"""The lifecycle of a Rebalance: its next state, from what is declared and what loops report. Pure.
 
 The hash that a person approves names the plans of all clusters. Waves are those of the budget. A
-cluster gets its turn when all of earlier waves have ended or cannot go at the moment, and fewer
-than `clustersAtOnce` are at it: one that stands in mode PlanOnly must not keep all others waiting,
-and comes first again as soon as it can go.
+cluster gets its turn when two things hold: all clusters of earlier waves have ended or cannot move
+at present, and fewer than `clustersAtOnce` are moving. So a cluster in mode PlanOnly does not keep
+all others waiting, and comes first again as soon as it can move.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ from poolkeeper.resources.status.wording import coarse
 def planned(
     course: Course, scope: RebalanceScope, answer: RebalanceResponse, record: str
 ) -> Course:
-    """The course once there is an answer, which `record` names."""
+    """The course after the response arrived; `record` names what is kept of it."""
     waves = answer.waves
     turns = () if waves is None else waves.turns
     wave_of: dict[str, int] = {}
@@ -76,7 +76,7 @@ def _hash(parts: Iterable[ClusterRebalance]) -> str:
 
 
 def is_approved(spec: RebalanceSpec, course: Course) -> bool:
-    """Whether the plans may be carried out; those that move nothing need no word."""
+    """Whether the plans may be carried out; plans that move nothing need no approval."""
     approval = spec.approval
     automatic = approval.policy is ApprovalPolicy.AUTO
     return automatic or not course.hash or course.hash in approval.plans
@@ -84,7 +84,7 @@ def is_approved(spec: RebalanceSpec, course: Course) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ClusterView:
-    """What is known of a cluster now; `assembly` is None where it does not exist any more."""
+    """What is known of a cluster now; `assembly` is `None` if the cluster no longer exists."""
 
     assembly: Assembly | None = None
     outcome: Outcome | None = None
@@ -92,7 +92,7 @@ class ClusterView:
     """The Rebalance that has its turn in this cluster before."""
 
     def obstacle(self, cluster: str) -> Wait | None:
-        """Why nothing can be begun in it at the moment; None if it can."""
+        """Why nothing can begin in the cluster at present; `None` if it can."""
         assembly, outcome = self.assembly, self.outcome
         if assembly is None or assembly.cluster is None:
             return Wait(WaitReason.CLUSTER_MISSING, name=cluster)
@@ -109,19 +109,19 @@ class ClusterView:
 
     @property
     def why(self) -> tuple[Why, ...]:
-        """What its loop waits for: with the offered plan, where one is offered."""
+        """What its loop waits for; with the offered plan, if one is offered."""
         if self.outcome is None:
             return ()
         status = self.outcome.external
         return self.outcome.waits if status is None else status.why
 
     def progress_of(self, plan: str) -> Progress | None:
-        """How far a run of this plan is; None where none is under way."""
+        """How far a run of this plan is; `None` if none is under way."""
         progress = None if self.outcome is None else self.outcome.progress
         return progress if progress is not None and progress.plan == plan else None
 
     def status_of(self, plan: str) -> ExternalPlanStatus | None:
-        """What became of this plan since it was offered; None where its loop has not seen it."""
+        """The state of this plan since it was offered; `None` if its loop has not seen it."""
         status = None if self.outcome is None else self.outcome.external
         return status if status is not None and status.plan == plan else None
 
@@ -141,7 +141,7 @@ def views(
 
 
 def seen(course: Course, views: Mapping[str, ClusterView], due: Collection[str]) -> Course:
-    """The course with what is known of the clusters now; `due` are those whose turn it is."""
+    """The course updated with what is known of the clusters; `due`: those whose turn it is."""
     parts = tuple(_seen(part, views[part.cluster], part.cluster in due) for part in course.parts)
     return replace(course, parts=parts)
 
@@ -153,7 +153,7 @@ def _seen(part: ClusterRebalance, view: ClusterView, due: bool) -> ClusterRebala
         message = f"KafkaCluster {part.cluster} does not exist any more"
         return replace(part, state=PartState.FAILED, message=message, why=())
     if view.outcome is None and view.assembly.desired is not None:
-        return part  # who leads since a moment ago has not looked at it yet
+        return part  # a new leader has not looked at it yet
     obstacle = view.obstacle(part.cluster)
     progress = view.progress_of(part.hash)
     if progress is not None:
@@ -171,9 +171,9 @@ def _seen(part: ClusterRebalance, view: ClusterView, due: bool) -> ClusterRebala
 
 
 def _not_seen(part: ClusterRebalance, outcome: Outcome | None, due: bool) -> ClusterRebalance:
-    """A part whose loop has said nothing of its plan yet.
+    """A cluster whose loop has not reported on its plan yet.
 
-    What the loop said before the plan was offered waits for something else.
+    What the loop reported before the plan was offered concerns something else.
     """
     told = outcome is not None and (part.begun or (due and outcome.seen is None))
     state = part.state if part.begun else PartState.PLANNED
@@ -194,7 +194,7 @@ def _answered(part: ClusterRebalance, status: ExternalPlanStatus) -> ClusterReba
 
 
 def _moving(part: ClusterRebalance, found: Iterable[Why]) -> ClusterRebalance:
-    """Of the waits only those that are more than the stage's own progress."""
+    """Of the waits only those that are more than the progress of the stage."""
     own = (WaitReason.STAGE_IN_FLIGHT, WaitReason.STAGE_DEADLINE, WaitReason.THROTTLE_SETTLING)
     why = tuple(w for w in found if not (isinstance(w, Wait) and w.reason in own))
     return _now(part, PartState.MOVING, why)
@@ -205,7 +205,7 @@ def _now(part: ClusterRebalance, state: PartState, why: tuple[Why, ...] = ()) ->
 
 
 def due(course: Course, spec: RebalanceSpec, views: Mapping[str, ClusterView]) -> frozenset[str]:
-    """The clusters whose turn it is, those that are at it included."""
+    """The clusters whose turn it is, including those that are moving."""
     limit = spec.budget.clusters_at_once or len(course.parts)
     open_ = sorted(
         (part for part in course.parts if not part.state.ended),
@@ -226,7 +226,7 @@ def ended(course: Course, now_ms: int) -> Course:
 
 
 def without_record(course: Course) -> Course:
-    """The course where the plans cannot be read any more: what runs goes on by itself."""
+    """The course if the plans cannot be read any more: runs that have begun continue."""
     message = "the record of the plans is gone"
     parts = tuple(
         part if part.state.ended else replace(_now(part, PartState.FAILED), message=message)

@@ -1,8 +1,8 @@
-"""The operator itself answers: each cluster is read and planned in a thread, a few at a time.
+"""Planning in the operator itself: each cluster is read and planned in a thread, a few at a time.
 
-Reading is what takes long and may hang, so every cluster has a deadline: a timer closes its session
-then, and whatever waited on it fails. Planning of large clusters is done by the operator's worker
-processes, one at a time each. What is wrong with a cluster is its problem in the answer.
+Reading takes long and may hang, so every cluster has a deadline. At the deadline a timer closes the
+cluster's session, and whatever waits on it fails. The operator's worker processes plan large
+clusters, one at a time each. A fault of a cluster becomes its problem in the response.
 """
 
 import logging
@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Work:
-    """One question under way, and what came of it."""
+    """One request being planned, and its response."""
 
     question: RebalanceRequest
     digest: str
@@ -39,12 +39,12 @@ class _Work:
     answer: RebalanceResponse | None = None
 
     def is_of(self, question: RebalanceRequest) -> bool:
-        """Whether it is that question; digests of large fleets take a while."""
+        """Whether it is the work of that request; digests of large fleets take a while."""
         return self.question is question or self.digest == question.digest
 
 
 class LocalEngine:
-    """See `engines.Engine`. `finished` is called from a thread when an answer is there."""
+    """See `engines.PlanningEngine`. `finished` is called from a thread when a response is ready."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class LocalEngine:
         self._lock = Lock()
 
     def ask(self, name: str, question: RebalanceRequest) -> RebalanceResponse | None:
-        """Begin to answer, or give the answer; see `engines.Engine`."""
+        """Begin to plan, or return the response; see `engines.PlanningEngine`."""
         with self._lock:
             work = self._works.get(name)
             if work is None or not work.is_of(question):
@@ -82,11 +82,11 @@ class LocalEngine:
         return work.answer
 
     def standing(self, name: str, question: RebalanceRequest) -> str:
-        """Say nothing: it is worked on from the moment that it is asked."""
+        """Return an empty text: planning begins at the first request."""
         return ""
 
     def forget(self, name: str) -> None:
-        """Drop what is under way: clusters that are being read are read to their end."""
+        """Drop the planning under way; clusters that are being read are read to their end."""
         with self._lock:
             work = self._works.pop(name, None)
         if work is not None:
@@ -98,7 +98,7 @@ class LocalEngine:
                 parts = threads.map(lambda asked: self._part(work, asked, question), question.asked)
                 work.answer = assembled(question, parts)
         except Exception:
-            # A defect of ours must not leave the question unanswered for ever.
+            # A bug of ours must not leave the request without a response for ever.
             logger.exception("planning of a rebalance failed")
         finally:
             work.done.set()

@@ -1,4 +1,4 @@
-"""What happened to a Rebalance from one look to the next, in numbers for metrics: pure."""
+"""What happened to a Rebalance between two passes, as numbers for metrics. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -9,9 +9,11 @@ from poolkeeper.model.rebalances import ClusterRebalance, Course, RebalanceStep
 
 @dataclass(frozen=True, slots=True)
 class RebalanceMetrics:
-    """`planned_s`: how long planning took, where it ended now; by whom, and what it would copy.
+    """What changed between two passes.
 
-    `ended`: clusters by the state that they ended in. `moved_bytes`: copied meanwhile.
+    `planned_s`: how long planning took, if it ended now; by which engine, and the bytes to copy.
+    `ended`: clusters by the state that they ended in.
+    `moved_bytes`: bytes copied since.
     """
 
     engine: str = ""
@@ -22,7 +24,10 @@ class RebalanceMetrics:
 
 
 def tally(before: Course, after: Course, now_ms: int) -> RebalanceMetrics:
-    """What is new. Plans that wait for approval may be made anew: their clusters do not count."""
+    """The changes between two courses.
+
+    The clusters of plans that wait for approval do not count, because they may be planned again.
+    """
     planned = after.record and after.record != before.record
     was = {part.cluster: part for part in _counted(before)}
     ended: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""What is offered to loops for a Rebalance, and what is left of it when that is deleted."""
+"""Which plans a Rebalance offers to clusters' loops, and what remains when it is deleted."""
 
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ def offers(
     spec: RebalanceSpec,
     now_ms: int,
 ) -> Mapping[str, ExternalPlan]:
-    """What is offered to each cluster whose turn it is, or that has begun."""
+    """The plan offered to each cluster whose turn it is, or that has begun."""
     turn = [p for p in course.parts if not p.state.ended and (p.cluster in due or p.begun)]
     at_it = [part.cluster for part in turn]
     why = held(spec, now_ms)
@@ -31,14 +31,14 @@ def offers(
 def offer_of(
     part: ClusterRebalance, record: Record | None, held: Wait | None, rate: int | None = None
 ) -> ExternalPlan:
-    """The plan of one cluster; without it, as long as the record cannot be read."""
+    """The offer of one cluster; without a plan while the record cannot be read."""
     plan = None if record is None else record.plan(part.cluster)
     declared = "" if record is None else record.declared.get(part.cluster, "")
     return ExternalPlan(part.hash, plan, declared, part.begun, held, bytes_per_s=rate)
 
 
 def rate_of(cluster: str, at_it: Collection[str], budget: BudgetSpec, now_ms: int) -> int | None:
-    """What the cluster may copy in a second: an even part of the fleet's rate and of its site's.
+    """The bytes per second that the cluster may copy: an even part of the fleet's and site's rates.
 
     `at_it`: the clusters that move now, itself included.
     """
@@ -52,9 +52,9 @@ def rate_of(cluster: str, at_it: Collection[str], budget: BudgetSpec, now_ms: in
 
 
 def fleet_rate(budget: BudgetSpec, now_ms: int) -> int | None:
-    """What all clusters together may copy in a second; None: as much as they can.
+    """The bytes per second that all clusters together may copy; `None`: no limit.
 
-    Of open windows the highest rate counts; one without a rate has the fleet's.
+    The highest rate of all open windows counts; a window without a rate has the fleet's.
     """
     now = datetime.fromtimestamp(now_ms / 1000, UTC)
     opened = [each for each in budget.windows if windows.is_open((each.window,), now)]
@@ -65,7 +65,7 @@ def fleet_rate(budget: BudgetSpec, now_ms: int) -> int | None:
 
 
 def held(spec: RebalanceSpec, now_ms: int) -> Wait | None:
-    """Why no stage may start now in any cluster; None if it may."""
+    """Why no stage may start now in any cluster; `None` if one may."""
     if spec.paused:
         return Wait(WaitReason.REBALANCE_PAUSED)
     opened = [each.window for each in spec.budget.windows]
@@ -77,9 +77,9 @@ def held(spec: RebalanceSpec, now_ms: int) -> Wait | None:
 
 
 def may_run(part: ClusterRebalance, outcome: Outcome | None, *, kept: bool) -> bool:
-    """Whether a run of the plan is recorded in the cluster, or may be, by what its loop told last.
+    """Whether a run of the plan is recorded in the cluster or may be, by its loop's last report.
 
-    `kept`: whether the cluster has a loop at all; without one nothing would ever end.
+    `kept`: whether the cluster has a loop at all; without one no run would ever end.
     """
     if part.state.ended:
         return False

@@ -1,8 +1,8 @@
-"""One cluster's part of an answer, from what was seen of it: the same wherever it is made.
+"""One cluster's part of a response, from what was observed of it; the same wherever it is made.
 
-A plan is made of the whole cluster, as a loop does it. Where only some pools are in scope, it keeps
-the moves whose partitions end up in them and nothing else; moves of different pools never depend
-on each other. What is left is a plan only if the independent audit finds nothing.
+The plan is made of the whole cluster, as a loop does it. If only some pools are in scope, it keeps
+only the moves whose partitions end up in them; moves of different pools never depend on each other.
+The remaining moves are a plan only if the independent audit finds no violation.
 """
 
 from collections.abc import Callable, Collection
@@ -28,7 +28,7 @@ Planner = Callable[[Desired, Cluster, Records, frozenset[int]], Plan]
 
 @dataclass(frozen=True, slots=True)
 class ObservedCluster:
-    """What was seen of a cluster."""
+    """What was observed of a cluster."""
 
     cluster: Cluster
     records: Records
@@ -41,7 +41,7 @@ def part_of(
     question: RebalanceRequest,
     plan: Planner = make_plan,
 ) -> ClusterResponse:
-    """Plan one cluster; what is wrong with it, or with its plan, is its problem, never raised."""
+    """Plan one cluster; a fault of it, or of its plan, becomes its problem and is never raised."""
     desired, cluster = asked.desired, seen.cluster
     try:
         if wrong := impossible_requests.problems(desired, cluster, seen.records, seen.gone):
@@ -63,12 +63,12 @@ def part_of(
 
 
 def problem_of(asked: ClusterRequest, failed: PoolkeeperError) -> ClusterResponse:
-    """The part of a cluster that has no plan: why."""
+    """The part of a cluster that has no plan, with the reason."""
     return ClusterResponse(Planned(asked.cluster, problem=failed.line))
 
 
 def scoped(plan: Plan, desired: Desired, pools: Collection[str]) -> Plan:
-    """What of the plan is of these pools: a plan of its own, with its own hash and no steps."""
+    """The part of the plan for these pools: a plan of its own, with its own hash and no steps."""
     pool_of = {broker: pool.name for pool in desired.pools for broker in pool.brokers}
     moves = tuple(move for move in plan.moves if _pool(move, pool_of) in pools)
     return replace(

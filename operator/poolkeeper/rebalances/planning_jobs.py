@@ -1,15 +1,15 @@
-"""Questions answered by Jobs: one for each question, named after it, owned by its Rebalance.
+"""Planning by Jobs: one for each request, named after it, owned by its Rebalance.
 
-    no Job                 make it, suspended
-    suspended              write its question as its property, let it go
+    no Job                 create it, suspended
+    suspended              write its request, owned by it, and resume it
     running                ask again later
-    complete               read the answer, and look whether it is one to this question
-    failed                 say why; the next call makes another one
-    of another question    delete it: only one of a name is worked on
+    complete               read the response, and check that it belongs to this request
+    failed                 say why; the next call creates another one
+    of another request     delete it: only one of a name is planned
 
-Each call looks and does what is next, so that an operator that starts anew goes on where the last
-one was. The name is made of the question's digest: asking twice makes one Job. The answer stays
-readable until the Job is forgotten, or for its time to live; then it would be planned again.
+Each call looks at the Job and does the next thing, so an operator that restarts continues where the
+last one was. The name contains the request's digest: asking twice creates one Job. The response
+stays readable until the Job is forgotten, or for its time to live; then planning begins again.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 
 class PlanningJobApi(jobs.JobApi, configmap_blob.ConfigMapApi, Protocol):
-    """The part of `clients.Api` that is needed here."""
+    """The part of the Kubernetes client that is needed here."""
 
 
 OwnerOf = Callable[[str], dict[str, Any]]
@@ -49,7 +49,7 @@ OwnerOf = Callable[[str], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A question, its digest and its Job's name; digests of large fleets take a while."""
+    """A request, its digest and its Job's name; digests of large fleets take a while."""
 
     question: RebalanceRequest
     digest: str
@@ -58,7 +58,7 @@ class _Known:
 
 @dataclass(frozen=True, slots=True)
 class JobEngine:
-    """Answers by Jobs in one namespace; see `rebalances.engines`. No call waits for a Job."""
+    """Plans by Jobs in one namespace; see `rebalances.engines`. No call waits for a Job."""
 
     api: PlanningJobApi
     namespace: str
@@ -67,10 +67,10 @@ class JobEngine:
     _known: dict[str, _Known] = field(default_factory=dict)
 
     def ask(self, name: str, question: RebalanceRequest) -> RebalanceResponse | None:
-        """Return the answer, or None while it is under way.
+        """Return the response, or `None` while planning is under way.
 
-        Raises `Unavailable` with a sentence where the Job failed, which is deleted: the next call
-        makes another one.
+        Raises `Unavailable` with a sentence if the Job failed. That Job is deleted, and the next
+        call creates another one.
         """
         known = self._knowing(name, question)
         look = jobs.look(self.api, self.namespace, known.job)
@@ -91,14 +91,14 @@ class JobEngine:
         return None
 
     def standing(self, name: str, question: RebalanceRequest) -> str:
-        """What the Job waits for, in a sentence; empty where it works, or is not there."""
+        """What the Job waits for, in a sentence; empty if it runs or does not exist."""
         return jobs.standing(self.api, self.namespace, self._knowing(name, question).job)
 
     def forget(self, name: str) -> None:
-        """Delete all Jobs of that Rebalance, and with them their pods, questions and answers.
+        """Delete all Jobs of that Rebalance, and with them their pods, requests and responses.
 
-        What cannot be deleted now goes with the Rebalance, or when its time to live is over; and
-        who leads no more leaves it to the next leader, who goes on with it.
+        A Job that cannot be deleted now goes with the Rebalance, or when its time to live is over.
+        An operator that no longer leads leaves it to the next leader, which continues with it.
         """
         self._known.pop(name, None)
         try:
@@ -168,19 +168,19 @@ class JobEngine:
 
 
 def job_name(name: str, question: RebalanceRequest) -> str:
-    """`daily-plan-1a2b3c4d`: the same for the same question of the same Rebalance."""
+    """`daily-plan-1a2b3c4d`: the same for the same request of the same Rebalance."""
     short = re.sub(r"[^a-z0-9]+", "-", name)[:NAME_CHARS_MAX].strip("-")
     digest = hashlib.sha256(f"{name}\n{question.digest}".encode()).hexdigest()
     return f"{short}-plan-{digest[:HASH_CHARS]}"
 
 
 def label(name: str) -> str:
-    """What stands for a Rebalance's name in labels."""
+    """The label value for a Rebalance's name."""
     return hashlib.sha256(name.encode()).hexdigest()[:32]
 
 
 def secrets_of(question: RebalanceRequest) -> Iterator[str]:
-    """The Secrets that the clusters in question name."""
+    """The Secrets that the clusters of the request name."""
     for asked in question.asked:
         yield from _secrets(asked.desired)
 

@@ -1,8 +1,8 @@
-"""The planning of one Rebalance: what it asks, whom, and when it asks again.
+"""The planning of one Rebalance: what is requested, from which engine, and when it is again.
 
-A question is put once and then asked for until there is an answer. It is put anew when something
-else is in scope, or declared of clusters and pools; what arrives piece by piece is waited for. If
-no cluster at all could be planned, there is no plan yet: what is away may come back.
+A request is made once, and its response then fetched. It is made again if the scope changes, or
+what is declared of clusters and pools. While declarations still arrive, the task waits. If no
+cluster at all could be planned, there is no plan yet: clusters that are away may return.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ CLUSTERS_MAX = 1000
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Where the planning stands; with a `record` it is done, and `scope` what that is of."""
+    """The state of the planning; with a `record` it is done, for the scope `scope`."""
 
     course: Course
     remark: Remark
@@ -39,7 +39,7 @@ class Finding:
 
 
 class Inquiry:
-    """See the module; one per Rebalance, for as long as it is planned."""
+    """The planning of one Rebalance; see the module. One for each, while it is being planned."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Inquiry:
         settling: Collection[str],
         now_ms: int,
     ) -> Finding:
-        """Ask, or ask whether there is an answer. `settling`: clusters that are being declared."""
+        """Request plans, or fetch the response; `settling`: clusters that are being declared."""
         scope = scope_of(spec, assemblies, self._declarations)
         if hindrance := _hindrance(scope):
             self.end()
@@ -87,14 +87,14 @@ class Inquiry:
     def is_outdated(
         self, spec: RebalanceSpec, course: Course, assemblies: Mapping[str, Assembly]
     ) -> bool:
-        """Whether another question would be asked now than the one that was answered."""
+        """Whether the request would now differ from the one that has its response."""
         return scope_of(spec, assemblies, self._declarations).digest != course.scope
 
     def end(self) -> None:
-        """Forget what is under way."""
+        """Drop the planning under way."""
         if self._question is not None:
             for engine in self._engines.values():
-                # What cannot be deleted now goes with the Rebalance, or gives way to the next.
+                # What cannot be deleted now goes with the Rebalance, or makes way for the next.
                 with contextlib.suppress(PoolkeeperError):
                     engine.forget(self._name)
         self._question = None
@@ -128,7 +128,7 @@ class Inquiry:
 
 
 def _hindrance(scope: RebalanceScope) -> Remark | None:
-    """What a person must change before anything can be asked."""
+    """What a person must change before plans can be requested."""
     if scope.missing:
         message = f"spec.pools: no cluster in scope has ResourcePool {few(scope.missing)}"
         return Remark(Mood.STALLED, "NoSuchPool", message)

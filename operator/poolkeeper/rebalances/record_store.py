@@ -1,6 +1,6 @@
-"""Where the plans of Rebalances are kept: ConfigMaps of the operator's own namespace.
+"""Where the plans of Rebalances are kept: ConfigMaps in the operator's own namespace.
 
-They are named after the Rebalance and the digest of what is in them, and go with the Rebalance.
+They are named after the Rebalance and the digest of their contents. The Rebalance owns them.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ NAME_CHARS_MAX = 180
 
 
 class RecordApi(configmap_blob.ConfigMapApi, Protocol):
-    """The part of `clients.Api` that is needed here."""
+    """The part of the Kubernetes client that is needed here."""
 
     def delete(self, path: str, uid: str | None = None) -> bool:
         """Delete an object; false if it is gone."""
@@ -28,13 +28,13 @@ class RecordApi(configmap_blob.ConfigMapApi, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RecordStore:
-    """See `records.Records`."""
+    """See `records.RebalanceRecords`."""
 
     api: RecordApi
     namespace: str
 
     def write(self, each: CustomResource, record: Record) -> str:
-        """Keep the record, which goes with its Rebalance; return its digest."""
+        """Keep the record, which the Rebalance owns; return its digest."""
         whole = record.to_json()
         text = Text(text_chunks.chunked(whole), text_chunks.digest_of(whole))
         name = name_of(each, text.digest)
@@ -42,7 +42,7 @@ class RecordStore:
         return text.digest
 
     def read(self, each: CustomResource, digest: str) -> Record | None:
-        """Return the record; None if it is not there any more, or is not what was written."""
+        """Return the record; `None` if it no longer exists, or differs from what was written."""
         try:
             text = configmap_blob.read(self.api, self.namespace, name_of(each, digest))
             if text is None:
@@ -52,7 +52,7 @@ class RecordStore:
             return None
 
     def remove(self, each: CustomResource, digest: str) -> None:
-        """Remove a record that nobody needs; the first piece last, which tells of the others."""
+        """Remove a record that is not needed; the first piece last, as it names the others."""
         name = name_of(each, digest)
         text = configmap_blob.read(self.api, self.namespace, name)
         for one in reversed(configmap_blob.names(name, len(text.chunks) if text else 0)):
@@ -60,11 +60,11 @@ class RecordStore:
 
 
 def name_of(each: CustomResource, digest: str) -> str:
-    """What the ConfigMaps are called, but for their number."""
+    """The name of the ConfigMaps, without their number."""
     short = digest.removeprefix("sha256:")[:16]
     return f"rebalance-{each.name[:NAME_CHARS_MAX].rstrip('.-')}-{short}"
 
 
 def owner_of(each: CustomResource) -> dict[str, Any]:
-    """The ownerReference of what belongs to that resource."""
+    """The ownerReference for objects that belong to that resource."""
     return {"apiVersion": API_VERSION, "kind": each.kind, "name": each.name, "uid": each.uid}

@@ -1,7 +1,7 @@
-"""What is kept of an answer until its plans are carried out: as text, named by its digest.
+"""What is kept of a response until its plans are carried out: a text, named by its digest.
 
-Beside the plans, for each of them the digest of what was declared when it was made: a plan for
-what is declared otherwise by now is carried out by nobody.
+For each plan the record also has the digest of what was declared when it was made. A plan is not
+carried out if the declaration has changed since.
 """
 
 import json
@@ -22,7 +22,10 @@ VERSION = 2
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """`declared`: by cluster, see `external_plan.declaration`."""
+    """The response that is kept.
+
+    `declared`: by cluster, the digest of its declaration (`external_plan.declaration`).
+    """
 
     answer: RebalanceResponse
     declared: Mapping[str, str]
@@ -34,14 +37,14 @@ class Record:
 
     def to_json(self) -> str:
         """The canonical text."""
-        # The answer is canonical text already: it is put in as it is, and not made text twice.
+        # The response is canonical text already: it is inserted as it is.
         declared = canonical(dict(self.declared), ascii_only=False)
         answer = self.answer.to_json()
         return f'{{"answer":{answer},"declared":{declared},"version":{VERSION}}}'
 
     @classmethod
     def from_json(cls, text: str) -> "Record":
-        """Return the record; raises `Refused` for what is none."""
+        """Return the record; raises `Refused` for another text."""
         try:
             data = json.loads(text)
             if data["version"] != VERSION:
@@ -52,7 +55,7 @@ class Record:
 
 
 def record_of(question: RebalanceRequest, answer: RebalanceResponse) -> Record:
-    """What is to be kept of the answer to that question."""
+    """The record of the response to that request."""
     desired = {each.cluster: each.desired for each in question.asked}
     return Record(
         answer,
@@ -65,13 +68,13 @@ def record_of(question: RebalanceRequest, answer: RebalanceResponse) -> Record:
 
 
 class RebalanceRecords(Protocol):
-    """Where plans are kept. Each raises `PoolkeeperError` where that cannot be done now."""
+    """Where plans are kept; each method raises `PoolkeeperError` if that cannot be done now."""
 
     def write(self, each: CustomResource, record: Record) -> str:
         """Keep the record; return its digest."""
 
     def read(self, each: CustomResource, digest: str) -> Record | None:
-        """Return the record; None if it is not there any more, or not whole."""
+        """Return the record; `None` if it no longer exists, or not as a whole."""
 
     def remove(self, each: CustomResource, digest: str) -> None:
         """Remove a record that nobody needs."""

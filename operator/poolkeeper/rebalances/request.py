@@ -1,7 +1,7 @@
-"""What a Rebalance asks planners: which clusters, as declared, which pools of them, what budget.
+"""What a Rebalance requests of planners: which clusters, as declared, which pools, what budget.
 
-A question is canonical text: equal questions give equal texts, and its digest names the Job that
-answers it. So it holds the moment that it is about: asked again tomorrow, it is another question.
+A request is canonical text: equal requests have equal texts, and the digest names the Job that
+plans it. A request holds the moment that it is about. So tomorrow's request is another one.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from poolkeeper.rebalances.text_chunks import digest_of
 
 @dataclass(frozen=True, slots=True)
 class ClusterRequest:
-    """One cluster, as it is declared; `pools`: those in scope, sorted; without any, all."""
+    """One cluster as declared; `pools`: those in scope, sorted; empty for all."""
 
     desired: Desired
     pools: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ class ClusterRequest:
 
 @dataclass(frozen=True, slots=True)
 class PlanningDeadlines:
-    """How long planners wait: to connect and for each answer, and for one cluster in all."""
+    """Deadlines of planners: to connect, for each reply, and for one cluster in all."""
 
     timeout_s: float = 10.0
     deadline_s: float = 300.0
@@ -36,9 +36,12 @@ class PlanningDeadlines:
 
 @dataclass(frozen=True, slots=True)
 class RebalanceRequest:
-    """`asked` is sorted by cluster, each once; `now_ms` is the moment of the question.
+    """The clusters to plan.
 
-    With a `budget`, the answer has waves, which begin at that moment. `sites`: by cluster.
+    `asked`: sorted by cluster, each once.
+    `now_ms`: the moment of the request.
+    `budget`: if given, the response has waves, which begin at that moment.
+    `sites`: by cluster.
     """
 
     asked: tuple[ClusterRequest, ...]
@@ -49,20 +52,20 @@ class RebalanceRequest:
 
     @property
     def digest(self) -> str:
-        """`sha256:` and what names this question among all."""
+        """`sha256:` and the digest that identifies this request."""
         return digest_of(self.to_json())
 
     def about(self, asked: ClusterRequest) -> "RebalanceRequest":
-        """The same question about one of its clusters alone."""
+        """The same request for one of its clusters alone."""
         site = self.sites.get(asked.cluster)
         sites = {} if site is None else {asked.cluster: site}
         return replace(self, asked=(asked,), sites=sites)
 
     def to_json(self) -> str:
-        """The canonical text. Places in somebody's files are left out."""
+        """The canonical text, without the places of documents in files."""
         return codecs.to_text(self)
 
     @classmethod
     def from_json(cls, text: str) -> "RebalanceRequest":
-        """Return the question; raises `Refused` for what is none, or one of another release."""
+        """Return the request; raises `Refused` for another text, or one of another release."""
         return codecs.from_text(cls, text)

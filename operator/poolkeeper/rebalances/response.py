@@ -1,8 +1,8 @@
-"""What planners answer: a plan for each cluster, or why there is none; waves, if asked for.
+"""What planners respond: a plan for each cluster, or why there is none; waves, if requested.
 
-As canonical text, whoever made it: what the operator plans itself and what executors of a Job plan
-can be compared byte by byte. Who reads an answer holds it as a whole, so its plans are bounded: a
-cluster whose plan has no room any more has that as its problem, and the others go on.
+The response is canonical text. So the operator's own plans and those of a Job's executors can be
+compared byte by byte. A reader holds the whole response in memory, so its plans are bounded: a
+cluster whose plan does not fit gets that as its problem, and the others are unaffected.
 """
 
 import json
@@ -26,7 +26,7 @@ PLANS_BYTES_MAX = 448 * 1024**2
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What became of one cluster: its plan, or `problem`, why there is none."""
+    """The result of one cluster: its plan, or `problem`, why there is none."""
 
     cluster: str
     plan: Plan | None = None
@@ -45,16 +45,16 @@ class Planned:
 
     @property
     def bytes_lower_bound(self) -> int:
-        """What any plan for these pools copies at least."""
+        """The least that any plan for these pools copies."""
         pools = () if self.plan is None else self.plan.certificates
         return sum(pool.bytes_lower_bound for pool in pools)
 
 
 @dataclass(frozen=True, slots=True)
 class RebalanceResponse:
-    """What became of all clusters, by name; `question`: the digest of what was asked.
+    """The results of all clusters, by name; `question`: the digest of the request.
 
-    `waves` has no slices: turns, what was left out and the bound are what people and loops need.
+    `waves` has no slices: people and loops need only turns, the clusters left out, and the bound.
     """
 
     question: str
@@ -67,7 +67,7 @@ class RebalanceResponse:
 
     @classmethod
     def from_json(cls, text: str) -> "RebalanceResponse":
-        """Return the answer; raises `Refused` for what is none, or says what is not so."""
+        """Return the response; raises `Refused` for another text, or for one with faults."""
         try:
             return cls.from_data(json.loads(text))
         except ValueError as wrong:
@@ -75,7 +75,7 @@ class RebalanceResponse:
 
     @classmethod
     def from_data(cls, data: Any) -> "RebalanceResponse":
-        """Return the answer that was parsed; raises `Refused` likewise."""
+        """Return the response that was parsed; raises `Refused` likewise."""
         try:
             if data["version"] != VERSION:
                 raise Refused(f"the answer has version {data['version']} (expected {VERSION})")
@@ -88,7 +88,7 @@ class RebalanceResponse:
 
 @dataclass(frozen=True, slots=True)
 class ClusterResponse:
-    """One cluster of an answer, and its work for the budget."""
+    """One cluster of a response, and its work for the budget."""
 
     planned: Planned
     work: ClusterWork | None = None
@@ -97,7 +97,7 @@ class ClusterResponse:
 def assembled(
     question: RebalanceRequest, parts: Iterable[ClusterResponse], bytes_max: int = PLANS_BYTES_MAX
 ) -> RebalanceResponse:
-    """The answer of all its parts, in whatever order they came; with waves, if asked for."""
+    """The response of all its parts, in any order; with waves, if requested."""
     found = sorted(parts, key=lambda part: part.planned.cluster)
     sizes = [len(planned_text(part.planned).encode()) for part in found]
     rooms = zip(found, with_room(sizes, bytes_max), strict=True)
@@ -110,7 +110,7 @@ def assembled(
 
 
 def with_room(sizes: Iterable[int], bytes_max: int) -> list[bool]:
-    """Whether each of these texts, in their order, has room beside those before it."""
+    """Whether each of these texts, in their order, fits besides those before it."""
     found, total = [], 0
     for size in sizes:
         found.append(total + size <= bytes_max)
@@ -119,7 +119,7 @@ def with_room(sizes: Iterable[int], bytes_max: int) -> list[bool]:
 
 
 def without_room(cluster: str, moves: int, bytes_max: int) -> ClusterResponse:
-    """The part of a cluster whose plan, of so many moves, has no room in the answer."""
+    """The part of a cluster whose plan, of that many moves, does not fit into the response."""
     problem = (
         f"its plan of {moves} moves has no room: all plans of a Rebalance may have {bytes_max}"
         " bytes; put it into another one, if need be pool by pool (spec.clusters, spec.pools)"
@@ -128,7 +128,7 @@ def without_room(cluster: str, moves: int, bytes_max: int) -> ClusterResponse:
 
 
 def waves_of(question: RebalanceRequest, works: Iterable[ClusterWork]) -> Schedule | None:
-    """The waves of all clusters' works; None where no budget says that there are any."""
+    """The waves of all clusters' works; `None` without a budget."""
     if question.budget is None:
         return None
     begin = datetime.fromtimestamp(question.now_ms / 1000, UTC)
@@ -137,7 +137,7 @@ def waves_of(question: RebalanceRequest, works: Iterable[ClusterWork]) -> Schedu
 
 
 def planned_text(planned: Planned) -> str:
-    """What became of one cluster, as it stands in the answer's text."""
+    """The result of one cluster, as it is in the response's text."""
     outcome: dict[str, Any] = {"problem": planned.problem}
     if planned.plan is not None:
         outcome = {"plan": plan_json.to_json(planned.plan)}
@@ -147,7 +147,7 @@ def planned_text(planned: Planned) -> str:
 
 
 def text_of(question: str, clusters: Iterable[str], waves: Schedule | None) -> str:
-    """The answer's text, of its clusters' texts in their order; plans are not read for it."""
+    """The response's text, from its clusters' texts in their order, without reading plans."""
     more = "" if waves is None else f',"waves":{canonical(_waves(waves), ascii_only=False)}'
     return (
         f'{{"clusters":[{",".join(clusters)}],"question":{canonical(question, ascii_only=False)},'

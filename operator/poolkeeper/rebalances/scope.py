@@ -1,12 +1,12 @@
-"""Which clusters and pools a Rebalance is about, as a question to planners.
+"""Which clusters and pools a Rebalance is about, as a request to planners.
 
-Clusters that nothing may be done in are no part of the question: they are told with the reason, as
-a cluster that cannot be read is. A cluster none of whose pools is in scope is left out in silence,
-unless it is named.
+Clusters that nothing may be done in are no part of the request. They are reported with the reason,
+like a cluster that cannot be read. A cluster without a pool in scope is left out without a report,
+unless the Rebalance names it.
 
-The `digest` tells whether another question would be asked now: by the scope, the budget, and what
-is declared of clusters and pools. Topics that come and go do not change it, else a plan of a large
-fleet would never stand for long enough to be read.
+The `digest` tells whether the request would differ now: by the scope, the budget, and what is
+declared of clusters and pools. Topics that are created or deleted do not change it. Otherwise a
+plan of a large fleet would be outdated before anybody could read it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,10 +32,12 @@ from poolkeeper.resources.parse.selectors import selects
 
 @dataclass(frozen=True, slots=True)
 class RebalanceScope:
-    """`asked` is sorted by cluster; `others` are the clusters in scope that are not asked for.
+    """The clusters and pools of a Rebalance.
 
-    `partitions`: of all clusters together, as last counted. `missing`: pools that are named and
-    that no cluster in scope has.
+    `asked`: the clusters to plan, sorted.
+    `others`: clusters in scope that are not planned.
+    `partitions`: of all clusters together, as last counted.
+    `missing`: pools that are named and that no cluster in scope has.
     """
 
     asked: tuple[ClusterRequest, ...]
@@ -45,22 +47,23 @@ class RebalanceScope:
     digest: str
 
     def question(self, spec: RebalanceSpec, now_ms: int) -> RebalanceRequest:
-        """The question about that moment."""
+        """The request for that moment."""
         sites = {name: site.name for site in spec.budget.sites for name in site.clusters}
         return RebalanceRequest(self.asked, now_ms, budget_of(spec.budget), sites)
 
 
 class Declarations:
-    """Digests of what is declared of clusters and their pools, ways and pace left out.
+    """Digests of what is declared of clusters and their pools, without addresses and pace.
 
-    Made once, and anew only for what has changed: of a large fleet they take a second.
+    They are computed once, and again only for what has changed: for a large fleet that takes a
+    second.
     """
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[KafkaClusterSpec, tuple[ResourcePoolSpec, ...], str]] = {}
 
     def digest(self, desired: Desired) -> str:
-        """The digest."""
+        """The digest of what is declared of one cluster."""
         name = desired.cluster.name
         cluster, pools, digest = self._known.get(name, (None, (), ""))
         if cluster != desired.cluster or pools != desired.pools:
@@ -74,7 +77,7 @@ def scope_of(
     assemblies: Mapping[str, Assembly],
     declarations: Declarations | None = None,
 ) -> RebalanceScope:
-    """The scope by what is declared now; `declarations` are those of the caller's last time."""
+    """The scope by what is declared now; `declarations`: those of the caller's last call."""
     asked, others, partitions = [], list(_absent(spec, assemblies)), 0
     missing = set(spec.pools.names)
     for name, assembly in sorted(assemblies.items()):
@@ -104,7 +107,7 @@ def scope_of(
 
 
 def budget_of(spec: BudgetSpec) -> Budget:
-    """The budget as the waves are made by it."""
+    """The budget by which the waves are made."""
     return Budget(
         bytes_per_s=spec.rate_bytes_per_s,
         sites={

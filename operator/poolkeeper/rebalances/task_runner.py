@@ -1,11 +1,11 @@
-"""Answering a question: a task per cluster reads its ZooKeeper and plans it, wherever it is run.
+"""Runs a request: one task per cluster reads its ZooKeeper and plans it, on any machine.
 
-What travels is the question about one cluster, and its plan, compressed: never the partitions,
-which are read where they are planned. A cluster that cannot be read in time has its reason instead
-of a plan, and the others go on. Nothing is written to any cluster.
+Only the request for one cluster and its compressed plan are sent. Partitions never are: they are
+read where they are planned. A cluster that cannot be read in time has its reason instead of a plan,
+and the others are unaffected. Nothing is written to any cluster.
 
-Credentials never travel: a task finds the Secrets that its KafkaCluster names as folders of files,
-as pods mount them.
+Credentials are never sent: a task finds the Secrets that its KafkaCluster names as folders of
+files, as pods mount them.
 """
 
 import base64
@@ -43,7 +43,7 @@ from poolkeeper.zk.cluster_access import ZooKeeperView
 
 @dataclass(frozen=True, slots=True)
 class PlanClusterTask:
-    """`question` is about one cluster, as text; `secrets` a folder with a folder per Secret."""
+    """The task for one cluster: its request as text, and a folder with a folder per Secret."""
 
     question: str
     secrets: str = ""
@@ -51,9 +51,9 @@ class PlanClusterTask:
 
 @dataclass(frozen=True, slots=True)
 class ClusterResult:
-    """What became of one cluster: its text in the answer, compressed, in base64; its work.
+    """The result of one cluster: its text in the response, compressed, in base64; and its work.
 
-    `bytes`: of the text.
+    `bytes`: the length of the text.
     """
 
     cluster: str
@@ -74,18 +74,18 @@ class ClusterResult:
 
     @classmethod
     def without_room(cls, done: "ClusterResult", bytes_max: int) -> "ClusterResult":
-        """What is said instead where the plan has no room in the answer."""
+        """The result that replaces a plan that does not fit into the response."""
         return cls.of(without_room(done.cluster, done.moves, bytes_max))
 
     @property
     def text(self) -> str:
-        """The cluster's text in the answer."""
+        """The cluster's text in the response."""
         return gzip.decompress(base64.b64decode(self.planned)).decode()
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """An answer as text, and what is told of it: problems by cluster, moves of all plans."""
+    """A response as text, its problems by cluster, and the moves of all plans."""
 
     text: str
     clusters: int
@@ -99,10 +99,10 @@ def written(
     secrets: str = "",
     bytes_max: int = PLANS_BYTES_MAX,
 ) -> Written:
-    """The text of the whole answer; `bytes_max`: of all its plans together.
+    """The text of the whole response; `bytes_max`: of all its plans together.
 
-    Raises `Unavailable` if the engine gave up, and nothing for what is wrong with a cluster.
-    Plans are not read on their way: that would take longer than to make them.
+    Raises `Unavailable` if the engine gave up, and nothing for faults of a cluster. The plans are
+    not parsed, which would take longer than making them.
     """
     tasks = [PlanClusterTask(question.about(asked).to_json(), secrets) for asked in question.asked]
     weights = [1 + len(asked.desired.topics) for asked in question.asked]
@@ -119,7 +119,7 @@ def written(
 
 
 def perform(task: PlanClusterTask) -> ClusterResult:
-    """Do one task; what is wrong with the cluster is in its part and never raised."""
+    """Do one task; a fault of the cluster is in its part and never raised."""
     question = RebalanceRequest.from_json(task.question)
     (asked,) = question.asked
     patience = question.patience
@@ -137,7 +137,7 @@ def part_through(
     question: RebalanceRequest,
     plan: Planner = make_plan,
 ) -> ClusterResponse:
-    """Read a cluster and plan it; what is wrong with it is its problem, and never raised."""
+    """Read a cluster and plan it; a fault of it becomes its problem and is never raised."""
     try:
         seen = seen_through(access, asked, question)
     except PoolkeeperError as failed:
@@ -148,7 +148,7 @@ def part_through(
 def seen_through(
     access: ClusterConnections, asked: ClusterRequest, question: RebalanceRequest
 ) -> ObservedCluster:
-    """Read a cluster once, within the question's patience; sizes where brokers tell them."""
+    """Read a cluster once, within the request's deadlines; with sizes if brokers report them."""
     patience = question.patience
     brokers = None
 

@@ -1,7 +1,7 @@
-"""Long texts in pieces that fit into ConfigMaps, with a digest that tells whether all are there.
+"""Long texts in pieces that fit into ConfigMaps, with a digest that shows whether all are there.
 
-A ConfigMap holds a MiB, as base64; a piece is a quarter of that. Plans compress to a tenth. Both
-who cuts and who joins refuse texts beyond `TEXT_BYTES_MAX`, the latter before unpacking them.
+A ConfigMap holds a MiB, as base64; a piece is a quarter of that. Plans compress to a tenth. Texts
+beyond `TEXT_BYTES_MAX` are refused, both when cutting and, before unpacking, when joining.
 """
 
 import gzip
@@ -26,7 +26,7 @@ def chunked(
 ) -> tuple[bytes, ...]:
     """The text, compressed, in pieces of `size` bytes; at least one, all but the last full.
 
-    Raises `Refused` for a text that would not be read again, as it is too long.
+    Raises `Refused` for a text that is too long to be read again.
     """
     body = text.encode()
     if len(body) > bytes_max:
@@ -36,7 +36,7 @@ def chunked(
 
 
 def joined(chunks: Sequence[bytes], digest: str, bytes_max: int = TEXT_BYTES_MAX) -> str:
-    """The text of all pieces in their order; raises `Refused` where it is not of that digest."""
+    """The text of all pieces in their order; raises `Refused` if its digest is another one."""
     try:
         text = _unpacked(chunks, bytes_max)
     except (zlib.error, EOFError, UnicodeDecodeError) as broken:

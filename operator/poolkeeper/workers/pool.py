@@ -1,12 +1,11 @@
-"""The pool of worker processes: `WorkerPool.plan` is `make_plan`, to the byte.
+"""The pool of worker processes: `WorkerPool.plan` gives the plan of `make_plan`, to the byte.
 
-A plan for 200,000 partitions is seconds of pure computing, in which the other threads of the
-process wait for their turns. Small clusters are planned on the spot, big ones by one of a few
-worker processes that stay for more.
+A plan for 200,000 partitions is seconds of pure computing, during which the other threads of the
+process wait. Small clusters are planned inline, large ones by a few long-lived worker processes.
 
-A worker is a plain child process at the other end of two pipes. Nothing is shared, so whatever
-happens to one (killed, out of memory, stuck) costs one pass of one cluster: the call raises
-`Unavailable`, the worker is replaced, the next pass asks again.
+A worker is a plain child process at the other end of two pipes. Workers share nothing. So a worker
+that is killed, out of memory or stuck costs one pass of one cluster: the call raises `Unavailable`,
+the worker is replaced, and the next pass asks again.
 """
 
 import contextlib
@@ -44,10 +43,10 @@ _NOTHING_RECORDED = Records()
 class WorkerPool:
     """At most `processes` workers; `plan` may be called from several threads.
 
-    A cluster of fewer than `threshold_partitions` is planned inline, every cluster with no
-    processes at all. `deadline_s` bounds a call: waiting for a free worker, and its work. A worker
-    starts with the first request that finds no other free, and then stays; `warm` starts all of
-    them at once, which saves that request half a second and costs 50 MiB for each.
+    `threshold_partitions`: smaller clusters are planned inline; without processes all clusters are.
+    `deadline_s`: bounds a call, the wait for a free worker included. A worker starts with the first
+    request that finds no other free, and then stays. `warm` starts all of them at once, which saves
+    that request half a second and costs 50 MiB for each.
     """
 
     def __init__(
@@ -91,7 +90,7 @@ class WorkerPool:
         records: Records = _NOTHING_RECORDED,
         gone: frozenset[int] = frozenset(),
     ) -> Plan:
-        """Make the plan that `make_plan` makes; raises `Unavailable` if a worker did not."""
+        """Make the plan of `make_plan`; raises `Unavailable` if a worker did not respond."""
         size = sum(len(topic.partitions) for topic in cluster.topics.values())
         if not self._workers or size < self._threshold_partitions:
             return make_plan(desired, cluster, records, gone)
@@ -115,7 +114,7 @@ class WorkerPool:
 
 
 class _WorkerProcess:
-    """One child process at a time, replaced when it did not answer."""
+    """One child process at a time, replaced if it did not respond."""
 
     def __init__(self, program: tuple[str, ...]) -> None:
         self._program = program
@@ -136,7 +135,7 @@ class _WorkerProcess:
             self._start()
 
     def plan(self, request: PlanningRequest, until_s: float) -> Plan:
-        """Ask the process, a new one if it ended meanwhile."""
+        """Request the plan of the process, of a new one if it has ended."""
         process = self._process
         if process is None or process.poll() is not None:
             process = self._start()
@@ -218,16 +217,16 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.kill()
     with contextlib.suppress(
         subprocess.TimeoutExpired
-    ):  # the kernel holds it, and lets it go later
+    ):  # the kernel holds the process, and ends it later
         process.wait(END_S)
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
-            with contextlib.suppress(OSError):  # what was not sent yet cannot be sent any more
+            with contextlib.suppress(OSError):  # unsent bytes are lost
                 pipe.close()
 
 
 def _environment() -> dict[str, str]:
-    """Return our environment, in which the child finds this very package; one thread for numpy."""
+    """Return the environment of the child: it finds this package, and numpy uses one thread."""
     found = (str(Path(poolkeeper.__file__).parent.parent), os.environ.get("PYTHONPATH", ""))
     return {
         "OPENBLAS_NUM_THREADS": "1",

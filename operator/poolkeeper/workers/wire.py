@@ -1,12 +1,12 @@
-"""Requests for a plan, and responses, as short pieces of bytes between two processes of ours.
+"""Requests for a plan, and responses, as short byte strings between parent and worker.
 
 Pickling a cluster of 200,000 partitions in one go takes half a second, in which no other thread of
 the process runs. A piece here holds about a thousand partitions, or moves, as columns of plain
-values: that takes a tenth of the time, and others get their turn between two pieces.
+values. That takes a tenth of the time, and other threads run between two pieces.
 
-What `unpack_*` gives back equals what was packed. Both ends are the same release of Poolkeeper,
-which `GREETING` makes sure of, one of them started by the other: pieces are never stored and never
-come from elsewhere.
+`unpack_*` returns a value equal to the one packed. One end starts the other, and both are the same
+release of Poolkeeper, which `GREETING` checks. Pieces are never stored and never come from
+elsewhere.
 """
 
 import pickle
@@ -36,7 +36,7 @@ PlanningResponse = Plan | Exception
 
 @dataclass(frozen=True, slots=True)
 class PlanningRequest:
-    """What a plan is made from."""
+    """The input of a plan."""
 
     desired: Desired
     cluster: Cluster
@@ -81,7 +81,7 @@ def pack_plan(plan: Plan) -> Iterator[bytes]:
 
 
 def pack_error(error: Exception, trace: str) -> Iterator[bytes]:
-    """Give the pieces of a response that is an error: ours as it is, a defect as its traceback."""
+    """Give the pieces of an error: a `PoolkeeperError` as it is, a bug as its traceback."""
     ours = isinstance(error, PoolkeeperError)
     yield _REFUSAL
     yield _pickled((type(error).__name__, str(error)) if ours else ("", trace))

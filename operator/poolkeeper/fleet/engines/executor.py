@@ -1,7 +1,7 @@
 """How an executor of Spark begins in a pod of the planner's image.
 
-Spark makes the pod with the one argument `executor`, and says the rest in its environment: where
-the driver is, who it is itself, what its JVM shall be given. The program is one of Spark's jars.
+Spark makes the pod with the one argument `executor`, and says the rest in its environment: the
+driver's address, the executor's id, the options of its JVM. The program is one of Spark's jars.
 """
 
 import re

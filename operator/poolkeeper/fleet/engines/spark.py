@@ -5,11 +5,11 @@ Parquet itself, with Arrow, and writes what it made. Ten million rows thus never
 which would turn each into its own row format, sort them by group, and back into Arrow
 (`docs/scaling.md` has the figures). What comes back is a row per task.
 
-**No straggler.** Which task goes where is not left to a hash of its name: `scheduling.runs` numbers
-them, the heaviest first, `repartitionById` gives every number (a heavy task, or several light ones)
-a partition of its own, and Spark starts partitions in the order of their numbers. That is
-longest-first scheduling: a giant begins at once and the small ones fill up what is left. A single
-task that is longer than an even share is taken apart (`plan.tasks_of`).
+**No straggler.** A hash of a task's name would not say when it starts. So `task_groups.runs`
+numbers the tasks, the heaviest first. `repartitionById` gives every number (a heavy task, or
+several light ones) a partition of its own, and Spark starts partitions in the order of their
+numbers. That is longest-first scheduling: the largest task begins at once, and small ones fill the
+rest. A single task that is longer than an even share is split (`plan.tasks_of`).
 
 A task that is lost with its executor is done again on another one; tasks write whole files under
 their final names, so that doing one twice is harmless.

@@ -1,4 +1,4 @@
-"""Which tasks go together, so that nobody waits for a last one: pure."""
+"""Which tasks run together, so that no last task delays the end. Pure."""
 
 from collections.abc import Sequence
 

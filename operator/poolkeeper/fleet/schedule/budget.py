@@ -1,7 +1,7 @@
-"""What a budget is spent on, what it allows, and who moves when: the values of `scheduler`.
+"""The values of `scheduler`: the work, what the budget allows, and the schedule.
 
-Times are whole milliseconds from the schedule's begin, rates whole bytes per second: what adds up
-to a budget adds up exactly, on every machine.
+Times are whole milliseconds from the schedule's begin, rates whole bytes per second. So figures
+that add up to a budget do so exactly, on every machine.
 """
 
 from collections.abc import Mapping
@@ -19,9 +19,10 @@ UNBOUNDED = 2**62
 class ScheduledStage(NamedTuple):
     """A slice of a plan that begins and ends at once: what a cluster copies in one request.
 
-    `least_ms`: what it takes where the budget leaves it all it can use (its busiest broker at the
-    throttle's rate). `urgency`: 0 heal, 1 drain, 2 pool migration, 3 replication factor, 4 balance.
-    `gain`: what is better afterwards, in any unit that all clusters share.
+    `least_ms`: its duration without a limit from the budget (its busiest broker at the throttle's
+    rate).
+    `urgency`: 0 heal, 1 drain, 2 pool migration, 3 replication factor, 4 balance.
+    `gain`: the improvement, in any unit that all clusters share.
     """
 
     bytes: int
@@ -52,9 +53,10 @@ class RatedWindow:
 class Budget:
     """What all clusters together may use; `None` and absent sites: no limit.
 
-    With `windows` nothing runs outside of them; where several are open the highest rate counts.
-    `clusters_max`: clusters that move at one time. `least_bytes_per_s`: nothing begins with less,
-    unless it needs less or the budget is less. `horizon_s`: how far windows are looked ahead.
+    `windows`: no stage runs outside of them; if several are open, the highest rate counts.
+    `clusters_max`: clusters that move at one time.
+    `least_bytes_per_s`: no stage begins with less, unless it needs less or the budget is less.
+    `horizon_s`: how far ahead windows are computed.
     """
 
     bytes_per_s: int | None = None
@@ -66,7 +68,7 @@ class Budget:
 
 
 class Slice(NamedTuple):
-    """A stage at one rate: `stage` is its place in the cluster's work. A stage has one or more."""
+    """A part of a stage at one rate; `stage` is the stage's place in the cluster's work."""
 
     cluster: str
     stage: int
@@ -95,7 +97,7 @@ class Turn(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """Stages of a cluster, from `first_stage` to its last, that no time was found for, and why."""
+    """Stages of a cluster, from `first_stage` to its last, that find no time, and why."""
 
     cluster: str
     first_stage: int

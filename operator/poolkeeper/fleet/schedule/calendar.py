@@ -1,9 +1,9 @@
-"""When a fleet may move, and how fast: windows unrolled into intervals from a begin on.
+"""When a fleet may move, and how fast: windows expanded into intervals after a begin.
 
 A window is open as in `planning.run_state.windows`, from every firing of its cron line for its
-duration, in its own time zone. There, a stage must *begin* in a window. Here it shall also *end* in
-it, as the rates of a budget are somebody else's outside. So a fall of the fleet's rate, to zero or
-not, is a deadline for all that runs before it; a rise is none.
+duration, in its own time zone. There, a stage must *begin* in a window. Here it must also *end* in
+it, because outside of it the network belongs to others. So a fall of the fleet's rate, to zero or
+not, is a deadline for all stages before it; a rise is none.
 """
 
 from bisect import bisect_right
@@ -73,7 +73,7 @@ class Fleet:
 
 
 def openings(windows: Sequence[Window], begin: datetime, horizon_s: int) -> tuple[Opening, ...]:
-    """Where at least one window is open, as far as the horizon; without windows always."""
+    """The times when at least one window is open, up to the horizon; without windows always."""
     if not windows:
         return ALWAYS
     found = (opening for window in windows for opening in _unrolled(window, begin, horizon_s))
@@ -81,7 +81,7 @@ def openings(windows: Sequence[Window], begin: datetime, horizon_s: int) -> tupl
 
 
 def merged(found: Iterable[Opening]) -> tuple[Opening, ...]:
-    """The same times, ascending, without overlaps and seams."""
+    """The same times, ascending, without overlaps; adjacent ones joined."""
     joined: list[Opening] = []
     for opening in sorted(found):
         if joined and opening.begin_ms <= joined[-1].end_ms:
@@ -109,7 +109,7 @@ def _unrolled(window: Window, begin: datetime, horizon_s: int) -> Iterator[Openi
     local = begin.astimezone(ZoneInfo(window.time_zone))
     duration = timedelta(seconds=window.duration_s)
     horizon_ms = horizon_s * 1000
-    # What has fired before the begin may still be open; a day more, as clocks change.
+    # A window that opened before the begin may still be open; a day more, as clocks change.
     for fired in CronSim(window.cron, local - duration - timedelta(days=1)):
         opens = _ms(fired, begin)
         if opens >= horizon_ms:
@@ -127,7 +127,7 @@ def _ms(at: datetime, begin: datetime) -> int:
 def _levels(
     times: Sequence[int], rated: Sequence[tuple[Opening, int]]
 ) -> Iterator[tuple[Opening, int]]:
-    """The time between each two times, and the highest rate that is open there."""
+    """The intervals between these times, each with the highest rate of its open windows."""
     changes: dict[int, list[tuple[int, int]]] = {}
     for opening, rate in rated:
         changes.setdefault(opening.begin_ms, []).append((rate, 1))
@@ -140,7 +140,7 @@ def _levels(
 
 
 def _with_deadlines(levels: Sequence[tuple[Opening, int]]) -> tuple[Piece, ...]:
-    """Pieces; after the last one the rate falls to nothing."""
+    """The intervals with their deadlines; after the last one the rate is zero."""
     pieces: list[Piece] = []
     deadline, later = 0, -1
     for (begin, end), rate in reversed(levels):

@@ -1,14 +1,15 @@
-"""Which stage goes first, where stages of a cluster keep their order.
+"""Which stage goes first, while stages of a cluster keep their order.
 
-Urgency comes first: a stage is as urgent as the most urgent one that has to wait for it, itself
-included. So along a cluster's work urgency only falls, and cuts it into classes.
+Urgency comes first. A stage is as urgent as the most urgent of itself and the stages after it,
+which have to wait for it. So urgency only falls along a cluster's work, and divides it into
+classes.
 
 Within a class the most gain per byte comes first. A stage of little gain may hold back one of much
-gain behind it, so what counts is the best *block*: of all beginnings of what is left the one with
-the highest gain per byte, all in all. For one stream of bytes and orders that are chains, taking
-blocks by this ratio is optimal: at every moment the sum of (gain × bytes moved until it came) is as
-small as it can be (Sidney 1975). The ratios of a chain's blocks fall, so that a block, once it has
-begun, is still the best of its cluster.
+gain behind it, so the best *block* counts: of all beginnings of what is left, the one with the
+highest total gain per byte. For one stream of bytes and orders that are chains, taking blocks by
+this ratio is optimal: at every moment the sum of (gain × bytes moved until it came) is as small as
+possible (Sidney 1975). The ratios of a chain's blocks fall, so a block that has begun remains the
+best of its cluster.
 """
 
 from collections.abc import Sequence
@@ -29,7 +30,7 @@ def ranks(stages: Sequence[ScheduledStage]) -> list[Rank]:
 
     Gains 1, 9, 2 of 10 bytes each: the first two are a block of 10 per 20 bytes, the third is one.
     """
-    # Four stacks instead of one of values: there may be a million stages.
+    # Four stacks of plain values: there may be a million stages.
     classes: list[int] = []
     gains: list[float] = []
     sizes: list[int] = []
@@ -51,7 +52,7 @@ def ranks(stages: Sequence[ScheduledStage]) -> list[Rank]:
 
 
 def _beats(gain: float, size: int, before_gain: float, before_size: int) -> bool:
-    """Whether a block has at least the gain per byte of the one before it; of no bytes always."""
+    """Whether a block gains at least as much per byte as the one before; always without bytes."""
     if not size:
         return True
     return before_size > 0 and gain * before_size >= before_gain * size

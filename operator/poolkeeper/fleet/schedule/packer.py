@@ -1,16 +1,19 @@
-"""From moment to moment, who begins: the machine under `scheduler.schedule`.
+"""Event by event, which clusters begin a stage: the simulation under `scheduler.schedule`.
 
-Time stops where a stage ends, a window opens or closes, or the fleet's rate changes. At a stop:
+The simulated time stops when a stage ends, when a window opens or closes, and when the fleet's rate
+changes. At a stop:
 
-1. stages that run with less than they can use are given what is free, those that began first first;
-2. then the clusters that may go begin their next stage in the order of ranks (`budgets_orders`), at
-   the least of what they can use, what is free of the fleet's rate and of their site's.
+1. Running stages that could use a higher rate get what is free, those that began first before
+   others.
+2. Then the clusters that may move begin their next stage in the order of ranks (`order`). A stage
+   gets the least of what it can use, what is free of the fleet's rate and what is free of its
+   site's.
 
-A rate is given until the stage ends, it only ever grows. A stage that would not end before its
-deadline does not begin; it is asked again when more is free, or at the next opening.
+The rate of a stage may grow and never falls until the stage ends. A stage that would not end before
+its deadline does not begin; it is tried again when more is free, or at the next opening.
 
-So a budget is never exceeded, and nothing that could begin waits: each site shows only its best
-cluster while it has something free, which makes a stop cheap however many clusters wait.
+So the budget is never exceeded, and no stage waits that could begin. Each site shows only its best
+cluster while it has a free rate, which makes a stop cheap however many clusters wait.
 """
 
 from collections.abc import Sequence

@@ -2,12 +2,12 @@
 
     works      stages of every cluster, in their order         (`work` makes them of plans)
     order      urgency, then gain per byte                     (`order`)
-    calendar   windows and rates as intervals                  (`budgets_calendars`)
-    packing    from moment to moment, who begins               (`budgets_packing`)
+    calendar   windows and rates as intervals                  (`calendar`)
+    packing    event by event, who begins                      (`packer`)
     bound      no schedule ends before                         (`time_bound`)
 
-Pure, and the same for any order of the clusters. What cannot be placed is told with its reason;
-nothing is dropped in silence. Cost: of S stages and C clusters about S × log C.
+Pure; the result does not depend on the order of the clusters. Each stage that finds no time is
+reported with its reason. Cost: of S stages and C clusters about S × log C.
 """
 
 from collections.abc import Iterable, Sequence

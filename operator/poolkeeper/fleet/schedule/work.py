@@ -1,13 +1,13 @@
 """A plan as work for the budget: its stages with bytes, least time, urgency and gain.
 
-Stages are those that the plan predicts. Where it predicts none (plans of a fleet do not, as that
-takes longer than planning), its moves are cut in their order: neighbours of one urgency share a
-stage within `Cut`; a move of several steps has each of them in a stage of its own, one after the
-other. The executor cuts anew by what it finds then; this is for who goes when.
+The stages are those that the plan predicts. Plans of a fleet predict none, because that takes
+longer than planning. Then the plan's moves are cut in their order: neighbours of one urgency share
+a stage within `Cut`, and each step of a longer move has a stage of its own. This is for scheduling
+only: the executor makes its own stages by the state that it finds.
 
 Gain is imbalance removed, in replicas: how much nearer all brokers come to their shares. A share is
-a broker's part of its pool's replicas, by weight; drained and dead brokers have none, so that what
-leaves them is gain. Brokers of no pool count as neither.
+a broker's part of its pool's replicas, by weight. Drained and dead brokers have a share of 0, so
+replicas that leave them are gain. Brokers of no pool are not counted.
 """
 
 from collections import Counter, defaultdict
@@ -25,7 +25,7 @@ Entries = Sequence[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """How moves are cut into stages: at most so many bytes and moves each; a broker's rate."""
+    """How moves are cut into stages: the most bytes and moves of each, and a broker's rate."""
 
     bytes_max: int = 1024**4
     moves_max: int = 200
@@ -36,7 +36,7 @@ DEFAULT_CUT = Cut()
 
 
 def cut_of(execution: Execution) -> Cut:
-    """The cut that a cluster's own bounds and throttle make."""
+    """The cut by a cluster's own limits and throttle."""
     throttled = execution.throttle.mode is not ThrottleMode.NONE
     rate = execution.throttle.rate_bytes_per_s if throttled else DEFAULT_CUT.bytes_per_s_per_broker
     return Cut(execution.max_bytes, execution.max_moves, rate)
@@ -77,7 +77,7 @@ def shares_of(brokers: Sequence[Holding]) -> Mapping[int, float]:
 
 
 class _Gains:
-    """Gain of one step of a move after the other, as brokers fill and empty."""
+    """The gain of one step of a move after the other, updated as brokers fill and empty."""
 
     def __init__(self, brokers: Sequence[Holding]) -> None:
         self._share = shares_of(brokers)
@@ -121,7 +121,7 @@ def _added(move: Move, step: int) -> frozenset[int]:
 
 
 def _size(move: Move) -> int:
-    """Bytes of one replica."""
+    """The bytes of one replica."""
     added = sum(len(_added(move, step)) for step in range(1, len(move.path)))
     return move.bytes // added if added else 0
 
@@ -131,7 +131,7 @@ def _bytes(move: Move, step: int) -> int:
 
 
 def _busiest_bytes(moves: Sequence[Move], entries: Entries) -> int:
-    """What goes into or out of the busiest broker; copies come from the first replica."""
+    """The bytes into or out of the busiest broker; copies come from the first replica."""
     load_in: Counter[int] = Counter()
     load_out: Counter[int] = Counter()
     for index, step in entries:

@@ -50,7 +50,7 @@ class FeaturesTask:
 
 @dataclass(frozen=True, slots=True)
 class FeaturesResult:
-    """What became of a task; `seconds` of wall time."""
+    """The result of a task; `seconds` of wall time."""
 
     cluster: str
     status: str
@@ -61,7 +61,7 @@ class FeaturesResult:
 
 
 def perform(task: FeaturesTask) -> FeaturesResult:
-    """Do one task; what is wrong is its status and never raised. Then there are no features."""
+    """Do one task; a fault becomes its status and is never raised. Then there are no features."""
     begin = time.monotonic()
     store = Store(Path(task.root))
     try:
@@ -142,7 +142,7 @@ def _of_prometheus(desired: Desired, window: HistoryWindow, task: FeaturesTask) 
 
 
 def _declared_window_s(desired: Desired) -> int | None:
-    """What a cluster says itself of the length of its history counts more than the option."""
+    """The length of history that the cluster declares; it takes precedence over the option."""
     said = desired.cluster.load.prometheus.get("window")
     return None if said is None else duration_s(str(said))
 
@@ -156,7 +156,7 @@ def _of_snapshots(store: Store, task: FeaturesTask) -> Iterator[pa.Table]:
 
 
 def _days(store: Store, task: FeaturesTask) -> list[str]:
-    """Days with a snapshot, up to the task's. What of them lies in the window, the window says."""
+    """Days with a snapshot, up to the task's, whether or not they lie in the window."""
     earlier = [day for day in store.days(schemas.CLUSTERS) if day <= task.day]
     reach = 2 + task.window_s // 86_400
     return earlier[-reach:]

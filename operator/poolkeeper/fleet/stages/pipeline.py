@@ -1,8 +1,8 @@
-"""The steps of a fleet: which clusters, what of them is there already, who does the rest.
+"""The steps of a fleet: which clusters, which results exist already, who makes the rest.
 
-Each step takes a `Store` and an `Engine` and returns an `Outcome` with a line for every cluster.
-What was made from the same input is not made again; what failed is an item of the outcome, not an
-error, and so is what failed in an earlier run.
+Each step takes a `Store` and a `TaskEngine` and returns a `FleetOutcome` with a line for every
+cluster. A result that was made from the same input is not made again. A failure, of this run or of
+an earlier one, is a line of the outcome and no error.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -157,7 +157,7 @@ def plan(
     ]
     todo = [name for name in clusters if name not in set(kept)]
     tasks, merges = stages_plan.tasks_of(store, day, todo, engine.slots, split_from)
-    # Parts are put together when all of them are there, beside nobody: it is a small part of them.
+    # Parts are joined once all of them exist; that takes little time compared to planning them.
     done = [each for each in _perform(engine, tasks) if not each.pool] + _perform(engine, merges)
     lines = [_planned(each) for each in done]
     lines += [_kept(name, store.head(schemas.PLANS, day, name) or {}) for name in kept]

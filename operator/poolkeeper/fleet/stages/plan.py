@@ -48,7 +48,7 @@ NEEDED = (
 
 @dataclass(frozen=True, slots=True)
 class PlanInput:
-    """What a plan is made from."""
+    """The input of a plan."""
 
     desired: Desired
     cluster: Cluster
@@ -58,9 +58,10 @@ class PlanInput:
 
 @dataclass(frozen=True, slots=True)
 class PlanTask:
-    """A cluster to be planned; or, with `pool`, the part of it whose first pool that is.
+    """A cluster to plan; or, with `pool`, its part of which that is the first pool.
 
-    `merge`: all parts are planned, put them together. `weight`: its partitions.
+    `merge`: all parts are planned, and the task joins them.
+    `weight`: the number of partitions.
     """
 
     root: str
@@ -73,7 +74,7 @@ class PlanTask:
 
 @dataclass(frozen=True, slots=True)
 class PlanResult:
-    """What became of a task; seconds are those of the process's CPU."""
+    """The result of a task; seconds are CPU time of the process."""
 
     cluster: str
     pool: str
@@ -86,7 +87,7 @@ class PlanResult:
 
 
 def perform(task: PlanTask, planner: Planner = make_plan) -> PlanResult:
-    """Do one task; what is wrong with the cluster is its status and never raised."""
+    """Do one task; a fault of the cluster becomes its status and is never raised."""
     begin = time.process_time()
     store = Store(Path(task.root))
     try:
@@ -127,7 +128,7 @@ def planned(
 
 
 def seen_of(store: Store, day: str, cluster: str) -> PlanInput:
-    """A cluster's latest tables of a day; raises `Refused` where they do not suffice."""
+    """A cluster's latest tables of a day; raises `Refused` if they do not suffice."""
     head = store.head(schemas.CLUSTERS, day, cluster)
     if head is None:
         raise Refused("it has no snapshot")
@@ -156,7 +157,7 @@ def seen_of(store: Store, day: str, cluster: str) -> PlanInput:
 
 
 def desired_of(store: Store, cluster: str) -> Desired:
-    """What is declared for a cluster; raises `Refused` where nothing is."""
+    """What is declared for a cluster; raises `Refused` if nothing is."""
     if cluster not in store.clusters(schemas.MANIFESTS):
         raise Refused("nothing is declared for it")
     (text,) = store.read(schemas.MANIFESTS, "", cluster, ["desired"]).column(0).to_pylist()
@@ -172,10 +173,10 @@ def input_of(store: Store, day: str, cluster: str) -> str:
 def tasks_of(
     store: Store, day: str, clusters: Sequence[str], slots: int, split_from: int
 ) -> tuple[tuple[PlanTask, ...], tuple[PlanTask, ...]]:
-    """What is to be done, the heaviest first; then what is to be put together.
+    """The tasks, the heaviest first; then those that join parts.
 
-    A cluster is taken apart where it has at least `split_from` partitions and would keep one of
-    `slots` executors busy for longer than all others: more than an even share of all partitions.
+    A cluster is split if it has at least `split_from` partitions and would keep one of `slots`
+    executors busy for longer than all others: if it has more than an even share of all partitions.
     """
     sizes = {name: size_of(store, day, name) for name in clusters}
     share = sum(sizes.values()) / max(slots, 1)
@@ -193,7 +194,7 @@ def tasks_of(
 
 
 def size_of(store: Store, day: str, cluster: str) -> int:
-    """How many partitions its snapshot has; 0 where there is none."""
+    """The number of partitions of its snapshot; 0 without one."""
     head = store.head(schemas.CLUSTERS, day, cluster)
     return 0 if head is None else int(head["partitions"] or 0)
 
@@ -202,7 +203,7 @@ def _pools(store: Store, cluster: str) -> tuple[str, ...]:
     try:
         return tuple(sorted(pool.name for pool in desired_of(store, cluster).pools))
     except Refused:
-        return ()  # the task will say so
+        return ()  # the task reports it
 
 
 def _require_possible(seen: PlanInput) -> None:
@@ -215,7 +216,7 @@ def _parts_store(store: Store, pool: str) -> Store:
 
 
 def _part(store: Store, task: PlanTask, seen: PlanInput) -> Plan:
-    """Plan the part whose first pool the task names, if that is one; keep it aside."""
+    """Plan the part whose first pool the task names, if there is one; keep it aside."""
     _require_possible(seen)
     table = table_of(seen.cluster)
     aside = _parts_store(store, task.pool)
@@ -232,7 +233,7 @@ def _part(store: Store, task: PlanTask, seen: PlanInput) -> Plan:
 
 
 def _merged(store: Store, task: PlanTask, seen: PlanInput) -> Plan:
-    """Put the plans of all parts together; a part that is missing is planned here."""
+    """Join the plans of all parts; a missing part is planned here."""
     table = table_of(seen.cluster)
     plans = []
     digest = input_of_task(store, task)

@@ -1,18 +1,22 @@
-"""A cluster's plan in parts: pools that have nothing to do with each other, planned apart.
+"""A cluster's plan in parts: pools that do not affect each other, planned separately.
 
-The plan of a cluster is made at once, by `make_plan`; that takes a second for 200,000 partitions.
-Only a cluster that would keep one executor busy while all others are done is worth taking apart. A
-*part* is a set of pools with all topics that concern them, such that what `make_plan` makes of all
-parts, put together by `merged`, is exactly what it makes of the whole.
+`make_plan` makes the plan of a cluster at once, in a second for 200,000 partitions. A cluster is
+split only if it would keep one executor busy while all others are done. A *part* is a set of pools
+with all topics that concern them. The plans of all parts, joined by `merged`, are exactly the plan
+that `make_plan` makes of the whole.
 
-Two pools are in one part if they share a broker; or a topic that lives in one of them, or shall,
-has a replica in the other; or unmanaged topics that evacuate brokers, or topics that both claim,
-have replicas in both. Unmanaged topics that stay where they are, are load in every part.
+Two pools are in one part if any of these holds:
 
-`parts` gives one part for all where something else counts across pools: topics to be created (names
-must not collide with any other, room is given in turn), a limit of the whole cluster that is
-enforced, or exceeded by partitions to be added, topics that several resources declare, or that are
-declared in a pool that is not there.
+- They share a broker.
+- A topic that lives in one of them, or should, has a replica in the other.
+- Unmanaged topics that evacuate brokers, or topics that both claim, have replicas in both.
+
+Unmanaged topics that do not move are load in every part.
+
+`parts` gives one part for all pools if anything else counts across pools: topics to create (their
+names must not collide with any other, and they take capacity in turn), a limit of the whole cluster
+that is enforced or that added partitions exceed, topics that several resources declare, and topics
+declared in a pool that does not exist.
 """
 
 import re
@@ -183,7 +187,7 @@ def _wanted(spec: TopicSpec) -> int:
 
 
 class _Groups:
-    """Names that belong together."""
+    """Names grouped by what connects them."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._first = {name: name for name in names}

@@ -1,9 +1,9 @@
 """The snapshot of one cluster, from its ZooKeeper or from a file, to tables. No Spark in it.
 
-A cluster that cannot be read is a row with its reason: the job goes on, and what was there of the
-same day before is gone, so that no plan is made from what may be wrong by now. A snapshot of a day
-that was made is not made again: one of ZooKeeper for the same address and declaration, one of a
-file for the same content. One that failed is always tried again.
+A cluster that cannot be read becomes a row with its reason, and the job continues. An earlier
+snapshot of the same day is then removed, so that no plan is made from outdated data. A snapshot of
+a day is made once for the same input: of ZooKeeper for the same address and declaration, of a file
+for the same content. One that failed is always tried again.
 """
 
 import os
@@ -35,9 +35,10 @@ CLIENT_CONFIG = "POOLKEEPER_CLIENT_CONFIG"
 
 @dataclass(frozen=True, slots=True)
 class SnapshotTask:
-    """A cluster to be read: its file, or without one its ZooKeeper as declared.
+    """A cluster to read: its file, or without one its ZooKeeper as declared.
 
-    `timeout_s` is to connect and for each answer, `deadline_s` for the whole cluster.
+    `timeout_s`: to connect, and for each answer.
+    `deadline_s`: for the whole cluster.
     """
 
     root: str
@@ -52,7 +53,7 @@ class SnapshotTask:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotResult:
-    """What became of a task; `seconds` of wall time."""
+    """The result of a task; `seconds` of wall time."""
 
     cluster: str
     status: str
@@ -70,7 +71,7 @@ class _Read:
 
 
 def perform(task: SnapshotTask) -> SnapshotResult:
-    """Do one task; what is wrong with the cluster is its status and never raised."""
+    """Do one task; a fault of the cluster becomes its status and is never raised."""
     begin = time.monotonic()
     store = Store(Path(task.root))
     try:

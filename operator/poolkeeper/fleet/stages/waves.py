@@ -1,7 +1,7 @@
 """The budget and the report of a day: from the tables of all clusters to waves and to pages.
 
-Both look at what was planned, cluster after cluster, and at nothing else; one process does them. A
-cluster without a plan has no work in the budget and its reason in the report.
+Both read only what was planned, cluster by cluster, in one process. A cluster without a plan has no
+work in the budget, and its reason in the report.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,9 +27,9 @@ _FROM_PLANS = (schemas.PLANS, schemas.MOVES, schemas.BALANCES)
 
 
 def budgeted(store: Store, day: str, budget: Budget, sites: Sites, begin: datetime) -> Schedule:
-    """When every cluster's plan of that day is carried out; kept as tables.
+    """When every cluster's plan of that day is carried out; stored as tables.
 
-    The same plans, budget, sites and begin give what is there already.
+    If the tables of the same plans, budget, sites and begin exist already, they are returned.
     """
     planned = [name for name in store.clusters(schemas.PLANS, day) if _has_plan(store, day, name)]
     digest = input_digest(

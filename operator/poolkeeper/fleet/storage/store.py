@@ -7,10 +7,10 @@ read without looking at others, and Spark, DuckDB or pandas read a whole table w
 `cluster` as columns of their own. `ROOT` is a folder that the driver and all executors see.
 
 **A step of a cluster is whole or not there.** Each step has a head table (`clusters`, `features`,
-`plan`, `scheduler`), with one file that is removed before anything else is written and written
+`plans`, `budgets`), with one file that is removed before anything else is written and written
 after everything else. The head's metadata hold the *input*: the digest of all that the step was
 made from, the release of Poolkeeper included. A step whose head says `ok` for the same input is not
-made again, whoever asks: that is all there is to restarting.
+made again. A restart needs nothing else.
 """
 
 import contextlib

@@ -1,15 +1,15 @@
-"""The last word before a write: is this plan lawful? Independent of the code that made it.
+"""The last check before a write: is this plan lawful? Independent of the code that made it.
 
-`check_plan` looks at every move and step alone (`audit_moves`, `audit_steps`), and at the whole:
-by no pool's laws, taken in their order, may the state after the plan be worse than the one before
-(`audit_laws`). A law may get worse only where a higher one gets better. What no pool owns stands
-beside every pool in that comparison, as evacuating it may fill a pool's brokers.
+`check_plan` checks every move and step by itself (`moves`, `steps`), and the whole: the state after
+the plan may not be worse than the one before by any pool's laws, taken in their order (`excess`). A
+law may get worse only if a higher one gets better. The excess of what no pool owns is added to that
+of every pool in this comparison, because evacuating it may fill a pool's brokers.
 
-Plans of fleets have millions of moves, so two things are told without looking at everything: which
-moves are lawful at a glance (`fast_path`), and that no pool is worse off (`audit_changes`).
+Plans of fleets have millions of moves. So two questions are answered without a full count: which
+moves are plainly lawful (`fast_path`), and that no pool is worse off (`incremental`).
 
 A plan is checked against the cluster it was made from: paths start at the live lists. For a plan
-under way, `assert_lawful` in `stages` does the same for the next stage.
+that is being executed, `assert_lawful` in `next_stage` does the same for the next stage.
 """
 
 from collections import Counter
@@ -52,10 +52,10 @@ def check_plan(
     *,
     fresh: bool = False,
 ) -> tuple[Violation, ...]:
-    """Everything unlawful about the plan; empty if it may be executed.
+    """Every violation of the plan; empty if it may be executed.
 
-    `gone`: brokers that count as lost for good. `fresh`: this process has just made the plan, and
-    named it after what is in it.
+    `gone`: brokers that count as lost for good.
+    `fresh`: this process has just made the plan and computed its hash.
     """
     rules = Rules(desired, cluster, frozenset(gone), records)
     others = list(fast_path.others(rules, plan.moves))
@@ -94,7 +94,7 @@ def enforce(
 def worsened(
     rules: Rules, before: State, after: State, forgiven: Iterable[tuple[str, int]] = ()
 ) -> Iterator[Violation]:
-    """Name the pools whose laws, in their order, fare worse in `after` than in `before`.
+    """Name the pools that are worse in `after` than in `before`, by their laws in order.
 
     `forgiven`: (pool, excess of the law of racks) that does not count in `after`.
     """
@@ -102,7 +102,7 @@ def worsened(
     for pool, excess in forgiven:
         becomes[pool] = becomes[pool]._replace(racks=becomes[pool].racks - excess)
     common, then = was.pop(""), becomes.pop("")
-    if then > common:  # told once, not again beside every pool
+    if then > common:  # reported once, not again for every pool
         yield from _worse("", common, then)
         common = then
     for pool in sorted(was):
@@ -110,7 +110,7 @@ def worsened(
 
 
 def state_after(plan: Plan, before: State) -> dict[tuple[str, int], Replicas]:
-    """The state once every move and step of the plan is done."""
+    """The state after every move and step of the plan is done."""
     deleted = {step.topic for step in plan.steps if isinstance(step, DeleteTopic)}
     after = {name: replicas for name, replicas in before.items() if name[0] not in deleted}
     after.update({(move.topic, move.partition): move.target for move in plan.moves})
@@ -139,7 +139,7 @@ def _worse(pool: str, was: Excesses, becomes: Excesses) -> Iterator[Violation]:
 
 
 def _forgiven(rules: Rules, plan: Plan) -> Iterator[tuple[str, int]]:
-    """Rack excess of new partitions that Kafka's own algorithm places, as the Topic asks for it."""
+    """Rack excess of new partitions that Kafka's own algorithm places, as the Topic declares."""
     for (topic, _), replicas in _added(plan):
         spec = rules.specs.get(topic)
         if spec is not None and spec.strategy is Strategy.KAFKA:
@@ -155,7 +155,7 @@ def _once(moves: Sequence[Move]) -> Iterator[Violation]:
 
 
 def _whole(plan: Plan, *, fresh: bool) -> Iterator[Violation]:
-    """What the plan as a whole must be: what its hash says, with stages that cover its moves."""
+    """Violations of the plan as a whole: its hash, and that its stages cover its moves."""
     if not fresh and plan.hash != plan_hash(plan.moves, plan.steps):
         yield Violation("hash", "the plan is not what its hash names")
     deleted = {step.topic for step in plan.steps if isinstance(step, DeleteTopic)}
@@ -165,7 +165,7 @@ def _whole(plan: Plan, *, fresh: bool) -> Iterator[Violation]:
 
 
 def _out_of_turn(plan: Plan) -> Iterator[Violation]:
-    """Steps that the stages hold not one after another."""
+    """Moves whose steps the stages hold in the wrong order."""
     at: Counter[int] = Counter()
     for stage in plan.stages:
         for index, step in stage.moves:

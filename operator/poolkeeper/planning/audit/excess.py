@@ -1,22 +1,22 @@
 """The laws of placement, counted: how far a set of replica lists is from being lawful.
 
-Written for checking, not for planning: the planner has its own code, so that a fault in one of the
-two is seen by the other. Slow and plain where that is possible.
+This code is for checking. The planner has code of its own, so that a fault in one of the two is
+found by the other. It is slow and plain where that is possible.
 
 A *state* maps (topic, partition) to its replica list. Its excess is a vector, one number per law,
-in the order in which the laws rank; vectors compare lexicographically, and less is better.
+in the order in which the laws rank. Vectors compare lexicographically, and less is better.
 
 | law | excess |
 |---|---|
 | distinct | replicas that name a broker twice |
-| pool | replicas outside the pool that the topic shall live in |
+| pool | replicas outside the pool that the topic should live in |
 | drained | replicas on drained brokers and on those that count as gone |
 | racks | replicas to move until the partition's spread over the pool's live racks is most even |
 | capacity | replicas above a broker's cap, MiB above its disk; the same for what headroom demands |
 | quotas | topics and partitions above a pool's quotas, and above the cluster's limits if enforced |
 
-Each topic counts in the pool that it shall live in (its *home*), wherever its replicas are now.
-Topics that no pool owns load brokers, but obey no law of their own; under `EvacuateOnly` they obey
+Each topic counts in the pool that it should live in (its *home*), wherever its replicas are now.
+Topics that no pool owns load brokers and obey no law of their own; under `EvacuateOnly` they obey
 the third. The most even spread of r replicas fills the racks like water fills basins: every rack
 holds L or L + 1, or as many as it has brokers if that is fewer.
 """
@@ -34,7 +34,7 @@ State = Mapping[tuple[str, int], Replicas]
 
 
 class Excesses(NamedTuple):
-    """How far from lawful, law by law, the highest first; 0 is lawful."""
+    """The excess by law, the highest law first; 0 is lawful."""
 
     distinct: int = 0
     pool: int = 0
@@ -45,11 +45,11 @@ class Excesses(NamedTuple):
 
     @property
     def of_lists(self) -> tuple[int, int, int, int]:
-        """The first four laws, which one list answers alone."""
+        """The first four laws, which concern one list alone."""
         return self[:4]
 
     def plus(self, other: "Excesses") -> "Excesses":
-        """Both together."""
+        """The sum of both."""
         return Excesses(*(a + b for a, b in zip(self, other, strict=True)))
 
 
@@ -59,7 +59,7 @@ LAWS = Excesses._fields
 def partition_excess(
     rules: Rules, home: AuditHome, replicas: Replicas
 ) -> tuple[int, int, int, int]:
-    """The first four laws, which one list answers alone: distinct, pool, drained, racks."""
+    """The excess of one list by the first four laws: distinct, pool, drained, racks."""
     if home.pool is None:
         evacuees = sum(broker in rules.shunned for broker in replicas) if home.evacuate else 0
         return 0, 0, evacuees, 0
@@ -81,7 +81,7 @@ def partition_excess(
 
 
 def rack_excess(racks: Collection[str | None], sizes: Mapping[str, int]) -> int:
-    """Replicas too many in some rack, against the most even spread over racks of these sizes.
+    """Replicas too many in some rack, compared to the most even spread over racks of these sizes.
 
     Four replicas in racks a, a, a, b, with two racks of three brokers: 1, as two each would do.
     """
@@ -99,7 +99,7 @@ def rack_excess(racks: Collection[str | None], sizes: Mapping[str, int]) -> int:
 
 
 def _level(count: int, sizes: Collection[int]) -> int:
-    """How high so many replicas fill all racks at least."""
+    """The level up to which that many replicas fill all racks at least."""
     level, highest = 0, max(sizes, default=0)
     while level < highest and _filled(level + 1, sizes) <= count:
         level += 1
@@ -107,12 +107,12 @@ def _level(count: int, sizes: Collection[int]) -> int:
 
 
 def _filled(level: int, sizes: Collection[int]) -> int:
-    """What racks of these sizes hold up to that level."""
+    """The replicas in racks of these sizes that are filled up to that level."""
     return sum(min(size, level) for size in sizes)
 
 
 def excesses_by_pool(rules: Rules, state: State) -> dict[str, Excesses]:
-    """The vector of every pool; under "" that of what no pool owns and of the whole cluster."""
+    """The vector of every pool; under "" that of the whole cluster and of unowned topics."""
     totals = {name: [0, 0, 0, 0] for name in ("", *rules.pools)}
     held: Counter[int] = Counter()
     mib: Counter[int] = Counter()
@@ -154,7 +154,7 @@ def live_state(cluster: Cluster) -> dict[tuple[str, int], Replicas]:
 def capacity_excess(
     rules: Rules, name: str, held: Mapping[int, int], mib: Mapping[int, int]
 ) -> int:
-    """What that pool's brokers hold above what they can; `held` and `mib` by broker."""
+    """The excess of a pool's brokers over their capacity; `held` and `mib` by broker."""
     if not name:
         return 0
     pool = rules.pools[name]
@@ -170,7 +170,7 @@ def capacity_excess(
 
 
 def quota_excess(rules: Rules, counts: Mapping[str, int], held: Mapping[int, int]) -> Counter[str]:
-    """Excess over quotas and enforced limits, by pool; what is nobody's or everybody's under "".
+    """Excess over quotas and enforced limits, by pool; under "" that of the whole cluster.
 
     `counts`: partitions by topic.
     """

@@ -1,10 +1,10 @@
-"""Moves that are lawful at a glance, so that only the others are looked at law by law.
+"""Finds moves that are plainly lawful, so that only the others need a check law by law.
 
-Most moves of most plans are of one kind: one step, as many replicas as before, onto usable brokers
-of the topic's pool, spread over its racks as evenly as can be. By the laws of its own the list that
-such a move leads to has no excess at all, so that it makes nothing worse, whatever was before.
+Most moves of most plans are alike: one step, as many replicas as before, onto usable brokers of the
+topic's pool, spread over its racks as evenly as possible. The list that such a move leads to has no
+excess by the laws of its own. So the move makes nothing worse, whatever the list was before.
 
-What is not of that kind is not unlawful for it: `moves` says.
+A move of another kind may be lawful too: `moves` decides.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ _TOPIC = itemgetter(*map(Move._fields.index, ("topic", "topic_id")))
 
 @dataclass(frozen=True, slots=True)
 class _Ground:
-    """A topic whose replicas may be moved, the usable brokers of its pool with their racks."""
+    """A topic whose replicas may be moved: the usable brokers of its pool with their racks."""
 
     topic: Topic
     racks: Mapping[int, str]
@@ -32,7 +32,7 @@ class _Ground:
 
 
 def others(rules: Rules, moves: Iterable[Move]) -> Iterator[Move]:
-    """The moves that are not lawful at a glance, in their order. No partition is moved twice."""
+    """The moves that are not plainly lawful, in their order; no partition is moved twice."""
     for (name, topic_id), group in groupby(moves, key=_TOPIC):
         ground = _ground(rules, name)
         if ground is None or topic_id not in (None, ground.topic.topic_id):
@@ -61,7 +61,7 @@ def _others_of_topic(rules: Rules, ground: _Ground, moves: Iterable[Move]) -> It
 
 
 def _is_lawful(ground: _Ground, before: Replicas, after: Replicas, added_max: int) -> bool:
-    """Whether as many brokers as before, all usable, hold it as evenly over racks as can be."""
+    """Whether as many brokers as before hold it, all usable, as evenly over racks as can be."""
     count, racks = len(after), list(map(ground.racks.get, after))
     spread = set(racks)
     if len(before) != count or before == after or None in spread or len(set(before)) != count:
@@ -76,7 +76,7 @@ def _is_even(replicas: Replicas, racks: Sequence[str | None], sizes: Mapping[str
 
 
 def _ground(rules: Rules, name: str) -> _Ground | None:
-    """None where moves of the topic must be looked at one by one."""
+    """`None` if moves of the topic must be checked one by one."""
     if untouchable(rules, name):
         return None
     home = rules.home(name)

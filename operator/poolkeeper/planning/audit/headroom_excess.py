@@ -1,8 +1,8 @@
-"""Headroom: what a pool could not hold any more with some of its brokers or racks lost.
+"""Headroom: what a pool could no longer hold if some of its brokers or racks were lost.
 
-The largest `failures` of the domain are taken away; what the pool's brokers hold in all must fit
-into what is left: replicas under the caps, data under the disks. It is counted only where every
-usable broker declares the capacity concerned, as nothing is known otherwise.
+The largest `failures` of the domain are taken away. What the pool's brokers hold in all must fit
+into what is left: replicas under the caps, data on the disks. Headroom is counted only if every
+usable broker declares the capacity concerned.
 """
 
 from collections import Counter
@@ -33,7 +33,7 @@ def room_left(
 ) -> tuple[int | None, int | None]:
     """Replicas and MiB that the usable brokers can hold after the worst failures.
 
-    `None` where the pool asks for no headroom or a broker does not say what it can hold.
+    `None` if the pool asks for no headroom, or if a broker declares no capacity.
     """
     if pool.headroom is None or not usable:
         return None, None

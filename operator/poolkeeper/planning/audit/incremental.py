@@ -1,8 +1,8 @@
-"""Whether a plan leaves a pool worse off, told from what it changes alone.
+"""Whether a plan leaves a pool worse off, decided by what the plan changes alone.
 
-`audit_laws` counts whole states, list by list. Here only lists that change are looked at: vectors
-compare lexicographically, and that order survives subtraction, so that a pool is worse off exactly
-where the difference of its two vectors is above zero.
+`excess` counts whole states, list by list. This module counts only lists that change. Vectors
+compare lexicographically, and that order survives subtraction. So a pool is worse off exactly if
+the difference of its two vectors is above zero.
 
 | law | what is counted |
 |---|---|
@@ -10,8 +10,8 @@ where the difference of its two vectors is above zero.
 | capacity | what each broker holds, before and after; nothing where no pool declares any |
 | quotas | topics and partitions, where their number changes; brokers, where limits are enforced |
 
-A plan of few moves for a large cluster thus costs one count of its replicas at most. Who is told
-that something is wrong counts whole states and says by how much.
+So a plan of few moves for a large cluster costs one count of its replicas at most. If a pool is
+worse off, the caller counts whole states to say by how much.
 """
 
 from collections import Counter
@@ -34,7 +34,7 @@ from poolkeeper.planning.rules import Rules
 
 
 class _Change(NamedTuple):
-    """One list that becomes another; none before a creation, and none after a deletion."""
+    """One list that becomes another; empty before a creation and after a deletion."""
 
     topic: str
     partition: int
@@ -44,7 +44,7 @@ class _Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Counts:
-    """What the whole holds: replicas and MiB by broker, partitions by topic."""
+    """Counts of the whole cluster: replicas and MiB by broker, partitions by topic."""
 
     held: Counter[int]
     mib: Counter[int]
@@ -57,14 +57,15 @@ def leaves_worse(
     others: Sequence[Move],
     forgiven: Sequence[tuple[str, int]] = (),
 ) -> bool:
-    """Whether any pool's laws, in their order, fare worse once all of the plan is done.
+    """Whether any pool's laws, in their order, are worse once the whole plan is done.
 
-    For a plan whose moves and steps are each lawful alone. `others`: its moves but those whose last
-    list has no excess by the laws of its own. `forgiven`: see `audit.worsened`.
+    The plan's moves and steps must each be lawful by themselves.
+    `others`: its moves except those whose last list has no excess by the laws of its own.
+    `forgiven`: as in `worsened` of `audit`.
     """
     steps = list(_of_steps(rules, plan))
     whole = _of_the_whole(rules, plan, steps)
-    # Lists without excess take none away at worst: where nothing is worse so, nothing is at all.
+    # Lists without excess remove none at worst: if nothing is worse so, nothing is at all.
     gained = _gained(rules, [*_of_moves(others), *steps], whole, forgiven)
     if max(map(max, gained)) <= 0:
         return False
@@ -79,9 +80,9 @@ def _gained(
     whole: tuple[Counter[str], Counter[str]],
     forgiven: Iterable[tuple[str, int]],
 ) -> list[Excesses]:
-    """The vector afterwards less the one before, of what no pool owns, and of every pool with it.
+    """The change of the vector of what no pool owns, and of every pool together with that.
 
-    `whole`: by how much capacity and quotas are exceeded more.
+    `whole`: by how much the excess of capacity and quotas grows.
     """
     totals = {name: [0, 0, 0, 0] for name in ("", *rules.pools)}
     for topic, _, before, after in changes:
@@ -119,7 +120,7 @@ def _of_steps(rules: Rules, plan: Plan) -> Iterator[_Change]:
 def _of_the_whole(
     rules: Rules, plan: Plan, steps: Sequence[_Change]
 ) -> tuple[Counter[str], Counter[str]]:
-    """By how much capacity and quotas are exceeded more than before, by pool."""
+    """By how much the excess of capacity and quotas grows, by pool."""
     capacity: Counter[str] = Counter()
     quotas: Counter[str] = Counter()
     if not (plan.moves or steps) or not _is_bounded(rules, plan):
@@ -135,7 +136,7 @@ def _of_the_whole(
 
 
 def _is_bounded(rules: Rules, plan: Plan) -> bool:
-    """Whether anything is declared that counts over many lists, and that the plan may change."""
+    """Whether a law that counts over many lists is declared, and the plan may change its count."""
     if rules.declares_disks or rules.desired.cluster.limits.policy is LimitPolicy.ENFORCE:
         return True
     quoted = any(isinstance(s, CreateTopic | AddPartitions | DeleteTopic) for s in plan.steps)
@@ -165,7 +166,7 @@ def _changed(rules: Rules, before: _Counts, changes: Iterable[_Change]) -> _Coun
     held, mib, partitions = Counter(before.held), Counter(before.mib), Counter(before.partitions)
     disks = rules.declares_disks
     for topic, number, old, new in changes:
-        # What does not exist yet is empty.
+        # a partition that does not exist yet is empty
         size = rules.sizes_mib(topic)[number] if disks and old is not None else 0
         for sign, replicas in ((-1, old), (1, new)):
             for broker in replicas or ():

@@ -1,10 +1,10 @@
-"""Whether every path of a plan may be walked, step by step.
+"""Whether every path of a plan is lawful, step by step.
 
-A path starts at the live list. Between two lists of it a step either grows the partition by one
-replica and removes none, or replaces, removes or reorders; in a migration one replica at a time if
-the cluster says so. Only brokers that may hold the topic receive replicas, and no step makes the
-partition worse by the laws of its own list. What is paused, pinned, unmanaged or moving already is
-left alone.
+A path starts at the live list. A step between two of its lists either grows the partition by one
+replica and removes none, or replaces, removes or reorders. In a migration it replaces one replica
+at a time if the cluster says so. Only brokers that may hold the topic receive replicas. No step
+makes the partition worse by the laws of its own list. Partitions that are paused, pinned, unmanaged
+or moving already are left alone.
 """
 
 import itertools
@@ -23,7 +23,7 @@ Wrong = Iterator[tuple[str, str]]
 
 
 def move_violations(rules: Rules, moves: Sequence[Move]) -> Iterator[Violation]:
-    """Everything unlawful about the moves, each taken alone."""
+    """Every violation of the moves, each checked by itself."""
     for move in moves:
         reason = _unmovable(rules, move)
         wrong = iter([("untouched", reason)]) if reason else _wrong_path(rules, move)
@@ -90,7 +90,7 @@ def _worse(before: tuple[int, ...], after: tuple[int, ...]) -> str:
 
 
 def _wrong_end(rules: Rules, move: Move) -> Wrong:
-    """Whether the last list is one that this topic may be brought to."""
+    """Why this topic may not be brought to the last list, if it may not."""
     found, aim = set(move.source), len(move.target)
     spec = rules.specs.get(move.topic)
     if spec is not None and spec.strategy is Strategy.MANUAL:

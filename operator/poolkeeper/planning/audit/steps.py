@@ -1,9 +1,10 @@
 """Whether the steps of a plan that are no moves may be taken.
 
-Topics are created as declared, in their pool, well spread; partitions only grow, as declared, and
-in a keyed topic only with consent to the new count; configs are those declared, never throttle
-keys; topics go only where the ownership record says Delete, never Kafka's own. What may not be
-touched is not touched.
+- Topics are created as declared, in their pool, well spread.
+- Partitions only grow, as declared; in a keyed topic only with consent to the new count.
+- Configs are those declared, and never throttle keys.
+- Topics are deleted only where the ownership record says Delete, and never Kafka's own.
+- What may not be touched is not touched.
 """
 
 from collections import Counter
@@ -44,7 +45,7 @@ Wrong = Iterator[tuple[str, str]]
 
 
 def step_violations(rules: Rules, steps: Sequence[Step], records: Records) -> Iterator[Violation]:
-    """Everything unlawful about the steps, each taken alone, and about two of a kind."""
+    """Every violation of the steps, each checked by itself, and of two steps of one kind."""
     yield from _repeated(steps)
     created = Counter(metric_name(step.topic) for step in steps if isinstance(step, CreateTopic))
     for step in steps:
@@ -58,7 +59,7 @@ def step_violations(rules: Rules, steps: Sequence[Step], records: Records) -> It
 
 
 def _repeated(steps: Sequence[Step]) -> Iterator[Violation]:
-    """Topics that the plan has two steps of one kind for."""
+    """Topics for which the plan has two steps of one kind."""
     named = Counter(
         (type(step).__name__, step.topic)
         for step in steps
@@ -160,7 +161,7 @@ def _wrong_growth(rules: Rules, step: AddPartitions) -> Wrong:
 
 
 def _wrong_count(spec: TopicSpec, grown: int, pinned: int) -> Wrong:
-    """Whether the topic may have `grown` partitions; `pinned`: as its manual assignment says."""
+    """Why the topic may not have `grown` partitions; `pinned`: as its manual assignment says."""
     if grown not in (spec.partitions, pinned):
         yield "growth", f"{grown} partitions, {spec.partitions or pinned or 'none'} are declared"
     if spec.keyed and spec.accept_key_remap_to != grown:
@@ -168,7 +169,7 @@ def _wrong_count(spec: TopicSpec, grown: int, pinned: int) -> Wrong:
 
 
 def _wrong_factor(spec: TopicSpec, usual: int, lists: Sequence[Replicas]) -> Wrong:
-    """Whether new partitions have as many replicas as the first one, or as are declared."""
+    """Why new partitions have neither as many replicas as the first one nor as declared."""
     factors = {usual, spec.replication_factor or usual}
     wrong = sorted({len(replicas) for replicas in lists} - factors)
     if wrong:
@@ -176,7 +177,7 @@ def _wrong_factor(spec: TopicSpec, usual: int, lists: Sequence[Replicas]) -> Wro
 
 
 def _wrong_lists(rules: Rules, spec: TopicSpec, lists: Sequence[Replicas], first: int) -> Wrong:
-    """Whether new partitions from `first` on may have these lists."""
+    """Why new partitions from `first` on may not have these lists."""
     home = rules.home(spec.topic)
     for partition, replicas in enumerate(lists, first):
         reason = malformed(replicas)
@@ -210,7 +211,7 @@ def _wrong_config(rules: Rules, step: SetConfig, record: TopicRecord) -> Wrong:
 
 
 def _undeclared(declared: Mapping[str, str], step: SetConfig, record: TopicRecord) -> Wrong:
-    """Keys that nobody asked to set, or that were never ours."""
+    """Keys that no Topic declares, or that the operator never set."""
     for key in sorted(step.set):
         if declared.get(key) != step.set[key]:
             yield "config", f"{key}={step.set[key]} is not declared"
@@ -220,7 +221,7 @@ def _undeclared(declared: Mapping[str, str], step: SetConfig, record: TopicRecor
 
 
 def _breaking(rules: Rules, step: SetConfig) -> Wrong:
-    """What would keep Kafka from using its own topic."""
+    """Configs that would keep Kafka from using its own topic."""
     for key, value in sorted(step.set.items()):
         if said := config_problem(step.topic, key, value):
             yield "internal", f"{key}: {said}"
@@ -270,7 +271,7 @@ def _wrong_deletion(rules: Rules, step: DeleteTopic, records: Records) -> Wrong:
 
 
 def _says_delete(rules: Rules, topic: str, record: TopicRecord | None) -> bool:
-    """Whether who is recorded as the topic's owner wants it deleted."""
+    """Whether the recorded owner of the topic wants it deleted."""
     if record is None:
         return False
     doomed = Claim(topic, record.owner) in rules.desired.doomed

@@ -1,4 +1,4 @@
-"""What an audit finds, and what every part of it asks first."""
+"""What an audit finds, and the checks that all its parts begin with."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from poolkeeper.planning.rules import Rules
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One way in which a plan is unlawful; `partition` is `None` where the topic as a whole is."""
+    """One way in which a plan is unlawful; `partition` is `None` if it concerns the whole topic."""
 
     law: str
     message: str
@@ -44,7 +44,7 @@ def foreign_move(rules: Rules, topic: str) -> str:
 
 
 def malformed(replicas: Replicas) -> str:
-    """Why Kafka must never see that list, or an empty text."""
+    """Why Kafka must never be given that list, or an empty text."""
     if not replicas:
         return "an empty replica list"
     if any(type(broker) is not int or broker < 0 for broker in replicas):
@@ -55,7 +55,7 @@ def malformed(replicas: Replicas) -> str:
 
 
 def unfit(rules: Rules, topic: str, brokers: set[int]) -> Iterator[str]:
-    """Why brokers may not receive a replica of that topic: a sentence for each that may not."""
+    """Why brokers may not receive a replica of that topic: a sentence for each such broker."""
     pool = rules.home(topic).pool
     for broker in sorted(brokers):
         if broker not in rules.cluster.brokers:

@@ -1,7 +1,7 @@
 """The laws and the balance goals of one pool, as numbers by broker and by partition.
 
-In comes a PoolProblem; out go bounds and bands: how evenly racks can be used (`racks`), what must
-leave which broker (`evictions`), what has no source to copy from (`sources`), what a pool may take
-(`quotas`, `headroom`), what a goal evens out (`measures`), and between which figures it must lie
-(`bands`).
+In comes a PoolProblem; out go bounds and bands. `racks`: how evenly racks can be used. `evictions`:
+which replicas must leave which broker. `sources`: which partitions have no source to copy from.
+`quotas`, `headroom`: what a pool may take. `measures`: what a goal balances. `bands`: between which
+figures it must lie.
 """

@@ -1,18 +1,18 @@
-"""What each broker's fair share is, and the band around it.
+"""Each broker's fair share, and the band around it.
 
-**Share.** All replicas of the unit are spread in proportion to weight, as far as the laws let them:
+**Share.** All replicas of the pool are spread in proportion to weight, as far as the laws permit:
 a broker holds one replica of a partition at most, a rack between the even spread's low and high,
-and load that cannot move stays. That is a flow with bounds on racks and brokers nested in each
-other, so it is found by filling: broker b gets clamp(level × weight_b, fixed_b, fixed_b + P), a
-rack the sum of its brokers clamped to the rack's bounds, and one level is chosen so that all
-replicas find a place; within a rack that hits a bound the level is its own.
+and load that cannot move stays. That is a flow with nested bounds on racks and brokers, so filling
+finds it. Broker b gets clamp(level × weight_b, fixed_b, fixed_b + P), a rack the sum of its brokers
+clamped to the rack's bounds, and one level is chosen so that all replicas find a place. A rack that
+hits a bound has a level of its own.
 
 Racks of 10, 10 and 5 equal brokers, 100 partitions of RF 3: each rack must hold 100, so the brokers
 of the small rack have a share of 20, the others of 10.
 
 **Band.** `{percent: p}` reaches p % from the share, `{count: n}` less than n; never tighter than
-floor and ceiling of the share. A goal is triggered where a broker lies outside its band and is then
-brought inside half of it, so that drift does not trigger it again at once.
+floor and ceiling of the share. A goal is triggered if a broker lies outside its band. Its brokers
+are then brought inside half of the band, so that drift does not trigger the goal again at once.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ _HALVINGS_MAX = 200
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """The lowest and highest count that a goal accepts, by broker; and the shares."""
+    """The shares, and the lowest and highest count that a goal accepts, by broker."""
 
     low: Ints
     high: Ints
@@ -42,7 +42,7 @@ class Band:
 
 
 def band(share: Floats, goal: Goal | None, *, half: bool = False) -> Band:
-    """The band of a goal, or half of it; without a goal everything is inside.
+    """The band of a goal, or half of it; without a goal the band accepts every count.
 
     Share 10.4: `{count: 1}` → 10 to 11, `{percent: 20}` → 9 to 12, half of that 10 to 11.
     """
@@ -65,7 +65,7 @@ def band(share: Floats, goal: Goal | None, *, half: bool = False) -> Band:
 
 @dataclass(frozen=True, slots=True)
 class BoundedGroup:
-    """Brokers that share a bound (a rack); vectors by broker of the domain."""
+    """Brokers that share a bound (a rack); the vectors are by broker of the group."""
 
     members: Ints
     low: float
@@ -75,9 +75,10 @@ class BoundedGroup:
 def shares(
     total: float, weight: Floats, floor: Floats, ceiling: Floats, domains: tuple[BoundedGroup, ...]
 ) -> Floats:
-    """Spread `total` over the brokers of the domains; brokers in none get 0.
+    """Spread `total` over the brokers of the groups; brokers in no group get 0.
 
-    `floor` and `ceiling` bound each broker, a domain's `low` and `high` the sum of its members.
+    `floor`, `ceiling`: the bounds of each broker. A group's `low` and `high` bound the sum of its
+    brokers.
     """
     result = np.zeros(len(weight))
     domains = tuple(domain for domain in domains if len(domain.members))
@@ -107,7 +108,7 @@ def shares(
 
 
 def _levels(filled: Callable[[Floats], Floats], wanted: Floats) -> Floats:
-    """The smallest levels that fill as much as wanted, each for itself, to within rounding."""
+    """The smallest level, of each entry by itself, that fills the wanted amount, up to rounding."""
     low, high = np.zeros(len(wanted)), np.ones(len(wanted))
     while (short := (filled(high) < wanted - _ROUNDING) & (high < 1e15)).any():
         high = np.where(short, 2 * high, high)

@@ -1,14 +1,17 @@
-"""Which replicas must leave, and how many places must be found anew: what the laws alone demand.
+"""Which replicas must leave, and how many slots open: what the laws alone demand.
 
-For each partition: replicas that may not stay leave their slot open; a higher replication factor
-opens slots at the end; a lower one drops replicas; and where the kept ones are spread unevenly
-over racks, as many as it takes are opened too. If the pool has too few brokers, replicas that
-should leave stay (better a replica in the wrong place than one less), and what still cannot be
-filled is not asked for. Partitions that nothing can be copied from stay whole where they are.
+For each partition:
 
-Almost all rows need none of this and are recognised by comparing columns. So are those that only
-lose or gain replicas and leave the others where they are, on brokers enough and one in a rack. What
-is left is settled one by one.
+- A replica that may not stay leaves its slot open.
+- A higher replication factor opens slots at the end; a lower one drops replicas.
+- If the kept replicas are spread unevenly over racks, the fewest slots are opened that mend it.
+- If the pool has too few brokers, replicas that should leave stay: a replica in the wrong place is
+  better than one less. Slots that still cannot be filled are not opened.
+- A partition that has no source to copy from stays as it is.
+
+Nearly all rows need none of this, and comparing columns recognises them. The same holds for rows
+that only lose or gain replicas while the others stay, with enough brokers and one replica per rack.
+The rest is settled one by one.
 """
 
 from dataclasses import dataclass, replace
@@ -31,13 +34,18 @@ OPEN = -2
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The unit's lists with open slots; `spreads[spread_of[row]]` bounds the racks of a row.
+    """The pool's lists with open slots; `spreads[spread_of[row]]` bounds the racks of a row.
 
-    `pinned` replicas stay where they are, `fixed` ones among them for good: the others belong to
-    partitions that are only kept still by this plan. `stuck` marks replicas that should leave and
-    cannot; `short` counts per row the replicas that were asked for and have no broker. `forced`
-    counts per row the replicas that every lawful layout must add; `crowded` how many of them only
-    for the sake of racks.
+    By replica:
+    `pinned`: it stays where it is.
+    `fixed`: it stays for good. Other pinned replicas belong to partitions that only this plan
+    holds.
+    `stuck`: it should leave and cannot.
+
+    By row:
+    `short`: the replicas that were requested and have no broker.
+    `forced`: the replicas that every lawful layout must add.
+    `crowded`: those of them that only the rack law demands.
     """
 
     lists: Ints
@@ -52,7 +60,7 @@ class Opened:
 
 
 def open_slots(unit: Unit, load: Ints) -> Opened:
-    """Settle every row. `load` (replicas by broker) breaks ties: fuller brokers give first."""
+    """Settle every row; `load` (replicas by broker) breaks ties: fuller brokers give first."""
     if not unit.blocked.any():
         return _opened(unit, load)
     there, blocked = unit.lists >= 0, unit.blocked[:, None]
@@ -111,7 +119,7 @@ def _needs_work(unit: Unit, spreads: tuple[Spread, ...], spread_of: Ints) -> Boo
     strict = np.array([s.strict for s in spreads] or [True])
     uneven = np.zeros(len(unit), dtype=bool)
     uneven[crowded(unit, unit.lists)] = True
-    # Above one per rack a spread can be uneven in more ways than "two in one rack".
+    # With more than one replica per rack, "two in one rack" is not the only uneven spread.
     for number in np.flatnonzero(~strict):
         same = np.flatnonzero(spread_of == number)
         uneven[same] = _uneven(unit, same, spreads[number])
@@ -120,7 +128,7 @@ def _needs_work(unit: Unit, spreads: tuple[Spread, ...], spread_of: Ints) -> Boo
 
 
 def _simple(unit: Unit, work: Bools, spreads: tuple[Spread, ...], spread_of: Ints) -> Bools:
-    """Rows of which all that may stay stays, spread lawfully whatever fills the open slots."""
+    """Rows whose remaining replicas stay lawful whichever brokers fill the open slots."""
     if not work.any():
         return work
     strict = np.array([s.strict for s in spreads] or [True])
@@ -133,7 +141,7 @@ def _simple(unit: Unit, work: Bools, spreads: tuple[Spread, ...], spread_of: Int
 
 
 def _open_simple(unit: Unit, simple: Bools, lists: Ints) -> Ints:
-    """Open the slots of these rows in place; how many, by row."""
+    """Open the slots of these rows in place; return how many, by row."""
     rows = np.flatnonzero(simple)
     own = np.where(unit.leaves[rows], OPEN, unit.lists[rows])
     own[(own == NONE) & (np.arange(own.shape[1]) < unit.rf[rows, None])] = OPEN
@@ -166,7 +174,7 @@ class _Settled:
 
 
 class _Case:
-    """One partition being settled; lives only within `open_slots`."""
+    """One partition being settled; used only within `open_slots`."""
 
     def __init__(self, unit: Unit, row: int, relative: Floats, capacity: tuple[int, ...]) -> None:
         self.unit, self.relative, self.capacity = unit, relative, capacity
@@ -197,12 +205,12 @@ class _Case:
         )
 
     def _retain(self) -> tuple[set[int], int]:
-        """Keep leaving replicas that nothing can replace; say how many are asked for in vain."""
+        """Keep leaving replicas that cannot be replaced; return how many others have no broker."""
         unit = self.unit
         kept = [b for b in self.slots if b not in self.leaving]
         free = int(unit.eligible.sum()) - sum(bool(unit.eligible[b]) for b in kept)
         possible = len(kept) + free
-        # What is there is not given up. But no replica is added while another ought to leave, nor
+        # Existing replicas are kept. But no replica is added while another ought to leave, nor
         # beyond what live brokers can hold while others are down.
         target = min(self.rf, max(min(possible, int(unit.eligible.sum())), len(self.slots)))
         lacking = max(0, target - possible)
@@ -221,7 +229,7 @@ class _Case:
         pinned = tuple(rack_counts(self.unit, fixed))
         room = self.capacity
         if sum(map(max, room, pinned)) < len(self.slots):
-            # Brokers that are down leave the live ones too little room: they count on top.
+            # Live brokers have too little room while others are down: count those as well.
             free = rack_capacity(self.unit, fixed)
             room = tuple(a + b for a, b in zip(free, pinned, strict=True))
         return spread(len(self.slots), room, pinned)
@@ -234,7 +242,7 @@ class _Case:
         self.slots += [OPEN] * (wanted - len(self.slots))
 
     def _to_drop(self, wanted: int) -> int:
-        """Dead replicas first, then as racks stay even, then not the leader, then the fullest."""
+        """What to drop: dead ones first, then as racks stay even, then no leader, then fullest."""
         even = spread(wanted, self.capacity, (0,) * len(self.capacity))
 
         def key(broker: int) -> tuple[bool, int, bool, float, int]:
@@ -250,7 +258,7 @@ class _Case:
         return min((b for b in self.slots if b >= 0), key=key)
 
     def _open_for_racks(self, even: Spread, missing: int) -> int:
-        """Open slots in overfull racks until the rest can become even by filling alone."""
+        """Open slots in overfull racks until filling alone can make the rest even."""
         opened = 0
         while True:
             kept = [b for b in self.slots if b >= 0]

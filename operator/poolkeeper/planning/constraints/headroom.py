@@ -1,8 +1,8 @@
-"""How much fits with the worst failures that a pool's headroom asks for.
+"""How much fits after the worst failures that a pool's headroom asks for.
 
-The largest brokers or racks are taken away, as many as it names; what is left is what the pool may
-hold. It can be told only where every usable broker says what it can hold. (The audit counts it with
-code of its own.)
+The headroom names how many brokers or racks may fail. The largest are taken away, and the pool may
+hold what the others can. That is known only if every usable broker declares its capacity. (The
+audit counts headroom with code of its own.)
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ from poolkeeper.planning.problem.arrays import MIB
 
 
 class BrokerBound(NamedTuple):
-    """A usable broker: its rack, and what it may hold at most, if that is known."""
+    """A usable broker: its rack, and the most that it may hold, if known."""
 
     broker: int
     rack: str
@@ -22,7 +22,7 @@ class BrokerBound(NamedTuple):
 
 
 def room_left(headroom: Headroom, brokers: Iterable[BrokerBound]) -> int | None:
-    """What these brokers can hold with the worst failures; `None` if one of them has no bound."""
+    """What these brokers can hold after the worst failures; `None` if one of them has no bound."""
     by_rack = headroom.domain is FailureDomain.RACK
     domains: Counter[str] = Counter()
     for broker, rack, bound in brokers:
@@ -33,7 +33,7 @@ def room_left(headroom: Headroom, brokers: Iterable[BrokerBound]) -> int | None:
 
 
 def headroom_replicas(pool: ResourcePoolSpec, racks: Mapping[int, str | None]) -> int | None:
-    """Replicas that fit with the worst failures, or None where that cannot be told.
+    """Replicas that fit after the worst failures, or `None` if that is unknown.
 
     `racks`: of the usable brokers.
     """
@@ -46,7 +46,7 @@ def headroom_replicas(pool: ResourcePoolSpec, racks: Mapping[int, str | None]) -
 
 
 def headroom_mib(pool: ResourcePoolSpec, racks: Mapping[int, str | None]) -> int | None:
-    """The same in MiB."""
+    """MiB that fit after the worst failures, or `None` if that is unknown."""
     if pool.headroom is None or not racks:
         return None
     return room_left(

@@ -1,10 +1,11 @@
-"""What goals even out, as numbers by partition and by broker: replicas, bytes, bytes per second.
+"""What goals balance, as numbers by partition and by broker: replicas, bytes, bytes per second.
 
 A measure counts a value for every replica of a partition: 1, its size, its rate. The share of a
-broker follows from the same filling as for replicas, with the value as weight of each partition:
-where the rack law wants one replica of each partition in each rack, every rack must hold all data.
+broker results from the same filling as for replicas (`bands`), with the value as the weight of each
+partition. If the rack law demands one replica of each partition in each rack, every rack must hold
+all data.
 
-`laws` are measures too: what the brokers' caps and disks allow is a band from nothing to there.
+Caps and disks are measures too (the function `laws`): their band reaches from zero to the bound.
 """
 
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ _HEAVIER_MAX = 8
 
 @dataclass(frozen=True, slots=True)
 class LoadMeasure:
-    """A value by row of the unit, the load by broker that does not move, and the bands.
+    """A value by row, the load by broker that does not move, and the bands.
 
     `kind`: what the value counts.
     """
@@ -36,7 +37,7 @@ class LoadMeasure:
 
     @property
     def is_law(self) -> bool:
-        """Whether there is nothing to aim at but the bounds themselves."""
+        """Whether the measure has no target but its bounds."""
         return self.narrow is self.wide
 
     def held(self, lists: Ints) -> Ints:
@@ -49,21 +50,21 @@ class LoadMeasure:
 
 
 def measure_of(unit: Unit, opened: Opened, lists: Ints, goal: Goal) -> LoadMeasure:
-    """The measure of a goal for replicas, bytes or bytes per second; `lists` are those reached."""
+    """The measure of a goal for replicas, bytes or bytes per second; `lists`: those so far."""
     value, fixed = _values(unit, goal.kind)
     share = share_of_value(unit, opened, lists, value, fixed)
     return LoadMeasure(goal.kind, value, fixed, band(share, goal), band(share, goal, half=True))
 
 
 def replica_measure(unit: Unit, share: Floats, goal: Goal) -> LoadMeasure:
-    """The measure of replicas around a share that is known."""
+    """The measure of replicas around a known share."""
     ones = np.ones(len(unit), dtype=np.int64)
     bands = band(share, goal), band(share, goal, half=True)
     return LoadMeasure(goal.kind, ones, unit.fixed, *bands)
 
 
 def laws(unit: Unit, replicas: Ints, mib: Ints) -> tuple[LoadMeasure, LoadMeasure]:
-    """Replicas under the brokers' caps, MiB under their disks."""
+    """The measures of two laws: replicas under the brokers' caps, MiB under their disks."""
     nothing = np.zeros(len(unit.fixed), dtype=np.int64)
     caps, disks = (Band(nothing, high, nothing.astype(float)) for high in (replicas, mib))
     ones = np.ones(len(unit), dtype=np.int64)
@@ -82,10 +83,10 @@ def _values(unit: Unit, kind: GoalKind) -> tuple[Ints, Ints]:
 
 
 def share_of_value(unit: Unit, opened: Opened, lists: Ints, value: Ints, fixed: Ints) -> Floats:
-    """Each eligible broker's fair share of the value of all replicas and the fixed load.
+    """Each eligible broker's fair share of the value of all replicas and the background load.
 
-    A partition that is larger than a fair share is nobody's fault: where it is, the share is so
-    much, and the others divide the rest.
+    If a partition is larger than a fair share, no layout can do better: the broker's share is then
+    that partition, and the others divide the rest.
     """
     eligible = unit.eligible
     heavy = np.zeros(len(value), dtype=bool)
@@ -103,7 +104,7 @@ def share_of_value(unit: Unit, opened: Opened, lists: Ints, value: Ints, fixed: 
 def _filled(
     unit: Unit, opened: Opened, lists: Ints, value: Ints, fixed: Ints, heavy: Bools
 ) -> Floats:
-    """Shares by filling, with pinned replicas and those of heavy rows where they are."""
+    """Shares by filling; pinned replicas and those of larger partitions stay."""
     eligible, rack = unit.eligible, unit.brokers.rack
     racks, size, spreads = len(unit.brokers.rack_names), len(fixed), len(opened.spreads)
     weight = np.bincount(opened.spread_of, weights=value, minlength=spreads).astype(float)

@@ -1,9 +1,9 @@
-"""Whether a pool takes more: quotas, the cluster's limits where they are laws, and headroom.
+"""Whether a pool accepts more: its quotas, the cluster's limits if enforced, and its headroom.
 
 Quotas count topics and partitions of a pool, and of one namespace in it. Headroom asks whether what
-the pool holds would still fit with its largest brokers or racks lost; it is judged where every
-usable broker declares the capacity concerned. What exists is never thrown out for a quota; it only
-keeps new things from coming in.
+the pool holds would still fit with its largest brokers or racks lost; it is judged if every usable
+broker declares the capacity concerned. A quota never removes what exists; it only refuses what is
+new.
 """
 
 from collections import Counter
@@ -29,7 +29,7 @@ from poolkeeper.planning.problem.scope import PlanScope
 
 @dataclass(slots=True)
 class QuotaUsage:
-    """Topics and partitions by (pool, namespace), "" being all of them; counted on by `add`."""
+    """Topics and partitions by (pool, namespace), "" for all namespaces; `add` updates them."""
 
     desired: Desired
     usable: Mapping[str, EligibleBrokers]
@@ -41,7 +41,7 @@ class QuotaUsage:
     def of(
         desired: Desired, scope: PlanScope, cluster: Cluster, usable: Mapping[str, EligibleBrokers]
     ) -> "QuotaUsage":
-        """Count what exists."""
+        """Count the existing topics."""
         tally = QuotaUsage(desired, usable)
         namespaces = {spec.topic: spec.namespace for spec in desired.topics}
         for name, home in scope.homes.items():
@@ -50,7 +50,7 @@ class QuotaUsage:
         return tally
 
     def add(self, spec: TopicSpec, *, topics: int, partitions: int) -> None:
-        """Count what was accepted."""
+        """Count an accepted topic or partitions."""
         self._count(spec.pool, spec.namespace, topics, partitions)
 
     def _count(self, pool: str, namespace: str, topics: int, partitions: int) -> None:
@@ -60,7 +60,7 @@ class QuotaUsage:
         self.in_cluster += partitions
 
     def refusal(self, spec: TopicSpec, *, topics: int, partitions: int) -> QuotaExceeded | None:
-        """Every quota and limit that so many more would exceed, if any."""
+        """Every quota and limit that so many more would exceed, or `None`."""
         pool = self._pool(spec.pool)
         quotas = pool.quotas or Quotas()
         found = self._excesses(pool.name, "", quotas, topics, partitions)
@@ -80,7 +80,7 @@ class QuotaUsage:
     def _excesses(
         self, pool: str, namespace: str, quota: Quotas, topics: int, partitions: int
     ) -> list[QuotaExcess]:
-        """What exceeds one quota."""
+        """The figures of one quota that would be exceeded."""
         whose = f"namespace {namespace} in pool {pool}" if namespace else f"pool {pool}"
         field = f"spec.quotas.perNamespace.{namespace}" if namespace else "spec.quotas"
         key = pool, namespace
@@ -94,7 +94,7 @@ class QuotaUsage:
         ]
 
     def headroom_refusal(self, pool: str, held: Mapping[int, int]) -> BeyondHeadroom | None:
-        """Why the pool cannot hold that many replicas by broker, if it cannot."""
+        """Why the pool cannot hold that many replicas by broker, or `None` if it can."""
         spec = self._pool(pool)
         left = headroom_replicas(spec, self.usable[pool].racks)
         total = sum(held.get(broker, 0) for broker in spec.brokers)
@@ -115,7 +115,7 @@ def replicas_cap(pool: ResourcePoolSpec, broker: int, limits: ClusterLimits) -> 
 
 
 def standing_problems(tally: QuotaUsage, held: Mapping[int, int]) -> tuple[PlanProblem, ...]:
-    """Quotas and limits that are exceeded by what exists."""
+    """Problems for quotas and limits that existing topics exceed."""
     problems = []
     for pool in tally.desired.pools:
         quotas = pool.quotas or Quotas()

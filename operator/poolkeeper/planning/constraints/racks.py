@@ -27,7 +27,7 @@ from poolkeeper.planning.problem.pool_problem import Unit
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Bounds of an even spread by rack number."""
+    """The fewest and the most replicas of an even spread, by rack number."""
 
     low: tuple[int, ...]
     high: tuple[int, ...]
@@ -37,11 +37,11 @@ class Spread:
         return max(self.above(counts), self.below(counts))
 
     def above(self, counts: Sequence[int]) -> int:
-        """How many replicas are too many in their racks."""
+        """Replicas above the high bounds."""
         return sum(max(0, n - high) for n, high in zip(counts, self.high, strict=True))
 
     def below(self, counts: Sequence[int]) -> int:
-        """How many replicas racks lack."""
+        """Replicas missing below the low bounds."""
         return sum(max(0, low - n) for n, low in zip(counts, self.low, strict=True))
 
     @property
@@ -61,7 +61,7 @@ def spread(replicas: int, room: tuple[int, ...], pinned: tuple[int, ...]) -> Spr
     while sum(filled(level)) < replicas and level < replicas:
         level += 1
     low, high = filled(max(level - 1, 0)), filled(level)
-    # What the other racks cannot take must be here.
+    # What the other racks cannot hold must be here.
     left = replicas - sum(high)
     return Spread(tuple(max(a, left + b) for a, b in zip(low, high, strict=True)), high)
 

@@ -1,11 +1,11 @@
-"""Partitions without a source: no live broker holds them in sync, so nothing can be copied.
+"""Partitions without a source: no live broker holds them in sync, so Kafka cannot copy them.
 
-Kafka copies from a leader, and they have none until a broker comes back or somebody allows an
-unclean election. A request for such a partition would wait for ever, and stand in the way of the
-others; so they stay where they are, whatever ought to be done with them. Where nobody told who is
-in sync, any live broker that holds the partition is taken for a source.
+Kafka copies from a leader, and these partitions have none until a broker returns or somebody allows
+an unclean election. A request for such a partition would never finish, and would delay others. So
+these partitions stay where they are, whatever the plan wants. If the in-sync replicas are unknown,
+any live broker with the partition counts as a source.
 
-What only brokers have that are gone for good is lost, and the plan says so.
+Partitions whose only sources are gone for good are lost, and the plan says so.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ from poolkeeper.planning.problem.scope import TopicHome
 def problems(
     cluster: Cluster, homes: Mapping[str, TopicHome], gone: Collection[int]
 ) -> Iterator[PlanProblem]:
-    """One for each pool that loses something, with the brokers and the first partitions."""
+    """One problem for each pool that loses data, with the brokers and the first partitions."""
     lost: dict[str, list[tuple[str, Partition]]] = {}
     for name in sorted(cluster.topics) if gone else ():
         for partition in cluster.topics[name].partitions:
@@ -36,12 +36,12 @@ def problems(
 
 
 def has_source(partition: Partition, live: Collection[int]) -> bool:
-    """Whether one of the live brokers can be copied from."""
+    """Whether a live broker can be copied from."""
     return any(broker in live for broker in partition.isr or partition.replicas)
 
 
 def sourceless(cluster: Cluster, table: PartitionTable) -> Bools:
-    """By row of the table, whether it has no source. Who has a live leader has one."""
+    """By row of the table, whether it has no source; a partition with a live leader has one."""
     live = cluster.brokers
     found = ~np.isin(table.leader, np.array(sorted(live), dtype=np.int64))
     rows = np.flatnonzero(found)
@@ -53,7 +53,7 @@ def sourceless(cluster: Cluster, table: PartitionTable) -> Bools:
 
 
 def blocked_problem(pool: str, names: Sequence[TopicPartition]) -> PlanProblem:
-    """Says that these partitions ought to change and cannot."""
+    """The problem of partitions that should change and have no source."""
     return PlanProblem(pool, "", NoSource(Names.of(names)))
 
 

@@ -1,16 +1,18 @@
-"""Whether replicas of different sizes are known to fit, beyond what their sums say.
+"""Whether replicas of different sizes are known to fit, beyond what their sums show.
 
-A flow may divide partitions, a broker cannot. Two things show that it fits all the same:
+A flow may divide a partition among brokers, a layout may not. Either of two proofs shows that all
+replicas fit nevertheless:
 
-* All fits by count even if every broker has less room by the size of the largest partition. For a
-  flow says how much of each replica goes to which broker. Cut what each broker gets, the largest
+* All fit by count even if every broker has less room by the size of the largest partition. Proof:
+  a flow says how much of each replica goes to which broker. Cut what each broker gets, the largest
   replicas first, into slots of one replica in all. That is a flow again, from partitions by way of
   racks and brokers to slots, each of capacity 1; so there is one in whole numbers. A replica in a
   slot is no larger than any in the slot before, so all slots but the first hold no more than the
   broker got, and the first holds one replica.
-* One after another, the largest first, they are placed where most is free.
+* A greedy placement succeeds: the largest replica first, each where most room is free.
 
-What neither shows may still fit; that is a hard question, and nobody is told what may be wrong.
+Replicas may fit although both proofs fail. That question is NP-hard, so no conflict is reported
+then.
 """
 
 from collections import Counter
@@ -26,7 +28,7 @@ _LOOKS_MAX = 200_000
 
 
 def packs(demand: CapacityDemand) -> bool:
-    """Whether it is known that all fits, where it does by count."""
+    """Whether all replicas, which fit by count, are known to fit by size too."""
     largest = max((size for size, _ in demand.sizes), default=0)
     if not largest or all(seat.bound is None for seat in demand.usable):
         return True
@@ -60,7 +62,7 @@ def _placed(demand: CapacityDemand) -> bool:
 
 
 def _chosen(free: Sequence[float], rack: Sequence[int], count: int, even: Spread) -> list[int]:
-    """The brokers with most free, as the spread over racks allows."""
+    """The brokers with most free room, as the spread over racks allows."""
     order = sorted(range(len(free)), key=lambda broker: (-free[broker], broker))
     held: Counter[int] = Counter()
     chosen: list[int] = []

@@ -1,6 +1,6 @@
 """What a pool cannot hold, and the smallest set of constraints that conflict.
 
-Brokers have bounds (of replicas, or of MiB), part of which replicas take that cannot move. Let the
+Brokers have bounds (of replicas, or of MiB). Replicas that cannot move use a part of them. Let the
 rack law bound what rack r holds of one partition with f replicas between low_r and high_r. Take any
 set S of usable brokers, o_r of them outside of S in rack r. Outside of S a partition has at most
 
@@ -9,17 +9,17 @@ set S of usable brokers, o_r of them outside of S in rack r. Outside of S a part
 replicas (the last difference not below zero), as each rack has what it must and the rest is free to
 choose. What is left of f is forced into S. So if all partitions force more into S than its brokers
 have room for, they conflict. The choice is a flow from partitions by way of racks to brokers, whose
-smallest cut is such an S; so counts of replicas fit if no S conflicts, and one maximum flow finds
-the S that overflows most, and of those the one of fewest brokers. MiB may not fit even then, as a
+smallest cut is such an S. So counts of replicas fit if no S conflicts. One maximum flow finds the S
+that overflows most, and of those the one of fewest brokers. MiB may not fit even then, as a
 partition cannot be divided (see `bin_packing`).
 
-Headroom asks for less: that all together fit into what is left with the largest lost.
+Headroom requires something else: that the total fits after the largest brokers or racks are lost.
 
-The constraints that can be taken away are each broker's obstacle (drained, down, gone), the rack
-law and the headroom. From a conflict of all of them one after the other is left out as long as the
-rest conflicts. In what remains none can be spared: without any one of them all would fit. Of MiB
-that takes a packing to show. Where none is found, nothing is named: what cannot be placed although
-the sum of it would fit is no conflict of these constraints.
+The constraints that can be removed are each broker's obstacle (drained, down, gone), the rack law
+and the headroom. Starting from all of them, each constraint is removed for good if the others still
+conflict. None of those that remain can be spared: without any one of them, all replicas would fit.
+For MiB only a packing can show that. Without a packing no conflict is named: if the sum fits, these
+constraints are not what keeps replicas from being placed.
 """
 
 from collections import Counter
@@ -37,7 +37,7 @@ from poolkeeper.planning.facts.conflicts import Member
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """A broker: what it may hold of the amount, if that is bounded, and what cannot leave it."""
+    """A broker: its bound, if it has one, and the load that cannot leave it."""
 
     member: Member
     bound: int | None
@@ -46,10 +46,10 @@ class Seat:
 
 @dataclass(frozen=True, slots=True)
 class CapacityDemand:
-    """A pool's brokers, and by replication factor the amount that each replica slot adds up to.
+    """A pool's brokers, and the amount of each replication factor: one replica of each partition.
 
-    Of replicas that is the number of partitions, of MiB the sum of their sizes. `sizes` are what
-    cannot be divided: (amount, factor) of every partition, of MiB only.
+    For replicas the amount is the number of partitions, for MiB the sum of their sizes.
+    `sizes`: (amount, factor) of every partition, which cannot be divided; for MiB only.
     """
 
     amounts: Mapping[int, int]
@@ -66,16 +66,16 @@ class CapacityDemand:
 
     @property
     def wanted(self) -> int:
-        """What usable brokers must hold: what cannot leave them, and all that they can be given.
+        """What usable brokers must hold: load that cannot leave them, and all replicas to place.
 
-        Replicas that there are no distinct brokers for are told of elsewhere.
+        Replicas beyond the number of usable brokers are not counted; another problem reports them.
         """
         usable = self.usable
         amounts = (_factor(f, usable) * amount for f, amount in self.amounts.items())
         return sum(seat.fixed for seat in usable) + sum(amounts)
 
     def racks_of(self, usable: Sequence[Seat]) -> tuple[str, ...]:
-        """The racks of these brokers as far as they count, each once."""
+        """The racks of these brokers, each once, if the rack law counts."""
         return tuple(sorted({seat.member.rack for seat in usable})) if self.by_racks else ("",)
 
     def spread_of(self, factor: int, usable: Sequence[Seat]) -> Spread:
@@ -83,11 +83,11 @@ class CapacityDemand:
         names = self.racks_of(usable)
         held = Counter(seat.member.rack if self.by_racks else "" for seat in usable)
         even = spread(factor, tuple(held[name] for name in names), (0,) * len(names))
-        # It is remembered for equal arguments, which may have been of another type.
+        # The cache compares arguments, which may be equal and of another type.
         return Spread(tuple(map(int, even.low)), tuple(map(int, even.high)))
 
     def without(self, constraint: "Constraint") -> "CapacityDemand":
-        """The same with one constraint taken away."""
+        """The same demand without one constraint."""
         if constraint == RACK_LAW:
             return replace(self, by_racks=False)
         if constraint == HEADROOM:
@@ -102,7 +102,7 @@ class CapacityDemand:
 
     @property
     def constraints(self) -> tuple["Constraint", ...]:
-        """What can be taken away, in the order in which it is tried."""
+        """The constraints that can be removed, in the order in which they are tried."""
         blocked = [seat for seat in self.seats if seat.member.obstacle]
         blocked.sort(key=lambda seat: (seat.bound or 0, -seat.member.id))
         laws = ([RACK_LAW] if self.by_racks else []) + ([HEADROOM] if self.headroom else [])
@@ -117,7 +117,7 @@ RACK_LAW, HEADROOM = "the rack law", "headroom"
 
 @dataclass(frozen=True, slots=True)
 class Overflow:
-    """What must go to these brokers, and what they may hold."""
+    """The load that must go to some brokers, and what they may hold."""
 
     brokers: tuple[int, ...]
     wanted: int
@@ -125,15 +125,15 @@ class Overflow:
 
     @property
     def lacking(self) -> int:
-        """How much does not fit."""
+        """How much of the load does not fit."""
         return self.wanted - self.room
 
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """A conflict from which none of `constraints` can be spared.
+    """A conflict of `constraints`, none of which can be spared.
 
-    `remedies`: constraints each of which is enough to take away, with all others in force.
+    `remedies`: constraints of which removing any single one ends the conflict.
     """
 
     overflow: Overflow
@@ -144,9 +144,9 @@ class Shortage:
 def shortage(
     demand: CapacityDemand, fits: Callable[[CapacityDemand], bool] | None = None
 ) -> Shortage | None:
-    """Why it does not fit, if counting shows that it does not.
+    """The conflict, if counting shows that the demand does not fit.
 
-    `fits` says of what counting lets pass whether it is known to fit; all of it if not given.
+    `fits`: whether a demand that fits by count is known to fit; every one is if it is not given.
     """
     if overflow(demand) is None:
         return None
@@ -169,10 +169,10 @@ def shortage(
 
 
 def overflow(demand: CapacityDemand) -> Overflow | None:
-    """The brokers that overflow most, as few as do so; `None` if all fits by count."""
+    """The brokers that overflow most, and of those the fewest; `None` if all fits by count."""
     usable = demand.usable
     if not usable:
-        return None  # that there are no brokers at all is said elsewhere
+        return None  # another problem reports that there are no brokers at all
     found = [*_overflow(demand, usable), *_headroom_overflow(demand, usable)]
     return max(found, key=lambda o: (o.lacking, -len(o.brokers), o.brokers), default=None)
 
@@ -189,7 +189,7 @@ def _headroom_overflow(demand: CapacityDemand, usable: Sequence[Seat]) -> Iterat
 
 
 def _factor(factor: int, usable: Sequence[Seat]) -> int:
-    """Replicas that there are distinct brokers for; what is more is said elsewhere."""
+    """The replicas that have distinct brokers; another problem reports the others."""
     return min(factor, len(usable))
 
 
@@ -217,7 +217,7 @@ _SOURCE, _SINK, _FIRST = range(3)
 
 
 def _arcs(demand: CapacityDemand, usable: Sequence[Seat], total: int) -> list[tuple[int, int, int]]:
-    """(from, to, capacity) of every arc; a broker without a bound takes the total."""
+    """(from, to, capacity) of every arc; a broker without a bound has the total as its capacity."""
     names = demand.racks_of(usable)
     rack = [names.index(seat.member.rack) if demand.by_racks else 0 for seat in usable]
     arcs = [(_SOURCE, node, seat.fixed) for node, seat in enumerate(usable, _FIRST)]

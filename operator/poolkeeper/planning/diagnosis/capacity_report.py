@@ -1,9 +1,9 @@
-"""Where a pool's capacity does not suffice: which constraints conflict, and what helps.
+"""Where a pool's capacity does not suffice: which constraints conflict, and which remedies help.
 
-What lies above a bound after a plan is told broker by broker. Where counting shows that no layout
-could do better (see `shortages`), the conflict is named too, with what would be enough to end it.
-What unmanaged topics bring that leave other brokers could have gone elsewhere (see `arrivals`), so
-no conflict counts it; but the brokers that it overfills are told of it.
+A broker that is above a bound after the plan is reported by itself. If counting shows that no
+layout does better (`capacity_conflicts`), the report also names the conflict and what would end it.
+A conflict does not count what unmanaged topics bring when they leave other brokers
+(`incoming_load`), because that could have gone elsewhere. Brokers that it overfills are reported.
 """
 
 from collections.abc import Iterator
@@ -42,9 +42,9 @@ from poolkeeper.planning.problem.arrays import NONE, Ints, any_slot, count_slots
 
 @dataclass(frozen=True, slots=True)
 class PoolLoad:
-    """Replicas or MiB: by broker what is held, what of it arrived, and what may be held.
+    """Replicas or MiB by broker: what is held, what of it unmanaged topics brought, and the bounds.
 
-    `weights`: by row what a replica counts. A bound of `unlimited` is none.
+    `weights`: by row, what one replica counts. A bound of `unlimited` means that there is none.
     """
 
     quantity: Quantity
@@ -63,7 +63,7 @@ class PoolLoad:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """What was asked for, by the amount in question, and why it does not fit."""
+    """What was requested, in replicas or MiB, and why it does not fit."""
 
     amount: PoolLoad
     demand: CapacityDemand
@@ -76,7 +76,7 @@ class Conflict:
 
 
 def shortfalls(layout: Layout, members: tuple[Member, ...], arrived: Arrived) -> Iterator[Facts]:
-    """Each conflict, each broker above its bound, and the headroom where it is exceeded."""
+    """Each conflict, each broker above its bound, and the headroom if it is exceeded."""
     for amount in amounts(layout, arrived):
         yield from _shortfalls(layout, amount, members, arrived)
 
@@ -84,7 +84,7 @@ def shortfalls(layout: Layout, members: tuple[Member, ...], arrived: Arrived) ->
 def _shortfalls(
     layout: Layout, amount: PoolLoad, members: tuple[Member, ...], arrived: Arrived
 ) -> Iterator[Facts]:
-    """Those of one amount."""
+    """The same for replicas alone, or for MiB alone."""
     unit = layout.unit
     inside = unit.brokers.rows(unit.pool.brokers)
     total = int(amount.held[inside].sum())
@@ -110,7 +110,7 @@ def _shortfalls(
 
 
 def amounts(layout: Layout, arrived: Arrived) -> Iterator[PoolLoad]:
-    """Replicas, then MiB."""
+    """The pool's load in replicas, then in MiB."""
     unit, room = layout.unit, layout.room
     yield PoolLoad(
         Quantity.REPLICAS,
@@ -133,14 +133,14 @@ def amounts(layout: Layout, arrived: Arrived) -> Iterator[PoolLoad]:
 
 
 def conflict_of(layout: Layout, amount: PoolLoad, members: tuple[Member, ...]) -> Conflict | None:
-    """Why no layout holds it, as far as that is known."""
+    """Why no layout can hold the load, if that is known."""
     demand = _demand(layout, amount, members)
     found = shortage(demand, packs)
     return None if found is None else Conflict(amount, demand, found)
 
 
 def _demand(layout: Layout, amount: PoolLoad, members: tuple[Member, ...]) -> CapacityDemand:
-    """What the planner was free to place, and what it was not."""
+    """What the planner was free to place, and the load that it was not free to move."""
     unit = layout.unit
     free = unit.placed & ~unit.still & ~unit.blocked & ~any_slot(unit.pinned)
     factors = np.where(free, np.minimum(unit.rf, count_slots(layout.lists >= 0)), 0)
@@ -170,7 +170,7 @@ def _demand(layout: Layout, amount: PoolLoad, members: tuple[Member, ...]) -> Ca
 
 
 def facts_of(conflict: Conflict) -> CapacityConflict:
-    """The constraints that conflict, and what would end it."""
+    """The constraints that conflict, and the remedies."""
     found, demand, by_id = conflict.found, conflict.demand, conflict.members
     over = found.overflow
     return CapacityConflict(
@@ -186,7 +186,7 @@ def facts_of(conflict: Conflict) -> CapacityConflict:
 
 
 def remedies_of(conflict: Conflict) -> ConflictRemedies:
-    """What would end it, each by itself."""
+    """What would end the conflict, each remedy sufficient by itself."""
     found, by_id = conflict.found, conflict.members
     return ConflictRemedies(
         unblock=tuple(by_id[c] for c in found.remedies if isinstance(c, int)),
@@ -199,7 +199,7 @@ def remedies_of(conflict: Conflict) -> ConflictRemedies:
 
 
 def _new_one_helps(conflict: Conflict) -> bool:
-    """Whether one more broker, as large as need be, would be enough by count."""
+    """Whether one more broker of any size would be enough by count."""
     if HEADROOM in conflict.found.constraints:
         return True
     demand = conflict.demand

@@ -1,7 +1,7 @@
-"""Replication factors that were asked for and are not raised: how much room lacks where.
+"""Replication factors that are not raised: how much capacity is missing, and where.
 
-Of those that are not, none finds room besides what is raised, or too few were tried
-(`replication_factor`); so each of the topics is told what lacks for all of them.
+A topic that is not raised did not fit besides those that are raised, or was not tried
+(`replication_factor`). So each of them is told what is missing for all of them together.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ _NAMED_MAX = 5
 def growths(
     layout: Layout, members: tuple[Member, ...], arrived: Arrived
 ) -> Iterator[tuple[str, FactorNotRaised]]:
-    """Every topic that keeps fewer replicas than it asks for, and why."""
+    """Every topic that keeps fewer replicas than it declares, and why."""
     wished = layout.wished
     if wished is None:
         return
@@ -41,7 +41,7 @@ def growths(
 
 
 def _growth(wished: Layout, topics: int, members: tuple[Member, ...], arrived: Arrived) -> Growth:
-    """What lacks, and what helps, for that many topics."""
+    """What is missing for that many topics, and the remedies."""
     lacks, remedies = [], []
     for amount in amounts(wished, arrived):
         lack = _lack(wished, amount)
@@ -53,7 +53,7 @@ def _growth(wished: Layout, topics: int, members: tuple[Member, ...], arrived: A
 
 
 def _lack(wished: Layout, amount: PoolLoad) -> Lack:
-    """What lacks on which brokers, the most first."""
+    """How much is missing on which brokers, the largest amount first."""
     brokers, pool = wished.unit.brokers, wished.unit.pool
     inside = brokers.rows(pool.brokers)
     over = {b: int(amount.held[b] - amount.bounds[b]) for b in inside}

@@ -1,7 +1,7 @@
-"""Requests that the live cluster shows to be wrong: no plan can ever meet them as they stand.
+"""Requests that the live cluster shows to be wrong: no plan can meet them as they stand.
 
-The offline checks cannot see them. On the command line they are errors like any other bad input; a
-loop reports them as problems of its plan and keeps everything else going.
+The offline checks cannot find them. The command line reports them as errors, like any other invalid
+input. The operator reports them as problems of its plan and carries out everything else.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from poolkeeper.model.topology import Cluster
 def problems(
     desired: Desired, cluster: Cluster, records: Records, gone: frozenset[int] = frozenset()
 ) -> tuple[Problem, ...]:
-    """Return all of them, with the place of the document that asks for it."""
+    """All such requests, each with the place of the document that makes it."""
     found: list[Problem] = []
     named = {broker for pool in desired.pools for broker in pool.brokers}
     unseen = named - cluster.brokers.keys() - gone
@@ -35,7 +35,7 @@ def _holding(cluster: Cluster) -> frozenset[int]:
 def _unknown_brokers(
     pool: ResourcePoolSpec, cluster: Cluster, records: Records, holding: frozenset[int]
 ) -> Iterator[Problem]:
-    """Name brokers that nobody has seen; one that is drained may be gone already."""
+    """Brokers that were never seen; a drained one is left out, as it may be removed already."""
     for broker in pool.brokers:
         record = records.brokers.get(broker)
         seen = broker in cluster.brokers or broker in holding or broker in pool.drain

@@ -1,4 +1,4 @@
-"""What unmanaged topics bring to a pool's brokers when they leave others that are to be empty."""
+"""The load that unmanaged topics bring to a pool's brokers when they evacuate others."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from poolkeeper.planning.problem.scope import TopicRole
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """Replicas and MiB by broker; `left` are the brokers that they come from."""
+    """Replicas and MiB by broker; `left`: the brokers that the replicas come from."""
 
     replicas: Ints
     mib: Ints
@@ -22,7 +22,7 @@ class Arrived:
 
 
 def arrived(pool: str, layouts: Iterable[Layout], brokers: int) -> Arrived:
-    """All that comes to the pool, by its layouts of unmanaged topics."""
+    """All load that comes to the pool, by its layouts of unmanaged topics."""
     replicas, mib = np.zeros((2, brokers), dtype=np.int64)
     left: set[int] = set()
     for layout in layouts:

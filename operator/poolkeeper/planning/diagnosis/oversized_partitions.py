@@ -1,7 +1,7 @@
-"""Partitions that are too large for the brokers that they need, whatever else moves.
+"""Partitions that are too large for the disks of the brokers that they need, whatever else moves.
 
-A broker has at most the room of its disk without what cannot leave it. A partition that more
-replicas are wanted of than there are brokers with that much room fits in no layout.
+The room on a broker is its disk without the load that cannot leave it. If a partition has more
+replicas than there are brokers with room for one, it fits in no layout.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from poolkeeper.planning.problem.arrays import Ints, count_slots
 
 
 def misfits(layout: Layout, arrived_mib: Ints) -> Iterator[tuple[str, PartitionTooLarge]]:
-    """(topic, its largest such partition); `arrived_mib` could go elsewhere too."""
+    """(topic, its largest such partition); `arrived_mib` is left out, as it could go elsewhere."""
     unit = layout.unit
     brokers = np.flatnonzero(unit.eligible)
     if not len(brokers) or (layout.room.mib[brokers] >= UNLIMITED_MIB).any():

@@ -1,4 +1,4 @@
-"""What a layout leaves undone, and the constraints that conflict, in names and numbers."""
+"""What a layout leaves undone, and the constraints that conflict, with names and numbers."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -39,17 +39,17 @@ _NAMED_MAX = 5
 
 
 def of_all(layouts: Sequence[Layout]) -> Iterator[PlanProblem]:
-    """All problems of all units."""
+    """All problems of all pools."""
     for layout in layouts:
         unit = layout.unit
         yield from of(layout, arrived(unit.pool.name, layouts, len(unit.fixed)))
 
 
 def of(layout: Layout, came: Arrived) -> tuple[PlanProblem, ...]:
-    """All problems of one unit, the laws in their order, then the goals.
+    """All problems of one pool: those of the laws in their order, then those of the goals.
 
-    `came`: what unmanaged topics brought to its brokers. What these overfill is judged once the
-    pool's own topics are laid out too.
+    `came`: the load that unmanaged topics brought to its brokers. Brokers that it overfills are
+    judged in the layout of the pool's own topics.
     """
     laws = (*_short(layout), *_stuck(layout), *_blocked(layout))
     if layout.unit.role is not TopicRole.PLACED:
@@ -68,7 +68,7 @@ def of(layout: Layout, came: Arrived) -> tuple[PlanProblem, ...]:
 
 
 def _short(layout: Layout) -> list[PlanProblem]:
-    """Replicas that were asked for and have no broker."""
+    """Topics that lack replicas because the pool has too few usable brokers."""
     unit, opened = layout.unit, layout.opened
     problems = []
     for topic in np.unique(unit.topic[opened.short > 0]):
@@ -80,7 +80,7 @@ def _short(layout: Layout) -> list[PlanProblem]:
 
 
 def _stuck(layout: Layout) -> list[PlanProblem]:
-    """Replicas that should leave and cannot, by topic."""
+    """Replicas that should leave their broker and cannot, by topic."""
     unit, opened = layout.unit, layout.opened
     problems = []
     inside = np.zeros(len(unit.fixed), dtype=bool)
@@ -99,7 +99,7 @@ def _stuck(layout: Layout) -> list[PlanProblem]:
 
 
 def _blocked(layout: Layout) -> list[PlanProblem]:
-    """Partitions that ought to change and that nothing can be copied from."""
+    """Partitions that should change and have no source to copy from."""
     unit = layout.unit
     resized = unit.placed & (unit.rf != count_slots(unit.lists >= 0))
     rows = np.flatnonzero(unit.blocked & (any_slot(unit.leaves) | resized))
@@ -109,7 +109,7 @@ def _blocked(layout: Layout) -> list[PlanProblem]:
 
 
 def _mixed(layout: Layout) -> list[PlanProblem]:
-    """Brokers without a rack beside brokers with one."""
+    """Pools with brokers without a rack beside brokers with one."""
     usable = [member for member in _members(layout) if not member.obstacle]
     racks = sorted({member.rack for member in usable if member.rack})
     without = tuple(member.id for member in usable if not member.rack)
@@ -136,7 +136,7 @@ def _racks(layout: Layout) -> list[PlanProblem]:
 
 
 def _members(layout: Layout) -> list[Member]:
-    """The pool's brokers, and what keeps each from being used."""
+    """The pool's brokers, each with its obstacle, if any."""
     brokers, pool = layout.unit.brokers, layout.unit.pool
     live, gone = (
         {brokers.ids[row] for row in np.flatnonzero(which)}
@@ -153,7 +153,7 @@ def _members(layout: Layout) -> list[Member]:
 
 
 def _usable(layout: Layout, factor: int) -> UsableBrokers:
-    """The usable brokers, and what makes them too few."""
+    """The usable brokers, and why they are too few."""
     brokers = layout.unit.brokers
     ids = tuple(brokers.ids[row] for row in np.flatnonzero(layout.unit.eligible))
     return UsableBrokers(ids, brokers_lacking(factor, _members(layout)))

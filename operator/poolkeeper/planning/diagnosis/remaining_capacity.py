@@ -1,12 +1,14 @@
-"""What each pool has room for once a plan is done: would this fit, and would it with brokers lost.
+"""What each pool has room for after a plan: whether more would fit, also with brokers lost.
 
-Room is told only where it is declared: replicas and bytes where every usable broker has a capacity
-(of replicas also by an enforced limit of the cluster), topics and partitions where there are
-quotas. `spare` is what is left when the largest brokers or racks are lost, as the pool's headroom
-says, or one broker where it says nothing; what was on the lost ones then lives on the others. It
-counts totals: that no single broker overflows, and that racks allow it, is what a plan with
-`--without` shows. Which losses of one, two or three brokers or racks are survived with all of that
-is told besides (see `survivals`).
+Capacity is reported only where it is declared: replicas and bytes if every usable broker has a
+capacity (for replicas an enforced limit of the cluster counts too), topics and partitions if the
+pool has quotas.
+
+`spare` is what is left when the largest brokers or racks are lost, as the pool's headroom says, or
+one broker if it declares none. The load of the lost brokers then lives on the others. `spare`
+compares totals; a plan with `--without` shows whether single brokers overflow and racks allow it.
+The report also says which losses of one, two or three brokers or racks the pool survives, with all
+of that considered (`survivable_failures`).
 """
 
 from collections import Counter, defaultdict
@@ -29,9 +31,10 @@ _ONE_BROKER = Headroom(FailureDomain.BROKER, 1)
 
 @dataclass(frozen=True, slots=True)
 class Utilization:
-    """Of one kind: what the pool holds, what it may, and what is spare with failures.
+    """Of one quantity: what the pool holds, what it may hold, and what is spare after failures.
 
-    `most` is `None` where nothing is declared; `spare` is negative where it would not fit.
+    `most`: `None` if nothing is declared.
+    `spare`: negative if the load would not fit.
     """
 
     held: int
@@ -46,7 +49,10 @@ class Utilization:
 
 @dataclass(frozen=True, slots=True)
 class RemainingCapacity:
-    """One pool; `unknown` partitions of it have no known size and count nothing in `bytes`."""
+    """The remaining capacity of one pool.
+
+    `unknown`: how many of its partitions have no known size; they count nothing in `bytes`.
+    """
 
     pool: str
     failures: Headroom
@@ -60,7 +66,7 @@ class RemainingCapacity:
 
     @property
     def declared(self) -> bool:
-        """Whether anything is bounded here."""
+        """Whether the pool declares any bound."""
         amounts = (self.replicas, self.bytes, self.topics, self.partitions)
         return any(amount.most is not None for amount in amounts)
 
@@ -68,7 +74,7 @@ class RemainingCapacity:
 def rooms(
     plan: Plan, desired: Desired, cluster: Cluster, gone: frozenset[int] = frozenset()
 ) -> tuple[RemainingCapacity, ...]:
-    """The room of every pool after the plan, pools by name."""
+    """The remaining capacity of every pool after the plan, pools by name."""
     rules = Rules(desired, cluster, gone)
     replicas: Counter[int] = Counter()
     stored: Counter[int] = Counter()
@@ -112,7 +118,7 @@ def rooms(
 
 
 class _Own:
-    """What pools hold of their own topics, by replication factor, and brokers of others'."""
+    """The load of each pool's own topics by replication factor, and of other topics by broker."""
 
     def __init__(self) -> None:
         self.replicas: defaultdict[str, Counter[int]] = defaultdict(Counter)
@@ -121,7 +127,7 @@ class _Own:
         self.foreign_bytes: Counter[int] = Counter()
 
     def count(self, pool: str, held: Replicas, size: int, rules: Rules) -> None:
-        """Count one partition of a topic that lives in the pool, or in none."""
+        """Count one partition of a topic that lives in the pool, or in no pool."""
         if pool:
             self.replicas[pool][len(held)] += 1
             self.bytes[pool][len(held)] += size

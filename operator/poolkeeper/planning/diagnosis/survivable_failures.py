@@ -1,15 +1,16 @@
-"""Which failures a pool survives within its capacity: any one broker or rack, any two, any three.
+"""Which failures a pool survives within its capacity: of any one, two or three brokers or racks.
 
-A loss is survived if what the pool holds still fits on the brokers that are left: distinct brokers
-for all replicas, racks as even as those left allow, no broker above its bound (`shortages` says how
-that is counted). Whatever load is on the lost brokers and is not the pool's own is lost with them.
+A loss is survived if the pool's replicas still fit on the brokers that are left: on distinct
+brokers, spread as evenly as the remaining racks allow, with no broker above its bound
+(`capacity_conflicts` says how that is counted). Load of other topics on the lost brokers is lost
+with them.
 
-Brokers of one rack, bound and foreign load are alike, and so are racks of the same brokers: it does
-not matter which of them are lost. So all losses of k are tried, but for such repetitions, and the
-answer is exact for counts of replicas. Where that would be more than `losses_max`, only the k that
-may hold most are tried; that is the worst for the sum of all bounds, and so what does not survive
-it is not survived, but something else may be worse (`exact` is false). Data fits by its sum and by
-that of every set of brokers: a single partition may still be too large for every disk.
+Brokers of the same rack, bound and foreign load are interchangeable, and so are racks of the same
+brokers. So all losses of k are tried but for such repetitions, and the answer is exact for counts
+of replicas. If that would be more than `losses_max`, only the loss of the k that may hold most is
+tried (`exact` is false). That is the worst case for the sum of all bounds: a pool that does not
+survive it does not survive k losses, but another loss may be worse. Data is judged by its sum and
+by that of every set of brokers: a single partition may still be too large for every disk.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,9 +27,9 @@ LOSSES_MAX = 300
 
 @dataclass(frozen=True, slots=True)
 class Survival:
-    """The worst loss of that many brokers or racks, and what is spare after it in all.
+    """The worst loss of that many brokers or racks, and the total that is spare after it.
 
-    `spare` is negative where it is not survived: so much does not fit.
+    `spare` is negative if the loss is not survived: that much does not fit.
     """
 
     domain: FailureDomain
@@ -39,9 +40,9 @@ class Survival:
 
 
 def survivals(demand: CapacityDemand, losses_max: int = LOSSES_MAX) -> tuple[Survival, ...]:
-    """For brokers, then racks, of one to three failures; empty where not every bound is known.
+    """The worst losses of one to three brokers, then of one to three racks.
 
-    It ends with the first number of failures that is not survived.
+    Stops at the first number of failures that is not survived. Empty if some bound is unknown.
     """
     live = [seat for seat in demand.seats if not seat.member.obstacle]
     if not live or any(seat.bound is None for seat in live):
@@ -61,7 +62,7 @@ _Unit = tuple[str, tuple[Seat, ...]]
 
 
 def _groups(live: Sequence[Seat], domain: FailureDomain) -> list[list[_Unit]]:
-    """Units that are alike together, those that may hold most first."""
+    """Interchangeable brokers or racks grouped, those that may hold most first."""
     units: dict[str, list[Seat]] = {}
     for seat in sorted(live, key=lambda seat: seat.member.id):
         by_rack = domain is FailureDomain.RACK
@@ -95,7 +96,7 @@ def _worst(
 
 
 def _losses(groups: Sequence[Sequence[_Unit]], failures: int) -> Iterator[tuple[_Unit, ...]]:
-    """All ways to lose so many, up to which of those that are alike."""
+    """All ways to lose so many, except those that differ only by interchangeable members."""
     for kinds in combinations_with_replacement(range(len(groups)), failures):
         counts = {kind: kinds.count(kind) for kind in kinds}
         if all(count <= len(groups[kind]) for kind, count in counts.items()):
@@ -103,7 +104,7 @@ def _losses(groups: Sequence[Sequence[_Unit]], failures: int) -> Iterator[tuple[
 
 
 def _spare(demand: CapacityDemand, lost: Iterable[_Unit]) -> int:
-    """What is left in all with these lost, or what does not fit, as a negative number."""
+    """The capacity that is left in all after the loss; negative if the load does not fit."""
     ids = {seat.member.id for _, seats in lost for seat in seats}
     seats = tuple(_gone(seat) if seat.member.id in ids else seat for seat in demand.seats)
     after = replace(demand, seats=seats, headroom=None)
@@ -124,7 +125,7 @@ def _bound(seats: Iterable[Seat]) -> int:
 
 
 def demand_of(amounts: Mapping[int, int], seats: Iterable[Seat]) -> CapacityDemand:
-    """A pool as it is judged here: its racks count if it has more than one."""
+    """A pool's demand as it is judged here: racks count if there is more than one."""
     found = tuple(seats)
     racks = {seat.member.rack for seat in found if not seat.member.obstacle}
     return CapacityDemand(dict(amounts), found, by_racks=len(racks) > 1)

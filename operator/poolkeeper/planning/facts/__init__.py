@@ -1,7 +1,7 @@
-"""What problems of a plan are about: a frozen class for each kind, with its numbers and names.
+"""What the problems of a plan are about: a frozen class for each kind, with numbers and names.
 
-In come figures of the planner; out goes a reason to decide on (`model.problems`) and the sentence
-that people read.
+In come figures of the planner; out goes a reason to decide on (`model.problems`), and the sentence
+for people.
 
 Read `topics`, `pools`, `capacity` (by what a problem concerns), `conflicts` (the smallest set of
 constraints that conflict), `phrases` (parts of sentences).

@@ -1,4 +1,4 @@
-"""What does not fit into a pool: the facts of each kind of problem."""
+"""What does not fit into a pool: one class of facts for each kind of problem."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from poolkeeper.text import named, size_of_mib, sizes_of_mib
 
 
 class Quantity(StrEnum):
-    """What capacity is counted in."""
+    """The unit in which capacity is counted: replicas or bytes."""
 
     REPLICAS = "replicas"
     MIB = "MiB"
@@ -31,7 +31,7 @@ class Quantity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Brokers that something must fit on, and their racks; `every`: all usable ones of the pool."""
+    """Brokers that a load must fit on, and their racks; `every`: all usable ones of the pool."""
 
     brokers: tuple[int, ...]
     racks: tuple[str, ...]
@@ -39,7 +39,7 @@ class Place:
 
     @staticmethod
     def of(ids: tuple[int, ...], members: Iterable[Member]) -> "Place":
-        """The place of these brokers among the members of their pool."""
+        """The place of these brokers, given the members of their pool."""
         pool = tuple(members)
         racks = {member.rack for member in pool if member.id in ids and member.rack}
         usable = sum(1 for member in pool if not member.obstacle)
@@ -54,10 +54,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class ConflictRemedies:
-    """What would end a conflict, each by itself.
+    """What would end a conflict, each remedy sufficient by itself.
 
-    `unblock`: brokers of which one more is enough; `lacking` is what there must be more room for at
-    the place, or on a new broker where that helps.
+    `unblock`: brokers of which one more is enough.
+    `lacking`: the capacity that is missing at the place, or that a new broker needs if that helps.
     """
 
     unblock: tuple[Member, ...]
@@ -83,7 +83,7 @@ class CapacityConflict:
     """No layout could fit: constraints that conflict, none of which can be spared.
 
     The brokers of `place` must hold `wanted` and have room for `room`. `blocked` and `spread` (over
-    racks) force it there. With `headroom` all of the pool must fit with its failures survived.
+    racks) are what forces the load there. With `headroom`, the total must fit after the failures.
     """
 
     quantity: Quantity
@@ -114,7 +114,7 @@ class CapacityConflict:
 
 @dataclass(frozen=True, slots=True)
 class HeadroomExceeded:
-    """The pool holds `held`, of which `room` fits with the failures survived."""
+    """The pool holds `held`, of which `room` fits after the failures that its headroom asks for."""
 
     reason: ClassVar = ProblemReason.HEADROOM_EXCEEDED
     quantity: Quantity
@@ -128,7 +128,7 @@ class HeadroomExceeded:
 
 @dataclass(frozen=True, slots=True)
 class BrokerOverfull:
-    """A broker above its bound; `came` of it are unmanaged topics that leave the brokers `left`."""
+    """A broker above its bound; `came`: what unmanaged topics brought when they left `left`."""
 
     reason: ClassVar = ProblemReason.CAPACITY_EXCEEDED
     broker: int
@@ -151,10 +151,12 @@ class BrokerOverfull:
 
 @dataclass(frozen=True, slots=True)
 class Lack:
-    """How much of one quantity finds no room.
+    """How much of one quantity does not fit.
 
-    `over` lies above the bounds of brokers, the first of which are in `brokers` with what each
-    lacks; `rest` brokers more lack `rest_lacks`. `beyond` does not fit with the headroom.
+    `over`: the amount above the bounds of brokers.
+    `brokers`: the first of these brokers, each with what it lacks.
+    `rest`, `rest_lacks`: how many other brokers there are, and what they lack.
+    `beyond`: the amount that does not fit with the headroom.
     """
 
     quantity: Quantity
@@ -192,7 +194,7 @@ class Lack:
 class Growth:
     """What all topics of a pool lack whose replication factor is not raised.
 
-    `remedies`: of each quantity that lacks; `None` where no conflict is known.
+    `remedies`: by quantity that is missing; `None` if no conflict is known.
     """
 
     topics: int
@@ -229,8 +231,9 @@ class FactorNotRaised:
 class PartitionTooLarge:
     """The largest partition of a topic that fits on fewer brokers than it has replicas.
 
-    `fitting` are the brokers with a disk for it; the next one, `broker`, has room for `free_mib`.
-    So it is for `more` partitions of the topic.
+    `fitting`: the brokers with a disk for it.
+    `broker`, `free_mib`: the next broker, and the room on it.
+    `more`: how many other partitions of the topic fit on too few brokers as well.
     """
 
     reason: ClassVar = ProblemReason.PARTITION_TOO_LARGE
@@ -278,7 +281,7 @@ class QuotaHeld:
 
 @dataclass(frozen=True, slots=True)
 class TooManyPartitions:
-    """The cluster's partitions, and the limit."""
+    """The cluster has more partitions than the limit."""
 
     reason: ClassVar = ProblemReason.LIMIT_EXCEEDED
     held: int
@@ -290,7 +293,7 @@ class TooManyPartitions:
 
 @dataclass(frozen=True, slots=True)
 class TooManyReplicas:
-    """So many brokers hold more replicas than the limit; `broker` holds most."""
+    """How many brokers hold more replicas than the limit; `broker` holds most."""
 
     reason: ClassVar = ProblemReason.LIMIT_EXCEEDED
     brokers: int

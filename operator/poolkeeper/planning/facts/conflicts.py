@@ -1,14 +1,15 @@
 """Why a request cannot be met: the smallest set of constraints that conflict, in names and numbers.
 
-A partition of replication factor n needs n distinct brokers, and n racks to lose no more than one
-replica with any of them. What a pool has less than that, it lacks for one of two reasons:
+A partition of replication factor n needs n distinct brokers, and n racks to lose at most one
+replica with any of them. A pool can lack them for one of two reasons:
 
-* it has too few brokers (racks) at all: the factor and the pool's members conflict, nothing else;
-* it has m ≥ n, and more than m - n of them are not usable. Any m - n + 1 of these, with the factor,
-  conflict; without one of them n are left. So this is the smallest set. Named are first those that
-  a person can give back (drained), then those that are down, then those that are gone.
+* It has too few brokers (racks) at all. Then only the factor and the pool's members conflict.
+* It has m ≥ n, and more than m - n of them are not usable. Any m - n + 1 of these conflict with the
+  factor, because without one of them n are left. So this is the smallest set. The set named has
+  first the brokers that a person can give back (drained), then those that are down, then those that
+  are gone.
 
-A rack is not usable if none of its brokers is. Brokers without a rack are one rack together.
+A rack is not usable if none of its brokers is. Brokers without a rack form one rack.
 """
 
 from collections.abc import Container, Iterable
@@ -19,7 +20,7 @@ from poolkeeper.model.specs import ResourcePoolSpec
 
 
 class Obstacle(StrEnum):
-    """Why a broker of a pool may not be given replicas; what a person can give back comes first."""
+    """Why a broker of a pool may not be given replicas, the reason easiest to mend first."""
 
     DRAINED = "is drained"
     DOWN = "is not live"
@@ -41,7 +42,7 @@ _NAMED_MAX = 5
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A broker of a pool; `obstacle` is what keeps it from being given replicas, if anything."""
+    """A broker of a pool; `obstacle`: what keeps it from being given replicas, if anything."""
 
     id: int
     rack: str = ""
@@ -59,7 +60,7 @@ def obstacle_of(
 ) -> Obstacle | None:
     """What keeps a broker of the pool from being given replicas, if anything.
 
-    A drained broker is told of as such, whether live or not, and so is one that is gone for good.
+    A drained broker counts as drained, whether live or not, and even if it is gone for good.
     """
     if broker in pool.drain:
         return Obstacle.DRAINED
@@ -72,9 +73,9 @@ def obstacle_of(
 class Witness:
     """Why that many replicas find no distinct brokers, or no distinct racks (`of_racks`).
 
-    `usable` are names of brokers or racks. `blocked` are the others, a broker or all brokers of a
-    rack each, in the order of what a person can give back; it takes `lacking` of them, or of new
-    ones.
+    `usable`: names of brokers or racks.
+    `blocked`: the others, each a broker or all brokers of a rack, the easiest to mend first.
+    `lacking`: how many of these, or of new ones, are needed.
     """
 
     factor: int
@@ -89,12 +90,12 @@ class Witness:
 
     @property
     def conflicting(self) -> tuple[tuple[Member, ...], ...]:
-        """The fewest of `blocked` that conflict with the factor; if none, there are too few."""
+        """The fewest of `blocked` that conflict with the factor; empty if members are too few."""
         return self.blocked[: max(0, len(self.usable) + len(self.blocked) - self.factor + 1)]
 
     @property
     def obstacles(self) -> tuple[str, ...]:
-        """`3 is drained`, `of rack c 3 is drained, 4 is not live`: all that conflict."""
+        """`3 is drained`, `of rack c 3 is drained, 4 is not live`: all obstacles that conflict."""
         return tuple(self._named(group) for group in self.conflicting)
 
     @property
@@ -103,7 +104,7 @@ class Witness:
         return "; ".join([", ".join(self.usable) or "none", *self.obstacles])
 
     def advice(self, new: str) -> str:
-        """`undrain 3, or add a broker`; `new` says how one more comes about."""
+        """`undrain 3, or add a broker`; `new` says how to get one more."""
         shown = [*map(self._remedy, self.blocked[:_NAMED_MAX]), new]
         if self.lacking == 1:
             return ", or ".join(shown)
@@ -114,14 +115,14 @@ class Witness:
         return rack + ", ".join(map(str, group))
 
     def _remedy(self, group: tuple[Member, ...]) -> str:
-        """What brings one of a rack's brokers back, or the broker."""
+        """How to get the broker, or one of a rack's brokers, back."""
         member = min(group, key=_blocked_order)
         where = f" (rack {member.rack})" if self.of_racks and member.rack else ""
         return (member.obstacle or Obstacle.GONE).remedy(member.id) + where
 
 
 def brokers_lacking(factor: int, members: Iterable[Member]) -> Witness | None:
-    """Why that many replicas find no distinct brokers, if they do not."""
+    """Why that many replicas find no distinct brokers, or `None` if they do."""
     pool = sorted(members, key=lambda member: member.id)
     usable = tuple(str(member.id) for member in pool if not member.obstacle)
     if factor <= len(usable):
@@ -131,7 +132,7 @@ def brokers_lacking(factor: int, members: Iterable[Member]) -> Witness | None:
 
 
 def racks_lacking(factor: int, members: Iterable[Member]) -> Witness | None:
-    """Why that many replicas find no racks of their own, if they do not."""
+    """Why that many replicas find no racks of their own, or `None` if they do."""
     racks: dict[str, list[Member]] = {}
     for member in sorted(members, key=lambda member: member.id):
         racks.setdefault(member.rack, []).append(member)
@@ -148,7 +149,7 @@ def racks_lacking(factor: int, members: Iterable[Member]) -> Witness | None:
 
 
 def _rank(member: Member) -> int:
-    """How easily a person gives the broker back: least is easiest, one without obstacle last."""
+    """How hard the broker is to mend: the easiest is least; one without obstacle is last."""
     return _ORDER.index(member.obstacle) if member.obstacle else len(_ORDER)
 
 

@@ -1,4 +1,4 @@
-"""Parts of sentences about problems: counts, brokers, names of which only the first are shown."""
+"""Parts of sentences about problems: counts, brokers, and the first few of many names."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ def brokers(ids: Sequence[int]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """How many there are, and the first of them."""
+    """How many names there are, and the first of them."""
 
     total: int
     first: tuple[str, ...]

@@ -1,6 +1,6 @@
-"""What a plan leaves undone in a pool or a cluster: the facts of each kind of problem.
+"""What a plan leaves undone in a pool or a cluster: one class of facts for each kind of problem.
 
-What has to do with room is in `capacity`.
+Problems of capacity are in `capacity`.
 """
 
 from dataclasses import dataclass
@@ -28,9 +28,9 @@ class SharedBrokers:
 
 @dataclass(frozen=True, slots=True)
 class DataLost:
-    """Partitions that only these brokers held in sync, which are gone.
+    """Partitions whose only in-sync replicas were on these brokers, which are gone.
 
-    `told`: whether the cluster tells of each who is in sync.
+    `told`: whether the cluster reports in-sync replicas.
     """
 
     reason: ClassVar = ProblemReason.DATA_LOST
@@ -48,7 +48,7 @@ class DataLost:
 
 @dataclass(frozen=True, slots=True)
 class NoSource:
-    """Partitions that ought to change and that nothing can be copied from."""
+    """Partitions that should change and have no source to copy from."""
 
     reason: ClassVar = ProblemReason.NO_SOURCE
     partitions: Names
@@ -76,7 +76,7 @@ class UsableBrokers:
 
 @dataclass(frozen=True, slots=True)
 class TooFewBrokers:
-    """So many partitions of a topic keep fewer replicas than `factor`."""
+    """How many partitions of a topic keep fewer replicas than `factor`."""
 
     reason: ClassVar = ProblemReason.TOO_FEW_BROKERS
     partitions: int
@@ -92,7 +92,7 @@ class TooFewBrokers:
 
 @dataclass(frozen=True, slots=True)
 class CannotLeave:
-    """So many replicas of a topic should leave these brokers and have no other one."""
+    """How many replicas of a topic should leave these brokers and have no other broker."""
 
     reason: ClassVar = ProblemReason.TOO_FEW_BROKERS
     replicas: int
@@ -109,7 +109,7 @@ class CannotLeave:
 
 @dataclass(frozen=True, slots=True)
 class TooFewRacks:
-    """So many topics have a replication factor that the racks do not suffice for."""
+    """How many topics have a replication factor that the racks do not suffice for."""
 
     reason: ClassVar = ProblemReason.TOO_FEW_RACKS
     topics: int
@@ -144,7 +144,7 @@ class RacksIncomplete:
 
 @dataclass(frozen=True, slots=True)
 class DemotedLeads:
-    """So many partitions, as no other broker that may lead holds them."""
+    """How many partitions demoted brokers lead, as no other broker that may lead holds them."""
 
     reason: ClassVar = ProblemReason.DEMOTED_BROKER_LEADS
     partitions: int
@@ -158,7 +158,7 @@ class DemotedLeads:
 
 @dataclass(frozen=True, slots=True)
 class GainTooSmall:
-    """Nothing of the pool moves for balance."""
+    """Nothing of the pool moves for balance, because the gain is too small."""
 
     reason: ClassVar = ProblemReason.GAIN_TOO_SMALL
 
@@ -168,7 +168,7 @@ class GainTooSmall:
 
 @dataclass(frozen=True, slots=True)
 class RatesUnknown:
-    """The pool's goal of bytes in."""
+    """The pool has a goal of bytes in, and the rates are unknown."""
 
     reason: ClassVar = ProblemReason.RATES_UNKNOWN
 
@@ -236,7 +236,7 @@ class AwaitsPartitions:
 
 @dataclass(frozen=True, slots=True)
 class Standstill:
-    """What the prediction of stages says where it ends before the last move."""
+    """Why the predicted stages end before the last move."""
 
     reason: ClassVar = ProblemReason.NO_STAGE
     wait: str
@@ -247,7 +247,7 @@ class Standstill:
 
 @dataclass(frozen=True, slots=True)
 class LogDirsUnknown:
-    """A broker that is to be emptied or evened out inside."""
+    """A broker to drain or balance between its log directories, which are unknown."""
 
     reason: ClassVar = ProblemReason.LOG_DIRS_UNKNOWN
     broker: int
@@ -258,7 +258,7 @@ class LogDirsUnknown:
 
 @dataclass(frozen=True, slots=True)
 class NoSuchLogDir:
-    """A path that the pool drains, and those that the broker has."""
+    """A path that the pool drains, and the log directories that the broker has."""
 
     reason: ClassVar = ProblemReason.NO_SUCH_LOG_DIR
     broker: int
@@ -271,7 +271,7 @@ class NoSuchLogDir:
 
 
 class KeptBecause(Enum):
-    """Why a replica stays in a log directory that is drained."""
+    """Why a replica stays in a drained log directory."""
 
     NO_ROOM = "no other directory has room for them"
     ALL_DRAINED = "it has no directory that is not drained"
@@ -280,7 +280,7 @@ class KeptBecause(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LogDirNotEmptied:
-    """Replicas that stay in a log directory that is drained."""
+    """Replicas that stay in a drained log directory."""
 
     reason: ClassVar = ProblemReason.LOG_DIR_NOT_EMPTIED
     broker: int

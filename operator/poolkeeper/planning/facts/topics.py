@@ -1,4 +1,4 @@
-"""What keeps a topic from being what its Topic declares: the facts of each kind of problem."""
+"""Why a topic is not what its Topic declares: one class of facts for each kind of problem."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -11,7 +11,7 @@ from poolkeeper.planning.facts.phrases import brokers, counted, joined, lost
 
 
 class Unsettled(Enum):
-    """Why the state of a topic cannot be built on now."""
+    """Why the state of a topic cannot be trusted now."""
 
     REQUESTED = "a reassignment request names it"
     MOVING = "replicas of partitions {} are being moved"
@@ -59,7 +59,7 @@ class ClaimedTwice:
 
 @dataclass(frozen=True, slots=True)
 class NoDefaultPool:
-    """Nobody names the topic."""
+    """No Topic names the topic, no claim matches it, and there is no default pool."""
 
     reason: ClassVar = ProblemReason.NO_DEFAULT_POOL
 
@@ -69,7 +69,7 @@ class NoDefaultPool:
 
 @dataclass(frozen=True, slots=True)
 class PoolUnavailable:
-    """The pool that the Topic names."""
+    """The pool that the Topic names cannot be worked in."""
 
     reason: ClassVar = ProblemReason.POOL_UNAVAILABLE
     pool: str
@@ -80,7 +80,7 @@ class PoolUnavailable:
 
 @dataclass(frozen=True, slots=True)
 class NotAdmitted:
-    """The pool that the Topic names, and the Topic's namespace."""
+    """The pool that the Topic names does not admit the Topic's namespace."""
 
     reason: ClassVar = ProblemReason.NAMESPACE_NOT_ADMITTED
     pool: str
@@ -92,7 +92,7 @@ class NotAdmitted:
 
 @dataclass(frozen=True, slots=True)
 class PinnedElsewhere:
-    """The pinned brokers that cannot be used; those without an obstacle are not in the pool.
+    """Brokers of a manual assignment that cannot be used; those without obstacle are outside.
 
     Each of them conflicts with the assignment by itself, so all are named.
     """
@@ -118,7 +118,7 @@ class PinnedElsewhere:
 
 @dataclass(frozen=True, slots=True)
 class NotDeleted:
-    """`name_problem`: what Kafka says of the topic's name."""
+    """A topic is not deleted; `name_problem`: what Kafka says of its name."""
 
     reason: ClassVar = ProblemReason.INTERNAL_TOPIC
     name_problem: str
@@ -129,7 +129,7 @@ class NotDeleted:
 
 @dataclass(frozen=True, slots=True)
 class NotCreated:
-    """A declared topic that does not come about."""
+    """A declared topic that is not created."""
 
     because: Facts
 
@@ -144,7 +144,7 @@ class NotCreated:
 
 @dataclass(frozen=True, slots=True)
 class NotExtended:
-    """A topic of `found` partitions that `wanted` are declared of."""
+    """A topic that has `found` partitions and keeps them, though `wanted` are declared."""
 
     found: int
     wanted: int
@@ -203,7 +203,7 @@ class MetricNameTaken:
 
 @dataclass(frozen=True, slots=True)
 class IllegalName:
-    """`name_problem`: what Kafka says of the topic's name."""
+    """A topic name that Kafka refuses; `name_problem`: why."""
 
     reason: ClassVar = ProblemReason.ILLEGAL_NAME
     name_problem: str
@@ -214,7 +214,7 @@ class IllegalName:
 
 @dataclass(frozen=True, slots=True)
 class PartitionsUndeclared:
-    """The pool might have a default."""
+    """Neither the Topic nor its pool declares a number of partitions."""
 
     reason: ClassVar = ProblemReason.PARTITIONS_UNDECLARED
     pool: str
@@ -225,7 +225,7 @@ class PartitionsUndeclared:
 
 @dataclass(frozen=True, slots=True)
 class FactorUndeclared:
-    """The pool might have a default."""
+    """Neither the Topic nor its pool declares a replication factor."""
 
     reason: ClassVar = ProblemReason.REPLICATION_FACTOR_UNDECLARED
     pool: str
@@ -236,7 +236,7 @@ class FactorUndeclared:
 
 @dataclass(frozen=True, slots=True)
 class QuotaExcess:
-    """`held` of `most` are there, and `more` are wanted; `field` is where `most` is declared.
+    """`held` of at most `most` exist, and `more` are wanted; `field`: where `most` is declared.
 
     `whose`: the cluster, a pool, or a namespace in a pool.
     """
@@ -257,7 +257,7 @@ class QuotaExcess:
 
 @dataclass(frozen=True, slots=True)
 class QuotaExceeded:
-    """Each quota and limit that is exceeded conflicts by itself, so all of them are named."""
+    """Quotas and limits that would be exceeded; each conflicts by itself, so all are named."""
 
     reason: ClassVar = ProblemReason.QUOTA_EXCEEDED
     excesses: tuple[QuotaExcess, ...]
@@ -288,9 +288,9 @@ _MORE_ROOM = "What helps: add a broker, or raise capacity.replicas"
 
 @dataclass(frozen=True, slots=True)
 class BrokersFull:
-    """Together these brokers would hold `wanted` replicas of at most `room`.
+    """These brokers together would hold `wanted` replicas and may hold at most `room`.
 
-    `even`: because replicas of a partition are spread over racks.
+    `even`: they would because replicas of a partition are spread over racks.
     """
 
     reason: ClassVar = ProblemReason.CAPACITY_EXCEEDED
@@ -309,7 +309,7 @@ class BrokersFull:
 
 @dataclass(frozen=True, slots=True)
 class NoRoomBetween:
-    """Every set of brokers has room by count, and yet no list of replicas is left."""
+    """Every set of brokers has room by count, and yet no replica list is possible."""
 
     reason: ClassVar = ProblemReason.CAPACITY_EXCEEDED
 
@@ -319,7 +319,7 @@ class NoRoomBetween:
 
 @dataclass(frozen=True, slots=True)
 class BeyondHeadroom:
-    """The pool would hold `held` replicas, of which `room` fit with the failures survived."""
+    """The pool would hold `held` replicas, of which `room` fit after its headroom's failures."""
 
     reason: ClassVar = ProblemReason.HEADROOM_EXCEEDED
     pool: str
@@ -371,7 +371,7 @@ class TopicFixed:
 
 @dataclass(frozen=True, slots=True)
 class NeverShrinks:
-    """Fewer partitions are declared than there are."""
+    """Fewer partitions are declared than exist; Kafka cannot remove partitions."""
 
     reason: ClassVar = ProblemReason.PARTITIONS_NEVER_SHRINK
 
@@ -381,7 +381,7 @@ class NeverShrinks:
 
 @dataclass(frozen=True, slots=True)
 class InternalTopicAbsent:
-    """An internal topic that is declared and does not exist yet."""
+    """An internal topic that is declared and does not exist."""
 
     reason: ClassVar = ProblemReason.AWAITS_KAFKA
 
@@ -421,7 +421,7 @@ class InternalTopicShrunk:
 
 @dataclass(frozen=True, slots=True)
 class AwaitsReplicas:
-    """A config value is set once as many replicas of every partition are in sync."""
+    """A config value that is set once enough replicas of every partition are in sync."""
 
     reason: ClassVar = ProblemReason.AWAITS_REPLICAS
     key: str
@@ -437,7 +437,7 @@ class AwaitsReplicas:
 
 @dataclass(frozen=True, slots=True)
 class InternalTopic:
-    """Kafka has created the topic for itself."""
+    """Kafka has created the topic for its own use."""
 
     reason: ClassVar = ProblemReason.INTERNAL_TOPIC
 
@@ -447,7 +447,7 @@ class InternalTopic:
 
 @dataclass(frozen=True, slots=True)
 class KeyedTopic:
-    """`wanted` partitions are declared of a topic that is keyed."""
+    """`wanted` partitions are declared of a topic whose records are placed by key."""
 
     reason: ClassVar = ProblemReason.KEYS_WOULD_MOVE
     wanted: int

@@ -1,16 +1,17 @@
-"""Step by step towards a band: single moves and exchanges between two brokers.
+"""Local search towards a band: single moves, and exchanges between two brokers.
 
-The flow of `rounds` knows counts. What weighs differently from partition to partition (bytes,
-rates, a full disk) is brought inside its band from there, by steps that never make a law or an
-earlier goal worse. A step takes a replica from a giver to a taker, alone or in exchange for another
-that goes back. It must bring the measure nearer to its band on one of both, and push neither out.
+The flow of `rounds` balances counts. Loads that differ from partition to partition (bytes, rates, a
+full disk) are brought inside their band from there, by steps that never make a law or an earlier
+goal worse. A step moves a replica from a giver to a taker, alone or in exchange for another that
+goes back. It must bring the measure nearer to its band on one of both brokers, and push neither
+out.
 
-Of the steps between two brokers the one is taken that costs least per unit of excess that it mends.
-Cost is what the whole plan costs more by it: a replica that came by this plan goes elsewhere for
-nothing, and one that returns to where it was found costs less than nothing. So a step often only
-chooses anew *which* replicas move. A goal that would take hundreds of steps from one broker is not
-chased; a law is. The worst broker comes first, and its partners by room. The
-search ends when no broker outside its band finds a step; then there is none for any of them.
+Of the steps between two brokers the search takes the one of least cost per excess mended. The cost
+of a step is what it adds to the cost of the whole plan. A replica that the plan has moved already
+goes elsewhere for nothing, and one that returns to where it was found has a negative cost. So a
+step often only changes *which* replicas move. A goal that would take hundreds of steps from one
+broker is not pursued; a law is. The worst broker comes first, and its partners in order of room.
+The search ends when no broker outside its band has a step.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,18 +39,18 @@ _COMPARED = 4
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """A measure and the band that it is to be brought inside, or must not leave."""
+    """A measure, and the band that it is to be brought inside or must not leave."""
 
     measure: LoadMeasure
     band: Band
 
     def excess(self, unit: Unit, lists: Ints) -> int:
-        """How far brokers lie outside the wide band, in all."""
+        """How far brokers lie outside the wide band, in sum."""
         held = self.measure.held(lists)
         return int(np.abs(self.measure.wide.outside(held))[unit.eligible].sum())
 
     def imbalance(self, unit: Unit, lists: Ints) -> float:
-        """The part of the load that is not where it should be."""
+        """The part of the load that is on the wrong broker."""
         share = self.measure.wide.share
         missed = np.abs(self.measure.held(lists) - share)[unit.eligible].sum()
         return float(missed / max(share[unit.eligible].sum(), 1.0))
@@ -63,14 +64,14 @@ def refine(
     guards: Sequence[Bounded],
     topics: TopicCounts | None = None,
 ) -> Ints:
-    """Lists that come nearer to the aim's band; `guards` and `topics` get no worse."""
+    """Lists nearer to the aim's band; the measures in `guards` and `topics` get no worse."""
     search = _Search(unit, opened, lists.copy(), (aim, *guards), topics)
     search.run()
     return search.lists
 
 
 class _Search:
-    """Lists and loads that change with every step; lives only within `refine`."""
+    """Lists and loads that change with every step; used only within `refine`."""
 
     def __init__(
         self,
@@ -87,13 +88,13 @@ class _Search:
         self.high = np.array([b.band.high for b in bounded])
         self.share = bounded[0].band.share
         self.is_law = bounded[0].measure.is_law
-        # MiB that come with a unit of the measure, all in all.
+        # MiB per unit of the measure, on average.
         self.scale = float(unit.mib.sum()) / max(float(self.value[0].sum()), 1.0)
         racks = len(unit.brokers.rack_names)
         shape = len(opened.spreads), racks
         self.least = np.array([s.low for s in opened.spreads], dtype=np.int64).reshape(shape)
         self.most = np.array([s.high for s in opened.spreads], dtype=np.int64).reshape(shape)
-        # Moves by broker of what it holds, and the best steps as of so many of them.
+        # The number of moves by broker, and the best steps known at that number.
         self.changes = [0] * len(unit.fixed)
         self.known: dict[tuple[int, int], tuple[tuple[int, int], ReplicaSwap | None]] = {}
         self.rows_on = {b: np.flatnonzero(any_slot(lists == b)) for b in self._brokers()}
@@ -135,7 +136,7 @@ class _Search:
         return min(outside)[1] if outside else None
 
     def _steps(self, broker: int) -> Iterator[ReplicaSwap]:
-        """The best step with each partner that has one, those with most room first."""
+        """The best step with each partner that has one, the partners with most room first."""
         gives = self._excess(broker) > 0
         room = self.load[0] / np.maximum(self.share, 1) if gives else None
         if room is None:
@@ -148,7 +149,7 @@ class _Search:
                     yield step
 
     def _known_best(self, giver: int, taker: int) -> ReplicaSwap | None:
-        """As `_best`, computed anew only if a replica came or went that concerns one of them."""
+        """Do the same as `_best`, from a cache unless a move concerns one of both brokers."""
         now = self.changes[giver], self.changes[taker]
         known = self.known.get((giver, taker))
         if known is None or known[0] != now:
@@ -162,7 +163,7 @@ class _Search:
         least = 0.0 if self.is_law else max(need) / STEPS_MAX
         if most <= 0 or min(most, need[0]) + min(most, need[1]) < least:
             return None
-        # What may go over net, measure by measure, so that none gets worse on either side.
+        # The net amount that may move, by measure, so that none gets worse on either side.
         up = np.minimum(
             load[:, giver] - np.minimum(low[:, giver], load[:, giver]),
             np.maximum(high[:, taker], load[:, taker]) - load[:, taker],

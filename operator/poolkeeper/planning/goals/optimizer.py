@@ -1,12 +1,12 @@
-"""Goals one after another, each as far as the laws and the goals before it leave room.
+"""Balance goals, one after another, each as far as the laws and the goals before it leave room.
 
-    disks     brokers that hold more than their disks (a law): mended whether or not goals are asked
-    replicas  first among the goals: done by the flow of `rounds`; else step by step
+    disks     brokers above their disks: a law, so mended whether or not goals are declared
+    replicas  if first among the goals: by the flow of `rounds`; else by local search
     topics    `topicReplicas`
-    bytes     `bytes`, `bytesIn`: step by step
+    bytes     `bytes`, `bytesIn`: by local search
 
-A goal is triggered where a broker lies outside its band, and then aims at half of it. Whatever
-comes later keeps inside the band that was aimed at, or as near to it as it was.
+A goal is triggered if a broker lies outside its band, and then aims at half of the band. Later
+goals keep each broker inside the band that was aimed at, or as near to it as it was.
 """
 
 from collections.abc import Iterable, Sequence
@@ -34,7 +34,7 @@ WEIGHED = frozenset({GoalKind.BYTES, GoalKind.BYTES_IN})
 
 @dataclass(frozen=True, slots=True)
 class Evened:
-    """The lists, and what was aimed at, in the order of the goals."""
+    """The lists, and the bands that were aimed at, in the order of the goals."""
 
     lists: Ints
     goals: tuple[Bounded | TopicCounts, ...]
@@ -50,8 +50,9 @@ def even(
 ) -> Evened:
     """Bring the lists nearer to the goals, in their order.
 
-    `caps`: the most replicas and MiB by broker. `placed`: the goal of replicas with the band that
-    the flow aimed at, if it comes first; it is not among `goals` then.
+    `caps`: the most replicas and MiB by broker.
+    `placed`: the goal of replicas with the band that the flow aimed at, if that goal comes first.
+    It is not among `goals` then.
     """
     replicas, disks = laws(unit, *caps)
     capacity = Bounded(replicas, replicas.wide), Bounded(disks, disks.wide)
@@ -86,7 +87,7 @@ def _band(measure: LoadMeasure, lists: Ints, unit: Unit) -> Band:
 def _even_topics(
     unit: Unit, opened: Opened, lists: Ints, guards: Sequence[Bounded], goal: Goal
 ) -> tuple[Ints, TopicCounts]:
-    """Spread the topics freely and repair the goals before, or else within what these allow."""
+    """Spread the topics freely and repair earlier goals; if that fails, spread within these."""
     ones = np.ones(len(unit), dtype=np.int64)
     share = share_of_value(unit, opened, lists, ones, np.zeros(len(unit.fixed), dtype=np.int64))
     wide, narrow = topic_bands(unit, lists, share, goal)
@@ -107,7 +108,7 @@ def _even_topics(
 
 
 def _counted(guards: Sequence[Bounded]) -> Band:
-    """The band of replicas that all of these leave; the first are the brokers' caps."""
+    """The band of replicas that all guards allow; the first guards are the brokers' caps."""
     bands = [guard.band for guard in guards if guard.measure.kind is GoalKind.REPLICAS]
     low = np.max([band.low for band in bands], axis=0)
     high = np.min([band.high for band in bands], axis=0)
@@ -115,7 +116,7 @@ def _counted(guards: Sequence[Bounded]) -> Band:
 
 
 def _outside(unit: Unit, lists: Ints, guards: Iterable[Bounded]) -> list[int]:
-    """How far the brokers lie outside their bands, guard by guard."""
+    """How far the brokers lie outside their bands, by guard."""
     return [
         int(np.abs(guard.band.outside(guard.measure.held(lists)))[unit.eligible].sum())
         for guard in guards

@@ -1,7 +1,7 @@
-"""The best step between two brokers: one replica goes over, alone or in exchange for another.
+"""The best step between two brokers: one replica moves, alone or in exchange for another.
 
 A step must bring the measure nearer to its band on one side and push no side out. Of all steps with
-a worthwhile gain that one is best which costs least per unit gained.
+enough gain the best is the one of least cost per gain.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _ADDED = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Replicas of one broker that may go to another: rows, slots, what the plan pays, and adds."""
+    """Replicas of one broker that may go to another: rows, slots, what the plan pays and adds."""
 
     row: Ints
     slot: Ints
@@ -33,7 +33,7 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaSwap:
-    """(row, slot) of what goes from the giver to the taker, and of what goes back, if anything."""
+    """The (row, slot) that goes from the giver to the taker, and the one that goes back, if any."""
 
     giver: int
     taker: int
@@ -45,9 +45,9 @@ class ReplicaSwap:
 class SwapChoice:
     """Compares steps between two brokers; see `local_search`.
 
-    `value`: what a replica of each row counts, measure by measure; `bounds`: the least and the most
-    that may go over net of each. `need`: what the giver has too much of the first, and the taker
-    too little.
+    `value`: by measure, what a replica of each row counts.
+    `bounds`: by measure, the least and the most that may move net.
+    `need`: by how much the giver is above its band of the first measure, and the taker below.
     """
 
     def __init__(
@@ -62,17 +62,17 @@ class SwapChoice:
         self.value, self.given, self.need, self.least = value, given, need, least
         self.down, self.up = bounds
         self.aim = min(max(need), int(self.up[0]))
-        # Besides its bytes, an added replica costs as much as a part of what is still to do.
+        # Besides its bytes, an added replica costs as much as a part of the remaining need.
         self.per_replica = _ADDED * (min(self.aim, need[0]) + min(self.aim, need[1])) * scale
         self.found: list[tuple[Floats, Floats, Ints, Ints]] = []
 
     def alone(self) -> None:
-        """Steps that move one replica."""
+        """Compare steps that move one replica."""
         net = self.value[:, self.given.row]
         self._weigh(net, np.arange(len(self.given.row)), None, self.given.cost, self.given.added)
 
     def against(self, taken: Candidates, rows: Ints) -> None:
-        """Steps that exchange one replica for one of these, near to what is still needed."""
+        """Compare steps that exchange one replica for one of these, near the remaining need."""
         if not len(rows):
             return
         size = self.value[0, taken.row[rows]]
@@ -101,7 +101,7 @@ class SwapChoice:
             self.found.append((score, gain.astype(np.float64), given[rows], other))
 
     def step(self, giver: int, taker: int, taken: Candidates) -> ReplicaSwap | None:
-        """The cheapest of the worthwhile steps."""
+        """The cheapest step that gains enough, if any."""
         if not self.found:
             return None
         score, gain, given, other = (

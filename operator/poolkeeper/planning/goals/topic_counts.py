@@ -1,7 +1,7 @@
-"""How many replicas of each topic every broker holds, and how many it should.
+"""How many replicas of each topic every broker holds, and how many it should hold.
 
-The share of a broker of one topic is the topic's replicas times the broker's share of everything
-(without load that cannot move), and no more than the topic has partitions.
+A broker's share of one topic is the topic's replicas times the broker's share of all replicas
+(without load that cannot move). It is at most the topic's number of partitions.
 """
 
 from dataclasses import dataclass
@@ -16,38 +16,38 @@ from poolkeeper.planning.problem.pool_problem import Unit
 
 @dataclass(frozen=True, slots=True)
 class TopicCounts:
-    """Replicas by (topic, broker), counted on by `move`, and the band of each."""
+    """Replicas by (topic, broker), which `move` updates, and the band of each."""
 
     held: Ints
     low: Ints
     high: Ints
 
     def may_go(self, topic: Ints, source: int, target: int) -> Bools:
-        """For each of these topics, whether a replica may go without leaving a band."""
+        """By topic, whether a replica may move from source to target without leaving a band."""
         may: Bools = self.held[topic, source] > self.low[topic, source]
         may &= self.held[topic, target] < self.high[topic, target]
         return may
 
     def move(self, topic: int, source: int, target: int) -> None:
-        """Count a replica elsewhere."""
+        """Count a replica on another broker."""
         self.held[topic, source] -= 1
         self.held[topic, target] += 1
 
     def copy(self) -> "TopicCounts":
-        """The same, to be counted on apart."""
+        """An independent copy."""
         return TopicCounts(self.held.copy(), self.low, self.high)
 
     def recounted(self, unit: Unit, lists: Ints) -> "TopicCounts":
-        """The same bands for other lists."""
+        """The same bands with the counts of other lists."""
         return TopicCounts(held_by_topic(unit, lists), self.low, self.high)
 
     def outside(self) -> int:
-        """Replicas above and missing below the bands, in all."""
+        """Replicas above the bands plus replicas missing below them."""
         above = np.maximum(self.held - self.high, 0).sum()
         return int(above + np.maximum(self.low - self.held, 0).sum())
 
     def excess(self, unit: Unit, lists: Ints) -> int:
-        """As `outside`, of other lists."""
+        """The same as `outside`, for other lists."""
         return self.recounted(unit, lists).outside()
 
     def imbalance(self, unit: Unit, lists: Ints) -> float:
@@ -67,9 +67,9 @@ def held_by_topic(unit: Unit, lists: Ints) -> Ints:
 def topic_bands(
     unit: Unit, lists: Ints, share: Floats, goal: Goal
 ) -> tuple[TopicCounts, TopicCounts]:
-    """The counts with the goal's band, and with half of it; brokers not eligible have none.
+    """The counts with the goal's band, and with half of it; only eligible brokers have a band.
 
-    `share` is what each broker should hold of everything.
+    `share`: by broker, how many replicas of all topics it should hold.
     """
     held = held_by_topic(unit, lists)
     partitions = np.bincount(unit.topic, minlength=len(unit.topics))
@@ -85,6 +85,6 @@ def topic_bands(
 def _counts(unit: Unit, held: Ints, target: Band, partitions: Ints) -> TopicCounts:
     low = np.minimum(target.low.reshape(held.shape), partitions[:, None])
     high = target.high.reshape(held.shape)
-    # Nothing is expected of brokers that may be given nothing.
+    # Brokers that may be given no replicas have a share of 0.
     huge = np.iinfo(np.int32).max
     return TopicCounts(held, np.where(unit.eligible, low, 0), np.where(unit.eligible, high, huge))

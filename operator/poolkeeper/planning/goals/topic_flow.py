@@ -1,17 +1,17 @@
-"""How many replicas of each topic every broker should end with: one flow, exact but for racks.
+"""How many replicas of each topic every broker should end with: one flow, exact except for racks.
 
     topics ──(kept 0, added 1)── (topic, broker) ── brokers ──(band of counts)── sink
 
-The arcs of a (topic, broker) are tiers: up to the topic's band is rewarded, beyond it is charged,
-more than any chain of moves costs; what the broker holds already is free, what it is given costs
-one move. Brokers have tiers for the goal of replicas, which comes first. So the flow meets both
-goals as far as they can be met together, with the fewest moves. It does not know racks; where a
-replica may go to several, these rarely matter.
+The arcs of a (topic, broker) are tiers. Below the topic's band each replica is rewarded and above
+it charged, with more than any chain of moves costs. Replicas that the broker holds already are
+free; each added one costs one move. Brokers have tiers for the goal of replicas, which comes first.
+So the flow meets both goals as far as they can be met together, with the fewest moves. It ignores
+racks, which rarely matter where a replica may go to several of them.
 
-What brokers hold beyond that is then dealt, within each topic, to those that lack it: the smallest
-replicas first (all sizes alike, where bytes are a goal too), from rack to the same rack as far as
-that goes, else wherever the partition has none yet. What cannot be dealt so is left to
-`topic_spread`.
+Replicas above these numbers are then dealt, within each topic, to the brokers that lack some. The
+smallest replicas go first (or replicas of all sizes, where bytes are a goal too), from rack to the
+same rack if possible, else to any rack without a replica of the partition. What cannot be dealt
+like this is left to `topic_spread`.
 """
 
 import numpy as np
@@ -32,10 +32,12 @@ _TURNS = 64
 def route_topics(
     unit: Unit, opened: Opened, lists: Ints, topics: TopicCounts, brokers: Band, *, mixed: bool
 ) -> Ints:
-    """Lists in which the topics' counts are as near to their bands as one flow brings them.
+    """Lists with the topics' counts as near to their bands as one flow brings them.
 
-    `lists` fill what the laws opened; all other partitions start from where they were found.
-    `brokers` is the band of replicas by broker; `mixed`: sizes should be alike wherever they go.
+    `lists`: filled where the laws opened slots; all other partitions start from where they were
+    found.
+    `brokers`: the band of replicas by broker.
+    `mixed`: whether replicas of all sizes should go everywhere.
     """
     start = np.where(any_slot(opened.lists == OPEN)[:, None], lists, opened.lists)
     movable = (start >= 0) & unit.eligible[start] & ~opened.pinned
@@ -44,7 +46,7 @@ def route_topics(
 
 
 def _wanted(unit: Unit, lists: Ints, movable: Bools, topics: TopicCounts, brokers: Band) -> Ints:
-    """Movable replicas by (topic, broker) that should be there in the end."""
+    """The wanted number of movable replicas by (topic, broker)."""
     eligible = np.flatnonzero(unit.eligible)
     free = held_by_topic(unit, np.where(movable, lists, NONE))[:, eligible]
     fixed = held_by_topic(unit, np.where(movable, NONE, lists))[:, eligible]
@@ -90,7 +92,7 @@ def _wanted(unit: Unit, lists: Ints, movable: Bools, topics: TopicCounts, broker
 def _dealt(
     unit: Unit, opened: Opened, lists: Ints, movable: Bools, wanted: Ints, *, mixed: bool
 ) -> Ints:
-    """The lists with what is too many given to who lacks it, as far as racks let it."""
+    """The lists with surplus replicas moved to brokers that lack some, as far as racks permit."""
     lists = lists.copy()
     rack = unit.brokers.rack
     least, most = bounds_of(opened, opened.spread_of, len(unit.brokers.rack_names))
@@ -109,7 +111,7 @@ def _dealt(
                 break
             fits = _lawful(lists[row], rack, slot, taker[seat], least[row], most[row])
             at = fits.nonzero()[0]
-            # Of a partition one replica moves a turn.
+            # One replica of a partition moves per turn.
             at = at[np.sort(np.unique(row[at], return_index=True)[1])]
             lists[row[at], slot[at]] = taker[seat[at]]
             topic, taker = np.delete(topic, seat[at]), np.delete(taker, seat[at])
@@ -120,7 +122,7 @@ def _dealt(
 def _givers(
     unit: Unit, lists: Ints, surplus: Ints, *, smallest: bool, mixed: bool
 ) -> tuple[Ints, Ints]:
-    """(row, slot) of as many replicas of each (topic, broker) as are too many, racks in order."""
+    """The (row, slot) of each surplus replica by (topic, broker), in order of racks."""
     gives = (lists >= 0) & (surplus > 0)[unit.topic[:, None], lists]
     place = np.flatnonzero(gives)
     row, slot = np.divmod(place, lists.shape[1])
@@ -140,19 +142,19 @@ def _givers(
 
 
 def _seats(topic: Ints, seats: Ints, turn: int) -> Ints:
-    """A seat of its topic for each mover, another every turn; -1 where there is none.
+    """A receiving place of its topic for each replica, another every turn; -1 where there is none.
 
     Both are in order of topics, and of racks within them.
     """
     begin, end = np.searchsorted(seats, topic), np.searchsorted(seats, topic, side="right")
     number = np.arange(len(topic)) - np.searchsorted(topic, topic)
     count = end - begin
-    alone = number < count  # a seat is offered to one of them at a time
+    alone = number < count  # each place is offered to one replica at a time
     return np.where(alone, begin + (number + turn) % np.maximum(count, 1), NONE)
 
 
 def _lawful(lists: Ints, rack: Ints, slot: Ints, taker: Ints, least: Ints, most: Ints) -> Bools:
-    """Whether each of these may go to its taker: distinctness and racks."""
+    """Whether each replica may go to its receiving broker: distinctness and racks."""
     every = np.arange(len(lists))
     giver = lists[every, slot]
     racks = np.where(lists >= 0, rack[lists], NONE)

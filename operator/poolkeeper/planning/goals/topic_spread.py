@@ -1,12 +1,13 @@
-"""The replicas of one topic spread over brokers, topic by topic.
+"""Spreads the replicas of one topic over brokers, topic by topic.
 
-This is for what `topic_flow` leaves undone, and where earlier goals stand in its way. A broker
-that holds too many of a topic gives to one that lacks some, else to one with room in the topic's
-band; of these to the one that holds least of everything. A broker that lacks some is given by one
-that can spare. Where racks forbid that, a third broker takes the one and gives another. What goes
-is what costs the plan least. That may bring earlier goals out of
-their bands, by little; `optimizer` repairs that, and asks for the guarded way where it cannot: then
-only steps are taken that no earlier goal forbids.
+It does what `topic_flow` leaves undone, or what earlier goals prevent there. A broker that holds
+too many replicas of a topic gives to a broker that lacks some, else to one with room in the topic's
+band; of these to the one that holds the fewest replicas of all topics. A broker that lacks some
+gets one from a broker that can spare it. If racks forbid that, a third broker takes the one replica
+and gives another. The replica that moves is the one that costs the plan least.
+
+That may push earlier goals slightly out of their bands, which `optimizer` repairs. If it cannot, it
+repeats the spread with `guards`: then only steps are taken that no earlier goal forbids.
 """
 
 from collections.abc import Sequence
@@ -29,9 +30,10 @@ def spread_topics(
     even: Bounded,
     guards: Sequence[Bounded],
 ) -> Ints:
-    """Lists in which the topics' counts come inside their bands; `counts` are kept up.
+    """Lists with the topics' counts inside their bands; `counts` is updated.
 
-    `even` is the measure by which the emptiest brokers are chosen; `guards` forbid steps.
+    `even`: the measure by which the emptiest brokers are chosen.
+    `guards`: the measures that forbid steps.
     """
     work = _Spreading(unit, opened, lists.copy(), counts, even, guards)
     above, below = counts.held > counts.high, counts.held < counts.low
@@ -41,7 +43,7 @@ def spread_topics(
 
 
 class _Spreading:
-    """Lists and loads that change with every move; lives only within `spread_topics`."""
+    """Lists and loads that change with every move; used only within `spread_topics`."""
 
     def __init__(
         self,
@@ -63,7 +65,7 @@ class _Spreading:
         self.start = np.searchsorted(unit.topic, np.arange(len(unit.topics) + 1))
 
     def spread(self, topic: int) -> None:
-        """Move replicas of the topic until no broker outside its band finds a step."""
+        """Move replicas of the topic until no broker outside its band has a step."""
         held, low, high = (a[topic] for a in (self.counts.held, self.counts.low, self.counts.high))
         stuck = np.zeros(len(held), dtype=bool)
         while True:
@@ -85,9 +87,9 @@ class _Spreading:
             stuck[worst] = not done
 
     def _relay(self, topic: int, giver: int, takers: Bools) -> bool:
-        """Move two replicas by way of a broker between, where none may go straight to the takers.
+        """Move two replicas by way of a third broker, where none may go directly to the takers.
 
-        The emptiest broker that this can be done by is taken.
+        The emptiest broker that makes this possible is chosen.
         """
         everyone = np.arange(len(takers))
         between = np.flatnonzero(self.unit.eligible & ~takers & (everyone != giver))
@@ -104,7 +106,7 @@ class _Spreading:
     def _give(
         self, topic: int, giver: int, takers: Bools, preferred: Bools
     ) -> tuple[int, int] | None:
-        """Move the cheapest replica that may go to the emptiest of the takers: its row and slot."""
+        """Move the cheapest replica that may go to the emptiest taker; return its row and slot."""
         begin, stop = self.start[topic : topic + 2]
         row, slot = np.nonzero(self.lists[begin:stop] == giver)
         row = row + begin
@@ -144,7 +146,7 @@ class _Spreading:
         return lawful
 
     def _cost(self, row: Ints, giver: int) -> Ints:
-        """By (row, broker), what the plan costs more if the replica goes there."""
+        """By (row, broker), what the plan costs more if the replica moves there."""
         price = np.where(self.unit.fresh[row], 0, self.unit.mib[row] + REPLICA_MIB)
         found = self.unit.lists[row]
         cost = np.repeat(price[:, None], len(self.unit.fixed), axis=1)

@@ -1,11 +1,12 @@
 """All pools of a cluster laid out, with the partitions that the plan adds.
 
-New partitions take part in the balance of their pool. Two of them do not fit:
+New partitions take part in the balance of their pool. Some of them wait for a later plan:
 
-- those that would put the pool beyond its capacity are left out again ("crowded out");
-- those of a topic whose replicas move anyway are deferred, as Kafka takes no new partitions for a
-  topic that moves. So pools are laid out without added partitions first; then, with those of the
-  topics that stay where they are, once more, and these topics are held in place.
+- *Crowded out*: new partitions that would put their pool beyond its capacity are left out.
+- *Deferred*: a topic whose replicas move anyway gets no new partitions yet, because Kafka adds no
+  partitions to a topic that is being reassigned. So pools are laid out first without added
+  partitions. They are laid out a second time with the new partitions of all topics that do not
+  move, and the existing partitions of these topics are held in place.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +28,11 @@ from poolkeeper.planning.problem.scope import TopicHome, TopicRole
 
 @dataclass(frozen=True, slots=True)
 class LayoutInput:
-    """What all pools are laid out from; `usable` brokers of every pool that may be worked in."""
+    """What all pools are laid out from.
+
+    `usable`: the brokers that may be given replicas, by pool. A pool that the plan may not work in
+    has no entry.
+    """
 
     desired: Desired
     usable: Mapping[str, EligibleBrokers]
@@ -38,11 +43,12 @@ class LayoutInput:
 class PoolLayouts:
     """Layouts by pool, and what changes for unmanaged topics.
 
-    `lists` are those laid out, with what was reached for new partitions, for topics that get some,
-    and for unmanaged ones; those of all other topics are in the layouts only.
-    A pool has two layouts where unmanaged topics leave brokers of it. `crowded_out`: topics,
-    existing or not, that get no new partitions for want of room; `deferred`: existing ones that
-    have to move first.
+    `layouts`: one layout per pool. A pool has two if unmanaged topics evacuate brokers of it.
+    `changes`: the changes of unmanaged topics.
+    `lists`: the replica lists given, updated for new partitions and for unmanaged topics. The new
+    lists of all other topics are in `layouts` only.
+    `crowded_out`: topics, new or existing, that get no new partitions because their pool is full.
+    `deferred`: existing topics that get no new partitions because they move first.
     """
 
     layouts: tuple[Layout, ...]
@@ -53,11 +59,11 @@ class PoolLayouts:
 
     @property
     def unfinished(self) -> tuple[str, ...]:
-        """Pools that the next plan will even out further, once all new partitions exist."""
+        """Pools that the next plan will balance further, once all new partitions exist."""
         return tuple(layout.unit.pool.name for layout in self.layouts if layout.unfinished)
 
     def held(self) -> Ints:
-        """Replicas by broker once everything is where it shall be."""
+        """Replicas by broker after all layouts are carried out."""
         counts, _ = self.lists.counts()
         for layout in self.layouts:
             unit = layout.unit
@@ -72,8 +78,9 @@ class PoolLayouts:
 def lay_out_all(
     situation: LayoutInput, lists: Lists, added: Sequence[AddPartitions], moving: set[str]
 ) -> PoolLayouts:
-    """Lay out every pool. `lists`: of all topics, those being created included.
+    """Lay out every pool.
 
+    `lists`: replica lists of all topics, including topics that this plan creates.
     `moving`: topics that move for another reason than their pool's layout.
     """
     first = _lay_out(situation, lists, frozenset())
@@ -89,7 +96,11 @@ def lay_out_all(
 
 
 def _lay_out(situation: LayoutInput, start: Lists, held: frozenset[str]) -> PoolLayouts:
-    """Pool after pool; again with the guests, if replicas cannot leave another pool's brokers."""
+    """Lay out the pools one after another.
+
+    If some replicas cannot leave the brokers of another pool, lay all pools out a second time, with
+    these replicas as load on those brokers.
+    """
     laid = _in_turn(situation, start, held, None)
     guests = _guests(laid.layouts)
     return laid if guests is None else _in_turn(situation, start, held, guests)
@@ -98,9 +109,11 @@ def _lay_out(situation: LayoutInput, start: Lists, held: frozenset[str]) -> Pool
 def _in_turn(
     situation: LayoutInput, start: Lists, held: frozenset[str], guests: Guests | None
 ) -> PoolLayouts:
-    """In every pool the unmanaged topics leave first; where they go to is load for the others.
+    """Lay out the pools in order of name.
 
-    Only an unmanaged topic that evacuates brokers of two pools is seen by both.
+    In every pool the unmanaged topics leave drained brokers first, and count as load for the pool's
+    own topics afterwards. Pools depend on each other in one case only: an unmanaged topic may
+    evacuate brokers of two pools.
     """
     lists = start
     layouts: list[Layout] = []
@@ -125,14 +138,14 @@ def _in_turn(
 
 
 def _moving(layout: Layout) -> set[str]:
-    """Topics that have partitions that move."""
+    """Topics with existing partitions that the layout moves."""
     unit, rows = layout.unit, changed_rows(layout)
     moved = np.unique(unit.topic[rows[~unit.fresh[rows]]]).tolist()
     return {unit.topics[topic] for topic in moved}
 
 
 def _reached(lists: Lists, layout: Layout, topics: Iterable[str]) -> Lists:
-    """The lists with what the layout changes for these topics."""
+    """The replica lists after the layout's changes to these topics."""
     unit, wanted = layout.unit, set(topics)
     chosen = np.array([name in wanted for name in unit.topics], dtype=bool)
     rows = changed_rows(layout)
@@ -188,7 +201,10 @@ def _of_pool(
 
 
 def _guests(layouts: Sequence[Layout]) -> Guests | None:
-    """Stuck replicas by broker, outside the pool that they should be in; None if there are none."""
+    """Replicas and MiB on brokers of other pools that should leave and cannot, by broker.
+
+    `None` if there are none.
+    """
     if not any(layout.opened.stuck.any() for layout in layouts):
         return None
     brokers = len(layouts[0].unit.fixed)
@@ -204,7 +220,7 @@ def _guests(layouts: Sequence[Layout]) -> Guests | None:
 
 
 def _new_in(situation: LayoutInput, pool: ResourcePoolSpec, lists: Lists) -> dict[str, int]:
-    """Topics of the pool that get partitions by this plan, with how many they have."""
+    """Topics of the pool that gain partitions, with their present number of partitions."""
     return {
         name: lists.found(name)
         for name in sorted(lists.changed)

@@ -1,6 +1,6 @@
-"""Which partitions a layout changes, to which lists, and why.
+"""Which partitions a layout changes, their new lists, and the causes.
 
-Causes go in the order heal, drain, pool, replication factor and racks, balance.
+Causes are ordered: heal, drain, pool, replication factor and racks, balance.
 """
 
 from collections.abc import Callable, Iterable
@@ -26,7 +26,7 @@ Causes = tuple[tuple[int, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One partition's new list, and why."""
+    """One partition's new replica list, and the causes of the change."""
 
     topic: str
     partition: int
@@ -54,7 +54,7 @@ def targets_of(layout: Layout, rows: Ints) -> list[Replicas]:
 
 
 def added_by(layout: Layout, rows: Ints) -> Ints:
-    """How many replicas each of these rows gains that it has not now."""
+    """For each of these rows, the number of replicas that the layout adds."""
     before, after = layout.unit.lists[rows], layout.lists[rows]
     new = after >= 0
     for slot in range(before.shape[1]):
@@ -63,7 +63,7 @@ def added_by(layout: Layout, rows: Ints) -> Ints:
 
 
 def changes_of(layout: Layout) -> list[Change]:
-    """All partitions whose list changes."""
+    """The changes of all partitions whose list changes."""
     unit, rows = layout.unit, changed_rows(layout)
     kind, causes = causes_by_kind(layout, rows)
     badness = rack_badness(unit)
@@ -80,7 +80,7 @@ def changes_of(layout: Layout) -> list[Change]:
 
 
 def rack_badness(unit: Unit) -> Badness:
-    """How uneven a set of broker ids is over the unit's racks."""
+    """A function that says how unevenly a set of broker ids is spread over the pool's racks."""
     capacity = rack_capacity(unit)
     nothing = (0,) * len(capacity)
 
@@ -92,7 +92,10 @@ def rack_badness(unit: Unit) -> Badness:
 
 
 def causes_by_kind(layout: Layout, rows: Ints) -> tuple[Ints, list[Causes]]:
-    """Number these rows by kind; the causes of each kind. Rows of a kind change for the same."""
+    """These rows numbered by kind, and the causes of each kind.
+
+    All rows of one kind change for the same causes.
+    """
     unit = layout.unit
     before, after = unit.lists[rows], layout.lists[rows]
     before, after = np.where(before >= 0, before, NONE), np.where(after >= 0, after, NONE)
@@ -119,7 +122,7 @@ def causes_by_kind(layout: Layout, rows: Ints) -> tuple[Ints, list[Causes]]:
 
 
 class _Why:
-    """Finds causes; lives only within `causes_by_kind`."""
+    """Finds the causes of changes; used only within `causes_by_kind`."""
 
     def __init__(self, layout: Layout) -> None:
         unit = layout.unit
@@ -143,7 +146,7 @@ class _Why:
     def _needs(
         self, row: int, found: list[int], wanted: list[int], removed: list[int]
     ) -> list[tuple[int, str]]:
-        """Causes besides balance."""
+        """The causes other than balance."""
         causes = [cause for b in removed if (cause := self._leaves(row, b))]
         if len(found) != len(wanted):
             causes.append((Urgency.FACTOR, f"replication factor {len(found)} → {len(wanted)}"))

@@ -1,13 +1,15 @@
-"""Who leads: preferred leaders evened out by reordering alone, with the fewest changes.
+"""Preferred leaders, balanced by reordering replica lists alone, with the fewest changes.
 
-A partition's first replica is its preferred leader. Which of its replicas comes first is free, so
-this is an assignment of partitions to brokers, solved as a minimum-cost flow of the same kind as in
-`rounds`: a class is (present leader, brokers that could lead instead), one changed partition
-costs one MOVE (a tenth where the list changes anyway), and the tiers of a broker put its band above
-any number of changes.
+A partition's first replica is its preferred leader, and any of its replicas may come first. So
+this is an assignment of partitions to brokers. It is solved as a minimum-cost flow like that of
+`flow`:
 
-Demoted brokers lead nothing as long as another replica can. A partition whose first replica is on a
-dead broker keeps its order: the broker may be back in a minute.
+- A class is (present leader, brokers that could lead instead).
+- A changed partition costs one MOVE, or a tenth of that if its list changes anyway.
+- The tiers of a broker rank its band above any number of changes.
+
+A demoted broker leads no partition that another replica can lead. A partition whose first replica
+is on a dead broker keeps its order, because that broker may return in a minute.
 """
 
 from dataclasses import dataclass
@@ -30,7 +32,7 @@ _ROUNDS_MAX = 60
 
 @dataclass(frozen=True, slots=True)
 class Led:
-    """Lists with the preferred leaders first, the leader counts and the band they were made for."""
+    """Lists with preferred leaders first, the leader counts, and the band that was aimed at."""
 
     lists: Ints
     held: Ints
@@ -38,7 +40,7 @@ class Led:
 
 
 def lead(unit: Unit, lists: Ints, goal: Goal | None, *, balance: bool) -> Led:
-    """Reorder lists, those of placed partitions that are not kept still."""
+    """Reorder the lists of the pool's partitions, but for those that the plan holds in place."""
     lists = lists.copy()
     candidates = _candidates(unit, lists)
     held = leaders_by(unit, lists)
@@ -58,18 +60,22 @@ def lead(unit: Unit, lists: Ints, goal: Goal | None, *, balance: bool) -> Led:
 
 
 def forced_left(unit: Unit, lists: Ints, candidates: Bools) -> bool:
-    """Whether some partition is led by a broker that should not, though another could."""
+    """Whether a partition is led by a broker that may not lead while another replica could."""
     return bool((~unit.leads[lists[:, 0]] & any_slot(candidates)).any())
 
 
 def leaders_by(unit: Unit, lists: Ints) -> Ints:
-    """Preferred leaders by broker: of these lists and of the fixed load."""
+    """Preferred leaders by broker, of these lists and of the background load."""
     counts: Ints = np.bincount(lists[:, 0], minlength=len(unit.fixed))
     return unit.fixed_leaders + counts
 
 
 def _candidates(unit: Unit, lists: Ints) -> Bools:
-    """By (row, slot), whether that replica may be put first; none in rows that stay as they are."""
+    """By (row, slot), whether the reordering may put that replica first.
+
+    No slot of a blocked partition, of an unmanaged one, or of one with a dead preferred leader may
+    be.
+    """
     able = (lists >= 0) & unit.leads[lists]
     movable = unit.placed & ~unit.blocked & (lists[:, 0] >= 0) & unit.brokers.live[lists[:, 0]]
     return able & movable[:, None]
@@ -93,7 +99,7 @@ def _settled(unit: Unit, lists: Ints, target: Band) -> bool:
 
 
 def _rounds(unit: Unit, lists: Ints, candidates: Bools, target: Band) -> Ints:
-    """Solve and reorder until nothing changes; a settled layout is left at once."""
+    """Solve and reorder until no list changes; return at once if all brokers are in their bands."""
     able = np.where(candidates, lists, -1)
     eligible_rows = np.flatnonzero(any_slot(candidates))
     original = unit.lists[:, 0]
@@ -107,14 +113,14 @@ def _rounds(unit: Unit, lists: Ints, candidates: Bools, target: Band) -> Ints:
 
 
 def _round(unit: Unit, lists: Ints, able: Ints, rows: Ints, original: Ints, target: Band) -> int:
-    """One flow, realised in place; the number of partitions changed."""
+    """Solve one flow and reorder the lists in place; return the number of partitions changed."""
     leader = lists[rows, 0]
     others = able[rows]
     others[others == leader[:, None]] = -1
     if len(rows) > _CLASSED_ROWS_MAX:
         return _round_by_pairs(unit, lists, rows, leader, others, target)
     others.sort(axis=1)
-    # A list whose first replica is new anyway costs its readers nothing more to reorder.
+    # Clients notice no difference if a list is reordered whose first replica is new anyway.
     settled = ((leader == original[rows]) & ~unit.fresh[rows]).astype(np.int64)
     number, first = numbered([leader, settled, *others.T])
     if len(first) > _CLASSES_MAX:
@@ -145,7 +151,10 @@ def _round(unit: Unit, lists: Ints, able: Ints, rows: Ints, original: Ints, targ
 def _round_by_pairs(
     unit: Unit, lists: Ints, rows: Ints, leader: Ints, others: Ints, target: Band
 ) -> int:
-    """As `_round`, with (leader, other) pairs for classes: small, but a partition is in several."""
+    """Do the same as `_round` with (leader, other broker) pairs as classes.
+
+    This makes a smaller network, but a partition is then a member of several classes.
+    """
     count = len(unit.fixed)
     place = np.flatnonzero(others >= 0)
     where = place // others.shape[1]
@@ -182,7 +191,7 @@ def _solved(
     sink: Ints,
     target: Band,
 ) -> Ints:
-    """Add the tiers of all brokers and solve; brokers that may not lead pay for every partition."""
+    """Add all brokers' tiers and solve; a broker that may not lead pays for every partition."""
     leading = np.bincount(lists[rows, 0], minlength=len(unit.fixed))
     base = leaders_by(unit, lists) - leading
     outside = 2 * _CHANGE * (len(broker) + 2)
@@ -209,7 +218,7 @@ def _solved(
 
 
 def _put_first(lists: Ints, rows: Ints, broker: int) -> None:
-    """Swap the broker with whatever comes first: the rest of the order stays."""
+    """Swap the broker with the first replica of each list; the order of the others stays."""
     slot = np.argmax(lists[rows] == broker, axis=1)
     lists[rows, slot] = lists[rows, 0]
     lists[rows, 0] = broker

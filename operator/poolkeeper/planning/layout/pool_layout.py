@@ -1,10 +1,12 @@
-"""One pool's layout, from what was found to what is wanted: open, place, lead.
+"""One pool's layout: open slots, place replicas, balance, choose preferred leaders.
 
-This is section 4 of the design for one unit, read from top to bottom. Higher replication factors
-are given up where they would only put the pool further beyond its capacity: a lower law may get
-worse for a higher one, and wishing for more replicas is none. What is laid out without them may
-leave room that was not there before, as disks have been mended; so they are tried again from there,
-as the next plan would do it, all of them and then of as many topics as have room (`raising`).
+Read it from top to bottom; it is section 4 of the design for one pool.
+
+A layout may break a lower law further to meet a higher one. A higher replication factor is no law.
+So where the wanted replication factors would put the pool further beyond its capacity, the pool is
+laid out with the present factors instead. That layout can mend overfull disks and leave more free
+space than before. From there the wanted factors are tried again, as the next plan would: first all
+of them, then those of as many topics as fit (`replication_factor`).
 """
 
 from collections.abc import Callable
@@ -35,12 +37,13 @@ _ROUNDS_MAX = 8
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The unit as planned for, its slots as the laws opened them, and where all replicas go.
+    """A pool's problem, its slots as the laws opened them, and where all replicas go.
 
-    `evened` names what was evened out besides; `wished` is the layout with the higher replication
-    factors that were given up for want of room, if some were; `too_little` that balancing was left
-    alone for want of gain; `unfinished` that the next plan will move more, as this one has to keep
-    some partitions still.
+    `evened`: what the balance goals reached, and what they aimed at.
+    `wished`: the layout with all wanted replication factors, if some were not raised for want of
+    space.
+    `too_little`: balancing was left out because its gain is below the configured minimum.
+    `unfinished`: the next plan will move more, because this plan holds some partitions in place.
     """
 
     unit: Unit
@@ -61,7 +64,7 @@ class Layout:
 
     @property
     def lists(self) -> Ints:
-        """The wanted lists, in columns."""
+        """The wanted replica lists, rows × slots."""
         return self.led.lists
 
 
@@ -73,7 +76,7 @@ def lay_out(
     balance: bool,
     min_gain: float = 0.0,
 ) -> Layout:
-    """The wanted layout of one unit; balancing that removes less than `min_gain` % is left out."""
+    """The wanted layout of one pool; balancing that gains less than `min_gain` % is left out."""
     layout = _laid_out(unit, usable, limits, balance=balance, min_gain=min_gain)
     if not unit.still.any():
         return layout
@@ -85,7 +88,7 @@ def lay_out(
 def _laid_out(
     unit: Unit, usable: EligibleBrokers, limits: ClusterLimits, *, balance: bool, min_gain: float
 ) -> Layout:
-    """With all replicas that are wanted, or with those of as many topics as have room."""
+    """Lay out with all wanted replicas, or with those of as many topics as fit."""
     room = room_of(unit, usable, limits)
     settle = partial(_settle, room=room, balance=balance, min_gain=min_gain)
     full = settle(unit)
@@ -99,9 +102,9 @@ def _laid_out(
 
 
 def _raised(unit: Unit, full: Layout, modest: Layout, settle: Callable[[Unit], Layout]) -> Layout:
-    """What `raising` finds room for from where the modest layout leads, and again from there.
+    """Raise the topics that fit on top of the modest layout, and repeat from the outcome.
 
-    Whether there is room is asked of what the laws alone demand, as evening out costs much more.
+    Whether topics fit is tried without balancing, because balancing costs much more time.
     """
     layout = modest
     while True:
@@ -118,7 +121,7 @@ def _raised(unit: Unit, full: Layout, modest: Layout, settle: Callable[[Unit], L
         if more is None or more.excess > layout.excess:
             break
         if (more.lists >= 0).sum() <= (layout.lists >= 0).sum():
-            break  # what is asked for cannot be given for another reason than room
+            break  # something other than space prevents the replicas
         layout = more
     wished = replace(again, unit=unit, opened=full.opened)
     if layout is modest:
@@ -129,10 +132,10 @@ def _raised(unit: Unit, full: Layout, modest: Layout, settle: Callable[[Unit], L
 
 
 def _settle(unit: Unit, room: CapacityBounds, *, balance: bool, min_gain: float) -> Layout:
-    """The layout that a plan for its own outcome would leave as it is.
+    """The layout that the next plan would leave unchanged.
 
-    Where all goals are met that is so at once. Where one is not, the search is taken up again from
-    its outcome, as the next plan would do it, until it finds nothing better.
+    If all goals are met, the first layout is that. Otherwise the search is repeated from its
+    outcome, as the next plan would do, until it finds nothing better.
     """
     layout = _better(unit, room, balance=balance, min_gain=min_gain)
     for _ in range(_ROUNDS_MAX):
@@ -146,7 +149,7 @@ def _settle(unit: Unit, room: CapacityBounds, *, balance: bool, min_gain: float)
 
 
 def _better(unit: Unit, room: CapacityBounds, *, balance: bool, min_gain: float) -> Layout:
-    """Balanced, if that is better in the goals' order than what the laws alone demand."""
+    """The balanced layout if it meets the goals better, in their order; else the unbalanced one."""
     full = _lay_out(unit, room, balance=balance)
     if not balance or not (min_gain > 0 or any(_unmet(full, full.lists))):
         return full
@@ -156,7 +159,7 @@ def _better(unit: Unit, room: CapacityBounds, *, balance: bool, min_gain: float)
     too_little = min_gain > 0 and before - after < before * min_gain / 100
     if becomes < was and not too_little:
         return full
-    # What was aimed at stays known, so that it can be said what is not met.
+    # The goals aimed at are kept, so that unmet goals can be reported.
     return replace(
         full,
         placed=replace(full.placed, lists=plain.placed.lists),
@@ -167,7 +170,7 @@ def _better(unit: Unit, room: CapacityBounds, *, balance: bool, min_gain: float)
 
 
 def _unmet(layout: Layout, lists: Ints) -> tuple[int, ...]:
-    """How far these lists lie outside disks and bands, in their order, by the layout's goals."""
+    """How far these lists exceed disks, then each goal's band, in order."""
     unit = layout.unit
     return (
         _excess(unit, lists, layout.room),
@@ -181,7 +184,7 @@ def _judged(goals: Layout, layout: Layout) -> tuple[int, ...]:
 
 
 def _imbalance(goals: Layout, layout: Layout) -> float:
-    """The part of all loads that is not where it should be, summed over the goals."""
+    """The part of all loads that is on the wrong broker, summed over the goals."""
     unit = goals.unit
     parts = [aimed.imbalance(unit, layout.lists) for aimed in goals.evened.goals]
     share = goals.led.band.share[unit.leads]
@@ -206,13 +209,13 @@ def _lay_out(unit: Unit, room: CapacityBounds, *, balance: bool) -> Layout:
 
 
 def _goals(unit: Unit) -> list[Goal]:
-    """What the unit is evened out by; sizes that are all unknown say nothing about what is even."""
+    """The pool's goals for replicas and loads. A bytes goal is left out if no size is known."""
     goals = (goal for goal in unit.pool.goals if goal.kind in EVENED)
     return [goal for goal in goals if unit.sized or goal.kind is not GoalKind.BYTES]
 
 
 def room_of(unit: Unit, usable: EligibleBrokers, limits: ClusterLimits) -> CapacityBounds:
-    """Caps by broker; what is not declared is unlimited."""
+    """The most replicas and MiB that each broker may hold; unlimited where nothing is declared."""
     replicas = np.full(len(unit.fixed), UNLIMITED, dtype=np.int64)
     mib = np.full(len(unit.fixed), UNLIMITED_MIB, dtype=np.int64)
     for broker in unit.pool.brokers:
@@ -228,7 +231,7 @@ def room_of(unit: Unit, usable: EligibleBrokers, limits: ClusterLimits) -> Capac
 
 
 def share_of(unit: Unit, opened: Opened, room: CapacityBounds) -> Floats:
-    """Each eligible broker's fair share of the unit's replicas and the fixed load."""
+    """Each eligible broker's fair share of the pool's replicas and the background load."""
     eligible, rack = unit.eligible, unit.brokers.rack
     racks, size = len(unit.brokers.rack_names), len(unit.fixed)
     lows, highs = _bounds(opened, racks)
@@ -237,7 +240,7 @@ def share_of(unit: Unit, opened: Opened, room: CapacityBounds) -> Floats:
     low, high = count @ lows, count @ highs
     pinned = np.bincount(opened.lists[opened.fixed], minlength=size)
     base = unit.fixed + pinned
-    # Rows that need all brokers of a rack, or all but a few, leave these brokers no choice.
+    # Partitions that need all brokers of a rack, or nearly all, leave these brokers no choice.
     plain = np.bincount(opened.spread_of[~any_slot(opened.fixed)], minlength=spreads)
     members = np.bincount(rack[eligible], minlength=racks)
     needed = plain @ np.maximum(lows - np.maximum(members - 1, 0), 0)
@@ -256,7 +259,7 @@ def share_of(unit: Unit, opened: Opened, room: CapacityBounds) -> Floats:
 
 
 def _bounds(opened: Opened, racks: int) -> tuple[Ints, Ints]:
-    """Low and high ends by (spread, rack)."""
+    """The fewest and the most replicas, by (spread, rack)."""
     shape = len(opened.spreads), racks
     lows = np.array([spread.low for spread in opened.spreads], dtype=np.int64)
     highs = np.array([spread.high for spread in opened.spreads], dtype=np.int64)

@@ -1,12 +1,12 @@
-"""Which topics are given the replicas that they ask for, where there is not room for all.
+"""Which topics get a higher replication factor where not all of them fit.
 
-Topics are taken whole, those that need least first, so that as many as possible get what they ask
-for and one that is too large for its pool keeps no other waiting. How many fit is found by halving;
-the first that does not is left out, and the search goes on behind it, a few times. No more are
-tried than there is room for by sum.
+A topic is raised whole or not at all. Topics that need least are tried first: so as many as
+possible are raised, and a topic that is too large for its pool keeps no other waiting. Bisection
+finds how many fit. The first topic that does not fit is left out, and the search continues behind
+it, up to `_LEFT_OUT_MAX` times. A sum of free capacity bounds how many are tried.
 
-Whoever lays out tries again from the outcome, until nothing more finds room: the next plan would do
-just that, and shall find nothing to do.
+The caller repeats the search from the outcome until no topic fits any more. Otherwise the next plan
+would find more to raise.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,9 +28,10 @@ _PLENTY = 2**50
 
 
 def raised(unit: Unit, room: CapacityBounds, fits: Callable[[Unit], bool]) -> Unit | None:
-    """The unit with as many topics raised as fit; `None` if that is none, or would be all.
+    """The pool's problem with as many topics raised as fit.
 
-    `fits` tells whether there is room for what a unit asks for.
+    `None` if no topic fits. All topics together are not tried: the caller has done that.
+    `fits`: whether the pool has room for the replication factors of a problem.
     """
     found = count_slots(unit.lists >= 0)
     wanting = np.flatnonzero(unit.rf > found)
@@ -59,14 +60,14 @@ def raised(unit: Unit, room: CapacityBounds, fits: Callable[[Unit], bool]) -> Un
 
 
 def _by_need(unit: Unit, found: Ints, wanting: Ints) -> Ints:
-    """Topics that want more, those that need fewest MiB first, then those of fewest replicas."""
+    """Topics that want more replicas, in ascending order of added MiB, then of added replicas."""
     mib, replicas = _needs(unit, found, wanting)
     topics = np.unique(unit.topic[wanting])
     return topics[np.lexsort((topics, replicas[topics], mib[topics]))]
 
 
 def _needs(unit: Unit, found: Ints, wanting: Ints) -> tuple[Ints, Ints]:
-    """MiB and replicas that topics need besides what they have."""
+    """The MiB and the replicas that each topic adds."""
     more = (unit.rf - found)[wanting]
     needs = np.zeros((2, len(unit.topics)), dtype=np.int64)
     for row, counts in zip(needs, (more * unit.mib[wanting], more), strict=True):
@@ -75,7 +76,7 @@ def _needs(unit: Unit, found: Ints, wanting: Ints) -> tuple[Ints, Ints]:
 
 
 def _room_for(unit: Unit, room: CapacityBounds, found: Ints, taken: Bools, waiting: Ints) -> int:
-    """How many of those that wait have room by sum, behind what is taken already."""
+    """How many of the waiting topics fit by sum, besides those already raised."""
     wanting = np.flatnonzero(unit.rf > found)
     least = len(waiting)
     for needs, free in zip(_needs(unit, found, wanting), _free(unit, room), strict=True):
@@ -85,7 +86,7 @@ def _room_for(unit: Unit, room: CapacityBounds, found: Ints, taken: Bools, waiti
 
 
 def _free(unit: Unit, room: CapacityBounds) -> Iterator[int]:
-    """MiB and replicas that the pool's brokers have left, all together."""
+    """Free MiB, then free replicas, of all the pool's brokers together."""
     inside = unit.brokers.rows(unit.pool.brokers)
     held = unit.fixed_mib + held_mib(unit, unit.lists), held_by(unit, unit.lists)
     bounds = (room.mib, room.pool_mib), (room.replicas, room.pool_replicas)

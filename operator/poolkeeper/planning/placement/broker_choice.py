@@ -1,15 +1,19 @@
-"""From a flow between classes to brokers for single replicas.
+"""Rounds a flow between classes to a broker for each single replica.
 
-**Wants** are dealt like cards: the cells that the flow gives a class, each repeated as often as it
-was chosen and all cells of a rack side by side, are dealt round after round to its N partitions.
-A cell that was chosen at most m·N times reaches each partition at most m times, so distinctness and
-the rack bounds hold for every single partition, not only in sum. The partitions lie in an order
-that interleaves topics, so each run of equal cells takes from every topic in proportion.
+The flow names cells (racks, or single brokers). Two sorts of replicas get one:
 
-**Offers** give the members that `picking` chooses.
+**Open slots** (`Wants`) are dealt like cards. Each cell that the flow gives a class is repeated as
+often as the flow chose it, with all cells of a rack side by side. This row is dealt round after
+round to the N partitions of the class. A cell that was chosen at most m·N times reaches each
+partition at most m times, so distinctness and the rack bounds hold for every single partition, not
+only in sum. The partitions lie in an order that interleaves topics, so each run of equal cells
+takes from every topic in proportion.
 
-Then each cell seats its newcomers on its brokers by the flow's quota, in turn; where a broker holds
-the partition already, the next fullest quota is taken.
+**Movable replicas** (`Offers`) are chosen by `rounding`.
+
+Then each cell divides its replicas among its brokers, in turn, by the quota that the flow gives
+each broker. If a broker holds the partition already, the broker with the next largest quota left
+gets the replica.
 """
 
 import heapq
@@ -26,14 +30,14 @@ from poolkeeper.planning.problem.pool_problem import Unit
 
 @dataclass(frozen=True, slots=True)
 class Seated:
-    """The new lists, and how many replicas of the offers moved."""
+    """The new lists, and how many existing replicas moved."""
 
     lists: Ints
     moved: int
 
 
 def seat(unit: Unit, lists: Ints, demand: ReplicaFlow, room_mib: Ints) -> Seated:
-    """Realise the flow. Open slots are always filled, offers as far as brokers and disks allow."""
+    """Realise the flow: fill all open slots, move replicas as far as brokers and disks allow."""
     lists = lists.copy()
     want_row, want_slot, want_cell = _deal(lists, demand)
     offer_row, offer_slot, offer_cell = pick(len(lists), demand)
@@ -54,7 +58,7 @@ def seat(unit: Unit, lists: Ints, demand: ReplicaFlow, room_mib: Ints) -> Seated
 
 
 def _deal(lists: Ints, demand: ReplicaFlow) -> tuple[Ints, Ints, Ints]:
-    """(row, slot, cell) of every open slot."""
+    """The (row, slot, cell) of every open slot."""
     rows, slots, cells = [], [], []
     by_rack = np.argsort(demand.cells.rack, kind="stable")
     for number, chosen in enumerate(demand.want_to_cell):
@@ -69,7 +73,7 @@ def _deal(lists: Ints, demand: ReplicaFlow) -> tuple[Ints, Ints, Ints]:
 
 
 class _Disk:
-    """MiB held and allowed by broker; lives only within `seat`."""
+    """MiB held and allowed by broker; used only within `seat`."""
 
     def __init__(self, unit: Unit, lists: Ints, room_mib: Ints) -> None:
         self.mib, self.room = unit.mib, room_mib
@@ -82,7 +86,7 @@ class _Disk:
         return not self.bounded or self.held[broker] + self.mib[row] <= self.room[broker]
 
     def admits_all(self, rows: Ints, sources: Ints, targets: Ints) -> bool:
-        """Whether all of these moves together leave room; if so, they are made."""
+        """Whether all of these moves together fit on the disks; if so, they are counted as made."""
         if not self.bounded:
             return True
         after = self.held.copy()
@@ -102,14 +106,14 @@ class _Disk:
 
 
 def held_mib(unit: Unit, lists: Ints) -> Ints:
-    """MiB by broker, of these lists alone."""
+    """MiB by broker, of these lists alone, without background load."""
     return weights_by(lists, unit.mib, len(unit.fixed))
 
 
 def _fill(
     lists: Ints, row: Ints, slot: Ints, members: Ints, demand: ReplicaFlow, disk: _Disk
 ) -> int:
-    """Seat the newcomers of one cell in place; the number of offers that moved."""
+    """Give one cell's new replicas to its brokers in place; return how many existing ones moved."""
     quota, aim = demand.quota, demand.aim
     turns = _in_turn(members, quota)[: len(row)]
     if len(turns) == len(row) and np.bincount(row).max() == 1:
@@ -124,7 +128,10 @@ def _fill(
 
 
 def _without_clashes(lists: Ints, row: Ints, turns: Ints) -> Ints:
-    """Exchange turns until no broker comes to a partition that it holds; nothing if that fails."""
+    """Swap brokers between replicas until no broker gets a partition that it holds already.
+
+    Empty if that cannot be done.
+    """
     turns = turns.copy()
     for at in np.flatnonzero(any_slot(lists[row] == turns[:, None])).tolist():
         fits = ~any_slot(lists[row] == turns[at])
@@ -139,7 +146,7 @@ def _without_clashes(lists: Ints, row: Ints, turns: Ints) -> Ints:
 
 
 def _in_turn(members: Ints, quota: Ints) -> Ints:
-    """The brokers, each as often as its quota says, as evenly mixed as can be."""
+    """Each broker as often as its quota says, interleaved as evenly as possible."""
     amounts = quota[members]
     broker = np.repeat(members, amounts)
     within = np.arange(len(broker)) - np.repeat(np.cumsum(amounts) - amounts, amounts)
@@ -167,7 +174,10 @@ def _fill_one_by_one(
 def _seat_for(
     left: list[tuple[int, int]], taken: set[int], row: int, source: int, disk: _Disk
 ) -> int | None:
-    """The broker with most quota left that may take the replica; an open slot takes any at need."""
+    """The broker with the most quota left that may take the replica.
+
+    An open slot takes any broker without the partition if there is no other.
+    """
     must = source < 0
     passed = []
     chosen: tuple[int, int] | None = None

@@ -1,16 +1,16 @@
-"""How many replicas leave a broker whose surplus alone cannot bring its bytes inside the band.
+"""How many replicas must leave a broker that cannot get its bytes inside the band otherwise.
 
-Counts say that a broker gives its surplus, and no more. Which replicas it gives is free, so bytes
-mostly come out even at no cost. Not so for two sorts of brokers:
+The counts say how many replicas a broker gives: its surplus, and no more. Which replicas it gives
+is free, so in most cases the bytes come out even at no cost. Two sorts of brokers are different:
 
-  above   even if its largest replicas are its surplus, it holds too many bytes. So it gives more of
-          the largest, and is given as many small ones.
-  below   even if its smallest replicas are its surplus, it holds too few bytes, and its count
-          leaves no room for others. So it gives more of the smallest, and is given as many large
-          ones: of those that brokers above their band give, the largest that fit.
+  above   The broker holds too many bytes even if it gives its largest replicas as its surplus. So
+          it gives more of the largest, and gets as many small replicas back.
+  below   The broker holds too few bytes even if it gives its smallest replicas as its surplus, and
+          its count leaves no room for others. So it gives more of the smallest, and gets as many
+          large ones back: of those that brokers above their band give, the largest that fit.
 
-Each such replica is a move that the bound for counts does not know. Asking the flow for them at
-once takes few, as they are large; found step by step later they would be many small ones.
+Each such replica is a move that the lower bound for counts does not know. Requested from the flow
+at once they are few, because they are large. Found one by one later they would be many small ones.
 """
 
 from bisect import bisect_right
@@ -26,16 +26,17 @@ _TAKEN_MAX = 100
 
 
 def leaving(aim: Aim, lists: Ints, held: Ints, counts: Band) -> Ints:
-    """Replicas that must leave, by broker; 0 where the surplus is enough.
+    """The number of replicas that must leave each broker; 0 where the surplus is enough.
 
-    `held` are the replicas that each broker has, `counts` the band of them that is aimed at.
+    `held`: the replicas that each broker has.
+    `counts`: the band of replicas that is aimed at.
     """
     row, slot = np.nonzero(lists >= 0)
     broker, value = lists[row, slot], aim.value[row]
     order = np.lexsort((-value, broker))
     value = value[order]
     bounds = np.searchsorted(broker[order], np.arange(len(held) + 1))
-    # What comes in exchange is not quite nothing.
+    # The replicas that come in exchange are small, but not empty.
     small = float(np.quantile(value, _SMALL)) if len(value) else 0.0
     surplus, room = np.maximum(held - counts.high, 0), np.maximum(counts.low - held, 0)
     result = np.zeros(len(held), dtype=np.int64)
@@ -61,15 +62,19 @@ def leaving(aim: Aim, lists: Ints, held: Ints, counts: Band) -> Ints:
 
 
 def _to_give(sums: Floats | Ints, small: float, above: float, surplus: int) -> int:
-    """As many of the largest (`sums` adds them up) as it takes; 0 where the surplus does."""
+    """How many of the largest replicas a broker must give; 0 if its surplus is enough.
+
+    `sums`: the sum of the k largest, by k.
+    """
     count = int(np.searchsorted(sums - small * np.arange(len(sums)), above)) + 1
     return count if surplus < count <= len(sums) else 0
 
 
 def _to_take(given: list[int], small: float, lacking: float, fits: float) -> int:
-    """How many of those given (ascending; they are taken out) make up for what is lacking.
+    """How many of the given replicas make up for what a broker lacks.
 
-    What would take more than `_TAKEN_MAX` of its size is not worth it.
+    `given`: sizes in ascending order; the ones used are removed. A replica is not used if more
+    than `_TAKEN_MAX` of its size would be needed.
     """
     count, worth = 0, small + lacking / _TAKEN_MAX
     while lacking > 0:

@@ -1,16 +1,17 @@
-"""Which replicas of a class go, and to which broker of a cell, if bytes matter besides counts.
+"""Which replicas of a class move, and to which broker of a cell, where bytes matter besides counts.
 
-The flow says how many replicas go from where to where. It does not care which, so bytes decide:
+The flow fixes how many replicas go from where to where. It leaves open which ones, so bytes decide:
 
-- Each broker should give what it holds above its band of bytes, and each get what it lacks. What
-  one side has more than the other is raised to one level among the rest.
-- Every giver gives to all racks in proportion, as far as it may (`mixed`).
-- A giver's replicas are sorted by size, and those that go are picked from some place upwards; the
-  place is chosen such that their sum meets what the broker should give (`broker_choice`). So the
-  replicas that go are much alike, and whoever gets them gets bytes in proportion to their number.
-- In a cell the largest newcomer goes where most bytes are wanted per newcomer still to come.
+- Each broker should give the bytes above its band and get the bytes that it lacks. If one side has
+  more than the other, the difference is divided among the other brokers by one common level.
+- Every giving broker gives to all racks in proportion, as far as it may (`mixed`).
+- A giving broker's replicas are sorted by size, and the ones that move are consecutive. The start
+  is chosen such that their sum meets the bytes that the broker should give (`rounding`). So the
+  replicas that move are of similar size, and a broker gets bytes in proportion to their number.
+- Within a cell, the largest new replica goes to the broker that wants most bytes per replica still
+  to come.
 
-What is left undone is small, and done step by step (`local_search`).
+What remains is small, and single moves mend it (`local_search`).
 """
 
 from collections.abc import Callable
@@ -28,9 +29,13 @@ _EVERYTHING = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """A value by row; how much of it each broker should give (and may, at most) and get.
+    """What each broker should give and get of a value that partitions have.
 
-    `held` is what each has now, `low` and `high` what it should end with.
+    `value`: by partition.
+    `give`, `most`: what a broker should give, and what it may give.
+    `get`: what it should get.
+    `held`: what it has now.
+    `low`, `high`: the bounds of what it should end with.
     """
 
     value: Ints
@@ -43,7 +48,7 @@ class Aim:
 
 
 def aim_of(measure: LoadMeasure, lists: Ints, eligible: Bools) -> Aim:
-    """What has to go, and come, until every broker is inside the band."""
+    """What each broker must give and get until all brokers are inside the band."""
     held = measure.held(lists)
     band = measure.narrow if measure.outside(held, eligible) else measure.wide
     low, high = band.low.astype(float), band.high.astype(float)
@@ -65,7 +70,7 @@ def aim_of(measure: LoadMeasure, lists: Ints, eligible: Bools) -> Aim:
 
 
 def _least(rising: Callable[[float], float], wanted: float) -> float:
-    """The least level from 0 to 4 at which the function is as much as wanted, else 4."""
+    """The least level from 0 to 4 at which the rising function reaches `wanted`; else 4."""
     low, high = 0.0, 4.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
@@ -74,9 +79,10 @@ def _least(rising: Callable[[float], float], wanted: float) -> float:
 
 
 def mixed(chosen: Ints, sites: Ints) -> Ints:
-    """The same flow by (class, cell), sums kept, with every class going to all cells in proportion.
+    """The same flow by (class, cell), with the same sums, in which every class uses all its cells.
 
-    A flow of least cost may as well send all of one broker to one rack; then the bytes would, too.
+    Each class is divided over its cells in proportion. A flow of least cost may send all replicas
+    of one broker to one rack, and then its bytes go there too.
     """
     gives, gets = chosen.sum(axis=1), chosen.sum(axis=0)
     wanted = np.minimum(-(-gives[:, None] * gets // max(int(gives.sum()), 1)), sites)
@@ -94,9 +100,10 @@ def mixed(chosen: Ints, sites: Ints) -> Ints:
 
 
 def turns_by_value(rows: Ints, members: Ints, quota: Ints, aim: Aim) -> Ints:
-    """A broker for each newcomer: the largest goes where most is wanted per newcomer to come.
+    """A broker for each new replica, the largest replicas first.
 
-    What none wants whole goes where most is wanted at all.
+    A replica goes to the broker that still wants most bytes, up to the replica's size. Among equals
+    it goes to the broker that wants most per replica still to come.
     """
     brokers: list[int] = [int(b) for b in members if quota[b] > 0]
     left = {broker: int(quota[broker]) for broker in brokers}

@@ -1,17 +1,22 @@
 """The minimum-cost flow of a round: how many replicas of each class go to each broker.
 
-Nodes are brokers, classes (see `classes` and `wants`), cells and one sink:
+Nodes are brokers, classes (see `replica_classes` and `open_slots`), cells and one sink. An offer is
+a class of replicas that may move; a want is a class of partitions with open slots:
 
     broker ──(MOVE each)── offers ──┐
                                     ├── cells ── brokers ──(tiers)── sink
     wants ── (want, rack) ──────────┘
 
-The tiers of a broker, from empty to full, put the goals in their order into one cost: filling up to
-the band's low end is rewarded, above its high end is charged, more than any chain of moves costs;
-above the broker's cap of replicas costs more than all bands; inside the band a little more the
-fuller the broker, less than one move. So the flow meets caps first, then bands, with the fewest
-moves, and where there is a choice it evens out. Bounds of racks are capacities of (want, rack), and
-offers only reach racks that keep the spread even.
+The tiers of a broker, from empty to full, put the goals in their order into one cost:
+
+- Filling up to the band's low end is rewarded with more than any chain of moves costs.
+- Each replica above the band's high end costs more than any chain of moves.
+- Each replica above the broker's cap costs more than all bands.
+- Inside the band a fuller broker costs a little more, less than one move.
+
+So the flow meets caps first, then bands, with the fewest moves. Where it has a choice it balances.
+The bounds of racks are capacities of (want, rack). Offers reach only racks that keep the spread
+even.
 """
 
 from dataclasses import dataclass
@@ -27,7 +32,7 @@ from poolkeeper.planning.problem.arrays import Ints
 from poolkeeper.planning.problem.pool_problem import Unit
 
 _MOVE = 100
-_PROPOSAL = 10  # changing the list of a partition that does not exist yet
+_PROPOSAL = 10  # a changed list of a partition that does not exist yet
 _TIERS = (-4, -2, 0, 2, 4)
 
 UNLIMITED = np.iinfo(np.int32).max
@@ -39,9 +44,9 @@ UNLIMITED_MIB = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, slots=True)
 class CapacityBounds:
-    """Hard bounds, huge where nothing is declared: replicas and MiB by broker and of the pool.
+    """Hard bounds on replicas and MiB, by broker and for the pool; huge where nothing is declared.
 
-    Those of the pool are what still fits with the failures that its headroom asks for.
+    The bounds of the pool are what still fits after the failures that its headroom asks for.
     """
 
     replicas: Ints
@@ -51,16 +56,16 @@ class CapacityBounds:
 
     @property
     def bounded(self) -> bool:
-        """Whether anything is declared."""
+        """Whether any bound is declared."""
         single = (self.replicas < UNLIMITED) | (self.mib < UNLIMITED_MIB)
         return bool(single.any()) or min(self.pool_replicas, self.pool_mib) < UNLIMITED_MIB
 
 
 @dataclass(frozen=True, slots=True)
 class RoutingTask:
-    """What there is to be routed: classes and cells, replicas by broker, and what is aimed at.
+    """What the flow routes: classes and cells, replicas by broker, and the bands that it aims at.
 
-    `leave`: how many replicas must leave each broker at least, if bytes ask for it.
+    `leave`: how many replicas at least must leave each broker, where bytes require that.
     """
 
     unit: Unit
@@ -76,7 +81,7 @@ class RoutingTask:
 
 @dataclass(frozen=True, slots=True)
 class RoutedFlow:
-    """Replicas by (offer, cell), (want, cell) and by broker."""
+    """Replicas by (offer, cell), by (want, cell), and by broker."""
 
     offer_to_cell: Ints
     want_to_cell: Ints
@@ -84,7 +89,7 @@ class RoutedFlow:
 
 
 def routed(task: RoutingTask) -> RoutedFlow:
-    """The flow of least cost."""
+    """Solve for the flow of least cost."""
     unit, cells, offers, wants = task.unit, task.cells, task.offers, task.wants
     network = Network()
     broker = network.add_nodes(len(unit.fixed))
@@ -108,7 +113,7 @@ def routed(task: RoutingTask) -> RoutedFlow:
     movable = movable.astype(np.int64)
     holds = broker
     if task.leave is not None and task.leave.any():
-        # What must leave passes no arc from its broker to where replicas end.
+        # Replicas that must leave have no arc from their broker to the sink.
         holds = network.add_nodes(len(unit.fixed))
         network.add_arcs(broker, holds, np.maximum(movable - task.leave, 0), 0)
     seat_arcs = network.add_arcs(np.repeat(cell, sizes), holds[seats], total, 0)
@@ -131,7 +136,7 @@ def routed(task: RoutingTask) -> RoutedFlow:
 
 @dataclass(frozen=True, slots=True)
 class _Prices:
-    """Of one replica outside its band, above a cap, and of one that keeps racks uneven."""
+    """The costs of a replica outside its band, above a cap, and of an uneven spread over racks."""
 
     outside: int
     above_cap: int
@@ -139,7 +144,7 @@ class _Prices:
 
     @staticmethod
     def of(brokers: int) -> "_Prices":
-        # One replica outside a band must outweigh the longest chain of moves that can mend it.
+        # One replica outside a band must cost more than the longest chain of moves to mend it.
         outside = 2 * _MOVE * (brokers + 2)
         return _Prices(outside, outside * 1_000, outside * 10_000)
 
@@ -152,7 +157,10 @@ def _add_wants(
     size: Ints,
     prices: _Prices,
 ) -> tuple[Ints, Ints, slice]:
-    """Arcs from wants to racks, within the racks' bounds, and on to cells: (class, cell, arcs)."""
+    """Add arcs from wants to racks, within the racks' bounds, and on to cells.
+
+    Returns (class, cell, arcs).
+    """
     cells, wants = task.cells, task.wants
     racks = int(cells.rack.max(initial=-1)) + 1
     low, high = bounds_of(task.opened, wants.spread_of, racks)
@@ -177,7 +185,10 @@ def _add_wants(
 def _add_tiers(
     network: Network, task: RoutingTask, broker: Ints, sink: Ints, base: Ints, prices: _Prices
 ) -> None:
-    """Arcs from brokers to the sink, dearer tier by tier; `base` is what each holds anyway."""
+    """Add arcs from brokers to the sink, one tier after another, each at a higher cost.
+
+    `base`: the replicas that each broker holds in any case.
+    """
     target, room = task.target, task.room
     floor = np.floor(target.share + 1e-6).astype(np.int64)
     ceiling = np.ceil(target.share - 1e-6).astype(np.int64)

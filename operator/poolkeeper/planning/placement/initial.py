@@ -22,13 +22,13 @@ from poolkeeper.planning.problem.eligible_brokers import EligibleBrokers
 
 @dataclass(slots=True)
 class ReplicaCounts:
-    """Replicas and preferred leaders by broker id, counted on as new partitions are placed."""
+    """Replicas and preferred leaders by broker id, updated as new partitions are placed."""
 
     replicas: Counter[int] = field(default_factory=Counter)
     leaders: Counter[int] = field(default_factory=Counter)
 
     def add(self, lists: Iterable[Replicas]) -> None:
-        """Count these lists."""
+        """Count these lists as well."""
         for replicas in lists:
             self.replicas.update(replicas)
             self.leaders.update(replicas[:1])
@@ -45,7 +45,7 @@ def balanced(
     everything: ReplicaCounts,
     topic: ReplicaCounts,
 ) -> tuple[Replicas, ...] | None:
-    """Lists for new partitions, or None if caps leave no room; the loads are counted on.
+    """Lists for new partitions, or `None` if caps leave no room; the counts are updated.
 
     Needs at least `replication_factor` usable brokers. Brokers 1 2 3, all empty, RF 2:
     p0 → 1 2, p1 → 3 1, p2 → 2 3.
@@ -73,7 +73,7 @@ def balanced(
 def as_kafka(
     usable: EligibleBrokers, topic: str, partitions: int, replication_factor: int
 ) -> tuple[Replicas, ...]:
-    """What Kafka could have drawn for a topic of that name."""
+    """Lists that Kafka could have drawn for a new topic of that name."""
     digest = hashlib.sha256(topic.encode()).digest()
     count = len(usable.racks)
     made = assignments.assign_replicas(
@@ -89,7 +89,7 @@ def as_kafka(
 def added_as_kafka(
     usable: EligibleBrokers, existing: Sequence[Replicas], new_total: int
 ) -> tuple[Replicas, ...]:
-    """What Kafka does when partitions are added without saying where."""
+    """Lists that Kafka would choose if partitions were added without an assignment."""
     made = assignments.add_partitions(_for_kafka(usable), dict(enumerate(existing)), new_total)
     return tuple(made[partition] for partition in range(len(existing), new_total))
 
@@ -106,7 +106,7 @@ def _next(
     everything: ReplicaCounts,
     topic: ReplicaCounts,
 ) -> int | None:
-    """The best broker for the next replica; racks are filled level by level, so always evenly."""
+    """The best broker for the next replica; racks are filled level by level, so evenly."""
     counts = Counter(rack_of[broker] for broker in chosen)
     free = [
         broker

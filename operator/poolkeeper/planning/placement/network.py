@@ -1,7 +1,7 @@
-"""A minimum-cost flow over a few thousand arcs: OR-tools behind one small value.
+"""A minimum-cost flow over some thousand arcs, solved by OR-tools.
 
-OR-tools and not SciPy: SciPy has maximum flow but no minimum-cost flow, and takes longer to import.
-Costs and capacities are integers, so an optimal flow is integral, and the solver is deterministic.
+SciPy is not used: it has maximum flow but no minimum-cost flow, and takes longer to import. Costs
+and capacities are integers, so an optimal flow is integral. The solver is deterministic.
 """
 
 from dataclasses import dataclass, field
@@ -14,20 +14,20 @@ from poolkeeper.planning.problem.arrays import Ints
 
 @dataclass(slots=True)
 class Network:
-    """Collects nodes and arcs in blocks; a block of arcs is known by the slice that it returns."""
+    """A network under construction; `add_arcs` returns the slice that names a block of arcs."""
 
     nodes: int = 0
     arcs: int = 0
     _columns: list[tuple[Ints, Ints, Ints, Ints]] = field(default_factory=list)
 
     def add_nodes(self, count: int) -> Ints:
-        """New nodes, as their numbers."""
+        """Add nodes; return their numbers."""
         first = self.nodes
         self.nodes += count
         return np.arange(first, self.nodes)
 
     def add_arcs(self, tails: Ints, heads: Ints, capacity: Ints | int, cost: Ints | int) -> slice:
-        """New arcs; a single capacity or cost is for all of them."""
+        """Add arcs; a single capacity or cost applies to all of them."""
         count = len(tails)
         whole = np.ones(count, dtype=np.int64)
         self._columns.append((tails, heads, whole * capacity, whole * cost))
@@ -35,7 +35,7 @@ class Network:
         return slice(self.arcs - count, self.arcs)
 
     def solve(self, supply: Ints) -> Ints:
-        """Flow by arc, of minimal cost; `supply` by node sums to zero and must be routable."""
+        """The flow by arc, of minimal cost; `supply` by node must sum to zero and be routable."""
         solver = min_cost_flow.SimpleMinCostFlow()
         tails, heads, capacity, cost = (
             np.concatenate(column) for column in zip(*self._columns, strict=True)

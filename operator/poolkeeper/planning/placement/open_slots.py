@@ -1,7 +1,7 @@
-"""Partitions that need replicas, in classes of the same number of open slots and kept cells.
+"""Partitions that need replicas, classed by number of open slots and cells of their other replicas.
 
-All members of a class may be given replicas of the same cells, so one node of the flow of `flow`
-stands for all of them (see `classes`).
+All members of a class may get replicas in the same cells. So one node of the network in `flow`
+stands for all of them (see `replica_classes`).
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from poolkeeper.planning.problem.pool_problem import Unit
 
 @dataclass(frozen=True, slots=True)
 class Wants:
-    """Partitions with `slots[c]` open slots by class, in an order that interleaves topics."""
+    """Partitions with `slots[c]` open slots in class c, in an order that interleaves topics."""
 
     row: Ints
     start: Ints
@@ -27,7 +27,7 @@ class Wants:
 
 
 def wants_of(unit: Unit, opened: Opened, lists: Ints, cells: Cells) -> Wants:
-    """All partitions with open slots."""
+    """Class all partitions that have open slots."""
     row = np.flatnonzero(any_slot(lists == OPEN))
     wanted = (lists[row] == OPEN).sum(axis=1)
     keys = [wanted, opened.spread_of[row], *_cell_columns(lists[row], cells)]
@@ -44,14 +44,14 @@ def wants_of(unit: Unit, opened: Opened, lists: Ints, cells: Cells) -> Wants:
 
 
 def _cell_columns(lists: Ints, cells: Cells) -> list[Ints]:
-    """The cells of every list in ascending order, column by column; -1 where there is none."""
+    """The cells of every list in ascending order, column by column; -1 behind the last."""
     taken = np.where(lists >= 0, cells.of[lists], -1)
     taken.sort(axis=1)
     return [taken[:, column] for column in range(1 if taken.shape[1] > 1 else 0, taken.shape[1])]
 
 
 def _interleaved(number: Ints, topic: Ints, partition: Ints) -> Ints:
-    """Order within a class such that any run of rows takes from each topic in proportion."""
+    """An order within a class in which any run of rows takes from each topic in proportion."""
     order = np.lexsort((partition, topic, number))
     same = np.ones(len(order), dtype=bool)
     same[1:] = (np.diff(number[order]) != 0) | (np.diff(topic[order]) != 0)

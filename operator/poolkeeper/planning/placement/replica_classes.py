@@ -1,16 +1,17 @@
-"""Replicas that are alike: the classes between which the flow of `rounds` runs.
+"""Classes of interchangeable replicas, between which the flow of `flow` runs.
 
-Cells are sets of brokers of which a replica may take any: racks in a large pool, single brokers in
-a small one (then the flow is exact about distinctness too). Two sorts of classes:
+A cell is a set of brokers of which a replica may take any. In a large pool cells are racks. In a
+small one they are single brokers, and then the flow is exact about distinctness too. There are two
+sorts of classes:
 
-  offers  (broker, cells of the partition's other replicas): replicas that could move from there
+  offers  (broker, cells of the partition's other replicas): replicas that may move from that broker
   wants   (number of open slots, cells of the kept replicas): partitions that need replicas
 
 All members of a class may go to the same cells, so one node stands for hundreds of partitions.
-With hundreds of brokers on tens of racks that would still be millions of arcs. Then classes of
-offers are *merged*: (broker), with the number of members that may go to each rack. The flow is then
-a relaxation: members that may go to two racks are counted for both. What cannot be realised is left
-to the next round, which sees it as it is.
+With hundreds of brokers on tens of racks there would still be millions of arcs. Then classes of
+offers are *merged*: one class per broker, with the number of members that may go to each rack. The
+flow is then a relaxation, because a member that may go to two racks is counted for both. What
+cannot be realised is left to the next round, which starts from the outcome.
 """
 
 import math
@@ -30,7 +31,10 @@ _RACKS_MAX = 62
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """A broker's cell is `of[broker]`; a cell has eligible `members` and lies in one `rack`."""
+    """The cells of brokers: broker b is in cell `of[b]`, and each cell lies in one rack.
+
+    `members`: the eligible brokers of each cell.
+    """
 
     of: Ints
     members: tuple[Ints, ...]
@@ -41,10 +45,10 @@ class Cells:
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """Replicas (`row`, `slot`) that may move, each of the class `number`; `size` by class.
+    """Replicas (`row`, `slot`) that may move, each in class `number`; `size` by class.
 
-    `sites[c]` says by cell how many of a class may go there. In merged classes members differ in
-    that, and `barred` has the racks that each replica may not go to, as bits.
+    `sites[c]`: by cell, how many members of class c may go there. Members of a merged class differ
+    in that: `barred` has the racks that each replica may not go to, as bits.
     """
 
     row: Ints
@@ -59,7 +63,10 @@ class Offers:
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """Class c has `row/slot[start[c]:start[c + 1]]`, the smallest first; `barred` as above."""
+    """The members of class c are `row/slot[start[c]:start[c + 1]]`, the smallest first.
+
+    `barred`: as in `Offers`.
+    """
 
     row: Ints
     slot: Ints
@@ -68,10 +75,10 @@ class Members:
 
 
 def cells_of(unit: Unit, *, merge: bool = False) -> Cells:
-    """Single brokers while that keeps the network small, else racks; `merge` asks for few classes.
+    """Single brokers as cells while the network stays small, else racks.
 
-    A flow through few classes leaves open which members of a broker go, and is what `byte_targets`
-    needs.
+    `merge`: use few classes. A flow through few classes leaves open which replicas leave a broker,
+    and `byte_targets` needs that freedom.
     """
     eligible = np.flatnonzero(unit.eligible)
     brokers, slots = len(eligible), unit.lists.shape[1]
@@ -91,11 +98,11 @@ def cells_of(unit: Unit, *, merge: bool = False) -> Cells:
 
 
 def offers_of(unit: Unit, opened: Opened, lists: Ints, cells: Cells) -> Offers:
-    """All replicas that may move, of partitions that have no open slot."""
+    """All replicas that may move, of partitions without open slots."""
     settled = ~any_slot(lists == OPEN)
     movable = (lists >= 0) & unit.eligible[lists] & settled[:, None]
     movable &= ~opened.pinned
-    # Flat places: two-dimensional ones take several times as long.
+    # Flat positions: two-dimensional ones take several times as long.
     place = np.flatnonzero(movable)
     row, slot = np.divmod(place, lists.shape[1])
     broker = lists.ravel()[place]
@@ -137,7 +144,7 @@ def members_of(offers: Offers, chosen: Bools, by_size: Ints) -> Members:
 
 
 def _others(lists: Ints, place: Ints, row: Ints, slot: Ints, cells: Cells) -> list[Ints]:
-    """Keys that tell the cells of the partitions' other replicas apart, in whatever order."""
+    """Keys that are equal if the other replicas of two partitions are in the same cells."""
     base = lists.shape[1] + 1
     taken = np.where(lists >= 0, cells.of[lists], -1)
     if base ** len(cells.members) < 2**40:
@@ -170,8 +177,8 @@ def _sites(opened: Opened, cells: Cells, broker: Ints, spread_of: Ints, others: 
 def _barred(unit: Unit, opened: Opened, lists: Ints, row: Ints, slot: Ints) -> Ints:
     """By replica, the racks that it may not go to, as bits.
 
-    Where a rack holds one replica of a partition at most, those of the others are barred; else, and
-    where its own rack must keep one, all but its own.
+    If a rack may hold one replica of a partition at most, the racks of its other replicas are
+    barred. Otherwise, and if its own rack must keep one, all racks but its own are barred.
     """
     rack = unit.brokers.rack
     bits = np.append(np.int64(1) << rack, 0)
@@ -188,7 +195,7 @@ def _barred(unit: Unit, opened: Opened, lists: Ints, row: Ints, slot: Ints) -> I
 
 
 def bounds_of(opened: Opened, spread_of: Ints, racks: int) -> tuple[Ints, Ints]:
-    """The least and the most replicas by (row, rack), of rows with these spreads."""
+    """The fewest and the most replicas by (row, rack), for rows with these spreads."""
     shape = len(opened.spreads), racks
     low = np.array([s.low for s in opened.spreads], dtype=np.int64).reshape(shape)
     high = np.array([s.high for s in opened.spreads], dtype=np.int64).reshape(shape)
@@ -214,7 +221,8 @@ def counts_of(lists: Ints, cells: Cells) -> Ints:
 def allowed_racks(counts: Ints, low: Ints, high: Ints) -> Bools:
     """By (class, rack), whether one more replica there makes the spread even.
 
-    `counts` are the other replicas by rack, `low` and `high` the bounds of their partition.
+    `counts`: the other replicas by rack.
+    `low`, `high`: the bounds of their partition.
     """
     lacking = np.maximum(low - counts, 0)
     deficit = lacking.sum(axis=1, keepdims=True)

@@ -1,9 +1,10 @@
-"""Which members of the classes move: a flow between classes made one between replicas.
+"""Which members of the classes move: rounds a flow between classes to single replicas.
 
-Classes give their first members, the smallest, and a partition gives at most one replica a round.
-Where bytes matter (`aims`), a class gives the smallest and, for a part of what it gives, members
-from some place upwards; the place is chosen such that all of them sum up to what its broker should
-give. Then the cells exchange what they get, so that the largest go where most bytes are wanted.
+A class gives its first members, the smallest, and a partition gives at most one replica a round.
+Where bytes matter (`byte_targets`), a class gives some of its smallest members, and consecutive
+ones from some position upwards. The position is chosen such that all of them sum up to what their
+broker should give. Then the cells exchange the chosen members, so that the largest go where most
+bytes are wanted.
 """
 
 from dataclasses import dataclass
@@ -24,9 +25,9 @@ _EXCHANGES_MAX = 40
 
 @dataclass(frozen=True, slots=True)
 class ReplicaFlow:
-    """A flow: replicas by (offer, cell), by (want, cell), and newcomers by broker.
+    """A flow: replicas by (offer, cell) and by (want, cell), and new replicas by broker.
 
-    `aim`: what the brokers of a cell should get besides a number of replicas.
+    `aim`: the bytes that the brokers of a cell should give and get, if bytes matter.
     """
 
     cells: Cells
@@ -40,7 +41,7 @@ class ReplicaFlow:
 
 
 def pick(rows: int, demand: ReplicaFlow) -> tuple[Ints, Ints, Ints]:
-    """(row, slot, cell) of every replica that is to move."""
+    """The (row, slot, cell) of every replica that moves."""
     members = demand.members
     if members.barred is None:
         taken, cells = _pick_alike(rows, demand)
@@ -50,10 +51,10 @@ def pick(rows: int, demand: ReplicaFlow) -> tuple[Ints, Ints, Ints]:
 
 
 def _pick_alike(rows: int, demand: ReplicaFlow) -> tuple[Ints, Ints]:
-    """(member, cell): the first members of each class whose partition is not taken by another.
+    """(member, cell): the first members of each class whose partition gives no other replica.
 
-    All classes pick at once; where two want the same partition, the first class has it, and the
-    others look further in the next pass.
+    All classes choose at once. If two choose the same partition, the first class gets it, and the
+    other chooses further members in the next pass.
     """
     found, chosen = demand.members, demand.offer_to_cell
     size = np.diff(found.start)
@@ -81,7 +82,7 @@ def _pick_alike(rows: int, demand: ReplicaFlow) -> tuple[Ints, Ints]:
 
 
 def _dealt(chosen: Ints) -> Ints:
-    """The cells of each class in turn, each as often as chosen, as evenly mixed as can be."""
+    """The cells of each class, each as often as the flow chose it, evenly interleaved."""
     of, cell = np.nonzero(chosen)
     amount = chosen[of, cell]
     whole = np.repeat(amount, amount)
@@ -91,7 +92,7 @@ def _dealt(chosen: Ints) -> Ints:
 
 
 def _pick_merged(rows: int, demand: ReplicaFlow, barred: Ints) -> tuple[Ints, Ints]:
-    """(member, cell) where members of a class differ, class after class."""
+    """(member, cell) for merged classes, class after class."""
     found, aim = demand.members, demand.aim
     used = np.zeros(rows, dtype=bool)
     picked, cells = [], []
@@ -111,7 +112,7 @@ def _pick_merged(rows: int, demand: ReplicaFlow, barred: Ints) -> tuple[Ints, In
 
 
 class _Shares:
-    """What cells still want, by size; lives only within `_pick_merged`."""
+    """The bytes that cells still want; used only within `_pick_merged`."""
 
     def __init__(self, demand: ReplicaFlow, aim: Aim) -> None:
         self.demand, self.aim = demand, aim
@@ -120,9 +121,9 @@ class _Shares:
         self.rack = demand.cells.rack.tolist()
 
     def deal(self, taken: Ints, cells: Ints, barred: Ints) -> Ints:
-        """The cells exchanged: the largest go where most is wanted per newcomer still to come.
+        """Exchange the cells of members: the largest go where most is wanted per replica to come.
 
-        A member that should go elsewhere changes places with one of the smallest there.
+        A member that should go to another cell changes places with one of the smallest there.
         """
         value = self.aim.value[self.demand.members.row[taken]]
         order = np.argsort(-value, kind="stable").tolist()
@@ -157,9 +158,9 @@ def _from_the_best_place(
     barred: Ints,
     bounds: tuple[float, float] | None,
 ) -> tuple[Ints, Ints]:
-    """Members of a class, and their cells: the smallest, or those that sum up to what is wanted.
+    """Members of a class, and their cells: the smallest, or those that sum up to the wanted value.
 
-    `bounds`: what is wanted, and the most that is accepted where it cannot be met from below.
+    `bounds`: the wanted value, and the most that is accepted if it cannot be met from below.
     """
     aim = demand.aim
     count = min(int(demand.offer_to_cell[number].sum()), len(members))
@@ -183,9 +184,10 @@ def _from_the_best_place(
 
 
 class _Best:
-    """The members that come nearest to what is wanted, from below and from above.
+    """The choices of members nearest to the wanted value, from below and from above.
 
-    `value` is that of those below. Above what is wanted, `most` is accepted.
+    `value`: that of the choice from below.
+    `most`: the most that is accepted above the wanted value.
     """
 
     def __init__(self, wanted: float, most: float, value: float, below: tuple[Ints, Ints]) -> None:
@@ -195,11 +197,11 @@ class _Best:
 
     @property
     def is_enough(self) -> bool:
-        """Whether those below come near enough."""
+        """Whether the choice from below is near enough."""
         return self.value >= _ENOUGH * self.wanted
 
     def keeps(self, value: float, found: tuple[Ints, Ints]) -> bool:
-        """Remember what is better than all before; whether it is no more than is wanted."""
+        """Remember the choice if it is the best so far; return whether it is within the target."""
         if value <= self.wanted:
             if value > self.value:
                 self.value, self.below = value, found
@@ -212,7 +214,7 @@ class _Best:
 def _topped_up(
     demand: ReplicaFlow, members: Ints, barred: Ints, taken: Ints, cells: Ints, lacking: float
 ) -> tuple[Ints, Ints]:
-    """The smallest of those that go exchanged for larger ones, as large as is lacking."""
+    """Exchange some of the smallest chosen members for larger ones that add what is lacking."""
     assert demand.aim is not None
     size = demand.aim.value[demand.members.row]
     taken = taken.copy()
@@ -233,9 +235,9 @@ def _topped_up(
 def _from_place(
     demand: ReplicaFlow, number: int, members: Ints, barred: Ints, small: int, place: int
 ) -> tuple[Ints, Ints]:
-    """The first `small` members, and then those from that place on.
+    """The first `small` members, and the members from that position on.
 
-    The cells with least choice pick first.
+    The cells with the fewest possible members choose first.
     """
     chosen, sites = demand.offer_to_cell[number], demand.offers.sites[number]
     every = np.arange(len(members))
@@ -251,5 +253,5 @@ def _from_place(
 
 
 def joined(parts: list[Ints]) -> Ints:
-    """The parts one after another."""
+    """One array of all parts, in order."""
     return np.concatenate([np.zeros(0, dtype=np.int64), *parts])

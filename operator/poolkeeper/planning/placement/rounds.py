@@ -1,13 +1,16 @@
-"""Where replicas go: one minimum-cost flow per round over classes of replicas.
+"""Where replicas go: rounds of one minimum-cost flow each, over classes of replicas.
 
-A round groups replicas that are alike (`classes`, `wants`), asks `routing` how many of each class
-go where, and realises that by taking the smallest replicas of each class (or those that `aims`
-says), one of a partition at most. Where bytes ask for more moves than counts do, `byte_exchanges`
-says so before.
+A round does the following:
 
-What a round leaves undone the next round does, until the flow has nothing to move. The outcome
-depends on the layout alone, not on how it came about, so a layout that was reached is never left
-again.
+1. It classes replicas that are interchangeable (`replica_classes`, `open_slots`).
+2. Where bytes need more moves than counts, it asks `byte_exchanges` how many.
+3. It solves the flow: how many replicas of each class go where (`flow`).
+4. It realises the flow (`broker_choice`) with the smallest replicas of each class, or with those
+   that suit `byte_targets`, and moves one replica of a partition at most.
+
+The next round does what a round leaves undone, until the flow has nothing to move. The outcome
+depends on the layout alone, not on how it came about. So the planner never leaves a layout that it
+has reached.
 """
 
 from dataclasses import dataclass
@@ -33,15 +36,15 @@ _ROUNDS_MAX = 40
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """The layout found, and the band that it was made for."""
+    """The layout found, and the band of replicas that it was made for."""
 
     lists: Ints
     band: Band
 
 
 def held_by(unit: Unit, lists: Ints) -> Ints:
-    """Replicas by broker: of these lists and of the fixed load."""
-    # Slots without a replica are counted before the first broker.
+    """Replicas by broker, of these lists and of the background load."""
+    # `NONE` is counted at index 0, before the first broker.
     counts: Ints = np.bincount(np.maximum(lists, NONE).ravel() + 1, minlength=len(unit.fixed) + 1)
     return unit.fixed + counts[1:]
 
@@ -56,9 +59,9 @@ def place(
     balance: bool,
     weighed: LoadMeasure | None = None,
 ) -> Placed:
-    """Fill all open slots, then even out as the goal asks; `balance` off leaves the rest alone.
+    """Fill all open slots; if `balance`, then bring the brokers inside the goal's band.
 
-    `weighed`: what should come out even besides the number of replicas, if anything.
+    `weighed`: a load that should come out even besides the number of replicas, if any.
     """
     sizes = unit.mib if weighed is None else weighed.value
     setting = _Setting(unit, opened, np.argsort(sizes, kind="stable"), room, weighed)
@@ -90,7 +93,7 @@ def _settled(unit: Unit, lists: Ints, target: Band, room: CapacityBounds) -> boo
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """Lists after a round; how many moves of existing replicas it wanted, how many moves it did."""
+    """Lists after a round, and the moves of existing replicas that it wanted and that it made."""
 
     lists: Ints
     offered: int
@@ -99,7 +102,7 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class _Setting:
-    """What is the same in every round; `by_size` has all rows, the smallest first."""
+    """What is the same in every round; `by_size`: all rows, the smallest first."""
 
     unit: Unit
     opened: Opened

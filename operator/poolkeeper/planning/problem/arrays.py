@@ -1,6 +1,6 @@
-"""Vectors, and the brokers that they are indexed by.
+"""Vectors, and the brokers that index them.
 
-Brokers appear by index into `BrokerIndex.ids` (ascending), so that every count by broker is a plain
+A broker is an index into `BrokerIndex.ids` (ascending), so that every count by broker is a plain
 vector. A replica slot holds a broker's index or `NONE`.
 """
 
@@ -24,9 +24,10 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class BrokerIndex:
-    """All brokers that anything names, by ascending id; `rack` is a row of `rack_names`.
+    """All brokers that the input names, by ascending id; `rack` is an index into `rack_names`.
 
-    Brokers without a rack are one rack together, named "": nothing says that they fail apart.
+    Brokers without a rack form one rack named "", because nothing says that they fail
+    independently.
     """
 
     ids: tuple[int, ...]
@@ -37,7 +38,7 @@ class BrokerIndex:
     rack_names: tuple[str, ...]
 
     def rows(self, ids: Iterable[int]) -> list[int]:
-        """The indices of brokers by id."""
+        """The indices of these broker ids."""
         return [self.index[broker] for broker in ids]
 
 
@@ -48,7 +49,7 @@ def brokers_of(
     gone: frozenset[int],
     named: Ints,
 ) -> BrokerIndex:
-    """Columns of all brokers that are live, in a pool or among those that replica lists name."""
+    """Index all brokers that are live, in a pool or named by a replica list."""
     ids = {*cluster.brokers, *_distinct(named).tolist()}
     for pool in desired.pools:
         ids.update(pool.brokers)
@@ -66,14 +67,14 @@ def brokers_of(
 
 
 def _distinct(ids: Ints) -> Ints:
-    """Each id once; those of brokers are small enough to be ticked off."""
+    """Each id once, in ascending order; small ids are marked in a table instead of sorted."""
     if not len(ids) or ids.min() < 0 or ids.max() > len(ids):
         return np.unique(ids)
     return np.flatnonzero(np.bincount(ids))
 
 
 def rack_name(broker: int, desired: Desired, cluster: Cluster, records: Records) -> str | None:
-    """The broker's rack as it registers it, else as its pool says, else as it was last seen."""
+    """The rack that the broker registered, else its pool's entry, else the last one recorded."""
     live = cluster.brokers.get(broker)
     if live is not None and live.rack is not None:
         return live.rack
@@ -92,18 +93,18 @@ def eligible_of(pool: ResourcePoolSpec, brokers: BrokerIndex) -> Bools:
 
 
 def weights_by(lists: Ints, value: Ints, brokers: int) -> Ints:
-    """The values of rows added up by broker of the lists, exactly up to 2^53."""
+    """The sum of the rows' values by broker of their lists, exact up to 2^53."""
     total = np.zeros(brokers, dtype=np.int64)
     weights = value.astype(np.float64)
     for slot in range(lists.shape[1]):
-        # What holds no replica is counted before the first broker.
+        # `NONE` is counted at index 0, before the first broker.
         place = np.maximum(lists[:, slot], NONE) + 1
         total += np.bincount(place, weights=weights, minlength=brokers + 1)[1:].astype(np.int64)
     return total
 
 
 def any_slot(mask: Bools) -> Bools:
-    """By row, whether any column is true. Faster by far than a reduction over a short axis."""
+    """By row, whether any column is true; much faster than numpy's reduction over a short axis."""
     found: Bools = mask[:, 0].copy()
     for column in range(1, mask.shape[1]):
         found |= mask[:, column]
@@ -111,7 +112,7 @@ def any_slot(mask: Bools) -> Bools:
 
 
 def count_slots(mask: Bools) -> Ints:
-    """By row, how many columns are true."""
+    """By row, the number of columns that are true."""
     count = mask[:, 0].astype(np.int64)
     for column in range(1, mask.shape[1]):
         count += mask[:, column]

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 class EligibleBrokers:
     """Brokers of a pool that may be given replicas: racks and weights by id.
 
-    `caps` bounds replicas by broker, `quiet` names brokers that shall lead nothing. A rack is
-    `None` where nobody says.
+    `caps`: the most replicas by broker.
+    `quiet`: brokers that should lead no partition.
+    The rack of a broker is `None` if neither the broker nor its pool names one.
     """
 
     racks: Mapping[int, str | None]

@@ -1,4 +1,4 @@
-"""Rows numbered by what they have in common, and brought into order, in time linear in the rows."""
+"""Rows numbered and ordered by equal keys, in time linear in the number of rows."""
 
 from collections.abc import Sequence
 
@@ -8,10 +8,10 @@ from poolkeeper.planning.problem.arrays import Ints
 
 
 def numbered(keys: Sequence[Ints]) -> tuple[Ints, Ints]:
-    """Number rows by equal keys, in ascending order of the keys; and the first row of each.
+    """Number rows by equal keys, in ascending order of the keys; return also the first row of each.
 
-    Keys are at least -1. Where all possible keys are not many more than rows, they are counted off
-    instead of sorted.
+    Keys are at least -1. If there are not many more possible keys than rows, counting replaces
+    sorting.
     """
     combined = np.zeros(len(keys[0]), dtype=np.int64)
     width = 1
@@ -33,7 +33,7 @@ def numbered(keys: Sequence[Ints]) -> tuple[Ints, Ints]:
 
 
 def stable_order(number: Ints, span: int) -> Ints:
-    """Rows by ascending number below `span`, equal ones in their order."""
+    """Rows by ascending number below `span`; rows of equal number keep their order."""
     if span <= 2**16:
         return np.argsort(number.astype(np.uint16), kind="stable")
     low = np.argsort((number & 0xFFFF).astype(np.uint16), kind="stable")

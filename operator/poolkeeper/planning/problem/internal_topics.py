@@ -1,9 +1,10 @@
-"""Kafka's internal topics in a plan: they are placed like any other, and kept whole.
+"""Kafka's internal topics in a plan: placed like other topics, but never made less available.
 
-A Topic that asks for fewer replicas than its topic has, or pins another number of partitions, is
-not followed at all: its topic stays as it is, and one problem says why. `min.insync.replicas` is
-set once as many replicas are in sync: until then Kafka could not write the topic. Internal topics
-are never created, as brokers do that at their first use.
+- A Topic that asks for fewer replicas than its internal topic has, or pins another number of
+  partitions, is not followed. The topic stays as it is, and a problem says why.
+- `min.insync.replicas` is set once as many replicas are in sync. Before that Kafka could not write
+  to the topic.
+- The plan never creates an internal topic, because brokers create it at its first use.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -28,7 +29,7 @@ def refusals(
 ) -> dict[str, PlanProblem]:
     """The problems of internal topics whose Topics are not followed.
 
-    What is `untouchable` now is not judged: replicas on their way out are none to lose.
+    `untouchable` topics are not judged: some of their replicas may be about to be removed.
     """
     found = {}
     for name in sorted(DECLARABLE_TOPICS & specs.keys() & cluster.topics.keys()):
@@ -44,7 +45,7 @@ def not_created(spec: TopicSpec) -> PlanProblem:
 
 
 def awaits_replicas(topic: Topic, key: str, value: str) -> bool:
-    """Whether that value would keep Kafka from writing the topic as its replicas are now."""
+    """Whether that value would keep Kafka from writing to the topic with its present replicas."""
     return (
         key == _MIN_ISR
         and is_declarable(topic.name)
@@ -53,7 +54,7 @@ def awaits_replicas(topic: Topic, key: str, value: str) -> bool:
 
 
 def postponed(specs: Mapping[str, TopicSpec | None], cluster: Cluster) -> Iterator[PlanProblem]:
-    """Say of configs that wait for replicas what they wait for; `specs` by topic."""
+    """Problems for configs that wait until enough replicas are in sync; `specs` by topic."""
     for name in sorted(DECLARABLE_TOPICS & specs.keys() & cluster.topics.keys()):
         spec, topic = specs[name], cluster.topics[name]
         value = None if spec is None else spec.config.get(_MIN_ISR)

@@ -1,7 +1,8 @@
-"""Who may speak for a Kafka topic: of several resources that name it, the recorded owner.
+"""Which Topic resource is followed for a Kafka topic that several resources name.
 
-A topic is *held* where a resource names it that cannot be acted on, or several do and none of them
-is its recorded owner. It is not unmanaged for that: what is wrong with a resource moves nothing.
+The recorded owner is followed. A topic is *held*, and nothing is done to it, in two cases: a
+resource that cannot be acted on names it, or several resources do and none is its recorded owner.
+A held topic is not treated as unmanaged, so a faulty resource moves nothing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,9 +17,10 @@ from poolkeeper.planning.facts.topics import DeclaredTwice
 
 @dataclass(frozen=True, slots=True)
 class Winners:
-    """Who may speak for a Kafka topic.
+    """Which Topic resource is followed for each Kafka topic.
 
-    `specs`: the one resource that is followed, by topic. `held`: topics that nothing is done to.
+    `specs`: the resource that is followed, by topic.
+    `held`: topics that nothing is done to.
     """
 
     specs: Mapping[str, TopicSpec]
@@ -26,7 +28,7 @@ class Winners:
 
 
 def winners(desired: Desired, records: Records) -> Winners:
-    """One resource per Kafka topic: the recorded owner; else the only one that can be acted on."""
+    """One resource per Kafka topic: the recorded owner, else the only one that can be acted on."""
     claimed: dict[str, list[TopicSpec]] = {}
     for spec in desired.topics:
         claimed.setdefault(spec.topic, []).append(spec)
@@ -44,15 +46,16 @@ def winners(desired: Desired, records: Records) -> Winners:
 
 
 def _winner(rivals: Sequence[TopicSpec], owner: str | None) -> TopicSpec | None:
-    """The resource that is followed, of those that name one topic."""
+    """The resource that is followed, of all that name one topic."""
     recorded = next((spec for spec in rivals if spec.owner == owner), None)
     return recorded or (rivals[0] if len(rivals) == 1 else None)
 
 
 def settled(desired: Desired, records: Records) -> Desired:
-    """What is declared without the losers of conflicts; their topics are held if nobody won.
+    """The declaration without the resources that lose a conflict.
 
-    A resource that loses thus changes nothing, not even the fingerprint.
+    The topic of a conflict without a winner is held. A resource that loses changes nothing, not
+    even the plan's fingerprint.
     """
     won = winners(desired, records)
     kept = tuple(spec for spec in desired.topics if won.specs.get(spec.topic) is spec)
@@ -68,7 +71,7 @@ def _owner(records: Records, topic: str) -> str | None:
 
 
 def conflicts(topics: Iterable[TopicSpec], won: Winners) -> list[PlanProblem]:
-    """One problem for each resource that names a topic and does not speak for it."""
+    """One problem for each resource that names a topic and is not followed."""
     owners: dict[str, list[str]] = {}
     for spec in topics:
         owners.setdefault(spec.topic, []).append(spec.owner)
@@ -84,7 +87,7 @@ def conflicts(topics: Iterable[TopicSpec], won: Winners) -> list[PlanProblem]:
 def doomed(
     desired: Desired, cluster: Cluster, records: Records, won: Winners, *, prune: bool
 ) -> tuple[str, ...]:
-    """Existing topics that their recorded owner wants deleted with it, and nobody else declares."""
+    """Existing topics to delete: their recorded owner asked for it, and no resource names them."""
     named = {spec.topic for spec in desired.topics} | won.held
     return tuple(
         name

@@ -1,10 +1,11 @@
-"""The observed partitions as columns: read once from a Cluster's objects, then only looked at.
+"""The observed partitions as numpy columns, read once from a Cluster's objects and then immutable.
 
-Making columns is a part of reading input. `make_plan` does it where nobody did it before; who plans
-the same observation twice (what-if, a fleet) keeps the table and passes it on.
+`make_plan` builds the table unless its caller passes one. A caller that plans the same observation
+twice (what-if, a fleet) keeps the table and passes it on.
 
-A table holds broker ids; `Lists` holds the same as indices into `BrokerIndex.ids`, rows × slots,
-and beside it the lists of the few topics that this plan creates, grows or has moved already.
+`PartitionTable` holds broker ids. `Lists` holds the same as indices into `BrokerIndex.ids`, rows ×
+slots, and besides it the lists of the few topics that this plan creates, grows or has moved
+already.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,11 +27,15 @@ _LOOKED_UP_MAX = 1_000_000
 class PartitionTable:
     """All partitions, topics by name; topic t has the rows `start[t]` to `start[t + 1]`.
 
-    `replicas` are the lists as found, `ids` the same in a row and `held` the length of each. `odd`
-    are topics with partitions that move, are out of their place or have no replicas. `size` is in
-    bytes, an unknown one at the topic's median, else 1 MiB; `rate` in KiB/s, likewise, else 0.
-    `unsized` and `unrated` say by topic what unknown ones count there, 0 where all are known;
-    `sized`: whether any size is known. `leader` is an id, -1 where there is none, or `UNKNOWN`.
+    `replicas`: the lists as found.
+    `ids`: the lists joined into one vector.
+    `held`: the length of each list.
+    `odd`: topics with a partition that is moving, misnumbered or without replicas.
+    `size`: in bytes; an unknown size counts as the topic's median, else as 1 MiB.
+    `rate`: in KiB/s; an unknown rate counts as the topic's median, else as 0.
+    `unsized`, `unrated`: by topic, what its unknown values count as; 0 if all are known.
+    `sized`: whether any size is known.
+    `leader`: a broker id, -1 where there is none, or `UNKNOWN`.
     """
 
     names: tuple[str, ...]
@@ -49,7 +54,7 @@ class PartitionTable:
 
 
 def table_of(cluster: Cluster) -> PartitionTable:
-    """Columns of everything observed."""
+    """The table of all observed partitions."""
     names = tuple(sorted(cluster.topics))
     parts = [cluster.topics[name].partitions for name in names]
     start = np.zeros(len(names) + 1, dtype=np.int64)
@@ -93,9 +98,9 @@ def _odd(part: Sequence[Partition]) -> bool:
 
 
 def _known(values: Sequence[int | None], start: Ints, otherwise: int) -> tuple[Ints, Ints]:
-    """Unknown values at the topic's median, the lower one of two; without any, `otherwise`.
+    """The values, with unknown ones at their topic's median (the lower of two), else `otherwise`.
 
-    And by topic what its unknown values are taken for.
+    Also returns, by topic, what its unknown values count as.
     """
     taken = np.zeros(len(start) - 1, dtype=np.int64)
     column = np.array([NONE if x is None else x for x in values], dtype=np.int64)
@@ -110,11 +115,11 @@ def _known(values: Sequence[int | None], start: Ints, otherwise: int) -> tuple[I
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """Replica lists: of `changed` topics as they stand there, of all others as found.
+    """Replica lists: of `changed` topics as given there, of all others as found.
 
-    `wide` (rows of the table × slots) holds brokers by index, each once, `NONE` behind the last.
-    `doubled` marks rows whose list, as found, names a broker twice; `blocked` those that nothing
-    can be copied from (see `sources`).
+    `wide`: rows of the table × slots; brokers by index, each once, with `NONE` behind the last.
+    `doubled`: rows whose list, as found, names a broker twice.
+    `blocked`: rows that have no source to copy from (see `sources`).
     """
 
     table: PartitionTable
@@ -133,28 +138,32 @@ class Lists:
         return topic in self.changed or topic in self.table.rank
 
     def rows(self, topic: str) -> slice:
-        """The topic's rows in the table; none where it does not exist."""
+        """The topic's rows in the table; empty if the topic does not exist."""
         rank = self.table.rank.get(topic)
         return slice(0, 0) if rank is None else slice(*self.table.start[rank : rank + 2].tolist())
 
     def found(self, topic: str) -> int:
-        """How many partitions the topic has; 0 if it does not exist."""
+        """The topic's number of partitions; 0 if it does not exist."""
         rows = self.rows(topic)
         return int(rows.stop - rows.start)
 
     def fresh(self, topic: str) -> tuple[int, int]:
-        """Bytes and KiB/s that a new partition counts: nothing, unless that would be unknown."""
+        """The bytes and KiB/s that a new partition of the topic counts as.
+
+        Both are 0, unless the topic has unknown sizes or rates; then
+        the value of those is used. A new topic's partition counts 1 MiB if no size at all is known.
+        """
         rank = self.table.rank.get(topic)
         if rank is None:
             return 0 if self.table.sized else MIB, 0
         return int(self.table.unsized[rank]), int(self.table.unrated[rank])
 
     def with_changed(self, changed: Mapping[str, tuple[Replicas, ...]]) -> "Lists":
-        """The same with these topics' lists."""
+        """These lists, with those of the given topics replaced."""
         return replace(self, changed={**self.changed, **changed})
 
     def plain(self, topics: Iterable[str]) -> Ints:
-        """The rows of those of these topics that stand as they were found, ascending."""
+        """The rows of those of the topics whose lists are as found, in ascending order."""
         rank = self.table.rank
         chosen = np.zeros(len(self.table.names), dtype=bool)
         chosen[[rank[name] for name in topics if name in rank and name not in self.changed]] = True
@@ -164,7 +173,7 @@ class Lists:
         """Replicas and preferred leaders by broker."""
         kept = self.wide[self.plain(self.table.names)] if self.changed else self.wide
         size = len(self.brokers.ids)
-        # `NONE` is counted before the first broker.
+        # `NONE` is counted at index 0, before the first broker.
         held = np.bincount(kept.ravel() - NONE, minlength=size + 1)[1:]
         leads = np.bincount(kept[:, 0] - NONE, minlength=size + 1)[1:]
         for assigned in self.changed.values():
@@ -176,19 +185,19 @@ class Lists:
 
 
 def lists_of(table: PartitionTable, brokers: BrokerIndex, blocked: Bools | None = None) -> Lists:
-    """All lists as found; no row is blocked unless said so."""
+    """All lists as found; no row is blocked unless `blocked` says so."""
     none = np.zeros(len(table.held), dtype=bool)
     wide, doubled = _wide(table, brokers)
     return Lists(table, brokers, wide, doubled, none if blocked is None else blocked, {})
 
 
 def flat_ids(replicas: Sequence[Replicas]) -> Iterator[int]:
-    """All ids, list after list."""
+    """The ids of all lists, list after list."""
     return chain.from_iterable(replicas)
 
 
 def _wide(table: PartitionTable, brokers: BrokerIndex) -> tuple[Ints, Bools]:
-    """The lists with each broker once, and the rows where that leaves a name out."""
+    """The lists with each broker once, and by row whether the list found names a broker twice."""
     held = table.held
     wide = np.full((len(held), int(held.max(initial=1))), NONE, dtype=np.int64)
     wide[np.arange(wide.shape[1]) < held[:, None]] = index_of(table.ids, brokers)
@@ -201,12 +210,12 @@ def _wide(table: PartitionTable, brokers: BrokerIndex) -> tuple[Ints, Bools]:
 
 
 def index_of(ids: Ints, brokers: BrokerIndex) -> Ints:
-    """Brokers by index; `NONE` for ids that are none of theirs."""
+    """Brokers by index; `NONE` for ids that are not among them."""
     order = np.array(brokers.ids, dtype=np.int64)
     if not len(order):
         return np.full(len(ids), NONE, dtype=np.int64)
     if order[0] >= 0 and order[-1] < _LOOKED_UP_MAX:
-        # Ids below or above all of theirs fall on the two ends, which are nobody's.
+        # Ids outside the range are clipped to the two ends, which hold `NONE`.
         place_of = np.full(order[-1] + 3, NONE, dtype=np.int64)
         place_of[order + 1] = np.arange(len(order))
         return place_of[np.clip(ids, -1, order[-1] + 1) + 1]
@@ -215,7 +224,7 @@ def index_of(ids: Ints, brokers: BrokerIndex) -> Ints:
 
 
 def _repeats(wide: Ints) -> Bools:
-    """By row, whether a broker is named twice."""
+    """By row, whether the list names a broker twice."""
     repeats = np.zeros(len(wide), dtype=bool)
     for second in range(1, wide.shape[1]):
         for first in range(second):

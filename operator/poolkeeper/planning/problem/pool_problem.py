@@ -1,11 +1,12 @@
 """One pool's planning problem as columns: a row per partition, a column per replica slot.
 
-A unit is a pool with every topic that shall live in it: migrating topics and strays count here, not
-where they are now. What else stays on the pool's brokers comes along as fixed load. Partitions that
-are created by the same plan are rows too, so that they help to even out instead of disturbing.
+The problem has every topic that should live in the pool. Topics that migrate to it, and replicas
+that are in the wrong pool, count here and not where they are now. All other replicas on the pool's
+brokers are its background load, which does not move. Partitions that the same plan creates are rows
+too, so that they help the balance instead of disturbing it.
 
-Decisions count sizes in whole MiB, rounded up; a partition of unknown size counts as its topic's
-median, else 1 MiB.
+Decisions count sizes in whole MiB, rounded up. A partition of unknown size counts as its topic's
+median, else as 1 MiB.
 """
 
 from collections.abc import Mapping
@@ -30,18 +31,26 @@ from poolkeeper.planning.problem.scope import TopicHome, TopicRole
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A pool and the partitions that shall live in it, rows in order of (topic, partition).
+    """A pool and the partitions that should live in it, rows in order of (topic, partition).
 
-    `lists` (rows × slots) is what was found, each broker once; `rf` is what is wanted. `leaves`
-    marks replicas that may not stay where they are, `pinned` those that stay and may not be moved.
-    `fresh` marks partitions that do not exist yet: their lists are a proposal, free to change.
-    `placed` marks partitions that live here (the others are unmanaged, and only evacuated).
-    `still` marks those that must stay as they are this time, and may move again by the next plan,
-    `blocked` those that cannot be moved at all: nothing can be copied from them (see `sources`).
-    `doubled` marks those whose list named a broker twice and shall not: it changes in any case.
-    `eligible`: brokers that may be given replicas; `leads`: those of them that may lead.
-    `fixed`, `fixed_leaders`, `fixed_mib` and `fixed_rate` are the load of other topics, by broker.
-    `size` is in bytes, `rate` in KiB/s; `sized`: whether any size is known.
+    By row:
+    `lists` (rows × slots): the replicas found, each broker once.
+    `rf`: the replication factor wanted.
+    `placed`: the partition lives in this pool; all others are unmanaged, and only evacuated.
+    `fresh`: the partition does not exist yet, so that its list is a proposal that may change.
+    `still`: the partition stays as it is in this plan, and may move in the next.
+    `blocked`: the partition cannot move at all, having no source to copy from (see `sources`).
+    `doubled`: the list found names a broker twice, so that it changes in any case.
+    `size`: in bytes. `rate`: in KiB/s. `sized`: whether any size is known.
+
+    By replica:
+    `leaves`: may not stay where it is.
+    `pinned`: stays where it is and may not be moved.
+
+    By broker:
+    `eligible`: may be given replicas.
+    `leads`: is eligible and may lead.
+    `fixed`, `fixed_leaders`, `fixed_mib`, `fixed_rate`: the background load.
     """
 
     pool: ResourcePoolSpec
@@ -78,7 +87,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Guests:
-    """Replicas and MiB by broker."""
+    """The load, by broker, of other pools' topics that should leave it and cannot."""
 
     replicas: Ints
     mib: Ints
@@ -92,12 +101,13 @@ def unit_of(
     held: frozenset[str] = frozenset(),
     guests: Guests | None = None,
 ) -> Unit:
-    """The pool's columns; `homes` and `lists` of all topics, those of this plan included.
+    """The problem of one pool.
 
-    The unit holds the topics of one role that live in the pool: PLACED ones or, apart from them,
-    EVACUATED ones that have a replica to bring out. Existing partitions of topics in `held` stay
-    where they are. `guests` is load of other pools' topics that should leave this pool's brokers
-    and cannot.
+    `homes`, `lists`: of all topics, including those that this plan creates.
+    `role`: PLACED for topics that live in the pool; EVACUATED for unmanaged topics with a replica
+    that must leave a broker.
+    `held`: topics whose existing partitions stay where they are.
+    `guests`: load of other pools' topics that should leave this pool's brokers and cannot.
     """
     brokers = lists.brokers
     inside, emptied = _inside(pool, brokers)
@@ -140,7 +150,7 @@ def unit_of(
 
 
 def reached(unit: Unit, lists: Ints) -> Unit:
-    """The unit as the next plan will find it, once these lists are what there is."""
+    """The problem that the next plan finds once these lists are carried out."""
     inside, emptied = _inside(unit.pool, unit.brokers)
     leaves, pinned = _standing(lists, unit.placed, inside, emptied, unit.eligible)
     return replace(
@@ -155,7 +165,7 @@ def reached(unit: Unit, lists: Ints) -> Unit:
 
 
 def _inside(pool: ResourcePoolSpec, brokers: BrokerIndex) -> tuple[Bools, Bools]:
-    """The pool's brokers, and all that are to be empty."""
+    """The pool's brokers, and all brokers that should be empty."""
     inside = np.zeros(len(brokers.ids), dtype=bool)
     inside[brokers.rows(pool.brokers)] = True
     emptied = brokers.gone.copy()
@@ -166,10 +176,10 @@ def _inside(pool: ResourcePoolSpec, brokers: BrokerIndex) -> tuple[Bools, Bools]
 def _standing(
     lists: Ints, placed: Bools, inside: Bools, emptied: Bools, eligible: Bools
 ) -> tuple[Bools, Bools]:
-    """Which replicas must leave, and which stay and may not be moved."""
+    """The replicas that must leave, and those that stay and may not be moved."""
     there = lists >= 0
     outside, out = ~inside[lists], emptied[lists]
-    # Unmanaged topics may be anywhere; they only leave brokers of this pool that are emptied.
+    # Unmanaged topics may live anywhere; they leave only drained and gone brokers of this pool.
     leaves = there & np.where(placed[:, None], outside | out, ~outside & out)
     return leaves, there & ~leaves & ~(placed[:, None] & eligible[lists])
 

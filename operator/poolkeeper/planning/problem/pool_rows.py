@@ -1,7 +1,7 @@
-"""The rows of a unit, and the load of everything else: by columns for what stands as it was found.
+"""The rows of a pool's problem, and its background load.
 
-Topics whose lists this plan has changed already (created, grown, moved into their pins) are few,
-and are read one by one.
+Topics whose lists are as found are read by columns. The few topics whose lists this plan has
+changed already (created, grown, moved to their manual assignment) are read one by one.
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ from poolkeeper.planning.problem.scope import TopicHome, TopicRole
 
 @dataclass(frozen=True, slots=True)
 class PartitionRows:
-    """Columns of a unit, see there."""
+    """Columns of a pool's problem, by row; see `pool_problem`."""
 
     topic: Ints
     number: Ints
@@ -36,7 +36,7 @@ class PartitionRows:
 
 @dataclass(frozen=True, slots=True)
 class BackgroundLoad:
-    """Replicas, preferred leaders, MiB and KiB/s by broker."""
+    """The load that does not move: replicas, preferred leaders, MiB and KiB/s by broker."""
 
     replicas: Ints
     leaders: Ints
@@ -47,7 +47,7 @@ class BackgroundLoad:
 def rows_of(
     names: Sequence[str], homes: Mapping[str, TopicHome], lists: Lists, still: frozenset[str]
 ) -> PartitionRows:
-    """The rows of these topics (ascending); existing partitions of those in `still` stay."""
+    """The rows of these topics, ascending; existing partitions of those in `still` stay."""
     plain, other = _plain(names, homes, lists, still), _changed(names, homes, lists, still)
     if not len(other.topic):
         return plain
@@ -82,7 +82,10 @@ def fixed_load(
     lists: Lists,
     inside: Bools,
 ) -> BackgroundLoad:
-    """What stays on the pool's brokers untouched; `names` are the topics of the unit."""
+    """The load on the pool's brokers of all topics that are not in its problem.
+
+    `names`: the topics of the problem.
+    """
     own = set(names)
     apart = [
         name
@@ -111,9 +114,10 @@ def fixed_load(
 
 
 def named_again(homes: Mapping[str, TopicHome], lists: Lists) -> Iterator[tuple[int, int]]:
-    """(broker, MiB) of every name in a list beyond the broker's first, where lists stay like that.
+    """(broker, MiB) of each repeated broker in a list that stays as it is.
 
-    The law of capacity counts names. What the planner may move it also mends, so those count once.
+    The law of capacity counts a broker as often as a list names it. A list that the planner may
+    change counts each broker once, because the plan removes the repetition.
     """
     table = lists.table
     for row in np.flatnonzero(lists.doubled).tolist():
@@ -127,7 +131,7 @@ def named_again(homes: Mapping[str, TopicHome], lists: Lists) -> Iterator[tuple[
 
 
 def sums(index: Ints, values: Ints, size: int) -> Ints:
-    """Values added up by index, exactly."""
+    """The sum of the values by index, exactly."""
     total = np.zeros(size, dtype=np.int64)
     np.add.at(total, index, values)
     return total
@@ -161,7 +165,7 @@ def _add_changed(
 
 
 def _rows_in_unit(home: TopicHome, found: int, listed: int) -> int:
-    """How many of a topic's lists are rows: new ones placed as Kafka does are fixed load."""
+    """How many of a topic's lists are rows: new ones that Kafka places are background load."""
     as_kafka = home.spec is not None and home.spec.strategy is Strategy.KAFKA
     return found if as_kafka else listed
 
@@ -235,7 +239,7 @@ def _changed(
 def _rows_of_changed(
     place: int, name: str, home: TopicHome, lists: Lists, still: bool
 ) -> Iterator[tuple[list[int], tuple[int, ...]]]:
-    """(brokers, columns) of each partition."""
+    """(brokers, columns) of each partition whose list this plan has changed."""
     table, known, assigned = lists.table, lists.rows(name), lists.changed[name]
     declared = home.spec.replication_factor if home.spec else None
     found = known.stop - known.start

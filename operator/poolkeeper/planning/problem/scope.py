@@ -1,18 +1,19 @@
 """Which pool every topic lives in, and what may be done to it.
 
-One topic has one home: the pool of its Topic resource, else the pool whose claims match its name,
-else, under `Manage`, the default pool. The role says how much may happen there:
+A topic lives in the pool of its Topic resource, else in the pool whose claims match its name, else,
+under `Manage`, in the default pool. Its role says how much may happen there:
 
-  PLACED     the planner puts and moves its replicas
+  PLACED     the planner places and moves its replicas
   PINNED     Manual placement: brought to the declared lists, never moved otherwise
   EVACUATED  unmanaged under `EvacuateOnly`: only leaves drained and gone brokers, each replica
              within the pool of the broker it leaves
   FIXED      counts as load and is not touched: unmanaged under `Ignore`, paused, about to be
              deleted, held, or left out because its state cannot be trusted now
 
-A broker in two pools freezes both: none of their topics moves, and both say so.
+If two pools have a broker in common, no topic of either pool moves, and both pools have a problem
+that says so.
 
-A topic that nobody may speak for (see `ownership`) is held: nothing moves for it.
+A topic is held if no resource may be followed for it (see `ownership`): nothing moves for it.
 """
 
 import re
@@ -69,11 +70,12 @@ _NOWHERE = TopicHome(TopicRole.FIXED)
 
 @dataclass(frozen=True, slots=True)
 class PlanScope:
-    """What the plan is about.
+    """What a plan may work on.
 
-    `homes` has every observed topic; `absent` the specs of topics that do not exist and may be
-    created; `doomed` the topics that shall be deleted. `pools` are those that work may be done in,
-    by name.
+    `pools`: the pools that it may change, by name.
+    `homes`: the role and pool of every observed topic.
+    `absent`: the specs of topics to create.
+    `doomed`: the topics to delete.
     """
 
     pools: Mapping[str, ResourcePoolSpec]
@@ -91,9 +93,9 @@ def scope(
     prune: bool,
     odd: Iterable[str] | None = None,
 ) -> PlanScope:
-    """Find every topic's home; what has none, or may not be touched, is said in `problems`.
+    """Find every topic's pool and role; `problems` has those without a pool and those left out.
 
-    `odd`: the topics whose partitions are not as they should be, if the caller knows them.
+    `odd`: the topics whose partitions are not in a normal state, if the caller knows them.
     """
     pools, problems = _working_pools(desired)
     won = ownership.winners(desired, records)
@@ -142,7 +144,7 @@ def _working_pools(desired: Desired) -> tuple[dict[str, ResourcePoolSpec], list[
 
 
 def _untouchable(cluster: Cluster, odd: Iterable[str]) -> dict[str, TopicLeftOut]:
-    """Topics whose state must not be built on, and why."""
+    """Topics whose state cannot be trusted now, and why."""
     why: dict[str, TopicLeftOut] = {}
     for request in cluster.reassignment or ():
         why.setdefault(request.topic, TopicLeftOut(Unsettled.REQUESTED))
@@ -173,7 +175,7 @@ def _homes(
     specs: Mapping[str, TopicSpec],
     fixed: Collection[str],
 ) -> tuple[dict[str, TopicHome], list[PlanProblem]]:
-    """The home of every topic; those of `fixed` have none that matters."""
+    """The role and pool of every topic; topics in `fixed` need none."""
     homes: dict[str, TopicHome] = {}
     problems: list[PlanProblem] = []
     for name in names:
@@ -232,7 +234,7 @@ def _not_admitted(pools: Mapping[str, ResourcePoolSpec], spec: TopicSpec) -> Pla
         return PlanProblem(spec.pool, "pool", PoolUnavailable(spec.pool), spec.topic)
     allowed = pool.allowed_namespaces
     if allowed is None or allowed.selector is not None or allowed.names is None:
-        return None  # labels of namespaces are known to the API server alone
+        return None  # only the API server knows the labels of namespaces
     if spec.namespace not in allowed.names:
         refusal = NotAdmitted(spec.pool, spec.namespace)
         return PlanProblem(spec.pool, "pool", refusal, spec.topic)
@@ -245,7 +247,7 @@ def _absent(
     cluster: Cluster,
     untouchable: Collection[str],
 ) -> tuple[tuple[TopicSpec, ...], list[PlanProblem]]:
-    """Specs of topics to create; a name that Kafka's metrics would mix up with another is not."""
+    """Specs of topics to create, without names that collide with another in Kafka's metrics."""
     metric_names = {metric_name(name): name for name in sorted(cluster.topics)}
     absent, problems = [], []
     for name, spec in sorted(specs.items()):

@@ -1,7 +1,7 @@
-"""What a plan is called: its hash and its fingerprint, both SHA-256 of a canonical form.
+"""The identity of a plan: its hash and its fingerprint, both SHA-256 of a canonical form.
 
-Canonical form is JSON with sorted keys, no blanks and ASCII only, so that any tool can compute it
-again.
+The canonical form is JSON with sorted keys, no blanks and ASCII only, so that any tool can compute
+it again.
 
 The **hash** is what a person approves: where data goes and what is lost. It covers every move
 (topic, topic id, partition, path), moves between log directories, and the destructive steps. It
@@ -10,25 +10,25 @@ what may differ between two plans for the same thing (sizes, reasons, stages, pr
 not matter.
 
 The **fingerprint** is what the plan was made from: specs, cluster id, brokers that count as gone.
-While it stays the same, a plan under way goes on. A field of a spec that is new to this module
-counts; these do not, because two values of them give the same plan:
+While it stays the same, the execution of the plan continues. Every field of a spec counts unless it
+is in this table, because two values of these fields give the same plan:
 
 | left out | because |
 |---|---|
-| `source` of every spec | where a document lies in a file shapes nothing |
-| cluster: `zookeeper`, `brokers` | ways to the same cluster, whose id is counted |
+| `source` of every spec | the place of a document in a file changes no plan |
+| cluster: `zookeeper`, `brokers` | addresses of the same cluster, whose id is counted |
 | cluster: `mode`, `approval` | who may execute a plan; approving must not change it |
-| cluster: `cluster_id` | a pin: the id found is counted |
+| cluster: `cluster_id` | only an expected value: the id found is counted |
 | cluster: `execution` | pace, bounds and windows; except `replicas_at_a_time`, which shapes paths |
 | cluster: `heal` | its outcome, the brokers that count as gone, is counted |
 | cluster: `balancing.cool_down_s` | when the next plan may start |
 | cluster: `load` | where figures come from; sizes and rates are not counted either |
-| cluster: `limits`, if they only warn | laws under `Enforce`, otherwise a remark |
+| cluster: `limits`, if they only warn | they are laws under `Enforce`, otherwise a remark |
 | `held` and `doomed` topics | a Topic that becomes one leaves `topics`, and that is counted |
 
-The **concern** of a run is narrower: the cluster, its pools, and where the topics that it moves
-shall live. While that stays the same the run is still what is wanted; Topics that come and go, and
-configs that change, have nothing to do with it.
+The **concern** of a run is narrower: the cluster, its pools, and the pools that its moving topics
+should live in. While that stays the same the run is still wanted. Topics that are created or
+deleted, and configs that change, do not affect it.
 """
 
 import dataclasses
@@ -68,7 +68,7 @@ def plan_hash(moves: Iterable[Move], steps: Iterable[Step]) -> str:
     needing_approval = sorted(
         canonical(named) for step in steps if (named := _approved(step)) is not None
     )
-    # The canonical form, put together from pieces: that takes half as long as an encoder.
+    # The canonical form, joined from strings: that takes half as long as a JSON encoder.
     text = f'{{"moves":[{",".join(_ways(ordered))}],"steps":[{",".join(needing_approval)}]}}'
     return _named(text)
 
@@ -82,7 +82,7 @@ def _ways(moves: Iterable[Move]) -> Iterator[str]:
 
 
 class _Texts(dict[int, str]):
-    """Numbers as texts, each made once."""
+    """Numbers as texts; each text is made once."""
 
     def __missing__(self, number: int) -> str:
         self[number] = str(number)
@@ -93,13 +93,13 @@ def _ways_of_topic(head: str, moves: Sequence[Move], text: _Texts) -> str:
     for form in (_threes, _twos):
         try:
             return form(head, moves, text)
-        except ValueError:  # the paths are others
+        except ValueError:  # paths of another shape
             continue
     return ",".join([f"{head}{move.partition},{canonical(move.path)}]" for move in moves])
 
 
 def _threes(head: str, moves: Iterable[Move], t: _Texts) -> str:
-    """Of moves from three replicas to three others in one step."""
+    """The canonical form of moves from three replicas to three others in one step."""
     return ",".join(
         [
             f"{head}{p},[[{t[a]},{t[b]},{t[c]}],[{t[x]},{t[y]},{t[z]}]]]"
@@ -109,7 +109,7 @@ def _threes(head: str, moves: Iterable[Move], t: _Texts) -> str:
 
 
 def _twos(head: str, moves: Iterable[Move], t: _Texts) -> str:
-    """Of moves from two replicas to two others in one step."""
+    """The canonical form of moves from two replicas to two others in one step."""
     return ",".join(
         [
             f"{head}{p},[[{t[a]},{t[b]}],[{t[x]},{t[y]}]]]"
@@ -119,7 +119,7 @@ def _twos(head: str, moves: Iterable[Move], t: _Texts) -> str:
 
 
 def is_destructive(step: Step) -> bool:
-    """Whether the step loses data or safety, so that a person must agree."""
+    """Whether the step loses data or safety, so that a person must approve it."""
     return isinstance(step, DeleteTopic) or (isinstance(step, SetConfig) and bool(step.destructive))
 
 

@@ -1,15 +1,17 @@
-"""Which replicas go from one log directory of their broker to another one.
+"""Which replicas move between the log directories of their broker.
 
-Kafka puts a new replica where the fewest partitions are, whatever their size, and never looks
-again. So a directory is emptied (`drainLogDirs`), or the bytes of a broker's directories are evened
-out in proportion to the size of their disks (`balance.logDirs`; equally, where brokers do not tell
-it: before Kafka 3.3). A goal is triggered where a directory lies outside its band, and the broker's
-directories are then brought inside half the band, by the fewest bytes that a greedy choice finds:
-from the fullest to the emptiest, the largest replica that makes neither of them worse.
+Kafka puts a new replica in the directory with the fewest partitions, whatever their size, and never
+moves it. So Poolkeeper empties a directory (`drainLogDirs`), or balances the bytes of a broker's
+directories (`balance.logDirs`) in proportion to the size of their disks. Brokers before Kafka 3.3
+do not report that size; then all directories count the same.
 
-A replica that the plan moves to other brokers, or that may not be touched, stays where it is; so
-does one that no directory has room for (`MARGIN_PERCENT` of a disk stay free). What a drained
-directory thus keeps is said. Bytes that a copy will free count only once they are free.
+A goal is triggered if a directory lies outside its band. The broker's directories are then brought
+inside half the band by a greedy choice that copies few bytes: from the fullest directory to the
+emptiest, the largest replica that makes neither of them worse.
+
+A replica stays where it is if the plan moves it to another broker, if it may not be touched, or if
+no directory has room for it (`MARGIN_PERCENT` of a disk stay free). A problem names what a drained
+directory keeps. Bytes that a copy will free count only after they are free.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -37,7 +39,7 @@ Found = tuple[tuple[MoveLogDir, ...], tuple[PlanProblem, ...]]
 
 
 class _LogDirReplica(NamedTuple):
-    """A replica in a directory; in the order in which drains empty it: largest first."""
+    """A replica in a directory; replicas sort as drains move them, largest first."""
 
     size: int
     topic: str
@@ -48,7 +50,7 @@ class _LogDirReplica(NamedTuple):
 
 @dataclass(slots=True)
 class _LogDir:
-    """One directory: what is in it, what is on its way included."""
+    """One log directory, with its replicas and those on their way to it."""
 
     path: str
     drained: bool
@@ -70,7 +72,7 @@ def between_log_dirs(
     homes: Mapping[str, TopicHome],
     moving: Collection[tuple[str, int]],
 ) -> Found:
-    """Steps in the order of topic, partition and broker; and what stays, and why.
+    """Steps in the order of topic, partition and broker; and the replicas that stay, and why.
 
     `moving`: partitions whose replicas go to other brokers.
     """
@@ -90,7 +92,7 @@ def between_log_dirs(
 def _within(
     broker: Broker, pool: ResourcePoolSpec, held: Mapping[str, list[_LogDirReplica]]
 ) -> tuple[list[MoveLogDir], list[Facts]]:
-    """The same of one broker; `held`: its replicas by directory."""
+    """Steps within one broker; `held`: its replicas by directory."""
     if broker.log_dirs is None:
         return [], [LogDirsUnknown(broker.id)]
     problems: list[Facts] = []
@@ -113,7 +115,7 @@ def _held(
     of_pool: Mapping[int, ResourcePoolSpec],
     moving: Collection[tuple[str, int]],
 ) -> dict[int, dict[str, list[_LogDirReplica]]]:
-    """By broker and directory; a replica on its way counts where it goes."""
+    """Replicas by broker and directory; a replica on its way counts in its destination."""
     found: dict[int, dict[str, list[_LogDirReplica]]] = {}
     for name, topic in cluster.topics.items() if of_pool else ():
         home = homes.get(name)
@@ -130,7 +132,7 @@ def _held(
 
 
 def _log_dirs(partition: Partition, brokers: Collection[int]) -> list[tuple[int, str]]:
-    """The log directories of its replicas on these brokers, as far as they are known."""
+    """The log directories of its replicas on these brokers, if known."""
     known = partition.log_dirs or {}
     return [(id_, known[id_]) for id_ in partition.replicas if id_ in known and id_ in brokers]
 
@@ -158,7 +160,7 @@ class _Copy(NamedTuple):
 
 
 def _drain(disks: list[_LogDir], drained: Collection[str]) -> Iterator[_Copy]:
-    """Empty what is drained: largest first, each to where the least is for its weight."""
+    """Empty drained directories: largest replica first, each to the least load per weight."""
     for source in disks:
         if source.path not in drained:
             continue
@@ -170,7 +172,7 @@ def _drain(disks: list[_LogDir], drained: Collection[str]) -> Iterator[_Copy]:
 
 
 def _even(disks: list[_LogDir], goal: Goal) -> Iterator[_Copy]:
-    """Bring directories inside half the band, if one lies outside of it."""
+    """Bring the directories inside half the band, if one lies outside the band."""
     live = [disk for disk in disks if not disk.drained]
     whole, weights = sum(disk.bytes for disk in live), sum(disk.weight for disk in live)
     share = {disk.path: whole * disk.weight / weights for disk in live}
@@ -210,7 +212,7 @@ def _slack(goal: Goal, share: float) -> float:
 
 
 def _move(replica: _LogDirReplica, source: _LogDir, target: _LogDir, reason: str) -> _Copy:
-    """Account for a copy; what is moved once stays there."""
+    """Count a copy; a replica that was moved once stays."""
     source.held.remove(replica)
     target.held.append(replica._replace(free=False))
     if target.room is not None:
@@ -226,7 +228,7 @@ def _steps(broker: int, copies: list[_Copy]) -> Iterator[MoveLogDir]:
 
 
 def _left(broker: int, disks: list[_LogDir]) -> Iterator[Facts]:
-    """What stays in directories that are drained, and why."""
+    """The replicas that stay in drained directories, and why."""
     for disk in disks:
         if not disk.drained or not disk.held:
             continue

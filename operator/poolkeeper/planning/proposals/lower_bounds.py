@@ -51,7 +51,7 @@ _WITNESSES = 5
 
 
 def certificate(layout: Layout) -> PoolCertificate:
-    """What one unit's moves come to, and bounds for that."""
+    """The replicas and bytes that one pool's moves copy, and lower bounds for both."""
     unit, opened = layout.unit, layout.opened
     rows = changed_rows(layout)
     rows = rows[~unit.fresh[rows]]
@@ -86,7 +86,7 @@ def certificate(layout: Layout) -> PoolCertificate:
 
 
 def together(proofs: Sequence[PoolCertificate]) -> PoolCertificate:
-    """One certificate for several of one pool: they are about different partitions, so all adds."""
+    """One certificate for several of one pool; they concern different partitions, so all adds."""
     moves = sum(proof.replica_moves for proof in proofs)
     bound = sum(proof.replica_moves_lower_bound for proof in proofs)
     return PoolCertificate(
@@ -105,7 +105,7 @@ def _gap(moves: int, bound: int) -> float:
 
 
 def _kept(layout: Layout) -> tuple[Ints, Ints]:
-    """Replicas by broker that stay unless balance moves them: at least, and at most."""
+    """Replicas by broker that stay unless balance moves them: the least and the most."""
     unit = layout.unit
     size = len(unit.fixed)
     surely, possibly = (np.bincount(unit.lists[kept], minlength=size) for kept in _staying(layout))
@@ -121,7 +121,7 @@ def _staying(layout: Layout) -> tuple[Bools, Bools]:
 
 
 def _bound_of_topics(layout: Layout) -> int:
-    """By 4; 0 where the replicas of topics are no goal."""
+    """The bound by 4; 0 if the replicas of topics are no goal."""
     unit, opened = layout.unit, layout.opened
     aimed = [goal for goal in layout.evened.goals if isinstance(goal, TopicCounts)]
     if not aimed:
@@ -162,12 +162,12 @@ def _bytes_bound(layout: Layout, over: Ints, left_over: int) -> int:
 
 
 def _bytes_bound_of_goal(layout: Layout) -> int:
-    """By 2 and 3 counted in bytes: for disks, and for bytes where they are a goal."""
+    """The bound by 2 and 3 counted in bytes: for disks, and for bytes if they are a goal."""
     unit = layout.unit
     nothing = np.zeros(len(unit.fixed), dtype=np.int64)
     bounds = []
     if (layout.room.mib < 2**62 // MIB).any():
-        # A disk bounds the sizes rounded up, so the sizes themselves as well.
+        # A disk bounds the sizes rounded up, and so the sizes themselves.
         disks = np.minimum(layout.room.mib, 2**62 // MIB) - unit.fixed_mib
         bounds.append(_weighed_bound(layout, nothing, nothing, disks * MIB))
     for aimed in layout.evened.goals:

@@ -16,7 +16,7 @@ from poolkeeper.planning.problem.scope import PlanScope, TopicRole
 def pinned_changes(
     reach: PlanScope, cluster: Cluster, usable: Mapping[str, EligibleBrokers]
 ) -> tuple[list[Change], list[PlanProblem]]:
-    """Partitions that are not where they are pinned, and topics whose pins cannot be."""
+    """Partitions that are not where they are pinned, and topics whose assignment cannot be met."""
     changes: list[Change] = []
     problems = []
     for home in reach.homes.values():
@@ -36,7 +36,7 @@ def pinned_changes(
 
 
 def _changes(spec: TopicSpec, cluster: Cluster) -> tuple[list[Change], list[TopicPartition]]:
-    """What changes of one topic, and what should but has nothing to be copied from."""
+    """The changes of one topic, and its partitions that should change and have no source."""
     found, blocked = [], []
     partitions = cluster.topics[spec.topic].partitions
     for p, target in zip(partitions, spec.assignment or (), strict=False):

@@ -1,4 +1,4 @@
-"""From a layout's changes to moves: along which path each partition goes, and for which reason.
+"""From a layout's changes to moves: the path of each partition, and the reason.
 
 The reason of a move is its most urgent cause; further causes follow after a semicolon.
 """
@@ -60,7 +60,7 @@ def moves_of(
         urgency[order].tolist(),
         strict=True,
     )
-    # The constructor of a named tuple is Python, and there may be 100,000 of them.
+    # The constructor of a named tuple is slow Python, and there may be 100,000 of them.
     return list(map(partial(tuple.__new__, Move), columns))
 
 

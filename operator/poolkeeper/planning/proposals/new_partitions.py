@@ -1,8 +1,8 @@
 """Where new partitions go: those of topics to create, and those that existing topics lack.
 
-Every function is pure and answers (steps, problems). A topic is created straight in its pool, or
-not at all; what may not be done now is a problem that says why, and what helps. Creations do not
-wait for moves, but where only moves make room for one, the next plan creates it.
+Every function is pure and returns (steps, problems). A topic is created straight in its pool, or
+not at all. What may not be done now is a problem that says why, and what helps. Creations do not
+wait for moves. If only moves make room for a topic, the next plan creates it.
 """
 
 from collections import Counter
@@ -42,14 +42,14 @@ from poolkeeper.planning.problem.scope import PlanScope, TopicRole
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What new partitions are placed on: usable brokers by pool, and counts that are kept up."""
+    """What new partitions are placed on: usable brokers by pool, and counts that are updated."""
 
     usable: Mapping[str, EligibleBrokers]
     loads: ReplicaCounts
     tally: QuotaUsage
 
     def holding(self, replicas: Mapping[int, int]) -> "Ground":
-        """A copy with so many replicas by broker; nobody leads there."""
+        """A copy with that many replicas by broker and no leaders."""
         counts = Counter(self.tally.topics), Counter(self.tally.partitions)
         tally = replace(self.tally, topics=counts[0], partitions=counts[1])
         return Ground(self.usable, ReplicaCounts(Counter(replicas)), tally)
@@ -66,7 +66,7 @@ class _Not(PoolkeeperError):
 def creations(
     scope: PlanScope, ground: Ground
 ) -> tuple[tuple[CreateTopic, ...], tuple[PlanProblem, ...]]:
-    """Create what is declared and does not exist, straight in its pool."""
+    """Create topics that are declared and do not exist, straight in their pools."""
     steps, problems = [], []
     for spec in scope.absent:
         try:
@@ -82,9 +82,9 @@ def creations(
 def delayed(
     scope: PlanScope, ground: Ground, refused: Iterable[PlanProblem]
 ) -> Iterator[PlanProblem]:
-    """The problems of creations, where `ground`, as the plan leaves it, has room: that they wait.
+    """The problems of creations that the next plan can do, as `ground` has room after this one.
 
-    The ground's counts are used up.
+    The counts of `ground` are changed.
     """
     specs = {spec.topic: spec for spec in scope.absent}
     for problem in refused:
@@ -105,7 +105,7 @@ def _fits(spec: TopicSpec, scope: PlanScope, ground: Ground) -> bool:
 def additions(
     scope: PlanScope, cluster: Cluster, ground: Ground
 ) -> tuple[tuple[AddPartitions, ...], tuple[PlanProblem, ...]]:
-    """Add the partitions that are declared and missing."""
+    """Add partitions that are declared and missing."""
     steps, problems = [], []
     for name, home in scope.homes.items():
         spec, found = home.spec, len(cluster.topics[name].partitions)
@@ -183,8 +183,8 @@ def _spread(
 ) -> tuple[Replicas, ...]:
     if spec.strategy is Strategy.KAFKA:
         old = list(existing)
-        # Kafka takes the replication factor of partition 0; a declared one that differs comes
-        # about by moves, and the new partitions join in with the rest.
+        # Kafka takes the replication factor of partition 0. If a declared one differs, moves change
+        # the factor of all partitions, the new ones included.
         if old and len(old[0]) == factor:
             return added_as_kafka(usable, old, len(old) + partitions)
         if not old:
@@ -198,7 +198,7 @@ def _spread(
 
 
 def _no_room(usable: EligibleBrokers, partitions: int, factor: int, loads: ReplicaCounts) -> Facts:
-    """Which brokers cannot take their part of the new replicas, beside those that they hold."""
+    """Which brokers have no room for their part of the new replicas."""
     seats = tuple(
         Seat(Member(broker, rack or ""), usable.caps.get(broker), loads.replicas[broker])
         for broker, rack in sorted(usable.racks.items())
@@ -228,7 +228,7 @@ def _check_brokers(usable: EligibleBrokers, pool: str, factor: int) -> None:
 
 
 def _check_room(ground: Ground, pool: str, lists: Collection[Replicas]) -> None:
-    """Refuse what would put a broker above its cap of replicas, or the pool beyond its headroom."""
+    """Refuse lists that put a broker above its cap of replicas, or the pool beyond its headroom."""
     after = ground.loads.copy()
     after.add(lists)
     caps = ground.usable[pool].caps

@@ -1,12 +1,12 @@
-"""A move is a path: which requests bring a partition from one replica list to another.
+"""The path of a move: which requests bring a partition from one replica list to another.
 
 1. Replace: in one request all replicas that change, or one replica a request.
 2. Grow: one replica a request, so that a leader never feeds more than one new copy.
 A lower replication factor is part of the replacing request: the controller removes replicas only
 when all the others are in sync.
 
-Every list on the way is as lawful as it can be: among the next steps the one is taken that leaves
-replicas spread best. [1, 2] → [3, 4, 5]: [1, 2], [3, 4], [3, 4, 5].
+Every list on the path is as lawful as possible: of the possible next steps the path takes the one
+that spreads replicas best. [1, 2] → [3, 4, 5]: [1, 2], [3, 4], [3, 4, 5].
 """
 
 from poolkeeper.model.topology import Replicas
@@ -32,7 +32,7 @@ def path(
 
 
 def _base(source: Replicas, target: Replicas, badness: Badness) -> Replicas:
-    """The target, cut to as many replicas as there are now: the kept ones and the best others."""
+    """The target, cut to the present number of replicas: the kept ones, then the best others."""
     size = len(set(source))
     chosen = [broker for broker in target if broker in source]
     while len(chosen) < min(size, len(target)):

@@ -1,9 +1,8 @@
 """A plan as a document: `plan.json`, and Kafka's own reassignment files.
 
-`to_json` and `from_json` are inverse to each other. Keys that hold nothing (a reason that was not
-given, no destructive effects) are left out when writing and may be absent when reading; unknown
-keys are ignored. `hash` is computed again when reading: a document that was edited is refused, as
-nobody approved what it says now.
+`to_json` and `from_json` are inverse to each other. Empty keys (no reason, no destructive effects)
+are left out when writing and may be absent when reading. Unknown keys are ignored. `hash` is
+computed again when reading. An edited document is refused, because nobody approved its contents.
 """
 
 from collections.abc import Iterable, Mapping
@@ -33,7 +32,7 @@ _STEPS: Mapping[type[Step], type[declared.Step]] = {
 
 
 def to_json(plan: Plan) -> Json:
-    """The plan as JSON values, in the order of keys that people read best."""
+    """The plan as JSON values, with keys in the order that suits people."""
     written = declared.PlanJson(
         version=VERSION,
         cluster=plan.cluster,
@@ -102,5 +101,5 @@ def _each(kind: type[T], values: Iterable[object]) -> tuple[T, ...]:
 
 
 def _same(kind: type[T], value: object) -> T:
-    """What is written of a value: its fields under the same names."""
+    """The document's value with the fields of the same names."""
     return kind(**{name: getattr(value, name) for name in kind.__struct_fields__})

@@ -1,11 +1,11 @@
-"""`plan.json` as declared types, and from them to a plan: all problems are reported at once.
+"""`plan.json` as declared types, and from them to a plan; all problems are reported at once.
 
-Only the shape is checked here and that the document is whole (`hash`, `from`, `to`, the indexes of
-its stages); whether the plan is lawful is asked of `audit`, on the live cluster.
+Only the shape is checked here, and that the document is whole: `hash`, `from`, `to`, the indexes of
+its stages. The audit decides whether the plan is lawful on the live cluster.
 
-Where our name of a field differs from the document's, the declaration names the latter. What is
-empty and need not be written has a plain default, which msgspec leaves out when writing; what is
-written all the same has a `default_factory`.
+If a field has another name in the document, its declaration says so. A field with a plain default
+is left out when it is empty (msgspec does that). A field with a `default_factory` is always
+written.
 """
 
 from collections.abc import Iterator, Mapping
@@ -198,7 +198,7 @@ def from_json(data: object, file: str = "") -> Plan:
 
 
 def plan_of(read: PlanJson, file: str = "") -> Plan:
-    """The plan of a document whose values are as declared; raises `InvalidInput` likewise."""
+    """The plan of a document of declared types; raises `InvalidInput` with every problem of it."""
     _refuse(_ends(read), file)
     plan = Plan(
         cluster=read.cluster,
@@ -221,7 +221,7 @@ def _refuse(problems: Iterator[tuple[str, str]], file: str) -> None:
 
 
 def _ends(read: PlanJson) -> Iterator[tuple[str, str]]:
-    """Give the moves whose `from` and `to` are not the ends of their paths."""
+    """Moves whose `from` and `to` are not the ends of their paths."""
     for number, move in enumerate(read.moves):
         for key, told, end in (
             ("from", move.source, move.path[0]),
@@ -233,7 +233,7 @@ def _ends(read: PlanJson) -> Iterator[tuple[str, str]]:
 
 
 def _broken(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Give what only the whole document can tell: the hash, and the stages' references."""
+    """Faults of the document as a whole: the hash, and the stages' references."""
     computed = plan_hash(plan.moves, plan.steps)
     if plan.hash != computed:
         yield "hash", f"the document was changed: it says {plan.hash}, its content is {computed}"
@@ -265,10 +265,10 @@ def _problem(read: ProblemJson) -> PlanProblem:
 
 
 def _reason(name: str) -> ProblemReason:
-    """The reason of that name; an older release gives none, a newer one may have others."""
+    """The reason of that name; unknown if the document is of an older or of a newer release."""
     return ProblemReason(name) if name in set(ProblemReason) else ProblemReason.UNTOLD
 
 
 def _same(kind: type[T], read: JsonObject) -> T:
-    """The value of ours whose fields have the same names."""
+    """The plan's value with the fields of the same names."""
     return kind(**msgspec.structs.asdict(read))

@@ -1,20 +1,20 @@
-"""Whether the plan that waits for a person is still the one to ask about.
+"""Whether the plan that waits for approval stays the one to approve.
 
-What is written to a cluster changes sizes all the time, and with them which of many equal replicas
-are cheapest to move: two plans for one need, made an hour apart, seldom have the same hash, and who
-approves the first would approve nothing. So the plan that was shown stays the one to approve
-although a fresh one would choose a little differently, as long as
+Writes to a cluster change sizes all the time, and with them which of many equal replicas are
+cheapest to move. So two plans made an hour apart for the same need seldom have the same hash, and
+an approval of the first would not hold for the second. Therefore the plan shown stays the one to
+approve, although a fresh one would choose a little differently, as long as
 
 1. it was made from the same specs, and with the same brokers gone (its fingerprint);
-2. nothing of it is done, and nobody else moved what it moves;
-3. it moves exactly what a fresh plan moves for another reason than balance: what must be healed,
-   drained, brought to its pool or given replicas has nothing to do with sizes;
+2. nothing of it is done, and nobody else moved its partitions;
+3. it moves exactly what a fresh plan moves for another reason than balance: partitions to heal, to
+   drain, to bring to their pool or to give replicas do not depend on sizes;
 4. it moves at most a quarter more replicas and bytes than a fresh one would, and at least half as
    many replicas; and its bytes are not twice what they were when it was shown, or were not known;
-5. what else needs approval (deletions, configs that lose data) is the same.
+5. the other steps that need approval (deletions, configs that lose data) are the same.
 
-What needs no approval comes from the fresh plan, as do its problems; elections belong to the moves.
-Whether the plan is lawful today is asked of the audit, not here.
+Steps that need no approval come from the fresh plan, as do the problems. Elections belong to the
+moves. The audit decides whether the plan is lawful today.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,7 +32,7 @@ _BEGINNING = MoveProgress(MoveState.PENDING, 0)
 
 
 def renewed(shown: Plan, fresh: Plan, cluster: Cluster) -> Plan | None:
-    """The shown plan as it is to be shown now, or `None` if the fresh one takes its place."""
+    """The plan shown, updated to be shown now; `None` if the fresh one replaces it."""
     if shown.fingerprint != fresh.fingerprint or shown.hash == fresh.hash:
         return None
     if _necessary(shown.moves) != _necessary(fresh.moves):
@@ -48,7 +48,7 @@ def renewed(shown: Plan, fresh: Plan, cluster: Cluster) -> Plan | None:
 
 
 def _is_begun(plan: Plan, cluster: Cluster) -> bool:
-    """Whether a move of the plan, between brokers or log directories, is done or on its way."""
+    """Whether a move of the plan, between brokers or log directories, is done or under way."""
     if any(state != _BEGINNING for state in classify(plan.moves, cluster)):
         return True
     copies = (step for step in plan.steps if isinstance(step, MoveLogDir))
@@ -56,12 +56,12 @@ def _is_begun(plan: Plan, cluster: Cluster) -> bool:
 
 
 def _between_log_dirs(plan: Plan) -> bool:
-    """Whether anything goes from one log directory to another."""
+    """Whether the plan moves replicas between log directories."""
     return any(isinstance(step, MoveLogDir) for step in plan.steps)
 
 
 def _necessary(moves: Iterable[Move]) -> set[tuple[str, int, int]]:
-    """Topic, partition and urgency of what moves for another reason than balance."""
+    """Topic, partition and urgency of the moves that have another reason than balance."""
     return {
         (move.topic, move.partition, move.urgency)
         for move in moves
@@ -70,7 +70,7 @@ def _necessary(moves: Iterable[Move]) -> set[tuple[str, int, int]]:
 
 
 def _costs_alike(shown: Sequence[Move], fresh: Sequence[Move], cluster: Cluster) -> bool:
-    """Whether the shown moves cost about what they did, and what fresh ones would."""
+    """Whether the shown moves cost about what they did then, and what fresh ones would."""
     replicas, least = (sum(map(_replicas, moves)) for moves in (shown, fresh))
     today = sum(_bytes_today(move, cluster) for move in shown)
     return (
@@ -82,12 +82,12 @@ def _costs_alike(shown: Sequence[Move], fresh: Sequence[Move], cluster: Cluster)
 
 
 def _replicas(move: Move) -> int:
-    """Replicas that are copied; a list that is only put in another order counts as one."""
+    """The replicas that are copied; a move that only reorders counts as one."""
     return _copies(move) or 1
 
 
 def _bytes_today(move: Move, cluster: Cluster) -> int:
-    """What the move copies by the size that its partition has now."""
+    """The bytes that the move copies by its partition's present size."""
     topic = cluster.topics.get(move.topic)
     partition = None if topic is None else topic.partition(move.partition)
     size = 0 if partition is None else partition.size_bytes or 0

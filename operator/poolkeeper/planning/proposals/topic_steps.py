@@ -1,7 +1,7 @@
-"""The steps of a plan that neither move data nor place any: configs, elections, deletions.
+"""The steps of a plan that neither move nor place data: configs, elections, deletions.
 
-Every function is pure. New partitions (see `new_partitions`) never queue behind moves of other
-topics, but partitions are added to no topic that moves, and no such topic is deleted.
+Every function is pure. New partitions (see `new_partitions`) do not wait for moves of other topics.
+But while a topic moves, no partitions are added to it and it is not deleted.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -29,9 +29,9 @@ def postponed(
     deferred: Iterable[str],
     unfinished: Iterable[str],
 ) -> Iterator[PlanProblem]:
-    """Say of new partitions that could be placed why they are not part of the plan.
+    """Problems for new partitions that could be placed and wait for a later plan.
 
-    And of pools (`unfinished`) that they are evened out further once the new partitions exist.
+    Also for pools (`unfinished`) that are balanced further once their new partitions exist.
     """
     for pool in unfinished:
         yield PlanProblem(pool, "", AwaitsPartitions())
@@ -43,7 +43,7 @@ def postponed(
 
 
 def configs(scope: PlanScope, cluster: Cluster, records: Records) -> tuple[SetConfig, ...]:
-    """Enforce declared keys; unset those that were declared before and no longer are."""
+    """Set declared keys; unset keys that were declared before and no longer are."""
     steps, unreadable = [], _unreadable(cluster)
     for name, home in scope.homes.items():
         live = cluster.topics[name].config
@@ -60,7 +60,7 @@ def configs(scope: PlanScope, cluster: Cluster, records: Records) -> tuple[SetCo
 def _config_step(
     spec: TopicSpec, topic: Topic, live: Mapping[str, str], before: Iterable[str]
 ) -> SetConfig | None:
-    """What makes a topic's config the declared one; `before`: keys that were declared once."""
+    """The step that makes a topic's config the declared one; `before`: keys declared before."""
     declared = spec.config
     changed = {
         key: value
@@ -76,7 +76,7 @@ def _config_step(
 
 
 def _dropped(spec: TopicSpec, live: Mapping[str, str], before: Iterable[str]) -> tuple[str, ...]:
-    """Keys to unset: declared once, no longer declared, and neither the executor's nor Kafka's."""
+    """Keys to unset: declared before, not declared now, and neither the executor's nor Kafka's."""
     return tuple(
         key
         for key in sorted(set(before))
@@ -90,7 +90,7 @@ def _dropped(spec: TopicSpec, live: Mapping[str, str], before: Iterable[str]) ->
 def elections(
     scope: PlanScope, cluster: Cluster, table: PartitionTable, moving: Collection[tuple[str, int]]
 ) -> tuple[ElectLeaders, ...]:
-    """Let preferred replicas lead that could and do not; moved partitions are elected after."""
+    """Elect preferred replicas that could lead and do not; moved partitions come after moves."""
     demoted = {broker for pool in scope.pools.values() for broker in pool.demote}
     found = []
     for name, number in _led_by_others(table):
@@ -111,7 +111,7 @@ def elections(
 
 
 def _led_by_others(table: PartitionTable) -> Iterator[tuple[str, int]]:
-    """Topics and positions of partitions whose leader is known not to be the first replica."""
+    """Topics and positions of partitions whose known leader is not the first replica."""
     begin = np.cumsum(table.held) - table.held
     first = np.append(table.ids, UNKNOWN)[np.where(table.held > 0, begin, -1)]
     rows = np.flatnonzero((table.leader != first) & (table.leader != UNKNOWN))
@@ -123,7 +123,7 @@ def _led_by_others(table: PartitionTable) -> Iterator[tuple[str, int]]:
 def deletions(
     scope: PlanScope, cluster: Cluster
 ) -> tuple[tuple[DeleteTopic, ...], tuple[PlanProblem, ...]]:
-    """Delete what its recorded owner wanted deleted with its Topic."""
+    """Delete topics whose recorded owner wanted them deleted with their Topic."""
     steps, problems = [], []
     for name in scope.doomed:
         if said := ownership_problem(name):

@@ -1,4 +1,4 @@
-"""Where all replicas are once a plan is done; the audit counts that with code of its own."""
+"""Where all replicas are after a plan; the audit counts that with code of its own."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -8,14 +8,14 @@ from poolkeeper.model.topology import Cluster, Replicas
 
 
 class PlacedPartition(NamedTuple):
-    """A partition's replicas, and its size: 0 if it is new, `None` if nobody knows."""
+    """A partition's replicas, and its size: 0 if it is new, `None` if it is unknown."""
 
     replicas: Replicas
     size_bytes: int | None
 
 
 def after_plan(plan: Plan, cluster: Cluster) -> Iterator[tuple[str, Sequence[PlacedPartition]]]:
-    """Every topic with its partitions; what is deleted is not among them."""
+    """Every topic with its partitions, without deleted topics."""
     targets = {(move.topic, move.partition): move.target for move in plan.moves}
     deleted = {step.topic for step in plan.steps if isinstance(step, DeleteTopic)}
     added = {step.topic: step.replicas for step in plan.steps if isinstance(step, AddPartitions)}

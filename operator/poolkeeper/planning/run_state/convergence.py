@@ -1,12 +1,11 @@
-"""How far what was observed is from what is declared, topic by topic and pool by pool.
+"""How far the cluster observed is from what is declared, by topic and by pool.
 
-No plan is needed for it: it answers "is it done, and what is missing?" after every pass, also while
-a plan waits. So it must cost little: replica lists are looked up, not examined, after the first
-time that they are met.
+It answers "is it done, and what is missing?" after every pass, also while a plan waits, and needs
+no plan. So it must be fast: each distinct replica list is examined once and then looked up.
 
-A topic is *in place* if it exists as declared and wholly on brokers of its pool that shall hold
-something. What is better or worse about a layout beyond that (balance, racks, leaders) is the
-plan's business, and so is a broker that is merely down: it comes back.
+A topic is *in place* if it exists as declared, and wholly on brokers of its pool that should hold
+replicas. Further differences between layouts (balance, racks, leaders) do not count, and neither
+does a broker that is only down, because it comes back.
 """
 
 import itertools
@@ -29,13 +28,17 @@ NAMED_MAX = 5
 
 @dataclass(frozen=True, slots=True)
 class TopicStanding:
-    """One declared topic. Numbers of partitions, except `replication_factor`, the usual one.
+    """One declared topic. All numbers count partitions, except `replication_factor`, the usual one.
 
-    `pool` is where it wholly lives, "" if nowhere. `missing`: declared and not there; less than
-    zero, there and not declared. `unled`: without a leader yet. `resized`: with another number of
-    replicas than declared. `outside` the pool; on `drained` or `lost` brokers; `unpinned`: not
-    where a manual assignment wants them. `differing` are config keys to be set or unset, `foreign`
-    those that nobody declared.
+    `pool`: the pool that it lives wholly in, "" if none.
+    `missing`: partitions declared that do not exist; negative if more exist than declared.
+    `unled`: without a leader yet.
+    `resized`: with another number of replicas than declared.
+    `outside`: with replicas outside the pool.
+    `drained`, `lost`: with replicas on such brokers.
+    `unpinned`: not where the manual assignment places them.
+    `differing`: config keys to set or unset.
+    `foreign`: config keys that nobody declared.
     """
 
     exists: bool = False
@@ -55,21 +58,22 @@ class TopicStanding:
 
     @property
     def in_place(self) -> bool:
-        """Whether it is as declared."""
+        """Whether the topic is as declared."""
         return self.exists and not (self.missing or self.unled or self.differing or self.misplaced)
 
     @property
     def misplaced(self) -> bool:
-        """Whether replicas must move, come or go."""
+        """Whether replicas must move, or be added or removed."""
         return bool(self.resized or self.outside or self.drained or self.lost or self.unpinned)
 
 
 @dataclass(frozen=True, slots=True)
 class PoolStanding:
-    """One pool: `live` brokers; topics that live or shall live there; replicas on its brokers.
+    """One pool: its `live` brokers, its topics, and the replicas on its brokers.
 
-    `draining`: replicas on each drained broker that still holds some; `left`: some of the topics
-    they are of; `drained`: brokers that are empty.
+    `draining`: replicas on each drained broker that still holds some.
+    `left`: some of the topics of these replicas.
+    `drained`: drained brokers that are empty.
     """
 
     live: tuple[int, ...] = ()
@@ -83,7 +87,7 @@ class PoolStanding:
 
 @dataclass(frozen=True, slots=True)
 class Standings:
-    """Topics by Kafka name, those that are declared; pools by name; every topic's pool or ""."""
+    """Declared topics by Kafka name; pools by name; the pool of every topic, or ""."""
 
     topics: Mapping[str, TopicStanding] = field(default_factory=dict)
     pools: Mapping[str, PoolStanding] = field(default_factory=dict)
@@ -91,7 +95,7 @@ class Standings:
 
 
 class _Place(NamedTuple):
-    """Where all brokers of a replica list are: their pool or "", and whether any is no home."""
+    """The pool of all brokers of a list, or ""; and whether any of them should be empty."""
 
     pool: str
     drained: bool
@@ -99,7 +103,7 @@ class _Place(NamedTuple):
 
 
 class _Lists:
-    """What a replica list means, worked out once for each."""
+    """The place of each distinct replica list, computed once."""
 
     def __init__(self, desired: Desired, gone: frozenset[int]) -> None:
         holders: dict[int, list[str]] = {}
@@ -127,7 +131,7 @@ class _Lists:
 def standings(
     desired: Desired, cluster: Cluster, records: Records, gone: frozenset[int] = frozenset()
 ) -> Standings:
-    """Every declared topic and every pool, against one full observation."""
+    """Compare every declared topic and every pool with one full observation."""
     wanted = settled(desired, records)
     lists = _Lists(wanted, gone - cluster.brokers.keys())
     topics = {
@@ -171,9 +175,9 @@ def _pool_of_all(places: Iterable[_Place]) -> str:
 
 
 def _resized(spec: TopicSpec, factors: Counter[int]) -> int:
-    """Partitions that have not as many replicas as are declared; `factors` counts those that are.
+    """Partitions with another number of replicas than declared; `factors` counts partitions.
 
-    A manual assignment says for each partition how many it has.
+    A manual assignment declares the number for each partition.
     """
     if spec.manual is not None or spec.replication_factor is None:
         return 0
@@ -183,7 +187,7 @@ def _resized(spec: TopicSpec, factors: Counter[int]) -> int:
 def _config(
     spec: TopicSpec, found: Topic, records: Records
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Keys to be set or unset, and keys that are left to whoever set them."""
+    """Keys to set or unset, and keys that others have set."""
     live = found.config
     if live is None:
         return (), ()
@@ -215,7 +219,7 @@ def _pools(
 def _holdings(
     cluster: Cluster, drain: frozenset[int]
 ) -> tuple[Counter[int], Mapping[int, Sequence[str]]]:
-    """Replicas by broker; and by drained broker the first topics that it has some of."""
+    """Replicas by broker; and by drained broker the first topics that have replicas there."""
     lists: Counter[Replicas] = Counter()
     left: dict[int, list[str]] = {broker: [] for broker in drain}
     for name, topic in sorted(cluster.topics.items()):

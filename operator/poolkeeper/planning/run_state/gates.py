@@ -1,14 +1,14 @@
-"""When a stage may not start, and which moves must wait although others go on.
+"""When a stage may not start, and which moves must wait although others continue.
 
-A *gate* closes the whole cluster: a foreign request or move, damage that was not there when the
-plan was made, no controller. A *block* keeps one move back: a target that is not live, a partition
-without a leader, a growth step whose predecessor is not in sync. One partition that is permanently
-out of sync therefore does not stop the others.
+A *gate* stops the whole cluster: a foreign request or move, damage that did not exist when the plan
+was made, no controller. A *block* keeps one move back: a target that is not live, a partition
+without a leader, a growth step whose predecessor is not in sync. So one partition that is
+permanently out of sync does not stop the others.
 
-Damage is measured against a *baseline*, the partitions that were under-replicated or below
-`min.insync.replicas` when the run began: a cluster that was sick before may still be mended. Steps
-that only reduce excess, healing and draining, pass a gate that the loss of a broker closes: it is
-the very damage that they mend.
+Damage is measured against a *baseline*: the partitions that were under-replicated or below
+`min.insync.replicas` when the run began. So a cluster with older damage may still be mended. Steps
+that only reduce excess, healing and draining, pass a gate that the loss of a broker closes, because
+they mend that very damage.
 """
 
 from collections.abc import Collection, Sequence
@@ -23,8 +23,8 @@ from poolkeeper.planning.run_state.progress import MoveProgress, MoveState
 def health(cluster: Cluster) -> Health:
     """Return every partition whose ISR is known and too small.
 
-    While a partition moves, its origin replicas are what must be in sync. The broker's default of
-    `min.insync.replicas` is not in ZooKeeper: a topic that does not say counts as 1.
+    While a partition moves, its origin replicas must be in sync. The broker's default of
+    `min.insync.replicas` is not in ZooKeeper: a topic without the key counts as 1.
     """
     under_replicated = []
     under_min_isr = []
@@ -77,7 +77,7 @@ def controller(cluster: Cluster) -> tuple[Wait, ...]:
 
 
 def foreign(cluster: Cluster, ours: Collection[TopicPartition]) -> tuple[Wait, ...]:
-    """Name reassignments that are not this run's: by request node and by the brokers' API."""
+    """Name foreign reassignments, as the request node and the brokers' API list them."""
     reasons = []
     requested = {TopicPartition(e.topic, e.partition) for e in cluster.reassignment or ()}
     strange = sorted(requested - set(ours))

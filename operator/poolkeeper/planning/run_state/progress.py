@@ -32,7 +32,7 @@ from poolkeeper.model.topology import Cluster, Partition, Replicas, TopicPartiti
 
 
 class MoveState(StrEnum):
-    """States of the table above, and UNKNOWN for a topic that was torn in this pass."""
+    """States of the table above, and UNKNOWN for a topic whose reading was torn in this pass."""
 
     PENDING = "pending"
     IN_FLIGHT = "in flight"
@@ -46,7 +46,7 @@ class MoveState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MoveProgress:
-    """One move's state; `at` is the index of Pi, -1 where there is none."""
+    """One move's state; `at` is the index of Pi, -1 if there is none."""
 
     state: MoveState
     at: int = -1
@@ -99,7 +99,7 @@ def _moving(move: Move, partition: Partition) -> MoveProgress:
 
 
 def _settled(move: Move, live: Replicas, entry: Replicas | None) -> MoveProgress:
-    """Classify where nothing is said to be added or removed: at rest, or 2.3 and earlier."""
+    """Classify a list with nothing adding or removing: at rest, or Kafka 2.3 and earlier."""
     path = move.path
     if entry is not None:
         return _requested(path, live, entry)

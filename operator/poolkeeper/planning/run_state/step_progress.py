@@ -1,11 +1,11 @@
 """What is left of a plan's steps, read from the live cluster alone.
 
-A step is TO_DO until its effect is in ZooKeeper, SETTLING until Kafka has acted on it (leaders for
-new partitions, the end of a deletion), then DONE. It is STALE where the cluster moved on so that
-the step would no longer do what was agreed.
+A step is TO_DO until its effect is in ZooKeeper. It is SETTLING until Kafka has acted on it
+(leaders for new partitions, the end of a deletion), then DONE. It is STALE if the cluster has
+changed such that the step would no longer do what was approved.
 
 Kafka's controller may overwrite an addition of partitions from its memory; the step is then TO_DO
-again and simply repeated.
+again and is repeated.
 """
 
 from collections.abc import Iterable
@@ -42,7 +42,7 @@ class StepState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StepProgress:
-    """A step's state: `wait` tells what it settles on, `drift` why it is stale."""
+    """A step's state; `wait`: what a SETTLING step waits for; `drift`: why a step is STALE."""
 
     state: StepState
     wait: Wait | None = None
@@ -62,7 +62,7 @@ def _stale(drift: Drift) -> StepProgress:
 
 
 def progress_of(step: Step, cluster: Cluster) -> StepProgress:
-    """Return where a step stands."""
+    """Return the state of a step."""
     if isinstance(step, ElectLeaders):
         return TO_DO if due_elections(step.partitions, cluster) else DONE
     if step.topic in cluster.torn:
@@ -151,7 +151,7 @@ def _deleted(step: DeleteTopic, topic: Topic | None, cluster: Cluster) -> StepPr
 def due_elections(
     partitions: Iterable[tuple[str, int]], cluster: Cluster
 ) -> tuple[TopicPartition, ...]:
-    """Return those that another replica leads although the preferred one is live and in sync."""
+    """Return those led by another replica although the preferred one is live and in sync."""
     due = []
     for name, number in partitions:
         topic = cluster.topics.get(name)
@@ -168,7 +168,7 @@ def due_elections(
 def staleness(plan: Plan, cluster: Cluster) -> tuple[Drift, ...]:
     """Return why a plan made earlier no longer fits the cluster; empty if it still does.
 
-    A plan whose execution was interrupted fits: what is done is done, what is under way is its own.
+    A plan whose execution was interrupted fits: its finished moves and those in flight are its own.
     """
     found = []
     for move, state in zip(plan.moves, classify(plan.moves, cluster), strict=True):

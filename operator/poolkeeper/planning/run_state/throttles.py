@@ -1,19 +1,19 @@
-"""Which replication throttles a run needs, and what becomes of them, as values.
+"""Which replication throttles a run needs, and which values it restores, as values.
 
-Kafka throttles a replica only where both hold: the topic's list names it on that broker and the
-broker has a rate. A list entry matters only for replicas that are not in sync, so naming too many
-does not slow healthy replication down. Per partition of a run:
+Kafka throttles a replica only if both hold: the topic's list names it on that broker, and the
+broker has a rate. A list entry matters only for replicas that are not in sync. So an entry too many
+does not slow healthy replication. Per partition of a run:
 
 * leader list: every broker that may lead while the move runs, the union of all lists of the path
   but the last;
 * follower list: every broker that any step adds.
 
 Lists are written once per run, for its topics only. A list longer than `LIST_BYTES_MAX` is written
-as `*` (all replicas of the topic): Kafka cannot serialise ever longer ones, and it throttles
-nothing that is in sync.
+as `*` (all replicas of the topic), because Kafka cannot serialise arbitrarily long ones. `*`
+throttles no replica that is in sync.
 
 Every key that is written has a *saved* value, the one before the run or `None`. An entity is *ours*
-if its live values are ones this run wrote; then, and only then, the saved ones are put back.
+if its live values are ones this run wrote; then, and only then, the saved ones are restored.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -64,9 +64,9 @@ def _listed(pairs: set[tuple[int, int]]) -> str:
 
 
 def brokers_of(moves: Iterable[Move]) -> tuple[int, ...]:
-    """Return the brokers whose rate matters: all that any data-copying move names, ascending.
+    """Return the brokers whose rate matters: all brokers of all moves that copy data, ascending.
 
-    Dead ones are included: they may come back while the run is under way.
+    Dead brokers are included: they may return during the run.
     """
     copying = (move for move in moves if any(set(a) - set(b) for b, a in pairwise(move.path)))
     return tuple(sorted({b for move in copying for replicas in move.path for b in replicas}))
@@ -87,7 +87,7 @@ def restored(
 ) -> dict[str, str | None]:
     """Return what to write back: each key whose live value is one of ours and not the saved one.
 
-    Somebody who changed a key while the run was under way keeps their value.
+    A key that somebody else changed during the run keeps its value.
     """
     return {
         key: saved.get(key)
@@ -111,7 +111,7 @@ def adapted(rate_bytes_per_s: int, start_bytes_per_s: int, *, healthy: bool) -> 
 def hopeless(
     moves: Sequence[Move], in_bytes_per_s: Sequence[float | None], rate: int
 ) -> list[HopelessMove]:
-    """Return the moves that can never catch up: their own ingest is at least the rate."""
+    """Return the moves that can never catch up: their partition takes in at least the rate."""
     return [
         HopelessMove(TopicPartition(move.topic, move.partition), ingest, rate)
         for move, ingest in zip(moves, in_bytes_per_s, strict=True)

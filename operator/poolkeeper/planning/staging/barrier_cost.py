@@ -1,14 +1,14 @@
-"""What large entries cost: the stages that they are in last longer than others can make use of.
+"""What large entries cost: the stages that hold them last longer than other brokers can use.
 
-Terms as in `makespan_bound`: M bytes of a stage, n replicas per side and stage. Take m sides of one
-direction, D, with T bytes in all. No stage is over before the average of D has carried its part, so
-all stages last T / m together, and longer where they last in vain. Take the entries of at least x
-bytes each, H in all, b of them on no side of D; none is above M.
+Terms as in `makespan_bound`: M is the limit of bytes of a stage, n that of replicas per side and
+stage. Take m sides of one direction, D, with T bytes in all. No stage is over before the average of
+D has carried its part. So all stages last T / m together, and longer where D is idle. Take the
+entries of at least x bytes each: H bytes in all, b of them on no side of D, none above M.
 
 * At least N(x) stages hold them: H over M, rounded up, or one for each entry above M / 2, as no two
   of these go together.
 * A stage lasts as long as its largest entry. If k stages hold the entries, these last at least
-  k·x + ∫ N(y) dy together, for y above x: of all stages N(y) at least last longer than y.
+  k·x + ∫ N(y) dy together, for y above x: at least N(y) of all stages last longer than y.
 * In these k stages D carries at most k·M - b, and of each side the k·n largest replicas, P(k) in
   all. The other stages carry the rest, and last (T - min(k·M - b, P(k))) / m.
 
@@ -34,7 +34,7 @@ class Giant(NamedTuple):
 
 
 class Barrier(NamedTuple):
-    """A bound, and the size from which on entries make it so."""
+    """A bound, and the size from which on entries cause it."""
 
     shortest_bytes: int
     giant_bytes: int
@@ -47,9 +47,12 @@ def barrier(
     bytes_max: int,
     carried: Callable[[int], int],
 ) -> Barrier:
-    """The strongest of the bounds; `giants` largest first, none above `bytes_max` (M).
+    """The strongest of the bounds.
 
-    `total_bytes`: T; `sides`: m; `carried`: P by k.
+    `giants`: entries of at most `bytes_max` (M), the largest first.
+    `total_bytes`: T.
+    `sides`: m.
+    `carried`: P by k.
     """
     best = Barrier(-(-total_bytes // sides), bytes_max)
     held = outside = longer = above_half = stages = size = 0
@@ -73,7 +76,10 @@ def barrier(
 
 
 def longest_bytes(sizes: Iterable[int], bytes_max: int) -> int:
-    """What the stages of entries of these sizes, largest first, last at least: N(x)·x + ∫ N."""
+    """The least duration of the stages that hold these entries, in bytes: N(x)·x + ∫ N.
+
+    `sizes`: bytes of the entries, the largest first.
+    """
     longest = 0
     held = above_half = stages = last = 0
     for size in sizes:

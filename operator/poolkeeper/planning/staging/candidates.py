@@ -1,9 +1,12 @@
 """From moves and the live cluster to the entries of a stage, and to the packer that weighs them.
 
-In-sync replicas: a move adds before it removes, so it ends with all of its target in sync and takes
-nothing away. A step that only removes can: it goes if as many replicas stay in sync as
-`min.insync.replicas` asks for with one broker lost, or, where the target is smaller than that, if
-all of the target are in sync.
+An entry is a step that may go next. In-sync replicas decide whether a step waits:
+
+- A step that adds replicas may always go. Kafka adds before it removes, so the step ends with all
+  of its target in sync.
+- A step that only removes replicas may go if enough of them stay in sync: as many as
+  `min.insync.replicas` asks for, with one broker lost. If the target has fewer replicas than that,
+  all of the target must be in sync.
 """
 
 import itertools
@@ -22,7 +25,7 @@ from poolkeeper.planning.staging.packer import StagePacker
 def packer_for(
     rules: Rules, bounds: Bounds, moves: Sequence[Move], entries: Sequence[Entry]
 ) -> StagePacker:
-    """A packer that starts from the live state; `entries`: the next step of each move to go."""
+    """A packer that starts from the live state; `entries`: the next step of each such move."""
     topics = rules.cluster.topics
     disks = Disks(rules, bounds)
     ahead = (_ahead(rules.cluster, moves[entry.move], entry) for entry in entries)
@@ -39,7 +42,7 @@ def packer_for(
 
 
 def _ahead(cluster: Cluster, move: Move, entry: Entry) -> Iterator[Entry]:
-    """The entry, and the steps of its move after it."""
+    """The entry, and the later steps of its move."""
     yield entry
     for step in range(entry.step + 1, len(move.path)):
         yield entry_for(cluster.topics, cluster.brokers, entry.move, move, step, entry.leader)
@@ -53,7 +56,7 @@ def entry_for(
     step: int,
     leader: int | None = None,
 ) -> Entry:
-    """The step of a move as an entry. `leader`: who leads by then, if not the observed one."""
+    """A step as an entry; `leader`: the leader at that time, if not the observed one."""
     before, after = move.path[step - 1], move.path[step]
     added = tuple(broker for broker in after if broker not in before)
     if leader is None:
@@ -79,13 +82,13 @@ def entry_for(
 
 
 def replica_bytes(move: Move) -> int:
-    """The size of one replica: the move's bytes over the replicas that its path adds."""
+    """The size of one replica: the bytes of the move divided by the replicas that its path adds."""
     added = sum(len(set(b).difference(a)) for a, b in itertools.pairwise(move.path))
     return move.bytes // added if added else 0
 
 
 def _leader(partition: Partition | None, before: Replicas, live: Collection[int]) -> int:
-    """Who leads, if told, else who should: the first live replica."""
+    """The observed leader, else the expected one: the first live replica."""
     if partition is not None and partition.leader is not None and partition.leader in before:
         return partition.leader
     return next((broker for broker in before if broker in live), before[0])

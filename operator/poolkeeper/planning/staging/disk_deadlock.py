@@ -1,8 +1,8 @@
-"""Why stages cannot go on where disks are full, and how much room would be enough.
+"""Why stages cannot continue where disks are full, and how much space would be enough.
 
-Named are the steps that wait for room, with what they need and what there is. What helps is found
-by trying: the least room on one broker with which all can go in some order; if no single broker is
-enough, room on several, of which none can have less.
+The wait names the steps that lack space, the space that they need and the space that is free. What
+helps is found by trying: the least space on one broker with which all steps can go in some order.
+If no single broker is enough, it names space on several brokers, none of which can have less.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,9 +21,10 @@ _TRIES_MAX = 50
 
 
 def standstill(waiting: Sequence[Entry], chains: Chains, free: Mapping[int, int]) -> Wait:
-    """What waits for room, with numbers, and what would be enough for all steps that are left.
+    """The steps that lack space, and the space with which all remaining steps could go.
 
-    `waiting`: entries that have no room, most urgent first; `chains`: all that is left to do.
+    `waiting`: entries that do not fit on a disk, the most urgent first.
+    `chains`: all steps that are left.
     """
     needs = tuple(_need(entry, free) for entry in waiting[:_NAMED_MAX])
     room = RoomShortage(needs, len(waiting) - len(needs), tuple(_ways(chains, free)))
@@ -37,7 +38,7 @@ def _need(entry: Entry, free: Mapping[int, int]) -> RoomNeed:
 
 
 def _ways(chains: Chains, free: Mapping[int, int]) -> list[tuple[tuple[int, int], ...]]:
-    """Amounts of room that are enough, each way by itself."""
+    """Amounts of space, each of which is enough by itself."""
     lacking = tight(chains, free)
     if sum(map(len, chains)) <= _STEPS_MAX and len(lacking) <= _BROKERS_MAX:
         enough = {
@@ -54,9 +55,9 @@ def _ways(chains: Chains, free: Mapping[int, int]) -> list[tuple[tuple[int, int]
 def _least(
     chains: Chains, free: Mapping[int, int], broker: int, more: Mapping[int, int]
 ) -> int | None:
-    """The least room on that broker that is enough beside what others have more, in whole MiB.
+    """The least space on that broker that is enough, in whole MiB, beside what others have more.
 
-    `None` if what is given to it is too little.
+    `None` if the space that it is given is too little.
     """
     low, high = -1, -(-more[broker] // _MIB)
     if not _is_enough(chains, free, more):

@@ -1,21 +1,21 @@
-"""In which order copies may come onto disks that cannot take them all at once.
+"""In which order replicas may be copied to disks that cannot take all of them at once.
 
-A step copies first and deletes afterwards: it needs room on every broker that it adds, and makes
-room on every broker that it leaves. Taken as they come, steps can fill the room that others need to
-get out of their way, and then nothing goes any more, although another order would have done.
+A step copies first and deletes afterwards: it needs space on every broker that it adds, and frees
+space on every broker that it leaves. In an arbitrary order, steps can fill the space that others
+need to get out of their way. Then no step can go any more, although another order would work.
 
-*Slack* of a broker: its free bytes less all bytes that are still to come. A step changes the slack
-of what it adds not at all (room and need shrink together), and that of what it leaves for the
-better. So slack only grows, whatever the order, and with a slack of at least zero a broker is
-*loose*: it takes whatever comes. Two kinds of steps are thus no choice:
+The *slack* of a broker is its free bytes less all bytes that are still to come. A step leaves the
+slack of a broker that it adds as it is (space and need shrink together), and raises that of a
+broker that it leaves. So slack only grows, whatever the order. With a slack of at least zero a
+broker is *loose*: it can take all that comes. This settles two kinds of steps:
 
-* a step that adds only loose brokers goes *first*: it takes no room that others need;
-* a step that leaves only loose brokers goes *last*: nobody waits for the room that it makes, so
-  without it the others have more. Their need shrinks by it, which may make more brokers loose.
+* A step that adds only loose brokers goes *first*: it takes no space that others need.
+* A step that leaves only loose brokers goes *last*: no step waits for the space that it frees, and
+  before it the others have more space. Their need shrinks by it, which may make more brokers loose.
 
-What is left runs between brokers that are not loose. It is searched, steps that make most of the
-room that is lacking first, with ways back as long as it is small: then, an order is found if there
-is one. What heals is ordered by itself before, as nothing may hold it up.
+The remaining steps run between brokers that are not loose. A search orders them, and prefers steps
+that free most of the space that is lacking. While few steps remain it backtracks: then it finds an
+order if there is one. Steps that heal are ordered before all others, as nothing may delay them.
 """
 
 import itertools
@@ -36,8 +36,8 @@ _TRIES_MAX = 2_000
 class CopyStep(NamedTuple):
     """A step as disks see it: `size` bytes to each of `into`, then `freed` on each of `out_of`.
 
-    Of move `move`, to list `step` of its path. Only brokers whose disk is known, and none to copy
-    to if there is nothing to copy.
+    It is the step to list `step` of the path of move `move`. Brokers of unknown disk are left out,
+    and so is `into` if there is nothing to copy.
     """
 
     move: int
@@ -50,7 +50,7 @@ class CopyStep(NamedTuple):
 
 
 class CopyOrder(NamedTuple):
-    """Steps in an order in which each finds room; those that find none; what is free then."""
+    """Steps in an order in which each finds space, those that find none, and what is free then."""
 
     steps: tuple[CopyStep, ...]
     blocked: tuple[CopyStep, ...]
@@ -64,8 +64,9 @@ Chains = Sequence[Sequence[CopyStep]]
 def order(chains: Chains, free: Mapping[int, int], tries_max: int = _TRIES_MAX) -> CopyOrder:
     """An order of as many steps as possible; `free`: bytes by broker.
 
-    With few steps between brokers that are not loose, some are blocked only if no order has room
-    for all (for what heals: and then for the rest). With many, it may miss one.
+    With few steps between brokers that are not loose, the order leaves out steps only if no order
+    has space for all of them (for those that heal first, and then for the rest). With many steps,
+    it may miss an order.
     """
     whole = [chain for chain in chains if chain]
     healing = [chain for chain in whole if _heals(chain)]
@@ -89,7 +90,7 @@ def _unfinished(chains: Chains, done: Iterable[CopyStep]) -> list[Sequence[CopyS
 
 
 def tight(chains: Chains, free: Mapping[int, int]) -> dict[int, int]:
-    """Brokers that are not loose, and the bytes that they lack to be so."""
+    """Brokers that are not loose, and the bytes that they lack to be loose."""
     wanted: Counter[int] = Counter()
     for chain in chains:
         for step in chain:
@@ -100,7 +101,7 @@ def tight(chains: Chains, free: Mapping[int, int]) -> dict[int, int]:
 
 @dataclass(slots=True)
 class _State:
-    """How far a search has come; `spans[i]`: what is left in the middle of chain i."""
+    """The state of a search; `spans[i]`: the steps left in the middle of chain i."""
 
     chains: Chains
     spans: dict[int, tuple[int, int]]
@@ -121,11 +122,11 @@ class _State:
 
     @property
     def name(self) -> frozenset[tuple[int, int]]:
-        """How far each chain is: equal states have equal names."""
+        """How far each chain is; equal states have equal names."""
         return frozenset((index, low) for index, (low, _) in self.spans.items())
 
     def fits(self, step: CopyStep) -> bool:
-        """Whether there is room for it now."""
+        """Whether there is space for the step now."""
         return all(self.free[broker] >= step.size for broker in step.into)
 
     def go(self, index: int) -> None:
@@ -158,7 +159,7 @@ class _State:
             self._gain(broker, step.size)
 
     def peel(self) -> None:
-        """Take away what is no choice, until nothing is."""
+        """Order all steps that go first or last without a choice."""
         loosened = True
         while loosened and self.spans:
             before = len(self.lacking)
@@ -176,7 +177,7 @@ class _State:
             self._postpone(index)
 
     def choices(self) -> list[int]:
-        """The chains whose next step has room now, those that help most first."""
+        """The chains whose next step has space now, the most helpful first."""
         found = []
         for index, (low, _) in self.spans.items():
             step = self.chains[index][low]
@@ -212,7 +213,7 @@ def _search(chains: Chains, free: Mapping[int, int], tries_max: int) -> CopyOrde
 
 
 def _after(state: _State, choices: Sequence[int]) -> list[_State]:
-    """What a search looks at next, the most promising last; nothing where there is no choice."""
+    """The states to search next, the most promising last; none if no step has space."""
     if choices and len(state.spans) > _SINGLE_MAX:
         for index in choices:
             if state.fits(state.chains[index][state.spans[index][0]]):
@@ -227,7 +228,7 @@ def _after(state: _State, choices: Sequence[int]) -> list[_State]:
 
 
 def _completed(state: _State, free: Mapping[int, int]) -> CopyOrder:
-    """The order that a search ended with, and whatever else still finds room."""
+    """The order that a search found, and all other steps that still find space."""
     total = {index: (0, len(chain)) for index, chain in enumerate(state.chains)}
     played = _State(state.chains, total, dict(free), {}, [], [])
     index_of = {chain[0].move: index for index, chain in enumerate(state.chains)}

@@ -1,9 +1,10 @@
-"""What may go in a stage so that full disks have room for all stages after it.
+"""Which steps may go in a stage so that full disks keep space for all stages after it.
 
-Stages keep to the order of `disk_order` without making its steps wait for each other: a step may
-go as soon as there is room for it and for all that come before it on the same broker, without
-counting what is freed. All of these can go at once; and the others find their room later as they
-would have, since what went ahead of them has left them as much as they need.
+`disk_order` gives an order of all steps. Stages keep to it without making steps wait for each
+other: a step may go as soon as each broker that it adds has space for it and for all steps that
+come before it on that broker, without counting what these free. All such steps can go at once. The
+other steps find their space later, because the steps that went ahead have left as much as they
+need.
 """
 
 import copy
@@ -15,7 +16,7 @@ from poolkeeper.planning.staging.disk_order import Chains, CopyOrder, CopyStep, 
 
 
 class Guard:
-    """Which steps may go in a stage by an order of all that are left."""
+    """Which steps may go in a stage, by an order of all steps that are left."""
 
     def __init__(self, chains: Chains) -> None:
         self._chains = chains
@@ -26,7 +27,7 @@ class Guard:
         self._stale = True
 
     def clone(self) -> "Guard":
-        """A guard of its own, to try a stage with."""
+        """An independent copy, to try a stage with."""
         other = copy.copy(self)
         other._gone, other._rank = self._gone.copy(), self._rank.copy()
         other._coming = {broker: coming.copy() for broker, coming in self._coming.items()}
@@ -40,7 +41,7 @@ class Guard:
         return [c[gone[c[0].move] :] for c in self._chains if len(c) > gone[c[0].move]]
 
     def begin(self, free: Mapping[int, int]) -> None:
-        """A stage begins with so many bytes free."""
+        """Begin a stage with these free bytes by broker."""
         if self._stale:
             self._put_in_order(free)
         self._last.clear()
@@ -77,7 +78,7 @@ class Guard:
         return rank is None or all(rank <= self._last.get(broker, rank) for broker in into)
 
     def go(self, move: int, step: int, into: Replicas) -> None:
-        """That step is part of the stage, in turn or not."""
+        """Count that step as part of the stage, in its turn or not."""
         self._stale = self._stale or not self.admits(move, step, into)
         self._gone[move] += 1
         self._rank.pop((move, step), None)

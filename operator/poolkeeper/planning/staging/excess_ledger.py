@@ -1,15 +1,16 @@
-"""What a step does to the laws and to the disks, kept up while a stage is packed.
+"""What a step does to the laws and to the disks, kept current while a stage is packed.
 
 A stage is lawful if the state after it is no worse than the state before, law by law in their
-order. The vectors of `audit_laws` compare lexicographically, and that order survives addition:
-if every step that joins changes the vector by no more than zero, given those that joined before,
-the whole stage does so too. `Ledger.change` is that change of one step, in the terms of the audit.
+order. The vectors of the audit's `excess` compare lexicographically, and that order survives
+addition. So if every step that joins changes the vector by no more than zero, given those that
+joined before, the whole stage does so too. `Ledger.change` is that change of one step, in the terms
+of the audit.
 
-Disks are no law but physics: both copies exist until a move is finished, so what is freed by a
-stage counts only after it. `Disks` knows only the brokers whose disk is known, by their pool's
-capacity or by their log directories; the tighter of the two counts. The high-water mark is the
-declared capacity itself (a plan may fill it, so a margin would stop what the plan needs), and a
-margin below the end of the log directories.
+Disks are physics and no law: both copies exist until a move is finished, so the space that a stage
+frees counts only after it. `Disks` has only brokers whose disk is known, by their pool's capacity
+or by their log directories; the smaller of the two counts. The high-water mark is the declared
+capacity itself, because a plan may fill it and a margin would stop what the plan needs. For log
+directories it is a margin below their size.
 """
 
 import copy
@@ -29,7 +30,7 @@ LAWFUL = Excesses()
 
 
 class Ledger:
-    """Replicas and MiB by broker, as far as a capacity or an enforced limit asks for them."""
+    """Replicas and MiB by broker, if a capacity or an enforced limit bounds them."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
@@ -56,7 +57,7 @@ class Ledger:
                 self._add(replicas, 1, rules.mib.get(name, 0))
 
     def clone(self) -> "Ledger":
-        """A ledger of its own, to try a stage with."""
+        """An independent copy, to try a stage with."""
         other = copy.copy(self)
         other._held, other._mib = self._held.copy(), self._mib.copy()
         return other
@@ -85,9 +86,9 @@ class Ledger:
         )
 
     def _is_even(self, home: AuditHome, *lists: Replicas) -> bool:
-        """Whether all lists are plainly lawful by themselves: the usual case, told quickly.
+        """Whether all lists have no excess at all by themselves: a fast check of the usual case.
 
-        That is: on usable brokers of the pool, each in a rack of its own.
+        All their brokers are usable ones of the pool, each in a rack of its own.
         """
         if home.pool is None:
             return not home.evacuate
@@ -118,7 +119,7 @@ class Ledger:
             self._mib[broker] += mib
 
     def _capacity(self, entry: Entry) -> int:
-        """The law of capacity, summed over the brokers and pools that the step touches."""
+        """The excess by the law of capacity, over the brokers and pools that the step touches."""
         excess = 0
         pools = set()
         for broker in dict.fromkeys((*entry.added, *_lost(entry))):
@@ -146,7 +147,7 @@ class Ledger:
 
 
 def _lost(entry: Entry) -> Replicas:
-    """What the list loses; the laws count a broker as often as a list names it."""
+    """The replicas that the list loses, counted as often as the list names them, as the laws do."""
     if len(set(entry.before)) == len(entry.before):
         return entry.removed
     left = Counter(entry.before) - Counter(entry.after)
@@ -175,13 +176,13 @@ class Disks:
             self._free[id] = min(left, self._free.get(id, left))
 
     def clone(self) -> "Disks":
-        """Disks of their own, to try a stage with."""
+        """An independent copy, to try a stage with."""
         other = copy.copy(self)
         other._free = self._free.copy()
         return other
 
     def lacking(self, entry: Entry) -> int | None:
-        """A broker that has no room for its copy, if there is one; what is empty needs none."""
+        """A broker without space for its copy, if there is one; an empty replica needs none."""
         if self._free and entry.size:
             for broker in entry.added:
                 if self._free.get(broker, entry.size) < entry.size:
@@ -190,18 +191,18 @@ class Disks:
 
     @property
     def free(self) -> Mapping[int, int]:
-        """Bytes that each broker may still take in; negative where it holds too much."""
+        """The bytes that each broker may still take in; negative if it is above the mark."""
         return self._free
 
     def step(self, entry: Entry) -> CopyStep:
-        """The entry, as far as disks are concerned."""
+        """The entry as a step of `disk_order`."""
         into = tuple(b for b in entry.added if b in self._free) if entry.size else ()
         out_of = tuple(b for b in entry.removed if b in self._free)
         heals = entry.urgency == Urgency.HEAL
         return CopyStep(entry.move, entry.step, into, out_of, entry.size, self._freed(entry), heals)
 
     def _freed(self, entry: Entry) -> int:
-        """Bytes of the old copies; a step that only removes does not say."""
+        """The bytes of each old copy; for a step that only removes, the observed size."""
         if entry.added:
             return entry.size
         observed = self._topics[entry.topic].partition(entry.partition)
@@ -209,15 +210,15 @@ class Disks:
         return self._sizes.get((entry.topic, entry.partition), known)
 
     def copy(self, entry: Entry) -> None:
-        """The copies of the step are being made."""
+        """Count the copies of the step as being made."""
         self._change(entry.added, -entry.size)
 
     def cancel(self, entry: Entry) -> None:
-        """The copies of the step are not being made after all."""
+        """Take back that the copies of the step are being made."""
         self._change(entry.added, entry.size)
 
     def release(self, entry: Entry) -> None:
-        """The step is finished and its old copies are gone."""
+        """Count the step as finished and its old copies as deleted."""
         self._change(entry.removed, self._freed(entry))
 
     def _change(self, brokers: Replicas, size: int) -> None:
@@ -232,7 +233,7 @@ def _usable(rules: Rules, brokers: Iterable[int]) -> list[int]:
 
 
 def _free_log_dirs(broker: Broker, margin_percent: int) -> int | None:
-    """Usable bytes above the margin; `None` if a directory does not say."""
+    """Usable bytes above the margin; `None` if the size of a directory is unknown."""
     free = 0
     for log_dir in (broker.log_dirs or {}).values():
         if log_dir.total_bytes is None or log_dir.usable_bytes is None:
@@ -244,6 +245,6 @@ def _free_log_dirs(broker: Broker, margin_percent: int) -> int | None:
 def _used(state: State, sizes: dict[tuple[str, int], int]) -> Counter[int]:
     used: Counter[int] = Counter()
     for name, replicas in state.items():
-        for broker in dict.fromkeys(replicas):  # named twice, still one replica
+        for broker in dict.fromkeys(replicas):  # a broker that the list names twice has one replica
             used[broker] += sizes.get(name, 0)
     return used

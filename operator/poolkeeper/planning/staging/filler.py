@@ -1,25 +1,26 @@
-"""Filling one stage so that the stages of a plan together last hardly longer than they must.
+"""Fills one stage so that all stages together last hardly longer than they must.
 
-Stages of the ZooKeeper path are barriers: the slowest broker of each decides. The sum of the
-stages' lengths comes close to the busiest broker's bytes if that broker never waits for others, so:
+Stages of the ZooKeeper path are barriers: each lasts as long as its slowest broker. The sum of the
+stages' lengths comes close to the busiest broker's bytes if that broker never waits for others. So:
 
-1. *Span*, what a broker takes in or gives out at most: the busiest broker's bytes left, divided by
-   the fewest stages that the limits of counts allow for what is left, and one replica of usual
-   size; or the largest single entry if that is more.
-2. *Large ones together*: sizes have a long tail, and an entry above the usual span sets the length
-   of its stage alone. While it lasts all others may carry as much, so the queues give their
-   largest entries first; entries whose sizes are alike (within a factor of about four, or all far
-   below the span) go by urgency. After those near the span (or, where the bytes of a stage do not
-   suffice for all, those that `stage_giants` names) come the sides that must carry something now,
-   or would have more left after the stage than the busiest (or, where bytes of a stage are
-   limited, than all could be brought down to): where bytes do not suffice, those first that have
-   most left, and then those with much left and large entries.
-3. *Counts keep pace*: every side takes its part of its replicas in every stage, so of its span it
-   keeps what its smallest entries need to fill that part; and slots of the cluster's limit are kept
-   for the sides that must use all of theirs in each of the stages that are left.
+1. *Span*: the most bytes that a broker takes in or gives out in the stage. It is the busiest
+   broker's bytes left, divided by the fewest stages that the limits of counts allow, plus one
+   replica of usual size; or the largest single entry if that is more.
+2. *Large entries together*: sizes have a long tail, and an entry above the usual span sets the
+   length of its stage alone. Meanwhile all other brokers may carry as much, so the queues give
+   their largest entries first. Entries of similar size (within a factor of about four, or all far
+   below the span) go by urgency. Then come the sides that must carry something now, because
+   otherwise they would have more left after the stage than the busiest side (or, where the bytes of
+   a stage are limited, than the level that all sides can be brought down to).
+   If the bytes of a stage do not suffice for all, other rules hold. Only the entries that
+   `large_entries` names go first. Then go the sides that must carry something, those with most left
+   first, and then the sides with much left and large entries.
+3. *Counts keep pace*: every side carries its part of its replicas in every stage. So it reserves
+   what its smallest entries need of its span to fill that part. Slots of the cluster's limit are
+   reserved for the sides that must use all of theirs in each remaining stage.
 
-No one *style* of weighing these suits all plans while few entries set the lengths of stages, so
-`packer` tries several then.
+While few entries set the lengths of stages, no single *style* of weighing these suits all plans.
+Then `packer` tries several.
 """
 
 import heapq
@@ -33,7 +34,7 @@ from poolkeeper.planning.staging.makespan_bound import level_bytes
 from poolkeeper.planning.staging.queues import Cursor, Side, SideLoads, SideQueue
 
 _LOOK_AHEAD = 12
-"""Entries tried in vain at either end of a queue per stage."""
+"""Entries tried without success at either end of a queue per stage."""
 
 _HEADS = 8
 """Entries at the large end of a queue among which the largest in all its replicas is looked for."""
@@ -51,7 +52,7 @@ _Key = tuple[int, int, int, int, Side]
 
 
 class StagePace(NamedTuple):
-    """What one stage should carry of these loads, of which `stages` stages are left at least."""
+    """What one stage should carry of these loads; `stages`: the fewest stages that are left."""
 
     loads: SideLoads
     stages: int
@@ -64,18 +65,18 @@ class StagePace(NamedTuple):
         return -(-self.loads.replicas_of[side] // self.stages)
 
     def owed(self, side: Side, limit: int) -> int:
-        """Replicas that it must, or more stages are needed."""
+        """Replicas that the side must carry in this stage, or more stages are needed."""
         return max(0, self.loads.replicas_of[side] - limit * (self.stages - 1))
 
     def needs(self, side: Side) -> int:
-        """Bytes that it must, or more than the level is left of it after the stage."""
+        """Bytes that the side must carry in this stage, or it ends above the level."""
         return self.loads.bytes_of[side] - self.level_bytes
 
 
 def pace_of(
     loads: SideLoads, queues: Queues, execution: Execution, *, span_percent: int = 100
 ) -> StagePace:
-    """The pace for what is left; `span_percent` of the span that suits it."""
+    """The pace for the loads that are left; `span_percent`: the span in percent of the usual."""
     replicas, size = loads.busiest_replicas, loads.busiest_bytes
     stages = max(
         -(-replicas // execution.max_moves_per_broker),
@@ -93,10 +94,13 @@ def pace_of(
 
 
 class Style(NamedTuple):
-    """What goes first: entries of that part of the span, or those that `stage_giants` names.
+    """Which entries go first: those of a part of the span, or those that `large_entries` names.
 
-    `gathers`: by their bytes, whatever the pace; else by what their queues come to. A longer span,
-    in percent of the usual, lets two large entries of one side share a stage.
+    `giant_percent`: that part, in percent.
+    `gathers`: they go in order of their bytes, whatever the pace; else in the order of their
+    queues.
+    `span_percent`: the span, in percent of the usual one. A longer span lets two large entries of
+    one side share a stage.
     """
 
     giant_percent: int | None = None
@@ -147,7 +151,7 @@ class Filling:
             self._sweep(postponed, keeps_slots=False)
 
     def _gather(self) -> None:
-        """Take the entries that go first, largest in all their replicas first."""
+        """Take the entries that go first, those of most bytes in all their replicas first."""
         giants = [
             (urgency, -entry.bytes, side, place)
             for (urgency, side), queue in self._queues.items()
@@ -192,7 +196,7 @@ class Filling:
         return 2 - needed, 0, urgency, -left if needed else -left * size, side
 
     def _is_kept_out(self, side: Side) -> bool:
-        """Whether all slots that are left are kept for sides that owe replicas, not this one."""
+        """Whether all slots left are reserved for other sides that owe replicas."""
         room = self._room
         if room.replicas(side.broker, out=side.out) < self._owed.get(side, 0):
             return False
@@ -203,7 +207,7 @@ class Filling:
         return bool(kept) and room.in_flight + kept >= self._slots
 
     def _wanted_bytes(self, name: tuple[int, Side]) -> int:
-        """How much the side may carry of the next entry."""
+        """How many bytes the side may carry of the next entry."""
         side = name[1]
         left = self._room.span_bytes - self._room.held_bytes(side.broker, out=side.out)
         used = self._room.replicas(side.broker, out=side.out)
@@ -213,18 +217,18 @@ class Filling:
 
 
 def _giant_bytes(style: Style, giant: int | None, span_bytes: int, largest_bytes: int) -> int:
-    """From which size on entries go first; `giant`: what `stage_giants` names, if anything."""
+    """The size from which on entries go first; `giant`: what `large_entries` names, if anything."""
     if style.giant_percent is not None:
         return max(1, span_bytes * style.giant_percent // 100)
     return near_bytes(min(span_bytes, largest_bytes)) if giant is None else giant
 
 
 def _owed_by_side(pace: StagePace, limit: int) -> dict[Side, int]:
-    """Replicas that brokers must take in, or more stages are needed; those that owe any."""
+    """Replicas that brokers must take in, or more stages are needed; only brokers that must."""
     owed = ((side, pace.owed(side, limit)) for side in pace.loads.replicas_of if not side.out)
     return {side: count for side, count in owed if count}
 
 
 def _least_bytes(queue: SideQueue, count: int) -> int:
-    """The size of the largest among the so many smallest entries."""
+    """The size of the largest among the `count` smallest entries."""
     return -queue.keys[max(0, len(queue.keys) - max(1, count))][0]

@@ -1,11 +1,13 @@
-"""What the stages of a plan are predicted to be, with ideal progress.
+"""The predicted stages of a plan, with ideal progress.
 
-Every stage is packed as it will be when its time comes, then counts as done: lists, leaders, loads
-and disks move on. A leader that stays keeps leading; where it goes, the first replica of the target
-takes over. A stage lasts as long as its busiest broker needs at the throttle's rate, in or out. The
-bound is that of `stage_bounds`: the busiest broker's bytes over the whole plan, as if it never
-waited, or more where the limits make it wait. Without a throttle a rate is assumed, and named in
-the makespan.
+Every stage is packed as it will be when its time comes, and then counts as done: lists, leaders,
+loads and disks are updated. A leader that stays in the list keeps leading; if it leaves, the first
+replica of the target takes over. A stage lasts as long as its busiest broker needs at the
+throttle's rate, in or out.
+
+The bound is that of `makespan_bound`: the busiest broker's bytes over the whole plan, as if it
+never waited, or more where the limits make it wait. Without a throttle a rate is assumed, and the
+makespan names it.
 """
 
 from collections.abc import Collection, Iterable
@@ -25,10 +27,11 @@ ASSUMED_RATE_BYTES_PER_S = 100 * 1024**2
 
 
 class Forecast(NamedTuple):
-    """The stages of a plan, as predicted, and how long they take.
+    """The predicted stages of a plan, and how long they take.
 
-    No makespan if there is nothing to move, or if the stages come to a halt before the end: then
-    they hold what can go until something else changes, and `halt` is what that waits for.
+    `makespan`: `None` if there is nothing to move, or if the stages stop before the end.
+    `halt`: what the remaining steps wait for, if the stages stop. `stages` are then those that can
+    go.
     """
 
     stages: tuple[PlannedStage, ...] = ()
@@ -44,7 +47,7 @@ def predict(
     gone: Collection[int] = (),
     bounds: Bounds = DEFAULT_BOUNDS,
 ) -> Forecast:
-    """All stages of the plan from the cluster as it is, and how long they take."""
+    """Predict all stages of the plan from the present cluster, and how long they take."""
     throttle = desired.cluster.execution.throttle
     fixed = throttle.mode is not ThrottleMode.NONE
     rate = throttle.rate_bytes_per_s if fixed else ASSUMED_RATE_BYTES_PER_S
@@ -82,7 +85,7 @@ def predict(
 
 
 def _shortest_bytes(entries: Iterable[Entry], execution: Execution, *, within: bool) -> int:
-    """The bound; `within`: whether every stage is, so that the limits say something at all."""
+    """The bound on the makespan; `within`: every stage is within the limits, so these count."""
     copies = [Copy(entry.leader, entry.added, entry.size) for entry in entries]
     if not within:
         return busiest_bytes(copies)

@@ -1,10 +1,10 @@
-"""Which entries a stage brings together at the cost of bytes that the busiest sides could use.
+"""Which large entries share a stage, at the cost of bytes that the busiest sides could use.
 
-As long as the bytes of a stage suffice for all, entries near the largest go first: their lengths
-should fall together, and nobody loses by it. Where they do not suffice, every large entry of a side
-that has little left takes room from those that the plan waits for; put off, it makes a later stage
-last, in which these may be kept by counts from carrying as much as the stage lasts for. The bound
-of `stage_barriers` for what is left weighs the two: from its size on, entries go first.
+If the bytes of a stage suffice for all, entries near the largest go first: they should run at the
+same time, and no side loses by that. If they do not suffice, a large entry of a side with little
+left takes bytes from the sides that the plan waits for. If it is postponed, it makes a later stage
+last longer, and counts may then keep these sides from using that stage in full. The bound of
+`barrier_cost` for the steps that are left weighs the two: entries go first from its size on.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,9 +22,9 @@ _NEAR = 2
 
 
 def near_bytes(length_bytes: int) -> int:
-    """The size from which on an entry is near what a stage lasts for.
+    """The size from which on an entry is near the length of a stage.
 
-    Smaller ones find their place in the stages after it, while slots of this one are scarce.
+    Smaller entries fit in later stages, while slots of this stage are scarce.
     """
     return length_bytes // _NEAR + 1
 
@@ -38,7 +38,8 @@ def giant_bytes(
 ) -> int | None:
     """The size from which on entries go first, or `None` if the bytes of a stage suffice for all.
 
-    `queues` by bottleneck; `needs`: bytes of sides that must go now, positive for the busiest.
+    `queues`: by bottleneck.
+    `needs`: bytes that each side must carry now; positive for the busiest.
     """
     count = execution.max_moves_per_broker
     wanted = sum(
@@ -61,7 +62,7 @@ def _barrier_of(
     busy: frozenset[Side],
     execution: Execution,
 ) -> Barrier:
-    """The bound for what is left, for these sides of one direction."""
+    """The bound for the steps that are left, for these sides of one direction."""
     count = execution.max_moves_per_broker
     large: list[Entry] = []
     sizes: dict[Side, list[int]] = {side: [] for side in busy}
@@ -96,6 +97,6 @@ def _sides(entry: Entry, busy: frozenset[Side]) -> Iterator[Side]:
 
 def _giants(large: Sequence[Entry], busy: frozenset[Side], bytes_max: int) -> Iterator[Giant]:
     for entry in large:
-        if entry.bytes <= bytes_max:  # a larger one goes alone
+        if entry.bytes <= bytes_max:  # a larger entry goes alone
             inside = sum(entry.bytes if side.out else entry.size for side in _sides(entry, busy))
             yield Giant(entry.bytes, entry.bytes - inside)

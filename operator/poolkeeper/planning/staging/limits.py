@@ -1,21 +1,20 @@
-"""What fits into one stage, apart from the laws: counts, bytes, sizes of nodes.
+"""What fits into one stage, apart from the laws: counts, bytes, sizes of znodes.
 
 Limits that a person sets (`execution` of the KafkaCluster): replicas in flight in the cluster and
 per broker, in and out each, and bytes of one stage. A replica comes *in* on the broker that adds
-it and goes *out* of the partition's leader, as that is where Kafka copies from. Each limit takes
-at least one move, however large: one that is above a limit alone goes alone, so that no limit can
-stop a plan for good.
+it and goes *out* of the partition's leader, because Kafka copies from there. Each limit admits at
+least one move: a move that exceeds a limit by itself goes alone, so no limit can stop a plan.
 
 Limits of ZooKeeper and the controller (`Bounds`):
 
-* the request node, and the transaction around it with one check per topic, stay far below
-  `jute.maxbuffer`, where ZooKeeper would cut the connection;
-* the controller rewrites the whole topic node twice for every partition that it moves, so n
+* The request node, and the transaction around it with one check per topic, stay far below
+  `jute.maxbuffer`, where ZooKeeper would cut the connection.
+* The controller rewrites the whole topic node twice for every partition that it moves. So n
   partitions of a topic with a node of s bytes cost 2·n·s bytes of writes, quadratic in the size of
   the topic. n·s is bounded: a topic of 2,000 partitions (about 30 KiB) moves some 35 at a time,
-  one of 100 partitions moves whole. A few go even in the largest topic;
-* the topic node grows while its partitions move; where it would come near `jute.maxbuffer` fewer
-  move at a time, or none.
+  one of 100 partitions moves whole. A few partitions may move even in the largest topic.
+* The topic node grows while its partitions move. If it would come near `jute.maxbuffer`, fewer
+  partitions move at a time, or none.
 
 `StageCapacity` is what is left of one stage while it is packed. `span_bytes` caps what any broker
 takes in or gives out, so that brokers finish together.
@@ -39,7 +38,7 @@ _JOURNAL_ENTRY_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What ZooKeeper, the controller and disks must be spared."""
+    """Limits that protect ZooKeeper, the controller and disks."""
 
     request_bytes: int = 200 * 1024
     transaction_bytes: int = 240 * 1024
@@ -56,7 +55,7 @@ DEFAULT_BOUNDS = Bounds()
 class Entry(NamedTuple):
     """One step that may go next: of the move with index `move`, to list `step` of its path.
 
-    `added` receive `size` bytes each, from `leader`.
+    `added`: the brokers that receive `size` bytes each, from `leader`.
     """
 
     urgency: int
@@ -73,7 +72,7 @@ class Entry(NamedTuple):
 
     @property
     def removed(self) -> Replicas:
-        """Brokers that hold the partition before, and not after the step."""
+        """Brokers that hold the partition before the step and not after it."""
         return tuple(broker for broker in self.before if broker not in self.after)
 
 
@@ -86,13 +85,13 @@ class TopicCaps:
         self._caps: dict[str, int] = {}
 
     def of(self, topic: str) -> int:
-        """The cap of that topic; 0 if its node is too large for any move."""
+        """The topic's cap; 0 if its node is too large for any move."""
         if topic not in self._caps:
             self._caps[topic] = self._cap(self._topics[topic])
         return self._caps[topic]
 
     def _cap(self, topic: Topic) -> int:
-        """An upper estimate of the node: as if all lists were as long as the longest."""
+        """The cap by an upper estimate of the node, as if all lists were as long as the longest."""
         if not topic.partitions:
             return 0
         ids = max(len(str(broker)) for broker in topic.partitions[-1].replicas or (0,)) + 1
@@ -105,7 +104,7 @@ class TopicCaps:
 
 
 class StageCapacity:
-    """What is left of one stage."""
+    """What is left of one stage while it is packed."""
 
     def __init__(
         self, execution: Execution, bounds: Bounds, caps: TopicCaps, span_bytes: int
@@ -127,7 +126,7 @@ class StageCapacity:
 
     @property
     def full(self) -> bool:
-        """Whether the cluster's limit of replicas in flight is reached."""
+        """Whether the stage reaches the cluster's limit of replicas in flight."""
         return self._replicas >= self._execution.max_moves
 
     def replicas(self, broker: int, *, out: bool) -> int:
@@ -136,7 +135,7 @@ class StageCapacity:
 
     @property
     def in_flight(self) -> int:
-        """Replicas that the stage takes, reorderings included."""
+        """Replicas that the stage takes; a step that only reorders counts too."""
         return self._replicas
 
     def held_bytes(self, broker: int, *, out: bool) -> int:
@@ -144,7 +143,7 @@ class StageCapacity:
         return (self.bytes_out if out else self.bytes_in)[broker]
 
     def fits(self, entry: Entry) -> bool:
-        """Whether the entry may join; into an empty stage anything may."""
+        """Whether the entry may join; any entry fits into an empty stage."""
         if not self._topics:
             return True
         return (
@@ -180,7 +179,7 @@ class StageCapacity:
         )
 
     def take(self, entry: Entry) -> None:
-        """Let the entry join."""
+        """Count the entry as part of the stage."""
         self._replicas += len(entry.added) or 1
         self.bytes += entry.bytes
         for broker in entry.added:
@@ -195,7 +194,7 @@ class StageCapacity:
 
     @property
     def within_limits(self) -> bool:
-        """Whether counts and bytes are, as they are but for a group that must go together."""
+        """Whether counts and bytes are within the limits; a group that goes together may not be."""
         busiest = max(0, *self._in.values(), *self._out.values(), 0)
         alone = self._topics.total() == 1
         return alone or (
@@ -205,7 +204,7 @@ class StageCapacity:
 
     @property
     def span_used_bytes(self) -> int:
-        """What the busiest broker takes in or gives out."""
+        """Bytes that the busiest broker takes in or gives out."""
         return max(max(self.bytes_in.values(), default=0), max(self.bytes_out.values(), default=0))
 
 
@@ -214,5 +213,5 @@ def _line_bytes(entry: Entry) -> int:
 
 
 def _around(entry: Entry, held: int) -> int:
-    """Bytes of the transaction for the entry, outside of the request node."""
+    """Bytes that the entry adds to the transaction outside of the request node."""
     return _JOURNAL_ENTRY_BYTES + (0 if held else _CHECK_BYTES + len(entry.topic))

@@ -1,25 +1,26 @@
-"""What no sequence of stages can be shorter than, in bytes at one rate for every broker.
+"""A lower bound on the length of any sequence of stages, in bytes at one rate for every broker.
 
-*Side*: a broker and a direction, in or out. A stage lasts as long as its busiest side needs, so the
-makespan is the sum over the stages of the load of their busiest side, at least.
+A *side* is a broker and a direction, in or out. A stage lasts as long as its busiest side needs. So
+the makespan is at least the sum, over the stages, of the load of their busiest side.
 
 0. *Above the limit*: an entry with more bytes than a stage may have goes alone, and its leader
-   needs as long as its bytes last. What follows bounds the stages of all others; the two add up.
-1. *The busiest broker*: whatever the stages are, a side with T bytes to carry carries them in some
-   of them, each of which lasts as long as the part that it carries there. So the makespan is at
-   least the largest T.
+   needs as long as its bytes last. The other bounds hold for the stages of all other entries; the
+   two add up.
+1. *The busiest broker*: a side with T bytes to carry carries them in some stages, each of which
+   lasts at least as long as the part that it carries there. So the makespan is at least the largest
+   T, whatever the stages are.
 2. *Barriers of one side*: take the k largest entries of one side, G bytes together, and any k
    stages that hold them all. These stages last G together, as each holds its share of the side's G.
    In k stages another side of T bytes carries no more than its k·n largest replicas, P bytes, where
-   n is the limit per broker; and all sides of one direction together carry no more than k times the
+   n is the limit per broker. All sides of one direction together carry no more than k times the
    limit of bytes of a stage, of which G are that side's. The stages that are left carry the rest:
    at least T - P of the other side, and at least the level L to which all sides of the direction
    can be brought down by taking G from the one, and what the limit leaves from the fullest of all.
-   So the makespan is at least G + max(T - P, L). With k = 0 this is 1.
-3. *Barriers of all sides*: `stage_barriers`, for the m busiest sides of a direction, for every m.
+   So the makespan is at least G + max(T - P, L). With k = 0 this is bound 1.
+3. *Barriers of all sides*: `barrier_cost`, for the m busiest sides of a direction, for every m.
 
-An entry with more replicas than the limit per broker goes alone as well; it is not set apart, so
-the limit counts as no less than the most replicas of an entry.
+An entry with more replicas than the limit per broker goes alone as well. It is not treated apart,
+so the limit counts as no less than the most replicas of an entry.
 """
 
 from collections import defaultdict
@@ -37,7 +38,7 @@ _Side = tuple[int, bool]
 
 
 class Copy(NamedTuple):
-    """An entry, as far as it lasts: `size` bytes to each of `added`, from `leader`."""
+    """An entry's bytes: `size` to each of `added`, from `leader`."""
 
     leader: int
     added: tuple[int, ...]
@@ -45,23 +46,27 @@ class Copy(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """Of all its replicas."""
+        """The bytes of all its replicas."""
         return self.size * len(self.added)
 
     def bytes_of(self, *, out: bool) -> Mapping[int, int]:
-        """Bytes by broker, given or taken."""
+        """Bytes by broker that gives (`out`) or takes them."""
         return {self.leader: self.bytes} if out else dict.fromkeys(self.added, self.size)
 
 
 class _Load(NamedTuple):
-    """What one side has to carry: bytes of entries, and of single replicas, largest first."""
+    """What one side must carry: bytes of entries, and of single replicas, the largest first."""
 
     entries: Sequence[int]
     replicas: Sequence[int]
 
 
 def shortest_bytes(copies: Iterable[Copy], *, replicas_max: int, bytes_max: int) -> int:
-    """The bound. `replicas_max`: per side and stage; `bytes_max`: of a stage, counted once."""
+    """The bound on the makespan.
+
+    `replicas_max`: the limit per side and stage.
+    `bytes_max`: the limit of a stage, in which each copy counts once.
+    """
     found = sorted((copy for copy in copies if copy.added), key=lambda copy: -copy.bytes)
     alone = sum(copy.bytes for copy in found if copy.bytes > bytes_max)
     others = [copy for copy in found if copy.bytes <= bytes_max]
@@ -76,7 +81,7 @@ def shortest_bytes(copies: Iterable[Copy], *, replicas_max: int, bytes_max: int)
 
 
 def busiest_bytes(copies: Iterable[Copy]) -> int:
-    """What the busiest side carries: the bound that needs no limits."""
+    """The bytes of the busiest side: the bound that needs no limits."""
     sides = _sides(list(copies))
     return max((sum(load.replicas) for load in sides.values()), default=0)
 
@@ -113,7 +118,7 @@ def _by_one_side(sides: Mapping[_Side, _Load], replicas_max: int, bytes_max: int
 
 
 def level_bytes(loaded: Iterable[int], taken_bytes: int) -> int:
-    """How low all loads can be brought at best by taking so many bytes from them in all."""
+    """The least level to which loads can be brought by taking that many bytes from them in all."""
     left = taken_bytes
     for count, (size, below) in enumerate(pairwise([*sorted(loaded, reverse=True), 0]), 1):
         if count * (size - below) >= left:
@@ -143,9 +148,9 @@ def _by_all_sides(
 ) -> int:
     """Bound 3 for every number of sides of one direction; `loads` by their brokers.
 
-    `giants` largest first, with their bytes by broker in that direction. What the sides carry on
-    average and what the stages of giants last at least are together no less than the bound: it ends
-    where these are below `enough`.
+    `giants`: the largest entries first, with their bytes by broker in that direction. The bound is
+    at most the sides' average load and the least duration of the stages of giants together. The
+    loop ends where these are below `enough`.
     """
     longest = longest_bytes((copy.bytes for copy, _ in giants), bytes_max)
     best = total = 0
@@ -155,7 +160,7 @@ def _by_all_sides(
     for count, (size, broker) in enumerate(sorted(loaded, key=lambda one: (-one[0], one[1])), 1):
         total += size
         if total + count * longest <= max(best, enough) * count:
-            break  # with more sides the average is less
+            break  # the average decreases with more sides
         most = [0, *accumulate(loads[broker].replicas)]
         for k in range(len(carried)):
             carried[k] += most[min(k * replicas_max, len(most) - 1)]

@@ -1,13 +1,12 @@
-"""The next stage of a plan: the largest slice that may run at once, lawful before and after.
+"""The next stage of a plan: the largest set of steps that may run at once, lawful before and after.
 
-Pure: the plan's moves, where each of them stands, the live cluster and the specs say it all.
-`stage_limits` holds what bounds a stage, `excess_ledger` what keeps it lawful, `disk_reserve` what
-full disks ask for, `stage_entries` what it is made of, `packer` how it is filled,
-`stage_forecasts` what the stages of a whole plan are predicted to be.
+Pure: the result depends only on the plan's moves, how far each of them is, the live cluster and the
+specs. `limits` bounds a stage, `excess_ledger` keeps it lawful, `disk_reserve` protects full disks,
+`candidates` makes its entries, and `packer` fills it. `forecast` predicts all stages of a plan.
 
-Progress: a limit of counts or bytes never stops a plan, as anything may go alone. What can stop it
-(a full disk, replicas out of sync, an oversized topic node, moves that were left out and without
-which the rest is unlawful) is told by `NothingFits`.
+A limit of counts or bytes never stops a plan, because any step may go alone. Other things can: a
+full disk, replicas out of sync, an oversized topic node, or moves that were left out and without
+which the rest is unlawful. `NothingFits` tells which.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -29,7 +28,10 @@ from poolkeeper.planning.staging.queues import Backlog
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """(index of the move, index of its path's list to request) pairs, ascending; bytes to copy."""
+    """The steps to request and the bytes to copy.
+
+    `entries`: (index of the move, index of its path's list), ascending.
+    """
 
     entries: tuple[tuple[int, int], ...]
     bytes: int
@@ -37,7 +39,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class NothingFits:
-    """Steps are pending, but none of them may go now: what they wait for."""
+    """Steps are pending, but none of them may go now; what they wait for."""
 
     wait: Wait
 
@@ -53,8 +55,8 @@ def next_stage(
 ) -> Stage | NothingFits | None:
     """The next stage, or why there is none; `None` if no step is pending.
 
-    `at[i]`: the index of move i's path where its live list is now, or `None` to leave it out (it
-    is blocked, diverged, waiting or in flight).
+    `at[i]`: the index of move i's path where its live list is now, or `None` to leave the move out
+    (it is blocked, diverged, waiting or in flight).
     """
     waiting = [
         entry_for(cluster.topics, cluster.brokers, index, move, place + 1)
@@ -73,7 +75,7 @@ def next_stage(
 def after_stage(
     state: State, moves: Sequence[Move], stage: Stage
 ) -> dict[tuple[str, int], Replicas]:
-    """The state once every entry of the stage is done."""
+    """The state after every entry of the stage is done."""
     done = dict(state)
     for index, step in stage.entries:
         move = moves[index]
@@ -84,7 +86,7 @@ def after_stage(
 def assert_lawful(
     before: State, after: State, desired: Desired, cluster: Cluster, gone: Iterable[int] = ()
 ) -> None:
-    """Raise `Refused` if by the laws, in their order, `after` is worse than `before`."""
+    """Raise `Refused` if `after` is worse than `before` by the laws in their order."""
     was = excesses(before, desired, cluster, gone)
     becomes = excesses(after, desired, cluster, gone)
     if becomes > was:

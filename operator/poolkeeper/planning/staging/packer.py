@@ -1,26 +1,26 @@
-"""Packing one stage: the largest lawful slice of the backlog that fits.
+"""Packs one stage: the largest lawful set of the backlog's entries that fits.
 
-`filler` takes entries out of the queues as limits and pace allow. Here is what the laws and
-disks say to each of them, and what becomes of those that may not go by themselves:
+`filler` takes entries out of the queues as limits and pace allow. The packer checks each of them
+against the laws and the disks, and decides about those that may not go by themselves:
 
-1. An entry that by itself would make a law worse is put aside, and joins at the end if what has
-   joined meanwhile makes up for it (a broker's cap has room again, say). No other entry makes up
-   for the laws that one list alone answers (distinct brokers, pool, drained brokers, racks): the
-   moves of a stage complete in any order, and a stage may be stopped half done.
-2. If nothing joined, every single entry is tried, looking for some that may go; then what was put
-   aside goes together, as little of it as makes the whole lawful: two replicas that change places
-   between two full brokers. As the whole plan is lawful, so is at least the group of all that is
+1. An entry that by itself would make a law worse is put aside. It joins at the end if the entries
+   that joined meanwhile compensate for it (a broker's cap has room again, say). No other entry
+   compensates for the laws that concern one list alone (distinct brokers, pool, drained brokers,
+   racks): the moves of a stage complete in any order, and a stage may be stopped half done.
+2. If nothing joined, every single entry is tried. If none may go, the entries that were put aside
+   go together, as few of them as make the whole lawful: two replicas that change places between two
+   full brokers, for example. As the whole plan is lawful, so is at least the group of all that is
    left of it. A group goes even if it is above a limit of counts.
-3. Where disks cannot take at once all that is to come, the order of `disk_order` says what may go
-   now. If the laws forbid all of that, 2 is done again without that order.
+3. If disks cannot take at once all that is to come, the order of `disk_order` says what may go
+   now. If the laws forbid all of that, step 2 is repeated without that order.
 
-While large entries set the lengths of stages (`_is_scarce`), what they may bring with them decides
-how long the plan lasts. Then the stage is tried in every style of `_STYLES`, each time with one
-more stage after it, and that is taken which is over first together with that one and with what the
-busiest side has left after both.
+While large entries set the lengths of stages (`_is_scarce`), the entries that run beside them
+decide how long the plan lasts. Then the stage is tried in every style of `_STYLES`, each time with
+one more stage after it. The style is chosen for which the two stages, and the bytes that the
+busiest side has left after both, are together the shortest.
 
-So an empty stage means that disks, in-sync replicas or what is missing of the plan stand in the
-way of every entry, and the reason of the most urgent one is told.
+So an empty stage means that disks, in-sync replicas or missing parts of the plan block every entry.
+The wait names the reason of the most urgent one.
 """
 
 from collections.abc import Callable, Sequence
@@ -63,9 +63,9 @@ Item = tuple[SideQueue, int, Entry]
 
 @dataclass
 class StagePacker:
-    """Everything that packing needs to know; `ledger` and `disks` follow what joins.
+    """What packing needs to know; `ledger` and `disks` are updated with every entry that joins.
 
-    `in_sync_problem` tells what a step waits for because of its replicas' state, if it does.
+    `in_sync_problem`: what a step waits for because of its replicas' state, if it does.
     """
 
     execution: Execution
@@ -84,9 +84,9 @@ class StagePacker:
         return stage.entries, stage.room, wait
 
     def _style(self, backlog: Backlog) -> Style:
-        """The style of the next stage: the one after which the plan is over first, for all known.
+        """The style of the next stage: the one with which the plan is expected to end first.
 
-        What heals is not weighed against anything.
+        A stage that heals has the usual style.
         """
         best = USUAL
         if Urgency.HEAL in backlog.queues or not _is_scarce(backlog, self.execution):
@@ -101,7 +101,7 @@ class StagePacker:
         return best
 
     def _lasting_bytes(self, backlog: Backlog, style: Style) -> int | None:
-        """What a stage in that style and the rest after it last at least; `None` if it is empty."""
+        """The least duration of a stage in that style and of the rest; `None` if it is empty."""
         tried, disks = backlog.clone(), self.disks.clone()
         packer = replace(self, ledger=self.ledger.clone(), disks=disks, guard=self.guard.clone())
         first = packer._fill(tried, style)
@@ -116,7 +116,7 @@ class StagePacker:
         return lasting_bytes + tried.all.busiest_bytes
 
     def _fill(self, backlog: Backlog, style: Style) -> "_Stage":
-        """Take what may go by itself."""
+        """Fill a stage with the entries that may go by themselves."""
         healing = {urgency: q for urgency, q in backlog.queues.items() if urgency == Urgency.HEAL}
         rest = {urgency: q for urgency, q in backlog.queues.items() if urgency != Urgency.HEAL}
         paces = [
@@ -124,7 +124,7 @@ class StagePacker:
             for loads, queues in ((backlog.healing, healing), (backlog.all, rest))
             if queues
         ]
-        # What heals sets the span; the rest goes along as far as it does not last longer.
+        # Entries that heal set the span; the others join if the stage does not last longer by them.
         room = StageCapacity(self.execution, self.bounds, self.caps, paces[0][0].span_bytes)
         self.guard.begin(self.disks.free)
         stage = _Stage(self, backlog, room)
@@ -134,13 +134,13 @@ class StagePacker:
         return stage
 
     def hard_problem(self, entry: Entry) -> Wait | None:
-        """What the entry waits for even if disks have room, if anything."""
+        """What the entry waits for, other than space on disks, if anything."""
         if self.caps.of(entry.topic) == 0:
             return Wait(WaitReason.TOPIC_NODE_TOO_LARGE, partitions=(_name(entry),))
         return self.in_sync_problem(entry)
 
     def possible(self, entry: Entry) -> bool:
-        """Whether nothing hard stands in the way."""
+        """Whether disks, topic node and in-sync replicas allow the entry."""
         return (
             self.disks.lacking(entry) is None
             and self.caps.of(entry.topic) > 0
@@ -148,7 +148,7 @@ class StagePacker:
         )
 
     def possible_together(self, entries: Sequence[Entry]) -> bool:
-        """Whether nothing hard stands in the way of all of them at once."""
+        """Whether disks, topic nodes and in-sync replicas allow all of these entries at once."""
         copied = []
         for entry in entries:
             if not self.possible(entry):
@@ -180,7 +180,7 @@ class _Stage:
         self._change = LAWFUL
 
     def try_to_join(self, queue: SideQueue, place: int) -> bool:
-        """Let the entry join if it may; put it aside if only laws are against it."""
+        """Let the entry join if it may; put it aside if only laws forbid it."""
         entry = queue.entries[place]
         assert entry is not None
         if not self.room.fits(entry) or not self._may_go(entry):
@@ -193,7 +193,7 @@ class _Stage:
         return True
 
     def _may_go(self, entry: Entry) -> bool:
-        """Whether nothing but laws and limits can be against it."""
+        """Whether only laws and limits can forbid the entry."""
         in_turn = self._packer.guard.admits(entry.move, entry.step, entry.added)
         return (in_turn or not self._guarded) and self._packer.possible(entry)
 
@@ -208,7 +208,7 @@ class _Stage:
         self.entries.append(entry)
 
     def make_up(self) -> None:
-        """Let those join that the stage makes up for by now."""
+        """Let entries join that were put aside and that the stage compensates for by now."""
         joined = bool(self.entries)
         while joined:
             joined = False
@@ -222,7 +222,7 @@ class _Stage:
                     joined = True
 
     def rescue(self) -> Wait | None:
-        """Find some that may go, else a group of them; return what is waited for without any."""
+        """Join single entries, else a group of them; return the wait if none may go."""
         for self._guarded in (True, False):
             unlawful: list[Item] = []
             for queue, place, entry in self._backlog.everything():
@@ -240,7 +240,7 @@ class _Stage:
         return self._standstill()
 
     def _standstill(self) -> Wait:
-        """Why the most urgent entry cannot go; of those that wait for room, all together."""
+        """Why the most urgent entry cannot go; entries that wait for space are named together."""
         packer = self._packer
         waiting, other = [], None
         for _, _, entry in self._backlog.everything():
@@ -253,7 +253,7 @@ class _Stage:
         left, free = packer.guard.left, packer.disks.free
         if other is None or (waiting and order(left, free).blocked):
             return standstill(waiting, left, free)
-        # Disks alone would let all go in some order, so it is for this one that they wait.
+        # The disks alone would let all go in some order, so they wait for this entry.
         return packer.hard_problem(other) or _unlawful(other, packer.ledger.change(other))
 
     def _group(self, candidates: Sequence[Item]) -> Sequence[Item]:
@@ -280,7 +280,7 @@ class _Stage:
         return group if total <= LAWFUL else ()
 
     def _total(self, group: Sequence[Item]) -> Excesses:
-        """How the laws fare if the whole group goes."""
+        """The change of the laws if the whole group goes."""
         total, ledger = LAWFUL, self._packer.ledger
         for _, _, entry in group:
             total = total.plus(ledger.change(entry))

@@ -1,9 +1,10 @@
 """The steps that may go next, in the order in which stages should take them.
 
-Each entry waits in the queue of its *bottleneck*: of all broker and direction that it touches (in
-where it adds, out of its leader) the one with most to go, in bytes or in replicas, whichever is
-more of what the busiest has. Queues hold their entries largest first and are read from both ends:
-large ones lead, small ones fill up what is left.
+Each entry waits in the queue of its *bottleneck*. An entry touches several sides: in on each broker
+that it adds, out on its leader. Its bottleneck is the side with most left to carry, in bytes or in
+replicas, whichever is the larger part of the busiest side's. Queues hold their entries in
+descending order of size and are read from both ends: large entries go first, small ones fill the
+rest.
 """
 
 import bisect
@@ -16,16 +17,16 @@ from poolkeeper.planning.staging.limits import Entry
 
 
 class Side(NamedTuple):
-    """A broker and a direction."""
+    """A broker and a direction, in or out."""
 
     broker: int
     out: bool
 
 
 class SideQueue:
-    """Entries of one bottleneck and urgency, by what it carries of them, most first.
+    """Entries of one bottleneck and urgency, those first of which the bottleneck carries most.
 
-    Taken ones leave holes.
+    An entry that is taken leaves a hole.
     """
 
     def __init__(self, side: Side, entries: Iterable[Entry]) -> None:
@@ -36,14 +37,14 @@ class SideQueue:
         self.count = len(ordered)
 
     def clone(self) -> "SideQueue":
-        """One of its own, of the same entries."""
+        """An independent copy of the queue, with the same entries."""
         other = SideQueue(Side(0, self._out), ())
         other.keys, other.entries = self.keys.copy(), self.entries.copy()
         other.count = self.count
         return other
 
     def insert(self, entry: Entry) -> None:
-        """Add one where it belongs."""
+        """Insert an entry in order."""
         key = self._key(entry)
         place = bisect.bisect(self.keys, key)
         self.keys.insert(place, key)
@@ -74,8 +75,8 @@ class SideQueue:
 class Cursor:
     """A way through a queue for one stage: from the large end, then from the small end.
 
-    At most `look_ahead` entries are offered in vain from either end, as what does not fit early in
-    a stage will not fit later.
+    After `look_ahead` entries from one end that did not join, it stops there. An entry that does
+    not fit early in a stage does not fit later.
     """
 
     def __init__(self, queue: SideQueue, look_ahead: int) -> None:
@@ -92,7 +93,7 @@ class Cursor:
         return -self._queue.keys[place][0] if entry is None else entry.bytes
 
     def next(self, bytes_max: int) -> int | None:
-        """The next place: of those of at most that many bytes the most, else the least of all."""
+        """The place of the next largest entry of at most `bytes_max`, else of the smallest."""
         entries, keys = self._queue.entries, self._queue.keys
         fitting = self._low
         if fitting < self._high and -keys[fitting][0] > bytes_max:
@@ -112,7 +113,7 @@ class Cursor:
         return None
 
     def taken(self, place: int) -> None:
-        """The offer was taken, so it does not count."""
+        """The entry offered was taken, so it does not count against `look_ahead`."""
         if place < self._high:
             self._offers_low += 1
         else:
@@ -120,7 +121,7 @@ class Cursor:
 
 
 class SideLoads:
-    """Bytes and replicas to go, by side and in all."""
+    """Bytes and replicas left to carry, by side and in all."""
 
     def __init__(self) -> None:
         self.bytes_of: Counter[Side] = Counter()
@@ -129,14 +130,14 @@ class SideLoads:
         self.replicas = 0
 
     def clone(self) -> "SideLoads":
-        """Loads of their own, as these are now."""
+        """An independent copy."""
         other = SideLoads()
         other.bytes_of, other.replicas_of = self.bytes_of.copy(), self.replicas_of.copy()
         other.bytes, other.replicas = self.bytes, self.replicas
         return other
 
     def count(self, entry: Entry, sign: int) -> None:
-        """Count the entry in, or out again."""
+        """Count the entry in (`sign` 1), or out again (-1)."""
         added = len(entry.added)
         self.bytes += sign * entry.bytes
         self.replicas += sign * (added or 1)
@@ -150,12 +151,12 @@ class SideLoads:
 
     @property
     def busiest_bytes(self) -> int:
-        """What the busiest broker has left, in or out."""
+        """The bytes that the busiest broker has left, in or out."""
         return max(self.bytes_of.values(), default=0)
 
     @property
     def busiest_replicas(self) -> int:
-        """How many replicas a broker has left at most, in or out."""
+        """The most replicas that a broker has left, in or out."""
         return max(self.replicas_of.values(), default=0)
 
 
@@ -178,7 +179,7 @@ class Backlog:
             self.queues[urgency][side] = SideQueue(side, queued)
 
     def clone(self) -> "Backlog":
-        """A backlog of its own, to try a stage with."""
+        """An independent copy, to try a stage with."""
         other = Backlog(())
         other.all, other.healing = self.all.clone(), self.healing.clone()
         other._bytes_unit, other._replicas_unit = self._bytes_unit, self._replicas_unit
@@ -187,13 +188,13 @@ class Backlog:
         return other
 
     def add(self, entry: Entry) -> None:
-        """A further step, once the one before it is done."""
+        """Add an entry: a further step, once the one before it is done."""
         self._count(entry, 1)
         side = self._bottleneck(entry)
         self.queues[entry.urgency].setdefault(side, SideQueue(side, ())).insert(entry)
 
     def take(self, queue: SideQueue, place: int) -> Entry:
-        """Remove an entry from its queue and hand it out."""
+        """Remove an entry from its queue and return it."""
         entry = queue.entries[place]
         assert entry is not None
         queue.take(place)
@@ -201,7 +202,7 @@ class Backlog:
         return entry
 
     def everything(self) -> Iterator[tuple[SideQueue, int, Entry]]:
-        """All that waits, most urgent first, with its place."""
+        """All entries that wait, the most urgent first, each with its place."""
         for _, queues in sorted(self.queues.items()):
             for _, queue in sorted(queues.items()):
                 for place, entry in enumerate(queue.entries):
@@ -209,7 +210,7 @@ class Backlog:
                         yield queue, place, entry
 
     def compact(self) -> None:
-        """Close holes, drop empty queues; to be called between stages."""
+        """Close holes and drop empty queues; to be called between stages."""
         for urgency, queues in list(self.queues.items()):
             for side, queue in list(queues.items()):
                 queue.compact()
@@ -228,7 +229,7 @@ class Backlog:
         return side
 
     def _part(self, side: Side) -> float:
-        """What the side has left, of what the busiest had at first."""
+        """What the side has left, relative to what the busiest side had at first."""
         return max(
             self.all.bytes_of[side] / self._bytes_unit,
             self.all.replicas_of[side] / self._replicas_unit,

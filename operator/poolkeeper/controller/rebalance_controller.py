@@ -34,7 +34,7 @@ from poolkeeper.model.rebalances import Course, RebalanceSpec, RebalanceStep
 from poolkeeper.rebalances import lifecycle
 from poolkeeper.rebalances import offers as rebalances_offers
 from poolkeeper.rebalances.engines import PlanningEngine
-from poolkeeper.rebalances.lifecycle import ClusterView
+from poolkeeper.rebalances.lifecycle import KnownCluster
 from poolkeeper.rebalances.metrics import RebalanceMetrics, tally
 from poolkeeper.rebalances.planning_task import Inquiry
 from poolkeeper.rebalances.records import RebalanceRecords, Record
@@ -243,7 +243,7 @@ class Rebalancers:
         kept: _Kept,
         each: CustomResource,
         spec: RebalanceSpec,
-        views: Mapping[str, ClusterView],
+        views: Mapping[str, KnownCluster],
     ) -> Mapping[str, ExternalPlan]:
         """Return the external plans of the clusters whose turn it is, and update their progress."""
         course = kept.course

@@ -83,7 +83,7 @@ def is_approved(spec: RebalanceSpec, course: Course) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterView:
+class KnownCluster:
     """What is known of a cluster now; `assembly` is `None` if the cluster no longer exists."""
 
     assembly: Assembly | None = None
@@ -131,22 +131,22 @@ def views(
     assemblies: Mapping[str, Assembly],
     outcome_of: Callable[[str], Outcome | None],
     takers: Mapping[str, str],
-) -> Mapping[str, ClusterView]:
+) -> Mapping[str, KnownCluster]:
     """What is known of each cluster; `takers`: which Rebalance has its turn in it."""
     names = [part.cluster for part in course.parts]
     return {
-        name: ClusterView(assemblies.get(name), outcome_of(name), takers.get(name, ""))
+        name: KnownCluster(assemblies.get(name), outcome_of(name), takers.get(name, ""))
         for name in names
     }
 
 
-def seen(course: Course, views: Mapping[str, ClusterView], due: Collection[str]) -> Course:
+def seen(course: Course, views: Mapping[str, KnownCluster], due: Collection[str]) -> Course:
     """The course updated with what is known of the clusters; `due`: those whose turn it is."""
     parts = tuple(_seen(part, views[part.cluster], part.cluster in due) for part in course.parts)
     return replace(course, parts=parts)
 
 
-def _seen(part: ClusterRebalance, view: ClusterView, due: bool) -> ClusterRebalance:
+def _seen(part: ClusterRebalance, view: KnownCluster, due: bool) -> ClusterRebalance:
     if part.state.ended:
         return part
     if view.assembly is None or view.assembly.cluster is None:
@@ -204,7 +204,7 @@ def _now(part: ClusterRebalance, state: PartState, why: tuple[Why, ...] = ()) ->
     return replace(part, state=state, message="", why=why)
 
 
-def due(course: Course, spec: RebalanceSpec, views: Mapping[str, ClusterView]) -> frozenset[str]:
+def due(course: Course, spec: RebalanceSpec, views: Mapping[str, KnownCluster]) -> frozenset[str]:
     """The clusters whose turn it is, including those that are moving."""
     limit = spec.budget.clusters_at_once or len(course.parts)
     open_ = sorted(

@@ -30,7 +30,7 @@ from poolkeeper.model.specs import Approval, ApprovalPolicy, Mode
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.rebalances import lifecycle
-from poolkeeper.rebalances.lifecycle import ClusterView
+from poolkeeper.rebalances.lifecycle import KnownCluster
 from poolkeeper.rebalances.response import Planned, RebalanceResponse
 from poolkeeper.rebalances.scope import RebalanceScope
 from poolkeeper.resources.checks.assembly import assemble
@@ -143,7 +143,7 @@ def part(name, state=P, wave=1, **more):
 
 def view(name="a", mode="Apply", outcome=None, **more):
     assembly = assemble((kafka_cluster(name, mode=mode), pool("p", 1, cluster=name)))[name]
-    return ClusterView(assembly, Outcome(State.CONVERGED) if outcome is None else outcome, **more)
+    return KnownCluster(assembly, Outcome(State.CONVERGED) if outcome is None else outcome, **more)
 
 
 def errand(state, *why, name="a"):
@@ -167,10 +167,10 @@ STALE = Refusal(RefusalReason.STALE_PLAN, "the plan is of another time")
 @pytest.mark.parametrize(
     ("before", "seen", "after"),
     [
-        pytest.param(part("a", D), ClusterView(), part("a", D), id="what-has-ended-stays"),
+        pytest.param(part("a", D), KnownCluster(), part("a", D), id="what-has-ended-stays"),
         pytest.param(
             part("a"),
-            ClusterView(),
+            KnownCluster(),
             part("a", F, message="KafkaCluster a does not exist any more"),
             id="its-cluster-is-gone",
         ),

@@ -18,7 +18,7 @@ from poolkeeper.zk.client.session import Session
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterReading:
+class ReadCluster:
     """A cluster as read, with a warning for each thing that could not be read."""
 
     cluster: Cluster
@@ -57,11 +57,11 @@ def brokers(target: Target) -> BrokerClient | None:
         return None
 
 
-def observed(session: Session, target: Target, *, sizes: bool = True) -> ClusterReading:
+def observed(session: Session, target: Target, *, sizes: bool = True) -> ReadCluster:
     """Read the whole cluster; `sizes` also asks the brokers, if their addresses are known."""
     enriching = Enriching(target if sizes else replace(target, bootstrap=(), desired=None))
     cluster = enriching(observe.cluster(session, target.name).cluster)
-    return ClusterReading(cluster, enriching.warnings)
+    return ReadCluster(cluster, enriching.warnings)
 
 
 class Enriching:

@@ -26,7 +26,7 @@ from poolkeeper.planning.constraints.racks import (
     spread,
 )
 from poolkeeper.planning.problem.arrays import NONE, Bools, Floats, Ints, any_slot, count_slots
-from poolkeeper.planning.problem.pool_problem import Unit
+from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 OPEN = -2
 """A slot that needs a broker."""
@@ -59,7 +59,7 @@ class Opened:
     crowded: Ints
 
 
-def open_slots(unit: Unit, load: Ints) -> Opened:
+def open_slots(unit: PoolProblem, load: Ints) -> Opened:
     """Settle every row; `load` (replicas by broker) breaks ties: fuller brokers give first."""
     if not unit.blocked.any():
         return _opened(unit, load)
@@ -74,7 +74,7 @@ def open_slots(unit: Unit, load: Ints) -> Opened:
     return replace(opened, stuck=opened.stuck | (unit.leaves & blocked))
 
 
-def _opened(unit: Unit, load: Ints) -> Opened:
+def _opened(unit: PoolProblem, load: Ints) -> Opened:
     rows, slots = unit.lists.shape
     lists = unit.lists.copy()
     pinned = unit.pinned.copy()
@@ -113,7 +113,7 @@ def _opened(unit: Unit, load: Ints) -> Opened:
     return Opened(lists, pinned, fixed, tuple(spreads), spread_of, stuck, short, forced, for_racks)
 
 
-def _needs_work(unit: Unit, spreads: tuple[Spread, ...], spread_of: Ints) -> Bools:
+def _needs_work(unit: PoolProblem, spreads: tuple[Spread, ...], spread_of: Ints) -> Bools:
     held = count_slots(unit.lists >= 0)
     touched = any_slot(unit.leaves | unit.pinned)
     strict = np.array([s.strict for s in spreads] or [True])
@@ -127,7 +127,7 @@ def _needs_work(unit: Unit, spreads: tuple[Spread, ...], spread_of: Ints) -> Boo
     return work
 
 
-def _simple(unit: Unit, work: Bools, spreads: tuple[Spread, ...], spread_of: Ints) -> Bools:
+def _simple(unit: PoolProblem, work: Bools, spreads: tuple[Spread, ...], spread_of: Ints) -> Bools:
     """Rows whose remaining replicas stay lawful whichever brokers fill the open slots."""
     if not work.any():
         return work
@@ -140,7 +140,7 @@ def _simple(unit: Unit, work: Bools, spreads: tuple[Spread, ...], spread_of: Int
     return simple
 
 
-def _open_simple(unit: Unit, simple: Bools, lists: Ints) -> Ints:
+def _open_simple(unit: PoolProblem, simple: Bools, lists: Ints) -> Ints:
     """Open the slots of these rows in place; return how many, by row."""
     rows = np.flatnonzero(simple)
     own = np.where(unit.leaves[rows], OPEN, unit.lists[rows])
@@ -151,7 +151,7 @@ def _open_simple(unit: Unit, simple: Bools, lists: Ints) -> Ints:
     return opened
 
 
-def _uneven(unit: Unit, rows: Ints, even: Spread) -> Bools:
+def _uneven(unit: PoolProblem, rows: Ints, even: Spread) -> Bools:
     racks = len(unit.brokers.rack_names)
     counts = np.zeros((len(rows), racks), dtype=np.int64)
     for slot in range(unit.lists.shape[1]):
@@ -176,7 +176,9 @@ class _Settled:
 class _Case:
     """One partition being settled; used only within `open_slots`."""
 
-    def __init__(self, unit: Unit, row: int, relative: Floats, capacity: tuple[int, ...]) -> None:
+    def __init__(
+        self, unit: PoolProblem, row: int, relative: Floats, capacity: tuple[int, ...]
+    ) -> None:
         self.unit, self.relative, self.capacity = unit, relative, capacity
         self.rf = int(unit.rf[row])
         found = unit.lists[row].tolist()

@@ -17,7 +17,7 @@ from poolkeeper.model.specs import Goal, GoalKind
 from poolkeeper.planning.constraints.bands import Band, BoundedGroup, band, shares
 from poolkeeper.planning.constraints.evictions import Opened
 from poolkeeper.planning.problem.arrays import NONE, Bools, Floats, Ints, count_slots, weights_by
-from poolkeeper.planning.problem.pool_problem import Unit
+from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 _HEAVIER_MAX = 8
 
@@ -49,21 +49,21 @@ class LoadMeasure:
         return bool((self.wide.outside(held) != 0)[eligible].any())
 
 
-def measure_of(unit: Unit, opened: Opened, lists: Ints, goal: Goal) -> LoadMeasure:
+def measure_of(unit: PoolProblem, opened: Opened, lists: Ints, goal: Goal) -> LoadMeasure:
     """The measure of a goal for replicas, bytes or bytes per second; `lists`: those so far."""
     value, fixed = _values(unit, goal.kind)
     share = share_of_value(unit, opened, lists, value, fixed)
     return LoadMeasure(goal.kind, value, fixed, band(share, goal), band(share, goal, half=True))
 
 
-def replica_measure(unit: Unit, share: Floats, goal: Goal) -> LoadMeasure:
+def replica_measure(unit: PoolProblem, share: Floats, goal: Goal) -> LoadMeasure:
     """The measure of replicas around a known share."""
     ones = np.ones(len(unit), dtype=np.int64)
     bands = band(share, goal), band(share, goal, half=True)
     return LoadMeasure(goal.kind, ones, unit.fixed, *bands)
 
 
-def laws(unit: Unit, replicas: Ints, mib: Ints) -> tuple[LoadMeasure, LoadMeasure]:
+def laws(unit: PoolProblem, replicas: Ints, mib: Ints) -> tuple[LoadMeasure, LoadMeasure]:
     """The measures of two laws: replicas under the brokers' caps, MiB under their disks."""
     nothing = np.zeros(len(unit.fixed), dtype=np.int64)
     caps, disks = (Band(nothing, high, nothing.astype(float)) for high in (replicas, mib))
@@ -74,7 +74,7 @@ def laws(unit: Unit, replicas: Ints, mib: Ints) -> tuple[LoadMeasure, LoadMeasur
     )
 
 
-def _values(unit: Unit, kind: GoalKind) -> tuple[Ints, Ints]:
+def _values(unit: PoolProblem, kind: GoalKind) -> tuple[Ints, Ints]:
     if kind is GoalKind.BYTES:
         return unit.size, unit.fixed_mib * 1024 * 1024
     if kind is GoalKind.BYTES_IN:
@@ -82,7 +82,9 @@ def _values(unit: Unit, kind: GoalKind) -> tuple[Ints, Ints]:
     return np.ones(len(unit), dtype=np.int64), unit.fixed
 
 
-def share_of_value(unit: Unit, opened: Opened, lists: Ints, value: Ints, fixed: Ints) -> Floats:
+def share_of_value(
+    unit: PoolProblem, opened: Opened, lists: Ints, value: Ints, fixed: Ints
+) -> Floats:
     """Each eligible broker's fair share of the value of all replicas and the background load.
 
     If a partition is larger than a fair share, no layout can do better: the broker's share is then
@@ -102,7 +104,7 @@ def share_of_value(unit: Unit, opened: Opened, lists: Ints, value: Ints, fixed: 
 
 
 def _filled(
-    unit: Unit, opened: Opened, lists: Ints, value: Ints, fixed: Ints, heavy: Bools
+    unit: PoolProblem, opened: Opened, lists: Ints, value: Ints, fixed: Ints, heavy: Bools
 ) -> Floats:
     """Shares by filling; pinned replicas and those of larger partitions stay."""
     eligible, rack = unit.eligible, unit.brokers.rack

@@ -22,7 +22,7 @@ from functools import cache
 import numpy as np
 
 from poolkeeper.planning.problem.arrays import NONE, Ints
-from poolkeeper.planning.problem.pool_problem import Unit
+from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +66,14 @@ def spread(replicas: int, room: tuple[int, ...], pinned: tuple[int, ...]) -> Spr
     return Spread(tuple(max(a, left + b) for a, b in zip(low, high, strict=True)), high)
 
 
-def rack_capacity(unit: Unit, without: Sequence[int] = ()) -> tuple[int, ...]:
+def rack_capacity(unit: PoolProblem, without: Sequence[int] = ()) -> tuple[int, ...]:
     """Eligible brokers by rack number, those in `without` (indices) not counted."""
     usable = unit.eligible.copy()
     usable[list(without)] = False
     return tuple(np.bincount(unit.brokers.rack[usable], minlength=len(unit.brokers.rack_names)))
 
 
-def rack_counts(unit: Unit, brokers: Sequence[int]) -> list[int]:
+def rack_counts(unit: PoolProblem, brokers: Sequence[int]) -> list[int]:
     """Replicas by rack number of one list of broker indices."""
     counts = [0] * len(unit.brokers.rack_names)
     for broker in brokers:
@@ -81,7 +81,7 @@ def rack_counts(unit: Unit, brokers: Sequence[int]) -> list[int]:
     return counts
 
 
-def crowded(unit: Unit, lists: Ints) -> Ints:
+def crowded(unit: PoolProblem, lists: Ints) -> Ints:
     """Rows that hold two replicas in one rack, as indices."""
     racks = np.where(lists >= 0, unit.brokers.rack[lists], NONE)
     twice = np.zeros(len(lists), dtype=bool)

@@ -32,7 +32,7 @@ from poolkeeper.planning.goals.swaps import (
 )
 from poolkeeper.planning.goals.topic_counts import TopicCounts
 from poolkeeper.planning.problem.arrays import Ints, any_slot
-from poolkeeper.planning.problem.pool_problem import Unit
+from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 _COMPARED = 4
 
@@ -44,12 +44,12 @@ class Bounded:
     measure: LoadMeasure
     band: Band
 
-    def excess(self, unit: Unit, lists: Ints) -> int:
+    def excess(self, unit: PoolProblem, lists: Ints) -> int:
         """How far brokers lie outside the wide band, in sum."""
         held = self.measure.held(lists)
         return int(np.abs(self.measure.wide.outside(held))[unit.eligible].sum())
 
-    def imbalance(self, unit: Unit, lists: Ints) -> float:
+    def imbalance(self, unit: PoolProblem, lists: Ints) -> float:
         """The part of the load that is on the wrong broker."""
         share = self.measure.wide.share
         missed = np.abs(self.measure.held(lists) - share)[unit.eligible].sum()
@@ -57,7 +57,7 @@ class Bounded:
 
 
 def refine(
-    unit: Unit,
+    unit: PoolProblem,
     opened: Opened,
     lists: Ints,
     aim: Bounded,
@@ -75,7 +75,7 @@ class _Search:
 
     def __init__(
         self,
-        unit: Unit,
+        unit: PoolProblem,
         opened: Opened,
         lists: Ints,
         bounded: Sequence[Bounded],

@@ -23,7 +23,7 @@ from poolkeeper.planning.goals.topic_counts import TopicCounts, topic_bands
 from poolkeeper.planning.goals.topic_flow import route_topics
 from poolkeeper.planning.goals.topic_spread import spread_topics
 from poolkeeper.planning.problem.arrays import Ints
-from poolkeeper.planning.problem.pool_problem import Unit
+from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 EVENED = frozenset({GoalKind.REPLICAS, GoalKind.TOPIC_REPLICAS, GoalKind.BYTES, GoalKind.BYTES_IN})
 """Goals that replicas move for."""
@@ -41,7 +41,7 @@ class Evened:
 
 
 def even(
-    unit: Unit,
+    unit: PoolProblem,
     opened: Opened,
     lists: Ints,
     caps: tuple[Ints, Ints],
@@ -78,14 +78,14 @@ def even(
     return Evened(lists, tuple(aimed))
 
 
-def _band(measure: LoadMeasure, lists: Ints, unit: Unit) -> Band:
+def _band(measure: LoadMeasure, lists: Ints, unit: PoolProblem) -> Band:
     held = measure.held(unit.lists), measure.held(lists)
     triggered = any(measure.outside(each, unit.eligible) for each in held)
     return measure.narrow if triggered else measure.wide
 
 
 def _even_topics(
-    unit: Unit, opened: Opened, lists: Ints, guards: Sequence[Bounded], goal: Goal
+    unit: PoolProblem, opened: Opened, lists: Ints, guards: Sequence[Bounded], goal: Goal
 ) -> tuple[Ints, TopicCounts]:
     """Spread the topics freely and repair earlier goals; if that fails, spread within these."""
     ones = np.ones(len(unit), dtype=np.int64)
@@ -115,7 +115,7 @@ def _counted(guards: Sequence[Bounded]) -> Band:
     return Band(np.minimum(low, high), high, bands[-1].share)
 
 
-def _outside(unit: Unit, lists: Ints, guards: Iterable[Bounded]) -> list[int]:
+def _outside(unit: PoolProblem, lists: Ints, guards: Iterable[Bounded]) -> list[int]:
     """How far the brokers lie outside their bands, by guard."""
     return [
         int(np.abs(guard.band.outside(guard.measure.held(lists)))[unit.eligible].sum())

@@ -11,7 +11,7 @@ import numpy as np
 from poolkeeper.model.specs import Goal
 from poolkeeper.planning.constraints.bands import Band, band
 from poolkeeper.planning.problem.arrays import Bools, Floats, Ints
-from poolkeeper.planning.problem.pool_problem import Unit
+from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class TopicCounts:
         """An independent copy."""
         return TopicCounts(self.held.copy(), self.low, self.high)
 
-    def recounted(self, unit: Unit, lists: Ints) -> "TopicCounts":
+    def recounted(self, unit: PoolProblem, lists: Ints) -> "TopicCounts":
         """The same bands with the counts of other lists."""
         return TopicCounts(held_by_topic(unit, lists), self.low, self.high)
 
@@ -46,16 +46,16 @@ class TopicCounts:
         above = np.maximum(self.held - self.high, 0).sum()
         return int(above + np.maximum(self.low - self.held, 0).sum())
 
-    def excess(self, unit: Unit, lists: Ints) -> int:
+    def excess(self, unit: PoolProblem, lists: Ints) -> int:
         """The same as `outside`, for other lists."""
         return self.recounted(unit, lists).outside()
 
-    def imbalance(self, unit: Unit, lists: Ints) -> float:
+    def imbalance(self, unit: PoolProblem, lists: Ints) -> float:
         """The part of all replicas that lies outside its topic's band."""
         return self.excess(unit, lists) / max(int((lists >= 0).sum()), 1)
 
 
-def held_by_topic(unit: Unit, lists: Ints) -> Ints:
+def held_by_topic(unit: PoolProblem, lists: Ints) -> Ints:
     """Replicas by (topic, broker)."""
     topics, size = len(unit.topics), len(unit.fixed)
     at = np.flatnonzero(lists >= 0)
@@ -65,7 +65,7 @@ def held_by_topic(unit: Unit, lists: Ints) -> Ints:
 
 
 def topic_bands(
-    unit: Unit, lists: Ints, share: Floats, goal: Goal
+    unit: PoolProblem, lists: Ints, share: Floats, goal: Goal
 ) -> tuple[TopicCounts, TopicCounts]:
     """The counts with the goal's band, and with half of it; only eligible brokers have a band.
 
@@ -82,7 +82,7 @@ def topic_bands(
     return wide, _counts(unit, held.copy(), band(flat, goal, half=True), partitions)
 
 
-def _counts(unit: Unit, held: Ints, target: Band, partitions: Ints) -> TopicCounts:
+def _counts(unit: PoolProblem, held: Ints, target: Band, partitions: Ints) -> TopicCounts:
     low = np.minimum(target.low.reshape(held.shape), partitions[:, None])
     high = target.high.reshape(held.shape)
     # Brokers that may be given no replicas have a share of 0.

@@ -22,7 +22,7 @@ from poolkeeper.planning.goals.topic_counts import TopicCounts, held_by_topic
 from poolkeeper.planning.placement.network import Network
 from poolkeeper.planning.placement.replica_classes import bounds_of
 from poolkeeper.planning.problem.arrays import NONE, Bools, Ints, any_slot, count_slots
-from poolkeeper.planning.problem.pool_problem import Unit
+from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 _OUTSIDE = 10_000
 _UNEVEN = 40_000
@@ -30,7 +30,13 @@ _TURNS = 64
 
 
 def route_topics(
-    unit: Unit, opened: Opened, lists: Ints, topics: TopicCounts, brokers: Band, *, mixed: bool
+    unit: PoolProblem,
+    opened: Opened,
+    lists: Ints,
+    topics: TopicCounts,
+    brokers: Band,
+    *,
+    mixed: bool,
 ) -> Ints:
     """Lists with the topics' counts as near to their bands as one flow brings them.
 
@@ -45,7 +51,9 @@ def route_topics(
     return _dealt(unit, opened, start, movable, wanted, mixed=mixed)
 
 
-def _wanted(unit: Unit, lists: Ints, movable: Bools, topics: TopicCounts, brokers: Band) -> Ints:
+def _wanted(
+    unit: PoolProblem, lists: Ints, movable: Bools, topics: TopicCounts, brokers: Band
+) -> Ints:
     """The wanted number of movable replicas by (topic, broker)."""
     eligible = np.flatnonzero(unit.eligible)
     free = held_by_topic(unit, np.where(movable, lists, NONE))[:, eligible]
@@ -90,7 +98,7 @@ def _wanted(unit: Unit, lists: Ints, movable: Bools, topics: TopicCounts, broker
 
 
 def _dealt(
-    unit: Unit, opened: Opened, lists: Ints, movable: Bools, wanted: Ints, *, mixed: bool
+    unit: PoolProblem, opened: Opened, lists: Ints, movable: Bools, wanted: Ints, *, mixed: bool
 ) -> Ints:
     """The lists with surplus replicas moved to brokers that lack some, as far as racks permit."""
     lists = lists.copy()
@@ -120,7 +128,7 @@ def _dealt(
 
 
 def _givers(
-    unit: Unit, lists: Ints, surplus: Ints, *, smallest: bool, mixed: bool
+    unit: PoolProblem, lists: Ints, surplus: Ints, *, smallest: bool, mixed: bool
 ) -> tuple[Ints, Ints]:
     """The (row, slot) of each surplus replica by (topic, broker), in order of racks."""
     gives = (lists >= 0) & (surplus > 0)[unit.topic[:, None], lists]

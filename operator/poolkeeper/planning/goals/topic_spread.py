@@ -19,11 +19,11 @@ from poolkeeper.planning.goals.local_search import Bounded
 from poolkeeper.planning.goals.swaps import REPLICA_MIB
 from poolkeeper.planning.goals.topic_counts import TopicCounts
 from poolkeeper.planning.problem.arrays import Bools, Ints, any_slot
-from poolkeeper.planning.problem.pool_problem import Unit
+from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 
 def spread_topics(
-    unit: Unit,
+    unit: PoolProblem,
     opened: Opened,
     lists: Ints,
     counts: TopicCounts,
@@ -47,7 +47,7 @@ class _Spreading:
 
     def __init__(
         self,
-        unit: Unit,
+        unit: PoolProblem,
         opened: Opened,
         lists: Ints,
         counts: TopicCounts,

@@ -16,7 +16,7 @@ from poolkeeper.planning.layout.pool_layout import Layout
 from poolkeeper.planning.placement.rounds import held_by
 from poolkeeper.planning.problem.arrays import NONE, Ints, any_slot, count_slots
 from poolkeeper.planning.problem.grouping import numbered
-from poolkeeper.planning.problem.pool_problem import Unit
+from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 Badness = Callable[[Iterable[int]], int]
 """How uneven a set of replicas is over racks; 0 is even."""
@@ -79,7 +79,7 @@ def changes_of(layout: Layout) -> list[Change]:
     ]
 
 
-def rack_badness(unit: Unit) -> Badness:
+def rack_badness(unit: PoolProblem) -> Badness:
     """A function that says how unevenly a set of broker ids is spread over the pool's racks."""
     capacity = rack_capacity(unit)
     nothing = (0,) * len(capacity)

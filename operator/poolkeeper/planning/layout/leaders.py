@@ -21,7 +21,7 @@ from poolkeeper.planning.constraints.bands import Band, BoundedGroup, band, shar
 from poolkeeper.planning.placement.network import Network
 from poolkeeper.planning.problem.arrays import Bools, Floats, Ints, any_slot
 from poolkeeper.planning.problem.grouping import numbered, stable_order
-from poolkeeper.planning.problem.pool_problem import Unit
+from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 _CHANGE = 1_000
 _FREE_CHANGE = 100
@@ -39,7 +39,7 @@ class Led:
     band: Band
 
 
-def lead(unit: Unit, lists: Ints, goal: Goal | None, *, balance: bool) -> Led:
+def lead(unit: PoolProblem, lists: Ints, goal: Goal | None, *, balance: bool) -> Led:
     """Reorder the lists of the pool's partitions, but for those that the plan holds in place."""
     lists = lists.copy()
     candidates = _candidates(unit, lists)
@@ -59,18 +59,18 @@ def lead(unit: Unit, lists: Ints, goal: Goal | None, *, balance: bool) -> Led:
     return Led(lists, leaders_by(unit, lists), narrow)
 
 
-def forced_left(unit: Unit, lists: Ints, candidates: Bools) -> bool:
+def forced_left(unit: PoolProblem, lists: Ints, candidates: Bools) -> bool:
     """Whether a partition is led by a broker that may not lead while another replica could."""
     return bool((~unit.leads[lists[:, 0]] & any_slot(candidates)).any())
 
 
-def leaders_by(unit: Unit, lists: Ints) -> Ints:
+def leaders_by(unit: PoolProblem, lists: Ints) -> Ints:
     """Preferred leaders by broker, of these lists and of the background load."""
     counts: Ints = np.bincount(lists[:, 0], minlength=len(unit.fixed))
     return unit.fixed_leaders + counts
 
 
-def _candidates(unit: Unit, lists: Ints) -> Bools:
+def _candidates(unit: PoolProblem, lists: Ints) -> Bools:
     """By (row, slot), whether the reordering may put that replica first.
 
     No slot of a blocked partition, of an unmanaged one, or of one with a dead preferred leader may
@@ -81,7 +81,7 @@ def _candidates(unit: Unit, lists: Ints) -> Bools:
     return able & movable[:, None]
 
 
-def _share(unit: Unit, lists: Ints, candidates: Bools) -> Floats:
+def _share(unit: PoolProblem, lists: Ints, candidates: Bools) -> Floats:
     rows = any_slot(candidates)
     able = candidates[rows]
     chosen = lists[rows]
@@ -94,11 +94,11 @@ def _share(unit: Unit, lists: Ints, candidates: Bools) -> Floats:
     return shares(total, unit.weight, floor, floor + could, (everyone,))
 
 
-def _settled(unit: Unit, lists: Ints, target: Band) -> bool:
+def _settled(unit: PoolProblem, lists: Ints, target: Band) -> bool:
     return bool((target.outside(leaders_by(unit, lists)) == 0)[unit.leads].all())
 
 
-def _rounds(unit: Unit, lists: Ints, candidates: Bools, target: Band) -> Ints:
+def _rounds(unit: PoolProblem, lists: Ints, candidates: Bools, target: Band) -> Ints:
     """Solve and reorder until no list changes; return at once if all brokers are in their bands."""
     able = np.where(candidates, lists, -1)
     eligible_rows = np.flatnonzero(any_slot(candidates))
@@ -112,7 +112,9 @@ def _rounds(unit: Unit, lists: Ints, candidates: Bools, target: Band) -> Ints:
     return lists
 
 
-def _round(unit: Unit, lists: Ints, able: Ints, rows: Ints, original: Ints, target: Band) -> int:
+def _round(
+    unit: PoolProblem, lists: Ints, able: Ints, rows: Ints, original: Ints, target: Band
+) -> int:
     """Solve one flow and reorder the lists in place; return the number of partitions changed."""
     leader = lists[rows, 0]
     others = able[rows]
@@ -149,7 +151,7 @@ def _round(unit: Unit, lists: Ints, able: Ints, rows: Ints, original: Ints, targ
 
 
 def _round_by_pairs(
-    unit: Unit, lists: Ints, rows: Ints, leader: Ints, others: Ints, target: Band
+    unit: PoolProblem, lists: Ints, rows: Ints, leader: Ints, others: Ints, target: Band
 ) -> int:
     """Do the same as `_round` with (leader, other broker) pairs as classes.
 
@@ -184,7 +186,7 @@ def _round_by_pairs(
 
 def _solved(
     network: Network,
-    unit: Unit,
+    unit: PoolProblem,
     lists: Ints,
     rows: Ints,
     broker: Ints,

@@ -30,7 +30,7 @@ from poolkeeper.planning.placement.flow import UNLIMITED, UNLIMITED_MIB, Capacit
 from poolkeeper.planning.placement.rounds import Placed, held_by, place
 from poolkeeper.planning.problem.arrays import NONE, Floats, Ints, any_slot, count_slots
 from poolkeeper.planning.problem.eligible_brokers import EligibleBrokers
-from poolkeeper.planning.problem.pool_problem import Unit, reached
+from poolkeeper.planning.problem.pool_problem import PoolProblem, reached
 
 _ROUNDS_MAX = 8
 
@@ -46,7 +46,7 @@ class Layout:
     `unfinished`: the next plan will move more, because this plan holds some partitions in place.
     """
 
-    unit: Unit
+    unit: PoolProblem
     opened: Opened
     placed: Placed
     evened: Evened
@@ -69,7 +69,7 @@ class Layout:
 
 
 def lay_out(
-    unit: Unit,
+    unit: PoolProblem,
     usable: EligibleBrokers,
     limits: ClusterLimits,
     *,
@@ -86,7 +86,12 @@ def lay_out(
 
 
 def _laid_out(
-    unit: Unit, usable: EligibleBrokers, limits: ClusterLimits, *, balance: bool, min_gain: float
+    unit: PoolProblem,
+    usable: EligibleBrokers,
+    limits: ClusterLimits,
+    *,
+    balance: bool,
+    min_gain: float,
 ) -> Layout:
     """Lay out with all wanted replicas, or with those of as many topics as fit."""
     room = room_of(unit, usable, limits)
@@ -101,7 +106,9 @@ def _laid_out(
     return _raised(unit, full, modest, settle)
 
 
-def _raised(unit: Unit, full: Layout, modest: Layout, settle: Callable[[Unit], Layout]) -> Layout:
+def _raised(
+    unit: PoolProblem, full: Layout, modest: Layout, settle: Callable[[PoolProblem], Layout]
+) -> Layout:
     """Raise the topics that fit on top of the modest layout, and repeat from the outcome.
 
     Whether topics fit is tried without balancing, because balancing costs much more time.
@@ -113,7 +120,7 @@ def _raised(unit: Unit, full: Layout, modest: Layout, settle: Callable[[Unit], L
         if again.excess <= layout.excess:
             return replace(again, unit=unit, opened=full.opened)
 
-        def fits(some: Unit, most: int = layout.excess) -> bool:
+        def fits(some: PoolProblem, most: int = layout.excess) -> bool:
             return _lay_out(some, modest.room, balance=False).excess <= most
 
         some = raised(start, modest.room, fits)
@@ -131,7 +138,7 @@ def _raised(unit: Unit, full: Layout, modest: Layout, settle: Callable[[Unit], L
     return replace(layout, unit=less, opened=opened, wished=wished)
 
 
-def _settle(unit: Unit, room: CapacityBounds, *, balance: bool, min_gain: float) -> Layout:
+def _settle(unit: PoolProblem, room: CapacityBounds, *, balance: bool, min_gain: float) -> Layout:
     """The layout that the next plan would leave unchanged.
 
     If all goals are met, the first layout is that. Otherwise the search is repeated from its
@@ -148,7 +155,7 @@ def _settle(unit: Unit, room: CapacityBounds, *, balance: bool, min_gain: float)
     return layout
 
 
-def _better(unit: Unit, room: CapacityBounds, *, balance: bool, min_gain: float) -> Layout:
+def _better(unit: PoolProblem, room: CapacityBounds, *, balance: bool, min_gain: float) -> Layout:
     """The balanced layout if it meets the goals better, in their order; else the unbalanced one."""
     full = _lay_out(unit, room, balance=balance)
     if not balance or not (min_gain > 0 or any(_unmet(full, full.lists))):
@@ -192,7 +199,7 @@ def _imbalance(goals: Layout, layout: Layout) -> float:
     return float(sum(parts) + missed)
 
 
-def _lay_out(unit: Unit, room: CapacityBounds, *, balance: bool) -> Layout:
+def _lay_out(unit: PoolProblem, room: CapacityBounds, *, balance: bool) -> Layout:
     opened = open_slots(unit, held_by(unit, unit.lists))
     share = share_of(unit, opened, room)
     goals = _goals(unit) if balance else []
@@ -208,13 +215,13 @@ def _lay_out(unit: Unit, room: CapacityBounds, *, balance: bool) -> Layout:
     return Layout(unit, opened, placed, evened, led, room, balance)
 
 
-def _goals(unit: Unit) -> list[Goal]:
+def _goals(unit: PoolProblem) -> list[Goal]:
     """The pool's goals for replicas and loads. A bytes goal is left out if no size is known."""
     goals = (goal for goal in unit.pool.goals if goal.kind in EVENED)
     return [goal for goal in goals if unit.sized or goal.kind is not GoalKind.BYTES]
 
 
-def room_of(unit: Unit, usable: EligibleBrokers, limits: ClusterLimits) -> CapacityBounds:
+def room_of(unit: PoolProblem, usable: EligibleBrokers, limits: ClusterLimits) -> CapacityBounds:
     """The most replicas and MiB that each broker may hold; unlimited where nothing is declared."""
     replicas = np.full(len(unit.fixed), UNLIMITED, dtype=np.int64)
     mib = np.full(len(unit.fixed), UNLIMITED_MIB, dtype=np.int64)
@@ -230,7 +237,7 @@ def room_of(unit: Unit, usable: EligibleBrokers, limits: ClusterLimits) -> Capac
     return CapacityBounds(replicas, mib, int(pool_replicas), int(pool_mib))
 
 
-def share_of(unit: Unit, opened: Opened, room: CapacityBounds) -> Floats:
+def share_of(unit: PoolProblem, opened: Opened, room: CapacityBounds) -> Floats:
     """Each eligible broker's fair share of the pool's replicas and the background load."""
     eligible, rack = unit.eligible, unit.brokers.rack
     racks, size = len(unit.brokers.rack_names), len(unit.fixed)
@@ -266,7 +273,7 @@ def _bounds(opened: Opened, racks: int) -> tuple[Ints, Ints]:
     return lows.reshape(shape), highs.reshape(shape)
 
 
-def _excess(unit: Unit, lists: Ints, room: CapacityBounds) -> int:
+def _excess(unit: PoolProblem, lists: Ints, room: CapacityBounds) -> int:
     """Replicas and MiB above caps, disks and headroom, summed over the pool's brokers."""
     if not room.bounded:
         return 0

@@ -18,7 +18,7 @@ from poolkeeper.planning.placement.broker_choice import held_mib
 from poolkeeper.planning.placement.flow import CapacityBounds
 from poolkeeper.planning.placement.rounds import held_by
 from poolkeeper.planning.problem.arrays import Bools, Ints, count_slots
-from poolkeeper.planning.problem.pool_problem import Unit
+from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 _LEFT_OUT_MAX = 3
 """Topics that do not fit, after which no more are tried."""
@@ -27,7 +27,9 @@ _PLENTY = 2**50
 """More room than anything needs, so that sums of it stay numbers."""
 
 
-def raised(unit: Unit, room: CapacityBounds, fits: Callable[[Unit], bool]) -> Unit | None:
+def raised(
+    unit: PoolProblem, room: CapacityBounds, fits: Callable[[PoolProblem], bool]
+) -> PoolProblem | None:
     """The pool's problem with as many topics raised as fit.
 
     `None` if no topic fits. All topics together are not tried: the caller has done that.
@@ -37,7 +39,7 @@ def raised(unit: Unit, room: CapacityBounds, fits: Callable[[Unit], bool]) -> Un
     wanting = np.flatnonzero(unit.rf > found)
     taken, left_out = np.zeros(len(unit.topics), dtype=bool), 0
 
-    def asking(topics: Ints) -> Unit:
+    def asking(topics: Ints) -> PoolProblem:
         asks = taken.copy()
         asks[topics] = True
         return replace(unit, rf=np.where(asks[unit.topic], unit.rf, np.minimum(unit.rf, found)))
@@ -59,14 +61,14 @@ def raised(unit: Unit, room: CapacityBounds, fits: Callable[[Unit], bool]) -> Un
     return asking(waiting[:0]) if taken.any() else None
 
 
-def _by_need(unit: Unit, found: Ints, wanting: Ints) -> Ints:
+def _by_need(unit: PoolProblem, found: Ints, wanting: Ints) -> Ints:
     """Topics that want more replicas, in ascending order of added MiB, then of added replicas."""
     mib, replicas = _needs(unit, found, wanting)
     topics = np.unique(unit.topic[wanting])
     return topics[np.lexsort((topics, replicas[topics], mib[topics]))]
 
 
-def _needs(unit: Unit, found: Ints, wanting: Ints) -> tuple[Ints, Ints]:
+def _needs(unit: PoolProblem, found: Ints, wanting: Ints) -> tuple[Ints, Ints]:
     """The MiB and the replicas that each topic adds."""
     more = (unit.rf - found)[wanting]
     needs = np.zeros((2, len(unit.topics)), dtype=np.int64)
@@ -75,7 +77,9 @@ def _needs(unit: Unit, found: Ints, wanting: Ints) -> tuple[Ints, Ints]:
     return needs[0], needs[1]
 
 
-def _room_for(unit: Unit, room: CapacityBounds, found: Ints, taken: Bools, waiting: Ints) -> int:
+def _room_for(
+    unit: PoolProblem, room: CapacityBounds, found: Ints, taken: Bools, waiting: Ints
+) -> int:
     """How many of the waiting topics fit by sum, besides those already raised."""
     wanting = np.flatnonzero(unit.rf > found)
     least = len(waiting)
@@ -85,7 +89,7 @@ def _room_for(unit: Unit, room: CapacityBounds, found: Ints, taken: Bools, waiti
     return least
 
 
-def _free(unit: Unit, room: CapacityBounds) -> Iterator[int]:
+def _free(unit: PoolProblem, room: CapacityBounds) -> Iterator[int]:
     """Free MiB, then free replicas, of all the pool's brokers together."""
     inside = unit.brokers.rows(unit.pool.brokers)
     held = unit.fixed_mib + held_mib(unit, unit.lists), held_by(unit, unit.lists)

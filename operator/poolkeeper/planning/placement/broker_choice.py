@@ -25,7 +25,7 @@ from poolkeeper.planning.constraints.evictions import OPEN
 from poolkeeper.planning.placement.byte_targets import turns_by_value
 from poolkeeper.planning.placement.rounding import ReplicaFlow, joined, pick
 from poolkeeper.planning.problem.arrays import Ints, any_slot, weights_by
-from poolkeeper.planning.problem.pool_problem import Unit
+from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Seated:
     moved: int
 
 
-def seat(unit: Unit, lists: Ints, demand: ReplicaFlow, room_mib: Ints) -> Seated:
+def seat(unit: PoolProblem, lists: Ints, demand: ReplicaFlow, room_mib: Ints) -> Seated:
     """Realise the flow: fill all open slots, move replicas as far as brokers and disks allow."""
     lists = lists.copy()
     want_row, want_slot, want_cell = _deal(lists, demand)
@@ -75,7 +75,7 @@ def _deal(lists: Ints, demand: ReplicaFlow) -> tuple[Ints, Ints, Ints]:
 class _Disk:
     """MiB held and allowed by broker; used only within `seat`."""
 
-    def __init__(self, unit: Unit, lists: Ints, room_mib: Ints) -> None:
+    def __init__(self, unit: PoolProblem, lists: Ints, room_mib: Ints) -> None:
         self.mib, self.room = unit.mib, room_mib
         self.bounded = bool((room_mib < np.iinfo(np.int64).max).any())
         self.held = unit.fixed_mib.copy()
@@ -105,7 +105,7 @@ class _Disk:
                 self.held[source] -= self.mib[row]
 
 
-def held_mib(unit: Unit, lists: Ints) -> Ints:
+def held_mib(unit: PoolProblem, lists: Ints) -> Ints:
     """MiB by broker, of these lists alone, without background load."""
     return weights_by(lists, unit.mib, len(unit.fixed))
 

@@ -29,7 +29,7 @@ from poolkeeper.planning.placement.network import Network
 from poolkeeper.planning.placement.open_slots import Wants
 from poolkeeper.planning.placement.replica_classes import Cells, Offers, bounds_of, by_rack
 from poolkeeper.planning.problem.arrays import Ints
-from poolkeeper.planning.problem.pool_problem import Unit
+from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 _MOVE = 100
 _PROPOSAL = 10  # a changed list of a partition that does not exist yet
@@ -68,7 +68,7 @@ class RoutingTask:
     `leave`: how many replicas at least must leave each broker, where bytes require that.
     """
 
-    unit: Unit
+    unit: PoolProblem
     opened: Opened
     cells: Cells
     offers: Offers

@@ -12,7 +12,7 @@ from poolkeeper.planning.constraints.evictions import OPEN, Opened
 from poolkeeper.planning.placement.replica_classes import Cells, counts_of
 from poolkeeper.planning.problem.arrays import Ints, any_slot
 from poolkeeper.planning.problem.grouping import numbered
-from poolkeeper.planning.problem.pool_problem import Unit
+from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Wants:
     kept: Ints
 
 
-def wants_of(unit: Unit, opened: Opened, lists: Ints, cells: Cells) -> Wants:
+def wants_of(unit: PoolProblem, opened: Opened, lists: Ints, cells: Cells) -> Wants:
     """Class all partitions that have open slots."""
     row = np.flatnonzero(any_slot(lists == OPEN))
     wanted = (lists[row] == OPEN).sum(axis=1)

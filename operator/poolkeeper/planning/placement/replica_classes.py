@@ -22,7 +22,7 @@ import numpy as np
 from poolkeeper.planning.constraints.evictions import OPEN, Opened
 from poolkeeper.planning.problem.arrays import Bools, Ints, any_slot
 from poolkeeper.planning.problem.grouping import numbered, stable_order
-from poolkeeper.planning.problem.pool_problem import Unit
+from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 _FINE_ARCS_MAX = 100_000
 _ARCS_MAX = 400_000
@@ -74,7 +74,7 @@ class Members:
     barred: Ints | None
 
 
-def cells_of(unit: Unit, *, merge: bool = False) -> Cells:
+def cells_of(unit: PoolProblem, *, merge: bool = False) -> Cells:
     """Single brokers as cells while the network stays small, else racks.
 
     `merge`: use few classes. A flow through few classes leaves open which replicas leave a broker,
@@ -97,7 +97,7 @@ def cells_of(unit: Unit, *, merge: bool = False) -> Cells:
     return Cells(unit.brokers.rack, members, np.arange(len(members)), False, merged)
 
 
-def offers_of(unit: Unit, opened: Opened, lists: Ints, cells: Cells) -> Offers:
+def offers_of(unit: PoolProblem, opened: Opened, lists: Ints, cells: Cells) -> Offers:
     """All replicas that may move, of partitions without open slots."""
     settled = ~any_slot(lists == OPEN)
     movable = (lists >= 0) & unit.eligible[lists] & settled[:, None]
@@ -174,7 +174,7 @@ def _sites(opened: Opened, cells: Cells, broker: Ints, spread_of: Ints, others: 
     return reach.astype(np.int64)
 
 
-def _barred(unit: Unit, opened: Opened, lists: Ints, row: Ints, slot: Ints) -> Ints:
+def _barred(unit: PoolProblem, opened: Opened, lists: Ints, row: Ints, slot: Ints) -> Ints:
     """By replica, the racks that it may not go to, as bits.
 
     If a rack may hold one replica of a partition at most, the racks of its other replicas are

@@ -29,7 +29,7 @@ from poolkeeper.planning.placement.open_slots import wants_of
 from poolkeeper.planning.placement.replica_classes import cells_of, members_of, offers_of
 from poolkeeper.planning.placement.rounding import ReplicaFlow
 from poolkeeper.planning.problem.arrays import NONE, Floats, Ints, any_slot
-from poolkeeper.planning.problem.pool_problem import Unit
+from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 _ROUNDS_MAX = 40
 
@@ -42,7 +42,7 @@ class Placed:
     band: Band
 
 
-def held_by(unit: Unit, lists: Ints) -> Ints:
+def held_by(unit: PoolProblem, lists: Ints) -> Ints:
     """Replicas by broker, of these lists and of the background load."""
     # `NONE` is counted at index 0, before the first broker.
     counts: Ints = np.bincount(np.maximum(lists, NONE).ravel() + 1, minlength=len(unit.fixed) + 1)
@@ -50,7 +50,7 @@ def held_by(unit: Unit, lists: Ints) -> Ints:
 
 
 def place(
-    unit: Unit,
+    unit: PoolProblem,
     opened: Opened,
     share: Floats,
     goal: Goal | None,
@@ -85,7 +85,7 @@ def place(
     return Placed(lists, narrow)
 
 
-def _settled(unit: Unit, lists: Ints, target: Band, room: CapacityBounds) -> bool:
+def _settled(unit: PoolProblem, lists: Ints, target: Band, room: CapacityBounds) -> bool:
     held = held_by(unit, lists)
     inside = (target.outside(held) == 0) & (held <= room.replicas)
     return bool(inside[unit.eligible].all())
@@ -104,7 +104,7 @@ class _Step:
 class _Setting:
     """What is the same in every round; `by_size`: all rows, the smallest first."""
 
-    unit: Unit
+    unit: PoolProblem
     opened: Opened
     by_size: Ints
     room: CapacityBounds

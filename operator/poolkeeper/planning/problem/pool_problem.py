@@ -30,7 +30,7 @@ from poolkeeper.planning.problem.scope import TopicHome, TopicRole
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class PoolProblem:
     """A pool and the partitions that should live in it, rows in order of (topic, partition).
 
     By row:
@@ -100,7 +100,7 @@ def unit_of(
     role: TopicRole = TopicRole.PLACED,
     held: frozenset[str] = frozenset(),
     guests: Guests | None = None,
-) -> Unit:
+) -> PoolProblem:
     """The problem of one pool.
 
     `homes`, `lists`: of all topics, including those that this plan creates.
@@ -118,7 +118,7 @@ def unit_of(
     demoted = np.zeros(len(brokers.ids), dtype=bool)
     demoted[brokers.rows(pool.demote & set(pool.brokers))] = True
     fixed = fixed_load(pool, names, homes, lists, inside)
-    return Unit(
+    return PoolProblem(
         pool=pool,
         role=role,
         brokers=brokers,
@@ -149,7 +149,7 @@ def unit_of(
     )
 
 
-def reached(unit: Unit, lists: Ints) -> Unit:
+def reached(unit: PoolProblem, lists: Ints) -> PoolProblem:
     """The problem that the next plan finds once these lists are carried out."""
     inside, emptied = _inside(unit.pool, unit.brokers)
     leaves, pinned = _standing(lists, unit.placed, inside, emptied, unit.eligible)

@@ -44,7 +44,7 @@ from poolkeeper.planning.layout.pool_layout import Layout
 from poolkeeper.planning.placement.rounds import held_by
 from poolkeeper.planning.problem.arrays import MIB, NONE, Bools, Ints, count_slots
 from poolkeeper.planning.problem.grouping import stable_order
-from poolkeeper.planning.problem.pool_problem import Unit
+from poolkeeper.planning.problem.pool_problem import PoolProblem
 from poolkeeper.planning.problem.pool_rows import sums
 
 _WITNESSES = 5
@@ -221,5 +221,5 @@ def _largest(counts: Ints) -> list[int]:
     return sorted(rows, key=lambda row: (-int(counts[row]), row))[:_WITNESSES]
 
 
-def _id(unit: Unit, row: int) -> int:
+def _id(unit: PoolProblem, row: int) -> int:
     return unit.brokers.ids[row]

@@ -49,7 +49,7 @@ def test_every_module_of_a_room_is_named_where_the_room_says_how_to_read_it() ->
     """Of rooms inside rooms: their docstring is the list of their modules."""
     missing = []
     for init in sorted(PACKAGE.glob("*/*/__init__.py")):
-        if init.read_text().startswith('"""A module per'):
+        if init.read_text().startswith('"""One module per'):
             continue
         named = set(re.findall(r"`([a-z_]+)`", init.read_text()))
         modules = {f.stem for f in init.parent.glob("*.py")} - {"__init__"}

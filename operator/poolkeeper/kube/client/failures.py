@@ -60,7 +60,7 @@ def failure(answer: ApiResponse, doing: str, path: str, *, tests: bool = False) 
     """
     reported = _status(answer.body)
     said = _said(answer, reported)
-    mistyped = said.startswith(MISTYPED)  # the status alone would be an internal error
+    mistyped = said.startswith(MISTYPED)  # their words: the status says an internal error
     match answer.status:
         case 401:
             return Forbidden(f"the API server does not know this identity ({doing}): {said}")

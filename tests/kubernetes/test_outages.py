@@ -17,7 +17,7 @@ import pytest
 
 from conditions import until
 from control_plane.planes import ControlPlane
-from operated import CLUSTER, EPOCH, FOUR_BROKERS, PARTITIONS, Rights, Site, log_lines, mend
+from operated import CLUSTER, EPOCH, PARTITIONS, Rights, Site, log_lines, mend
 from operation import OperatorProcess
 from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
 
@@ -40,12 +40,6 @@ Run = Callable[..., OperatorProcess]
 
 
 @pytest.fixture(scope="module")
-def real() -> Iterator[Sandbox]:
-    with Sandbox.start(FOUR_BROKERS) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def simulated() -> Iterator[Sandbox]:
     spec = SandboxSpec(brokers=spread(9), kafka="2.8.2", simulated=True)
     with Sandbox.start(spec) as running:
@@ -53,8 +47,8 @@ def simulated() -> Iterator[Sandbox]:
 
 
 @pytest.fixture
-def real_site(clean_cluster: ControlPlane, namespace: str, real: Sandbox) -> Iterator[Site]:
-    site = Site(clean_cluster, namespace, real)
+def real_site(clean_cluster: ControlPlane, namespace: str, four_brokers: Sandbox) -> Iterator[Site]:
+    site = Site(clean_cluster, namespace, four_brokers)
     yield site
     mend(clean_cluster)
     site.close()

@@ -74,14 +74,19 @@ ahead:
 	@python=$(or $(wildcard $(BIN)/python),$(PYTHON)); [ -z "$$python" ] || \
 	  nohup $$python tests/control_plane/building.py all </dev/null >$(AHEAD_LOG) 2>&1 &
 
-# One run of pytest, so that its summary is the last line; a file's tests share a worker's servers.
-test: ahead .venv/.fleet lint
-	@$(BIN)/python -m pytest -q -n $(WORKERS)
+# One run of pytest, so that its summary is the last line; which tests share a worker and its servers
+# is told in tests/scheduling.py. Lint runs beside it, and is heard of if it has something to say.
+LINT_LOG := .cache/lint.log
+test: ahead .venv/.fleet
+	@$(MAKE) --no-print-directory lint </dev/null >$(LINT_LOG) 2>&1 & lint=$$!; \
+	  trap 'kill $$lint 2>/dev/null || true' EXIT; \
+	  tests=0; $(BIN)/python -m pytest -q -n $(WORKERS) || tests=$$?; \
+	  wait $$lint || { cat $(LINT_LOG) >&2; exit 1; }; exit $$tests
 
 unit: .venv/.dev
 	@$(BIN)/python -m pytest -q -n 2 tests/unit
 
-soak: .venv/.dev
+soak: ahead .venv/.fleet
 	@$(BIN)/python -m pytest -q -m soak
 	@$(BIN)/python -m pytest -q -m hypothesis --hypothesis-profile=soak tests/unit
 

@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 POLL_S = 0.02
 POLL_MAX_S = 0.5
-REST = 4
+REST = 9
 """How long to rest after a look, in its own lengths: who waits leaves the processor to others."""
 
 

@@ -261,16 +261,17 @@ def fill(bootstrap: str, topic: str, batches: int) -> None:
     producer.close(timeout=10)
 
 
-OURS = ",".join(f"{plural}.poolkeeper.dev" for plural in KINDS.values())
-STATUSES = ",".join(f"{plural}.poolkeeper.dev/status" for plural in KINDS.values())
+OURS = " ".join(KINDS.values())
+STATUSES = " ".join(f"{plural}/status" for plural in KINDS.values())
 PARTS = {
-    "watch": ("get,list,watch,patch", OURS),
-    "namespaces": ("get,list,watch", "namespaces"),
-    "status": ("patch", STATUSES),
-    "events": ("create", "events.events.k8s.io"),
-    "leases": ("get,create,update", "leases.coordination.k8s.io"),
-    "secrets": ("get", "secrets"),
+    "watch": ("get list watch patch", "poolkeeper.dev", OURS),
+    "namespaces": ("get list watch", "", "namespaces"),
+    "status": ("patch", "poolkeeper.dev", STATUSES),
+    "events": ("create", "events.k8s.io", "events"),
+    "leases": ("get create update", "coordination.k8s.io", "leases"),
+    "secrets": ("get", "", "secrets"),
 }
+RBAC = "rbac.authorization.k8s.io"
 
 
 class Rights:
@@ -284,24 +285,32 @@ class Rights:
 
     def grant(self, part: str) -> None:
         """Allow a part to all accounts; it may have been withdrawn."""
-        verbs, resources = PARTS[part]
-        verb, resource = f"--verb={verbs}", f"--resource={resources}"
-        self._plane.kubectl("create", "clusterrole", self._role(part), verb, resource)
+        verbs, group, resources = PARTS[part]
+        rule = {"verbs": verbs.split(), "apiGroups": [group], "resources": resources.split()}
+        self._create("clusterroles", self._role(part), rules=[rule])
 
     def withdraw(self, part: str) -> None:
         """Allow a part to nobody."""
-        self._plane.kubectl("delete", "clusterrole", self._role(part))
+        self._plane.request("DELETE", f"/apis/{RBAC}/v1/clusterroles/{self._role(part)}")
 
     def account(self, name: str) -> Path:
         """Return a kubeconfig of a new account that all parts are allowed to."""
-        self._plane.kubectl("create", "serviceaccount", name, "-n", self._namespace)
+        path = f"/api/v1/namespaces/{self._namespace}/serviceaccounts"
+        self._plane.request("POST", path, {"metadata": {"name": name}})
+        account = {"kind": "ServiceAccount", "name": name, "namespace": self._namespace}
         for part in PARTS:
-            self._plane.kubectl(
-                *("create", "clusterrolebinding", f"{self._role(part)}-{name}"),
-                f"--clusterrole={self._role(part)}",
-                f"--serviceaccount={self._namespace}:{name}",
+            role = {"apiGroup": RBAC, "kind": "ClusterRole", "name": self._role(part)}
+            self._create(
+                "clusterrolebindings",
+                f"{self._role(part)}-{name}",
+                roleRef=role,
+                subjects=[account],
             )
         return self._plane.account_kubeconfig(self._namespace, name)
+
+    def _create(self, plural: str, name: str, **body: object) -> None:
+        path = f"/apis/{RBAC}/v1/{plural}"
+        self._plane.request("POST", path, {"metadata": {"name": name}, **body})
 
     def _role(self, part: str) -> str:
         return f"{self._namespace}-{part}"

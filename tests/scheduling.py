@@ -18,13 +18,18 @@ HERE = Path(__file__).parent
 ROOMS = ("real", "kubernetes", "fleet", "simulation", "contracts", "unit", "soak", "bench")
 AHEAD = 6
 TOGETHER = {
-    "three brokers": (
-        *("test_execution", "test_brokers", "test_cli_reading", "test_logdirs", "test_loop"),
-        *("test_observe", "test_resume", "test_sandbox_ready", "test_usable_topics"),
+    "real/three brokers": (
+        *("execution", "brokers", "cli_reading", "logdirs", "loop"),
+        *("observe", "resume", "sandbox_ready", "usable_topics"),
     ),
-    "four brokers": ("test_simulation", "test_source_d3"),
+    "real/four brokers": ("simulation", "source_d3"),
+    "kubernetes/four brokers": ("outages", "failover"),
 }
-GROUPS = {f"tests/real/{name}.py": group for group, names in TOGETHER.items() for name in names}
+GROUPS = {
+    f"tests/{group.partition('/')[0]}/test_{name}.py": group
+    for group, names in TOGETHER.items()
+    for name in names
+}
 
 
 class Scheduling(LoadScopeScheduling):

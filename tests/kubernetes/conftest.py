@@ -35,6 +35,7 @@ from control_plane import building
 from control_plane.access import ApiError
 from control_plane.kubelet import Kubelet
 from control_plane.planes import ControlPlane
+from operated import FOUR_BROKERS
 from operated_resources import Operated, Scene, operated_by
 from poolkeeper.sandbox import Sandbox
 
@@ -93,6 +94,13 @@ def operated(control_plane: ControlPlane, zookeeper: Sandbox) -> Iterator[Operat
 def scene(operated: Operated) -> Iterator[Scene]:
     with Scene(operated) as found:
         yield found
+
+
+@pytest.fixture(scope="session")
+def four_brokers() -> Iterator[Sandbox]:
+    """Real brokers that move data as slowly as a test's throttle says."""
+    with Sandbox.start(FOUR_BROKERS) as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

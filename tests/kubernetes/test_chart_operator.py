@@ -27,6 +27,7 @@ from chart.releases import (
 )
 from chart.rendering import CHART, render
 from conditions import until
+from matrices import soak
 from planned import IMAGE as PLANNER_IMAGE
 from planned import QUICK
 from poolkeeper.sandbox import take_down_all
@@ -264,6 +265,7 @@ def test_the_rights_granted_are_the_rights_used(
     assert len(rights.granted(objects, account)) > 15
 
 
+@pytest.mark.parametrize("release", ["everywhere", *soak("one namespace")], indirect=True)
 def test_a_rolling_restart_leaves_a_leader(control_plane, helm, release):
     before = set(ready_pods(control_plane, release.namespace))
     changed = ("--set", "podAnnotations.changed=yes")

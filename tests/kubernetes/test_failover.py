@@ -15,7 +15,7 @@ import pytest
 from conditions import until
 from control_plane.audits import AuditEvent
 from control_plane.planes import ControlPlane
-from operated import EPOCH, FOUR_BROKERS, PARTITIONS, Rights, Site, connected
+from operated import EPOCH, PARTITIONS, Rights, Site, connected
 from operation import OperatorProcess
 from poolkeeper.sandbox import Sandbox
 
@@ -28,15 +28,9 @@ ROUND_S = 8.0
 WRITES = ("create", "update", "patch", "delete")
 
 
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    with Sandbox.start(FOUR_BROKERS) as running:
-        yield running
-
-
 @pytest.fixture
-def site(clean_cluster: ControlPlane, namespace: str, sandbox: Sandbox) -> Iterator[Site]:
-    site = Site(clean_cluster, namespace, sandbox)
+def site(clean_cluster: ControlPlane, namespace: str, four_brokers: Sandbox) -> Iterator[Site]:
+    site = Site(clean_cluster, namespace, four_brokers)
     yield site
     site.close()
 

@@ -190,6 +190,23 @@ def test_our_own_program_runs_as_another_user(pods: Pods, over: tuple[str, ...])
     assert pods.kubelet.logs(pods.namespace, "ours") == here.stdout
 
 
+def test_below_a_volume_the_image_is_what_it_is_elsewhere(
+    pods: Pods, control_plane: ControlPlane
+) -> None:
+    """What is only root's is for all there, and no pod's folder can be seen."""
+    entry = control_plane.folder / "entry"
+    entry.write_text(f"""#!/bin/bash
+        {{ id -u; ls -A {pods.kubelet.folder}/pods | wc -l; }} | xargs > /dev/termination-log
+    """)
+    entry.chmod(0o755)
+    pods.kubelet.add_image("below", entry)
+    mount = {"name": "over", "mountPath": str(CHECKOUT.parent)}
+    main = {"name": "main", "image": "below", "securityContext": CLOSED, "volumeMounts": [mount]}
+    volumes = [{"name": "over", "emptyDir": {}}]
+    pods.create("below", main, securityContext=RESTRICTED, volumes=volumes)
+    assert pods.outcome("below") == "Succeeded: 65532 0"
+
+
 @pytest.mark.parametrize(
     ("security", "reason", "message"),
     [

@@ -1,7 +1,7 @@
 """What an operator needs is taken from it and given back: nothing is lost, and it says what is so.
 
 Where data must be on its way, brokers are real and throttled; else they are simulated, on a real
-ZooKeeper. Each test has an operator, with an account and the rights that the chart grants.
+ZooKeeper. Operators have an account and the rights that the chart grants.
 """
 
 import base64
@@ -17,7 +17,7 @@ import pytest
 
 from conditions import until
 from control_plane.planes import ControlPlane
-from operated import CLUSTER, EPOCH, FOUR_BROKERS, PARTITIONS, Rights, Site, log_lines, mend
+from operated import CLUSTER, EPOCH, PARTITIONS, Rights, Site, log_lines, mend
 from operation import OperatorProcess
 from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
 
@@ -40,12 +40,6 @@ Run = Callable[..., OperatorProcess]
 
 
 @pytest.fixture(scope="module")
-def real() -> Iterator[Sandbox]:
-    with Sandbox.start(FOUR_BROKERS) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def simulated() -> Iterator[Sandbox]:
     spec = SandboxSpec(brokers=spread(9), kafka="2.8.2", simulated=True)
     with Sandbox.start(spec) as running:
@@ -53,8 +47,8 @@ def simulated() -> Iterator[Sandbox]:
 
 
 @pytest.fixture
-def real_site(clean_cluster: ControlPlane, namespace: str, real: Sandbox) -> Iterator[Site]:
-    site = Site(clean_cluster, namespace, real)
+def real_site(clean_cluster: ControlPlane, namespace: str, four_brokers: Sandbox) -> Iterator[Site]:
+    site = Site(clean_cluster, namespace, four_brokers)
     yield site
     mend(clean_cluster)
     site.close()
@@ -86,6 +80,21 @@ def run(clean_cluster: ControlPlane, namespace: str, rights: Rights) -> Iterator
             return operator
 
         yield start
+
+
+@pytest.fixture(scope="class")
+def shared(control_plane: ControlPlane) -> Iterator[OperatorProcess]:
+    namespace = control_plane.new_namespace()
+    kubeconfig = Rights(control_plane, namespace).account("shared")
+    with OperatorProcess(control_plane, namespace, "shared", kubeconfig=kubeconfig) as running:
+        yield running
+
+
+@pytest.fixture
+def operator(shared: OperatorProcess, clean_cluster: ControlPlane) -> OperatorProcess:
+    """The operator of all tests of a class; it leads."""
+    shared.await_role("leader")
+    return shared
 
 
 def in_pool(name: str, **more: object) -> dict[str, object]:
@@ -137,78 +146,6 @@ def test_without_an_api_server_the_stage_in_flight_is_the_last_until_it_is_back(
     assert site.throttled() == []
 
 
-def test_a_slow_api_server_slows_down_and_breaks_nothing(site: Site, run: Run) -> None:
-    operator, plane = run(), site.plane
-    site.declare({"p": [1, 2, 3]})
-    site.await_ready()
-    epoch = site.epoch()
-    for number in range(PULSES):
-        site.create("Topic", f"slow-{number}", in_pool("p"))
-        plane.api_server.freeze()
-        time.sleep(1.5)
-        plane.api_server.thaw()
-        time.sleep(0.3)
-    site.await_ready(*(("Topic", f"slow-{number}") for number in range(PULSES)), THE_CLUSTER)
-    assert site.epoch() == epoch
-    assert alive_and_ready(operator, "leader")
-
-
-def test_definitions_that_are_gone_are_said_and_waited_for(site: Site, run: Run) -> None:
-    operator, plane = run(), site.plane
-    declared = [site.body("Topic", "kept", in_pool("p"))]
-    site.declare({"p": [1, 2, 3]})
-    site.create("Topic", "kept", in_pool("p"))
-    site.await_ready(("Topic", "kept"))
-    plane.kubectl("delete", "-f", str(CRDS), "--timeout=30s")
-    until(
-        lambda: (
-            operator.page("/readyz")
-            == (
-                503,
-                "not ready: the API server does not serve kafkaclusters, resourcepools, topics,"
-                " rebalances: apply the definitions (CRDs)\n",
-            )
-        ),
-        "the operator says what is missing",
-    )
-    assert operator.page("/healthz")[0] == 200
-    assert site.assignment("kept")
-    plane.apply_crds(CRDS)
-    site.declare({"p": [1, 2, 3]})
-    site.create("Topic", "kept", declared[0]["spec"])
-    site.await_ready(("Topic", "kept"), THE_CLUSTER)
-    operator.await_role("leader")
-    assert not site.zookeeper.get_children("/admin/delete_topics")
-    deleted = [
-        c.path
-        for c in site.changes()
-        if c.kind == "DELETE" and c.path.startswith("/brokers/topics")
-    ]
-    assert deleted == []
-
-
-def test_who_removes_the_definitions_removes_no_topic_and_moves_none(
-    site: Site, run: Run, topic_name: str
-) -> None:
-    """Kubernetes then deletes every resource, as if somebody had asked for each of them."""
-    operator, plane = run(), site.plane
-    topics = [f"{topic_name}-{number}" for number in range(5)]
-    everything = {"unmanagedTopics": "Manage", "defaultPool": "general"}
-    site.declare({"p": [1, 2, 3], "general": [4, 5, 6]}, **everything)
-    for topic in topics:
-        site.create("Topic", topic, in_pool("p", deletionPolicy="Delete"))
-    site.await_ready(*(("Topic", topic) for topic in topics), THE_CLUSTER)
-    homes = {topic: site.replicas(topic) for topic in topics}
-    plane.kubectl("delete", "-f", str(CRDS / "topics.yaml"), "--timeout=60s")
-    until(lambda: log_lines(operator.log, "WARNING", "are being removed"), "the log says so")
-    time.sleep(GRACE_S)
-    plane.kubectl("delete", "-f", str(CRDS), "--timeout=60s", "--ignore-not-found")
-    until(lambda: "apply the definitions" in operator.page("/readyz")[1], "it waits for them")
-    assert {topic: site.replicas(topic) for topic in topics} == homes
-    assert not site.zookeeper.get_children("/admin/delete_topics")
-    assert not {topic for topic, _ in site.requested()} & set(topics)
-
-
 def test_rights_that_are_taken_back_are_said_and_waited_for(
     site: Site, run: Run, rights: Rights
 ) -> None:
@@ -246,129 +183,204 @@ def test_rights_that_are_taken_back_are_said_and_waited_for(
     operator.await_role("leader")
 
 
-def test_a_zookeeper_that_is_away_in_mid_stage_is_said_and_waited_for(
-    real_site: Site, run: Run, topic_name: str
-) -> None:
-    site = real_site
-    operator = run()
-    plan = site.begin_to_move(topic_name, BATCHES)["plan"]
-    site.close()
-    site.sandbox.kill_zookeeper()
-    said = site.await_reason(*THE_CLUSTER, "Unreachable")
-    assert (said.status, bool(said.message)) == ("Unknown", True)
-    conditions = {c["type"]: c["status"] for c in site.found(*THE_CLUSTER)["status"]["conditions"]}
-    assert conditions == {"Ready": "Unknown", "Reconciling": "True"}
-    assert site.found(*THE_CLUSTER)["status"]["plan"]["hash"] == plan
-    assert site.said("Topic", topic_name).reason == "Moving"
-    assert alive_and_ready(operator, "leader")
-    site.sandbox.start_zookeeper()
-    site.await_ready(("Topic", topic_name), THE_CLUSTER, timeout_s=200)
-    assert site.assignment(topic_name) == {3, 4}
-    assert site.requested() == requested_once(topic_name)
-    assert site.throttled() == []
+class TestOneOperator:
+    """It lives through all of this."""
 
+    def test_a_slow_api_server_slows_down_and_breaks_nothing(
+        self, site: Site, operator: OperatorProcess
+    ) -> None:
+        plane = site.plane
+        site.declare({"p": [1, 2, 3]})
+        site.await_ready()
+        epoch = site.epoch()
+        for number in range(PULSES):
+            site.create("Topic", f"slow-{number}", in_pool("p"))
+            plane.api_server.freeze()
+            time.sleep(1.5)
+            plane.api_server.thaw()
+            time.sleep(0.3)
+        site.await_ready(*(("Topic", f"slow-{number}") for number in range(PULSES)), THE_CLUSTER)
+        assert site.epoch() == epoch
+        assert alive_and_ready(operator, "leader")
 
-def test_a_secret_that_is_missing_or_misses_a_key_is_named_and_waited_for(
-    site: Site, run: Run
-) -> None:
-    run()
-    zookeeper = {"connect": site.sandbox.connect, "credentialsSecretRef": {"name": "zk"}}
-    site.declare({"p": [1, 2, 3]}, zookeeper=zookeeper)
-    said = site.await_reason(*THE_CLUSTER, "Unreachable")
-    assert said.message == f"there is no Secret zk in namespace {site.namespace}"
-    site.plane.kubectl(
-        *("create", "secret", "generic", "zk", "-n", site.namespace),
-        "--from-literal=username=keeper",
-    )
-    said = site.await_reason(*THE_CLUSTER, "Impossible")
-    assert said.message == "Secret zk: password is missing (expected username and password)"
-    password = base64.b64encode(b"secret").decode()
-    path = f"/api/v1/namespaces/{site.namespace}/secrets/zk"
-    site.plane.request("PATCH", path, {"data": {"password": password}})
-    site.await_ready()
+    def test_definitions_that_are_gone_are_said_and_waited_for(
+        self, site: Site, operator: OperatorProcess
+    ) -> None:
+        plane = site.plane
+        declared = [site.body("Topic", "kept", in_pool("p"))]
+        site.declare({"p": [1, 2, 3]})
+        site.create("Topic", "kept", in_pool("p"))
+        site.await_ready(("Topic", "kept"))
+        plane.kubectl("delete", "-f", str(CRDS), "--timeout=30s")
+        until(
+            lambda: (
+                operator.page("/readyz")
+                == (
+                    503,
+                    "not ready: the API server does not serve kafkaclusters, resourcepools, topics,"
+                    " rebalances: apply the definitions (CRDs)\n",
+                )
+            ),
+            "the operator says what is missing",
+        )
+        assert operator.page("/healthz")[0] == 200
+        assert site.assignment("kept")
+        plane.apply_crds(CRDS)
+        site.declare({"p": [1, 2, 3]})
+        site.create("Topic", "kept", declared[0]["spec"])
+        site.await_ready(("Topic", "kept"), THE_CLUSTER)
+        operator.await_role("leader")
+        assert not site.zookeeper.get_children("/admin/delete_topics")
+        deleted = [
+            c.path
+            for c in site.changes()
+            if c.kind == "DELETE" and c.path.startswith("/brokers/topics")
+        ]
+        assert deleted == []
 
+    def test_who_removes_the_definitions_removes_no_topic_and_moves_none(
+        self, site: Site, operator: OperatorProcess, topic_name: str
+    ) -> None:
+        """Kubernetes then deletes every resource, as if somebody had asked for each of them."""
+        plane = site.plane
+        topics = [f"{topic_name}-{number}" for number in range(5)]
+        everything = {"unmanagedTopics": "Manage", "defaultPool": "general"}
+        site.declare({"p": [1, 2, 3], "general": [4, 5, 6]}, **everything)
+        for topic in topics:
+            site.create("Topic", topic, in_pool("p", deletionPolicy="Delete"))
+        site.await_ready(*(("Topic", topic) for topic in topics), THE_CLUSTER)
+        homes = {topic: site.replicas(topic) for topic in topics}
+        plane.kubectl("delete", "-f", str(CRDS / "topics.yaml"), "--timeout=60s")
+        until(lambda: log_lines(operator.log, "WARNING", "are being removed"), "the log says so")
+        time.sleep(GRACE_S)
+        plane.kubectl("delete", "-f", str(CRDS), "--timeout=60s", "--ignore-not-found")
+        until(lambda: "apply the definitions" in operator.page("/readyz")[1], "it waits for them")
+        assert {topic: site.replicas(topic) for topic in topics} == homes
+        assert not site.zookeeper.get_children("/admin/delete_topics")
+        assert not {topic for topic, _ in site.requested()} & set(topics)
 
-def test_another_cluster_than_the_pinned_one_is_not_written_to(site: Site, run: Run) -> None:
-    run()
-    site.declare({"p": [1, 2, 3]}, clusterId="another")
-    site.create("Topic", "nowhere", in_pool("p"))
-    said = site.await_reason(*THE_CLUSTER, "OtherCluster")
-    conditions = {c["type"]: c["status"] for c in site.found(*THE_CLUSTER)["status"]["conditions"]}
-    assert (said.status, conditions["Stalled"]) == ("False", "True")
-    written = {change.path for change in site.changes()}
-    assert {path for path in written if not path.startswith("/poolkeeper")} == set()
-    assert written <= {EPOCH, "/poolkeeper/holder"}
-
-
-def test_a_cluster_that_is_deleted_in_mid_run_goes_after_its_stage_and_kafka_stays(
-    real_site: Site, run: Run, topic_name: str
-) -> None:
-    site = real_site
-    run()
-    site.begin_to_move(topic_name, BATCHES)
-    until(lambda: site.found(*THE_CLUSTER)["metadata"].get("finalizers"), "the finalizer is there")
-    site.delete(*THE_CLUSTER)
-    site.await_reason(*THE_CLUSTER, "Deleting")
-    assert site.in_flight()
-    until(lambda: site.names("KafkaCluster") == [], "it goes", 60)
-    assert not site.in_flight()
-    assert (site.run(), site.throttled()) == ({}, [])
-    assert sorted(site.requested().values()) == [1, 1]
-    moved = {partition for _, partition in site.requested()}
-    for partition, replicas in site.replicas(topic_name).items():
-        assert set(replicas) <= ({3, 4} if partition in moved else {1, 2})
-    site.await_reason("Topic", topic_name, "NoSuchCluster")
-
-
-@pytest.mark.parametrize("cascade", ["background", "foreground"])
-def test_everything_can_be_deleted_at_once_and_no_data_is(
-    site: Site, run: Run, tmp_path: Path, cascade: str
-) -> None:
-    run()
-    topics = [f"{cascade}-{number}" for number in range(5)]
-    cluster = {
-        "zookeeper": {"connect": site.sandbox.connect},
-        "mode": "Apply",
-        "approval": {"policy": "Auto"},
-    }
-    pool = {"clusterRef": {"name": CLUSTER}, "brokers": {"ids": [1, 2, 3]}}
-    bodies = [
-        site.body("KafkaCluster", CLUSTER, cluster),
-        site.body("ResourcePool", "p", pool),
-        *(site.body("Topic", topic, in_pool("p")) for topic in topics),
-    ]
-    for number, body in enumerate(bodies):
-        (tmp_path / f"{number}.json").write_text(json.dumps(body))
-    site.plane.apply(tmp_path)
-    site.await_ready(*(("Topic", topic) for topic in topics))
-    site.plane.kubectl("delete", "-f", str(tmp_path), f"--cascade={cascade}", "--timeout=30s")
-    for kind in ("Topic", "ResourcePool", "KafkaCluster"):
-        assert site.names(kind) == []
-    assert all(site.assignment(topic) for topic in topics)
-    assert not site.zookeeper.get_children("/admin/delete_topics")
-
-
-def test_an_operator_with_nothing_to_do_writes_nothing_but_its_lease(site: Site, run: Run) -> None:
-    run("idle")
-    site.declare({"p": [1, 2, 3]})
-    topics = [("Topic", f"idle-{number}") for number in range(IDLE_TOPICS)]
-    for kind, name in topics:
-        site.create(kind, name, in_pool("p"))
-    site.await_ready(*topics, ("ResourcePool", "p"), THE_CLUSTER)
-
-    def written(since: datetime) -> set[str]:
-        return {
-            event.resource
-            for event in site.plane.audit()
-            if event.account == f"{site.namespace}/idle"
-            and event.at > since
-            and event.verb in WRITES
+    def test_a_zookeeper_that_is_away_in_mid_stage_is_said_and_waited_for(
+        self, real_site: Site, operator: OperatorProcess, topic_name: str
+    ) -> None:
+        site = real_site
+        plan = site.begin_to_move(topic_name, BATCHES)["plan"]
+        site.close()
+        site.sandbox.kill_zookeeper()
+        said = site.await_reason(*THE_CLUSTER, "Unreachable")
+        assert (said.status, bool(said.message)) == ("Unknown", True)
+        conditions = {
+            c["type"]: c["status"] for c in site.found(*THE_CLUSTER)["status"]["conditions"]
         }
+        assert conditions == {"Ready": "Unknown", "Reconciling": "True"}
+        assert site.found(*THE_CLUSTER)["status"]["plan"]["hash"] == plan
+        assert site.said("Topic", topic_name).reason == "Moving"
+        assert alive_and_ready(operator, "leader")
+        site.sandbox.start_zookeeper()
+        site.await_ready(("Topic", topic_name), THE_CLUSTER, timeout_s=200)
+        assert site.assignment(topic_name) == {3, 4}
+        assert site.requested() == requested_once(topic_name)
+        assert site.throttled() == []
 
-    def quiet() -> bool:
-        return written(datetime.now(UTC) - timedelta(seconds=QUIET_S)) <= {"leases"}
+    def test_a_secret_that_is_missing_or_misses_a_key_is_named_and_waited_for(
+        self, site: Site, operator: OperatorProcess
+    ) -> None:
+        zookeeper = {"connect": site.sandbox.connect, "credentialsSecretRef": {"name": "zk"}}
+        site.declare({"p": [1, 2, 3]}, zookeeper=zookeeper)
+        said = site.await_reason(*THE_CLUSTER, "Unreachable")
+        assert said.message == f"there is no Secret zk in namespace {operator.namespace}"
+        site.plane.kubectl(
+            *("create", "secret", "generic", "zk", "-n", operator.namespace),
+            "--from-literal=username=keeper",
+        )
+        said = site.await_reason(*THE_CLUSTER, "Impossible")
+        assert said.message == "Secret zk: password is missing (expected username and password)"
+        password = base64.b64encode(b"secret").decode()
+        path = f"/api/v1/namespaces/{operator.namespace}/secrets/zk"
+        site.plane.request("PATCH", path, {"data": {"password": password}})
+        site.await_ready()
 
-    until(quiet, "the last events are recorded")
-    begin = datetime.now(UTC)
-    time.sleep(IDLE_S)
-    assert written(begin) == {"leases"}
+    def test_another_cluster_than_the_pinned_one_is_not_written_to(
+        self, site: Site, operator: OperatorProcess
+    ) -> None:
+        site.declare({"p": [1, 2, 3]}, clusterId="another")
+        site.create("Topic", "nowhere", in_pool("p"))
+        said = site.await_reason(*THE_CLUSTER, "OtherCluster")
+        conditions = {
+            c["type"]: c["status"] for c in site.found(*THE_CLUSTER)["status"]["conditions"]
+        }
+        assert (said.status, conditions["Stalled"]) == ("False", "True")
+        written = {change.path for change in site.changes()}
+        assert {path for path in written if not path.startswith("/poolkeeper")} == set()
+        assert written <= {EPOCH, "/poolkeeper/holder"}
+
+    def test_a_cluster_that_is_deleted_in_mid_run_goes_after_its_stage_and_kafka_stays(
+        self, real_site: Site, operator: OperatorProcess, topic_name: str
+    ) -> None:
+        site = real_site
+        site.begin_to_move(topic_name, BATCHES)
+        until(
+            lambda: site.found(*THE_CLUSTER)["metadata"].get("finalizers"), "the finalizer is there"
+        )
+        site.delete(*THE_CLUSTER)
+        site.await_reason(*THE_CLUSTER, "Deleting")
+        assert site.in_flight()
+        until(lambda: site.names("KafkaCluster") == [], "it goes", 60)
+        assert not site.in_flight()
+        assert (site.run(), site.throttled()) == ({}, [])
+        assert sorted(site.requested().values()) == [1, 1]
+        moved = {partition for _, partition in site.requested()}
+        for partition, replicas in site.replicas(topic_name).items():
+            assert set(replicas) <= ({3, 4} if partition in moved else {1, 2})
+        site.await_reason("Topic", topic_name, "NoSuchCluster")
+
+    @pytest.mark.parametrize("cascade", ["background", "foreground"])
+    def test_everything_can_be_deleted_at_once_and_no_data_is(
+        self, site: Site, operator: OperatorProcess, tmp_path: Path, cascade: str
+    ) -> None:
+        topics = [f"{cascade}-{number}" for number in range(5)]
+        cluster = {
+            "zookeeper": {"connect": site.sandbox.connect},
+            "mode": "Apply",
+            "approval": {"policy": "Auto"},
+        }
+        pool = {"clusterRef": {"name": CLUSTER}, "brokers": {"ids": [1, 2, 3]}}
+        bodies = [
+            site.body("KafkaCluster", CLUSTER, cluster),
+            site.body("ResourcePool", "p", pool),
+            *(site.body("Topic", topic, in_pool("p")) for topic in topics),
+        ]
+        for number, body in enumerate(bodies):
+            (tmp_path / f"{number}.json").write_text(json.dumps(body))
+        site.plane.apply(tmp_path)
+        site.await_ready(*(("Topic", topic) for topic in topics))
+        site.plane.kubectl("delete", "-f", str(tmp_path), f"--cascade={cascade}", "--timeout=30s")
+        for kind in ("Topic", "ResourcePool", "KafkaCluster"):
+            assert site.names(kind) == []
+        assert all(site.assignment(topic) for topic in topics)
+        assert not site.zookeeper.get_children("/admin/delete_topics")
+
+    def test_an_operator_with_nothing_to_do_writes_nothing_but_its_lease(
+        self, site: Site, operator: OperatorProcess
+    ) -> None:
+        site.declare({"p": [1, 2, 3]})
+        topics = [("Topic", f"idle-{number}") for number in range(IDLE_TOPICS)]
+        for kind, name in topics:
+            site.create(kind, name, in_pool("p"))
+        site.await_ready(*topics, ("ResourcePool", "p"), THE_CLUSTER)
+
+        def written(since: datetime) -> set[str]:
+            return {
+                event.resource
+                for event in site.plane.audit()
+                if event.account == f"{operator.namespace}/shared"
+                and event.at > since
+                and event.verb in WRITES
+            }
+
+        def quiet() -> bool:
+            return written(datetime.now(UTC) - timedelta(seconds=QUIET_S)) <= {"leases"}
+
+        until(quiet, "the last events are recorded")
+        begin = datetime.now(UTC)
+        time.sleep(IDLE_S)
+        assert written(begin) == {"leases"}

@@ -130,10 +130,10 @@ def test_a_driver_that_is_killed_is_started_again(planning, question, silent, ex
 
 def test_with_the_rebalance_everything_goes(planning, question):
     with planning.rebalance() as name:
-        engine = planning.engine(executors=2)
+        engine = planning.engine(executors=1)
         assert engine.ask(name, question) is None
-        # The Job, what is asked, what Spark is told; the driver, and the executors that it made.
-        until(lambda: len(planning.left()) == 6, "executors are on their way", BEGUN_S)
+        # The Job, what is asked, what Spark is told; the driver, and the executor that it made.
+        until(lambda: len(planning.left()) == 5, "an executor is on its way", BEGUN_S)
         planning.plane.kubectl("delete", "rebalance", name)
         until(lambda: not planning.left(), "everything of the Job is gone", 60)
 

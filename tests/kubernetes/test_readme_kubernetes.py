@@ -113,7 +113,7 @@ def test_the_section_works_as_written(
     before = places(brokers)
     assert any(len(ids) > 3 for ids in homes(before).values())
     said = []
-    with traffic.Traffic(brokers.bootstrap, TOPICS) as clients:
+    with traffic.Traffic(brokers.bootstrap, TOPICS, records_per_s=60) as clients:
         for command in commands():
             said.append((command, shell.run(command)))
             if command.startswith("kubectl get kafkaclusters"):

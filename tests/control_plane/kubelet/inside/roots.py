@@ -24,6 +24,7 @@ from typing import Any
 import syscalls
 
 OLD = "/.machine"
+ASIDE = "/.aside"
 OF_KERNEL = ("/proc", "/sys", "/dev")
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 LINKS = {
@@ -49,10 +50,11 @@ def enter(launch: Mapping[str, Any]) -> None:
     Path("/etc/hosts").write_text(launch["hosts"], encoding="utf-8")
     _open_folders(launch["searchable"])
     syscalls.mount("tmpfs", launch["hidden"], "tmpfs", syscalls.MS_RDONLY)
+    image = _set_aside(launch["image"])
     for mount in launch["mounts"]:
         _bind(OLD + mount["source"], mount["path"], read_only=mount["read_only"])
-    for path in launch["image"]:
-        _bind(OLD + path, path, read_only=read_only)
+    for place, path in image:
+        _put_back(place, path, read_only=read_only)
     syscalls.detach(OLD)
     os.rmdir(OLD)
     if read_only:
@@ -99,10 +101,33 @@ def _mount_kernel_file_systems() -> None:
 
 def _open_folders(paths: Sequence[str]) -> None:
     """Let every user pass through these folders: the image, unlike the machine, is for all."""
+    everybody = stat.S_IXGRP | stat.S_IXOTH
     for path in paths:
         mode = stat.S_IMODE(os.stat(path).st_mode)
-        if not mode & stat.S_IXOTH:
-            os.chmod(path, mode | stat.S_IXOTH)
+        if mode & everybody != everybody:
+            os.chmod(path, mode | everybody)
+
+
+def _set_aside(paths: Sequence[str]) -> list[tuple[str, str]]:
+    """Keep these folders as the container has them by now; return where each is kept.
+
+    A volume is about to be mounted over them. The machine's own would have other modes, and would
+    show what is hidden.
+    """
+    kept = [(f"{ASIDE}-{number}", path) for number, path in enumerate(paths)]
+    for place, path in kept:
+        os.mkdir(place)
+        syscalls.mount(path, place, None, syscalls.MS_BIND | syscalls.MS_REC)
+    return kept
+
+
+def _put_back(place: str, path: str, *, read_only: bool) -> None:
+    os.makedirs(path, exist_ok=True)
+    syscalls.mount(place, path, None, syscalls.MS_BIND | syscalls.MS_REC)
+    if read_only:
+        _remount_read_only(path)
+    syscalls.detach(place)
+    os.rmdir(place)
 
 
 def _bind(source: str, target: str, *, read_only: bool) -> None:

@@ -104,6 +104,8 @@ class Outcome:
     problems. `seen` may be older than the pass by half a minute. `error`: what kept the pass from
     its work.
     `recorded`: a run is, and nobody may take it further. `external`: of the plan that was offered.
+    `balance_waits_until_ms`: there is something to even out, and balance alone starts no plan
+    before (`balancing.coolDown`). It is no wait of the pass: the cluster is at rest meanwhile.
     """
 
     state: State
@@ -116,6 +118,7 @@ class Outcome:
     error: PoolkeeperError | None = None
     recorded: bool = False
     external: ExternalPlanStatus | None = None
+    balance_waits_until_ms: int | None = None
 
     @property
     def problems(self) -> tuple[PlanProblem, ...]:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.records import Records, TopicRecord
+from poolkeeper.model.records import BalanceRecord, Records, TopicRecord
 from poolkeeper.model.runs import Run, RunDocument, Saved, ThrottleConflicts
 from poolkeeper.model.topology import Cluster, TopicPartition
 
@@ -31,6 +31,9 @@ class ClusterView(Protocol):
 
     def read_records(self) -> Records:
         """Return what is remembered of owners and brokers."""
+
+    def read_balance(self) -> BalanceRecord | None:
+        """Return when the last run began that evened something out."""
 
     def read_run(self) -> Run | None:
         """Return the run that is recorded."""
@@ -56,8 +59,13 @@ class ClusterAccess(ClusterView, Protocol):
     def confirm_holder(self) -> None:
         """Raise `Fenced` if another executor has taken the cluster over."""
 
-    def begin_run(self, run: Run, document: RunDocument) -> Run:
-        """Record a new run and then its document; return it as it is recorded."""
+    def begin_run(
+        self, run: Run, document: RunDocument, balance: BalanceRecord | None = None
+    ) -> Run:
+        """Record a new run, with the record of balance if it is one, and then its document.
+
+        Returns the run as it is recorded.
+        """
 
     def rewrite_run(self, before: Run, after: Run) -> Run:
         """Record the run anew; return it as it is recorded."""

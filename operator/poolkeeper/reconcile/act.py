@@ -30,6 +30,7 @@ from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile import stall_recovery, steps
 from poolkeeper.reconcile.context import PassContext, progress_of
 from poolkeeper.reconcile.decisions import (
+    BeginRun,
     ChangeThrottle,
     Elect,
     EndRun,
@@ -117,7 +118,13 @@ def _refused(broker: int, refused: Mapping[TopicPartition, str]) -> Iterator[Wai
 # Runs
 
 
-def begin_run(context: PassContext, desired: Desired, plan: Plan, observed: Observation) -> Outcome:
+def begin_run(
+    context: PassContext,
+    desired: Desired,
+    plan: Plan,
+    observed: Observation,
+    decision: BeginRun,
+) -> Outcome:
     """Record a new run with its document; nothing else is written yet."""
     cluster = observed.cluster
     context.access.remember_stopped(None)
@@ -137,7 +144,7 @@ def begin_run(context: PassContext, desired: Desired, plan: Plan, observed: Obse
         rates=(throttled.rate_bytes_per_s,) if lists else (),
     )
     context.memory.forget_run()
-    run = context.access.begin_run(run, document)
+    run = context.access.begin_run(run, document, decision.balance)
     context.memory.documents = {run.digest: document}
     return _progressed(context, run, plan, Action(ActionKind.RUN_BEGUN, hash=run.plan))
 

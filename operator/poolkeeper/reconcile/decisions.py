@@ -9,6 +9,7 @@ from enum import Enum, auto
 
 from poolkeeper.model.actions import Action
 from poolkeeper.model.plans import Plan
+from poolkeeper.model.records import BalanceRecord
 from poolkeeper.model.runs import Ending, Phase, Run, RunDocument
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import TopicPartition
@@ -62,7 +63,9 @@ class SeekStage:
 
 @dataclass(frozen=True, slots=True)
 class BeginRun:
-    """Record a run of the plan."""
+    """Record a run of the plan; `balance` is to be remembered if it evens something out."""
+
+    balance: BalanceRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from poolkeeper.errors import OtherCluster, Unavailable
 from poolkeeper.model.outcomes import Seen
 from poolkeeper.model.plans import ElectLeaders, Plan
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.records import BrokerRecord, Records
+from poolkeeper.model.records import BalanceRecord, BrokerRecord, Records
 from poolkeeper.model.runs import Ending, Phase, Run, RunDocument, ThrottleConflicts
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
@@ -28,12 +28,16 @@ SETTLE_MS = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One reading with what is remembered and concluded from both."""
+    """One reading with what is remembered and concluded from both.
+
+    `balanced`: when the last run began that evened something out.
+    """
 
     reading: ClusterReading
     cluster: Cluster
     records: Records
     gone: frozenset[int]
+    balanced: BalanceRecord | None = None
 
 
 def observe_cluster(
@@ -56,7 +60,8 @@ def observe_cluster(
     if spec.kafka_version is not None:
         cluster = replace(cluster, kafka_version=spec.kafka_version)
     records = updated_records(records, cluster, desired, now_ms)
-    return Observation(reading, cluster, records, gone_brokers(records, desired, now_ms))
+    gone = gone_brokers(records, desired, now_ms)
+    return Observation(reading, cluster, records, gone, view.read_balance())
 
 
 def what_to_show(observed: Observation, before: Seen | None) -> Seen:

@@ -28,6 +28,7 @@ from poolkeeper.model.specs import Desired, ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.audit import excess
+from poolkeeper.planning.proposals import cool_down
 from poolkeeper.planning.run_state import gates, step_progress, throttles, windows
 from poolkeeper.planning.run_state.progress import MoveState
 from poolkeeper.planning.run_state.step_progress import ELECTION_PARTITIONS_MAX
@@ -49,7 +50,7 @@ from poolkeeper.reconcile.decisions import (
     SeekStage,
     Stay,
 )
-from poolkeeper.reconcile.observation import led_partitions
+from poolkeeper.reconcile.observation import Observation, led_partitions
 
 ATTEMPTS_MAX = 5
 WAITS_MAX = 10
@@ -179,7 +180,7 @@ def decide_beginning(
     plan: Plan,
     desired: Desired,
     authority: Authority,
-    cluster: Cluster,
+    observed: Observation,
     now_ms: int,
     *,
     stopped: bool,
@@ -192,11 +193,11 @@ def decide_beginning(
         return Stay((Wait(WaitReason.STOPPED_BY_PERSON),))
     if not authority.covers(plan):
         return Stay((Wait(WaitReason.APPROVAL_REQUIRED, hash=plan.hash),))
-    waits = held_now(desired, authority, cluster, now_ms)
+    waits = held_now(desired, authority, observed.cluster, now_ms)
     if waits:
         return Stay(waits)
-    refuse_hopeless(desired, plan, cluster)
-    return BeginRun()
+    refuse_hopeless(desired, plan, observed.cluster)
+    return BeginRun(cool_down.begun(plan, desired.cluster.balancing, observed.balanced, now_ms))
 
 
 def held_now(

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.records import Records, TopicRecord
+from poolkeeper.model.records import BalanceRecord, Records, TopicRecord
 from poolkeeper.model.runs import Run, RunDocument, Saved, ThrottleConflicts
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.zk import apply, journal, observe, pending_plan, throttling, znodes
@@ -44,6 +44,10 @@ class ZooKeeperView:
         """Return what is remembered of owners and brokers."""
         return journal.read_records(self._session)
 
+    def read_balance(self) -> BalanceRecord | None:
+        """Return when the last run began that evened something out."""
+        return journal.read_balance(self._session)
+
     def read_run(self) -> Run | None:
         """Return the run that is recorded."""
         return journal.read_run(self._session)
@@ -78,11 +82,17 @@ class ZooKeeperAccess(ZooKeeperView):
         """Raise `Fenced` if another executor has taken the cluster over."""
         self._journal.commit()
 
-    def begin_run(self, run: Run, document: RunDocument) -> Run:
-        """Record a new run and then its document; return it as it is recorded."""
+    def begin_run(
+        self, run: Run, document: RunDocument, balance: BalanceRecord | None = None
+    ) -> Run:
+        """Record a new run, with the record of balance if it is one, and then its document.
+
+        Returns the run as it is recorded.
+        """
         chunks = encode_document(document)
         run = replace(run, digest=digest_of(chunks), chunks=len(chunks))
-        return self._journal.begin(run, chunks)
+        records = () if balance is None else (self._journal.balance_record(balance),)
+        return self._journal.begin(run, chunks, *records)
 
     def rewrite_run(self, before: Run, after: Run) -> Run:
         """Record the run anew; return it as it is recorded."""

@@ -12,7 +12,8 @@ All of it lies under `/poolkeeper` in the cluster's own chroot:
 * `asked` and its children: the plan that waits for approval (`pending_plan`).
 * `approvals`: hashes that people approved on the command line beside an active holder.
 * `stopped`: the fingerprint that was stopped by a person; a loop does not start it again by itself.
-* `records`: topic owners, brokers' racks and absences, the cluster's id.
+* `records`: topic owners, brokers' racks and absences, the cluster's id, and when the last run
+  began that evened something out.
 
 Nothing here decides anything: it reads, and it writes what it is told, fenced.
 """
@@ -25,12 +26,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from threading import Event
 
-from poolkeeper.errors import Fenced, HolderActive, Stale, Unavailable
+from poolkeeper.errors import Fenced, HolderActive, Refused, Stale, Unavailable
 from poolkeeper.jsontext import canonical
-from poolkeeper.model.records import BrokerRecord, Records, TopicRecord
+from poolkeeper.model.records import BalanceRecord, BrokerRecord, Records, TopicRecord
 from poolkeeper.model.runs import Run, RunDocument
 from poolkeeper.model.specs import DeletionPolicy
-from poolkeeper.zk import runs, znodes
+from poolkeeper.zk import json_bodies, runs, znodes
 from poolkeeper.zk.client.operations import Check, Create, Delete, Operation, SetData
 from poolkeeper.zk.client.session import Session
 
@@ -85,9 +86,9 @@ class Journal:
 
     # The run
 
-    def begin(self, run: Run, chunks: Sequence[bytes]) -> Run:
-        """Record a new run: its node first, then its document, chunk by chunk."""
-        self.commit(Create(znodes.RUN, runs.encode_run(run)))
+    def begin(self, run: Run, chunks: Sequence[bytes], *operations: Operation) -> Run:
+        """Record a new run: its node first, with other operations, then its document in chunks."""
+        self.commit(Create(znodes.RUN, runs.encode_run(run)), *operations)
         for i, chunk in enumerate(chunks):
             self.commit(Create(znodes.plan_chunk(i), chunk))
         return replace(run, version=0)
@@ -155,6 +156,14 @@ class Journal:
                 self.commit(Create(path, data))
             elif node.data != data:
                 self.commit(SetData(path, data, node.version))
+
+    def balance_record(self, record: BalanceRecord) -> Operation:
+        """Return the operation that makes the record so."""
+        node = self.session.read(znodes.RECORD_OF_BALANCE)
+        body = json_bodies.encode({"version": 1, "started_ms": record.started_ms})
+        if node is None:
+            return Create(znodes.RECORD_OF_BALANCE, body)
+        return SetData(znodes.RECORD_OF_BALANCE, body, node.version)
 
 
 def _encode_topic_record(record: TopicRecord) -> bytes:
@@ -363,6 +372,17 @@ def read_records(session: Session) -> Records:
         },
         brokers={} if brokers is None else _decode_brokers(brokers.data),
     )
+
+
+def read_balance(session: Session) -> BalanceRecord | None:
+    """Return when balance began last; `None` if it never did. Raises `Refused` for other data."""
+    node = session.read(znodes.RECORD_OF_BALANCE)
+    if node is None:
+        return None
+    try:
+        return BalanceRecord(json_bodies.integer(json_bodies.parse(node.data), "started_ms"))
+    except Refused as wrong:
+        raise Refused(f"{znodes.RECORD_OF_BALANCE} is damaged: {wrong}") from wrong
 
 
 def _decode_topic_record(data: bytes) -> TopicRecord:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.readings import ClusterReading
+from poolkeeper.model.records import Records
 from poolkeeper.model.runs import Health, Phase, Run, RunDocument, Saved
 from poolkeeper.model.specs import Desired, Execution, KafkaClusterSpec, ZooKeeperSpec
 from poolkeeper.model.topology import (
@@ -17,7 +18,7 @@ from poolkeeper.model.topology import (
 )
 from poolkeeper.planning.run_state.progress import classify
 from poolkeeper.reconcile.decisions import RunSituation
-from poolkeeper.reconcile.observation import RunView
+from poolkeeper.reconcile.observation import Observation, RunView
 
 NOW_MS = 1_000_000
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -38,6 +39,11 @@ def cluster(lists=BEFORE, *, live=(1, 2, 3), leaders=None, isr=None, **more) -> 
     )
     told = {"controller": Controller(1, 5, 5), "topics": {"t": Topic("t", partitions)}} | more
     return Cluster("c", {id_: Broker(id_) for id_ in live}, **told)
+
+
+def observed(seen: Cluster) -> Observation:
+    """The same, with nothing remembered."""
+    return Observation(ClusterReading(seen), seen, Records(), frozenset())
 
 
 def requested(*lists) -> tuple[Requested, ...]:

@@ -6,6 +6,8 @@ import pytest
 
 from poolkeeper.errors import RefusalReason, Refused
 from poolkeeper.model.actions import Action, ActionKind
+from poolkeeper.model.plans import Urgency
+from poolkeeper.model.records import BalanceRecord
 from poolkeeper.model.refusals import HopelessMove
 from poolkeeper.model.runs import Ending, Phase, Saved, ThrottleConflicts
 from poolkeeper.model.specs import (
@@ -34,6 +36,7 @@ from poolkeeper.reconcile.run import ATTEMPTS_MAX, decide, decide_beginning
 from unit.reconcile.situations import (
     AFTER,
     BEFORE,
+    MOVES,
     NOW_MS,
     PLAN,
     RUN,
@@ -41,6 +44,7 @@ from unit.reconcile.situations import (
     between,
     cluster,
     desired,
+    observed,
     requested,
 )
 
@@ -284,9 +288,21 @@ CLOSED = Wait(R.OUTSIDE_WINDOW, until="1970-01-01 22:00 UTC")
     ],
 )
 def test_whether_a_run_begins(authority, wanted, more, decision):
-    seen, stopped = more.get("seen", cluster()), more.get("stopped", False)
+    seen, stopped = observed(more.get("seen", cluster())), more.get("stopped", False)
     found = decide_beginning(PLAN, desired(**wanted), authority, seen, NOW_MS, stopped=stopped)
     assert found == decision
+
+
+def test_a_run_that_evens_something_out_is_remembered_once_in_a_cool_down():
+    def balance(last, urgency=Urgency.BALANCE):
+        moves = (MOVES[0]._replace(urgency=Urgency.DRAIN), MOVES[1]._replace(urgency=urgency))
+        plan, seen = replace(PLAN, moves=moves), replace(observed(cluster()), balanced=last)
+        return decide_beginning(plan, desired(), ALL, seen, NOW_MS, stopped=False)
+
+    assert balance(None) == BeginRun(BalanceRecord(NOW_MS))
+    assert balance(BalanceRecord(NOW_MS - 3_600_000)) == BeginRun(BalanceRecord(NOW_MS))
+    assert balance(BalanceRecord(NOW_MS - 1000)) == BeginRun()
+    assert balance(None, Urgency.DRAIN) == BeginRun()
 
 
 def test_a_run_that_could_never_catch_up_is_refused_with_its_numbers():
@@ -296,7 +312,7 @@ def test_a_run_that_could_never_catch_up_is_refused_with_its_numbers():
     seen = replace(seen, topics={"t": topic})
     slow = desired(throttle=Throttle(ThrottleMode.FIXED, 100))
     with pytest.raises(Refused) as refused:
-        decide_beginning(PLAN, slow, ALL, seen, NOW_MS, stopped=False)
+        decide_beginning(PLAN, slow, ALL, observed(seen), NOW_MS, stopped=False)
     assert refused.value.reason is RefusalReason.THROTTLE_TOO_LOW
     assert refused.value.facts == (HopelessMove(T0, 200.0, 100),)
 

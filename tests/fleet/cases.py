@@ -158,9 +158,9 @@ def planned(case: Case) -> plan.Plan:
 
 def kept(store: Store, cluster: str, day: str = DAY) -> plan.Plan:
     """The plan that is in the store."""
-    tables_of_plan = (schemas.PLANS, *plan.planrows.BODIES)
+    tables_of_plan = (schemas.PLANS, *plan.plan_rows.BODIES)
     rows = {table.name: store.read(table, day, cluster) for table in tables_of_plan}
-    return plan.planrows.plan_of_rows(cluster, rows)
+    return plan.plan_rows.plan_of_rows(cluster, rows)
 
 
 def seen(case: Case) -> PlanInput:

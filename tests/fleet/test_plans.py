@@ -57,7 +57,7 @@ def test_a_giant_that_is_taken_apart_has_the_same_plan(store: Store, tmp_path: P
     whole = Store(tmp_path / "whole")
     cases.put(whole, case)
     pipeline.plan(ALONE, whole, cases.DAY, ["giant"])
-    for table in (schemas.PLANS, *stages_plan.planrows.BODIES):
+    for table in (schemas.PLANS, *stages_plan.plan_rows.BODIES):
         assert store.read(table, cases.DAY, "giant").equals(whole.read(table, cases.DAY, "giant"))
 
 

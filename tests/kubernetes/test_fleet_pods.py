@@ -95,7 +95,7 @@ def test_executors_read_and_plan_and_write_the_tables(
     assert said.splitlines()[0].endswith("2 of 3 clusters, 18 partitions")
     assert "warning: snapshot closed: no ZooKeeper answers at 127.0.0.1:1" in warned
     store = Store(out)
-    (day,) = store.days(cases.plans.schemas.PLANS)
+    (day,) = store.days(cases.plan.schemas.PLANS)
     for name in ("one", "two"):
         command = [OPERATOR, "plan", "-f", folder, "--cluster", name, "-o", "json"]
         alone = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

@@ -137,7 +137,7 @@ def test_configs_in_force(kafka, topic_name, version):
     create(sandbox, topic_name, {0: [1]}, {"retention.ms": "1000"})
     with BrokerClient.open(servers(sandbox)) as brokers:
         broker = brokers.broker_config(2)
-    topic = until(lambda: topic_config(sandbox, topic_name))
+    topic = until(lambda: topic_config(sandbox, topic_name), "the config is told")
     assert topic["retention.ms"] == ("1000", "DYNAMIC_TOPIC_CONFIG")
     assert topic["cleanup.policy"] == ("delete", "DEFAULT_CONFIG")
     assert broker["broker.id"].value == "2"

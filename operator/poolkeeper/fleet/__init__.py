@@ -2,7 +2,8 @@
 
     snapshot → features → plan → budget → report
 
-Every step reads tables and writes tables (`schemas`), in a folder that `store` lays out. What a
-step does for one cluster is a plain function of this room that knows nothing of Spark; `sessions`
-and the modules `spark_*` spread these functions over executors, and nothing else imports pyspark.
+Every step reads tables and writes tables, whose columns and files are in `storage`. `stages` has
+the steps: what one does for one cluster is a plain function that knows nothing of Spark; `engines`
+spread these functions over processes or over Spark's executors. `schedule` puts plans into waves
+under one budget.
 """

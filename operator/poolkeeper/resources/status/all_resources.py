@@ -11,7 +11,6 @@ from poolkeeper.model.outcomes import Outcome, Seen, State
 from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.kinds import kafka_cluster, resource_pool
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
-from poolkeeper.resources.status.conditions import CONDITIONS, conditions_of
 from poolkeeper.resources.status.kafka_cluster import cluster_status
 from poolkeeper.resources.status.resource_pool import pool_status
 from poolkeeper.resources.status.status_inputs import Survey, survey, work_of
@@ -42,30 +41,3 @@ def statuses(
         return topic_status(found, work, outcome, each, now_ms)
 
     return {key: status(each) for key, each in assembly.objects.items()}
-
-
-def changed(
-    assembly: Assembly, found: Mapping[ObjectKey, dict[str, Any]]
-) -> Mapping[ObjectKey, dict[str, Any]]:
-    """The statuses that differ from the live ones.
-
-    The API server merges lists and may keep another order, and conditions of others beside ours.
-    """
-    return {
-        key: status
-        for key, status in found.items()
-        if assembly.objects[key].status != status
-        and _ours(assembly.objects[key].status or {}) != _ours(status)
-    }
-
-
-def _ours(status: Mapping[str, Any]) -> dict[str, Any]:
-    """A status in one order of its lists, without the conditions of others."""
-    own = (each for each in conditions_of(status) if each.get("type") in CONDITIONS)
-    return {
-        **status,
-        "conditions": sorted(own, key=lambda each: str(each["type"])),
-        "drained": sorted(status.get("drained", ())),
-        "draining": sorted(status.get("draining", ()), key=lambda each: int(each["broker"])),
-        "foreignConfig": sorted(status.get("foreignConfig", ())),
-    }

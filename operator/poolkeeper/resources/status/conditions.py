@@ -19,7 +19,6 @@ from typing import Any
 from poolkeeper.text import moment
 
 MESSAGE_MAX = 2000
-CONDITIONS = frozenset({"Ready", "Reconciling", "Stalled"})
 
 
 class Mood(Enum):

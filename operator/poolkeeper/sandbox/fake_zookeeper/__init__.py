@@ -3,11 +3,12 @@
     clock = VirtualClock()
     server = FakeZooKeeper(clock)
     client = FakeClient(server, chroot="/kafka", plan=Script(seed=7, rate=0.01).plan())
-    client.commit([Create("/a", b"1"), Check("/b", 0)])
+    client.commit([CreateNode("/a", b"1"), CheckNode("/b", 0)])
     server.log                                # `transactions`, as a real server's log has them
 
-It behaves as a real server does in what is listed in `tree`, `servers`, `watches`, `access` and
-`connections`, and no further: no quotas, containers, reconfiguration or persistent watches.
+It behaves as a real server does in what is listed in `tree`, `server`, `watches`, `acl` and
+`connection`, and no further: no quotas, containers, reconfiguration or persistent watches. `faults`
+says what goes wrong with the n-th call of a client.
 """
 
 from poolkeeper.sandbox.fake_zookeeper.connection import FakeClient

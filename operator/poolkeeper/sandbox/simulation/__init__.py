@@ -12,7 +12,9 @@
 
 They write to ZooKeeper what real ones were seen to write: the same nodes in the same order, in the
 same transactions, by the same sessions. What they do beside ZooKeeper (messages, replication, log
-directories) is as much as is needed for that. Versions: `profiles`. Not there: clients of Kafka,
+directories) is as much as is needed for that. Versions: `profiles`. Read `cluster` (all of it),
+`world` (clock, chance, network), `codecs` (znodes), then the rooms `broker` and `controller`;
+`process` runs it beside a real ZooKeeper. Not there: clients of Kafka,
 groups, transactions, the balancing of leaders by the controller itself, failing directories, KRaft.
 """
 

@@ -10,8 +10,9 @@ from poolkeeper.model.runs import Phase
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.resources.checks.assembly import assemble
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
-from poolkeeper.resources.status.all_resources import changed, statuses
+from poolkeeper.resources.status.all_resources import statuses
 from unit.resources.bodies import GIB, kafka, kafka_cluster, kafka_topic, pool, topic
+from unit.resources.differences import changed
 from unit.resources.situations import (
     AUTO,
     CLUSTER_FACTS,

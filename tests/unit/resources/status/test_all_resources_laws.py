@@ -31,12 +31,13 @@ from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.resources.checks.assembly import Assembly, assemble
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.parse import schemas
-from poolkeeper.resources.status.all_resources import changed, statuses
+from poolkeeper.resources.status.all_resources import statuses
 from poolkeeper.resources.status.events import announcements
 from poolkeeper.resources.status.finalizers import finalizer_changes
 from poolkeeper.resources.status.status_inputs import survey
 from unit.planning.instances import instances
 from unit.resources.bodies import kafka, kafka_cluster, kafka_topic, pool, topic
+from unit.resources.differences import changed
 from unit.resources.stages import LATER_MS, NOW_MS, at_rest, planned, running
 
 CAMEL = re.compile(r"[A-Z][A-Za-z]+")

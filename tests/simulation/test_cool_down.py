@@ -26,6 +26,7 @@ from poolkeeper.model.specs import (
 )
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.reconcile.authority import Authority, authority_of
+from poolkeeper.sandbox.fake_zookeeper import Fault, Trouble, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import journal, observe, znodes
 from simulation.clusters import SimulatedCluster
@@ -149,6 +150,24 @@ def test_balance_waits_until_it_has_cooled_down_whoever_takes_over(
     assert work(cooling).seen[-1].balance_waits_until_ms is None
     assert not waits(cooling)
     assert began_ms(cooling) >= until_ms
+
+
+def test_balance_is_remembered_wherever_its_process_dies() -> None:
+    def made() -> SimulatedCluster:
+        found = SimulatedCluster(SimulationSpec(spread(4), kafka="2.8.2"))
+        found.start()
+        found.create_topic("others", *AT_FIRST.values())
+        return found
+
+    for number in range(1, work(made()).writes + 1):
+        for done in (False, True):
+            cluster = made()
+            dying = faults.at_writes({number: Fault(Trouble.DIED, done=done)})
+            executor = Executor(cluster, DESIRED)
+            executor.finish(lambda n, dying=dying: faults.none if n else dying)
+            cluster.create_topic("uneven", *AT_FIRST.values())
+            assert work(cluster).seen[-1].balance_waits_until_ms is not None, (number, done)
+            assert waits(cluster), (number, done)
 
 
 def drained(cluster: SimulatedCluster) -> Desired:

@@ -59,16 +59,14 @@ class ClusterAccess(ClusterView, Protocol):
     def confirm_holder(self) -> None:
         """Raise `Fenced` if another executor has taken the cluster over."""
 
-    def begin_run(
-        self, run: Run, document: RunDocument, balance: BalanceRecord | None = None
-    ) -> Run:
-        """Record a new run, with the record of balance if it is one, and then its document.
+    def begin_run(self, run: Run, document: RunDocument) -> Run:
+        """Record a new run and then its document; return it as it is recorded."""
+
+    def rewrite_run(self, before: Run, after: Run, balance: BalanceRecord | None = None) -> Run:
+        """Record the run anew, and with it what is to be remembered of balance, if anything is.
 
         Returns the run as it is recorded.
         """
-
-    def rewrite_run(self, before: Run, after: Run) -> Run:
-        """Record the run anew; return it as it is recorded."""
 
     def end_run(self, run: Run) -> None:
         """Remove the run."""

@@ -30,7 +30,6 @@ from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile import stall_recovery, steps
 from poolkeeper.reconcile.context import PassContext, progress_of
 from poolkeeper.reconcile.decisions import (
-    BeginRun,
     ChangeThrottle,
     Elect,
     EndRun,
@@ -118,13 +117,7 @@ def _refused(broker: int, refused: Mapping[TopicPartition, str]) -> Iterator[Wai
 # Runs
 
 
-def begin_run(
-    context: PassContext,
-    desired: Desired,
-    plan: Plan,
-    observed: Observation,
-    decision: BeginRun,
-) -> Outcome:
+def begin_run(context: PassContext, desired: Desired, plan: Plan, observed: Observation) -> Outcome:
     """Record a new run with its document; nothing else is written yet."""
     cluster = observed.cluster
     context.access.remember_stopped(None)
@@ -144,7 +137,7 @@ def begin_run(
         rates=(throttled.rate_bytes_per_s,) if lists else (),
     )
     context.memory.forget_run()
-    run = context.access.begin_run(run, document, decision.balance)
+    run = context.access.begin_run(run, document)
     context.memory.documents = {run.digest: document}
     return _progressed(context, run, plan, Action(ActionKind.RUN_BEGUN, hash=run.plan))
 
@@ -214,7 +207,9 @@ def _enter_phase(context: PassContext, run: Run, plan: Plan, decision: EnterPhas
     after = replace(
         run, phase=decision.phase, step=(), attempts=0, ending=decision.ending or run.ending
     )
-    return _progressed(context, context.access.rewrite_run(run, after), plan, *decision.found)
+    return _progressed(
+        context, context.access.rewrite_run(run, after, decision.balance), plan, *decision.found
+    )
 
 
 def _request_stage(context: PassContext, at: RunSituation, decision: RequestStage) -> Outcome:

@@ -63,9 +63,7 @@ class SeekStage:
 
 @dataclass(frozen=True, slots=True)
 class BeginRun:
-    """Record a run of the plan; `balance` is to be remembered if it evens something out."""
-
-    balance: BalanceRecord | None = None
+    """Record a run of the plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +76,12 @@ class Stay:
 
 @dataclass(frozen=True, slots=True)
 class EnterPhase:
-    """Go on to another phase."""
+    """Go on to another phase; `balance` is to be remembered of the run, if anything is."""
 
     phase: Phase
     ending: Ending | None = None
     found: tuple[Action, ...] = ()
+    balance: BalanceRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)

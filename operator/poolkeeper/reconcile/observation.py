@@ -142,6 +142,7 @@ class RunView:
 
     `progress`: of the moves of the request while it is in flight (`flying`), else of all moves.
     `asked`: whether `ending` was asked for. `sought`: whether `stage`, the next one, was.
+    `balanced`: when balance began last, known of a run that was just recorded.
     """
 
     reading: ClusterReading | None = None
@@ -155,6 +156,7 @@ class RunView:
     stage: next_stage.Stage | next_stage.NothingFits | None = None
     sized: Cluster | None = None
     gone: frozenset[int] = frozenset()
+    balanced: BalanceRecord | None = None
 
     @property
     def cluster(self) -> Cluster:
@@ -176,6 +178,8 @@ def document_of(context: PassContext, run: Run) -> RunDocument | None:
 def observe_run(context: PassContext, desired: Desired, run: Run, document: RunDocument) -> RunView:
     """Observe what the run's phase needs: nothing, the topics of its request, or everything."""
     match run.phase:
+        case Phase.STORING:
+            return RunView(balanced=context.access.read_balance())
         case Phase.MOVING:
             return _observe_moves(context, desired, run, document)
         case Phase.ELECTING:

@@ -48,11 +48,11 @@ def carry_out(
         return _do_late(context, desired, authority, plan, cluster, result)
     stopped = not by_person and access.read_stopped() == plan.fingerprint
     decision = runs.decide_beginning(
-        plan, desired, authority, observed, context.now_ms(), stopped=stopped
+        plan, desired, authority, cluster, context.now_ms(), stopped=stopped
     )
     if isinstance(decision, Stay):
         return Outcome(State.WAITING, waits=(*result.waits, *decision.waits), plan=plan)
-    return act.begin_run(context, desired, plan, observed, decision)
+    return act.begin_run(context, desired, plan, observed)
 
 
 def _do_early(

@@ -50,7 +50,7 @@ from poolkeeper.reconcile.decisions import (
     SeekStage,
     Stay,
 )
-from poolkeeper.reconcile.observation import Observation, led_partitions
+from poolkeeper.reconcile.observation import led_partitions
 
 ATTEMPTS_MAX = 5
 WAITS_MAX = 10
@@ -62,7 +62,7 @@ def decide(at: RunSituation) -> RunDecision | Needed:
     """Decide what this pass does about the run, or what must be found out first."""
     match at.run.phase:
         case Phase.STORING:
-            return EnterPhase(Phase.THROTTLING)
+            return _stored(at)
         case Phase.THROTTLING:
             return _throttling(at)
         case Phase.MOVING if at.view.flying:
@@ -73,6 +73,13 @@ def decide(at: RunSituation) -> RunDecision | Needed:
             return _electing(at)
         case Phase.RESTORING:
             return EndRun()
+
+
+def _stored(at: RunSituation) -> EnterPhase:
+    """The run is whole from here on, whoever takes it further: balance has begun, if it does."""
+    balancing, started_ms = at.desired.cluster.balancing, at.run.started_ms
+    balance = cool_down.begun(at.plan, balancing, at.view.balanced, started_ms)
+    return EnterPhase(Phase.THROTTLING, balance=balance)
 
 
 def _throttling(at: RunSituation) -> RunDecision | Needed:
@@ -180,7 +187,7 @@ def decide_beginning(
     plan: Plan,
     desired: Desired,
     authority: Authority,
-    observed: Observation,
+    cluster: Cluster,
     now_ms: int,
     *,
     stopped: bool,
@@ -193,11 +200,11 @@ def decide_beginning(
         return Stay((Wait(WaitReason.STOPPED_BY_PERSON),))
     if not authority.covers(plan):
         return Stay((Wait(WaitReason.APPROVAL_REQUIRED, hash=plan.hash),))
-    waits = held_now(desired, authority, observed.cluster, now_ms)
+    waits = held_now(desired, authority, cluster, now_ms)
     if waits:
         return Stay(waits)
-    refuse_hopeless(desired, plan, observed.cluster)
-    return BeginRun(cool_down.begun(plan, desired.cluster.balancing, observed.balanced, now_ms))
+    refuse_hopeless(desired, plan, cluster)
+    return BeginRun()
 
 
 def held_now(

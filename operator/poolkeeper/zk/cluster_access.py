@@ -82,21 +82,19 @@ class ZooKeeperAccess(ZooKeeperView):
         """Raise `Fenced` if another executor has taken the cluster over."""
         self._journal.commit()
 
-    def begin_run(
-        self, run: Run, document: RunDocument, balance: BalanceRecord | None = None
-    ) -> Run:
-        """Record a new run, with the record of balance if it is one, and then its document.
+    def begin_run(self, run: Run, document: RunDocument) -> Run:
+        """Record a new run and then its document; return it as it is recorded."""
+        chunks = encode_document(document)
+        run = replace(run, digest=digest_of(chunks), chunks=len(chunks))
+        return self._journal.begin(run, chunks)
+
+    def rewrite_run(self, before: Run, after: Run, balance: BalanceRecord | None = None) -> Run:
+        """Record the run anew, and with it what is to be remembered of balance, if anything is.
 
         Returns the run as it is recorded.
         """
-        chunks = encode_document(document)
-        run = replace(run, digest=digest_of(chunks), chunks=len(chunks))
         records = () if balance is None else (self._journal.balance_record(balance),)
-        return self._journal.begin(run, chunks, *records)
-
-    def rewrite_run(self, before: Run, after: Run) -> Run:
-        """Record the run anew; return it as it is recorded."""
-        return self._journal.rewrite(before, after)
+        return self._journal.rewrite(before, after, *records)
 
     def end_run(self, run: Run) -> None:
         """Remove the run."""

@@ -86,9 +86,9 @@ class Journal:
 
     # The run
 
-    def begin(self, run: Run, chunks: Sequence[bytes], *operations: Operation) -> Run:
-        """Record a new run: its node first, with other operations, then its document in chunks."""
-        self.commit(Create(znodes.RUN, runs.encode_run(run)), *operations)
+    def begin(self, run: Run, chunks: Sequence[bytes]) -> Run:
+        """Record a new run: its node first, then its document, chunk by chunk."""
+        self.commit(Create(znodes.RUN, runs.encode_run(run)))
         for i, chunk in enumerate(chunks):
             self.commit(Create(znodes.plan_chunk(i), chunk))
         return replace(run, version=0)

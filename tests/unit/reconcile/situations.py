@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from poolkeeper.model.plans import Move, Plan
+from poolkeeper.model.plans import Move, Plan, Urgency
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.records import Records
 from poolkeeper.model.runs import Health, Phase, Run, RunDocument, Saved
 from poolkeeper.model.specs import Desired, Execution, KafkaClusterSpec, ZooKeeperSpec
 from poolkeeper.model.topology import (
@@ -18,13 +17,13 @@ from poolkeeper.model.topology import (
 )
 from poolkeeper.planning.run_state.progress import classify
 from poolkeeper.reconcile.decisions import RunSituation
-from poolkeeper.reconcile.observation import Observation, RunView
+from poolkeeper.reconcile.observation import RunView
 
 NOW_MS = 1_000_000
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 MOVES = (
-    Move("t", None, 0, ((1, 2), (3, 2)), 100, "drain"),
-    Move("t", None, 1, ((2, 1), (2, 3)), 100, "drain"),
+    Move("t", None, 0, ((1, 2), (3, 2)), 100, "drain", Urgency.DRAIN),
+    Move("t", None, 1, ((2, 1), (2, 3)), 100, "drain", Urgency.DRAIN),
 )
 PLAN = Plan("c", "sha256:p", "f", moves=MOVES)
 RUN = Run("sha256:p", "f", "concern", Phase.MOVING, "digest", 1, 0)
@@ -39,11 +38,6 @@ def cluster(lists=BEFORE, *, live=(1, 2, 3), leaders=None, isr=None, **more) -> 
     )
     told = {"controller": Controller(1, 5, 5), "topics": {"t": Topic("t", partitions)}} | more
     return Cluster("c", {id_: Broker(id_) for id_ in live}, **told)
-
-
-def observed(seen: Cluster) -> Observation:
-    """The same, with nothing remembered."""
-    return Observation(ClusterReading(seen), seen, Records(), frozenset())
 
 
 def requested(*lists) -> tuple[Requested, ...]:

@@ -36,7 +36,6 @@ from poolkeeper.reconcile.run import ATTEMPTS_MAX, decide, decide_beginning
 from unit.reconcile.situations import (
     AFTER,
     BEFORE,
-    MOVES,
     NOW_MS,
     PLAN,
     RUN,
@@ -44,7 +43,6 @@ from unit.reconcile.situations import (
     between,
     cluster,
     desired,
-    observed,
     requested,
 )
 
@@ -247,6 +245,20 @@ def test_elections(at, decision):
     assert decide(at) == decision
 
 
+def test_a_run_that_evens_something_out_is_remembered_once_in_a_cool_down():
+    def stored(last, urgency=Urgency.BALANCE):
+        at = in_phase(Phase.STORING, balanced=last)
+        moves = tuple(move._replace(urgency=urgency) for move in PLAN.moves)
+        document = replace(at.document, plan=replace(PLAN, moves=moves))
+        run = replace(at.run, started_ms=NOW_MS)
+        return decide(replace(at, run=run, document=document, now_ms=NOW_MS + 5)).balance
+
+    assert stored(None) == BalanceRecord(NOW_MS)
+    assert stored(BalanceRecord(NOW_MS - 3_600_000)) == BalanceRecord(NOW_MS)
+    assert stored(BalanceRecord(NOW_MS - 1000)) is None
+    assert stored(None, Urgency.DRAIN) is None
+
+
 ALL = Authority(steps=True, plans=None)
 NIGHT = Window("0 22 * * *", 3600)
 CLOSED = Wait(R.OUTSIDE_WINDOW, until="1970-01-01 22:00 UTC")
@@ -288,21 +300,9 @@ CLOSED = Wait(R.OUTSIDE_WINDOW, until="1970-01-01 22:00 UTC")
     ],
 )
 def test_whether_a_run_begins(authority, wanted, more, decision):
-    seen, stopped = observed(more.get("seen", cluster())), more.get("stopped", False)
+    seen, stopped = more.get("seen", cluster()), more.get("stopped", False)
     found = decide_beginning(PLAN, desired(**wanted), authority, seen, NOW_MS, stopped=stopped)
     assert found == decision
-
-
-def test_a_run_that_evens_something_out_is_remembered_once_in_a_cool_down():
-    def balance(last, urgency=Urgency.BALANCE):
-        moves = (MOVES[0]._replace(urgency=Urgency.DRAIN), MOVES[1]._replace(urgency=urgency))
-        plan, seen = replace(PLAN, moves=moves), replace(observed(cluster()), balanced=last)
-        return decide_beginning(plan, desired(), ALL, seen, NOW_MS, stopped=False)
-
-    assert balance(None) == BeginRun(BalanceRecord(NOW_MS))
-    assert balance(BalanceRecord(NOW_MS - 3_600_000)) == BeginRun(BalanceRecord(NOW_MS))
-    assert balance(BalanceRecord(NOW_MS - 1000)) == BeginRun()
-    assert balance(None, Urgency.DRAIN) == BeginRun()
 
 
 def test_a_run_that_could_never_catch_up_is_refused_with_its_numbers():
@@ -312,7 +312,7 @@ def test_a_run_that_could_never_catch_up_is_refused_with_its_numbers():
     seen = replace(seen, topics={"t": topic})
     slow = desired(throttle=Throttle(ThrottleMode.FIXED, 100))
     with pytest.raises(Refused) as refused:
-        decide_beginning(PLAN, slow, ALL, observed(seen), NOW_MS, stopped=False)
+        decide_beginning(PLAN, slow, ALL, seen, NOW_MS, stopped=False)
     assert refused.value.reason is RefusalReason.THROTTLE_TOO_LOW
     assert refused.value.facts == (HopelessMove(T0, 200.0, 100),)
 

@@ -36,14 +36,10 @@ from poolkeeper.planning.proposals import identity
 
 @dataclass(frozen=True, slots=True)
 class Cooled:
-    """What may be done now. `waits_until_ms`: when its balance part may begin, if it has to wait.
-
-    `moves_held` counts the moves that are left out until then.
-    """
+    """What may be done now. `waits_until_ms`: when what is left out may begin, if something is."""
 
     plan: Plan
     waits_until_ms: int | None = None
-    moves_held: int = 0
 
 
 def waits_until_ms(balancing: Balancing, last: BalanceRecord | None, now_ms: int) -> int | None:
@@ -107,8 +103,7 @@ def cooled(
         found = rest
     else:
         found = plain if _work(rest) <= _work(plain) else plan
-    held = len(plan.moves) - len(found.moves)
-    return Cooled(found, until_ms, held) if held > 0 else Cooled(plan)
+    return Cooled(found, until_ms) if len(found.moves) < len(plan.moves) else Cooled(plan)
 
 
 def _work(plan: Plan) -> set[tuple[str, int]]:

@@ -5,6 +5,7 @@ waits and problems of plans write them without (`grouped=False`).
 """
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from math import ceil
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -51,6 +52,11 @@ def duration(duration_s: float) -> str:
 def fine_duration(duration_s: float) -> str:
     """Write seconds as `duration` does, with tenths below one second: 0.4 s."""
     return f"{max(duration_s, 0.1):.1f} s" if 0 < duration_s < 0.95 else duration(duration_s)
+
+
+def moment(time_ms: int) -> str:
+    """Write a time as Kubernetes does, to the second: 2023-11-14T22:13:20Z."""
+    return datetime.fromtimestamp(time_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def about(duration_s: int) -> str:

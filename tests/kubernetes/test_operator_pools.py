@@ -104,8 +104,7 @@ def test_quotas_are_counted_and_the_later_topic_is_the_one_too_many(scene):
     scene.apply(scene.topic("0-later", "p", partitions=1, replicationFactor=1))
     said = scene.says("topic", "0-later", "QuotaExceeded")
     assert scene.text(said) == (
-        "not created: pool p has 2 of 2 topics and would get 1 more (spec.quotas.topics of 3 would"
-        " do)"
+        "not created: pool p has 2 of 2 topics and would get 1 more (raise spec.quotas.topics to 3)"
     )
     scene.says("topic", "a")
     scene.says("topic", "b")

@@ -3,6 +3,8 @@
 import gzip
 import json
 import socket
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from kazoo.client import KazooClient
@@ -127,6 +129,45 @@ def test_a_plan_knows_sizes_and_changes_nothing(run, kafka, manifests, topic):
     }
     assert run("plan", "-f", manifests)[0] == 2
     assert _nodes(kafka()) == before
+
+
+def test_until_when_balance_waits_is_said(run, kafka, manifests):
+    for number, changed in (
+        (0, {"mode": "Apply", "approval": {"policy": "Auto"}, "balancing": {"coolDown": "2h"}}),
+        (1, {"brokers": {"ids": [1, 2, 3]}}),
+    ):
+        body = json.loads((manifests / f"{number}.json").read_text())
+        body["spec"] |= changed
+        (manifests / f"{number}.json").write_text(json.dumps(body))
+    (manifests / "2.json").unlink()
+    code, out, _ = run("plan", "-f", manifests, "--output", "json")
+    assert (code, {move["urgency"] for move in json.loads(out)["moves"]}) == (2, {4})
+    assert "balanceWaitsUntil" not in json.loads(out)
+
+    began = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
+    record = {"version": 1, "started_ms": int(began.timestamp() * 1000)}
+    until_text = (began + timedelta(hours=2)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    with remembered(kafka(), "/poolkeeper/records/balance", record):
+        code, out, _ = run("plan", "-f", manifests, "--output", "json")
+        assert (code, json.loads(out)["balanceWaitsUntil"]) == (2, until_text)
+        assert f"Until {until_text} a loop leaves out" in run("plan", "-f", manifests)[1]
+        code, out, _ = run("status", "-f", manifests, "--output", "json")
+        assert (code, json.loads(out)["balanceWaitsUntil"]) == (0, until_text)
+        assert f"starts no plan before {until_text}" in run("status", "-f", manifests)[1]
+
+
+@contextmanager
+def remembered(sandbox, path, body):
+    """Have a node of ours for the time of the block."""
+    client = KazooClient(sandbox.connect)
+    client.start(timeout=120)
+    client.create(path, json.dumps(body).encode(), makepath=True)
+    try:
+        yield
+    finally:
+        client.delete(path)
+        client.stop()
+        client.close()
 
 
 def _nodes(sandbox):

@@ -1,11 +1,12 @@
 """A topic that we wrote into ZooKeeper is one like any other: for clients, brokers and disks."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Event, Thread
 
 import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.errors import CommitFailedError
 
 from conditions import until
 from poolkeeper.algorithms.internal_topics import config_problem
@@ -158,7 +159,10 @@ def consuming(sandbox: Sandbox, topic: str) -> Iterator[list[bytes]]:
         while not ending.is_set():
             for records in consumer.poll(timeout_ms=200).values():
                 received.extend(record.value for record in records)
-            consumer.commit()
+            with suppress(
+                CommitFailedError
+            ):  # the group moved: the next poll joins it
+                consumer.commit()
         consumer.close()
 
     thread = Thread(target=read)

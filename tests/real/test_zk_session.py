@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoAuthError
+from kazoo.retry import KazooRetry
 from kazoo.security import make_acl
 
 import certificates
@@ -51,7 +52,10 @@ class World:
         return Session.open(self.connect, deadline_s=DEADLINE_S, **options)  # type: ignore[arg-type]
 
     def put(self, path: str, data: bytes = b"") -> None:
-        """Create or set a node."""
+        """Create or set a node, even where the server's restart outlasts the client's session."""
+        KazooRetry(max_tries=-1, max_delay=0.5, deadline=DEADLINE_S)(self._put, path, data)
+
+    def _put(self, path: str, data: bytes) -> None:
         if self.other.exists(path):
             self.other.set(path, data)
         else:

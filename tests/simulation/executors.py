@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from poolkeeper.controller.loop import WATCHED
 from poolkeeper.errors import Stale, Unavailable
 from poolkeeper.model.outcomes import Outcome, State
+from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.waits import after_error
 from poolkeeper.reconcile.authority import Authority
@@ -43,6 +44,7 @@ class Executor:
     desired: Desired
     authority: Authority = EVERYTHING
     at_rest: Callable[[Outcome], bool] = converged
+    agreed: Plan | None = None
     offer: Callable[[], ExternalPlan | None] = lambda: None
     enrich: Enrich = lambda cluster: cluster
     passes: int = 0
@@ -98,7 +100,7 @@ class Executor:
                 assert self.passes <= passes_max, f"too many passes: {self.seen[-3:]}"
                 try:
                     outcome = reconcile_cluster(
-                        context, self.desired, self.authority, external=self.offer()
+                        context, self.desired, self.authority, self.agreed, self.offer()
                     )
                 except Stale as stale:
                     outcome = Outcome(State.WAITING, waits=(after_error(stale),))

@@ -107,6 +107,8 @@ class Outcome:
     `error`: what kept the pass from its work.
     `recorded`: a run is recorded, and nobody may continue it.
     `external`: the state of the plan that was offered.
+    `balance_waits_until_ms`: the cluster could be more even, and balance starts no plan before
+    (`balancing.coolDown`). It is no wait of the pass: the cluster is at rest meanwhile.
     """
 
     state: State
@@ -119,6 +121,7 @@ class Outcome:
     error: PoolkeeperError | None = None
     recorded: bool = False
     external: ExternalPlanStatus | None = None
+    balance_waits_until_ms: int | None = None
 
     @property
     def problems(self) -> tuple[PlanProblem, ...]:

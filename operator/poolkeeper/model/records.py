@@ -27,6 +27,16 @@ class BrokerRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class BalanceRecord:
+    """When the last run began that evened something out (milliseconds since 1970).
+
+    It is read apart from `Records`: no plan depends on it.
+    """
+
+    started_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Records:
     """All records of one cluster; empty before the first write."""
 

@@ -87,7 +87,9 @@ def make_plan(
     held = _held(reach, laid)
     if moves:
         refused = tuple(new_partitions.delayed(reach, ground.holding(held), refused))
-    copied, not_copied = between_log_dirs(reach.pools, cluster, situation.homes, moving)
+    copied, not_copied = between_log_dirs(
+        reach.pools, cluster, situation.homes, moving, balance=desired.cluster.balancing.enabled
+    )
     deleted, not_deleted = topic_steps.deletions(reach, cluster)
     steps: tuple[Step, ...] = (
         *_as_laid(created, laid),

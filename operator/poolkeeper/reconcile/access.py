@@ -11,7 +11,7 @@ from typing import Protocol
 
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.records import Records, TopicRecord
+from poolkeeper.model.records import BalanceRecord, Records, TopicRecord
 from poolkeeper.model.runs import Run, RunDocument, Saved, ThrottleConflicts
 from poolkeeper.model.topology import Cluster, TopicPartition
 
@@ -31,6 +31,9 @@ class ClusterView(Protocol):
 
     def read_records(self) -> Records:
         """Return the recorded topic owners and brokers."""
+
+    def read_balance(self) -> BalanceRecord | None:
+        """Return when the last run began that evened something out."""
 
     def read_run(self) -> Run | None:
         """Return the recorded run, or None."""
@@ -59,8 +62,11 @@ class ClusterAccess(ClusterView, Protocol):
     def begin_run(self, run: Run, document: RunDocument) -> Run:
         """Record a new run and then its document; return the run as recorded."""
 
-    def rewrite_run(self, before: Run, after: Run) -> Run:
-        """Replace the recorded run; return it as recorded."""
+    def rewrite_run(self, before: Run, after: Run, balance: BalanceRecord | None = None) -> Run:
+        """Replace the recorded run, and record when balance began if it is given.
+
+        Returns the run as recorded.
+        """
 
     def end_run(self, run: Run) -> None:
         """Remove the recorded run."""

@@ -207,7 +207,9 @@ def _enter_phase(context: PassContext, run: Run, plan: Plan, decision: EnterPhas
     after = replace(
         run, phase=decision.phase, step=(), attempts=0, ending=decision.ending or run.ending
     )
-    return _progressed(context, context.access.rewrite_run(run, after), plan, *decision.found)
+    return _progressed(
+        context, context.access.rewrite_run(run, after, decision.balance), plan, *decision.found
+    )
 
 
 def _request_stage(context: PassContext, at: RunSituation, decision: RequestStage) -> Outcome:

@@ -29,10 +29,12 @@ from poolkeeper.model.specs import Desired
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.problem.ownership import settled
 from poolkeeper.planning.proposals import plan_json
+from poolkeeper.planning.proposals.cool_down import Cooled
 from poolkeeper.planning.run_state import gates, step_progress
 from poolkeeper.reconcile import (
     act,
     approval,
+    cool_down,
     external_plan,
     stall_recovery,
     steps_during_run,
@@ -153,12 +155,13 @@ def _follow_plan(
         cured = stall_recovery.recover_foreign(context, desired, authority, observed)
         return Outcome(State.WAITING, cured.did, (*closed, *cured.waits), agreed)
     if agreed is None:
-        plan = _make_plan(context, desired, authority, observed)
+        cooled = _make_plan(context, desired, authority, observed)
     else:
-        plan = agreed
-        drifts = () if context.memory.begun else step_progress.staleness(plan, observed.cluster)
+        cooled = Cooled(agreed)
+        drifts = () if context.memory.begun else step_progress.staleness(agreed, observed.cluster)
         if drifts:
             raise StalePlan("the cluster moved on since the plan was made", facts=drifts)
+    plan = cooled.plan
     context.memory.begun = True
     enforce_rest(plan, desired, observed)
     with context.timed("apply"):
@@ -168,17 +171,24 @@ def _follow_plan(
         context.access.remember_pending_plan(None)
         if agreed is None:
             context.access.forget_approvals()
-    return outcome
+    return replace(outcome, balance_waits_until_ms=cooled.waits_until_ms)
 
 
 def _make_plan(
     context: PassContext, desired: Desired, authority: Authority, observed: Observation
-) -> Plan:
-    with context.timed("plan"):
-        plan = context.plan(desired, observed.cluster, observed.records, observed.gone)
-    if authority.covers(plan):
-        return plan
-    return approval.plan_to_approve(context, plan, desired, observed)
+) -> Cooled:
+    """Return what may be done of a fresh plan, or the plan to ask a person about."""
+
+    def planned(wanted: Desired) -> Plan:
+        with context.timed("plan"):
+            return context.plan(wanted, observed.cluster, observed.records, observed.gone)
+
+    fresh = planned(desired)
+    cooled = cool_down.due_now(fresh, desired, authority, observed, context.now_ms(), planned)
+    if authority.covers(cooled.plan):
+        return cooled
+    plan = approval.plan_to_approve(context, cooled.plan, desired, observed)
+    return replace(cooled, plan=plan)
 
 
 # A plan of a Rebalance

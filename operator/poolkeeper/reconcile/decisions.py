@@ -9,6 +9,7 @@ from enum import Enum, auto
 
 from poolkeeper.model.actions import Action
 from poolkeeper.model.plans import Plan
+from poolkeeper.model.records import BalanceRecord
 from poolkeeper.model.runs import Ending, Phase, Run, RunDocument
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import TopicPartition
@@ -78,11 +79,12 @@ class Stay:
 
 @dataclass(frozen=True, slots=True)
 class EnterPhase:
-    """Enter another phase."""
+    """Enter another phase, and record when balance began if `balance` is given."""
 
     phase: Phase
     ending: Ending | None = None
     found: tuple[Action, ...] = ()
+    balance: BalanceRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from poolkeeper.errors import OtherCluster, Unavailable
 from poolkeeper.model.outcomes import Seen
 from poolkeeper.model.plans import ElectLeaders, Plan
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.records import BrokerRecord, Records
+from poolkeeper.model.records import BalanceRecord, BrokerRecord, Records
 from poolkeeper.model.runs import Ending, Phase, Run, RunDocument, ThrottleConflicts
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
@@ -28,12 +28,16 @@ SETTLE_MS = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One reading of the cluster, our records, and what follows from both."""
+    """One reading of the cluster, our records, and what follows from both.
+
+    `balanced`: when the last run began that balanced the cluster.
+    """
 
     reading: ClusterReading
     cluster: Cluster
     records: Records
     gone: frozenset[int]
+    balanced: BalanceRecord | None = None
 
 
 def observe_cluster(
@@ -56,7 +60,8 @@ def observe_cluster(
     if spec.kafka_version is not None:
         cluster = replace(cluster, kafka_version=spec.kafka_version)
     records = updated_records(records, cluster, desired, now_ms)
-    return Observation(reading, cluster, records, gone_brokers(records, desired, now_ms))
+    gone = gone_brokers(records, desired, now_ms)
+    return Observation(reading, cluster, records, gone, view.read_balance())
 
 
 def what_to_show(observed: Observation, before: Seen | None) -> Seen:
@@ -138,7 +143,7 @@ class RunView:
 
     `progress`: of the request's moves while it is in flight (`flying`), otherwise of all moves.
     `asked`: whether `ending` has been read. `sought`: whether `stage`, the next one, has been
-    computed.
+    computed. `balanced`: when balance last began; read for a run that was just recorded.
     """
 
     reading: ClusterReading | None = None
@@ -152,6 +157,7 @@ class RunView:
     stage: next_stage.Stage | next_stage.NothingFits | None = None
     sized: Cluster | None = None
     gone: frozenset[int] = frozenset()
+    balanced: BalanceRecord | None = None
 
     @property
     def cluster(self) -> Cluster:
@@ -173,6 +179,8 @@ def document_of(context: PassContext, run: Run) -> RunDocument | None:
 def observe_run(context: PassContext, desired: Desired, run: Run, document: RunDocument) -> RunView:
     """Observe what the run's phase needs: nothing, the topics of its request, or everything."""
     match run.phase:
+        case Phase.STORING:
+            return RunView(balanced=context.access.read_balance())
         case Phase.MOVING:
             return _observe_moves(context, desired, run, document)
         case Phase.ELECTING:

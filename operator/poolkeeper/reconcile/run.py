@@ -28,6 +28,7 @@ from poolkeeper.model.specs import Desired, ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.audit import excess
+from poolkeeper.planning.proposals import cool_down
 from poolkeeper.planning.run_state import gates, step_progress, throttles, windows
 from poolkeeper.planning.run_state.progress import MoveState
 from poolkeeper.planning.run_state.step_progress import ELECTION_PARTITIONS_MAX
@@ -61,7 +62,7 @@ def decide(at: RunSituation) -> RunDecision | Needed:
     """Decide what this pass does about the run, or what must be found out first."""
     match at.run.phase:
         case Phase.STORING:
-            return EnterPhase(Phase.THROTTLING)
+            return _stored(at)
         case Phase.THROTTLING:
             return _throttling(at)
         case Phase.MOVING if at.view.flying:
@@ -72,6 +73,13 @@ def decide(at: RunSituation) -> RunDecision | Needed:
             return _electing(at)
         case Phase.RESTORING:
             return EndRun()
+
+
+def _stored(at: RunSituation) -> EnterPhase:
+    """The run is whole from here on, whoever takes it further: balance has begun, if it does."""
+    balancing, started_ms = at.desired.cluster.balancing, at.run.started_ms
+    balance = cool_down.begun(at.plan, balancing, at.view.balanced, started_ms)
+    return EnterPhase(Phase.THROTTLING, balance=balance)
 
 
 def _throttling(at: RunSituation) -> RunDecision | Needed:

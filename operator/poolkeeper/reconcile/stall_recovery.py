@@ -3,9 +3,9 @@
 Two stalls are known, both from live brokers:
 
 * STALE: every entry of the request is done, or its topic is gone, but the node stays. It blocks all
-later requests. * IGNORED: nothing of the request was begun although a controller is there. The
-controller lost its   watch on the node through an earlier request that was unreadable or was
-edited.
+  later requests.
+* IGNORED: nothing of the request was begun although a controller is there. The controller lost its
+  watch on the node through an earlier request that was unreadable or was edited.
 
 The recovery is the same. Withdraw the request, which stops no move. Then make the controller read
 the node again: from 2.4 on by a harmless call of the brokers' API, before that by electing another

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.records import Records, TopicRecord
+from poolkeeper.model.records import BalanceRecord, Records, TopicRecord
 from poolkeeper.model.runs import Run, RunDocument, Saved, ThrottleConflicts
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.zk import apply, journal, observe, pending_plan, throttling, znodes
@@ -43,6 +43,10 @@ class ZooKeeperView:
     def read_records(self) -> Records:
         """Return the recorded topic owners and brokers."""
         return journal.read_records(self._session)
+
+    def read_balance(self) -> BalanceRecord | None:
+        """Return when the last run began that evened something out."""
+        return journal.read_balance(self._session)
 
     def read_run(self) -> Run | None:
         """Return the recorded run, or None."""
@@ -84,9 +88,13 @@ class ZooKeeperAccess(ZooKeeperView):
         run = replace(run, digest=digest_of(chunks), chunks=len(chunks))
         return self._journal.begin(run, chunks)
 
-    def rewrite_run(self, before: Run, after: Run) -> Run:
-        """Replace the recorded run; return it as recorded."""
-        return self._journal.rewrite(before, after)
+    def rewrite_run(self, before: Run, after: Run, balance: BalanceRecord | None = None) -> Run:
+        """Replace the recorded run, and record when balance began if it is given.
+
+        Returns the run as recorded.
+        """
+        records = () if balance is None else (self._journal.balance_record(balance),)
+        return self._journal.rewrite(before, after, *records)
 
     def end_run(self, run: Run) -> None:
         """Remove the recorded run."""

@@ -3,14 +3,17 @@
 All of it lies under `/poolkeeper` in the cluster's own chroot:
 
 * `holder` (ephemeral): the active process. After a `kill -9` the next one waits until ZooKeeper has
-ended the dead session. * `epoch`: its data version is the fence. Taking the journal over bumps it
-in the transaction that   creates `holder`, and every later write checks it: a process that only
-thinks it is the holder can   write nothing. * `run` and its children: the record of the run
-(`runs`), removed when the run ends; `run/stop` is   the request that it ends after the stage in
-flight. * `asked` and its children: the plan that waits for approval (`pending_plan`). *
-`approvals`: hashes that people approved on the command line beside an active holder. * `stopped`:
-the fingerprint of the plan that a person stopped; a loop does not start it again. * `records`:
-topic owners, brokers' racks and absences, the cluster's id.
+  ended the dead session.
+* `epoch`: its data version is the fence. Taking the journal over bumps it in the transaction that
+  creates `holder`, and every later write checks it: a process that only thinks it is the holder
+  can write nothing.
+* `run` and its children: the record of the run (`runs`), removed when the run ends; `run/stop` is
+  the request that it ends after the stage in flight.
+* `asked` and its children: the plan that waits for approval (`pending_plan`).
+* `approvals`: hashes that people approved on the command line beside an active holder.
+* `stopped`: the fingerprint of the plan that a person stopped; a loop does not start it again.
+* `records`: topic owners, brokers' racks and absences, the cluster's id, and when the last run
+  began that balanced the cluster.
 
 Nothing here decides anything: it reads, and it writes what it is given, fenced.
 """
@@ -23,12 +26,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from threading import Event
 
-from poolkeeper.errors import Fenced, HolderActive, Stale, Unavailable
+from poolkeeper.errors import Fenced, HolderActive, Refused, Stale, Unavailable
 from poolkeeper.jsontext import canonical
-from poolkeeper.model.records import BrokerRecord, Records, TopicRecord
+from poolkeeper.model.records import BalanceRecord, BrokerRecord, Records, TopicRecord
 from poolkeeper.model.runs import Run, RunDocument
 from poolkeeper.model.specs import DeletionPolicy
-from poolkeeper.zk import runs, znodes
+from poolkeeper.zk import json_bodies, runs, znodes
 from poolkeeper.zk.client.operations import Check, Create, Delete, Operation, SetData
 from poolkeeper.zk.client.session import Session
 
@@ -153,6 +156,14 @@ class Journal:
                 self.commit(Create(path, data))
             elif node.data != data:
                 self.commit(SetData(path, data, node.version))
+
+    def balance_record(self, record: BalanceRecord) -> Operation:
+        """Return the operation that makes the record so."""
+        node = self.session.read(znodes.RECORD_OF_BALANCE)
+        body = json_bodies.encode({"version": 1, "started_ms": record.started_ms})
+        if node is None:
+            return Create(znodes.RECORD_OF_BALANCE, body)
+        return SetData(znodes.RECORD_OF_BALANCE, body, node.version)
 
 
 def _encode_topic_record(record: TopicRecord) -> bytes:
@@ -361,6 +372,17 @@ def read_records(session: Session) -> Records:
         },
         brokers={} if brokers is None else _decode_brokers(brokers.data),
     )
+
+
+def read_balance(session: Session) -> BalanceRecord | None:
+    """Return when balance began last; `None` if it never did. Raises `Refused` for other data."""
+    node = session.read(znodes.RECORD_OF_BALANCE)
+    if node is None:
+        return None
+    try:
+        return BalanceRecord(json_bodies.integer(json_bodies.parse(node.data), "started_ms"))
+    except Refused as wrong:
+        raise Refused(f"{znodes.RECORD_OF_BALANCE} is damaged: {wrong}") from wrong
 
 
 def _decode_topic_record(data: bytes) -> TopicRecord:

@@ -52,6 +52,7 @@ APPROVALS = "/poolkeeper/approvals"
 RECORDS = "/poolkeeper/records"
 RECORD_OF_CLUSTER = "/poolkeeper/records/cluster"
 RECORD_OF_BROKERS = "/poolkeeper/records/brokers"
+RECORD_OF_BALANCE = "/poolkeeper/records/balance"
 RECORDS_OF_TOPICS = "/poolkeeper/records/topics"
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from poolkeeper.model.plans import Move, Plan
+from poolkeeper.model.plans import Move, Plan, Urgency
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.runs import Health, Phase, Run, RunDocument, Saved
 from poolkeeper.model.specs import Desired, Execution, KafkaClusterSpec, ZooKeeperSpec
@@ -22,8 +22,8 @@ from poolkeeper.reconcile.observation import RunView
 NOW_MS = 1_000_000
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 MOVES = (
-    Move("t", None, 0, ((1, 2), (3, 2)), 100, "drain"),
-    Move("t", None, 1, ((2, 1), (2, 3)), 100, "drain"),
+    Move("t", None, 0, ((1, 2), (3, 2)), 100, "drain", Urgency.DRAIN),
+    Move("t", None, 1, ((2, 1), (2, 3)), 100, "drain", Urgency.DRAIN),
 )
 PLAN = Plan("c", "sha256:p", "f", moves=MOVES)
 RUN = Run("sha256:p", "f", "concern", Phase.MOVING, "digest", 1, 0)

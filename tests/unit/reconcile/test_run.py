@@ -6,6 +6,8 @@ import pytest
 
 from poolkeeper.errors import RefusalReason, Refused
 from poolkeeper.model.actions import Action, ActionKind
+from poolkeeper.model.plans import Urgency
+from poolkeeper.model.records import BalanceRecord
 from poolkeeper.model.refusals import HopelessMove
 from poolkeeper.model.runs import Ending, Phase, Saved, ThrottleConflicts
 from poolkeeper.model.specs import (
@@ -241,6 +243,20 @@ LED_BY_OTHERS = cluster(AFTER, leaders={0: 2, 1: 3})
 )
 def test_elections(at, decision):
     assert decide(at) == decision
+
+
+def test_a_run_that_evens_something_out_is_remembered_once_in_a_cool_down():
+    def stored(last, urgency=Urgency.BALANCE):
+        at = in_phase(Phase.STORING, balanced=last)
+        moves = tuple(move._replace(urgency=urgency) for move in PLAN.moves)
+        document = replace(at.document, plan=replace(PLAN, moves=moves))
+        run = replace(at.run, started_ms=NOW_MS)
+        return decide(replace(at, run=run, document=document, now_ms=NOW_MS + 5)).balance
+
+    assert stored(None) == BalanceRecord(NOW_MS)
+    assert stored(BalanceRecord(NOW_MS - 3_600_000)) == BalanceRecord(NOW_MS)
+    assert stored(BalanceRecord(NOW_MS - 1000)) is None
+    assert stored(None, Urgency.DRAIN) is None
 
 
 ALL = Authority(steps=True, plans=None)

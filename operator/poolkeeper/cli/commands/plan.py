@@ -26,8 +26,11 @@ from poolkeeper.planning.facts.pools import Standstill
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.staging import next_stage
+from poolkeeper.reconcile import cool_down
+from poolkeeper.reconcile.authority import authority_of
 from poolkeeper.reconcile.observation import Observation, observe_cluster, updated_records
 from poolkeeper.report import plan_report
+from poolkeeper.text import moment
 from poolkeeper.zk import journal
 from poolkeeper.zk.cluster_access import ZooKeeperView
 
@@ -98,9 +101,11 @@ def plan(
     seen = supposed(seen, WhatIf(frozenset(without), _brokers(with_brokers)))
     made = lawful(desired, seen, prune=prune)
     printing.warn(warnings)
+    waits_until_ms = _balance_waits(made, desired, seen)
     if out is not None:
-        files.text(out, json.dumps(document(made, desired, seen), indent=1) + "\n")
-    show(made, desired, seen, output)
+        body = document(made, desired, seen, waits_until_ms)
+        files.text(out, json.dumps(body, indent=1) + "\n")
+    show(made, desired, seen, output, waits_until_ms)
     return 0 if made.empty else CHANGES
 
 
@@ -120,16 +125,30 @@ def lawful(desired: Desired, seen: Observation, *, prune: bool) -> Plan:
     return replace(made, stages=predicted, makespan=makespan, problems=problems)
 
 
-def document(made: Plan, desired: Desired, seen: Observation) -> dict[str, object]:
-    """The plan as JSON values, with the remaining capacity of the pools after it."""
+def document(
+    made: Plan, desired: Desired, seen: Observation, balance_waits_until_ms: int | None = None
+) -> dict[str, object]:
+    """The plan as JSON values, with the remaining capacity of the pools after it.
+
+    `balance_waits_until_ms`: until then a loop leaves out what is for balance alone.
+    """
     left = remaining_capacity.rooms(made, desired, seen.cluster, seen.gone)
-    return {**plan_json.to_json(made), "room": [capacity_table.as_data(room) for room in left]}
+    body = {**plan_json.to_json(made), "room": [capacity_table.as_data(room) for room in left]}
+    if balance_waits_until_ms is not None:
+        body["balanceWaitsUntil"] = moment(balance_waits_until_ms)
+    return body
 
 
-def show(made: Plan, desired: Desired, seen: Observation, output: str) -> None:
+def show(
+    made: Plan,
+    desired: Desired,
+    seen: Observation,
+    output: str,
+    balance_waits_until_ms: int | None = None,
+) -> None:
     """Write a plan to standard output, with the remaining capacity of the pools after it."""
     if output == printing.JSON:
-        printing.emit_json(document(made, desired, seen))
+        printing.emit_json(document(made, desired, seen, balance_waits_until_ms))
     elif output == REASSIGN_JSON:
         for file in plan_json.reassign_json(made):
             printing.emit(compact(file))
@@ -139,6 +158,23 @@ def show(made: Plan, desired: Desired, seen: Observation, output: str) -> None:
         left = remaining_capacity.rooms(made, desired, seen.cluster, seen.gone)
         text = plan_text.render(made, desired, seen.cluster, left, ink.of_output())
         printing.emit(text)
+        if balance_waits_until_ms is not None:
+            until = moment(balance_waits_until_ms)
+            printing.emit(
+                f"\nUntil {until} a loop leaves out what is for balance alone"
+                " (spec.balancing.coolDown)."
+            )
+
+
+def _balance_waits(made: Plan, desired: Desired, seen: Observation) -> int | None:
+    """Until when a loop leaves out what is for balance alone, if it does."""
+
+    def planned(wanted: Desired) -> Plan:
+        return make_plan(wanted, seen.cluster, seen.records, seen.gone)
+
+    authority = authority_of(desired)
+    cooled = cool_down.due_now(made, desired, authority, seen, now_ms(), planned)
+    return cooled.waits_until_ms
 
 
 def supposed(seen: Observation, what: WhatIf) -> Observation:

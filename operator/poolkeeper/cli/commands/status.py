@@ -8,8 +8,11 @@ import click
 from poolkeeper.cli import timing
 from poolkeeper.cli.input import cluster_reading, options, targets
 from poolkeeper.cli.input.options import ClusterSelection
+from poolkeeper.cli.input.targets import Target
 from poolkeeper.cli.output import ink, printing, status_text, status_values
+from poolkeeper.planning.proposals import cool_down
 from poolkeeper.zk import journal
+from poolkeeper.zk.client.session import Session
 
 
 @click.command(
@@ -35,11 +38,23 @@ def status(address: ClusterSelection, watch: bool, output: str) -> None:
     with cluster_reading.session(target) as session:
         while True:
             observed = cluster_reading.observed(session, target, sizes=False)
-            found = status_values.status_of(observed.cluster, journal.read_status(session))
+            found = status_values.status_of(
+                observed.cluster, journal.read_status(session), _balance_waits(target, session)
+            )
             _show(found, watch=watch, output=output)
             if not watch:
                 return
             time.sleep(timing.WATCH_EVERY_S)
+
+
+def _balance_waits(target: Target, session: Session) -> int | None:
+    """Until when balance alone starts nothing; known only of a cluster with manifests."""
+    desired = target.desired
+    if desired is None or not cool_down.starts_by_itself(desired):
+        return None
+    last = journal.read_balance(session)
+    now_ms = time.time_ns() // 1_000_000
+    return cool_down.waits_until_ms(desired.cluster.balancing, last, now_ms)
 
 
 def _show(found: status_values.Status, *, watch: bool, output: str) -> None:

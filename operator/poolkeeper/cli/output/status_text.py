@@ -6,7 +6,7 @@ from poolkeeper import wording
 from poolkeeper.cli.output.ink import PLAIN, Ink
 from poolkeeper.cli.output.status_values import RunStatus, Status
 from poolkeeper.model.plans import Move
-from poolkeeper.text import count, cut, few, more, size
+from poolkeeper.text import count, cut, few, moment, more, size
 
 NAMED_MAX = 10
 NAMES_WIDTH = 12
@@ -33,6 +33,9 @@ def render(status: Status, ink: Ink = PLAIN) -> str:
     if status.stopped:
         again = "a person stopped the last run; a loop does not repeat it by itself"
         facts.append(("stopped", again))
+    if status.balance_waits_until_ms is not None:
+        until = moment(status.balance_waits_until_ms)
+        facts.append(("balance", f"alone starts no plan before {until}"))
     waits = cut(wording.sentences(status.waits), NAMED_MAX, grouped=False)
     warnings = cut(status.warnings, NAMED_MAX, grouped=False)
     facts += [*(("waits for", each) for each in waits), *(("warning", each) for each in warnings)]
@@ -41,6 +44,7 @@ def render(status: Status, ink: Ink = PLAIN) -> str:
 
 def as_data(status: Status) -> dict[str, object]:
     """Return a status as JSON values."""
+    until_ms = status.balance_waits_until_ms
     return {
         "cluster": status.cluster,
         "id": status.id,
@@ -54,6 +58,7 @@ def as_data(status: Status) -> dict[str, object]:
         "holder": status.holder,
         "run": None if status.run is None else _run_data(status.run),
         "stopped": status.stopped,
+        "balanceWaitsUntil": None if until_ms is None else moment(until_ms),
         "waits": list(wording.sentences(status.waits)),
         "warnings": list(status.warnings),
     }

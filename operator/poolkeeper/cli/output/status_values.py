@@ -57,9 +57,13 @@ class Status:
     stopped: str | None
     waits: tuple[Wait, ...] = ()
     warnings: tuple[str, ...] = field(default=())
+    balance_waits_until_ms: int | None = None
+    """Balance alone starts no plan before."""
 
 
-def status_of(cluster: Cluster, journal: JournalView) -> Status:
+def status_of(
+    cluster: Cluster, journal: JournalView, balance_waits_until_ms: int | None = None
+) -> Status:
     """Combine cluster and journal into a status."""
     health = gates.health(cluster)
     run, waits = _run(cluster, journal)
@@ -78,6 +82,7 @@ def status_of(cluster: Cluster, journal: JournalView) -> Status:
         stopped=journal.stopped,
         waits=waits,
         warnings=_warnings(cluster),
+        balance_waits_until_ms=balance_waits_until_ms,
     )
 
 

@@ -71,18 +71,22 @@ def between_log_dirs(
     cluster: Cluster,
     homes: Mapping[str, TopicHome],
     moving: Collection[tuple[str, int]],
+    *,
+    balance: bool = True,
 ) -> Found:
     """Steps in the order of topic, partition and broker; and the replicas that stay, and why.
 
-    `moving`: partitions whose replicas go to other brokers.
+    `moving`: partitions whose replicas go to other brokers. Without `balance` directories are
+    emptied only.
     """
-    wanted = [pool for pool in pools.values() if pool.drain_log_dirs or _goal(pool) is not None]
+    goals = {name: _goal(pool) if balance else None for name, pool in pools.items()}
+    wanted = [pool for name, pool in pools.items() if pool.drain_log_dirs or goals[name]]
     steps: list[MoveLogDir] = []
     problems: list[PlanProblem] = []
     of_pool = {b: pool for pool in wanted for b in pool.brokers if b in cluster.brokers}
     held = _held(cluster, homes, of_pool, moving)
     for id_, pool in sorted(of_pool.items()):
-        copies, found = _within(cluster.brokers[id_], pool, held.get(id_, {}))
+        copies, found = _within(cluster.brokers[id_], pool, goals[pool.name], held.get(id_, {}))
         steps += copies
         problems += (PlanProblem(pool.name, "", facts) for facts in found)
     steps.sort(key=lambda step: (step.topic, step.partition, step.broker))
@@ -90,7 +94,10 @@ def between_log_dirs(
 
 
 def _within(
-    broker: Broker, pool: ResourcePoolSpec, held: Mapping[str, list[_LogDirReplica]]
+    broker: Broker,
+    pool: ResourcePoolSpec,
+    goal: Goal | None,
+    held: Mapping[str, list[_LogDirReplica]],
 ) -> tuple[list[MoveLogDir], list[Facts]]:
     """Steps within one broker; `held`: its replicas by directory."""
     if broker.log_dirs is None:
@@ -100,7 +107,7 @@ def _within(
     if unknown := sorted(drained - broker.log_dirs.keys()):
         there = tuple(sorted(broker.log_dirs))
         problems.append(NoSuchLogDir(broker.id, unknown[0], there))
-    disks, goal = _disks(broker, drained, held), _goal(pool)
+    disks = _disks(broker, drained, held)
     copies = [*_drain(disks, drained), *(_even(disks, goal) if goal else ())]
     return list(_steps(broker.id, copies)), [*problems, *_left(broker.id, disks)]
 

@@ -13,9 +13,10 @@ person must act. The two are never present together.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
+
+from poolkeeper.text import moment
 
 MESSAGE_MAX = 2000
 
@@ -58,7 +59,7 @@ def conditions(
             "reason": remark.reason,
             "message": message,
             "observedGeneration": generation,
-            "lastTransitionTime": _since(stood.get(kind, {}), status) or _written(now_ms),
+            "lastTransitionTime": _since(stood.get(kind, {}), status) or moment(now_ms),
         }
         for kind, status in statuses.items()
     ]
@@ -78,7 +79,3 @@ def condition_of(status: Mapping[str, Any] | None, kind: str) -> Mapping[str, An
 def _since(before: Mapping[str, Any], status: str) -> str:
     found: str = before.get("lastTransitionTime", "") if before.get("status") == status else ""
     return found
-
-
-def _written(now_ms: int) -> str:
-    return datetime.fromtimestamp(now_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

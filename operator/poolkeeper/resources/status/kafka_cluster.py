@@ -34,8 +34,18 @@ from poolkeeper.resources.status.wording import (
     size,
     summary,
 )
+from poolkeeper.text import moment
 
-_FACTS = ("clusterId", "kafkaVersion", "brokers", "topics", "partitions", "plan")
+_BALANCE_WAITS = "balanceWaitsUntil"
+_FACTS = (
+    "clusterId",
+    "kafkaVersion",
+    "brokers",
+    "topics",
+    "partitions",
+    "plan",
+    _BALANCE_WAITS,
+)
 _CHATTER = frozenset(
     (
         WaitReason.STAGE_IN_FLIGHT,
@@ -62,6 +72,8 @@ def cluster_status(
             plan = known or None
         if plan is not None:
             facts["plan"] = plan
+        if outcome.balance_waits_until_ms is not None:
+            facts[_BALANCE_WAITS] = moment(outcome.balance_waits_until_ms)
     remark = _remark(survey, work, outcome, each, facts)
     return {
         "observedGeneration": each.generation,
@@ -140,7 +152,7 @@ def _remark(
         return Remark(Mood.UNSURE, "Waiting", few(wording.sentences(waits), 3))
     if outcome.progress is not None:
         return _running(work, outcome, outcome.progress, each.name, facts.get("plan", {}))
-    return _at_rest(work, outcome, each.name, facts.get("plan", {}))
+    return _at_rest(work, outcome, each.name, facts)
 
 
 def _trouble(error: PoolkeeperError) -> Remark:
@@ -189,8 +201,9 @@ def _at_rest(work: PlannedWork, outcome: Outcome, name: str, facts: dict[str, An
     if plan is None or _idle(plan):
         if waits:
             return Remark(Mood.BUSY, _standstill(work), few(waits, 3))
-        return Remark(Mood.DONE, "InPlace", "; ".join(["in place", *_remarks(outcome)]))
-    what = summary(plan, facts.get("bytes", 0))
+        said = [f"balance waits until {facts[_BALANCE_WAITS]}"] if _BALANCE_WAITS in facts else []
+        return Remark(Mood.DONE, "InPlace", "; ".join(["in place", *said, *_remarks(outcome)]))
+    what = summary(plan, facts.get("plan", {}).get("bytes", 0))
     next_step = _next_step(work, plan, name)
     if not work.needed:
         return Remark(Mood.DONE, "InPlace", f"in place; would {what}{next_step}")

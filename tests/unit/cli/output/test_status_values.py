@@ -181,6 +181,15 @@ def test_as_data():
             ],
         },
         "stopped": None,
+        "balanceWaitsUntil": None,
         "waits": [],
         "warnings": [],
     }
+
+
+def test_until_when_balance_waits():
+    found = status_of(cluster(partition(0, (1, 2))), NOTHING, 1_700_000_000_001)
+    assert as_data(found)["balanceWaitsUntil"] == "2023-11-14T22:13:20Z"
+    assert render(found).splitlines()[-1] == (
+        "balance     alone starts no plan before 2023-11-14T22:13:20Z"
+    )

@@ -36,8 +36,8 @@ def cluster(sizes, dirs=(A, B), arriving=None, silent=False) -> Cluster:
     return Cluster("c", brokers, {"t": Topic("t", partitions)})
 
 
-def planned(pool_, cluster_, moving=(), home=PLACED):
-    steps, problems = between_log_dirs({"p": pool_}, cluster_, {"t": home}, moving)
+def planned(pool_, cluster_, moving=(), home=PLACED, balance=True):
+    steps, problems = between_log_dirs({"p": pool_}, cluster_, {"t": home}, moving, balance=balance)
     assert all(step.broker == 1 and step.topic == "t" for step in steps)
     assert [step.bytes for step in steps] == [
         cluster_.topics["t"].partitions[step.partition].size_bytes for step in steps
@@ -84,6 +84,13 @@ def planned(pool_, cluster_, moving=(), home=PLACED):
 def test_what_goes_where(pool_, cluster_, expected):
     found, problems = planned(pool_, cluster_)
     assert (found, problems) == (expected, [])
+
+
+def test_without_balance_directories_are_emptied_only():
+    uneven = cluster([(A, 6), (B, 4), (B, 4), (B, 4)], (A, B, C))
+    assert planned(pool(A, goal=EVEN), uneven, balance=False) == ({0: (A, C)}, [])
+    assert planned(pool(goal=EVEN), uneven, balance=False) == ({}, [])
+    assert planned(pool(goal=EVEN), cluster([], silent=True), balance=False) == ({}, [])
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,20 @@ def test_an_approved_plan_waits_for_what_the_loop_says() -> None:
     )
 
 
+def test_balance_that_waits_says_until_when_and_the_cluster_is_in_place() -> None:
+    objects = (AUTO, *POOLS, WANTED)
+    what = seen(kafka([IN_FAST]))
+    resting = at_rest(assemble(objects)["main"], what)
+    outcome = replace(resting, balance_waits_until_ms=LATER_MS)
+    assert told(objects, what, outcome)[MAIN] == topic_status(
+        "True",
+        "InPlace",
+        "in place; balance waits until 2023-11-14T23:13:20Z",
+        **CLUSTER_FACTS,
+        balanceWaitsUntil="2023-11-14T23:13:20Z",
+    )
+
+
 def test_a_cluster_that_moves_tells_how_far() -> None:
     objects = (MANUAL, *POOLS, WANTED)
     what = seen(kafka([IN_SLOW]))

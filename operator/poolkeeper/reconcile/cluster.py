@@ -7,7 +7,7 @@ lines is harmless:
 
 * With a run in the journal, it takes that run one step further, whoever began it (`_continue_run`).
 * Without one, it makes a plan or takes the one that a person confirmed (`_follow_plan`). It writes
-the steps that are due, and begins a run if the plan has moves that are allowed (`plan`).
+  the steps that are due, and begins a run if the plan has moves that are allowed (`plan`).
 
 Nothing is written while a foreign reassignment runs, while there is no controller, during a
 migration to KRaft, or to a cluster whose id is not the pinned one.

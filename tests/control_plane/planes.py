@@ -2,7 +2,7 @@
 
     with ControlPlane.start() as plane:
         plane.kubectl("get", "nodes").stdout
-        plane.apply(Path("crds"))
+        plane.apply_crds(Path("crds"))
         namespace = plane.new_namespace()
         plane.apply(ROLE_AND_ACCOUNT.format(namespace))
         restricted = plane.account_kubeconfig(namespace, "operator")
@@ -29,7 +29,6 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from control_plane import audits, building, readiness, servers, sites
@@ -171,17 +170,14 @@ class ControlPlane:
             raise failed
         return run
 
-    def apply(self, manifests: str | Path) -> None:
-        """Apply manifests: YAML text, a file or a folder of files."""
-        if isinstance(manifests, Path):
-            self.kubectl("apply", "-f", str(manifests))
-        else:
-            self.kubectl("apply", "-f", "-", input=manifests)
+    def apply(self, manifests: str) -> None:
+        """Apply manifests, YAML text."""
+        self.kubectl("apply", "-f", "-", input=manifests)
 
     def apply_crds(self, manifests: Path) -> None:
         """Apply definitions of resources, a file or a folder, and wait until all are served."""
-        self.apply(manifests)
         named = ["-f", str(manifests)]
+        self.kubectl("apply", *named)
         self.kubectl("wait", "--for=condition=Established", *named, "--timeout=120s")
         self.api_server.await_ready()
 
@@ -202,14 +198,12 @@ class ControlPlane:
                 time.sleep(servers.POLL_S)
         return name
 
-    def account_kubeconfig(
-        self, namespace: str, service_account: str, expires_s: int = 86_400
-    ) -> Path:
-        """Return a new kubeconfig of a service account, whose token lasts so long (600 or more)."""
+    def account_kubeconfig(self, namespace: str, service_account: str) -> Path:
+        """Return a new kubeconfig of a service account, whose token lasts for a day."""
         answer = self.request(
             "POST",
             f"/api/v1/namespaces/{namespace}/serviceaccounts/{service_account}/token",
-            {"spec": {"expirationSeconds": expires_s}},
+            {"spec": {"expirationSeconds": 86_400}},
         )
         name = f"{namespace}-{service_account}-{secrets.token_hex(3)}.kubeconfig"
         return write_kubeconfig(
@@ -231,17 +225,10 @@ class ControlPlane:
         self._nursery.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    stop = close
-
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _access(self, token: str) -> Access:

@@ -1,9 +1,9 @@
 """The kubelet as tests hold it: started, asked for logs and pids, stopped.
 
-It runs as a process of its own rather than as threads of the test process: the mount namespace of
-its volumes is not the tests', a busy or stopped test does not starve probes and heartbeats, and
-it can be killed like the real one. What tests ask for is read from the files that it writes, so
-there is no protocol between the two, and a stopped kubelet can still be asked.
+It runs as a process of its own rather than as threads of the test process: a busy or stopped test
+does not starve probes and heartbeats, and it can be killed like the real one. What tests ask for is
+read from the files that it writes, so there is no protocol between the two, and a stopped kubelet
+can still be asked.
 
 It ends with the process that started it, however that ends, and all its pods end with it.
 """
@@ -17,7 +17,6 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol, Self
 
 from poolkeeper import errors
@@ -91,12 +90,7 @@ class Kubelet:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def add_image(self, name: str, path: Path) -> None:

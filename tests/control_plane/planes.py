@@ -2,7 +2,7 @@
 
     with ControlPlane.start() as plane:
         plane.kubectl("get", "nodes").stdout
-        plane.apply_crds(Path("crds"))
+        plane.apply(Path("crds"))
         namespace = plane.new_namespace()
         plane.apply(ROLE_AND_ACCOUNT.format(namespace))
         restricted = plane.account_kubeconfig(namespace, "operator")
@@ -170,14 +170,17 @@ class ControlPlane:
             raise failed
         return run
 
-    def apply(self, manifests: str) -> None:
-        """Apply manifests, YAML text."""
-        self.kubectl("apply", "-f", "-", input=manifests)
+    def apply(self, manifests: str | Path) -> None:
+        """Apply manifests: YAML text, a file or a folder of files."""
+        if isinstance(manifests, Path):
+            self.kubectl("apply", "-f", str(manifests))
+        else:
+            self.kubectl("apply", "-f", "-", input=manifests)
 
     def apply_crds(self, manifests: Path) -> None:
         """Apply definitions of resources, a file or a folder, and wait until all are served."""
+        self.apply(manifests)
         named = ["-f", str(manifests)]
-        self.kubectl("apply", *named)
         self.kubectl("wait", "--for=condition=Established", *named, "--timeout=120s")
         self.api_server.await_ready()
 

@@ -34,7 +34,6 @@ COLLECTIONS = {"ConfigMap": "configmaps", "Secret": "secrets"}
 class Node:
     """What all pods of a kubelet share. `directory` holds everything of every pod."""
 
-    name: str
     server: Api
     directory: Path
     images: Callable[[], Mapping[str, Path]]

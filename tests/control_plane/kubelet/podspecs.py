@@ -2,8 +2,9 @@
 
 What of a pod this kubelet honours is what is read here and in `environments` and `volumes`. Not
 honoured, though a pod may say it: resources, seccomp profiles, ports (a pod's processes use the
-machine's network; only the pod's IP is its own), DNS, links to services, size limits of emptyDirs.
-A pod that asks for anything else is refused (`check`): its container waits, and says for what.
+machine's network; only the pod's IP is its own), DNS, links to services, how images are pulled,
+size limits of emptyDirs. A pod that asks for anything else is refused (`check`): its container
+waits, and says for what.
 """
 
 from collections.abc import Iterator, Mapping

@@ -43,7 +43,7 @@ from poolkeeper.planning.problem.scope import PlanScope, TopicHome, TopicRole, s
 from poolkeeper.planning.proposals import identity, new_partitions, topic_steps
 from poolkeeper.planning.proposals.log_dirs import between_log_dirs
 from poolkeeper.planning.proposals.lower_bounds import certificate, together
-from poolkeeper.planning.proposals.manual_placement import pinned_changes
+from poolkeeper.planning.proposals.manual_placement import manual_changes
 from poolkeeper.planning.proposals.moves import move_of, moves_of
 
 _NOTHING_RECORDED = Records()
@@ -69,8 +69,10 @@ def make_plan(
     reach = scope(desired, cluster, records, prune=prune, odd=table.odd)
     brokers = brokers_of(cluster, desired, records, gone, table.ids)
     usable = {name: _usable(pool, brokers, desired) for name, pool in sorted(reach.pools.items())}
-    pinned, unpinned = pinned_changes(reach, cluster, usable)
-    lists = _with_pinned(lists_of(table, brokers, sources.sourceless(cluster, table)), pinned)
+    manual, unassignable = manual_changes(reach, cluster, usable)
+    lists = _with_manual(
+        lists_of(table, brokers, sources.rows_without_source(cluster, table)), manual
+    )
     ground = new_partitions.Ground(
         usable, _loads(reach, lists), QuotaUsage.of(desired, reach, cluster, usable)
     )
@@ -81,8 +83,8 @@ def make_plan(
         s.topic: TopicHome(TopicRole.PLACED, s.pool, s) for s in reach.absent if s.topic in lists
     }
     situation = LayoutInput(desired, usable, {**reach.homes, **homes})
-    laid = lay_out_all(situation, lists, added, {change.topic for change in pinned})
-    moves = _moves(desired, cluster, table, [*pinned, *laid.changes], laid.layouts)
+    laid = lay_out_all(situation, lists, added, {change.topic for change in manual})
+    moves = _moves(desired, cluster, table, [*manual, *laid.changes], laid.layouts)
     moving = frozenset(map(_PLACE, moves))
     held = _held(reach, laid)
     if moves:
@@ -101,7 +103,7 @@ def make_plan(
     )
     problems = {
         *reach.problems,
-        *unpinned,
+        *unassignable,
         *refused,
         *not_added,
         *topic_steps.postponed(
@@ -155,7 +157,7 @@ def _moves(
     found = (move_of(change, cluster, table, one_at_a_time=one) for change in latest.values())
     parts = [sorted(found, key=order)]
     for layout in layouts:
-        if layout.unit.role is TopicRole.PLACED:
+        if layout.problem.role is TopicRole.PLACED:
             parts.append(moves_of(layout, cluster, table, one_at_a_time=one))
     parts = [part for part in parts if part]
     if len(parts) == 1:
@@ -166,7 +168,7 @@ def _moves(
 def _certificates(layouts: Iterable[Layout]) -> tuple[PoolCertificate, ...]:
     by_pool: dict[str, list[PoolCertificate]] = {}
     for layout in layouts:
-        by_pool.setdefault(layout.unit.pool.name, []).append(certificate(layout))
+        by_pool.setdefault(layout.problem.pool.name, []).append(certificate(layout))
     return tuple(together(proofs) for proofs in by_pool.values())
 
 
@@ -183,9 +185,9 @@ def _usable(pool: ResourcePoolSpec, brokers: BrokerIndex, desired: Desired) -> E
     )
 
 
-def _with_pinned(lists: Lists, pinned: Iterable[Change]) -> Lists:
+def _with_manual(lists: Lists, manual: Iterable[Change]) -> Lists:
     changed: dict[str, list[Replicas]] = {}
-    for change in pinned:
+    for change in manual:
         if change.topic not in changed:
             changed[change.topic] = list(lists[change.topic])
         changed[change.topic][change.partition] = change.target

@@ -3,7 +3,7 @@
 **Share.** All replicas of the pool are spread in proportion to weight, as far as the laws permit:
 a broker holds one replica of a partition at most, a rack between the even spread's low and high,
 and load that cannot move stays. That is a flow with nested bounds on racks and brokers, so filling
-finds it. Broker b gets clamp(level × weight_b, fixed_b, fixed_b + P), a rack the sum of its brokers
+finds it. Broker b gets clamp(level × weight_b, load_b, load_b + P), a rack the sum of its brokers
 clamped to the rack's bounds, and one level is chosen so that all replicas find a place. A rack that
 hits a bound has a level of its own.
 

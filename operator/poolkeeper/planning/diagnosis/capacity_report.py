@@ -16,8 +16,8 @@ from poolkeeper.planning.diagnosis.bin_packing import packs
 from poolkeeper.planning.diagnosis.capacity_conflicts import (
     HEADROOM,
     RACK_LAW,
+    BrokerCapacity,
     CapacityDemand,
-    Seat,
     Shortage,
     overflow,
     shortage,
@@ -72,7 +72,7 @@ class Conflict:
     @property
     def members(self) -> dict[int, Member]:
         """The pool's brokers by id."""
-        return {seat.member.id: seat.member for seat in self.demand.seats}
+        return {broker.member.id: broker.member for broker in self.demand.brokers}
 
 
 def shortfalls(layout: Layout, members: tuple[Member, ...], arrived: Arrived) -> Iterator[Facts]:
@@ -85,8 +85,8 @@ def _shortfalls(
     layout: Layout, amount: PoolLoad, members: tuple[Member, ...], arrived: Arrived
 ) -> Iterator[Facts]:
     """The same for replicas alone, or for MiB alone."""
-    unit = layout.unit
-    inside = unit.brokers.rows(unit.pool.brokers)
+    problem = layout.problem
+    inside = problem.brokers.rows(problem.pool.brokers)
     total = int(amount.held[inside].sum())
     above = [row for row in inside if amount.held[row] > amount.bounds[row]]
     beyond = total > amount.pool_bound
@@ -98,35 +98,37 @@ def _shortfalls(
         beyond = beyond and HEADROOM not in conflict.found.constraints
     for row in above:
         yield BrokerOverfull(
-            broker=unit.brokers.ids[row],
+            broker=problem.brokers.ids[row],
             quantity=amount.quantity,
             held=int(amount.held[row]),
             room=int(amount.bounds[row]),
             came=int(amount.arrived[row]),
             left=Names.of(arrived.left),
         )
-    if beyond and unit.pool.headroom is not None:
-        yield HeadroomExceeded(amount.quantity, total, int(amount.pool_bound), unit.pool.headroom)
+    if beyond and problem.pool.headroom is not None:
+        yield HeadroomExceeded(
+            amount.quantity, total, int(amount.pool_bound), problem.pool.headroom
+        )
 
 
 def amounts(layout: Layout, arrived: Arrived) -> Iterator[PoolLoad]:
     """The pool's load in replicas, then in MiB."""
-    unit, room = layout.unit, layout.room
+    problem, room = layout.problem, layout.room
     yield PoolLoad(
         Quantity.REPLICAS,
-        held_by(unit, layout.lists),
+        held_by(problem, layout.lists),
         arrived.replicas,
         room.replicas,
-        np.ones(len(unit), dtype=np.int64),
+        np.ones(len(problem), dtype=np.int64),
         room.pool_replicas,
         UNLIMITED,
     )
     yield PoolLoad(
         Quantity.MIB,
-        unit.fixed_mib + held_mib(unit, layout.lists),
+        problem.background_load.mib + held_mib(problem, layout.lists),
         arrived.mib,
         room.mib,
-        unit.mib,
+        problem.mib,
         room.pool_mib,
         UNLIMITED_MIB,
     )
@@ -141,9 +143,9 @@ def conflict_of(layout: Layout, amount: PoolLoad, members: tuple[Member, ...]) -
 
 def _demand(layout: Layout, amount: PoolLoad, members: tuple[Member, ...]) -> CapacityDemand:
     """What the planner was free to place, and the load that it was not free to move."""
-    unit = layout.unit
-    free = unit.placed & ~unit.still & ~unit.blocked & ~any_slot(unit.pinned)
-    factors = np.where(free, np.minimum(unit.rf, count_slots(layout.lists >= 0)), 0)
+    problem = layout.problem
+    free = problem.placed & ~problem.hold & ~problem.no_source & ~any_slot(problem.immovable)
+    factors = np.where(free, np.minimum(problem.rf, count_slots(layout.lists >= 0)), 0)
     totals = {
         int(factor): int(amount.weights[factors == factor].sum())
         for factor in np.unique(factors[factors > 0])
@@ -153,8 +155,8 @@ def _demand(layout: Layout, amount: PoolLoad, members: tuple[Member, ...]) -> Ca
     moved = np.bincount(
         there[there >= 0], weights=slots[there >= 0], minlength=len(amount.held)
     ).astype(np.int64)
-    fixed = amount.held - amount.arrived - moved
-    rows = [unit.brokers.index[member.id] for member in members]
+    immovable = amount.held - amount.arrived - moved
+    rows = [problem.brokers.index[member.id] for member in members]
     bounds = [
         None if bound >= amount.unlimited else bound for bound in amount.bounds[rows].tolist()
     ]
@@ -162,8 +164,8 @@ def _demand(layout: Layout, amount: PoolLoad, members: tuple[Member, ...]) -> Ca
     some = (factors > 0) & (amount.weights > 0) & amount.sized
     return CapacityDemand(
         totals,
-        tuple(map(Seat, members, bounds, fixed[rows].tolist())),
-        unit.pool.headroom if amount.pool_bound < UNLIMITED_MIB else None,
+        tuple(map(BrokerCapacity, members, bounds, immovable[rows].tolist())),
+        problem.pool.headroom if amount.pool_bound < UNLIMITED_MIB else None,
         by_racks=len(racks) > 1,
         sizes=tuple(zip(amount.weights[some].tolist(), factors[some].tolist(), strict=True)),
     )
@@ -207,7 +209,11 @@ def _new_one_helps(conflict: Conflict) -> bool:
     number = max(conflict.members) + 1
     return any(
         overflow(
-            replace(demand, seats=(*demand.seats, Seat(Member(number, rack), None)), headroom=None)
+            replace(
+                demand,
+                brokers=(*demand.brokers, BrokerCapacity(Member(number, rack), None)),
+                headroom=None,
+            )
         )
         is None
         for rack in sorted({*racks, f"{max(racks, default='')}+"})

@@ -30,14 +30,14 @@ def growths(
     wished = layout.wished
     if wished is None:
         return
-    unit = wished.unit
-    found = count_slots(unit.lists >= 0)
-    rows = np.flatnonzero(unit.placed & (unit.rf > count_slots(layout.lists >= 0)))
-    topics, starts = np.unique(unit.topic[rows], return_index=True)
+    problem = wished.problem
+    found = count_slots(problem.lists >= 0)
+    rows = np.flatnonzero(problem.placed & (problem.rf > count_slots(layout.lists >= 0)))
+    topics, starts = np.unique(problem.topic[rows], return_index=True)
     why = _growth(wished, len(topics), members, arrived)
     for topic, own in zip(topics.tolist(), np.split(rows, starts[1:]), strict=True):
         before = tuple(np.unique(found[own]).tolist())
-        yield unit.topics[topic], FactorNotRaised(before, int(unit.rf[own].max()), why)
+        yield problem.topics[topic], FactorNotRaised(before, int(problem.rf[own].max()), why)
 
 
 def _growth(wished: Layout, topics: int, members: tuple[Member, ...], arrived: Arrived) -> Growth:
@@ -54,7 +54,7 @@ def _growth(wished: Layout, topics: int, members: tuple[Member, ...], arrived: A
 
 def _lack(wished: Layout, amount: PoolLoad) -> Lack:
     """How much is missing on which brokers, the largest amount first."""
-    brokers, pool = wished.unit.brokers, wished.unit.pool
+    brokers, pool = wished.problem.brokers, wished.problem.pool
     inside = brokers.rows(pool.brokers)
     over = {b: int(amount.held[b] - amount.bounds[b]) for b in inside}
     rows = sorted((b for b in inside if over[b] > 0), key=lambda b: (-over[b], b))

@@ -26,9 +26,13 @@ def arrived(pool: str, layouts: Iterable[Layout], brokers: int) -> Arrived:
     replicas, mib = np.zeros((2, brokers), dtype=np.int64)
     left: set[int] = set()
     for layout in layouts:
-        unit = layout.unit
-        if unit.role is TopicRole.EVACUATED and unit.pool.name == pool:
-            replicas += np.maximum(held_by(unit, layout.lists) - held_by(unit, unit.lists), 0)
-            mib += np.maximum(held_mib(unit, layout.lists) - held_mib(unit, unit.lists), 0)
-            left.update(unit.brokers.ids[row] for row in np.unique(unit.lists[unit.leaves]))
+        problem = layout.problem
+        if problem.role is TopicRole.EVACUATED and problem.pool.name == pool:
+            replicas += np.maximum(
+                held_by(problem, layout.lists) - held_by(problem, problem.lists), 0
+            )
+            mib += np.maximum(held_mib(problem, layout.lists) - held_mib(problem, problem.lists), 0)
+            left.update(
+                problem.brokers.ids[row] for row in np.unique(problem.lists[problem.leaves])
+            )
     return Arrived(replicas, mib, tuple(sorted(left)))

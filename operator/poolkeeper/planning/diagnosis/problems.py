@@ -10,7 +10,7 @@ from poolkeeper.model.problems import Facts
 from poolkeeper.model.specs import GoalKind
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.constraints.bands import Band
-from poolkeeper.planning.constraints.sources import blocked_problem
+from poolkeeper.planning.constraints.sources import no_source_problem
 from poolkeeper.planning.diagnosis.capacity_report import shortfalls
 from poolkeeper.planning.diagnosis.growth_report import growths
 from poolkeeper.planning.diagnosis.incoming_load import Arrived, arrived
@@ -41,8 +41,8 @@ _NAMED_MAX = 5
 def of_all(layouts: Sequence[Layout]) -> Iterator[PlanProblem]:
     """All problems of all pools."""
     for layout in layouts:
-        unit = layout.unit
-        yield from of(layout, arrived(unit.pool.name, layouts, len(unit.fixed)))
+        problem = layout.problem
+        yield from of(layout, arrived(problem.pool.name, layouts, len(problem.brokers)))
 
 
 def of(layout: Layout, came: Arrived) -> tuple[PlanProblem, ...]:
@@ -52,10 +52,10 @@ def of(layout: Layout, came: Arrived) -> tuple[PlanProblem, ...]:
     judged in the layout of the pool's own topics.
     """
     laws = (*_short(layout), *_stuck(layout), *_blocked(layout))
-    if layout.unit.role is not TopicRole.PLACED:
+    if layout.problem.role is not TopicRole.PLACED:
         return laws
     capacity = _capacity(layout, came)
-    if not layout.unit.placed.any():
+    if not layout.problem.placed.any():
         return (*laws, *capacity)
     return (
         *laws,
@@ -69,43 +69,43 @@ def of(layout: Layout, came: Arrived) -> tuple[PlanProblem, ...]:
 
 def _short(layout: Layout) -> list[PlanProblem]:
     """Topics that lack replicas because the pool has too few usable brokers."""
-    unit, opened = layout.unit, layout.opened
+    problem, opened = layout.problem, layout.opened
     problems = []
-    for topic in np.unique(unit.topic[opened.short > 0]):
-        rows = np.flatnonzero((unit.topic == topic) & (opened.short > 0))
-        asked = int(unit.rf[rows].max())
+    for topic in np.unique(problem.topic[opened.short > 0]):
+        rows = np.flatnonzero((problem.topic == topic) & (opened.short > 0))
+        asked = int(problem.rf[rows].max())
         facts = TooFewBrokers(len(rows), asked, _usable(layout, asked))
-        problems.append(_problem(layout, "distinct", facts, unit.topics[topic]))
+        problems.append(_problem(layout, "distinct", facts, problem.topics[topic]))
     return problems
 
 
 def _stuck(layout: Layout) -> list[PlanProblem]:
     """Replicas that should leave their broker and cannot, by topic."""
-    unit, opened = layout.unit, layout.opened
+    problem, opened = layout.problem, layout.opened
     problems = []
-    inside = np.zeros(len(unit.fixed), dtype=bool)
-    inside[unit.brokers.rows(unit.pool.brokers)] = True
-    stuck = any_slot(opened.stuck) & ~unit.blocked
-    for topic in np.unique(unit.topic[stuck]):
-        rows = stuck & (unit.topic == topic)
+    inside = np.zeros(len(problem.brokers), dtype=bool)
+    inside[problem.brokers.rows(problem.pool.brokers)] = True
+    stuck = any_slot(opened.stuck) & ~problem.no_source
+    for topic in np.unique(problem.topic[stuck]):
+        rows = stuck & (problem.topic == topic)
         brokers = np.unique(opened.lists[rows][opened.stuck[rows]])
         count = int(opened.stuck[rows].sum())
-        asked = int(unit.rf[rows].max())
+        asked = int(problem.rf[rows].max())
         law = "drained" if inside[brokers].all() else "pool"
-        ids = tuple(unit.brokers.ids[b] for b in brokers)
+        ids = tuple(problem.brokers.ids[b] for b in brokers)
         facts = CannotLeave(count, ids, asked, _usable(layout, asked))
-        problems.append(_problem(layout, law, facts, unit.topics[topic]))
+        problems.append(_problem(layout, law, facts, problem.topics[topic]))
     return problems
 
 
 def _blocked(layout: Layout) -> list[PlanProblem]:
     """Partitions that should change and have no source to copy from."""
-    unit = layout.unit
-    resized = unit.placed & (unit.rf != count_slots(unit.lists >= 0))
-    rows = np.flatnonzero(unit.blocked & (any_slot(unit.leaves) | resized))
-    found = zip(unit.topic[rows].tolist(), unit.number[rows].tolist(), strict=True)
-    names = [TopicPartition(unit.topics[topic], number) for topic, number in found]
-    return [blocked_problem(unit.pool.name, names)] if names else []
+    problem = layout.problem
+    resized = problem.placed & (problem.rf != count_slots(problem.lists >= 0))
+    rows = np.flatnonzero(problem.no_source & (any_slot(problem.leaves) | resized))
+    found = zip(problem.topic[rows].tolist(), problem.number[rows].tolist(), strict=True)
+    names = [TopicPartition(problem.topics[topic], number) for topic, number in found]
+    return [no_source_problem(problem.pool.name, names)] if names else []
 
 
 def _mixed(layout: Layout) -> list[PlanProblem]:
@@ -120,12 +120,12 @@ def _mixed(layout: Layout) -> list[PlanProblem]:
 
 def _racks(layout: Layout) -> list[PlanProblem]:
     """Replication factors that need more racks than have usable brokers."""
-    unit = layout.unit
+    problem = layout.problem
     members = _members(layout)
     if len({member.rack for member in members if not member.obstacle}) < 2:
         return []
-    factors = np.zeros(len(unit.topics), dtype=np.int64)
-    np.maximum.at(factors, unit.topic, unit.rf)
+    factors = np.zeros(len(problem.topics), dtype=np.int64)
+    np.maximum.at(factors, problem.topic, problem.rf)
     counts = Counter(factors.tolist())
     problems = []
     for factor, count in sorted(counts.items()):
@@ -137,10 +137,10 @@ def _racks(layout: Layout) -> list[PlanProblem]:
 
 def _members(layout: Layout) -> list[Member]:
     """The pool's brokers, each with its obstacle, if any."""
-    brokers, pool = layout.unit.brokers, layout.unit.pool
+    brokers, pool = layout.problem.brokers, layout.problem.pool
     live, gone = (
         {brokers.ids[row] for row in np.flatnonzero(which)}
-        for which in (layout.unit.eligible, brokers.gone)
+        for which in (layout.problem.eligible, brokers.gone)
     )
     return [
         Member(
@@ -154,8 +154,8 @@ def _members(layout: Layout) -> list[Member]:
 
 def _usable(layout: Layout, factor: int) -> UsableBrokers:
     """The usable brokers, and why they are too few."""
-    brokers = layout.unit.brokers
-    ids = tuple(brokers.ids[row] for row in np.flatnonzero(layout.unit.eligible))
+    brokers = layout.problem.brokers
+    ids = tuple(brokers.ids[row] for row in np.flatnonzero(layout.problem.eligible))
     return UsableBrokers(ids, brokers_lacking(factor, _members(layout)))
 
 
@@ -170,8 +170,10 @@ def _capacity(layout: Layout, came: Arrived) -> list[PlanProblem]:
 
 
 def _demoted(layout: Layout) -> list[PlanProblem]:
-    unit = layout.unit
-    leading = unit.placed & unit.eligible[layout.lists[:, 0]] & ~unit.leads[layout.lists[:, 0]]
+    problem = layout.problem
+    leading = (
+        problem.placed & problem.eligible[layout.lists[:, 0]] & ~problem.leads[layout.lists[:, 0]]
+    )
     count = int(leading.sum())
     return [_problem(layout, "", DemotedLeads(count))] if count else []
 
@@ -181,24 +183,24 @@ def _goals(layout: Layout) -> list[PlanProblem]:
         return []
     if layout.too_little:
         return [_problem(layout, "", GainTooSmall())]
-    unit = layout.unit
+    problem = layout.problem
     problems: list[PlanProblem] = []
-    if any(g.kind is GoalKind.BYTES_IN for g in unit.pool.goals) and not unit.rate.any():
+    if any(g.kind is GoalKind.BYTES_IN for g in problem.pool.goals) and not problem.rate.any():
         problems.append(_problem(layout, "", RatesUnknown()))
     for aimed in layout.evened.goals:
         if isinstance(aimed, TopicCounts):
-            problems += _uneven_topics(layout, aimed.recounted(unit, layout.lists))
+            problems += _uneven_topics(layout, aimed.recounted(problem, layout.lists))
         else:
             held = aimed.measure.held(layout.lists)
-            problems += _outside(layout, aimed.measure.kind, aimed.band, held, unit.eligible)
+            problems += _outside(layout, aimed.measure.kind, aimed.band, held, problem.eligible)
     led = layout.led
-    return [*problems, *_outside(layout, GoalKind.LEADERS, led.band, led.held, unit.leads)]
+    return [*problems, *_outside(layout, GoalKind.LEADERS, led.band, led.held, problem.leads)]
 
 
 def _uneven_topics(layout: Layout, counts: TopicCounts) -> list[PlanProblem]:
     outside = any_slot((counts.held > counts.high) | (counts.held < counts.low))
     rows = np.flatnonzero(outside)
-    names = [layout.unit.topics[row] for row in rows]
+    names = [layout.problem.topics[row] for row in rows]
     return [_problem(layout, "", UnevenTopics(Names.of(names)))] if names else []
 
 
@@ -208,7 +210,7 @@ def _outside(
     rows = np.flatnonzero((band.outside(held) != 0) & brokers)
     shown = tuple(
         OutsideBand(
-            layout.unit.brokers.ids[row], int(held[row]), int(band.low[row]), int(band.high[row])
+            layout.problem.brokers.ids[row], int(held[row]), int(band.low[row]), int(band.high[row])
         )
         for row in rows[:_NAMED_MAX]
     )
@@ -217,4 +219,4 @@ def _outside(
 
 
 def _problem(layout: Layout, law: str, facts: Facts, topic: str = "") -> PlanProblem:
-    return PlanProblem(layout.unit.pool.name, law, facts, topic)
+    return PlanProblem(layout.problem.pool.name, law, facts, topic)

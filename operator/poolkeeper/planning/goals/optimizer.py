@@ -41,7 +41,7 @@ class Evened:
 
 
 def even(
-    unit: PoolProblem,
+    problem: PoolProblem,
     opened: Opened,
     lists: Ints,
     caps: tuple[Ints, Ints],
@@ -54,57 +54,59 @@ def even(
     `placed`: the goal of replicas with the band that the flow aimed at, if that goal comes first.
     It is not among `goals` then.
     """
-    replicas, disks = laws(unit, *caps)
+    replicas, disks = laws(problem, *caps)
     capacity = Bounded(replicas, replicas.wide), Bounded(disks, disks.wide)
-    if disks.outside(disks.held(lists), unit.eligible):
-        lists = refine(unit, opened, lists, capacity[1], [capacity[0], *placed])
-        if placed and disks.outside(disks.held(lists), unit.eligible):
-            lists = refine(unit, opened, lists, capacity[1], capacity[:1])
-            lists = refine(unit, opened, lists, placed[0], capacity)
+    if disks.outside(disks.held(lists), problem.eligible):
+        lists = refine(problem, opened, lists, capacity[1], [capacity[0], *placed])
+        if placed and disks.outside(disks.held(lists), problem.eligible):
+            lists = refine(problem, opened, lists, capacity[1], capacity[:1])
+            lists = refine(problem, opened, lists, placed[0], capacity)
     guards = [*capacity, *placed]
     aimed: list[Bounded | TopicCounts] = [*placed]
     topics: TopicCounts | None = None
     for goal in goals:
         if goal.kind is GoalKind.TOPIC_REPLICAS:
-            lists, topics = _even_topics(unit, opened, lists, guards, goal)
+            lists, topics = _even_topics(problem, opened, lists, guards, goal)
             aimed.append(topics)
             continue
-        measure = measure_of(unit, opened, lists, goal)
-        aim = Bounded(measure, _band(measure, lists, unit))
+        measure = measure_of(problem, opened, lists, goal)
+        aim = Bounded(measure, _band(measure, lists, problem))
         if aim.band is measure.narrow:
-            lists = refine(unit, opened, lists, aim, guards, topics)
+            lists = refine(problem, opened, lists, aim, guards, topics)
         guards.append(aim)
         aimed.append(aim)
     return Evened(lists, tuple(aimed))
 
 
-def _band(measure: LoadMeasure, lists: Ints, unit: PoolProblem) -> Band:
-    held = measure.held(unit.lists), measure.held(lists)
-    triggered = any(measure.outside(each, unit.eligible) for each in held)
+def _band(measure: LoadMeasure, lists: Ints, problem: PoolProblem) -> Band:
+    held = measure.held(problem.lists), measure.held(lists)
+    triggered = any(measure.outside(each, problem.eligible) for each in held)
     return measure.narrow if triggered else measure.wide
 
 
 def _even_topics(
-    unit: PoolProblem, opened: Opened, lists: Ints, guards: Sequence[Bounded], goal: Goal
+    problem: PoolProblem, opened: Opened, lists: Ints, guards: Sequence[Bounded], goal: Goal
 ) -> tuple[Ints, TopicCounts]:
     """Spread the topics freely and repair earlier goals; if that fails, spread within these."""
-    ones = np.ones(len(unit), dtype=np.int64)
-    share = share_of_value(unit, opened, lists, ones, np.zeros(len(unit.fixed), dtype=np.int64))
-    wide, narrow = topic_bands(unit, lists, share, goal)
+    ones = np.ones(len(problem), dtype=np.int64)
+    share = share_of_value(
+        problem, opened, lists, ones, np.zeros(len(problem.brokers), dtype=np.int64)
+    )
+    wide, narrow = topic_bands(problem, lists, share, goal)
     if not wide.outside():
         return lists, wide
-    by_count = measure_of(unit, opened, lists, Goal(GoalKind.REPLICAS, count=1))
+    by_count = measure_of(problem, opened, lists, Goal(GoalKind.REPLICAS, count=1))
     even = Bounded(by_count, by_count.wide)
-    before = _outside(unit, lists, guards)
-    mixed = any(other.kind in WEIGHED for other in unit.pool.goals)
-    found = route_topics(unit, opened, lists, narrow, _counted(guards), mixed=mixed)
-    free = narrow.recounted(unit, found)
-    found = spread_topics(unit, opened, found, free, even, ())
+    before = _outside(problem, lists, guards)
+    mixed = any(other.kind in WEIGHED for other in problem.pool.goals)
+    found = route_topics(problem, opened, lists, narrow, _counted(guards), mixed=mixed)
+    free = narrow.recounted(problem, found)
+    found = spread_topics(problem, opened, found, free, even, ())
     for number, guard in enumerate(guards):
-        found = refine(unit, opened, found, guard, guards[:number], free)
-    if _outside(unit, found, guards) <= before:
+        found = refine(problem, opened, found, guard, guards[:number], free)
+    if _outside(problem, found, guards) <= before:
         return found, free
-    return spread_topics(unit, opened, lists, narrow, even, guards), narrow
+    return spread_topics(problem, opened, lists, narrow, even, guards), narrow
 
 
 def _counted(guards: Sequence[Bounded]) -> Band:
@@ -115,9 +117,9 @@ def _counted(guards: Sequence[Bounded]) -> Band:
     return Band(np.minimum(low, high), high, bands[-1].share)
 
 
-def _outside(unit: PoolProblem, lists: Ints, guards: Iterable[Bounded]) -> list[int]:
+def _outside(problem: PoolProblem, lists: Ints, guards: Iterable[Bounded]) -> list[int]:
     """How far the brokers lie outside their bands, by guard."""
     return [
-        int(np.abs(guard.band.outside(guard.measure.held(lists)))[unit.eligible].sum())
+        int(np.abs(guard.band.outside(guard.measure.held(lists)))[problem.eligible].sum())
         for guard in guards
     ]

@@ -37,54 +37,56 @@ class TopicCounts:
         """An independent copy."""
         return TopicCounts(self.held.copy(), self.low, self.high)
 
-    def recounted(self, unit: PoolProblem, lists: Ints) -> "TopicCounts":
+    def recounted(self, problem: PoolProblem, lists: Ints) -> "TopicCounts":
         """The same bands with the counts of other lists."""
-        return TopicCounts(held_by_topic(unit, lists), self.low, self.high)
+        return TopicCounts(held_by_topic(problem, lists), self.low, self.high)
 
     def outside(self) -> int:
         """Replicas above the bands plus replicas missing below them."""
         above = np.maximum(self.held - self.high, 0).sum()
         return int(above + np.maximum(self.low - self.held, 0).sum())
 
-    def excess(self, unit: PoolProblem, lists: Ints) -> int:
+    def excess(self, problem: PoolProblem, lists: Ints) -> int:
         """The same as `outside`, for other lists."""
-        return self.recounted(unit, lists).outside()
+        return self.recounted(problem, lists).outside()
 
-    def imbalance(self, unit: PoolProblem, lists: Ints) -> float:
+    def imbalance(self, problem: PoolProblem, lists: Ints) -> float:
         """The part of all replicas that lies outside its topic's band."""
-        return self.excess(unit, lists) / max(int((lists >= 0).sum()), 1)
+        return self.excess(problem, lists) / max(int((lists >= 0).sum()), 1)
 
 
-def held_by_topic(unit: PoolProblem, lists: Ints) -> Ints:
+def held_by_topic(problem: PoolProblem, lists: Ints) -> Ints:
     """Replicas by (topic, broker)."""
-    topics, size = len(unit.topics), len(unit.fixed)
+    topics, size = len(problem.topics), len(problem.brokers)
     at = np.flatnonzero(lists >= 0)
-    place = unit.topic[at // lists.shape[1]] * size + lists.ravel()[at]
+    place = problem.topic[at // lists.shape[1]] * size + lists.ravel()[at]
     held: Ints = np.bincount(place, minlength=topics * size)
     return held.reshape(topics, size)
 
 
 def topic_bands(
-    unit: PoolProblem, lists: Ints, share: Floats, goal: Goal
+    problem: PoolProblem, lists: Ints, share: Floats, goal: Goal
 ) -> tuple[TopicCounts, TopicCounts]:
     """The counts with the goal's band, and with half of it; only eligible brokers have a band.
 
     `share`: by broker, how many replicas of all topics it should hold.
     """
-    held = held_by_topic(unit, lists)
-    partitions = np.bincount(unit.topic, minlength=len(unit.topics))
-    mine = np.where(unit.eligible, held, 0).sum(axis=1)
-    part = np.where(unit.eligible, share, 0.0)
+    held = held_by_topic(problem, lists)
+    partitions = np.bincount(problem.topic, minlength=len(problem.topics))
+    mine = np.where(problem.eligible, held, 0).sum(axis=1)
+    part = np.where(problem.eligible, share, 0.0)
     part /= max(part.sum(), 1e-9)
     shares = np.minimum(mine[:, None] * part[None, :], partitions[:, None])
     flat = shares.ravel()
-    wide = _counts(unit, held, band(flat, goal), partitions)
-    return wide, _counts(unit, held.copy(), band(flat, goal, half=True), partitions)
+    wide = _counts(problem, held, band(flat, goal), partitions)
+    return wide, _counts(problem, held.copy(), band(flat, goal, half=True), partitions)
 
 
-def _counts(unit: PoolProblem, held: Ints, target: Band, partitions: Ints) -> TopicCounts:
+def _counts(problem: PoolProblem, held: Ints, target: Band, partitions: Ints) -> TopicCounts:
     low = np.minimum(target.low.reshape(held.shape), partitions[:, None])
     high = target.high.reshape(held.shape)
     # Brokers that may be given no replicas have a share of 0.
     huge = np.iinfo(np.int32).max
-    return TopicCounts(held, np.where(unit.eligible, low, 0), np.where(unit.eligible, high, huge))
+    return TopicCounts(
+        held, np.where(problem.eligible, low, 0), np.where(problem.eligible, high, huge)
+    )

@@ -30,7 +30,7 @@ _TURNS = 64
 
 
 def route_topics(
-    unit: PoolProblem,
+    problem: PoolProblem,
     opened: Opened,
     lists: Ints,
     topics: TopicCounts,
@@ -46,21 +46,21 @@ def route_topics(
     `mixed`: whether replicas of all sizes should go everywhere.
     """
     start = np.where(any_slot(opened.lists == OPEN)[:, None], lists, opened.lists)
-    movable = (start >= 0) & unit.eligible[start] & ~opened.pinned
-    wanted = _wanted(unit, start, movable, topics, brokers)
-    return _dealt(unit, opened, start, movable, wanted, mixed=mixed)
+    movable = (start >= 0) & problem.eligible[start] & ~opened.stays
+    wanted = _wanted(problem, start, movable, topics, brokers)
+    return _dealt(problem, opened, start, movable, wanted, mixed=mixed)
 
 
 def _wanted(
-    unit: PoolProblem, lists: Ints, movable: Bools, topics: TopicCounts, brokers: Band
+    problem: PoolProblem, lists: Ints, movable: Bools, topics: TopicCounts, brokers: Band
 ) -> Ints:
     """The wanted number of movable replicas by (topic, broker)."""
-    eligible = np.flatnonzero(unit.eligible)
-    free = held_by_topic(unit, np.where(movable, lists, NONE))[:, eligible]
-    fixed = held_by_topic(unit, np.where(movable, NONE, lists))[:, eligible]
-    most = np.bincount(unit.topic, minlength=len(unit.topics))[:, None] - fixed
-    low = np.clip(topics.low[:, eligible] - fixed, 0, most)
-    high = np.clip(topics.high[:, eligible] - fixed, low, most)
+    eligible = np.flatnonzero(problem.eligible)
+    free = held_by_topic(problem, np.where(movable, lists, NONE))[:, eligible]
+    staying = held_by_topic(problem, np.where(movable, NONE, lists))[:, eligible]
+    most = np.bincount(problem.topic, minlength=len(problem.topics))[:, None] - staying
+    low = np.clip(topics.low[:, eligible] - staying, 0, most)
+    high = np.clip(topics.high[:, eligible] - staying, low, most)
     network = Network()
     topic = network.add_nodes(len(free))
     broker = network.add_nodes(len(eligible))
@@ -80,7 +80,7 @@ def _wanted(
     for capacity, cost in tiers:
         of, at = np.nonzero(capacity > 0)
         arcs.append((network.add_arcs(topic[of], broker[at], capacity[of, at], cost), of, at))
-    other = unit.fixed[eligible] + fixed.sum(axis=0)
+    other = problem.background_load.replicas[eligible] + staying.sum(axis=0)
     least, enough = (np.maximum(end[eligible] - other, 0) for end in (brokers.low, brokers.high))
     everything = int(free.sum())
     into = np.repeat(sink, len(eligible))
@@ -91,29 +91,29 @@ def _wanted(
     supply[topic] = free.sum(axis=1)
     supply[sink] = -everything
     flow = network.solve(supply)
-    wanted = np.zeros((len(free), len(unit.fixed)), dtype=np.int64)
+    wanted = np.zeros((len(free), len(problem.brokers)), dtype=np.int64)
     for block, of, at in arcs:
         np.add.at(wanted, (of, eligible[at]), flow[block])
     return wanted
 
 
 def _dealt(
-    unit: PoolProblem, opened: Opened, lists: Ints, movable: Bools, wanted: Ints, *, mixed: bool
+    problem: PoolProblem, opened: Opened, lists: Ints, movable: Bools, wanted: Ints, *, mixed: bool
 ) -> Ints:
     """The lists with surplus replicas moved to brokers that lack some, as far as racks permit."""
     lists = lists.copy()
-    rack = unit.brokers.rack
-    least, most = bounds_of(opened, opened.spread_of, len(unit.brokers.rack_names))
+    rack = problem.brokers.rack
+    least, most = bounds_of(opened, opened.spread_of, len(problem.brokers.rack_names))
     for smallest in (True, False):
         here = np.where(movable, lists, NONE)
-        surplus = held_by_topic(unit, here) - wanted
-        row, slot = _givers(unit, here, surplus, smallest=smallest, mixed=mixed)
+        surplus = held_by_topic(problem, here) - wanted
+        row, slot = _givers(problem, here, surplus, smallest=smallest, mixed=mixed)
         topic, taker = np.nonzero(surplus < 0)
         order = np.lexsort((taker, rack[taker], topic))
         lacking = -surplus[topic, taker][order]
         topic, taker = (np.repeat(column[order], lacking) for column in (topic, taker))
         for turn in range(_TURNS):
-            seat = _seats(unit.topic[row], topic, turn)
+            seat = _seats(problem.topic[row], topic, turn)
             row, slot, seat = row[seat >= 0], slot[seat >= 0], seat[seat >= 0]
             if not len(row):
                 break
@@ -128,17 +128,17 @@ def _dealt(
 
 
 def _givers(
-    unit: PoolProblem, lists: Ints, surplus: Ints, *, smallest: bool, mixed: bool
+    problem: PoolProblem, lists: Ints, surplus: Ints, *, smallest: bool, mixed: bool
 ) -> tuple[Ints, Ints]:
     """The (row, slot) of each surplus replica by (topic, broker), in order of racks."""
-    gives = (lists >= 0) & (surplus > 0)[unit.topic[:, None], lists]
+    gives = (lists >= 0) & (surplus > 0)[problem.topic[:, None], lists]
     place = np.flatnonzero(gives)
     row, slot = np.divmod(place, lists.shape[1])
     broker = lists.ravel()[place]
-    size = unit.mib[row] if smallest else -unit.mib[row]
-    order = np.lexsort((slot, row, size, broker, unit.brokers.rack[broker], unit.topic[row]))
+    size = problem.mib[row] if smallest else -problem.mib[row]
+    order = np.lexsort((slot, row, size, broker, problem.brokers.rack[broker], problem.topic[row]))
     row, slot, broker = row[order], slot[order], broker[order]
-    key = unit.topic[row] * surplus.shape[1] + broker
+    key = problem.topic[row] * surplus.shape[1] + broker
     begin = np.flatnonzero(np.diff(key, prepend=-1))
     count = np.diff(np.append(begin, len(key)))
     number = np.arange(len(key)) - np.repeat(begin, count)

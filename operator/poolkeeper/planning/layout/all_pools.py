@@ -22,7 +22,7 @@ from poolkeeper.planning.layout.pool_layout import Layout, lay_out
 from poolkeeper.planning.problem.arrays import Ints
 from poolkeeper.planning.problem.eligible_brokers import EligibleBrokers
 from poolkeeper.planning.problem.partitions import Lists
-from poolkeeper.planning.problem.pool_problem import Guests, unit_of
+from poolkeeper.planning.problem.pool_problem import StuckLoad, pool_problem
 from poolkeeper.planning.problem.scope import TopicHome, TopicRole
 
 
@@ -60,17 +60,17 @@ class PoolLayouts:
     @property
     def unfinished(self) -> tuple[str, ...]:
         """Pools that the next plan will balance further, once all new partitions exist."""
-        return tuple(layout.unit.pool.name for layout in self.layouts if layout.unfinished)
+        return tuple(layout.problem.pool.name for layout in self.layouts if layout.unfinished)
 
     def held(self) -> Ints:
         """Replicas by broker after all layouts are carried out."""
         counts, _ = self.lists.counts()
         for layout in self.layouts:
-            unit = layout.unit
-            known = np.array([name in self.lists.changed for name in unit.topics], dtype=bool)
+            problem = layout.problem
+            known = np.array([name in self.lists.changed for name in problem.topics], dtype=bool)
             rows = changed_rows(layout)
-            rows = rows[~known[unit.topic[rows]]]
-            for lists, sign in ((unit.lists[rows], -1), (layout.lists[rows], 1)):
+            rows = rows[~known[problem.topic[rows]]]
+            for lists, sign in ((problem.lists[rows], -1), (layout.lists[rows], 1)):
                 counts += sign * np.bincount(lists[lists >= 0], minlength=len(counts))
         return counts
 
@@ -95,19 +95,19 @@ def lay_out_all(
     return PoolLayouts(first.layouts, first.changes, first.lists, first.crowded_out, deferred)
 
 
-def _lay_out(situation: LayoutInput, start: Lists, held: frozenset[str]) -> PoolLayouts:
+def _lay_out(situation: LayoutInput, start: Lists, hold: frozenset[str]) -> PoolLayouts:
     """Lay out the pools one after another.
 
     If some replicas cannot leave the brokers of another pool, lay all pools out a second time, with
     these replicas as load on those brokers.
     """
-    laid = _in_turn(situation, start, held, None)
-    guests = _guests(laid.layouts)
-    return laid if guests is None else _in_turn(situation, start, held, guests)
+    laid = _in_turn(situation, start, hold, None)
+    stuck_load = _stuck_load(laid.layouts)
+    return laid if stuck_load is None else _in_turn(situation, start, hold, stuck_load)
 
 
 def _in_turn(
-    situation: LayoutInput, start: Lists, held: frozenset[str], guests: Guests | None
+    situation: LayoutInput, start: Lists, hold: frozenset[str], stuck_load: StuckLoad | None
 ) -> PoolLayouts:
     """Lay out the pools in order of name.
 
@@ -124,13 +124,13 @@ def _in_turn(
         if pool.name not in situation.usable:
             continue
         if evacuate:
-            leaving = _of_pool(situation, pool, lists, held, guests, TopicRole.EVACUATED)
-            layouts += [leaving] if len(leaving.unit) else []
+            leaving = _of_pool(situation, pool, lists, hold, stuck_load, TopicRole.EVACUATED)
+            layouts += [leaving] if len(leaving.problem) else []
             changes += changes_of(leaving)
-            lists = _reached(lists, leaving, leaving.unit.topics)
-        layout = _of_pool(situation, pool, lists, held, guests)
+            lists = _reached(lists, leaving, leaving.problem.topics)
+        layout = _of_pool(situation, pool, lists, hold, stuck_load)
         if layout.excess and _new_in(situation, pool, lists):
-            lists, layout, left_out = _fitting(situation, pool, lists, held, guests, layout)
+            lists, layout, left_out = _fitting(situation, pool, lists, hold, stuck_load, layout)
             crowded_out += left_out
         lists = _reached(lists, layout, lists.changed)
         layouts.append(layout)
@@ -139,23 +139,23 @@ def _in_turn(
 
 def _moving(layout: Layout) -> set[str]:
     """Topics with existing partitions that the layout moves."""
-    unit, rows = layout.unit, changed_rows(layout)
-    moved = np.unique(unit.topic[rows[~unit.fresh[rows]]]).tolist()
-    return {unit.topics[topic] for topic in moved}
+    problem, rows = layout.problem, changed_rows(layout)
+    moved = np.unique(problem.topic[rows[~problem.fresh[rows]]]).tolist()
+    return {problem.topics[topic] for topic in moved}
 
 
 def _reached(lists: Lists, layout: Layout, topics: Iterable[str]) -> Lists:
     """The replica lists after the layout's changes to these topics."""
-    unit, wanted = layout.unit, set(topics)
-    chosen = np.array([name in wanted for name in unit.topics], dtype=bool)
+    problem, wanted = layout.problem, set(topics)
+    chosen = np.array([name in wanted for name in problem.topics], dtype=bool)
     rows = changed_rows(layout)
-    rows = rows[chosen[unit.topic[rows]]]
+    rows = rows[chosen[problem.topic[rows]]]
     changed: dict[str, list[Replicas]] = {}
     for row, target in zip(rows.tolist(), targets_of(layout, rows), strict=True):
-        name = unit.topics[unit.topic[row]]
+        name = problem.topics[problem.topic[row]]
         if name not in changed:
             changed[name] = list(lists[name])
-        changed[name][unit.number[row]] = target
+        changed[name][problem.number[row]] = target
     return lists.with_changed({name: tuple(assigned) for name, assigned in changed.items()})
 
 
@@ -163,20 +163,20 @@ def _fitting(
     situation: LayoutInput,
     pool: ResourcePoolSpec,
     lists: Lists,
-    held: frozenset[str],
-    guests: Guests | None,
+    hold: frozenset[str],
+    stuck_load: StuckLoad | None,
     layout: Layout,
 ) -> tuple[Lists, Layout, list[str]]:
     """Leave new partitions out, the last topics first, until they cost no capacity."""
     new = _new_in(situation, pool, lists)
     without = lists.with_changed({name: lists[name][:found] for name, found in new.items()})
-    modest = _of_pool(situation, pool, without, held, guests)
+    modest = _of_pool(situation, pool, without, hold, stuck_load)
     names = sorted(new)
     left_out: list[str] = []
     while names and layout.excess > modest.excess:
         left_out.append(names.pop())
         lists = lists.with_changed({left_out[-1]: without[left_out[-1]]})
-        layout = _of_pool(situation, pool, lists, held, guests) if names else modest
+        layout = _of_pool(situation, pool, lists, hold, stuck_load) if names else modest
     return lists, layout, left_out
 
 
@@ -184,15 +184,15 @@ def _of_pool(
     situation: LayoutInput,
     pool: ResourcePoolSpec,
     lists: Lists,
-    held: frozenset[str],
-    guests: Guests | None,
+    hold: frozenset[str],
+    stuck_load: StuckLoad | None,
     role: TopicRole = TopicRole.PLACED,
 ) -> Layout:
-    unit = unit_of(pool, situation.homes, lists, role, held, guests)
+    problem = pool_problem(pool, situation.homes, lists, role, hold, stuck_load)
     spec = situation.desired.cluster
     balance = spec.balancing.enabled and role is TopicRole.PLACED
     return lay_out(
-        unit,
+        problem,
         situation.usable[pool.name],
         spec.limits,
         balance=balance,
@@ -200,23 +200,23 @@ def _of_pool(
     )
 
 
-def _guests(layouts: Sequence[Layout]) -> Guests | None:
+def _stuck_load(layouts: Sequence[Layout]) -> StuckLoad | None:
     """Replicas and MiB on brokers of other pools that should leave and cannot, by broker.
 
     `None` if there are none.
     """
     if not any(layout.opened.stuck.any() for layout in layouts):
         return None
-    brokers = len(layouts[0].unit.fixed)
+    brokers = len(layouts[0].problem.brokers)
     replicas, mib = np.zeros(brokers, dtype=np.int64), np.zeros(brokers, dtype=np.int64)
     for layout in layouts:
-        unit, opened = layout.unit, layout.opened
+        problem, opened = layout.problem, layout.opened
         inside = np.zeros(brokers, dtype=bool)
-        inside[unit.brokers.rows(unit.pool.brokers)] = True
+        inside[problem.brokers.rows(problem.pool.brokers)] = True
         row, slot = np.nonzero(opened.stuck & ~inside[opened.lists])
         np.add.at(replicas, opened.lists[row, slot], 1)
-        np.add.at(mib, opened.lists[row, slot], unit.mib[row])
-    return Guests(replicas, mib) if replicas.any() else None
+        np.add.at(mib, opened.lists[row, slot], problem.mib[row])
+    return StuckLoad(replicas, mib) if replicas.any() else None
 
 
 def _new_in(situation: LayoutInput, pool: ResourcePoolSpec, lists: Lists) -> dict[str, int]:

@@ -28,25 +28,27 @@ _PLENTY = 2**50
 
 
 def raised(
-    unit: PoolProblem, room: CapacityBounds, fits: Callable[[PoolProblem], bool]
+    problem: PoolProblem, room: CapacityBounds, fits: Callable[[PoolProblem], bool]
 ) -> PoolProblem | None:
     """The pool's problem with as many topics raised as fit.
 
     `None` if no topic fits. All topics together are not tried: the caller has done that.
     `fits`: whether the pool has room for the replication factors of a problem.
     """
-    found = count_slots(unit.lists >= 0)
-    wanting = np.flatnonzero(unit.rf > found)
-    taken, left_out = np.zeros(len(unit.topics), dtype=bool), 0
+    found = count_slots(problem.lists >= 0)
+    wanting = np.flatnonzero(problem.rf > found)
+    taken, left_out = np.zeros(len(problem.topics), dtype=bool), 0
 
     def asking(topics: Ints) -> PoolProblem:
         asks = taken.copy()
         asks[topics] = True
-        return replace(unit, rf=np.where(asks[unit.topic], unit.rf, np.minimum(unit.rf, found)))
+        return replace(
+            problem, rf=np.where(asks[problem.topic], problem.rf, np.minimum(problem.rf, found))
+        )
 
-    waiting = _by_need(unit, found, wanting)
+    waiting = _by_need(problem, found, wanting)
     while len(waiting) and left_out < _LEFT_OUT_MAX:
-        fitting, more = 0, min(len(waiting), _room_for(unit, room, found, taken, waiting)) + 1
+        fitting, more = 0, min(len(waiting), _room_for(problem, room, found, taken, waiting)) + 1
         if not left_out and more > len(waiting):
             more = len(waiting)  # all of them were tried before
         while more - fitting > 1:
@@ -61,38 +63,41 @@ def raised(
     return asking(waiting[:0]) if taken.any() else None
 
 
-def _by_need(unit: PoolProblem, found: Ints, wanting: Ints) -> Ints:
+def _by_need(problem: PoolProblem, found: Ints, wanting: Ints) -> Ints:
     """Topics that want more replicas, in ascending order of added MiB, then of added replicas."""
-    mib, replicas = _needs(unit, found, wanting)
-    topics = np.unique(unit.topic[wanting])
+    mib, replicas = _needs(problem, found, wanting)
+    topics = np.unique(problem.topic[wanting])
     return topics[np.lexsort((topics, replicas[topics], mib[topics]))]
 
 
-def _needs(unit: PoolProblem, found: Ints, wanting: Ints) -> tuple[Ints, Ints]:
+def _needs(problem: PoolProblem, found: Ints, wanting: Ints) -> tuple[Ints, Ints]:
     """The MiB and the replicas that each topic adds."""
-    more = (unit.rf - found)[wanting]
-    needs = np.zeros((2, len(unit.topics)), dtype=np.int64)
-    for row, counts in zip(needs, (more * unit.mib[wanting], more), strict=True):
-        np.add.at(row, unit.topic[wanting], counts)
+    more = (problem.rf - found)[wanting]
+    needs = np.zeros((2, len(problem.topics)), dtype=np.int64)
+    for row, counts in zip(needs, (more * problem.mib[wanting], more), strict=True):
+        np.add.at(row, problem.topic[wanting], counts)
     return needs[0], needs[1]
 
 
 def _room_for(
-    unit: PoolProblem, room: CapacityBounds, found: Ints, taken: Bools, waiting: Ints
+    problem: PoolProblem, room: CapacityBounds, found: Ints, taken: Bools, waiting: Ints
 ) -> int:
     """How many of the waiting topics fit by sum, besides those already raised."""
-    wanting = np.flatnonzero(unit.rf > found)
+    wanting = np.flatnonzero(problem.rf > found)
     least = len(waiting)
-    for needs, free in zip(_needs(unit, found, wanting), _free(unit, room), strict=True):
+    for needs, free in zip(_needs(problem, found, wanting), _free(problem, room), strict=True):
         sums = needs[taken].sum() + np.cumsum(needs[waiting])
         least = min(least, int(np.searchsorted(sums, free, side="right")))
     return least
 
 
-def _free(unit: PoolProblem, room: CapacityBounds) -> Iterator[int]:
+def _free(problem: PoolProblem, room: CapacityBounds) -> Iterator[int]:
     """Free MiB, then free replicas, of all the pool's brokers together."""
-    inside = unit.brokers.rows(unit.pool.brokers)
-    held = unit.fixed_mib + held_mib(unit, unit.lists), held_by(unit, unit.lists)
+    inside = problem.brokers.rows(problem.pool.brokers)
+    held = (
+        problem.background_load.mib + held_mib(problem, problem.lists),
+        held_by(problem, problem.lists),
+    )
     bounds = (room.mib, room.pool_mib), (room.replicas, room.pool_replicas)
     for own, (caps, together) in zip(held, bounds, strict=True):
         single = np.clip(np.minimum(caps[inside], _PLENTY) - own[inside], 0, None).sum()

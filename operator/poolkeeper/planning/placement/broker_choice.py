@@ -36,7 +36,7 @@ class Seated:
     moved: int
 
 
-def seat(unit: PoolProblem, lists: Ints, demand: ReplicaFlow, room_mib: Ints) -> Seated:
+def seat(problem: PoolProblem, lists: Ints, demand: ReplicaFlow, room_mib: Ints) -> Seated:
     """Realise the flow: fill all open slots, move replicas as far as brokers and disks allow."""
     lists = lists.copy()
     want_row, want_slot, want_cell = _deal(lists, demand)
@@ -49,7 +49,7 @@ def seat(unit: PoolProblem, lists: Ints, demand: ReplicaFlow, room_mib: Ints) ->
     row, slot, cell = row[order], slot[order], cell[order]
     bounds = np.searchsorted(cell, np.arange(len(demand.cells.members) + 1))
     moved = 0
-    disk = _Disk(unit, lists, room_mib)
+    disk = _Disk(problem, lists, room_mib)
     for number, members in enumerate(demand.cells.members):
         part = slice(bounds[number], bounds[number + 1])
         if part.start < part.stop:
@@ -75,12 +75,12 @@ def _deal(lists: Ints, demand: ReplicaFlow) -> tuple[Ints, Ints, Ints]:
 class _Disk:
     """MiB held and allowed by broker; used only within `seat`."""
 
-    def __init__(self, unit: PoolProblem, lists: Ints, room_mib: Ints) -> None:
-        self.mib, self.room = unit.mib, room_mib
+    def __init__(self, problem: PoolProblem, lists: Ints, room_mib: Ints) -> None:
+        self.mib, self.room = problem.mib, room_mib
         self.bounded = bool((room_mib < np.iinfo(np.int64).max).any())
-        self.held = unit.fixed_mib.copy()
+        self.held = problem.background_load.mib.copy()
         if self.bounded:
-            self.held += held_mib(unit, lists)
+            self.held += held_mib(problem, lists)
 
     def admits(self, row: int, broker: int) -> bool:
         return not self.bounded or self.held[broker] + self.mib[row] <= self.room[broker]
@@ -105,9 +105,9 @@ class _Disk:
                 self.held[source] -= self.mib[row]
 
 
-def held_mib(unit: PoolProblem, lists: Ints) -> Ints:
+def held_mib(problem: PoolProblem, lists: Ints) -> Ints:
     """MiB by broker, of these lists alone, without background load."""
-    return weights_by(lists, unit.mib, len(unit.fixed))
+    return weights_by(lists, problem.mib, len(problem.brokers))
 
 
 def _fill(

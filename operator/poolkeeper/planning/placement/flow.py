@@ -68,7 +68,7 @@ class RoutingTask:
     `leave`: how many replicas at least must leave each broker, where bytes require that.
     """
 
-    unit: PoolProblem
+    problem: PoolProblem
     opened: Opened
     cells: Cells
     offers: Offers
@@ -90,12 +90,12 @@ class RoutedFlow:
 
 def routed(task: RoutingTask) -> RoutedFlow:
     """Solve for the flow of least cost."""
-    unit, cells, offers, wants = task.unit, task.cells, task.offers, task.wants
+    problem, cells, offers, wants = task.problem, task.cells, task.offers, task.wants
     network = Network()
-    broker = network.add_nodes(len(unit.fixed))
+    broker = network.add_nodes(len(problem.brokers))
     cell = network.add_nodes(len(cells.members))
     sink = network.add_nodes(1)
-    prices = _Prices.of(int(unit.eligible.sum()))
+    prices = _Prices.of(int(problem.eligible.sum()))
 
     offer = network.add_nodes(len(offers.size))
     cost = np.where(offers.fresh, _PROPOSAL, _MOVE)
@@ -109,12 +109,12 @@ def routed(task: RoutingTask) -> RoutedFlow:
     sizes = [len(members) for members in cells.members]
     seats = np.concatenate([np.zeros(0, dtype=np.int64), *cells.members])
     total = int((want_size * wants.slots).sum() + offers.size.sum())
-    movable = np.bincount(offers.broker, weights=offers.size, minlength=len(unit.fixed))
+    movable = np.bincount(offers.broker, weights=offers.size, minlength=len(problem.brokers))
     movable = movable.astype(np.int64)
     holds = broker
     if task.leave is not None and task.leave.any():
         # Replicas that must leave have no arc from their broker to the sink.
-        holds = network.add_nodes(len(unit.fixed))
+        holds = network.add_nodes(len(problem.brokers))
         network.add_arcs(broker, holds, np.maximum(movable - task.leave, 0), 0)
     seat_arcs = network.add_arcs(np.repeat(cell, sizes), holds[seats], total, 0)
 
@@ -129,7 +129,7 @@ def routed(task: RoutingTask) -> RoutedFlow:
     offer_to_cell[tail, head] = flow[offer_arcs]
     want_to_cell = np.zeros((len(want), len(cells.members)), dtype=np.int64)
     np.add.at(want_to_cell, (want_tail, want_head), flow[want_arcs])
-    quota = np.zeros(len(unit.fixed), dtype=np.int64)
+    quota = np.zeros(len(problem.brokers), dtype=np.int64)
     quota[seats] = flow[seat_arcs]
     return RoutedFlow(offer_to_cell, want_to_cell, quota)
 
@@ -206,6 +206,6 @@ def _add_tiers(
     for end, cost in zip([*ends, unlimited, unlimited * 2], costs, strict=True):
         bound = end if cost == prices.above_cap else np.minimum(end, room.replicas)
         bound = np.maximum(bound, begin)
-        rows = np.flatnonzero((bound > begin) & task.unit.eligible)
+        rows = np.flatnonzero((bound > begin) & task.problem.eligible)
         network.add_arcs(broker[rows], np.repeat(sink, len(rows)), (bound - begin)[rows], cost)
         begin = bound

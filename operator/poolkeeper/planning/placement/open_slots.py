@@ -26,13 +26,13 @@ class Wants:
     kept: Ints
 
 
-def wants_of(unit: PoolProblem, opened: Opened, lists: Ints, cells: Cells) -> Wants:
+def wants_of(problem: PoolProblem, opened: Opened, lists: Ints, cells: Cells) -> Wants:
     """Class all partitions that have open slots."""
     row = np.flatnonzero(any_slot(lists == OPEN))
     wanted = (lists[row] == OPEN).sum(axis=1)
     keys = [wanted, opened.spread_of[row], *_cell_columns(lists[row], cells)]
     number, first = numbered(keys)
-    order = _interleaved(number, unit.topic[row], unit.number[row])
+    order = _interleaved(number, problem.topic[row], problem.number[row])
     start = np.searchsorted(number[order], np.arange(len(first) + 1))
     return Wants(
         row=row[order],

@@ -74,46 +74,48 @@ class Members:
     barred: Ints | None
 
 
-def cells_of(unit: PoolProblem, *, merge: bool = False) -> Cells:
+def cells_of(problem: PoolProblem, *, merge: bool = False) -> Cells:
     """Single brokers as cells while the network stays small, else racks.
 
     `merge`: use few classes. A flow through few classes leaves open which replicas leave a broker,
     and `byte_targets` needs that freedom.
     """
-    eligible = np.flatnonzero(unit.eligible)
-    brokers, slots = len(eligible), unit.lists.shape[1]
-    by_rows = len(unit) * slots * brokers
+    eligible = np.flatnonzero(problem.eligible)
+    brokers, slots = len(eligible), problem.lists.shape[1]
+    by_rows = len(problem) * slots * brokers
     by_sets = brokers * brokers
     for taken in range(1, slots):
         by_sets = by_sets * max(brokers - taken, 1) // taken
     if min(by_rows, by_sets) <= _FINE_ARCS_MAX:
-        everyone = np.arange(len(unit.brokers.ids))
-        members = tuple(np.array([b] if unit.eligible[b] else [], dtype=np.int64) for b in everyone)
-        return Cells(everyone, members, unit.brokers.rack, True)
-    racks = range(len(unit.brokers.rack_names))
-    members = tuple(eligible[unit.brokers.rack[eligible] == rack] for rack in racks)
+        everyone = np.arange(len(problem.brokers))
+        members = tuple(
+            np.array([b] if problem.eligible[b] else [], dtype=np.int64) for b in everyone
+        )
+        return Cells(everyone, members, problem.brokers.rack, True)
+    racks = range(len(problem.brokers.rack_names))
+    members = tuple(eligible[problem.brokers.rack[eligible] == rack] for rack in racks)
     arcs = brokers * math.comb(len(members), slots - 1) * len(members)
     merged = (merge or arcs > _ARCS_MAX) and len(members) <= _RACKS_MAX
-    return Cells(unit.brokers.rack, members, np.arange(len(members)), False, merged)
+    return Cells(problem.brokers.rack, members, np.arange(len(members)), False, merged)
 
 
-def offers_of(unit: PoolProblem, opened: Opened, lists: Ints, cells: Cells) -> Offers:
+def offers_of(problem: PoolProblem, opened: Opened, lists: Ints, cells: Cells) -> Offers:
     """All replicas that may move, of partitions without open slots."""
     settled = ~any_slot(lists == OPEN)
-    movable = (lists >= 0) & unit.eligible[lists] & settled[:, None]
-    movable &= ~opened.pinned
+    movable = (lists >= 0) & problem.eligible[lists] & settled[:, None]
+    movable &= ~opened.stays
     # Flat positions: two-dimensional ones take several times as long.
     place = np.flatnonzero(movable)
     row, slot = np.divmod(place, lists.shape[1])
     broker = lists.ravel()[place]
-    keys = [broker, unit.fresh[row].astype(np.int64)] if unit.fresh.any() else [broker]
+    keys = [broker, problem.fresh[row].astype(np.int64)] if problem.fresh.any() else [broker]
     if not cells.merged:
         keys += [opened.spread_of[row]] if len(opened.spreads) > 1 else []
         keys += _others(lists, place, row, slot, cells)
     number, first = numbered(keys)
     size = np.bincount(number, minlength=len(first))
     first_row, first_slot = row[first], slot[first]
-    barred = _barred(unit, opened, lists, row, slot) if cells.merged and len(row) else None
+    barred = _barred(problem, opened, lists, row, slot) if cells.merged and len(row) else None
     if barred is None:
         others = lists[first_row]
         others[np.arange(len(first)), first_slot] = OPEN
@@ -126,7 +128,7 @@ def offers_of(unit: PoolProblem, opened: Opened, lists: Ints, cells: Cells) -> O
         ]
         sites = np.array(free, dtype=np.int64).reshape(len(cells.rack), -1).T
         sites *= np.array([len(members) > 0 for members in cells.members])
-    return Offers(row, slot, number, size, broker[first], unit.fresh[first_row], sites, barred)
+    return Offers(row, slot, number, size, broker[first], problem.fresh[first_row], sites, barred)
 
 
 def members_of(offers: Offers, chosen: Bools, by_size: Ints) -> Members:
@@ -174,17 +176,17 @@ def _sites(opened: Opened, cells: Cells, broker: Ints, spread_of: Ints, others: 
     return reach.astype(np.int64)
 
 
-def _barred(unit: PoolProblem, opened: Opened, lists: Ints, row: Ints, slot: Ints) -> Ints:
+def _barred(problem: PoolProblem, opened: Opened, lists: Ints, row: Ints, slot: Ints) -> Ints:
     """By replica, the racks that it may not go to, as bits.
 
     If a rack may hold one replica of a partition at most, the racks of its other replicas are
     barred. Otherwise, and if its own rack must keep one, all racks but its own are barred.
     """
-    rack = unit.brokers.rack
+    rack = problem.brokers.rack
     bits = np.append(np.int64(1) << rack, 0)
     own = rack[lists[row, slot]]
     taken = np.bitwise_or.reduce(np.where(lists >= 0, bits[lists], 0), axis=1)[row]
-    low, high = bounds_of(opened, np.arange(len(opened.spreads)), len(unit.brokers.rack_names))
+    low, high = bounds_of(opened, np.arange(len(opened.spreads)), len(problem.brokers.rack_names))
     shut = (high < 1) @ (np.int64(1) << np.arange(high.shape[1]))
     one: Bools = high.max(axis=1, initial=0) <= 1
     strict = one[opened.spread_of[row]]

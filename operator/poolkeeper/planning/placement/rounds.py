@@ -42,15 +42,17 @@ class Placed:
     band: Band
 
 
-def held_by(unit: PoolProblem, lists: Ints) -> Ints:
+def held_by(problem: PoolProblem, lists: Ints) -> Ints:
     """Replicas by broker, of these lists and of the background load."""
     # `NONE` is counted at index 0, before the first broker.
-    counts: Ints = np.bincount(np.maximum(lists, NONE).ravel() + 1, minlength=len(unit.fixed) + 1)
-    return unit.fixed + counts[1:]
+    counts: Ints = np.bincount(
+        np.maximum(lists, NONE).ravel() + 1, minlength=len(problem.brokers) + 1
+    )
+    return problem.background_load.replicas + counts[1:]
 
 
 def place(
-    unit: PoolProblem,
+    problem: PoolProblem,
     opened: Opened,
     share: Floats,
     goal: Goal | None,
@@ -63,20 +65,20 @@ def place(
 
     `weighed`: a load that should come out even besides the number of replicas, if any.
     """
-    sizes = unit.mib if weighed is None else weighed.value
-    setting = _Setting(unit, opened, np.argsort(sizes, kind="stable"), room, weighed)
+    sizes = problem.mib if weighed is None else weighed.value
+    setting = _Setting(problem, opened, np.argsort(sizes, kind="stable"), room, weighed)
     wide = band(share, goal if balance else None)
     narrow = band(share, goal if balance else None, half=True)
     lists = opened.lists
-    if (lists == OPEN).any() or (unit.fresh.any() and not _settled(unit, lists, wide, room)):
+    if (lists == OPEN).any() or (problem.fresh.any() and not _settled(problem, lists, wide, room)):
         first = _round(setting, lists, wide)
         if first.offered:
             first = _round(setting, lists, narrow)
         lists = first.lists
-    if _settled(unit, lists, wide, room):
+    if _settled(problem, lists, wide, room):
         return Placed(lists, wide)
     for _ in range(_ROUNDS_MAX):
-        if _settled(unit, lists, narrow, room):
+        if _settled(problem, lists, narrow, room):
             break
         step = _round(setting, lists, narrow)
         if not step.moved:
@@ -85,10 +87,10 @@ def place(
     return Placed(lists, narrow)
 
 
-def _settled(unit: PoolProblem, lists: Ints, target: Band, room: CapacityBounds) -> bool:
-    held = held_by(unit, lists)
+def _settled(problem: PoolProblem, lists: Ints, target: Band, room: CapacityBounds) -> bool:
+    held = held_by(problem, lists)
     inside = (target.outside(held) == 0) & (held <= room.replicas)
-    return bool(inside[unit.eligible].all())
+    return bool(inside[problem.eligible].all())
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ class _Step:
 class _Setting:
     """What is the same in every round; `by_size`: all rows, the smallest first."""
 
-    unit: PoolProblem
+    problem: PoolProblem
     opened: Opened
     by_size: Ints
     room: CapacityBounds
@@ -112,21 +114,21 @@ class _Setting:
 
 
 def _round(setting: _Setting, lists: Ints, target: Band) -> _Step:
-    unit, opened, room = setting.unit, setting.opened, setting.room
+    problem, opened, room = setting.problem, setting.opened, setting.room
     strict = all(spread.strict for spread in opened.spreads)
-    cells = cells_of(unit, merge=setting.weighed is not None and strict)
-    offers = offers_of(unit, opened, lists, cells)
-    wants = wants_of(unit, opened, lists, cells)
-    held, aim, leave = held_by(unit, lists), None, None
+    cells = cells_of(problem, merge=setting.weighed is not None and strict)
+    offers = offers_of(problem, opened, lists, cells)
+    wants = wants_of(problem, opened, lists, cells)
+    held, aim, leave = held_by(problem, lists), None, None
     if setting.weighed is not None:
-        aim = aim_of(setting.weighed, lists, unit.eligible)
+        aim = aim_of(setting.weighed, lists, problem.eligible)
         if cells.merged:
             leave = byte_exchanges.leaving(aim, lists, held, target)
-    flow = routed(RoutingTask(unit, opened, cells, offers, wants, held, target, room, leave))
+    flow = routed(RoutingTask(problem, opened, cells, offers, wants, held, target, room, leave))
     chosen = flow.offer_to_cell
     if aim is not None and chosen.any() and cells.merged:
         chosen = mixed(chosen, offers.sites)
     members = members_of(offers, any_slot(chosen > 0), setting.by_size)
     demand = ReplicaFlow(cells, offers, members, wants, chosen, flow.want_to_cell, flow.quota, aim)
-    seated = seat(unit, lists, demand, room.mib)
+    seated = seat(problem, lists, demand, room.mib)
     return _Step(seated.lists, int(flow.offer_to_cell[~offers.fresh].sum()), seated.moved)

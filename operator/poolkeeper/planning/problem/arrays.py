@@ -37,6 +37,9 @@ class BrokerIndex:
     rack: Ints
     rack_names: tuple[str, ...]
 
+    def __len__(self) -> int:
+        return len(self.ids)
+
     def rows(self, ids: Iterable[int]) -> list[int]:
         """The indices of these broker ids."""
         return [self.index[broker] for broker in ids]
@@ -87,7 +90,7 @@ def rack_name(broker: int, desired: Desired, cluster: Cluster, records: Records)
 
 def eligible_of(pool: ResourcePoolSpec, brokers: BrokerIndex) -> Bools:
     """Brokers of the pool that may be given replicas: live and not drained."""
-    eligible = np.zeros(len(brokers.ids), dtype=bool)
+    eligible = np.zeros(len(brokers), dtype=bool)
     eligible[brokers.rows(set(pool.brokers) - pool.drain)] = True
     return eligible & brokers.live
 

@@ -25,15 +25,15 @@ _MIN_ISR = "min.insync.replicas"
 
 
 def refusals(
-    specs: Mapping[str, TopicSpec], cluster: Cluster, untouchable: Collection[str]
+    specs: Mapping[str, TopicSpec], cluster: Cluster, left_out: Collection[str]
 ) -> dict[str, PlanProblem]:
     """The problems of internal topics whose Topics are not followed.
 
-    `untouchable` topics are not judged: some of their replicas may be about to be removed.
+    `left_out` topics are not judged: some of their replicas may be about to be removed.
     """
     found = {}
     for name in sorted(DECLARABLE_TOPICS & specs.keys() & cluster.topics.keys()):
-        facts = None if name in untouchable else _refusal(specs[name], cluster.topics[name])
+        facts = None if name in left_out else _refusal(specs[name], cluster.topics[name])
         if facts is not None:
             found[name] = PlanProblem(specs[name].pool, "", facts, name)
     return found

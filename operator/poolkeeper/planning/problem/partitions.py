@@ -118,15 +118,15 @@ class Lists:
     """Replica lists: of `changed` topics as given there, of all others as found.
 
     `wide`: rows of the table × slots; brokers by index, each once, with `NONE` behind the last.
-    `doubled`: rows whose list, as found, names a broker twice.
-    `blocked`: rows that have no source to copy from (see `sources`).
+    `duplicate`: rows whose list, as found, names a broker twice.
+    `no_source`: rows that have no source to copy from (see `sources`).
     """
 
     table: PartitionTable
     brokers: BrokerIndex
     wide: Ints
-    doubled: Bools
-    blocked: Bools
+    duplicate: Bools
+    no_source: Bools
     changed: Mapping[str, tuple[Replicas, ...]]
 
     def __getitem__(self, topic: str) -> tuple[Replicas, ...]:
@@ -172,7 +172,7 @@ class Lists:
     def counts(self) -> tuple[Ints, Ints]:
         """Replicas and preferred leaders by broker."""
         kept = self.wide[self.plain(self.table.names)] if self.changed else self.wide
-        size = len(self.brokers.ids)
+        size = len(self.brokers)
         # `NONE` is counted at index 0, before the first broker.
         held = np.bincount(kept.ravel() - NONE, minlength=size + 1)[1:]
         leads = np.bincount(kept[:, 0] - NONE, minlength=size + 1)[1:]
@@ -184,11 +184,11 @@ class Lists:
         return held, leads
 
 
-def lists_of(table: PartitionTable, brokers: BrokerIndex, blocked: Bools | None = None) -> Lists:
-    """All lists as found; no row is blocked unless `blocked` says so."""
+def lists_of(table: PartitionTable, brokers: BrokerIndex, no_source: Bools | None = None) -> Lists:
+    """All lists as found; `no_source`: by row; none if not given."""
     none = np.zeros(len(table.held), dtype=bool)
-    wide, doubled = _wide(table, brokers)
-    return Lists(table, brokers, wide, doubled, none if blocked is None else blocked, {})
+    wide, duplicate = _wide(table, brokers)
+    return Lists(table, brokers, wide, duplicate, none if no_source is None else no_source, {})
 
 
 def flat_ids(replicas: Sequence[Replicas]) -> Iterator[int]:
@@ -201,12 +201,12 @@ def _wide(table: PartitionTable, brokers: BrokerIndex) -> tuple[Ints, Bools]:
     held = table.held
     wide = np.full((len(held), int(held.max(initial=1))), NONE, dtype=np.int64)
     wide[np.arange(wide.shape[1]) < held[:, None]] = index_of(table.ids, brokers)
-    doubled = _repeats(wide)
-    for row in np.flatnonzero(doubled).tolist():
+    duplicate = _repeats(wide)
+    for row in np.flatnonzero(duplicate).tolist():
         once = brokers.rows(dict.fromkeys(table.replicas[row]))
         wide[row] = NONE
         wide[row, : len(once)] = once
-    return wide, doubled
+    return wide, duplicate
 
 
 def index_of(ids: Ints, brokers: BrokerIndex) -> Ints:

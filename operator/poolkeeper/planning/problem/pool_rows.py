@@ -29,9 +29,9 @@ class PartitionRows:
     leader: Ints
     placed: Bools
     fresh: Bools
-    still: Bools
-    blocked: Bools
-    doubled: Bools
+    hold: Bools
+    no_source: Bools
+    duplicate: Bools
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,10 @@ class BackgroundLoad:
 
 
 def rows_of(
-    names: Sequence[str], homes: Mapping[str, TopicHome], lists: Lists, still: frozenset[str]
+    names: Sequence[str], homes: Mapping[str, TopicHome], lists: Lists, hold: frozenset[str]
 ) -> PartitionRows:
-    """The rows of these topics, ascending; existing partitions of those in `still` stay."""
-    plain, other = _plain(names, homes, lists, still), _changed(names, homes, lists, still)
+    """The rows of these topics, ascending; existing partitions of those in `hold` stay."""
+    plain, other = _plain(names, homes, lists, hold), _changed(names, homes, lists, hold)
     if not len(other.topic):
         return plain
     order = np.lexsort((np.append(plain.number, other.number), np.append(plain.topic, other.topic)))
@@ -69,13 +69,13 @@ def rows_of(
         leader=both("leader"),
         placed=both("placed").astype(bool),
         fresh=both("fresh").astype(bool),
-        still=both("still").astype(bool),
-        blocked=both("blocked").astype(bool),
-        doubled=both("doubled").astype(bool),
+        hold=both("hold").astype(bool),
+        no_source=both("no_source").astype(bool),
+        duplicate=both("duplicate").astype(bool),
     )
 
 
-def fixed_load(
+def background_load(
     pool: ResourcePoolSpec,
     names: Sequence[str],
     homes: Mapping[str, TopicHome],
@@ -120,10 +120,10 @@ def named_again(homes: Mapping[str, TopicHome], lists: Lists) -> Iterator[tuple[
     change counts each broker once, because the plan removes the repetition.
     """
     table = lists.table
-    for row in np.flatnonzero(lists.doubled).tolist():
+    for row in np.flatnonzero(lists.duplicate).tolist():
         topic = int(np.searchsorted(table.start, row, side="right")) - 1
         name = table.names[topic]
-        if homes[name].role is not TopicRole.PLACED or lists.blocked[row]:
+        if homes[name].role is not TopicRole.PLACED or lists.no_source[row]:
             named = Counter(lists[name][row - int(table.start[topic])])
             again = (named - Counter(set(named))).elements()
             for broker in lists.brokers.rows(again):
@@ -177,7 +177,7 @@ def _widened(lists: Ints, slots: int) -> Ints:
 
 
 def _plain(
-    names: Sequence[str], homes: Mapping[str, TopicHome], lists: Lists, still: frozenset[str]
+    names: Sequence[str], homes: Mapping[str, TopicHome], lists: Lists, hold: frozenset[str]
 ) -> PartitionRows:
     table = lists.table
     rows = lists.plain(names)
@@ -190,7 +190,7 @@ def _plain(
             place[rank] = number
             declared[rank] = (spec.replication_factor if spec else None) or 0
             settled[rank] = homes[name].role is not TopicRole.PLACED
-            kept[rank] = name in still
+            kept[rank] = name in hold
     topic_of = np.repeat(np.arange(len(table.names)), np.diff(table.start))[rows]
     wide = lists.wide[rows]
     held = count_slots(wide >= 0)
@@ -208,36 +208,36 @@ def _plain(
         leader=index_of(table.leader[rows], lists.brokers),
         placed=settled[topic_of] == 0,
         fresh=np.zeros(len(rows), dtype=bool),
-        still=kept[topic_of] == 1,
-        blocked=lists.blocked[rows],
-        doubled=lists.doubled[rows],
+        hold=kept[topic_of] == 1,
+        no_source=lists.no_source[rows],
+        duplicate=lists.duplicate[rows],
     )
 
 
 def _changed(
-    names: Sequence[str], homes: Mapping[str, TopicHome], lists: Lists, still: frozenset[str]
+    names: Sequence[str], homes: Mapping[str, TopicHome], lists: Lists, hold: frozenset[str]
 ) -> PartitionRows:
     flat: list[int] = []
     rows: list[tuple[int, ...]] = []
     for place, name in enumerate(names):
         if name in lists.changed:
-            for replicas, row in _rows_of_changed(place, name, homes[name], lists, name in still):
+            for replicas, row in _rows_of_changed(place, name, homes[name], lists, name in hold):
                 flat += replicas
                 rows.append(row)
     columns = np.array(rows, dtype=np.int64).reshape(-1, 12).T
     topic, number, held, rf, size, rate, leader, *marks = columns
-    placed, fresh, stays, blocked, doubled = (mark.astype(bool) for mark in marks)
+    placed, fresh, stays, no_source, duplicate = (mark.astype(bool) for mark in marks)
     slots = int(max(held.max(initial=1), rf.max(initial=1)))
     wide = np.full((len(rows), slots), NONE, dtype=np.int64)
     wide[np.arange(slots) < held[:, None]] = flat
     leader = index_of(leader, lists.brokers)
     return PartitionRows(
-        topic, number, wide, rf, size, rate, leader, placed, fresh, stays, blocked, doubled
+        topic, number, wide, rf, size, rate, leader, placed, fresh, stays, no_source, duplicate
     )
 
 
 def _rows_of_changed(
-    place: int, name: str, home: TopicHome, lists: Lists, still: bool
+    place: int, name: str, home: TopicHome, lists: Lists, hold: bool
 ) -> Iterator[tuple[list[int], tuple[int, ...]]]:
     """(brokers, columns) of each partition whose list this plan has changed."""
     table, known, assigned = lists.table, lists.rows(name), lists.changed[name]
@@ -252,8 +252,8 @@ def _rows_of_changed(
             if fresh
             else (int(table.size[at]), int(table.rate[at]), int(table.leader[at]))
         )
-        placed, stays = home.role is TopicRole.PLACED, still and not fresh
-        blocked = not fresh and bool(lists.blocked[at])
+        placed, stays = home.role is TopicRole.PLACED, hold and not fresh
+        no_source = not fresh and bool(lists.no_source[at])
         wanted = held if fresh else declared or held
-        marks = placed, fresh, stays, blocked, held < len(replicas)
+        marks = placed, fresh, stays, no_source, held < len(replicas)
         yield brokers, (place, number, held, wanted, size, rate, leader, *map(int, marks))

@@ -4,10 +4,10 @@ A topic lives in the pool of its Topic resource, else in the pool whose claims m
 under `Manage`, in the default pool. Its role says how much may happen there:
 
   PLACED     the planner places and moves its replicas
-  PINNED     Manual placement: brought to the declared lists, never moved otherwise
+  MANUAL     Manual placement: brought to the declared lists, never moved otherwise
   EVACUATED  unmanaged under `EvacuateOnly`: only leaves drained and gone brokers, each replica
              within the pool of the broker it leaves
-  FIXED      counts as load and is not touched: unmanaged under `Ignore`, paused, about to be
+  UNTOUCHED  counts as load and is not touched: unmanaged under `Ignore`, paused, about to be
              deleted, held, or left out because its state cannot be trusted now
 
 If two pools have a broker in common, no topic of either pool moves, and both pools have a problem
@@ -51,9 +51,9 @@ class TopicRole(StrEnum):
     """How much the planner may do with a topic's replicas."""
 
     PLACED = "placed"
-    PINNED = "pinned"
+    MANUAL = "manual"
     EVACUATED = "evacuated"
-    FIXED = "fixed"
+    UNTOUCHED = "untouched"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class TopicHome:
     spec: TopicSpec | None = None
 
 
-_NOWHERE = TopicHome(TopicRole.FIXED)
+_NOWHERE = TopicHome(TopicRole.UNTOUCHED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,20 +101,20 @@ def scope(
     won = ownership.winners(desired, records)
     specs = won.specs
     problems += ownership.conflicts(desired.topics, won)
-    untouchable = _untouchable(cluster, cluster.topics if odd is None else odd)
+    left_out = _left_out(cluster, cluster.topics if odd is None else odd)
     doomed = ownership.doomed(desired, cluster, records, won, prune=prune)
-    unfollowed = internal_topics.refusals(specs, cluster, untouchable)
-    fixed = won.held.union(doomed, unfollowed)
-    homes, said = _homes(desired, pools, sorted(cluster.topics), specs, fixed)
+    unfollowed = internal_topics.refusals(specs, cluster, left_out)
+    untouched = won.held.union(doomed, unfollowed)
+    homes, said = _homes(desired, pools, sorted(cluster.topics), specs, untouched)
     problems += [*unfollowed.values(), *said]
-    for name, why in sorted(untouchable.items()):
+    for name, why in sorted(left_out.items()):
         home = homes.get(name, _NOWHERE)
-        if home.role is not TopicRole.FIXED:
-            homes[name] = TopicHome(TopicRole.FIXED, home.pool, home.spec)
+        if home.role is not TopicRole.UNTOUCHED:
+            homes[name] = TopicHome(TopicRole.UNTOUCHED, home.pool, home.spec)
         if name in specs or home.pool:
             problems.append(PlanProblem(home.pool, "", why, name))
-    absent, refused = _absent(pools, specs, cluster, untouchable)
-    doomed = tuple(name for name in doomed if name not in untouchable)
+    absent, refused = _absent(pools, specs, cluster, left_out)
+    doomed = tuple(name for name in doomed if name not in left_out)
     return PlanScope(pools, homes, absent, doomed, tuple(problems + refused))
 
 
@@ -143,7 +143,7 @@ def _working_pools(desired: Desired) -> tuple[dict[str, ResourcePoolSpec], list[
     return pools, problems
 
 
-def _untouchable(cluster: Cluster, odd: Iterable[str]) -> dict[str, TopicLeftOut]:
+def _left_out(cluster: Cluster, odd: Iterable[str]) -> dict[str, TopicLeftOut]:
     """Topics whose state cannot be trusted now, and why."""
     why: dict[str, TopicLeftOut] = {}
     for request in cluster.reassignment or ():
@@ -173,13 +173,13 @@ def _homes(
     pools: Mapping[str, ResourcePoolSpec],
     names: Iterable[str],
     specs: Mapping[str, TopicSpec],
-    fixed: Collection[str],
+    untouched: Collection[str],
 ) -> tuple[dict[str, TopicHome], list[PlanProblem]]:
-    """The role and pool of every topic; topics in `fixed` need none."""
+    """The role and pool of every topic; topics in `untouched` need none."""
     homes: dict[str, TopicHome] = {}
     problems: list[PlanProblem] = []
     for name in names:
-        if name in fixed:
+        if name in untouched:
             homes[name] = _NOWHERE
         else:
             homes[name], said = _home(desired, pools, specs.get(name), name)
@@ -198,7 +198,7 @@ def _home(
         return _NOWHERE, [PlanProblem(p, "pool", claimed, name) for p in claiming]
     if claiming:
         return TopicHome(
-            TopicRole.PLACED if claiming[0] in pools else TopicRole.FIXED, claiming[0]
+            TopicRole.PLACED if claiming[0] in pools else TopicRole.UNTOUCHED, claiming[0]
         ), []
     return _unmanaged_home(desired, pools, name)
 
@@ -221,10 +221,10 @@ def _declared_home(
     pools: Mapping[str, ResourcePoolSpec], spec: TopicSpec
 ) -> tuple[TopicHome, list[PlanProblem]]:
     if said := _not_admitted(pools, spec):
-        return TopicHome(TopicRole.FIXED, spec.pool, None), [said]
+        return TopicHome(TopicRole.UNTOUCHED, spec.pool, None), [said]
     if spec.paused:
-        return TopicHome(TopicRole.FIXED, spec.pool, None), []
-    role = TopicRole.PINNED if spec.strategy is Strategy.MANUAL else TopicRole.PLACED
+        return TopicHome(TopicRole.UNTOUCHED, spec.pool, None), []
+    role = TopicRole.MANUAL if spec.strategy is Strategy.MANUAL else TopicRole.PLACED
     return TopicHome(role, spec.pool, spec), []
 
 
@@ -245,13 +245,13 @@ def _absent(
     pools: Mapping[str, ResourcePoolSpec],
     specs: Mapping[str, TopicSpec],
     cluster: Cluster,
-    untouchable: Collection[str],
+    left_out: Collection[str],
 ) -> tuple[tuple[TopicSpec, ...], list[PlanProblem]]:
     """Specs of topics to create, without names that collide with another in Kafka's metrics."""
     metric_names = {metric_name(name): name for name in sorted(cluster.topics)}
     absent, problems = [], []
     for name, spec in sorted(specs.items()):
-        if name in cluster.topics or name in untouchable or spec.paused:
+        if name in cluster.topics or name in left_out or spec.paused:
             continue
         twin = metric_names.setdefault(metric_name(name), name)
         if twin != name:

@@ -16,7 +16,11 @@ from poolkeeper.model.problems import Facts
 from poolkeeper.model.specs import ResourcePoolSpec, Strategy, TopicSpec
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.constraints.quotas import QuotaUsage
-from poolkeeper.planning.diagnosis.capacity_conflicts import CapacityDemand, Seat, overflow
+from poolkeeper.planning.diagnosis.capacity_conflicts import (
+    BrokerCapacity,
+    CapacityDemand,
+    overflow,
+)
 from poolkeeper.planning.facts.conflicts import Member
 from poolkeeper.planning.facts.topics import (
     AssignedElsewhere,
@@ -113,7 +117,7 @@ def additions(
         if spec is None or wanted is None or wanted == found:
             continue
         try:
-            if home.role is TopicRole.FIXED:
+            if home.role is TopicRole.UNTOUCHED:
                 raise _Not(TopicFixed())
             lists = _added_lists(spec, cluster, wanted, ground)
         except _Not as why:
@@ -199,12 +203,12 @@ def _spread(
 
 def _no_room(usable: EligibleBrokers, partitions: int, factor: int, loads: ReplicaCounts) -> Facts:
     """Which brokers have no room for their part of the new replicas."""
-    seats = tuple(
-        Seat(Member(broker, rack or ""), usable.caps.get(broker), loads.replicas[broker])
+    brokers = tuple(
+        BrokerCapacity(Member(broker, rack or ""), usable.caps.get(broker), loads.replicas[broker])
         for broker, rack in sorted(usable.racks.items())
     )
     for by_racks in (False, True):
-        found = overflow(CapacityDemand({factor: partitions}, seats, by_racks=by_racks))
+        found = overflow(CapacityDemand({factor: partitions}, brokers, by_racks=by_racks))
         if found is not None:
             return BrokersFull(found.brokers, found.wanted, found.room, even=by_racks)
     return NoRoomBetween()

@@ -94,7 +94,7 @@ def elections(
     demoted = {broker for pool in scope.pools.values() for broker in pool.demote}
     found = []
     for name, number in _led_by_others(table):
-        if scope.homes[name].role in (TopicRole.FIXED, TopicRole.EVACUATED):
+        if scope.homes[name].role in (TopicRole.UNTOUCHED, TopicRole.EVACUATED):
             continue
         p = cluster.topics[name].partitions[number]
         first = p.replicas[0]

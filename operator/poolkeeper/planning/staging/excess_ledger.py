@@ -229,7 +229,7 @@ class Disks:
 
 
 def _usable(rules: Rules, brokers: Iterable[int]) -> list[int]:
-    return [b for b in brokers if b in rules.cluster.brokers and b not in rules.shunned]
+    return [b for b in brokers if b in rules.cluster.brokers and b not in rules.to_empty]
 
 
 def _free_log_dirs(broker: Broker, margin_percent: int) -> int | None:

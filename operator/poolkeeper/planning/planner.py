@@ -28,7 +28,7 @@ from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired, ReplicasAtATime, ResourcePoolSpec
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.constraints import sources
-from poolkeeper.planning.constraints.quotas import QuotaUsage, replicas_cap, standing_problems
+from poolkeeper.planning.constraints.quotas import QuotaUsage, quota_problems, replicas_cap
 from poolkeeper.planning.diagnosis import problems as diagnosis_problems
 from poolkeeper.planning.layout.all_pools import LayoutInput, PoolLayouts, lay_out_all
 from poolkeeper.planning.layout.changes import Change
@@ -38,11 +38,11 @@ from poolkeeper.planning.problem import internal_topics
 from poolkeeper.planning.problem.arrays import BrokerIndex, brokers_of, eligible_of
 from poolkeeper.planning.problem.eligible_brokers import EligibleBrokers
 from poolkeeper.planning.problem.partitions import Lists, PartitionTable, lists_of, table_of
-from poolkeeper.planning.problem.pool_rows import named_again
+from poolkeeper.planning.problem.pool_rows import repeated_brokers
 from poolkeeper.planning.problem.scope import PlanScope, TopicHome, TopicRole, scope
 from poolkeeper.planning.proposals import identity, new_partitions, topic_steps
 from poolkeeper.planning.proposals.log_dirs import between_log_dirs
-from poolkeeper.planning.proposals.lower_bounds import certificate, together
+from poolkeeper.planning.proposals.lower_bounds import certificate, combine
 from poolkeeper.planning.proposals.manual_placement import manual_changes
 from poolkeeper.planning.proposals.moves import move_of, moves_of
 
@@ -68,34 +68,37 @@ def make_plan(
     table = table or table_of(cluster)
     reach = scope(desired, cluster, records, prune=prune, odd=table.odd)
     brokers = brokers_of(cluster, desired, records, gone, table.ids)
-    usable = {name: _usable(pool, brokers, desired) for name, pool in sorted(reach.pools.items())}
+    usable = {
+        name: _eligible_brokers(pool, brokers, desired)
+        for name, pool in sorted(reach.pools.items())
+    }
     manual, unassignable = manual_changes(reach, cluster, usable)
     lists = _with_manual(
         lists_of(table, brokers, sources.rows_without_source(cluster, table)), manual
     )
-    ground = new_partitions.Ground(
-        usable, _loads(reach, lists), QuotaUsage.of(desired, reach, cluster, usable)
+    counts = new_partitions.PlacementCounts(
+        usable, _replica_counts(reach, lists), QuotaUsage.of(desired, reach, cluster, usable)
     )
-    created, refused = new_partitions.creations(reach, ground)
-    added, not_added = new_partitions.additions(reach, cluster, ground)
+    created, refused = new_partitions.creations(reach, counts)
+    added, not_added = new_partitions.additions(reach, cluster, counts)
     lists = lists.with_changed({step.topic: step.replicas for step in created})
     homes = {
         s.topic: TopicHome(TopicRole.PLACED, s.pool, s) for s in reach.absent if s.topic in lists
     }
-    situation = LayoutInput(desired, usable, {**reach.homes, **homes})
-    laid = lay_out_all(situation, lists, added, {change.topic for change in manual})
-    moves = _moves(desired, cluster, table, [*manual, *laid.changes], laid.layouts)
+    given = LayoutInput(desired, usable, {**reach.homes, **homes})
+    layouts = lay_out_all(given, lists, added, {change.topic for change in manual})
+    moves = _moves(desired, cluster, table, [*manual, *layouts.changes], layouts.layouts)
     moving = frozenset(map(_PLACE, moves))
-    held = _held(reach, laid)
+    held = _replicas_after(reach, layouts)
     if moves:
-        refused = tuple(new_partitions.delayed(reach, ground.holding(held), refused))
+        refused = tuple(new_partitions.awaiting_room(reach, counts.after_moves(held), refused))
     copied, not_copied = between_log_dirs(
-        reach.pools, cluster, situation.homes, moving, balance=desired.cluster.balancing.enabled
+        reach.pools, cluster, given.homes, moving, balance=desired.cluster.balancing.enabled
     )
     deleted, not_deleted = topic_steps.deletions(reach, cluster)
     steps: tuple[Step, ...] = (
-        *_as_laid(created, laid),
-        *_as_laid(added, laid),
+        *_with_lists(created, layouts),
+        *_with_lists(added, layouts),
         *topic_steps.configs(reach, cluster, records),
         *copied,
         *topic_steps.elections(reach, cluster, table, moving),
@@ -106,15 +109,17 @@ def make_plan(
         *unassignable,
         *refused,
         *not_added,
-        *topic_steps.postponed(
-            situation.homes, cluster, laid.crowded_out, laid.deferred, laid.unfinished
+        *topic_steps.postponed_partitions(
+            given.homes, cluster, layouts.crowded_out, layouts.deferred, layouts.unfinished
         ),
         *not_deleted,
-        *internal_topics.postponed({n: home.spec for n, home in reach.homes.items()}, cluster),
+        *internal_topics.postponed_configs(
+            {n: home.spec for n, home in reach.homes.items()}, cluster
+        ),
         *not_copied,
-        *sources.problems(cluster, situation.homes, gone),
-        *diagnosis_problems.of_all(laid.layouts),
-        *standing_problems(ground.tally, held),
+        *sources.problems(cluster, given.homes, gone),
+        *diagnosis_problems.of_layouts(layouts.layouts),
+        *quota_problems(counts.quotas, held),
     }
     return Plan(
         cluster=desired.cluster.name,
@@ -122,18 +127,18 @@ def make_plan(
         fingerprint=identity.fingerprint(desired, cluster.id, gone),
         steps=steps,
         moves=moves,
-        certificates=_certificates(laid.layouts),
+        certificates=_certificates(layouts.layouts),
         problems=tuple(sorted(problems, key=lambda p: (p.pool, p.topic, p.law, p.message))),
     )
 
 
-def _as_laid(
-    steps: Iterable[CreateTopic | AddPartitions], laid: PoolLayouts
+def _with_lists(
+    steps: Iterable[CreateTopic | AddPartitions], layouts: PoolLayouts
 ) -> Iterator[CreateTopic | AddPartitions]:
     """The steps with the lists that the layouts gave them, without those that layouts left out."""
     for step in steps:
         first = step.first if isinstance(step, AddPartitions) else 0
-        lists = laid.lists[step.topic][first:]
+        lists = layouts.lists[step.topic][first:]
         if lists:
             yield replace(step, replicas=lists)
 
@@ -169,10 +174,12 @@ def _certificates(layouts: Iterable[Layout]) -> tuple[PoolCertificate, ...]:
     by_pool: dict[str, list[PoolCertificate]] = {}
     for layout in layouts:
         by_pool.setdefault(layout.problem.pool.name, []).append(certificate(layout))
-    return tuple(together(proofs) for proofs in by_pool.values())
+    return tuple(combine(proofs) for proofs in by_pool.values())
 
 
-def _usable(pool: ResourcePoolSpec, brokers: BrokerIndex, desired: Desired) -> EligibleBrokers:
+def _eligible_brokers(
+    pool: ResourcePoolSpec, brokers: BrokerIndex, desired: Desired
+) -> EligibleBrokers:
     eligible = eligible_of(pool, brokers)
     rows = {b: brokers.index[b] for b in pool.brokers if eligible[brokers.index[b]]}
     limits = desired.cluster.limits
@@ -194,17 +201,17 @@ def _with_manual(lists: Lists, manual: Iterable[Change]) -> Lists:
     return lists.with_changed({name: tuple(assigned) for name, assigned in changed.items()})
 
 
-def _held(reach: PlanScope, laid: PoolLayouts) -> dict[int, int]:
+def _replicas_after(reach: PlanScope, layouts: PoolLayouts) -> dict[int, int]:
     """Replicas by broker after all moves and steps."""
-    held = laid.held()
-    for broker, _ in named_again(reach.homes, laid.lists):
+    held = layouts.replicas_by_broker()
+    for broker, _ in repeated_brokers(reach.homes, layouts.lists):
         held[broker] += 1
-    return dict(zip(laid.lists.brokers.ids, held.tolist(), strict=True))
+    return dict(zip(layouts.lists.brokers.ids, held.tolist(), strict=True))
 
 
-def _loads(reach: PlanScope, lists: Lists) -> ReplicaCounts:
+def _replica_counts(reach: PlanScope, lists: Lists) -> ReplicaCounts:
     held, leads = lists.counts()
-    for broker, _ in named_again(reach.homes, lists):
+    for broker, _ in repeated_brokers(reach.homes, lists):
         held[broker] += 1
     by_id = (zip(lists.brokers.ids, counts.tolist(), strict=True) for counts in (held, leads))
     return ReplicaCounts(*(Counter(dict(counts)) for counts in by_id))

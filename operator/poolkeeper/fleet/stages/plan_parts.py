@@ -37,7 +37,7 @@ from poolkeeper.model.specs import (
 )
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.constraints import sources
-from poolkeeper.planning.constraints.quotas import QuotaUsage, standing_problems
+from poolkeeper.planning.constraints.quotas import QuotaUsage, quota_problems
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.problem.partitions import PartitionTable, flat_ids
 from poolkeeper.planning.problem.scope import PlanScope, scope
@@ -138,9 +138,9 @@ def merged(
     steps = _steps(made)
     added = sum(len(step.replicas) for step in steps if isinstance(step, AddPartitions))
     size = sum(len(topic.partitions) for topic in cluster.topics.values())
-    tally = QuotaUsage(replace(desired, pools=()), {}, in_cluster=size + added)
+    usage = QuotaUsage(replace(desired, pools=()), {}, in_cluster=size + added)
     problems = {p for plan in made for p in plan.problems if not _of_whole_cluster(p)}
-    problems.update(standing_problems(tally, held))
+    problems.update(quota_problems(usage, held))
     if gone:
         homes = scope(desired, cluster, records, prune=False).homes
         problems.update(filter(_of_whole_cluster, sources.problems(cluster, homes, gone)))

@@ -20,7 +20,7 @@ import numpy as np
 
 from poolkeeper.planning.constraints.racks import (
     Spread,
-    crowded,
+    crowded_rows,
     rack_capacity,
     rack_counts,
     spread,
@@ -33,7 +33,7 @@ OPEN = -2
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenSlots:
     """The pool's lists with open slots; `spreads[spread_of[row]]` bounds the racks of a row.
 
     By replica:
@@ -42,9 +42,9 @@ class Opened:
     `stuck`: it should leave and cannot.
 
     By row:
-    `short`: the replicas that were requested and have no broker.
+    `brokerless`: the replicas that were requested and have no broker.
     `forced`: the replicas that every lawful layout must add.
-    `crowded`: those of them that only the rack law demands.
+    `forced_by_racks`: those of them that only the rack law demands.
     """
 
     lists: Ints
@@ -53,15 +53,15 @@ class Opened:
     spreads: tuple[Spread, ...]
     spread_of: Ints
     stuck: Bools
-    short: Ints
+    brokerless: Ints
     forced: Ints
-    crowded: Ints
+    forced_by_racks: Ints
 
 
-def open_slots(problem: PoolProblem, load: Ints) -> Opened:
+def open_slots(problem: PoolProblem, load: Ints) -> OpenSlots:
     """Settle every row; `load` (replicas by broker) breaks ties: fuller brokers give first."""
     if not problem.no_source.any():
-        return _opened(problem, load)
+        return _open(problem, load)
     there, no_source = problem.lists >= 0, problem.no_source[:, None]
     left = replace(
         problem,
@@ -69,16 +69,16 @@ def open_slots(problem: PoolProblem, load: Ints) -> Opened:
         leaves=problem.leaves & ~no_source,
         immovable=problem.immovable | (there & no_source),
     )
-    opened = _opened(left, load)
+    opened = _open(left, load)
     return replace(opened, stuck=opened.stuck | (problem.leaves & no_source))
 
 
-def _opened(problem: PoolProblem, load: Ints) -> Opened:
+def _open(problem: PoolProblem, load: Ints) -> OpenSlots:
     rows, slots = problem.lists.shape
     lists = problem.lists.copy()
     immovable = problem.immovable.copy()
     stuck = np.zeros((rows, slots), dtype=bool)
-    short, forced, for_racks = (np.zeros(rows, dtype=np.int64) for _ in range(3))
+    brokerless, forced, forced_by_racks = (np.zeros(rows, dtype=np.int64) for _ in range(3))
     capacity = rack_capacity(problem)
     nothing = (0,) * len(capacity)
     spreads: dict[Spread, int] = {}
@@ -91,7 +91,7 @@ def _opened(problem: PoolProblem, load: Ints) -> Opened:
     ]
     relative = load / np.maximum(problem.weight, 1e-9)
     work = _needs_work(problem, tuple(spreads), spread_of)
-    simple = _simple(problem, work, tuple(spreads), spread_of)
+    simple = _simple_rows(problem, work, tuple(spreads), spread_of)
     forced += _open_simple(problem, simple, lists)
     for row in np.flatnonzero(work & ~simple):
         case = _Case(problem, int(row), relative, capacity)
@@ -103,16 +103,24 @@ def _opened(problem: PoolProblem, load: Ints) -> Opened:
             stuck[row, position] = broker in settled.stuck
         immovable[row, len(settled.slots) :] = False
         spread_of[row] = spreads.setdefault(settled.spread, len(spreads))
-        short[row], forced[row] = settled.short, settled.forced
-        for_racks[row] = settled.for_racks
+        brokerless[row], forced[row] = settled.brokerless, settled.forced
+        forced_by_racks[row] = settled.forced_by_racks
     stays = immovable
     if problem.hold.any():
         on_hold = problem.hold[:, None]
         lists = np.where(on_hold, problem.lists, lists)
         stays = np.where(on_hold, problem.lists >= 0, immovable)
-        forced[problem.hold] = for_racks[problem.hold] = 0
-    return Opened(
-        lists, stays, immovable, tuple(spreads), spread_of, stuck, short, forced, for_racks
+        forced[problem.hold] = forced_by_racks[problem.hold] = 0
+    return OpenSlots(
+        lists,
+        stays,
+        immovable,
+        tuple(spreads),
+        spread_of,
+        stuck,
+        brokerless,
+        forced,
+        forced_by_racks,
     )
 
 
@@ -121,16 +129,16 @@ def _needs_work(problem: PoolProblem, spreads: tuple[Spread, ...], spread_of: In
     touched = any_slot(problem.leaves | problem.immovable)
     strict = np.array([s.strict for s in spreads] or [True])
     uneven = np.zeros(len(problem), dtype=bool)
-    uneven[crowded(problem, problem.lists)] = True
+    uneven[crowded_rows(problem, problem.lists)] = True
     # With more than one replica per rack, "two in one rack" is not the only uneven spread.
     for number in np.flatnonzero(~strict):
         same = np.flatnonzero(spread_of == number)
-        uneven[same] = _uneven(problem, same, spreads[number])
+        uneven[same] = _uneven_rows(problem, same, spreads[number])
     work: Bools = (held != problem.rf) | touched | uneven
     return work
 
 
-def _simple(
+def _simple_rows(
     problem: PoolProblem, work: Bools, spreads: tuple[Spread, ...], spread_of: Ints
 ) -> Bools:
     """Rows whose remaining replicas stay lawful whichever brokers fill the open slots."""
@@ -141,7 +149,7 @@ def _simple(
     kept = np.where(problem.leaves, NONE, problem.lists)
     simple: Bools = work & strict[spread_of] & ~any_slot(problem.immovable) & (problem.rf >= held)
     simple &= problem.rf <= problem.eligible.sum()
-    simple[crowded(problem, kept)] = False
+    simple[crowded_rows(problem, kept)] = False
     return simple
 
 
@@ -156,7 +164,7 @@ def _open_simple(problem: PoolProblem, simple: Bools, lists: Ints) -> Ints:
     return opened
 
 
-def _uneven(problem: PoolProblem, rows: Ints, even: Spread) -> Bools:
+def _uneven_rows(problem: PoolProblem, rows: Ints, even: Spread) -> Bools:
     racks = len(problem.brokers.rack_names)
     counts = np.zeros((len(rows), racks), dtype=np.int64)
     for slot in range(problem.lists.shape[1]):
@@ -168,14 +176,14 @@ def _uneven(problem: PoolProblem, rows: Ints, even: Spread) -> Bools:
 
 
 @dataclass(frozen=True, slots=True)
-class _Settled:
+class _RowSlots:
     slots: list[int]
     immovable: frozenset[int]
     stuck: frozenset[int]
     spread: Spread
-    short: int
+    brokerless: int
     forced: int
-    for_racks: int
+    forced_by_racks: int
 
 
 class _Case:
@@ -193,22 +201,22 @@ class _Case:
         leader = int(problem.leader[row])
         self.leader = leader if leader in self.slots else self.slots[0]
 
-    def settle(self) -> _Settled:
-        stuck, short = self._retain()
+    def settle(self) -> _RowSlots:
+        stuck, brokerless = self._retain()
         self.slots = [OPEN if b in self.leaving else b for b in self.slots]
-        self._resize(self.rf - short)
+        self._resize(self.rf - brokerless)
         kept = [b for b in self.slots if b >= 0]
         even = self._spread(kept)
         missing = self.slots.count(OPEN)
-        for_racks = self._open_for_racks(even, missing)
-        return _Settled(
+        forced_by_racks = self._open_for_racks(even, missing)
+        return _RowSlots(
             slots=self.slots,
             immovable=frozenset(self.immovable),
             stuck=frozenset(stuck & set(self.slots)),
             spread=even,
-            short=short,
-            forced=missing + for_racks,
-            for_racks=for_racks,
+            brokerless=brokerless,
+            forced=missing + forced_by_racks,
+            forced_by_racks=forced_by_racks,
         )
 
     def _retain(self) -> tuple[set[int], int]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from poolkeeper.model.specs import Goal, GoalKind
 from poolkeeper.planning.constraints.bands import Band, BoundedGroup, band, shares
-from poolkeeper.planning.constraints.evictions import Opened
+from poolkeeper.planning.constraints.evictions import OpenSlots
 from poolkeeper.planning.problem.arrays import NONE, Bools, Floats, Ints, count_slots, weights_by
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
@@ -40,16 +40,16 @@ class LoadMeasure:
         """Whether the measure has no target but its bounds."""
         return self.narrow is self.wide
 
-    def held(self, lists: Ints) -> Ints:
+    def load(self, lists: Ints) -> Ints:
         """The load by broker."""
         return self.background + weights_by(lists, self.value, len(self.background))
 
-    def outside(self, held: Ints, eligible: Bools) -> bool:
+    def outside(self, load: Ints, eligible: Bools) -> bool:
         """Whether an eligible broker lies outside the wide band."""
-        return bool((self.wide.outside(held) != 0)[eligible].any())
+        return bool((self.wide.outside(load) != 0)[eligible].any())
 
 
-def measure_of(problem: PoolProblem, opened: Opened, lists: Ints, goal: Goal) -> LoadMeasure:
+def measure_of(problem: PoolProblem, opened: OpenSlots, lists: Ints, goal: Goal) -> LoadMeasure:
     """The measure of a goal for replicas, bytes or bytes per second; `lists`: those so far."""
     value, background = _values(problem, goal.kind)
     share = share_of_value(problem, opened, lists, value, background)
@@ -85,7 +85,7 @@ def _values(problem: PoolProblem, kind: GoalKind) -> tuple[Ints, Ints]:
 
 
 def share_of_value(
-    problem: PoolProblem, opened: Opened, lists: Ints, value: Ints, background: Ints
+    problem: PoolProblem, opened: OpenSlots, lists: Ints, value: Ints, background: Ints
 ) -> Floats:
     """Each eligible broker's fair share of the value of all replicas and the background load.
 
@@ -106,7 +106,12 @@ def share_of_value(
 
 
 def _filled(
-    problem: PoolProblem, opened: Opened, lists: Ints, value: Ints, background: Ints, heavy: Bools
+    problem: PoolProblem,
+    opened: OpenSlots,
+    lists: Ints,
+    value: Ints,
+    background: Ints,
+    heavy: Bools,
 ) -> Floats:
     """Shares by filling; immovable replicas and those of larger partitions stay."""
     eligible, rack = problem.eligible, problem.brokers.rack

@@ -42,12 +42,12 @@ class QuotaUsage:
         desired: Desired, scope: PlanScope, cluster: Cluster, usable: Mapping[str, EligibleBrokers]
     ) -> "QuotaUsage":
         """Count the existing topics."""
-        tally = QuotaUsage(desired, usable)
+        usage = QuotaUsage(desired, usable)
         namespaces = {spec.topic: spec.namespace for spec in desired.topics}
         for name, home in scope.homes.items():
             count = len(cluster.topics[name].partitions)
-            tally._count(home.pool, namespaces.get(name, ""), 1, count)
-        return tally
+            usage._count(home.pool, namespaces.get(name, ""), 1, count)
+        return usage
 
     def add(self, spec: TopicSpec, *, topics: int, partitions: int) -> None:
         """Count an accepted topic or partitions."""
@@ -114,23 +114,23 @@ def replicas_cap(pool: ResourcePoolSpec, broker: int, limits: ClusterLimits) -> 
     return min((cap for cap in caps if cap is not None), default=None)
 
 
-def standing_problems(tally: QuotaUsage, held: Mapping[int, int]) -> tuple[PlanProblem, ...]:
+def quota_problems(usage: QuotaUsage, held: Mapping[int, int]) -> tuple[PlanProblem, ...]:
     """Problems for quotas and limits that existing topics exceed."""
     problems = []
-    for pool in tally.desired.pools:
+    for pool in usage.desired.pools:
         quotas = pool.quotas or Quotas()
         for namespace, quota in (("", quotas), *sorted(quotas.per_namespace.items())):
             key = pool.name, namespace
             for count, most, noun in (
-                (tally.topics[key], quota.topics, "topics"),
-                (tally.partitions[key], quota.partitions, "partitions"),
+                (usage.topics[key], quota.topics, "topics"),
+                (usage.partitions[key], quota.partitions, "partitions"),
             ):
                 if most is not None and count > most:
                     facts = QuotaHeld(count, noun, most, namespace)
                     problems.append(PlanProblem(pool.name, "quotas", facts))
-    limits = tally.desired.cluster.limits
-    if tally.in_cluster > limits.partitions:
-        partitions = TooManyPartitions(tally.in_cluster, limits.partitions)
+    limits = usage.desired.cluster.limits
+    if usage.in_cluster > limits.partitions:
+        partitions = TooManyPartitions(usage.in_cluster, limits.partitions)
         problems.append(PlanProblem("", "quotas", partitions))
     over = {broker: count for broker, count in held.items() if count > limits.replicas_per_broker}
     if over:

@@ -83,7 +83,7 @@ def rack_counts(problem: PoolProblem, brokers: Sequence[int]) -> list[int]:
     return counts
 
 
-def crowded(problem: PoolProblem, lists: Ints) -> Ints:
+def crowded_rows(problem: PoolProblem, lists: Ints) -> Ints:
     """Rows that hold two replicas in one rack, as indices."""
     racks = np.where(lists >= 0, problem.brokers.rack[lists], NONE)
     twice = np.zeros(len(lists), dtype=bool)

@@ -30,7 +30,7 @@ import numpy as np
 from ortools.graph.python import max_flow
 
 from poolkeeper.model.specs import Headroom
-from poolkeeper.planning.constraints.headroom import BrokerBound, room_left
+from poolkeeper.planning.constraints.headroom import BrokerBound, capacity_left
 from poolkeeper.planning.constraints.racks import Spread, spread
 from poolkeeper.planning.facts.conflicts import Member
 
@@ -183,7 +183,7 @@ def _headroom_overflow(
     if demand.headroom is None:
         return
     bounds = (BrokerBound(broker.member.id, broker.member.rack, broker.bound) for broker in usable)
-    room = room_left(demand.headroom, bounds)
+    room = capacity_left(demand.headroom, bounds)
     wanted = sum(_factor(f, usable) * amount for f, amount in demand.amounts.items())
     wanted += sum(broker.immovable for broker in demand.brokers)
     if room is not None and wanted > room:

@@ -22,7 +22,7 @@ from poolkeeper.planning.diagnosis.capacity_conflicts import (
     overflow,
     shortage,
 )
-from poolkeeper.planning.diagnosis.incoming_load import Arrived
+from poolkeeper.planning.diagnosis.incoming_load import IncomingLoad
 from poolkeeper.planning.facts.capacity import (
     BrokerOverfull,
     CapacityConflict,
@@ -34,9 +34,9 @@ from poolkeeper.planning.facts.capacity import (
 from poolkeeper.planning.facts.conflicts import Member
 from poolkeeper.planning.facts.phrases import Names
 from poolkeeper.planning.layout.pool_layout import Layout
-from poolkeeper.planning.placement.broker_choice import held_mib
+from poolkeeper.planning.placement.broker_choice import mib_by_broker
 from poolkeeper.planning.placement.flow import UNLIMITED, UNLIMITED_MIB
-from poolkeeper.planning.placement.rounds import held_by
+from poolkeeper.planning.placement.rounds import replicas_by_broker
 from poolkeeper.planning.problem.arrays import NONE, Ints, any_slot, count_slots
 
 
@@ -49,7 +49,7 @@ class PoolLoad:
 
     quantity: Quantity
     held: Ints
-    arrived: Ints
+    incoming: Ints
     bounds: Ints
     weights: Ints
     pool_bound: int
@@ -75,14 +75,16 @@ class Conflict:
         return {broker.member.id: broker.member for broker in self.demand.brokers}
 
 
-def shortfalls(layout: Layout, members: tuple[Member, ...], arrived: Arrived) -> Iterator[Facts]:
+def shortfalls(
+    layout: Layout, members: tuple[Member, ...], incoming: IncomingLoad
+) -> Iterator[Facts]:
     """Each conflict, each broker above its bound, and the headroom if it is exceeded."""
-    for amount in amounts(layout, arrived):
-        yield from _shortfalls(layout, amount, members, arrived)
+    for amount in amounts(layout, incoming):
+        yield from _shortfalls(layout, amount, members, incoming)
 
 
 def _shortfalls(
-    layout: Layout, amount: PoolLoad, members: tuple[Member, ...], arrived: Arrived
+    layout: Layout, amount: PoolLoad, members: tuple[Member, ...], incoming: IncomingLoad
 ) -> Iterator[Facts]:
     """The same for replicas alone, or for MiB alone."""
     problem = layout.problem
@@ -102,8 +104,8 @@ def _shortfalls(
             quantity=amount.quantity,
             held=int(amount.held[row]),
             room=int(amount.bounds[row]),
-            came=int(amount.arrived[row]),
-            left=Names.of(arrived.left),
+            came=int(amount.incoming[row]),
+            left=Names.of(incoming.left),
         )
     if beyond and problem.pool.headroom is not None:
         yield HeadroomExceeded(
@@ -111,25 +113,25 @@ def _shortfalls(
         )
 
 
-def amounts(layout: Layout, arrived: Arrived) -> Iterator[PoolLoad]:
+def amounts(layout: Layout, incoming: IncomingLoad) -> Iterator[PoolLoad]:
     """The pool's load in replicas, then in MiB."""
-    problem, room = layout.problem, layout.room
+    problem, capacity = layout.problem, layout.capacity
     yield PoolLoad(
         Quantity.REPLICAS,
-        held_by(problem, layout.lists),
-        arrived.replicas,
-        room.replicas,
+        replicas_by_broker(problem, layout.lists),
+        incoming.replicas,
+        capacity.replicas,
         np.ones(len(problem), dtype=np.int64),
-        room.pool_replicas,
+        capacity.pool_replicas,
         UNLIMITED,
     )
     yield PoolLoad(
         Quantity.MIB,
-        problem.background_load.mib + held_mib(problem, layout.lists),
-        arrived.mib,
-        room.mib,
+        problem.background_load.mib + mib_by_broker(problem, layout.lists),
+        incoming.mib,
+        capacity.mib,
         problem.mib,
-        room.pool_mib,
+        capacity.pool_mib,
         UNLIMITED_MIB,
     )
 
@@ -155,7 +157,7 @@ def _demand(layout: Layout, amount: PoolLoad, members: tuple[Member, ...]) -> Ca
     moved = np.bincount(
         there[there >= 0], weights=slots[there >= 0], minlength=len(amount.held)
     ).astype(np.int64)
-    immovable = amount.held - amount.arrived - moved
+    immovable = amount.held - amount.incoming - moved
     rows = [problem.brokers.index[member.id] for member in members]
     bounds = [
         None if bound >= amount.unlimited else bound for bound in amount.bounds[rows].tolist()

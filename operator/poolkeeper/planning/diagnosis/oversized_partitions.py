@@ -10,25 +10,27 @@ import numpy as np
 
 from poolkeeper.planning.facts.capacity import PartitionTooLarge
 from poolkeeper.planning.layout.pool_layout import Layout
-from poolkeeper.planning.placement.broker_choice import held_mib
+from poolkeeper.planning.placement.broker_choice import mib_by_broker
 from poolkeeper.planning.placement.flow import UNLIMITED_MIB
 from poolkeeper.planning.problem.arrays import Ints, count_slots
 
 
-def misfits(layout: Layout, arrived_mib: Ints) -> Iterator[tuple[str, PartitionTooLarge]]:
-    """(topic, its largest such partition); `arrived_mib` is left out, as it could go elsewhere."""
+def oversized_partitions(
+    layout: Layout, incoming_mib: Ints
+) -> Iterator[tuple[str, PartitionTooLarge]]:
+    """(topic, its largest such partition); `incoming_mib` is left out, as it could go elsewhere."""
     problem = layout.problem
     brokers = np.flatnonzero(problem.eligible)
-    if not len(brokers) or (layout.room.mib[brokers] >= UNLIMITED_MIB).any():
+    if not len(brokers) or (layout.capacity.mib[brokers] >= UNLIMITED_MIB).any():
         return
-    staying = held_mib(problem, np.where(problem.no_source[:, None], problem.lists, -1))
-    free = layout.room.mib - (problem.background_load.mib - arrived_mib) - staying
+    staying = mib_by_broker(problem, np.where(problem.no_source[:, None], problem.lists, -1))
+    free = layout.capacity.mib - (problem.background_load.mib - incoming_mib) - staying
     brokers = brokers[np.argsort(-free[brokers], kind="stable")]
     wanted = count_slots((layout.lists >= 0) & problem.eligible[layout.lists])
     found = np.searchsorted(-free[brokers], -problem.mib, side="right")
-    misfit = (found < wanted) & problem.placed & ~problem.no_source & (problem.mib > 0)
-    for topic in np.unique(problem.topic[misfit]).tolist():
-        rows = np.flatnonzero(misfit & (problem.topic == topic))
+    oversized = (found < wanted) & problem.placed & ~problem.no_source & (problem.mib > 0)
+    for topic in np.unique(problem.topic[oversized]).tolist():
+        rows = np.flatnonzero(oversized & (problem.topic == topic))
         row = int(rows[np.argmax(problem.mib[rows])])
         fitting = int(found[row])
         at = brokers[fitting]

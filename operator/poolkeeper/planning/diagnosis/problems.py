@@ -12,9 +12,9 @@ from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.constraints.bands import Band
 from poolkeeper.planning.constraints.sources import no_source_problem
 from poolkeeper.planning.diagnosis.capacity_report import shortfalls
-from poolkeeper.planning.diagnosis.growth_report import growths
-from poolkeeper.planning.diagnosis.incoming_load import Arrived, arrived
-from poolkeeper.planning.diagnosis.oversized_partitions import misfits
+from poolkeeper.planning.diagnosis.growth_report import unraised_factors
+from poolkeeper.planning.diagnosis.incoming_load import IncomingLoad, incoming_load
+from poolkeeper.planning.diagnosis.oversized_partitions import oversized_partitions
 from poolkeeper.planning.facts.conflicts import Member, brokers_lacking, obstacle_of, racks_lacking
 from poolkeeper.planning.facts.phrases import Names
 from poolkeeper.planning.facts.pools import (
@@ -38,48 +38,48 @@ from poolkeeper.planning.problem.scope import TopicRole
 _NAMED_MAX = 5
 
 
-def of_all(layouts: Sequence[Layout]) -> Iterator[PlanProblem]:
+def of_layouts(layouts: Sequence[Layout]) -> Iterator[PlanProblem]:
     """All problems of all pools."""
     for layout in layouts:
         problem = layout.problem
-        yield from of(layout, arrived(problem.pool.name, layouts, len(problem.brokers)))
+        yield from of(layout, incoming_load(problem.pool.name, layouts, len(problem.brokers)))
 
 
-def of(layout: Layout, came: Arrived) -> tuple[PlanProblem, ...]:
+def of(layout: Layout, incoming: IncomingLoad) -> tuple[PlanProblem, ...]:
     """All problems of one pool: those of the laws in their order, then those of the goals.
 
-    `came`: the load that unmanaged topics brought to its brokers. Brokers that it overfills are
+    `incoming`: the load that unmanaged topics brought to its brokers. Brokers that it overfills are
     judged in the layout of the pool's own topics.
     """
-    laws = (*_short(layout), *_stuck(layout), *_blocked(layout))
+    laws = (*_missing_replicas(layout), *_stuck_replicas(layout), *_without_source(layout))
     if layout.problem.role is not TopicRole.PLACED:
         return laws
-    capacity = _capacity(layout, came)
+    capacity = _capacity(layout, incoming)
     if not layout.problem.placed.any():
         return (*laws, *capacity)
     return (
         *laws,
-        *_mixed(layout),
-        *_racks(layout),
+        *_incomplete_racks(layout),
+        *_too_few_racks(layout),
         *capacity,
-        *_demoted(layout),
+        *_demoted_leaders(layout),
         *_goals(layout),
     )
 
 
-def _short(layout: Layout) -> list[PlanProblem]:
+def _missing_replicas(layout: Layout) -> list[PlanProblem]:
     """Topics that lack replicas because the pool has too few usable brokers."""
     problem, opened = layout.problem, layout.opened
     problems = []
-    for topic in np.unique(problem.topic[opened.short > 0]):
-        rows = np.flatnonzero((problem.topic == topic) & (opened.short > 0))
+    for topic in np.unique(problem.topic[opened.brokerless > 0]):
+        rows = np.flatnonzero((problem.topic == topic) & (opened.brokerless > 0))
         asked = int(problem.rf[rows].max())
         facts = TooFewBrokers(len(rows), asked, _usable(layout, asked))
         problems.append(_problem(layout, "distinct", facts, problem.topics[topic]))
     return problems
 
 
-def _stuck(layout: Layout) -> list[PlanProblem]:
+def _stuck_replicas(layout: Layout) -> list[PlanProblem]:
     """Replicas that should leave their broker and cannot, by topic."""
     problem, opened = layout.problem, layout.opened
     problems = []
@@ -98,7 +98,7 @@ def _stuck(layout: Layout) -> list[PlanProblem]:
     return problems
 
 
-def _blocked(layout: Layout) -> list[PlanProblem]:
+def _without_source(layout: Layout) -> list[PlanProblem]:
     """Partitions that should change and have no source to copy from."""
     problem = layout.problem
     resized = problem.placed & (problem.rf != count_slots(problem.lists >= 0))
@@ -108,7 +108,7 @@ def _blocked(layout: Layout) -> list[PlanProblem]:
     return [no_source_problem(problem.pool.name, names)] if names else []
 
 
-def _mixed(layout: Layout) -> list[PlanProblem]:
+def _incomplete_racks(layout: Layout) -> list[PlanProblem]:
     """Pools with brokers without a rack beside brokers with one."""
     usable = [member for member in _members(layout) if not member.obstacle]
     racks = sorted({member.rack for member in usable if member.rack})
@@ -118,7 +118,7 @@ def _mixed(layout: Layout) -> list[PlanProblem]:
     return [_problem(layout, "", RacksIncomplete(without, tuple(racks)))]
 
 
-def _racks(layout: Layout) -> list[PlanProblem]:
+def _too_few_racks(layout: Layout) -> list[PlanProblem]:
     """Replication factors that need more racks than have usable brokers."""
     problem = layout.problem
     members = _members(layout)
@@ -159,17 +159,17 @@ def _usable(layout: Layout, factor: int) -> UsableBrokers:
     return UsableBrokers(ids, brokers_lacking(factor, _members(layout)))
 
 
-def _capacity(layout: Layout, came: Arrived) -> list[PlanProblem]:
+def _capacity(layout: Layout, incoming: IncomingLoad) -> list[PlanProblem]:
     members = tuple(_members(layout))
     found: list[tuple[str, Facts]] = [
-        *growths(layout, members, came),
-        *(("", facts) for facts in shortfalls(layout, members, came)),
-        *misfits(layout.wished or layout, came.mib),
+        *unraised_factors(layout, members, incoming),
+        *(("", facts) for facts in shortfalls(layout, members, incoming)),
+        *oversized_partitions(layout.with_all_factors or layout, incoming.mib),
     ]
     return [_problem(layout, "capacity", facts, topic) for topic, facts in found]
 
 
-def _demoted(layout: Layout) -> list[PlanProblem]:
+def _demoted_leaders(layout: Layout) -> list[PlanProblem]:
     problem = layout.problem
     leading = (
         problem.placed & problem.eligible[layout.lists[:, 0]] & ~problem.leads[layout.lists[:, 0]]
@@ -181,30 +181,35 @@ def _demoted(layout: Layout) -> list[PlanProblem]:
 def _goals(layout: Layout) -> list[PlanProblem]:
     if not layout.balance:
         return []
-    if layout.too_little:
+    if layout.gain_too_small:
         return [_problem(layout, "", GainTooSmall())]
     problem = layout.problem
     problems: list[PlanProblem] = []
     if any(g.kind is GoalKind.BYTES_IN for g in problem.pool.goals) and not problem.rate.any():
         problems.append(_problem(layout, "", RatesUnknown()))
-    for aimed in layout.evened.goals:
+    for aimed in layout.optimization.goals:
         if isinstance(aimed, TopicCounts):
-            problems += _uneven_topics(layout, aimed.recounted(problem, layout.lists))
+            problems += _uneven_topics(layout, aimed.counted_in(problem, layout.lists))
         else:
-            held = aimed.measure.held(layout.lists)
-            problems += _outside(layout, aimed.measure.kind, aimed.band, held, problem.eligible)
-    led = layout.led
-    return [*problems, *_outside(layout, GoalKind.LEADERS, led.band, led.held, problem.leads)]
+            held = aimed.measure.load(layout.lists)
+            problems += _uneven_brokers(
+                layout, aimed.measure.kind, aimed.band, held, problem.eligible
+            )
+    led = layout.leadership
+    return [
+        *problems,
+        *_uneven_brokers(layout, GoalKind.LEADERS, led.band, led.leaders, problem.leads),
+    ]
 
 
 def _uneven_topics(layout: Layout, counts: TopicCounts) -> list[PlanProblem]:
-    outside = any_slot((counts.held > counts.high) | (counts.held < counts.low))
+    outside = any_slot((counts.replicas > counts.high) | (counts.replicas < counts.low))
     rows = np.flatnonzero(outside)
     names = [layout.problem.topics[row] for row in rows]
     return [_problem(layout, "", UnevenTopics(Names.of(names)))] if names else []
 
 
-def _outside(
+def _uneven_brokers(
     layout: Layout, goal: GoalKind, band: Band, held: Ints, brokers: Bools
 ) -> list[PlanProblem]:
     rows = np.flatnonzero((band.outside(held) != 0) & brokers)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired, FailureDomain, Headroom, Quotas, ResourcePoolSpec
 from poolkeeper.model.topology import Cluster, Replicas
-from poolkeeper.planning.constraints.headroom import BrokerBound, room_left
+from poolkeeper.planning.constraints.headroom import BrokerBound, capacity_left
 from poolkeeper.planning.constraints.quotas import replicas_cap
 from poolkeeper.planning.diagnosis.capacity_conflicts import BrokerCapacity
 from poolkeeper.planning.diagnosis.survivable_failures import Survival, demand_of, survivals
@@ -71,7 +71,7 @@ class RemainingCapacity:
         return any(amount.most is not None for amount in amounts)
 
 
-def rooms(
+def remaining_capacities(
     plan: Plan, desired: Desired, cluster: Cluster, gone: frozenset[int] = frozenset()
 ) -> tuple[RemainingCapacity, ...]:
     """The remaining capacity of every pool after the plan, pools by name."""
@@ -164,7 +164,7 @@ def _amount(
 ) -> Utilization:
     held = sum(load.get(broker, 0) for broker in pool.brokers)
     usable = [BrokerBound(b, rack, bounds[b]) for b, rack in rules.usable[pool.name].items()]
-    left = room_left(pool.headroom or _ONE_BROKER, usable)
+    left = capacity_left(pool.headroom or _ONE_BROKER, usable)
     if left is None:
         return Utilization(held)
     return Utilization(held, sum(each.bound or 0 for each in usable), left - held)

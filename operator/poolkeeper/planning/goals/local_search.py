@@ -21,7 +21,7 @@ from itertools import islice
 import numpy as np
 
 from poolkeeper.planning.constraints.bands import Band
-from poolkeeper.planning.constraints.evictions import Opened
+from poolkeeper.planning.constraints.evictions import OpenSlots
 from poolkeeper.planning.constraints.measures import LoadMeasure
 from poolkeeper.planning.goals.swaps import (
     REPLICA_MIB,
@@ -46,19 +46,19 @@ class Bounded:
 
     def excess(self, problem: PoolProblem, lists: Ints) -> int:
         """How far brokers lie outside the wide band, in sum."""
-        held = self.measure.held(lists)
+        held = self.measure.load(lists)
         return int(np.abs(self.measure.wide.outside(held))[problem.eligible].sum())
 
     def imbalance(self, problem: PoolProblem, lists: Ints) -> float:
         """The part of the load that is on the wrong broker."""
         share = self.measure.wide.share
-        missed = np.abs(self.measure.held(lists) - share)[problem.eligible].sum()
+        missed = np.abs(self.measure.load(lists) - share)[problem.eligible].sum()
         return float(missed / max(share[problem.eligible].sum(), 1.0))
 
 
 def refine(
     problem: PoolProblem,
-    opened: Opened,
+    opened: OpenSlots,
     lists: Ints,
     aim: Bounded,
     guards: Sequence[Bounded],
@@ -76,14 +76,14 @@ class _Search:
     def __init__(
         self,
         problem: PoolProblem,
-        opened: Opened,
+        opened: OpenSlots,
         lists: Ints,
         bounded: Sequence[Bounded],
         topics: TopicCounts | None,
     ) -> None:
         self.problem, self.opened, self.lists, self.topics = problem, opened, lists, topics
         self.value = np.array([b.measure.value for b in bounded])
-        self.load = np.array([b.measure.held(lists) for b in bounded])
+        self.load = np.array([b.measure.load(lists) for b in bounded])
         self.low = np.array([b.band.low for b in bounded])
         self.high = np.array([b.band.high for b in bounded])
         self.share = bounded[0].band.share

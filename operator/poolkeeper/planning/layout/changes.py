@@ -11,11 +11,11 @@ import numpy as np
 from poolkeeper.model.plans import Urgency
 from poolkeeper.model.topology import Replicas
 from poolkeeper.planning.constraints.racks import rack_capacity, rack_counts, spread
-from poolkeeper.planning.layout.leaders import leaders_by
+from poolkeeper.planning.layout.leaders import leaders_by_broker
 from poolkeeper.planning.layout.pool_layout import Layout
-from poolkeeper.planning.placement.rounds import held_by
+from poolkeeper.planning.placement.rounds import replicas_by_broker
 from poolkeeper.planning.problem.arrays import NONE, Ints, any_slot, count_slots
-from poolkeeper.planning.problem.grouping import numbered
+from poolkeeper.planning.problem.grouping import number_groups
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 Badness = Callable[[Iterable[int]], int]
@@ -104,14 +104,14 @@ def causes_by_kind(layout: Layout, rows: Ints) -> tuple[Ints, list[Causes]]:
         stays |= before == after[:, slot, None]
     removed = np.where(stays, NONE, before)
     reordered = ~any_slot(removed != NONE)
-    kind, first = numbered(
+    kind, first = number_groups(
         [
             *removed.T,
             np.where(reordered, before[:, 0], NONE),
             np.where(reordered, after[:, 0], NONE),
             count_slots(before >= 0),
             count_slots(after >= 0),
-            (layout.opened.crowded[rows] > 0).astype(np.int64),
+            (layout.opened.forced_by_racks[rows] > 0).astype(np.int64),
             problem.placed[rows].astype(np.int64),
         ]
     )
@@ -127,8 +127,8 @@ class _Why:
     def __init__(self, layout: Layout) -> None:
         problem = layout.problem
         self.layout, self.problem = layout, problem
-        self.held = held_by(problem, problem.lists)
-        self.leading = leaders_by(problem, problem.lists)
+        self.held = replicas_by_broker(problem, problem.lists)
+        self.leading = leaders_by_broker(problem, problem.lists)
         self.inside = set(problem.brokers.rows(problem.pool.brokers))
         self.drained = set(problem.brokers.rows(problem.pool.drain & set(problem.pool.brokers)))
         self.too_full: dict[int, str] = {}
@@ -150,7 +150,7 @@ class _Why:
         causes = [cause for b in removed if (cause := self._leaves(row, b))]
         if len(found) != len(wanted):
             causes.append((Urgency.FACTOR, f"replication factor {len(found)} → {len(wanted)}"))
-        if self.layout.opened.crowded[row]:
+        if self.layout.opened.forced_by_racks[row]:
             causes.append(
                 (Urgency.FACTOR, f"{len(found)} replicas are not spread evenly over racks")
             )
@@ -173,10 +173,10 @@ class _Why:
 
     def _how_full(self, broker: int) -> str:
         name, held = self.problem.brokers.ids[broker], int(self.held[broker])
-        cap = int(self.layout.room.replicas[broker])
+        cap = int(self.layout.capacity.replicas[broker])
         if held > cap:
             return f"broker {name} holds {held} replicas, it may hold {cap}"
-        share = self.layout.placed.band.share[broker]
+        share = self.layout.placement.band.share[broker]
         return f"broker {name} holds {held} replicas, its share is {share:.4g}"
 
     def _leader(self, found: list[int], wanted: list[int]) -> tuple[int, str]:
@@ -188,7 +188,7 @@ class _Why:
         if not self.problem.leads[old]:
             kind = "is demoted" if self.problem.eligible[old] else "shall lead nothing here"
             return Urgency.DRAIN, f"{text}: broker {ids[old]} {kind}"
-        held, share = int(self.leading[old]), self.layout.led.band.share[old]
+        held, share = int(self.leading[old]), self.layout.leadership.band.share[old]
         return (
             Urgency.BALANCE,
             f"{text}: broker {ids[old]} leads {held} partitions, its share is {share:.4g}",

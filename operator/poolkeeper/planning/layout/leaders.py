@@ -20,7 +20,7 @@ from poolkeeper.model.specs import Goal
 from poolkeeper.planning.constraints.bands import Band, BoundedGroup, band, shares
 from poolkeeper.planning.placement.network import Network
 from poolkeeper.planning.problem.arrays import Bools, Floats, Ints, any_slot
-from poolkeeper.planning.problem.grouping import numbered, stable_order
+from poolkeeper.planning.problem.grouping import number_groups, stable_order
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 _CHANGE = 1_000
@@ -31,19 +31,21 @@ _ROUNDS_MAX = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Led:
+class Leadership:
     """Lists with preferred leaders first, the leader counts, and the band that was aimed at."""
 
     lists: Ints
-    held: Ints
+    leaders: Ints
     band: Band
 
 
-def lead(problem: PoolProblem, lists: Ints, goal: Goal | None, *, balance: bool) -> Led:
+def choose_leaders(
+    problem: PoolProblem, lists: Ints, goal: Goal | None, *, balance: bool
+) -> Leadership:
     """Reorder the lists of the pool's partitions, but for those that the plan holds in place."""
     lists = lists.copy()
     candidates = _candidates(problem, lists)
-    held = leaders_by(problem, lists)
+    leaders = leaders_by_broker(problem, lists)
     share = _share(problem, lists, candidates)
     candidates &= ~problem.hold[:, None]
     wide = band(share, goal if balance else None)
@@ -51,12 +53,12 @@ def lead(problem: PoolProblem, lists: Ints, goal: Goal | None, *, balance: bool)
     forced = ~problem.leads[lists[:, 0]] & any_slot(candidates)
     if forced.any():
         trial = _rounds(problem, lists, candidates & forced[:, None], wide)
-        if not forced_left(problem, trial, candidates) and _settled(problem, trial, wide):
-            return Led(trial, leaders_by(problem, trial), wide)
-    elif _settled(problem, lists, wide):
-        return Led(lists, held, wide)
+        if not forced_left(problem, trial, candidates) and _is_balanced(problem, trial, wide):
+            return Leadership(trial, leaders_by_broker(problem, trial), wide)
+    elif _is_balanced(problem, lists, wide):
+        return Leadership(lists, leaders, wide)
     lists = _rounds(problem, lists, candidates, narrow)
-    return Led(lists, leaders_by(problem, lists), narrow)
+    return Leadership(lists, leaders_by_broker(problem, lists), narrow)
 
 
 def forced_left(problem: PoolProblem, lists: Ints, candidates: Bools) -> bool:
@@ -64,7 +66,7 @@ def forced_left(problem: PoolProblem, lists: Ints, candidates: Bools) -> bool:
     return bool((~problem.leads[lists[:, 0]] & any_slot(candidates)).any())
 
 
-def leaders_by(problem: PoolProblem, lists: Ints) -> Ints:
+def leaders_by_broker(problem: PoolProblem, lists: Ints) -> Ints:
     """Preferred leaders by broker, of these lists and of the background load."""
     counts: Ints = np.bincount(lists[:, 0], minlength=len(problem.brokers))
     return problem.background_load.leaders + counts
@@ -88,7 +90,9 @@ def _share(problem: PoolProblem, lists: Ints, candidates: Bools) -> Floats:
     able = candidates[rows]
     chosen = lists[rows]
     could = np.bincount(chosen[able], minlength=len(problem.brokers))
-    stays = leaders_by(problem, lists) - np.bincount(lists[rows, 0], minlength=len(problem.brokers))
+    stays = leaders_by_broker(problem, lists) - np.bincount(
+        lists[rows, 0], minlength=len(problem.brokers)
+    )
     leads = np.flatnonzero(problem.leads)
     floor = stays.astype(np.float64)
     total = float(rows.sum() + floor[leads].sum())
@@ -96,8 +100,8 @@ def _share(problem: PoolProblem, lists: Ints, candidates: Bools) -> Floats:
     return shares(total, problem.weight, floor, floor + could, (everyone,))
 
 
-def _settled(problem: PoolProblem, lists: Ints, target: Band) -> bool:
-    return bool((target.outside(leaders_by(problem, lists)) == 0)[problem.leads].all())
+def _is_balanced(problem: PoolProblem, lists: Ints, target: Band) -> bool:
+    return bool((target.outside(leaders_by_broker(problem, lists)) == 0)[problem.leads].all())
 
 
 def _rounds(problem: PoolProblem, lists: Ints, candidates: Bools, target: Band) -> Ints:
@@ -107,7 +111,7 @@ def _rounds(problem: PoolProblem, lists: Ints, candidates: Bools, target: Band) 
     original = problem.lists[:, 0]
     lists = lists.copy()
     for _ in range(_ROUNDS_MAX):
-        if _settled(problem, lists, target) and problem.leads[lists[eligible_rows, 0]].all():
+        if _is_balanced(problem, lists, target) and problem.leads[lists[eligible_rows, 0]].all():
             break
         if not _round(problem, lists, able, eligible_rows, original, target):
             break
@@ -125,8 +129,8 @@ def _round(
         return _round_by_pairs(problem, lists, rows, leader, others, target)
     others.sort(axis=1)
     # Clients notice no difference if a list is reordered whose first replica is new anyway.
-    settled = ((leader == original[rows]) & ~problem.fresh[rows]).astype(np.int64)
-    number, first = numbered([leader, settled, *others.T])
+    unmoved = ((leader == original[rows]) & ~problem.fresh[rows]).astype(np.int64)
+    number, first = number_groups([leader, unmoved, *others.T])
     if len(first) > _CLASSES_MAX:
         return _round_by_pairs(problem, lists, rows, leader, others, target)
     size = np.bincount(number, minlength=len(first))
@@ -134,12 +138,12 @@ def _round(
     broker = network.add_nodes(len(problem.brokers))
     classes = network.add_nodes(len(first))
     sink = network.add_nodes(1)
-    cost = np.where(settled[first] == 1, _CHANGE, _FREE_CHANGE)
+    cost = np.where(unmoved[first] == 1, _CHANGE, _FREE_CHANGE)
     network.add_arcs(broker[leader[first]], classes, size, cost)
     tail, slot = np.nonzero(others[first] >= 0)
     heads = others[first][tail, slot]
     arcs = network.add_arcs(classes[tail], broker[heads], size[tail], 0)
-    flow = _solved(network, problem, lists, rows, broker, sink, target)[arcs]
+    flow = _solve(network, problem, lists, rows, broker, sink, target)[arcs]
     order = stable_order(number, len(first))
     next_of = np.searchsorted(number[order], np.arange(len(first)))
     changed = 0
@@ -173,7 +177,7 @@ def _round_by_pairs(
     sink = network.add_nodes(1)
     network.add_arcs(broker, giver, np.bincount(leader, minlength=count), _CHANGE)
     arcs = network.add_arcs(giver[kinds // count], broker[kinds % count], size[kinds], 0)
-    flow = _solved(network, problem, lists, rows, broker, sink, target)[arcs]
+    flow = _solve(network, problem, lists, rows, broker, sink, target)[arcs]
     used = np.zeros(len(rows), dtype=bool)
     changed = 0
     for arc in np.flatnonzero(flow):
@@ -186,7 +190,7 @@ def _round_by_pairs(
     return changed
 
 
-def _solved(
+def _solve(
     network: Network,
     problem: PoolProblem,
     lists: Ints,
@@ -197,7 +201,7 @@ def _solved(
 ) -> Ints:
     """Add all brokers' tiers and solve; a broker that may not lead pays for every partition."""
     leading = np.bincount(lists[rows, 0], minlength=len(problem.brokers))
-    base = leaders_by(problem, lists) - leading
+    base = leaders_by_broker(problem, lists) - leading
     outside = 2 * _CHANGE * (len(broker) + 2)
     unlimited = np.full(len(base), np.iinfo(np.int32).max, dtype=np.int64)
     low = np.where(problem.leads, target.low, 0)

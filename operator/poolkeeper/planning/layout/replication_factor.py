@@ -14,9 +14,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from poolkeeper.planning.placement.broker_choice import held_mib
+from poolkeeper.planning.placement.broker_choice import mib_by_broker
 from poolkeeper.planning.placement.flow import CapacityBounds
-from poolkeeper.planning.placement.rounds import held_by
+from poolkeeper.planning.placement.rounds import replicas_by_broker
 from poolkeeper.planning.problem.arrays import Bools, Ints, count_slots
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
@@ -27,8 +27,8 @@ _PLENTY = 2**50
 """More room than anything needs, so that sums of it stay numbers."""
 
 
-def raised(
-    problem: PoolProblem, room: CapacityBounds, fits: Callable[[PoolProblem], bool]
+def raise_factors(
+    problem: PoolProblem, capacity: CapacityBounds, fits: Callable[[PoolProblem], bool]
 ) -> PoolProblem | None:
     """The pool's problem with as many topics raised as fit.
 
@@ -36,69 +36,72 @@ def raised(
     `fits`: whether the pool has room for the replication factors of a problem.
     """
     found = count_slots(problem.lists >= 0)
-    wanting = np.flatnonzero(problem.rf > found)
+    short_of = np.flatnonzero(problem.rf > found)
     taken, left_out = np.zeros(len(problem.topics), dtype=bool), 0
 
-    def asking(topics: Ints) -> PoolProblem:
+    def with_factors(topics: Ints) -> PoolProblem:
         asks = taken.copy()
         asks[topics] = True
         return replace(
             problem, rf=np.where(asks[problem.topic], problem.rf, np.minimum(problem.rf, found))
         )
 
-    waiting = _by_need(problem, found, wanting)
+    waiting = _by_need(problem, found, short_of)
     while len(waiting) and left_out < _LEFT_OUT_MAX:
-        fitting, more = 0, min(len(waiting), _room_for(problem, room, found, taken, waiting)) + 1
+        fitting, more = (
+            0,
+            min(len(waiting), _fitting_count(problem, capacity, found, taken, waiting)) + 1,
+        )
         if not left_out and more > len(waiting):
             more = len(waiting)  # all of them were tried before
         while more - fitting > 1:
             half = (fitting + more) // 2
-            if fits(asking(waiting[:half])):
+            if fits(with_factors(waiting[:half])):
                 fitting = half
             else:
                 more = half
         taken[waiting[:fitting]] = True
         waiting = waiting[fitting + 1 :]
         left_out += 1
-    return asking(waiting[:0]) if taken.any() else None
+    return with_factors(waiting[:0]) if taken.any() else None
 
 
-def _by_need(problem: PoolProblem, found: Ints, wanting: Ints) -> Ints:
+def _by_need(problem: PoolProblem, found: Ints, short_of: Ints) -> Ints:
     """Topics that want more replicas, in ascending order of added MiB, then of added replicas."""
-    mib, replicas = _needs(problem, found, wanting)
-    topics = np.unique(problem.topic[wanting])
+    mib, replicas = _needs(problem, found, short_of)
+    topics = np.unique(problem.topic[short_of])
     return topics[np.lexsort((topics, replicas[topics], mib[topics]))]
 
 
-def _needs(problem: PoolProblem, found: Ints, wanting: Ints) -> tuple[Ints, Ints]:
+def _needs(problem: PoolProblem, found: Ints, short_of: Ints) -> tuple[Ints, Ints]:
     """The MiB and the replicas that each topic adds."""
-    more = (problem.rf - found)[wanting]
+    more = (problem.rf - found)[short_of]
     needs = np.zeros((2, len(problem.topics)), dtype=np.int64)
-    for row, counts in zip(needs, (more * problem.mib[wanting], more), strict=True):
-        np.add.at(row, problem.topic[wanting], counts)
+    for row, counts in zip(needs, (more * problem.mib[short_of], more), strict=True):
+        np.add.at(row, problem.topic[short_of], counts)
     return needs[0], needs[1]
 
 
-def _room_for(
-    problem: PoolProblem, room: CapacityBounds, found: Ints, taken: Bools, waiting: Ints
+def _fitting_count(
+    problem: PoolProblem, capacity: CapacityBounds, found: Ints, taken: Bools, waiting: Ints
 ) -> int:
     """How many of the waiting topics fit by sum, besides those already raised."""
-    wanting = np.flatnonzero(problem.rf > found)
+    short_of = np.flatnonzero(problem.rf > found)
     least = len(waiting)
-    for needs, free in zip(_needs(problem, found, wanting), _free(problem, room), strict=True):
+    for needs, free in zip(_needs(problem, found, short_of), _free(problem, capacity), strict=True):
         sums = needs[taken].sum() + np.cumsum(needs[waiting])
         least = min(least, int(np.searchsorted(sums, free, side="right")))
     return least
 
 
-def _free(problem: PoolProblem, room: CapacityBounds) -> Iterator[int]:
+def _free(problem: PoolProblem, capacity: CapacityBounds) -> Iterator[int]:
     """Free MiB, then free replicas, of all the pool's brokers together."""
     inside = problem.brokers.rows(problem.pool.brokers)
     held = (
-        problem.background_load.mib + held_mib(problem, problem.lists),
-        held_by(problem, problem.lists),
+        problem.background_load.mib + mib_by_broker(problem, problem.lists),
+        replicas_by_broker(problem, problem.lists),
     )
-    bounds = (room.mib, room.pool_mib), (room.replicas, room.pool_replicas)
+    bounds = (capacity.mib, capacity.pool_mib), (capacity.replicas, capacity.pool_replicas)
     for own, (caps, together) in zip(held, bounds, strict=True):
         single = np.clip(np.minimum(caps[inside], _PLENTY) - own[inside], 0, None).sum()
         yield int(min(single, max(0, min(together, _PLENTY) - int(own[inside].sum()))))

@@ -4,12 +4,12 @@ A cell is a set of brokers of which a replica may take any. In a large pool cell
 small one they are single brokers, and then the flow is exact about distinctness too. There are two
 sorts of classes:
 
-  offers  (broker, cells of the partition's other replicas): replicas that may move from that broker
-  wants   (number of open slots, cells of the kept replicas): partitions that need replicas
+  movable  (broker, cells of the partition's other replicas): replicas that may leave that broker
+  demands  (number of open slots, cells of the kept replicas): partitions that need replicas
 
 All members of a class may go to the same cells, so one node stands for hundreds of partitions.
-With hundreds of brokers on tens of racks there would still be millions of arcs. Then classes of
-offers are *merged*: one class per broker, with the number of members that may go to each rack. The
+With hundreds of brokers on tens of racks there would still be millions of arcs. Then the movable
+classes are *merged*: one class per broker, with the number of members that may go to each rack. The
 flow is then a relaxation, because a member that may go to two racks is counted for both. What
 cannot be realised is left to the next round, which starts from the outcome.
 """
@@ -19,9 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poolkeeper.planning.constraints.evictions import OPEN, Opened
+from poolkeeper.planning.constraints.evictions import OPEN, OpenSlots
 from poolkeeper.planning.problem.arrays import Bools, Ints, any_slot
-from poolkeeper.planning.problem.grouping import numbered, stable_order
+from poolkeeper.planning.problem.grouping import number_groups, stable_order
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 _FINE_ARCS_MAX = 100_000
@@ -44,7 +44,7 @@ class Cells:
 
 
 @dataclass(frozen=True, slots=True)
-class Offers:
+class MovableReplicas:
     """Replicas (`row`, `slot`) that may move, each in class `number`; `size` by class.
 
     `sites[c]`: by cell, how many members of class c may go there. Members of a merged class differ
@@ -65,7 +65,7 @@ class Offers:
 class Members:
     """The members of class c are `row/slot[start[c]:start[c + 1]]`, the smallest first.
 
-    `barred`: as in `Offers`.
+    `barred`: as in `MovableReplicas`.
     """
 
     row: Ints
@@ -99,7 +99,9 @@ def cells_of(problem: PoolProblem, *, merge: bool = False) -> Cells:
     return Cells(problem.brokers.rack, members, np.arange(len(members)), False, merged)
 
 
-def offers_of(problem: PoolProblem, opened: Opened, lists: Ints, cells: Cells) -> Offers:
+def movable_replicas(
+    problem: PoolProblem, opened: OpenSlots, lists: Ints, cells: Cells
+) -> MovableReplicas:
     """All replicas that may move, of partitions without open slots."""
     settled = ~any_slot(lists == OPEN)
     movable = (lists >= 0) & problem.eligible[lists] & settled[:, None]
@@ -112,7 +114,7 @@ def offers_of(problem: PoolProblem, opened: Opened, lists: Ints, cells: Cells) -
     if not cells.merged:
         keys += [opened.spread_of[row]] if len(opened.spreads) > 1 else []
         keys += _others(lists, place, row, slot, cells)
-    number, first = numbered(keys)
+    number, first = number_groups(keys)
     size = np.bincount(number, minlength=len(first))
     first_row, first_slot = row[first], slot[first]
     barred = _barred(problem, opened, lists, row, slot) if cells.merged and len(row) else None
@@ -128,21 +130,23 @@ def offers_of(problem: PoolProblem, opened: Opened, lists: Ints, cells: Cells) -
         ]
         sites = np.array(free, dtype=np.int64).reshape(len(cells.rack), -1).T
         sites *= np.array([len(members) > 0 for members in cells.members])
-    return Offers(row, slot, number, size, broker[first], problem.fresh[first_row], sites, barred)
+    return MovableReplicas(
+        row, slot, number, size, broker[first], problem.fresh[first_row], sites, barred
+    )
 
 
-def members_of(offers: Offers, chosen: Bools, by_size: Ints) -> Members:
+def members_of(movable: MovableReplicas, chosen: Bools, by_size: Ints) -> Members:
     """The replicas of the chosen classes; `by_size`: all rows, the smallest first."""
     rank = np.empty(len(by_size), dtype=np.int64)
     rank[by_size] = np.arange(len(by_size))
-    at = np.flatnonzero(chosen[offers.number])
-    at = at[stable_order(rank[offers.row[at]], len(by_size))]
-    number = offers.number[at]
+    at = np.flatnonzero(chosen[movable.number])
+    at = at[stable_order(rank[movable.row[at]], len(by_size))]
+    number = movable.number[at]
     order = stable_order(number, len(chosen))
     at = at[order]
     start = np.searchsorted(number[order], np.arange(len(chosen) + 1))
-    barred = None if offers.barred is None else offers.barred[at]
-    return Members(offers.row[at], offers.slot[at], start, barred)
+    barred = None if movable.barred is None else movable.barred[at]
+    return Members(movable.row[at], movable.slot[at], start, barred)
 
 
 def _others(lists: Ints, place: Ints, row: Ints, slot: Ints, cells: Cells) -> list[Ints]:
@@ -163,7 +167,7 @@ def _others(lists: Ints, place: Ints, row: Ints, slot: Ints, cells: Cells) -> li
     return [others[:, column] for column in range(1, others.shape[1])]
 
 
-def _sites(opened: Opened, cells: Cells, broker: Ints, spread_of: Ints, others: Ints) -> Ints:
+def _sites(opened: OpenSlots, cells: Cells, broker: Ints, spread_of: Ints, others: Ints) -> Ints:
     """By (class, cell), whether a replica of that class may go there."""
     racks = int(cells.rack.max(initial=-1)) + 1
     low, high = bounds_of(opened, spread_of, racks)
@@ -176,7 +180,7 @@ def _sites(opened: Opened, cells: Cells, broker: Ints, spread_of: Ints, others: 
     return reach.astype(np.int64)
 
 
-def _barred(problem: PoolProblem, opened: Opened, lists: Ints, row: Ints, slot: Ints) -> Ints:
+def _barred(problem: PoolProblem, opened: OpenSlots, lists: Ints, row: Ints, slot: Ints) -> Ints:
     """By replica, the racks that it may not go to, as bits.
 
     If a rack may hold one replica of a partition at most, the racks of its other replicas are
@@ -196,7 +200,7 @@ def _barred(problem: PoolProblem, opened: Opened, lists: Ints, row: Ints, slot: 
     return stays
 
 
-def bounds_of(opened: Opened, spread_of: Ints, racks: int) -> tuple[Ints, Ints]:
+def bounds_of(opened: OpenSlots, spread_of: Ints, racks: int) -> tuple[Ints, Ints]:
     """The fewest and the most replicas by (row, rack), for rows with these spreads."""
     shape = len(opened.spreads), racks
     low = np.array([s.low for s in opened.spreads], dtype=np.int64).reshape(shape)

@@ -39,7 +39,7 @@ def refusals(
     return found
 
 
-def not_created(spec: TopicSpec) -> PlanProblem:
+def absent_topic(spec: TopicSpec) -> PlanProblem:
     """The problem of an internal topic that does not exist."""
     return PlanProblem(spec.pool, "", InternalTopicAbsent(), spec.topic)
 
@@ -53,7 +53,9 @@ def awaits_replicas(topic: Topic, key: str, value: str) -> bool:
     )
 
 
-def postponed(specs: Mapping[str, TopicSpec | None], cluster: Cluster) -> Iterator[PlanProblem]:
+def postponed_configs(
+    specs: Mapping[str, TopicSpec | None], cluster: Cluster
+) -> Iterator[PlanProblem]:
     """Problems for configs that wait until enough replicas are in sync; `specs` by topic."""
     for name in sorted(DECLARABLE_TOPICS & specs.keys() & cluster.topics.keys()):
         spec, topic = specs[name], cluster.topics[name]

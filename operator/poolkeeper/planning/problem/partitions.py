@@ -29,7 +29,7 @@ class PartitionTable:
 
     `replicas`: the lists as found.
     `ids`: the lists joined into one vector.
-    `held`: the length of each list.
+    `lengths`: the length of each list.
     `odd`: topics with a partition that is moving, misnumbered or without replicas.
     `size`: in bytes; an unknown size counts as the topic's median, else as 1 MiB.
     `rate`: in KiB/s; an unknown rate counts as the topic's median, else as 0.
@@ -42,7 +42,7 @@ class PartitionTable:
     rank: Mapping[str, int]
     start: Ints
     replicas: Sequence[Replicas]
-    held: Ints
+    lengths: Ints
     ids: Ints
     odd: tuple[str, ...]
     leader: Ints
@@ -61,17 +61,17 @@ def table_of(cluster: Cluster) -> PartitionTable:
     np.cumsum(list(map(len, parts)), out=start[1:])
     partitions = list(chain.from_iterable(parts))
     replicas = [p.replicas for p in partitions]
-    held = np.fromiter(map(len, replicas), dtype=np.int64, count=len(replicas))
+    lengths = np.fromiter(map(len, replicas), dtype=np.int64, count=len(replicas))
     sizes = [p.size_bytes for p in partitions]
-    size, unsized = _known(sizes, start, MIB)
-    rate, unrated = _known(_rates_kib_per_s(partitions), start, 0)
+    size, unsized = _fill_unknown(sizes, start, MIB)
+    rate, unrated = _fill_unknown(_rates_kib_per_s(partitions), start, 0)
     return PartitionTable(
         names=names,
         rank={name: number for number, name in enumerate(names)},
         start=start,
         replicas=replicas,
-        held=held,
-        ids=np.fromiter(flat_ids(replicas), dtype=np.int64, count=int(held.sum())),
+        lengths=lengths,
+        ids=np.fromiter(flat_ids(replicas), dtype=np.int64, count=int(lengths.sum())),
         odd=tuple(name for name, part in zip(names, parts, strict=True) if _odd(part)),
         leader=_leaders(partitions),
         size=size,
@@ -97,7 +97,7 @@ def _odd(part: Sequence[Partition]) -> bool:
     return number != tuple(range(len(part))) or not all(replicas) or any(adding + removing)
 
 
-def _known(values: Sequence[int | None], start: Ints, otherwise: int) -> tuple[Ints, Ints]:
+def _fill_unknown(values: Sequence[int | None], start: Ints, otherwise: int) -> tuple[Ints, Ints]:
     """The values, with unknown ones at their topic's median (the lower of two), else `otherwise`.
 
     Also returns, by topic, what its unknown values count as.
@@ -147,7 +147,7 @@ class Lists:
         rows = self.rows(topic)
         return int(rows.stop - rows.start)
 
-    def fresh(self, topic: str) -> tuple[int, int]:
+    def new_partition_load(self, topic: str) -> tuple[int, int]:
         """The bytes and KiB/s that a new partition of the topic counts as.
 
         Both are 0, unless the topic has unknown sizes or rates; then
@@ -162,7 +162,7 @@ class Lists:
         """These lists, with those of the given topics replaced."""
         return replace(self, changed={**self.changed, **changed})
 
-    def plain(self, topics: Iterable[str]) -> Ints:
+    def unchanged_rows(self, topics: Iterable[str]) -> Ints:
         """The rows of those of the topics whose lists are as found, in ascending order."""
         rank = self.table.rank
         chosen = np.zeros(len(self.table.names), dtype=bool)
@@ -171,22 +171,22 @@ class Lists:
 
     def counts(self) -> tuple[Ints, Ints]:
         """Replicas and preferred leaders by broker."""
-        kept = self.wide[self.plain(self.table.names)] if self.changed else self.wide
+        kept = self.wide[self.unchanged_rows(self.table.names)] if self.changed else self.wide
         size = len(self.brokers)
         # `NONE` is counted at index 0, before the first broker.
-        held = np.bincount(kept.ravel() - NONE, minlength=size + 1)[1:]
+        lengths = np.bincount(kept.ravel() - NONE, minlength=size + 1)[1:]
         leads = np.bincount(kept[:, 0] - NONE, minlength=size + 1)[1:]
         for assigned in self.changed.values():
             for replicas in assigned:
                 rows = self.brokers.rows(dict.fromkeys(replicas))
-                held[rows] += 1
+                lengths[rows] += 1
                 leads[rows[:1]] += 1
-        return held, leads
+        return lengths, leads
 
 
 def lists_of(table: PartitionTable, brokers: BrokerIndex, no_source: Bools | None = None) -> Lists:
     """All lists as found; `no_source`: by row; none if not given."""
-    none = np.zeros(len(table.held), dtype=bool)
+    none = np.zeros(len(table.lengths), dtype=bool)
     wide, duplicate = _wide(table, brokers)
     return Lists(table, brokers, wide, duplicate, none if no_source is None else no_source, {})
 
@@ -198,9 +198,9 @@ def flat_ids(replicas: Sequence[Replicas]) -> Iterator[int]:
 
 def _wide(table: PartitionTable, brokers: BrokerIndex) -> tuple[Ints, Bools]:
     """The lists with each broker once, and by row whether the list found names a broker twice."""
-    held = table.held
-    wide = np.full((len(held), int(held.max(initial=1))), NONE, dtype=np.int64)
-    wide[np.arange(wide.shape[1]) < held[:, None]] = index_of(table.ids, brokers)
+    lengths = table.lengths
+    wide = np.full((len(lengths), int(lengths.max(initial=1))), NONE, dtype=np.int64)
+    wide[np.arange(wide.shape[1]) < lengths[:, None]] = index_of(table.ids, brokers)
     duplicate = _repeats(wide)
     for row in np.flatnonzero(duplicate).tolist():
         once = brokers.rows(dict.fromkeys(table.replicas[row]))

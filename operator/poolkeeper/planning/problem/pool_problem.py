@@ -143,7 +143,7 @@ def pool_problem(
     )
 
 
-def reached(problem: PoolProblem, lists: Ints) -> PoolProblem:
+def problem_after(problem: PoolProblem, lists: Ints) -> PoolProblem:
     """The problem that the next plan finds once these lists are carried out."""
     inside, to_empty = _inside(problem.pool, problem.brokers)
     leaves, immovable = _leaving_and_immovable(

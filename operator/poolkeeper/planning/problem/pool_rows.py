@@ -48,12 +48,15 @@ def rows_of(
     names: Sequence[str], homes: Mapping[str, TopicHome], lists: Lists, hold: frozenset[str]
 ) -> PartitionRows:
     """The rows of these topics, ascending; existing partitions of those in `hold` stay."""
-    plain, other = _plain(names, homes, lists, hold), _changed(names, homes, lists, hold)
+    plain, other = (
+        _unchanged_rows(names, homes, lists, hold),
+        _changed_rows(names, homes, lists, hold),
+    )
     if not len(other.topic):
         return plain
     order = np.lexsort((np.append(plain.number, other.number), np.append(plain.topic, other.topic)))
     slots = max(plain.lists.shape[1], other.lists.shape[1])
-    wide = np.concatenate([_widened(plain.lists, slots), _widened(other.lists, slots)])
+    wide = np.concatenate([_widen(plain.lists, slots), _widen(other.lists, slots)])
 
     def both(name: str) -> Ints:
         column: Ints = np.append(getattr(plain, name), getattr(other, name))[order]
@@ -92,7 +95,7 @@ def background_load(
         for name, home in homes.items()
         if name not in own and not (home.role is TopicRole.PLACED and home.pool != pool.name)
     ]
-    rows, size = lists.plain(apart), len(inside)
+    rows, size = lists.unchanged_rows(apart), len(inside)
     wide = lists.wide[rows]
     there = (wide >= 0) & inside[wide]
     row, slot = np.nonzero(there)
@@ -106,14 +109,14 @@ def background_load(
     )
     for name in lists.changed:
         _add_changed(load, name, own, pool, homes, lists, inside)
-    for at, more_mib in named_again(homes, lists):
+    for at, more_mib in repeated_brokers(homes, lists):
         if inside[at]:
             load.replicas[at] += 1
             load.mib[at] += more_mib
     return load
 
 
-def named_again(homes: Mapping[str, TopicHome], lists: Lists) -> Iterator[tuple[int, int]]:
+def repeated_brokers(homes: Mapping[str, TopicHome], lists: Lists) -> Iterator[tuple[int, int]]:
     """(broker, MiB) of each repeated broker in a list that stays as it is.
 
     The law of capacity counts a broker as often as a list names it. A list that the planner may
@@ -152,7 +155,7 @@ def _add_changed(
         first = _rows_in_unit(home, lists.found(name), len(assigned))
     known = lists.rows(name)
     for number, replicas in enumerate(assigned[first:], first):
-        size, rate = lists.fresh(name)
+        size, rate = lists.new_partition_load(name)
         if number < known.stop - known.start:
             size = int(lists.table.size[known.start + number])
             rate = int(lists.table.rate[known.start + number])
@@ -170,17 +173,17 @@ def _rows_in_unit(home: TopicHome, found: int, listed: int) -> int:
     return found if as_kafka else listed
 
 
-def _widened(lists: Ints, slots: int) -> Ints:
+def _widen(lists: Ints, slots: int) -> Ints:
     wide = np.full((len(lists), slots), NONE, dtype=np.int64)
     wide[:, : lists.shape[1]] = lists[:, :slots]
     return wide
 
 
-def _plain(
+def _unchanged_rows(
     names: Sequence[str], homes: Mapping[str, TopicHome], lists: Lists, hold: frozenset[str]
 ) -> PartitionRows:
     table = lists.table
-    rows = lists.plain(names)
+    rows = lists.unchanged_rows(names)
     place = np.full(len(table.names), NONE, dtype=np.int64)
     declared, settled, kept = np.zeros((3, len(table.names)), dtype=np.int64)
     for number, name in enumerate(names):
@@ -193,11 +196,11 @@ def _plain(
             kept[rank] = name in hold
     topic_of = np.repeat(np.arange(len(table.names)), np.diff(table.start))[rows]
     wide = lists.wide[rows]
-    held = count_slots(wide >= 0)
-    rf = np.where(declared[topic_of] > 0, declared[topic_of], held)
-    slots = max(int(held.max(initial=1)), int(rf.max(initial=1)))
+    found_rf = count_slots(wide >= 0)
+    rf = np.where(declared[topic_of] > 0, declared[topic_of], found_rf)
+    slots = max(int(found_rf.max(initial=1)), int(rf.max(initial=1)))
     if slots != wide.shape[1]:
-        wide = _widened(wide[:, :slots], slots)
+        wide = _widen(wide[:, :slots], slots)
     return PartitionRows(
         topic=place[topic_of],
         number=rows - table.start[topic_of],
@@ -214,7 +217,7 @@ def _plain(
     )
 
 
-def _changed(
+def _changed_rows(
     names: Sequence[str], homes: Mapping[str, TopicHome], lists: Lists, hold: frozenset[str]
 ) -> PartitionRows:
     flat: list[int] = []
@@ -225,11 +228,11 @@ def _changed(
                 flat += replicas
                 rows.append(row)
     columns = np.array(rows, dtype=np.int64).reshape(-1, 12).T
-    topic, number, held, rf, size, rate, leader, *marks = columns
+    topic, number, found_rf, rf, size, rate, leader, *marks = columns
     placed, fresh, stays, no_source, duplicate = (mark.astype(bool) for mark in marks)
-    slots = int(max(held.max(initial=1), rf.max(initial=1)))
+    slots = int(max(found_rf.max(initial=1), rf.max(initial=1)))
     wide = np.full((len(rows), slots), NONE, dtype=np.int64)
-    wide[np.arange(slots) < held[:, None]] = flat
+    wide[np.arange(slots) < found_rf[:, None]] = flat
     leader = index_of(leader, lists.brokers)
     return PartitionRows(
         topic, number, wide, rf, size, rate, leader, placed, fresh, stays, no_source, duplicate
@@ -245,15 +248,15 @@ def _rows_of_changed(
     found = known.stop - known.start
     for number, replicas in enumerate(assigned[: _rows_in_unit(home, found, len(assigned))]):
         brokers = lists.brokers.rows(dict.fromkeys(replicas))
-        held, fresh = len(brokers), number >= found
+        found_rf, fresh = len(brokers), number >= found
         at = known.start + number
         size, rate, leader = (
-            (*lists.fresh(name), NONE)
+            (*lists.new_partition_load(name), NONE)
             if fresh
             else (int(table.size[at]), int(table.rate[at]), int(table.leader[at]))
         )
         placed, stays = home.role is TopicRole.PLACED, hold and not fresh
         no_source = not fresh and bool(lists.no_source[at])
-        wanted = held if fresh else declared or held
-        marks = placed, fresh, stays, no_source, held < len(replicas)
-        yield brokers, (place, number, held, wanted, size, rate, leader, *map(int, marks))
+        wanted = found_rf if fresh else declared or found_rf
+        marks = placed, fresh, stays, no_source, found_rf < len(replicas)
+        yield brokers, (place, number, found_rf, wanted, size, rate, leader, *map(int, marks))

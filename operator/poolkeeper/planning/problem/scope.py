@@ -259,7 +259,7 @@ def _absent(
         elif said := _not_admitted(pools, spec):
             problems.append(said)
         elif is_declarable(name):
-            problems.append(internal_topics.not_created(spec))
+            problems.append(internal_topics.absent_topic(spec))
         else:
             absent.append(spec)
     return tuple(absent), problems

@@ -39,10 +39,10 @@ import numpy as np
 
 from poolkeeper.model.plans import PoolCertificate
 from poolkeeper.planning.goals.local_search import Bounded
-from poolkeeper.planning.goals.topic_counts import TopicCounts, held_by_topic
+from poolkeeper.planning.goals.topic_counts import TopicCounts, replicas_by_topic
 from poolkeeper.planning.layout.changes import added_by, changed_rows
 from poolkeeper.planning.layout.pool_layout import Layout
-from poolkeeper.planning.placement.rounds import held_by
+from poolkeeper.planning.placement.rounds import replicas_by_broker
 from poolkeeper.planning.problem.arrays import MIB, NONE, Bools, Ints, count_slots
 from poolkeeper.planning.problem.grouping import stable_order
 from poolkeeper.planning.problem.pool_problem import PoolProblem
@@ -58,12 +58,12 @@ def certificate(layout: Layout) -> PoolCertificate:
     rows = rows[~problem.fresh[rows]]
     gained = added_by(layout, rows)
     added = int(gained.sum())
-    forced, racks = int(opened.forced.sum()), int(opened.crowded.sum())
-    surely, possibly = _kept(layout)
-    band, eligible = layout.placed.band, problem.eligible
-    high = np.minimum(band.high, layout.room.replicas)
-    low = np.minimum(band.low, layout.room.replicas)
-    ends = held_by(problem, layout.lists)
+    forced, racks = int(opened.forced.sum()), int(opened.forced_by_racks.sum())
+    surely, possibly = _kept_replicas(layout)
+    band, eligible = layout.placement.band, problem.eligible
+    high = np.minimum(band.high, layout.capacity.replicas)
+    low = np.minimum(band.low, layout.capacity.replicas)
+    ends = replicas_by_broker(problem, layout.lists)
     over = np.where(eligible, np.maximum(surely - high, 0), 0)
     under = np.where(eligible, np.maximum(low - possibly, 0), 0)
     left_over = int(np.maximum(ends - high, 0)[eligible].sum())
@@ -86,7 +86,7 @@ def certificate(layout: Layout) -> PoolCertificate:
     )
 
 
-def together(proofs: Sequence[PoolCertificate]) -> PoolCertificate:
+def combine(proofs: Sequence[PoolCertificate]) -> PoolCertificate:
     """One certificate for several of one pool; they concern different partitions, so all adds."""
     moves = sum(proof.replica_moves for proof in proofs)
     bound = sum(proof.replica_moves_lower_bound for proof in proofs)
@@ -105,17 +105,17 @@ def _gap(moves: int, bound: int) -> float:
     return round(100 * (moves - bound) / bound, 2) if bound else 0.0
 
 
-def _kept(layout: Layout) -> tuple[Ints, Ints]:
+def _kept_replicas(layout: Layout) -> tuple[Ints, Ints]:
     """Replicas by broker that stay unless balance moves them: the least and the most."""
     problem = layout.problem
     size = len(problem.brokers)
     surely, possibly = (
-        np.bincount(problem.lists[kept], minlength=size) for kept in _staying(layout)
+        np.bincount(problem.lists[kept], minlength=size) for kept in _kept_slots(layout)
     )
     return problem.background_load.replicas + surely, problem.background_load.replicas + possibly
 
 
-def _staying(layout: Layout) -> tuple[Bools, Bools]:
+def _kept_slots(layout: Layout) -> tuple[Bools, Bools]:
     """By (row, slot), whether the replica stays unless balance moves it: surely, and possibly."""
     problem, opened = layout.problem, layout.opened
     stays = (problem.lists >= 0) & ~problem.leaves & ~problem.fresh[:, None]
@@ -126,14 +126,15 @@ def _staying(layout: Layout) -> tuple[Bools, Bools]:
 def _bound_of_topics(layout: Layout) -> int:
     """The bound by 4; 0 if the replicas of topics are no goal."""
     problem, opened = layout.problem, layout.opened
-    aimed = [goal for goal in layout.evened.goals if isinstance(goal, TopicCounts)]
+    aimed = [goal for goal in layout.optimization.goals if isinstance(goal, TopicCounts)]
     if not aimed:
         return 0
     topics = len(problem.topics)
     surely, possibly = (
-        held_by_topic(problem, np.where(kept, problem.lists, NONE)) for kept in _staying(layout)
+        replicas_by_topic(problem, np.where(kept, problem.lists, NONE))
+        for kept in _kept_slots(layout)
     )
-    forced = sums(problem.topic, opened.forced - opened.crowded, topics)
+    forced = sums(problem.topic, opened.forced - opened.forced_by_racks, topics)
     new = sums(problem.topic, count_slots(layout.lists >= 0) * problem.fresh, topics)
     bounds = []
     for goal in aimed:
@@ -147,7 +148,7 @@ def _bound_of_topics(layout: Layout) -> int:
 def _bytes_bound(layout: Layout, over: Ints, left_over: int) -> int:
     problem, opened = layout.problem, layout.opened
     forced = int((opened.forced * problem.size).sum())
-    for_racks = int((opened.crowded * problem.size).sum())
+    for_racks = int((opened.forced_by_racks * problem.size).sum())
     there = (problem.lists >= 0) & (over > 0)[problem.lists] & ~problem.fresh[:, None]
     place = np.flatnonzero(there)
     row, broker = place // there.shape[1], problem.lists.ravel()[place]
@@ -169,11 +170,11 @@ def _bytes_bound_of_goal(layout: Layout) -> int:
     problem = layout.problem
     nothing = np.zeros(len(problem.brokers), dtype=np.int64)
     bounds = []
-    if (layout.room.mib < 2**62 // MIB).any():
+    if (layout.capacity.mib < 2**62 // MIB).any():
         # A disk bounds the sizes rounded up, and so the sizes themselves.
-        disks = np.minimum(layout.room.mib, 2**62 // MIB) - problem.background_load.mib
+        disks = np.minimum(layout.capacity.mib, 2**62 // MIB) - problem.background_load.mib
         bounds.append(_weighed_bound(layout, nothing, nothing, disks * MIB))
-    for aimed in layout.evened.goals:
+    for aimed in layout.optimization.goals:
         if isinstance(aimed, Bounded) and aimed.measure.value is problem.size:
             background = aimed.measure.background
             bounds.append(_weighed_bound(layout, background, aimed.band.low, aimed.band.high))
@@ -187,13 +188,13 @@ def _weighed_bound(layout: Layout, background: Ints, low: Ints, high: Ints) -> i
         row, slot = np.nonzero(lists >= 0)
         return background + sums(lists[row, slot], problem.size[row], len(background))
 
-    surely, possibly = (held(np.where(kept, problem.lists, NONE)) for kept in _staying(layout))
+    surely, possibly = (held(np.where(kept, problem.lists, NONE)) for kept in _kept_slots(layout))
     ends = held(layout.lists)
     over = int(np.maximum(surely - high, 0)[eligible].sum())
     under = int(np.maximum(low - possibly, 0)[eligible].sum())
     left_over = int(np.maximum(ends - high, 0)[eligible].sum())
     left_under = int(np.maximum(low - ends, 0)[eligible].sum())
-    forced = int(((opened.forced - opened.crowded) * problem.size).sum())
+    forced = int(((opened.forced - opened.forced_by_racks) * problem.size).sum())
     new = int(((layout.lists >= 0) * problem.size[:, None])[problem.fresh].sum())
     return max(forced + over - left_over, under - left_under - new)
 
@@ -214,7 +215,7 @@ def _witness(layout: Layout, surely: Ints, possibly: Ints, over: Ints, under: In
     grown = int(np.maximum(problem.rf - (problem.lists >= 0).sum(axis=1), 0).sum())
     if grown:
         parts.append(f"{grown} replicas more are asked for")
-    if racks := int(layout.opened.crowded.sum()):
+    if racks := int(layout.opened.forced_by_racks.sum()):
         parts.append(f"{racks} replicas stand too many in their racks")
     return "; ".join(parts)
 

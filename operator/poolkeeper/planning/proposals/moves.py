@@ -46,7 +46,7 @@ def moves_of(
     sources = list(map(table.replicas.__getitem__, found_at.tolist()))
     targets = targets_of(layout, rows)
     ways: list[tuple[Replicas, ...]] = list(zip(sources, targets, strict=True))
-    resized = count_slots(layout.lists[rows] >= 0) != table.held[found_at]
+    resized = count_slots(layout.lists[rows] >= 0) != table.lengths[found_at]
     for at in np.flatnonzero(resized | one_at_a_time).tolist():
         ways[at] = path(sources[at], targets[at], badness, one_at_a_time=one_at_a_time)
     topics = problem.topic[rows].tolist()

@@ -22,7 +22,7 @@ from poolkeeper.planning.problem.partitions import UNKNOWN, PartitionTable
 from poolkeeper.planning.problem.scope import PlanScope, TopicHome, TopicRole
 
 
-def postponed(
+def postponed_partitions(
     homes: Mapping[str, TopicHome],
     cluster: Cluster,
     crowded_out: Iterable[str],
@@ -112,8 +112,8 @@ def elections(
 
 def _led_by_others(table: PartitionTable) -> Iterator[tuple[str, int]]:
     """Topics and positions of partitions whose known leader is not the first replica."""
-    begin = np.cumsum(table.held) - table.held
-    first = np.append(table.ids, UNKNOWN)[np.where(table.held > 0, begin, -1)]
+    begin = np.cumsum(table.lengths) - table.lengths
+    first = np.append(table.ids, UNKNOWN)[np.where(table.lengths > 0, begin, -1)]
     rows = np.flatnonzero((table.leader != first) & (table.leader != UNKNOWN))
     topics = np.searchsorted(table.start, rows, side="right") - 1
     for row, topic in zip(rows.tolist(), topics.tolist(), strict=True):

@@ -48,7 +48,7 @@ def test_partitions_on_hold_count_as_in_the_next_plan() -> None:
     assert (kept.lists == kept.problem.lists).all()
     assert kept.unfinished
     assert not free.unfinished
-    assert kept.placed.band.share.tolist() == pytest.approx(free.placed.band.share.tolist())
+    assert kept.placement.band.share.tolist() == pytest.approx(free.placement.band.share.tolist())
 
 
 def test_a_layout_with_partitions_on_hold_is_finished_where_the_next_moves_nothing() -> None:

@@ -26,7 +26,7 @@ from poolkeeper.model.plans import (
 )
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired, ReplicasAtATime, ResourcePoolSpec
-from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.constraints import sources
 from poolkeeper.planning.constraints.quotas import QuotaUsage, quota_problems, replicas_cap
 from poolkeeper.planning.diagnosis import problems as diagnosis_problems
@@ -35,7 +35,7 @@ from poolkeeper.planning.layout.changes import Change
 from poolkeeper.planning.layout.pool_layout import Layout
 from poolkeeper.planning.placement.initial import ReplicaCounts
 from poolkeeper.planning.problem import internal_topics
-from poolkeeper.planning.problem.arrays import BrokerIndex, brokers_of, eligible_of
+from poolkeeper.planning.problem.arrays import BrokerIndex, Rows, brokers_of, eligible_of
 from poolkeeper.planning.problem.eligible_brokers import EligibleBrokers
 from poolkeeper.planning.problem.partitions import Lists, PartitionTable, lists_of, table_of
 from poolkeeper.planning.problem.pool_rows import repeated_brokers
@@ -81,7 +81,7 @@ def make_plan(
     )
     created, refused = new_partitions.creations(reach, counts)
     added, not_added = new_partitions.additions(reach, cluster, counts)
-    lists = lists.with_changed({step.topic: step.replicas for step in created})
+    lists = lists.with_changed({s.topic: brokers.row_lists(s.replicas) for s in created})
     homes = {
         s.topic: TopicHome(TopicRole.PLACED, s.pool, s) for s in reach.absent if s.topic in lists
     }
@@ -140,7 +140,7 @@ def _with_lists(
         first = step.first if isinstance(step, AddPartitions) else 0
         lists = layouts.lists[step.topic][first:]
         if lists:
-            yield replace(step, replicas=lists)
+            yield replace(step, replicas=layouts.lists.brokers.id_lists(lists))
 
 
 def _moves(
@@ -193,12 +193,12 @@ def _eligible_brokers(
 
 
 def _with_manual(lists: Lists, manual: Iterable[Change]) -> Lists:
-    changed: dict[str, list[Replicas]] = {}
+    changed: dict[str, list[Rows]] = {}
     for change in manual:
         if change.topic not in changed:
             changed[change.topic] = list(lists[change.topic])
-        changed[change.topic][change.partition] = change.target
-    return lists.with_changed({name: tuple(assigned) for name, assigned in changed.items()})
+        changed[change.topic][change.partition] = tuple(lists.brokers.rows(change.target))
+    return lists.with_changed(changed)
 
 
 def _replicas_after(reach: PlanScope, layouts: PoolLayouts) -> dict[int, int]:

@@ -16,10 +16,9 @@ import numpy as np
 
 from poolkeeper.model.plans import AddPartitions
 from poolkeeper.model.specs import Desired, ResourcePoolSpec
-from poolkeeper.model.topology import Replicas
-from poolkeeper.planning.layout.changes import Change, changed_rows, changes_of, targets_of
+from poolkeeper.planning.layout.changes import Change, changed_rows, changes_of
 from poolkeeper.planning.layout.pool_layout import Layout, lay_out
-from poolkeeper.planning.problem.arrays import Ints
+from poolkeeper.planning.problem.arrays import Ints, Rows
 from poolkeeper.planning.problem.eligible_brokers import EligibleBrokers
 from poolkeeper.planning.problem.partitions import Lists
 from poolkeeper.planning.problem.pool_problem import StuckLoad, pool_problem
@@ -90,7 +89,10 @@ def lay_out_all(
     joining = [step for step in added if step.topic not in moving]
     deferred = tuple(step.topic for step in added if step.topic in moving)
     if joining:
-        grown = {step.topic: (*lists[step.topic], *step.replicas) for step in joining}
+        grown = {
+            step.topic: (*lists[step.topic], *lists.brokers.row_lists(step.replicas))
+            for step in joining
+        }
         first = _lay_out(given, lists.with_changed(grown), frozenset(grown))
     return PoolLayouts(first.layouts, first.changes, first.lists, first.crowded_out, deferred)
 
@@ -150,13 +152,13 @@ def _lists_after(lists: Lists, layout: Layout, topics: Iterable[str]) -> Lists:
     chosen = np.array([name in wanted for name in problem.topics], dtype=bool)
     rows = changed_rows(layout)
     rows = rows[chosen[problem.topic[rows]]]
-    changed: dict[str, list[Replicas]] = {}
-    for row, target in zip(rows.tolist(), targets_of(layout, rows), strict=True):
+    changed: dict[str, list[Rows]] = {}
+    for row, target in zip(rows.tolist(), layout.lists[rows].tolist(), strict=True):
         name = problem.topics[problem.topic[row]]
         if name not in changed:
             changed[name] = list(lists[name])
-        changed[name][problem.number[row]] = target
-    return lists.with_changed({name: tuple(assigned) for name, assigned in changed.items()})
+        changed[name][problem.number[row]] = tuple(broker for broker in target if broker >= 0)
+    return lists.with_changed(changed)
 
 
 def _leave_out_new(

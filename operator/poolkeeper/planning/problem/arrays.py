@@ -12,11 +12,14 @@ import numpy.typing as npt
 
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired, ResourcePoolSpec
-from poolkeeper.model.topology import Cluster
+from poolkeeper.model.topology import Cluster, Replicas
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+
+Rows = tuple[int, ...]
+"""The brokers of one replica list, by row."""
 
 NONE = -1
 MIB = 1024 * 1024
@@ -43,6 +46,14 @@ class BrokerIndex:
     def rows(self, ids: Iterable[int]) -> list[int]:
         """The indices of these broker ids."""
         return [self.index[broker] for broker in ids]
+
+    def row_lists(self, lists: Iterable[Replicas]) -> tuple[Rows, ...]:
+        """These replica lists by row."""
+        return tuple(tuple(self.rows(replicas)) for replicas in lists)
+
+    def id_lists(self, lists: Iterable[Rows]) -> tuple[Replicas, ...]:
+        """These replica lists by id."""
+        return tuple(tuple(self.ids[row] for row in rows) for rows in lists)
 
 
 def brokers_of(

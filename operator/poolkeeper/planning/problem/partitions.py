@@ -5,7 +5,7 @@ twice (what-if, a fleet) keeps the table and passes it on.
 
 `PartitionTable` holds broker ids. `Lists` holds the same as indices into `BrokerIndex.ids`, rows ×
 slots, and besides it the lists of the few topics that this plan creates, grows or has moved
-already.
+already. Ids become indices here, and stay that until moves and steps are written.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from statistics import median_low
 import numpy as np
 
 from poolkeeper.model.topology import Cluster, Partition, Replicas
-from poolkeeper.planning.problem.arrays import MIB, NONE, Bools, BrokerIndex, Ints
+from poolkeeper.planning.problem.arrays import MIB, NONE, Bools, BrokerIndex, Ints, Rows
 
 UNKNOWN = -2
 _KIB = 1024
@@ -127,12 +127,12 @@ class Lists:
     wide: Ints
     duplicate: Bools
     no_source: Bools
-    changed: Mapping[str, tuple[Replicas, ...]]
+    changed: Mapping[str, tuple[Rows, ...]]
 
-    def __getitem__(self, topic: str) -> tuple[Replicas, ...]:
+    def __getitem__(self, topic: str) -> tuple[Rows, ...]:
         if topic in self.changed:
             return self.changed[topic]
-        return tuple(self.table.replicas[self.rows(topic)])
+        return self.brokers.row_lists(self.table.replicas[self.rows(topic)])
 
     def __contains__(self, topic: object) -> bool:
         return topic in self.changed or topic in self.table.rank
@@ -158,9 +158,10 @@ class Lists:
             return 0 if self.table.sized else MIB, 0
         return int(self.table.unsized[rank]), int(self.table.unrated[rank])
 
-    def with_changed(self, changed: Mapping[str, tuple[Replicas, ...]]) -> "Lists":
+    def with_changed(self, changed: Mapping[str, Sequence[Rows]]) -> "Lists":
         """These lists, with those of the given topics replaced."""
-        return replace(self, changed={**self.changed, **changed})
+        new = {name: tuple(lists) for name, lists in changed.items()}
+        return replace(self, changed={**self.changed, **new})
 
     def unchanged_rows(self, topics: Iterable[str]) -> Ints:
         """The rows of those of the topics whose lists are as found, in ascending order."""
@@ -174,14 +175,14 @@ class Lists:
         kept = self.wide[self.unchanged_rows(self.table.names)] if self.changed else self.wide
         size = len(self.brokers)
         # `NONE` is counted at index 0, before the first broker.
-        lengths = np.bincount(kept.ravel() - NONE, minlength=size + 1)[1:]
+        held = np.bincount(kept.ravel() - NONE, minlength=size + 1)[1:]
         leads = np.bincount(kept[:, 0] - NONE, minlength=size + 1)[1:]
         for assigned in self.changed.values():
             for replicas in assigned:
-                rows = self.brokers.rows(dict.fromkeys(replicas))
-                lengths[rows] += 1
+                rows = list(dict.fromkeys(replicas))
+                held[rows] += 1
                 leads[rows[:1]] += 1
-        return lengths, leads
+        return held, leads
 
 
 def lists_of(table: PartitionTable, brokers: BrokerIndex, no_source: Bools | None = None) -> Lists:

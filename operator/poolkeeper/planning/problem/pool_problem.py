@@ -202,12 +202,11 @@ def _topics(
     leaving = any_slot((lists.wide >= 0) & to_empty[lists.wide])
     counts = np.concatenate([[0], np.cumsum(leaving)])
     some = counts[table.start[1:]] > counts[table.start[:-1]]
-    ids = {lists.brokers.ids[row] for row in np.flatnonzero(to_empty)}
     return tuple(
         name
         for name in found
         if (
-            any(not ids.isdisjoint(replicas) for replicas in lists.changed[name])
+            any(to_empty[broker] for rows in lists.changed[name] for broker in rows)
             if name in lists.changed
             else some[table.rank[name]]
         )

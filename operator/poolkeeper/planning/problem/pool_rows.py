@@ -129,7 +129,7 @@ def repeated_brokers(homes: Mapping[str, TopicHome], lists: Lists) -> Iterator[t
         if homes[name].role is not TopicRole.PLACED or lists.no_source[row]:
             named = Counter(lists[name][row - int(table.start[topic])])
             again = (named - Counter(set(named))).elements()
-            for broker in lists.brokers.rows(again):
+            for broker in again:
                 yield broker, -(-int(table.size[row]) // MIB)
 
 
@@ -152,14 +152,14 @@ def _add_changed(
     home, assigned = homes[name], lists.changed[name]
     first = 0
     if name in own or (home.role is TopicRole.PLACED and home.pool != pool.name):
-        first = _rows_in_unit(home, lists.found(name), len(assigned))
+        first = _rows_in_problem(home, lists.found(name), len(assigned))
     known = lists.rows(name)
     for number, replicas in enumerate(assigned[first:], first):
         size, rate = lists.new_partition_load(name)
         if number < known.stop - known.start:
             size = int(lists.table.size[known.start + number])
             rate = int(lists.table.rate[known.start + number])
-        for slot, broker in enumerate(lists.brokers.rows(dict.fromkeys(replicas))):
+        for slot, broker in enumerate(dict.fromkeys(replicas)):
             if inside[broker]:
                 load.replicas[broker] += 1
                 load.leaders[broker] += slot == 0
@@ -167,7 +167,7 @@ def _add_changed(
                 load.rate[broker] += rate
 
 
-def _rows_in_unit(home: TopicHome, found: int, listed: int) -> int:
+def _rows_in_problem(home: TopicHome, found: int, listed: int) -> int:
     """How many of a topic's lists are rows: new ones that Kafka places are background load."""
     as_kafka = home.spec is not None and home.spec.strategy is Strategy.KAFKA
     return found if as_kafka else listed
@@ -246,8 +246,8 @@ def _rows_of_changed(
     table, known, assigned = lists.table, lists.rows(name), lists.changed[name]
     declared = home.spec.replication_factor if home.spec else None
     found = known.stop - known.start
-    for number, replicas in enumerate(assigned[: _rows_in_unit(home, found, len(assigned))]):
-        brokers = lists.brokers.rows(dict.fromkeys(replicas))
+    for number, replicas in enumerate(assigned[: _rows_in_problem(home, found, len(assigned))]):
+        brokers = list(dict.fromkeys(replicas))
         found_rf, fresh = len(brokers), number >= found
         at = known.start + number
         size, rate, leader = (

@@ -25,18 +25,18 @@ from poolkeeper.model.plans import (
     Step,
 )
 from poolkeeper.model.records import Records
-from poolkeeper.model.specs import Desired, ReplicasAtATime, ResourcePoolSpec
+from poolkeeper.model.specs import Desired, ReplicasAtATime
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.constraints import sources
-from poolkeeper.planning.constraints.quotas import QuotaUsage, quota_problems, replicas_cap
+from poolkeeper.planning.constraints.capacity import eligible_brokers
+from poolkeeper.planning.constraints.quotas import QuotaUsage, quota_problems
 from poolkeeper.planning.diagnosis import problems as diagnosis_problems
 from poolkeeper.planning.layout.all_pools import LayoutInput, PoolLayouts, lay_out_all
 from poolkeeper.planning.layout.changes import Change
 from poolkeeper.planning.layout.pool_layout import Layout
 from poolkeeper.planning.placement.initial import ReplicaCounts
 from poolkeeper.planning.problem import internal_topics
-from poolkeeper.planning.problem.arrays import BrokerIndex, Rows, brokers_of, eligible_of
-from poolkeeper.planning.problem.eligible_brokers import EligibleBrokers
+from poolkeeper.planning.problem.arrays import Rows, brokers_of
 from poolkeeper.planning.problem.partitions import Lists, PartitionTable, lists_of, table_of
 from poolkeeper.planning.problem.pool_rows import repeated_brokers
 from poolkeeper.planning.problem.scope import PlanScope, TopicHome, TopicRole, scope
@@ -69,7 +69,7 @@ def make_plan(
     reach = scope(desired, cluster, records, prune=prune, odd=table.odd)
     brokers = brokers_of(cluster, desired, records, gone, table.ids)
     usable = {
-        name: _eligible_brokers(pool, brokers, desired)
+        name: eligible_brokers(pool, brokers, desired.cluster.limits)
         for name, pool in sorted(reach.pools.items())
     }
     manual, unassignable = manual_changes(reach, cluster, usable)
@@ -175,21 +175,6 @@ def _certificates(layouts: Iterable[Layout]) -> tuple[PoolCertificate, ...]:
     for layout in layouts:
         by_pool.setdefault(layout.problem.pool.name, []).append(certificate(layout))
     return tuple(combine(proofs) for proofs in by_pool.values())
-
-
-def _eligible_brokers(
-    pool: ResourcePoolSpec, brokers: BrokerIndex, desired: Desired
-) -> EligibleBrokers:
-    eligible = eligible_of(pool, brokers)
-    rows = {b: brokers.index[b] for b in pool.brokers if eligible[brokers.index[b]]}
-    limits = desired.cluster.limits
-    caps = {b: replicas_cap(pool, b, limits) for b in rows}
-    return EligibleBrokers(
-        racks={b: brokers.rack_names[brokers.rack[row]] or None for b, row in rows.items()},
-        weights={b: pool.capacity_for(b).weight for b in rows},
-        caps={b: cap for b, cap in caps.items() if cap is not None},
-        quiet=pool.demote,
-    )
 
 
 def _with_manual(lists: Lists, manual: Iterable[Change]) -> Lists:

@@ -229,7 +229,7 @@ class _Case:
         # beyond what live brokers can hold while others are down.
         target = min(self.rf, max(min(possible, int(problem.eligible.sum())), len(self.slots)))
         lacking = max(0, target - possible)
-        inside = set(problem.brokers.rows(problem.pool.brokers))
+        inside = set(problem.pool_brokers)
         candidates = sorted(
             (b for b in self.slots if b in self.leaving),
             key=lambda b: (b not in inside, not problem.brokers.live[b], self.slots.index(b)),

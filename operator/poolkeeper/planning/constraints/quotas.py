@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.specs import (
-    ClusterLimits,
     Desired,
     LimitPolicy,
     Quotas,
@@ -20,10 +19,9 @@ from poolkeeper.model.specs import (
     TopicSpec,
 )
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.constraints.headroom import headroom_replicas
+from poolkeeper.planning.constraints.capacity import EligibleBrokers
 from poolkeeper.planning.facts.capacity import QuotaHeld, TooManyPartitions, TooManyReplicas
 from poolkeeper.planning.facts.topics import BeyondHeadroom, QuotaExceeded, QuotaExcess
-from poolkeeper.planning.problem.eligible_brokers import EligibleBrokers
 from poolkeeper.planning.problem.scope import PlanScope
 
 
@@ -96,22 +94,14 @@ class QuotaUsage:
     def headroom_refusal(self, pool: str, held: Mapping[int, int]) -> BeyondHeadroom | None:
         """Why the pool cannot hold that many replicas by broker, or `None` if it can."""
         spec = self._pool(pool)
-        left = headroom_replicas(spec, self.usable[pool].racks)
+        left = self.usable[pool].bounds.pool_replicas
         total = sum(held.get(broker, 0) for broker in spec.brokers)
-        if spec.headroom is None or left is None or total <= left:
+        if spec.headroom is None or total <= left:
             return None
         return BeyondHeadroom(pool, total, left, spec.headroom)
 
     def _pool(self, name: str) -> ResourcePoolSpec:
         return next(pool for pool in self.desired.pools if pool.name == name)
-
-
-def replicas_cap(pool: ResourcePoolSpec, broker: int, limits: ClusterLimits) -> int | None:
-    """The most replicas that the broker may hold: its own cap, or the cluster's enforced limit."""
-    caps = [pool.capacity_for(broker).replicas]
-    if limits.policy is LimitPolicy.ENFORCE:
-        caps.append(limits.replicas_per_broker)
-    return min((cap for cap in caps if cap is not None), default=None)
 
 
 def quota_problems(usage: QuotaUsage, held: Mapping[int, int]) -> tuple[PlanProblem, ...]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from poolkeeper.model.problems import Facts
+from poolkeeper.planning.constraints.capacity import UNLIMITED, UNLIMITED_MIB
 from poolkeeper.planning.diagnosis.bin_packing import packs
 from poolkeeper.planning.diagnosis.capacity_conflicts import (
     HEADROOM,
@@ -35,7 +36,6 @@ from poolkeeper.planning.facts.conflicts import Member
 from poolkeeper.planning.facts.phrases import Names
 from poolkeeper.planning.layout.pool_layout import Layout
 from poolkeeper.planning.placement.broker_choice import mib_by_broker
-from poolkeeper.planning.placement.flow import UNLIMITED, UNLIMITED_MIB
 from poolkeeper.planning.placement.rounds import replicas_by_broker
 from poolkeeper.planning.problem.arrays import NONE, Ints, any_slot, count_slots
 
@@ -88,7 +88,7 @@ def _shortfalls(
 ) -> Iterator[Facts]:
     """The same for replicas alone, or for MiB alone."""
     problem = layout.problem
-    inside = problem.brokers.rows(problem.pool.brokers)
+    inside = problem.pool_brokers
     total = int(amount.held[inside].sum())
     above = [row for row in inside if amount.held[row] > amount.bounds[row]]
     beyond = total > amount.pool_bound

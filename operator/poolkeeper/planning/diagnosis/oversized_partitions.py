@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from poolkeeper.planning.constraints.capacity import UNLIMITED_MIB
 from poolkeeper.planning.facts.capacity import PartitionTooLarge
 from poolkeeper.planning.layout.pool_layout import Layout
 from poolkeeper.planning.placement.broker_choice import mib_by_broker
-from poolkeeper.planning.placement.flow import UNLIMITED_MIB
 from poolkeeper.planning.problem.arrays import Ints, count_slots
 
 

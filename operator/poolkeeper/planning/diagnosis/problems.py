@@ -84,7 +84,7 @@ def _stuck_replicas(layout: Layout) -> list[PlanProblem]:
     problem, opened = layout.problem, layout.opened
     problems = []
     inside = np.zeros(len(problem.brokers), dtype=bool)
-    inside[problem.brokers.rows(problem.pool.brokers)] = True
+    inside[problem.pool_brokers] = True
     stuck = any_slot(opened.stuck) & ~problem.no_source
     for topic in np.unique(problem.topic[stuck]):
         rows = stuck & (problem.topic == topic)

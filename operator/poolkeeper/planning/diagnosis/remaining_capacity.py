@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired, FailureDomain, Headroom, Quotas, ResourcePoolSpec
 from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.planning.constraints.capacity import replicas_cap
 from poolkeeper.planning.constraints.headroom import BrokerBound, capacity_left
-from poolkeeper.planning.constraints.quotas import replicas_cap
 from poolkeeper.planning.diagnosis.capacity_conflicts import BrokerCapacity
 from poolkeeper.planning.diagnosis.survivable_failures import Survival, demand_of, survivals
 from poolkeeper.planning.facts.conflicts import Member, obstacle_of

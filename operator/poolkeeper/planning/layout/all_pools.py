@@ -16,10 +16,10 @@ import numpy as np
 
 from poolkeeper.model.plans import AddPartitions
 from poolkeeper.model.specs import Desired, ResourcePoolSpec
+from poolkeeper.planning.constraints.capacity import EligibleBrokers
 from poolkeeper.planning.layout.changes import Change, changed_rows, changes_of
 from poolkeeper.planning.layout.pool_layout import Layout, lay_out
 from poolkeeper.planning.problem.arrays import Ints, Rows
-from poolkeeper.planning.problem.eligible_brokers import EligibleBrokers
 from poolkeeper.planning.problem.partitions import Lists
 from poolkeeper.planning.problem.pool_problem import StuckLoad, pool_problem
 from poolkeeper.planning.problem.scope import TopicHome, TopicRole
@@ -195,8 +195,7 @@ def _lay_out_pool(
     balance = spec.balancing.enabled and role is TopicRole.PLACED
     return lay_out(
         problem,
-        given.usable[pool.name],
-        spec.limits,
+        given.usable[pool.name].bounds,
         balance=balance,
         min_gain=spec.balancing.min_gain_percent,
     )
@@ -214,7 +213,7 @@ def _stuck_load(layouts: Sequence[Layout]) -> StuckLoad | None:
     for layout in layouts:
         problem, opened = layout.problem, layout.opened
         inside = np.zeros(brokers, dtype=bool)
-        inside[problem.brokers.rows(problem.pool.brokers)] = True
+        inside[problem.pool_brokers] = True
         row, slot = np.nonzero(opened.stuck & ~inside[opened.lists])
         np.add.at(replicas, opened.lists[row, slot], 1)
         np.add.at(mib, opened.lists[row, slot], problem.mib[row])

@@ -129,7 +129,7 @@ class _Why:
         self.layout, self.problem = layout, problem
         self.held = replicas_by_broker(problem, problem.lists)
         self.leading = leaders_by_broker(problem, problem.lists)
-        self.inside = set(problem.brokers.rows(problem.pool.brokers))
+        self.inside = set(problem.pool_brokers)
         self.drained = set(problem.brokers.rows(problem.pool.drain & set(problem.pool.brokers)))
         self.too_full: dict[int, str] = {}
 

@@ -15,12 +15,11 @@ from functools import partial
 
 import numpy as np
 
-from poolkeeper.model.specs import ClusterLimits, Goal, GoalKind
+from poolkeeper.model.specs import Goal, GoalKind
 from poolkeeper.planning.constraints.bands import BoundedGroup, shares
+from poolkeeper.planning.constraints.capacity import CapacityBounds
 from poolkeeper.planning.constraints.evictions import OpenSlots, open_slots
-from poolkeeper.planning.constraints.headroom import headroom_mib, headroom_replicas
 from poolkeeper.planning.constraints.measures import measure_of, replica_measure
-from poolkeeper.planning.constraints.quotas import replicas_cap
 from poolkeeper.planning.goals.local_search import Bounded
 from poolkeeper.planning.goals.optimizer import (
     REPLICA_GOALS,
@@ -31,10 +30,8 @@ from poolkeeper.planning.goals.optimizer import (
 from poolkeeper.planning.layout.leaders import Leadership, choose_leaders
 from poolkeeper.planning.layout.replication_factor import raise_factors
 from poolkeeper.planning.placement.broker_choice import mib_by_broker
-from poolkeeper.planning.placement.flow import UNLIMITED, UNLIMITED_MIB, CapacityBounds
 from poolkeeper.planning.placement.rounds import Placement, place, replicas_by_broker
 from poolkeeper.planning.problem.arrays import NONE, Floats, Ints, any_slot, count_slots
-from poolkeeper.planning.problem.eligible_brokers import EligibleBrokers
 from poolkeeper.planning.problem.pool_problem import PoolProblem, problem_after
 
 _ROUNDS_MAX = 8
@@ -75,31 +72,28 @@ class Layout:
 
 def lay_out(
     problem: PoolProblem,
-    usable: EligibleBrokers,
-    limits: ClusterLimits,
+    capacity: CapacityBounds,
     *,
     balance: bool,
     min_gain: float = 0.0,
 ) -> Layout:
     """The wanted layout of one pool; balancing that gains less than `min_gain` % is left out."""
-    layout = _lay_out_fitting(problem, usable, limits, balance=balance, min_gain=min_gain)
+    layout = _lay_out_fitting(problem, capacity, balance=balance, min_gain=min_gain)
     if not problem.hold.any():
         return layout
     found = replace(problem_after(problem, layout.lists), hold=np.zeros(len(problem), dtype=bool))
-    after = _lay_out_fitting(found, usable, limits, balance=balance, min_gain=min_gain)
+    after = _lay_out_fitting(found, capacity, balance=balance, min_gain=min_gain)
     return replace(layout, unfinished=bool((after.lists != layout.lists).any()))
 
 
 def _lay_out_fitting(
     problem: PoolProblem,
-    usable: EligibleBrokers,
-    limits: ClusterLimits,
+    capacity: CapacityBounds,
     *,
     balance: bool,
     min_gain: float,
 ) -> Layout:
     """Lay out with all wanted replicas, or with those of as many topics as fit."""
-    capacity = room_of(problem, usable, limits)
     settle = partial(_lay_out_stable, capacity=capacity, balance=balance, min_gain=min_gain)
     full = settle(problem)
     found = count_slots(problem.lists >= 0)
@@ -234,25 +228,6 @@ def _goals(problem: PoolProblem) -> list[Goal]:
     return [goal for goal in goals if problem.sized or goal.kind is not GoalKind.BYTES]
 
 
-def room_of(problem: PoolProblem, usable: EligibleBrokers, limits: ClusterLimits) -> CapacityBounds:
-    """The most replicas and MiB that each broker may hold; unlimited where nothing is declared."""
-    replicas = np.full(len(problem.brokers), UNLIMITED, dtype=np.int64)
-    mib = np.full(len(problem.brokers), UNLIMITED_MIB, dtype=np.int64)
-    for broker in problem.pool.brokers:
-        row, capacity = problem.brokers.index[broker], problem.pool.capacity_for(broker)
-        cap = replicas_cap(problem.pool, broker, limits)
-        if cap is not None:
-            replicas[row] = cap
-        if capacity.disk_bytes is not None:
-            mib[row] = capacity.disk_bytes // (1024 * 1024)
-    in_pool = (
-        headroom_replicas(problem.pool, usable.racks),
-        headroom_mib(problem.pool, usable.racks),
-    )
-    pool_replicas, pool_mib = (UNLIMITED_MIB if left is None else left for left in in_pool)
-    return CapacityBounds(replicas, mib, int(pool_replicas), int(pool_mib))
-
-
 def share_of(problem: PoolProblem, opened: OpenSlots, capacity: CapacityBounds) -> Floats:
     """Each eligible broker's fair share of the pool's replicas and the background load."""
     eligible, rack = problem.eligible, problem.brokers.rack
@@ -293,7 +268,7 @@ def _excess(problem: PoolProblem, lists: Ints, capacity: CapacityBounds) -> int:
     """Replicas and MiB above caps, disks and headroom, summed over the pool's brokers."""
     if not capacity.bounded:
         return 0
-    inside = problem.brokers.rows(problem.pool.brokers)
+    inside = problem.pool_brokers
     replicas = replicas_by_broker(problem, lists)[inside]
     mib = (problem.background_load.mib + mib_by_broker(problem, lists))[inside]
     single = np.maximum(replicas - capacity.replicas[inside], 0).sum()

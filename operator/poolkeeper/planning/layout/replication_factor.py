@@ -14,8 +14,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from poolkeeper.planning.constraints.capacity import CapacityBounds
 from poolkeeper.planning.placement.broker_choice import mib_by_broker
-from poolkeeper.planning.placement.flow import CapacityBounds
 from poolkeeper.planning.placement.rounds import replicas_by_broker
 from poolkeeper.planning.problem.arrays import Bools, Ints, count_slots
 from poolkeeper.planning.problem.pool_problem import PoolProblem
@@ -96,7 +96,7 @@ def _fitting_count(
 
 def _free(problem: PoolProblem, capacity: CapacityBounds) -> Iterator[int]:
     """Free MiB, then free replicas, of all the pool's brokers together."""
-    inside = problem.brokers.rows(problem.pool.brokers)
+    inside = problem.pool_brokers
     held = (
         problem.background_load.mib + mib_by_broker(problem, problem.lists),
         replicas_by_broker(problem, problem.lists),

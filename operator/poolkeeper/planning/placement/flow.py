@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from poolkeeper.planning.constraints.bands import Band
+from poolkeeper.planning.constraints.capacity import CapacityBounds
 from poolkeeper.planning.constraints.evictions import OpenSlots
 from poolkeeper.planning.placement.network import Network
 from poolkeeper.planning.placement.open_slots import SlotDemands
@@ -34,31 +35,6 @@ from poolkeeper.planning.problem.pool_problem import PoolProblem
 _MOVE = 100
 _PROPOSAL = 10  # a changed list of a partition that does not exist yet
 _TIERS = (-4, -2, 0, 2, 4)
-
-UNLIMITED = np.iinfo(np.int32).max
-"""Replicas of a broker without a cap."""
-
-UNLIMITED_MIB = np.iinfo(np.int64).max
-"""MiB of a broker without a disk; of a pool replicas, too."""
-
-
-@dataclass(frozen=True, slots=True)
-class CapacityBounds:
-    """Hard bounds on replicas and MiB, by broker and for the pool; huge where nothing is declared.
-
-    The bounds of the pool are what still fits after the failures that its headroom asks for.
-    """
-
-    replicas: Ints
-    mib: Ints
-    pool_replicas: int
-    pool_mib: int
-
-    @property
-    def bounded(self) -> bool:
-        """Whether any bound is declared."""
-        single = (self.replicas < UNLIMITED) | (self.mib < UNLIMITED_MIB)
-        return bool(single.any()) or min(self.pool_replicas, self.pool_mib) < UNLIMITED_MIB
 
 
 @dataclass(frozen=True, slots=True)

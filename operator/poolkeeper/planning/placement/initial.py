@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 
 from poolkeeper.algorithms import assignments
 from poolkeeper.model.topology import Replicas
+from poolkeeper.planning.constraints.capacity import EligibleBrokers
 from poolkeeper.planning.constraints.racks import Spread, spread
-from poolkeeper.planning.problem.eligible_brokers import EligibleBrokers
 
 
 @dataclass(slots=True)
@@ -133,7 +133,7 @@ def _leader_first(
     first = min(
         chosen,
         key=lambda b: (
-            b in usable.quiet,
+            b in usable.demoted,
             topic.leaders[b] / usable.weights[b],
             everything.leaders[b] / usable.weights[b],
             b,

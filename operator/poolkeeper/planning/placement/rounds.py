@@ -19,12 +19,13 @@ import numpy as np
 
 from poolkeeper.model.specs import Goal
 from poolkeeper.planning.constraints.bands import Band, band
+from poolkeeper.planning.constraints.capacity import CapacityBounds
 from poolkeeper.planning.constraints.evictions import OPEN, OpenSlots
 from poolkeeper.planning.constraints.measures import LoadMeasure
 from poolkeeper.planning.placement import byte_exchanges
 from poolkeeper.planning.placement.broker_choice import assign
 from poolkeeper.planning.placement.byte_targets import aim_of, spread_over_cells
-from poolkeeper.planning.placement.flow import CapacityBounds, FlowInput, solve_flow
+from poolkeeper.planning.placement.flow import FlowInput, solve_flow
 from poolkeeper.planning.placement.open_slots import slot_demands
 from poolkeeper.planning.placement.replica_classes import cells_of, members_of, movable_replicas
 from poolkeeper.planning.placement.rounding import ReplicaFlow

@@ -81,6 +81,11 @@ class PoolProblem:
     def __len__(self) -> int:
         return len(self.rf)
 
+    @property
+    def pool_brokers(self) -> list[int]:
+        """All brokers of the pool, as indices."""
+        return self.brokers.rows(self.pool.brokers)
+
 
 @dataclass(frozen=True, slots=True)
 class StuckLoad:

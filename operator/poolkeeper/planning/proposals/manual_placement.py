@@ -6,10 +6,10 @@ from poolkeeper.model.plans import PlanProblem, Urgency
 from poolkeeper.model.specs import TopicSpec
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.constraints import sources
+from poolkeeper.planning.constraints.capacity import EligibleBrokers
 from poolkeeper.planning.facts.conflicts import Member, obstacle_of
 from poolkeeper.planning.facts.topics import PinnedElsewhere
 from poolkeeper.planning.layout.changes import Change
-from poolkeeper.planning.problem.eligible_brokers import EligibleBrokers
 from poolkeeper.planning.problem.scope import PlanScope, TopicRole
 
 

@@ -15,6 +15,7 @@ from poolkeeper.model.plans import AddPartitions, CreateTopic, PlanProblem
 from poolkeeper.model.problems import Facts
 from poolkeeper.model.specs import ResourcePoolSpec, Strategy, TopicSpec
 from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.planning.constraints.capacity import EligibleBrokers
 from poolkeeper.planning.constraints.quotas import QuotaUsage
 from poolkeeper.planning.diagnosis.capacity_conflicts import (
     BrokerCapacity,
@@ -45,7 +46,6 @@ from poolkeeper.planning.placement.initial import (
     balanced_lists,
     kafka_lists,
 )
-from poolkeeper.planning.problem.eligible_brokers import EligibleBrokers
 from poolkeeper.planning.problem.scope import PlanScope, TopicRole
 
 

@@ -14,9 +14,9 @@ from poolkeeper.model.specs import (
     ZooKeeperSpec,
 )
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
+from poolkeeper.planning.constraints.capacity import eligible_brokers
 from poolkeeper.planning.layout.pool_layout import Layout, lay_out
 from poolkeeper.planning.problem.arrays import brokers_of
-from poolkeeper.planning.problem.eligible_brokers import EligibleBrokers
 from poolkeeper.planning.problem.partitions import lists_of, table_of
 from poolkeeper.planning.problem.pool_problem import pool_problem
 from poolkeeper.planning.problem.scope import TopicHome, TopicRole
@@ -38,8 +38,8 @@ def laid_out(
     on_hold = frozenset({"t"} if hold else ())
     homes = {"t": TopicHome(TopicRole.PLACED, "p")}
     unit = pool_problem(pool, homes, lists_of(table, brokers), hold=on_hold)
-    usable = EligibleBrokers({1: None, 2: None, 3: None}, {}, {}, frozenset())
-    return lay_out(unit, usable, ClusterLimits(), balance=True)
+    usable = eligible_brokers(pool, brokers, ClusterLimits())
+    return lay_out(unit, usable.bounds, balance=True)
 
 
 def test_partitions_on_hold_count_as_in_the_next_plan() -> None:

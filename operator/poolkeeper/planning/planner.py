@@ -83,7 +83,7 @@ def make_plan(
     added, not_added = new_partitions.additions(reach, cluster, counts)
     lists = lists.with_changed({s.topic: brokers.row_lists(s.replicas) for s in created})
     homes = {
-        s.topic: TopicHome(TopicRole.PLACED, s.pool, s) for s in reach.absent if s.topic in lists
+        s.topic: TopicHome(TopicRole.PLACED, s.pool, s) for s in reach.to_create if s.topic in lists
     }
     given = LayoutInput(desired, usable, {**reach.homes, **homes})
     layouts = lay_out_all(given, lists, added, {change.topic for change in manual})

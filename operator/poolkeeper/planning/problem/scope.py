@@ -45,6 +45,7 @@ from poolkeeper.planning.facts.topics import (
     Unsettled,
 )
 from poolkeeper.planning.problem import internal_topics, ownership
+from poolkeeper.planning.problem.ownership import TopicOwners
 
 
 class TopicRole(StrEnum):
@@ -74,14 +75,14 @@ class PlanScope:
 
     `pools`: the pools that it may change, by name.
     `homes`: the role and pool of every observed topic.
-    `absent`: the specs of topics to create.
-    `doomed`: the topics to delete.
+    `to_create`: the specs of topics to create.
+    `to_delete`: the topics to delete.
     """
 
     pools: Mapping[str, ResourcePoolSpec]
     homes: Mapping[str, TopicHome]
-    absent: tuple[TopicSpec, ...]
-    doomed: tuple[str, ...]
+    to_create: tuple[TopicSpec, ...]
+    to_delete: tuple[str, ...]
     problems: tuple[PlanProblem, ...]
 
 
@@ -92,19 +93,21 @@ def scope(
     *,
     prune: bool,
     odd: Iterable[str] | None = None,
+    owners: TopicOwners | None = None,
 ) -> PlanScope:
     """Find every topic's pool and role; `problems` has those without a pool and those left out.
 
     `odd`: the topics whose partitions are not in a normal state, if the caller knows them.
+    `owners`: whose resources are followed, if the caller knows that.
     """
     pools, problems = _working_pools(desired)
-    won = ownership.winners(desired, records)
-    specs = won.specs
-    problems += ownership.conflicts(desired.topics, won)
+    owners = ownership.topic_owners(desired, records) if owners is None else owners
+    specs = owners.specs
+    problems += ownership.conflicts(desired.topics, owners)
     left_out = _left_out(cluster, cluster.topics if odd is None else odd)
-    doomed = ownership.doomed(desired, cluster, records, won, prune=prune)
+    to_delete = ownership.topics_to_delete(desired, cluster, records, owners, prune=prune)
     unfollowed = internal_topics.refusals(specs, cluster, left_out)
-    untouched = won.held.union(doomed, unfollowed)
+    untouched = owners.held.union(to_delete, unfollowed)
     homes, said = _homes(desired, pools, sorted(cluster.topics), specs, untouched)
     problems += [*unfollowed.values(), *said]
     for name, why in sorted(left_out.items()):
@@ -113,9 +116,9 @@ def scope(
             homes[name] = TopicHome(TopicRole.UNTOUCHED, home.pool, home.spec)
         if name in specs or home.pool:
             problems.append(PlanProblem(home.pool, "", why, name))
-    absent, refused = _absent(pools, specs, cluster, left_out)
-    doomed = tuple(name for name in doomed if name not in left_out)
-    return PlanScope(pools, homes, absent, doomed, tuple(problems + refused))
+    to_create, refused = _to_create(pools, specs, cluster, left_out)
+    to_delete = tuple(name for name in to_delete if name not in left_out)
+    return PlanScope(pools, homes, to_create, to_delete, tuple(problems + refused))
 
 
 def _working_pools(desired: Desired) -> tuple[dict[str, ResourcePoolSpec], list[PlanProblem]]:
@@ -241,7 +244,7 @@ def _not_admitted(pools: Mapping[str, ResourcePoolSpec], spec: TopicSpec) -> Pla
     return None
 
 
-def _absent(
+def _to_create(
     pools: Mapping[str, ResourcePoolSpec],
     specs: Mapping[str, TopicSpec],
     cluster: Cluster,
@@ -249,7 +252,7 @@ def _absent(
 ) -> tuple[tuple[TopicSpec, ...], list[PlanProblem]]:
     """Specs of topics to create, without names that collide with another in Kafka's metrics."""
     metric_names = {metric_name(name): name for name in sorted(cluster.topics)}
-    absent, problems = [], []
+    to_create, problems = [], []
     for name, spec in sorted(specs.items()):
         if name in cluster.topics or name in left_out or spec.paused:
             continue
@@ -261,8 +264,8 @@ def _absent(
         elif is_declarable(name):
             problems.append(internal_topics.absent_topic(spec))
         else:
-            absent.append(spec)
-    return tuple(absent), problems
+            to_create.append(spec)
+    return tuple(to_create), problems
 
 
 def metric_name(name: str) -> str:

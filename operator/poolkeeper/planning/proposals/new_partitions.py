@@ -77,7 +77,7 @@ def creations(
 ) -> tuple[tuple[CreateTopic, ...], tuple[PlanProblem, ...]]:
     """Create topics that are declared and do not exist, straight in their pools."""
     steps, problems = [], []
-    for spec in scope.absent:
+    for spec in scope.to_create:
         try:
             lists = _new_lists(spec, scope.pools[spec.pool], counts)
         except _Refusal as why:
@@ -95,7 +95,7 @@ def awaiting_room(
 
     `counts`: after this plan; they are changed.
     """
-    specs = {spec.topic: spec for spec in scope.absent}
+    specs = {spec.topic: spec for spec in scope.to_create}
     for problem in refused:
         if problem.law == "capacity" and _fits(specs[problem.topic], scope, counts):
             yield replace(problem, facts=AwaitsRoom())

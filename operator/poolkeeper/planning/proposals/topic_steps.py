@@ -125,7 +125,7 @@ def deletions(
 ) -> tuple[tuple[DeleteTopic, ...], tuple[PlanProblem, ...]]:
     """Delete topics whose recorded owner wanted them deleted with their Topic."""
     steps, problems = [], []
-    for name in scope.doomed:
+    for name in scope.to_delete:
         if said := ownership_problem(name):
             problems.append(PlanProblem("", "", NotDeleted(said), name))
         else:

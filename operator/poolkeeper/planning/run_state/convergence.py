@@ -20,7 +20,7 @@ from poolkeeper.model import config_keys
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired, ResourcePoolSpec, TopicSpec
 from poolkeeper.model.topology import Cluster, Replicas, Topic
-from poolkeeper.planning.problem.ownership import settled
+from poolkeeper.planning.problem.ownership import topic_owners
 from poolkeeper.planning.problem.scope import scope
 
 NAMED_MAX = 5
@@ -132,15 +132,16 @@ def standings(
     desired: Desired, cluster: Cluster, records: Records, gone: frozenset[int] = frozenset()
 ) -> Standings:
     """Compare every declared topic and every pool with one full observation."""
-    wanted = settled(desired, records)
-    lists = _Lists(wanted, gone - cluster.brokers.keys())
+    owners = topic_owners(desired, records)
+    lists = _Lists(desired, gone - cluster.brokers.keys())
     topics = {
         spec.topic: _topic(spec, cluster.topics.get(spec.topic), records, lists)
-        for spec in wanted.topics
+        for spec in desired.topics
+        if owners.specs.get(spec.topic) is spec
     }
-    reach = scope(wanted, cluster, records, prune=False)
+    reach = scope(desired, cluster, records, prune=False, owners=owners)
     homes = {name: home.pool for name, home in reach.homes.items()}
-    return Standings(topics, _pools(wanted, cluster, homes, lists.drain), homes)
+    return Standings(topics, _pools(desired, cluster, homes, lists.drain), homes)
 
 
 def _topic(spec: TopicSpec, found: Topic | None, records: Records, lists: _Lists) -> TopicStanding:

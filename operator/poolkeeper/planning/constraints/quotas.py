@@ -21,7 +21,7 @@ from poolkeeper.model.specs import (
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.constraints.capacity import EligibleBrokers
 from poolkeeper.planning.facts.capacity import QuotaHeld, TooManyPartitions, TooManyReplicas
-from poolkeeper.planning.facts.topics import BeyondHeadroom, QuotaExceeded, QuotaExcess
+from poolkeeper.planning.facts.new_partitions import BeyondHeadroom, QuotaExceeded, QuotaExcess
 from poolkeeper.planning.problem.scope import PlanScope
 
 

@@ -14,9 +14,9 @@ from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.problems import Facts
 from poolkeeper.model.specs import Strategy, TopicSpec
 from poolkeeper.model.topology import Cluster, Topic
+from poolkeeper.planning.facts.new_partitions import InternalTopicAbsent
 from poolkeeper.planning.facts.topics import (
     AwaitsReplicas,
-    InternalTopicAbsent,
     InternalTopicResized,
     InternalTopicShrunk,
 )

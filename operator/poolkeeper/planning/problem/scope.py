@@ -32,14 +32,13 @@ from poolkeeper.model.specs import (
     UnmanagedTopics,
 )
 from poolkeeper.model.topology import Cluster, Topic
+from poolkeeper.planning.facts.new_partitions import MetricNameTaken, NotCreated
 from poolkeeper.planning.facts.phrases import Names
 from poolkeeper.planning.facts.pools import SharedBrokers
 from poolkeeper.planning.facts.topics import (
     ClaimedTwice,
-    MetricNameTaken,
     NoDefaultPool,
     NotAdmitted,
-    NotCreated,
     PoolUnavailable,
     TopicLeftOut,
     Unsettled,

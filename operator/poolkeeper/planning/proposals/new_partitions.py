@@ -23,7 +23,7 @@ from poolkeeper.planning.diagnosis.capacity_conflicts import (
     overflow,
 )
 from poolkeeper.planning.facts.conflicts import Member
-from poolkeeper.planning.facts.topics import (
+from poolkeeper.planning.facts.new_partitions import (
     AssignedElsewhere,
     AwaitsRoom,
     BrokersFull,
@@ -38,7 +38,7 @@ from poolkeeper.planning.facts.topics import (
     NotCreated,
     NotExtended,
     PartitionsUndeclared,
-    TopicFixed,
+    TopicUntouched,
 )
 from poolkeeper.planning.placement.initial import (
     ReplicaCounts,
@@ -123,7 +123,7 @@ def additions(
             continue
         try:
             if home.role is TopicRole.UNTOUCHED:
-                raise _Refusal(TopicFixed())
+                raise _Refusal(TopicUntouched())
             lists = _added_lists(spec, cluster, wanted, counts)
         except _Refusal as why:
             facts = NotExtended(found, wanted, why.facts)

@@ -15,8 +15,9 @@ from poolkeeper.model.plans import DeleteTopic, ElectLeaders, PlanProblem, SetCo
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import TopicSpec
 from poolkeeper.model.topology import Cluster, Topic
+from poolkeeper.planning.facts.new_partitions import AwaitsMoves, CrowdedOut
 from poolkeeper.planning.facts.pools import AwaitsPartitions
-from poolkeeper.planning.facts.topics import AwaitsMoves, CrowdedOut, NotDeleted
+from poolkeeper.planning.facts.topics import NotDeleted
 from poolkeeper.planning.problem.internal_topics import awaits_replicas
 from poolkeeper.planning.problem.partitions import UNKNOWN, PartitionTable
 from poolkeeper.planning.problem.scope import PlanScope, TopicHome, TopicRole

@@ -109,7 +109,7 @@ class Rules:
 
     @cached_property
     def usable(self) -> Mapping[str, Mapping[int, str]]:
-        """The usable brokers of each pool, live and not shunned, with their racks."""
+        """The usable brokers of each pool, live and not to be emptied, with their racks."""
         usable = self.cluster.brokers.keys() - self.to_empty
         return {
             name: {broker: self.racks[broker] for broker in sorted(members & usable)}

@@ -90,7 +90,7 @@ def rack_excess(racks: Collection[str | None], sizes: Mapping[str, int]) -> int:
         return len(known) - len(set(known))
     held = Counter(known)
     level = _level(len(racks), sizes.values())
-    spare = len(racks) - _filled(level, sizes.values())
+    spare = len(racks) - _fill(level, sizes.values())
     full = sum(max(0, held[rack] - size) for rack, size in sizes.items() if size <= level)
     over = sorted(
         (held[rack] - level for rack, size in sizes.items() if size > level), reverse=True
@@ -101,12 +101,12 @@ def rack_excess(racks: Collection[str | None], sizes: Mapping[str, int]) -> int:
 def _level(count: int, sizes: Collection[int]) -> int:
     """The level up to which that many replicas fill all racks at least."""
     level, highest = 0, max(sizes, default=0)
-    while level < highest and _filled(level + 1, sizes) <= count:
+    while level < highest and _fill(level + 1, sizes) <= count:
         level += 1
     return level
 
 
-def _filled(level: int, sizes: Collection[int]) -> int:
+def _fill(level: int, sizes: Collection[int]) -> int:
     """The replicas in racks of these sizes that are filled up to that level."""
     return sum(min(size, level) for size in sizes)
 

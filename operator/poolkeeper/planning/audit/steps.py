@@ -46,7 +46,7 @@ Wrong = Iterator[tuple[str, str]]
 
 def step_violations(rules: Rules, steps: Sequence[Step], records: Records) -> Iterator[Violation]:
     """Every violation of the steps, each checked by itself, and of two steps of one kind."""
-    yield from _repeated(steps)
+    yield from _repetitions(steps)
     created = Counter(metric_name(step.topic) for step in steps if isinstance(step, CreateTopic))
     for step in steps:
         if isinstance(step, ElectLeaders):
@@ -58,7 +58,7 @@ def step_violations(rules: Rules, steps: Sequence[Step], records: Records) -> It
             yield Violation(law, message, step.topic)
 
 
-def _repeated(steps: Sequence[Step]) -> Iterator[Violation]:
+def _repetitions(steps: Sequence[Step]) -> Iterator[Violation]:
     """Topics for which the plan has two steps of one kind."""
     named = Counter(
         (type(step).__name__, step.topic)

@@ -94,18 +94,18 @@ def share_of_value(
     """
     eligible = problem.eligible
     heavy = np.zeros(len(value), dtype=bool)
-    share = _filled(problem, opened, lists, value, background, heavy)
+    share = _fill(problem, opened, lists, value, background, heavy)
     for _ in range(_HEAVIER_MAX):
         light = share[eligible].min(initial=np.inf)
         heavier = (value > max(light, 1.0)) & ~problem.fresh
         if (heavier == heavy).all():
             break
         heavy = heavier
-        share = _filled(problem, opened, lists, value, background, heavy)
+        share = _fill(problem, opened, lists, value, background, heavy)
     return share
 
 
-def _filled(
+def _fill(
     problem: PoolProblem,
     opened: OpenSlots,
     lists: Ints,

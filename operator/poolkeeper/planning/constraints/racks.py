@@ -54,13 +54,13 @@ class Spread:
 def spread(replicas: int, capacity: tuple[int, ...], immovable: tuple[int, ...]) -> Spread:
     """The even spread of that many replicas. RF 4 with capacity 2 2 2: low 1 1 1, high 2 2 2."""
 
-    def filled(level: int) -> tuple[int, ...]:
+    def fill(level: int) -> tuple[int, ...]:
         return tuple(max(d, min(most, level)) for most, d in zip(capacity, immovable, strict=True))
 
     level = 0
-    while sum(filled(level)) < replicas and level < replicas:
+    while sum(fill(level)) < replicas and level < replicas:
         level += 1
-    low, high = filled(max(level - 1, 0)), filled(level)
+    low, high = fill(max(level - 1, 0)), fill(level)
     # What the other racks cannot hold must be here.
     left = replicas - sum(high)
     return Spread(tuple(max(a, left + b) for a, b in zip(low, high, strict=True)), high)

@@ -39,7 +39,7 @@ def packs(demand: CapacityDemand) -> bool:
     brokers = tuple(_less(broker, largest) for broker in demand.brokers)
     if overflow(replace(demand, brokers=brokers, headroom=None)) is None:
         return True
-    return len(demand.sizes) * len(demand.usable) <= _LOOKS_MAX and _placed(demand)
+    return len(demand.sizes) * len(demand.usable) <= _LOOKS_MAX and _fits_greedily(demand)
 
 
 def _less(broker: BrokerCapacity, size: int) -> BrokerCapacity:
@@ -48,7 +48,7 @@ def _less(broker: BrokerCapacity, size: int) -> BrokerCapacity:
     return replace(broker, bound=max(min(broker.bound, broker.immovable), broker.bound - size))
 
 
-def _placed(demand: CapacityDemand) -> bool:
+def _fits_greedily(demand: CapacityDemand) -> bool:
     usable = demand.usable
     names = demand.racks_of(usable)
     rack = [names.index(s.member.rack) if demand.by_racks else 0 for s in usable]
@@ -58,14 +58,14 @@ def _placed(demand: CapacityDemand) -> bool:
         count = min(factor, len(usable))
         if count not in spreads:
             spreads[count] = demand.spread_of(count, usable)
-        for broker in _chosen(free, rack, count, spreads[count]):
+        for broker in _choose(free, rack, count, spreads[count]):
             free[broker] -= size
             if free[broker] < 0:
                 return False
     return True
 
 
-def _chosen(free: Sequence[float], rack: Sequence[int], count: int, even: Spread) -> list[int]:
+def _choose(free: Sequence[float], rack: Sequence[int], count: int, even: Spread) -> list[int]:
     """The brokers with most free room, as the spread over racks allows."""
     order = sorted(range(len(free)), key=lambda broker: (-free[broker], broker))
     held: Counter[int] = Counter()

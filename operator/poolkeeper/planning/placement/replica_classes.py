@@ -103,8 +103,8 @@ def movable_replicas(
     problem: PoolProblem, opened: OpenSlots, lists: Ints, cells: Cells
 ) -> MovableReplicas:
     """All replicas that may move, of partitions without open slots."""
-    settled = ~any_slot(lists == OPEN)
-    movable = (lists >= 0) & problem.eligible[lists] & settled[:, None]
+    complete = ~any_slot(lists == OPEN)
+    movable = (lists >= 0) & problem.eligible[lists] & complete[:, None]
     movable &= ~opened.stays
     # Flat positions: two-dimensional ones take several times as long.
     place = np.flatnonzero(movable)
@@ -117,7 +117,7 @@ def movable_replicas(
     number, first = number_groups(keys)
     size = np.bincount(number, minlength=len(first))
     first_row, first_slot = row[first], slot[first]
-    barred = _barred(problem, opened, lists, row, slot) if cells.merged and len(row) else None
+    barred = _barred_racks(problem, opened, lists, row, slot) if cells.merged and len(row) else None
     if barred is None:
         others = lists[first_row]
         others[np.arange(len(first)), first_slot] = OPEN
@@ -180,7 +180,9 @@ def _sites(opened: OpenSlots, cells: Cells, broker: Ints, spread_of: Ints, other
     return reach.astype(np.int64)
 
 
-def _barred(problem: PoolProblem, opened: OpenSlots, lists: Ints, row: Ints, slot: Ints) -> Ints:
+def _barred_racks(
+    problem: PoolProblem, opened: OpenSlots, lists: Ints, row: Ints, slot: Ints
+) -> Ints:
     """By replica, the racks that it may not go to, as bits.
 
     If a rack may hold one replica of a partition at most, the racks of its other replicas are

@@ -108,7 +108,7 @@ def background_load(
         sums(broker, rate[row], size),
     )
     for name in lists.changed:
-        _add_changed(load, name, own, pool, homes, lists, inside)
+        _add_changed_topic(load, name, own, pool, homes, lists, inside)
     for at, more_mib in repeated_brokers(homes, lists):
         if inside[at]:
             load.replicas[at] += 1
@@ -140,7 +140,7 @@ def sums(index: Ints, values: Ints, size: int) -> Ints:
     return total
 
 
-def _add_changed(
+def _add_changed_topic(
     load: BackgroundLoad,
     name: str,
     own: set[str],
@@ -185,14 +185,14 @@ def _unchanged_rows(
     table = lists.table
     rows = lists.unchanged_rows(names)
     place = np.full(len(table.names), NONE, dtype=np.int64)
-    declared, settled, kept = np.zeros((3, len(table.names)), dtype=np.int64)
+    declared, unplaced, kept = np.zeros((3, len(table.names)), dtype=np.int64)
     for number, name in enumerate(names):
         rank = table.rank.get(name)
         if rank is not None:
             spec = homes[name].spec
             place[rank] = number
             declared[rank] = (spec.replication_factor if spec else None) or 0
-            settled[rank] = homes[name].role is not TopicRole.PLACED
+            unplaced[rank] = homes[name].role is not TopicRole.PLACED
             kept[rank] = name in hold
     topic_of = np.repeat(np.arange(len(table.names)), np.diff(table.start))[rows]
     wide = lists.wide[rows]
@@ -209,7 +209,7 @@ def _unchanged_rows(
         size=table.size[rows],
         rate=table.rate[rows],
         leader=index_of(table.leader[rows], lists.brokers),
-        placed=settled[topic_of] == 0,
+        placed=unplaced[topic_of] == 0,
         fresh=np.zeros(len(rows), dtype=bool),
         hold=kept[topic_of] == 1,
         no_source=lists.no_source[rows],

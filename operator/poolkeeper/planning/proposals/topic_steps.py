@@ -68,7 +68,7 @@ def _config_step(
         for key, value in sorted(declared.items())
         if live.get(key) != value and not awaits_replicas(topic, key, value)
     }
-    dropped = _dropped(spec, live, before)
+    dropped = _keys_to_unset(spec, live, before)
     if not changed and not dropped:
         return None
     after = {k: v for k, v in live.items() if k not in dropped} | changed
@@ -76,7 +76,9 @@ def _config_step(
     return SetConfig(spec.topic, changed, dropped, losses, _config_reason(changed, dropped))
 
 
-def _dropped(spec: TopicSpec, live: Mapping[str, str], before: Iterable[str]) -> tuple[str, ...]:
+def _keys_to_unset(
+    spec: TopicSpec, live: Mapping[str, str], before: Iterable[str]
+) -> tuple[str, ...]:
     """Keys to unset: declared before, not declared now, and neither the executor's nor Kafka's."""
     return tuple(
         key

@@ -39,7 +39,7 @@ from poolkeeper.planning.problem import internal_topics
 from poolkeeper.planning.problem.arrays import Rows, brokers_of
 from poolkeeper.planning.problem.partitions import Lists, PartitionTable, lists_of, table_of
 from poolkeeper.planning.problem.pool_rows import repeated_brokers
-from poolkeeper.planning.problem.scope import PlanScope, TopicHome, TopicRole, scope
+from poolkeeper.planning.problem.scope import PlanScope, TopicHome, TopicRole, plan_scope
 from poolkeeper.planning.proposals import identity, new_partitions, topic_steps
 from poolkeeper.planning.proposals.log_dirs import between_log_dirs
 from poolkeeper.planning.proposals.lower_bounds import certificate, combine
@@ -66,46 +66,46 @@ def make_plan(
     `table`: the cluster's columns, if the caller keeps them.
     """
     table = table or table_of(cluster)
-    reach = scope(desired, cluster, records, prune=prune, odd=table.odd)
+    scope = plan_scope(desired, cluster, records, prune=prune, odd=table.odd)
     brokers = brokers_of(cluster, desired, records, gone, table.ids)
     usable = {
         name: eligible_brokers(pool, brokers, desired.cluster.limits)
-        for name, pool in sorted(reach.pools.items())
+        for name, pool in sorted(scope.pools.items())
     }
-    manual, unassignable = manual_changes(reach, cluster, usable)
+    manual, unassignable = manual_changes(scope, cluster, usable)
     lists = _with_manual(
         lists_of(table, brokers, sources.rows_without_source(cluster, table)), manual
     )
     counts = new_partitions.PlacementCounts(
-        usable, _replica_counts(reach, lists), QuotaUsage.of(desired, reach, cluster, usable)
+        usable, _replica_counts(scope, lists), QuotaUsage.of(desired, scope, cluster, usable)
     )
-    created, refused = new_partitions.creations(reach, counts)
-    added, not_added = new_partitions.additions(reach, cluster, counts)
+    created, refused = new_partitions.creations(scope, counts)
+    added, not_added = new_partitions.additions(scope, cluster, counts)
     lists = lists.with_changed({s.topic: brokers.row_lists(s.replicas) for s in created})
     homes = {
-        s.topic: TopicHome(TopicRole.PLACED, s.pool, s) for s in reach.to_create if s.topic in lists
+        s.topic: TopicHome(TopicRole.PLACED, s.pool, s) for s in scope.to_create if s.topic in lists
     }
-    given = LayoutInput(desired, usable, {**reach.homes, **homes})
+    given = LayoutInput(desired, usable, {**scope.homes, **homes})
     layouts = lay_out_all(given, lists, added, {change.topic for change in manual})
     moves = _moves(desired, cluster, table, [*manual, *layouts.changes], layouts.layouts)
     moving = frozenset(map(_PLACE, moves))
-    held = _replicas_after(reach, layouts)
+    held = _replicas_after(scope, layouts)
     if moves:
-        refused = tuple(new_partitions.awaiting_room(reach, counts.after_moves(held), refused))
+        refused = tuple(new_partitions.awaiting_room(scope, counts.after_moves(held), refused))
     copied, not_copied = between_log_dirs(
-        reach.pools, cluster, given.homes, moving, balance=desired.cluster.balancing.enabled
+        scope.pools, cluster, given.homes, moving, balance=desired.cluster.balancing.enabled
     )
-    deleted, not_deleted = topic_steps.deletions(reach, cluster)
+    deleted, not_deleted = topic_steps.deletions(scope, cluster)
     steps: tuple[Step, ...] = (
         *_with_lists(created, layouts),
         *_with_lists(added, layouts),
-        *topic_steps.configs(reach, cluster, records),
+        *topic_steps.configs(scope, cluster, records),
         *copied,
-        *topic_steps.elections(reach, cluster, table, moving),
+        *topic_steps.elections(scope, cluster, table, moving),
         *deleted,
     )
     problems = {
-        *reach.problems,
+        *scope.problems,
         *unassignable,
         *refused,
         *not_added,
@@ -114,7 +114,7 @@ def make_plan(
         ),
         *not_deleted,
         *internal_topics.postponed_configs(
-            {n: home.spec for n, home in reach.homes.items()}, cluster
+            {n: home.spec for n, home in scope.homes.items()}, cluster
         ),
         *not_copied,
         *sources.problems(cluster, given.homes, gone),
@@ -186,17 +186,17 @@ def _with_manual(lists: Lists, manual: Iterable[Change]) -> Lists:
     return lists.with_changed(changed)
 
 
-def _replicas_after(reach: PlanScope, layouts: PoolLayouts) -> dict[int, int]:
+def _replicas_after(scope: PlanScope, layouts: PoolLayouts) -> dict[int, int]:
     """Replicas by broker after all moves and steps."""
     held = layouts.replicas_by_broker()
-    for broker, _ in repeated_brokers(reach.homes, layouts.lists):
+    for broker, _ in repeated_brokers(scope.homes, layouts.lists):
         held[broker] += 1
     return dict(zip(layouts.lists.brokers.ids, held.tolist(), strict=True))
 
 
-def _replica_counts(reach: PlanScope, lists: Lists) -> ReplicaCounts:
+def _replica_counts(scope: PlanScope, lists: Lists) -> ReplicaCounts:
     held, leads = lists.counts()
-    for broker, _ in repeated_brokers(reach.homes, lists):
+    for broker, _ in repeated_brokers(scope.homes, lists):
         held[broker] += 1
     by_id = (zip(lists.brokers.ids, counts.tolist(), strict=True) for counts in (held, leads))
     return ReplicaCounts(*(Counter(dict(counts)) for counts in by_id))

@@ -85,7 +85,7 @@ class PlanScope:
     problems: tuple[PlanProblem, ...]
 
 
-def scope(
+def plan_scope(
     desired: Desired,
     cluster: Cluster,
     records: Records,

@@ -14,19 +14,19 @@ from poolkeeper.planning.problem.scope import PlanScope, TopicRole
 
 
 def manual_changes(
-    reach: PlanScope, cluster: Cluster, usable: Mapping[str, EligibleBrokers]
+    scope: PlanScope, cluster: Cluster, usable: Mapping[str, EligibleBrokers]
 ) -> tuple[list[Change], list[PlanProblem]]:
     """The changes to the assigned lists, and the topics whose assignment cannot be met."""
     changes: list[Change] = []
     problems = []
-    for home in reach.homes.values():
+    for home in scope.homes.values():
         spec = home.spec
         if home.role is not TopicRole.MANUAL or spec is None:
             continue
         wanted = {broker for replicas in spec.assignment or () for broker in replicas}
         absent = sorted(wanted - set(usable[home.pool].racks))
         if absent:
-            problems.append(_unusable(reach, spec, absent))
+            problems.append(_unusable(scope, spec, absent))
             continue
         found, no_source = _changes(spec, cluster)
         changes += found
@@ -51,8 +51,8 @@ def _changes(spec: TopicSpec, cluster: Cluster) -> tuple[list[Change], list[Topi
     return found, no_source
 
 
-def _unusable(reach: PlanScope, spec: TopicSpec, absent: list[int]) -> PlanProblem:
-    pool = reach.pools[spec.pool]
+def _unusable(scope: PlanScope, spec: TopicSpec, absent: list[int]) -> PlanProblem:
+    pool = scope.pools[spec.pool]
     brokers = tuple(
         Member(broker, obstacle=obstacle_of(pool, broker, ()) if broker in pool.brokers else None)
         for broker in absent

@@ -21,7 +21,7 @@ from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired, ResourcePoolSpec, TopicSpec
 from poolkeeper.model.topology import Cluster, Replicas, Topic
 from poolkeeper.planning.problem.ownership import topic_owners
-from poolkeeper.planning.problem.scope import scope
+from poolkeeper.planning.problem.scope import plan_scope
 
 NAMED_MAX = 5
 
@@ -139,8 +139,8 @@ def standings(
         for spec in desired.topics
         if owners.specs.get(spec.topic) is spec
     }
-    reach = scope(desired, cluster, records, prune=False, owners=owners)
-    homes = {name: home.pool for name, home in reach.homes.items()}
+    scope = plan_scope(desired, cluster, records, prune=False, owners=owners)
+    homes = {name: home.pool for name, home in scope.homes.items()}
     return Standings(topics, _pools(desired, cluster, homes, lists.drain), homes)
 
 

@@ -38,7 +38,7 @@ class Finding:
     record: Record | None = None
 
 
-class Inquiry:
+class PlanningTask:
     """The planning of one Rebalance; see the module. One for each, while it is being planned."""
 
     def __init__(

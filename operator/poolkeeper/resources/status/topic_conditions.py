@@ -70,8 +70,8 @@ class Situation:
     @property
     def speaks(self) -> bool:
         """Whether this Topic is the one that the Kafka topic follows."""
-        won = self.survey.won.specs.get(self.spec.topic)
-        return won is not None and won.owner == self.spec.owner
+        followed = self.survey.owners.specs.get(self.spec.topic)
+        return followed is not None and followed.owner == self.spec.owner
 
 
 def _deleting(at: Situation) -> Remark | None:
@@ -98,7 +98,7 @@ def _conflict(at: Situation) -> Remark | None:
     topic, found = at.spec.topic, at.survey
     if not at.speaks:
         assert found.seen is not None
-        winner = found.won.specs.get(topic)
+        winner = found.owners.specs.get(topic)
         if winner is not None:
             holds = f"belongs to {winner.owner}, which declared it first"
         else:

@@ -2,7 +2,7 @@ import pytest
 
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
-from poolkeeper.planning.constraints.sources import problems, sourceless
+from poolkeeper.planning.constraints.sources import problems, rows_without_source
 from poolkeeper.planning.facts.phrases import Names
 from poolkeeper.planning.facts.pools import DataLost
 from poolkeeper.planning.problem.partitions import table_of
@@ -57,4 +57,4 @@ def test_rows_without_a_source_are_found_whoever_leads() -> None:
     )
     cluster = Cluster("main", {b: Broker(b) for b in (1, 2)}, {"t": Topic("t", parts)})
     blocked = [False, True, True, False, True, False]
-    assert sourceless(cluster, table_of(cluster)).tolist() == blocked
+    assert rows_without_source(cluster, table_of(cluster)).tolist() == blocked

@@ -128,7 +128,7 @@ def test_without_balance_directories_are_emptied_only():
         pytest.param(
             pool(A),
             cluster([(A, 1)] * 5),
-            {"home": TopicHome(TopicRole.FIXED, "p")},
+            {"home": TopicHome(TopicRole.UNTOUCHED, "p")},
             "broker 1: log directory /a keeps t-0, t-1, t-2 and 2 more: they go to other brokers,"
             " or are not this pool's to move",
             id="it-may-not-be-touched",

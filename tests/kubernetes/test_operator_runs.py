@@ -91,7 +91,9 @@ def test_stop_on_the_command_line_ends_the_run_after_the_stage(moving):
     assert ran.code == 0
     moving.make_light("a-heavy")
     moving.says("topic", "a-heavy")
-    stopped = "stopped by a person; `poolkeeper apply` goes on, or an edit that changes the plan"
+    stopped = (
+        "a person stopped the run: to go on, run `poolkeeper apply`, or change what is declared"
+    )
     said = moving.says("cluster", reason="Waiting", about="stopped")
     assert said == f"waits to move 3 partitions (6 MiB): {stopped}"
     moving.says("topic", "b-light", "Waiting", about=stopped)

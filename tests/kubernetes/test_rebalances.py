@@ -145,8 +145,8 @@ def test_what_moved_on_since_is_not_touched_and_the_others_are_carried_out(fleet
     fleet.approve()
     message = fleet.text(fleet.says("Failed"))
     assert message.startswith(
-        "1 of 2 clusters done; first: the plan is of another time: orders-0 has replicas [4, 5],"
-        " planned from [1, 2]; "
+        "1 of 2 clusters done; first: the plan is outdated: orders-0 has replicas [4, 5], planned"
+        " from [1, 2]; "
     )
     assert fleet.states() == {"first": "Failed", "second": "Done"}
     assert fleet.scenes[0].holders("orders") == {4, 5}

@@ -161,7 +161,7 @@ def _reviewed(command: ApplyOptions, file: Path, seen: Observation, wanted: str)
             f"{file} was made for other manifests, or with other brokers gone: plan again"
         )
     if drifts := step_progress.staleness(plan, seen.cluster):
-        raise StalePlan("the cluster moved on since the plan was made", facts=drifts)
+        raise StalePlan("the cluster changed since the plan was made", facts=drifts)
     audit.enforce(plan, command.desired, seen.cluster, seen.records, seen.gone)
     return plan
 

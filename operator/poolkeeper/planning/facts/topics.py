@@ -7,7 +7,7 @@ from typing import ClassVar
 from poolkeeper.model.problems import Facts, ProblemReason
 from poolkeeper.model.specs import Headroom
 from poolkeeper.planning.facts.conflicts import Member
-from poolkeeper.planning.facts.phrases import brokers, counted, joined, lost
+from poolkeeper.planning.facts.phrases import advised, brokers, counted, joined, lost
 
 
 class Unsettled(Enum):
@@ -18,7 +18,7 @@ class Unsettled(Enum):
     GAPS = "its partition ids have gaps"
     NO_REPLICAS = "it has partitions without replicas"
     CHANGING = "it changed while it was being read"
-    DAMAGED = "its node is damaged: {}"
+    DAMAGED = "its znode is damaged: {}"
     DELETING = "it is being deleted"
 
 
@@ -31,7 +31,7 @@ class TopicLeftOut:
     detail: str = ""
 
     def __str__(self) -> str:
-        return f"left out: {self.why.value.format(self.detail)}"
+        return f"left out of this plan: {self.why.value.format(self.detail)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class ClaimedTwice:
     pools: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"nothing moves: pools {joined(self.pools)} claim it"
+        return f"nothing moves: spec.claims of pools {joined(self.pools)} match it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class NoDefaultPool:
     reason: ClassVar = ProblemReason.NO_DEFAULT_POOL
 
     def __str__(self) -> str:
-        return "unmanaged, and there is no default pool that could be worked in"
+        return "nothing moves: no Topic and no claim names it, and no default pool can be used"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class PoolUnavailable:
     pool: str
 
     def __str__(self) -> str:
-        return f"nothing is done: its pool {self.pool} does not exist or may not be worked in"
+        return f"nothing is done: its pool {self.pool} does not exist or cannot be used"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +106,12 @@ class PinnedElsewhere:
         for broker in self.brokers:
             if broker.obstacle is None:
                 reasons.append(f"{broker.id} is not in pool {self.pool}")
-                ways.append(f"add {broker.id} to the pool")
+                ways.append(f"add broker {broker.id} to the pool")
             else:
                 reasons.append(str(broker))
                 ways.append(broker.obstacle.remedy(broker.id))
-        return (
-            f"stays as it is: it is pinned, and broker {joined(reasons)}. What helps:"
-            f" {' and '.join(ways)}, or pin it elsewhere"
-        )
+        said = f"stays as it is: spec.placement.assignment pins it, and broker {joined(reasons)}"
+        return advised(said, (" and ".join(ways), "change the assignment"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +164,7 @@ class AwaitsRoom:
     reason: ClassVar = ProblemReason.AWAITS_ROOM
 
     def __str__(self) -> str:
-        return "not created until moves of this plan have made room for it"
+        return "not created until moves of this plan have freed capacity for it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +185,7 @@ class CrowdedOut:
     reason: ClassVar = ProblemReason.CAPACITY_EXCEEDED
 
     def __str__(self) -> str:
-        return "gets no new partitions: the pool has no room for them and for its other replicas"
+        return "gets no new partitions: the pool lacks capacity for them and its other replicas"
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +196,7 @@ class MetricNameTaken:
     other: str
 
     def __str__(self) -> str:
-        return f"Kafka's metrics cannot tell it from {self.other}"
+        return f"Kafka's metrics cannot tell it from {self.other}: choose another name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +218,9 @@ class PartitionsUndeclared:
     pool: str
 
     def __str__(self) -> str:
-        return f"neither the Topic nor pool {self.pool} says how many partitions"
+        return (
+            f"neither the Topic nor pool {self.pool} says how many partitions (set spec.partitions)"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +231,10 @@ class FactorUndeclared:
     pool: str
 
     def __str__(self) -> str:
-        return f"neither the Topic nor pool {self.pool} says how many replicas"
+        return (
+            f"neither the Topic nor pool {self.pool} says how many replicas (set"
+            " spec.replicationFactor)"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,14 +279,15 @@ class FewerBrokers:
     usable: tuple[int, ...]
 
     def __str__(self) -> str:
-        return (
+        said = (
             f"{self.factor} replicas need {self.factor} brokers; usable in pool {self.pool}:"
-            f" {joined(self.usable) or 'none'}. What helps: {self.factor - len(self.usable)} more,"
-            " undrained or new"
+            f" {joined(self.usable) or 'none'}"
         )
+        lacking = counted(self.factor - len(self.usable), "broker")
+        return advised(said, (f"add {lacking}", "take as many out of spec.drain"))
 
 
-_MORE_ROOM = "What helps: add a broker, or raise capacity.replicas"
+_MORE_CAPACITY = ("add a broker", "raise spec.capacity.replicas")
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,11 +304,9 @@ class BrokersFull:
     even: bool = False
 
     def __str__(self) -> str:
-        even = ", to be even over racks" if self.even else ""
-        return (
-            f"{brokers(self.brokers)} would hold {self.wanted} replicas and may hold"
-            f" {self.room}{even}. {_MORE_ROOM}"
-        )
+        even = ", as replicas are spread over racks" if self.even else ""
+        said = f"{brokers(self.brokers)} would hold {self.wanted} replicas and may hold {self.room}"
+        return advised(said + even, _MORE_CAPACITY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +316,8 @@ class NoRoomBetween:
     reason: ClassVar = ProblemReason.CAPACITY_EXCEEDED
 
     def __str__(self) -> str:
-        return f"the brokers' caps of replicas leave no room. {_MORE_ROOM}"
+        said = "no placement keeps all brokers within spec.capacity.replicas"
+        return advised(said, _MORE_CAPACITY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,11 +332,12 @@ class BeyondHeadroom:
 
     def __str__(self) -> str:
         more = counted(self.held - self.room, "more replica")
-        return (
+        said = (
             f"pool {self.pool} would hold {self.held} replicas, {self.room} fit with"
-            f" {lost(self.headroom)}. What helps: add a broker, or ask for less headroom, or make"
-            f" room for {more}"
+            f" {lost(self.headroom)}"
         )
+        ways = ("add a broker", "lower spec.headroom", f"add capacity for {more}")
+        return advised(said, ways)
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,7 +390,7 @@ class InternalTopicAbsent:
     reason: ClassVar = ProblemReason.AWAITS_KAFKA
 
     def __str__(self) -> str:
-        return "not created until Kafka does so itself, at its first use"
+        return "not created: Kafka creates this topic itself, at its first use"
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,7 +403,7 @@ class InternalTopicResized:
 
     def __str__(self) -> str:
         return (
-            f"nothing is done: its assignment is of {self.declared} partitions, and an internal"
+            f"nothing is done: its assignment has {self.declared} partitions, and an internal"
             f" topic keeps its {self.found}"
         )
 
@@ -453,4 +457,7 @@ class KeyedTopic:
     wanted: int
 
     def __str__(self) -> str:
-        return f"its keys would go to other partitions; acceptKeyRemapTo: {self.wanted} allows it"
+        return (
+            "its keys would go to other partitions (set spec.acceptKeyRemapTo to"
+            f" {self.wanted} to allow it)"
+        )

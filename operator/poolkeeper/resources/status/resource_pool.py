@@ -79,8 +79,8 @@ def _remark(
     name = f"KafkaCluster {survey.assembly.name}"
     if standing is None or work is None:
         if outcome.error is None:
-            return Remark(Mood.UNSURE, "Waiting", f"{name} has not been looked at yet")
-        message = f"{name} cannot be looked at; its status says why"
+            return Remark(Mood.UNSURE, "Waiting", f"{name} has not been observed yet")
+        message = f"{name} cannot be read; see its status"
         return Remark(Mood.UNSURE, "Unreachable", message)
     return _progress(survey, work, outcome, each.name, standing)
 

@@ -119,7 +119,8 @@ def test_a_topic_elsewhere_tells_what_lies_between(
             (
                 "Stalled",
                 "Impossible",
-                "not created: neither the Topic nor pool fast says how many replicas",
+                "not created: neither the Topic nor pool fast says how many replicas (set"
+                " spec.replicationFactor)",
             ),
             id="cannot-be-created",
         ),
@@ -204,8 +205,8 @@ def test_a_topic_elsewhere_tells_what_lies_between(
             (
                 "Busy",
                 "Waiting",
-                "waits to create topic __consumer_offsets in pool fast: not created until Kafka"
-                " does so itself, at its first use",
+                "waits to create topic __consumer_offsets in pool fast: not created: Kafka creates"
+                " this topic itself, at its first use",
             ),
             id="internal-and-not-there-yet",
         ),

@@ -262,7 +262,7 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.NOT_OBSERVED_YET: _told("the cluster has not been observed yet"),
     _R.TOPIC_DAMAGED: lambda wait: f"topic {wait.topic} is damaged: {wait.detail}",
     _R.NO_REPLICAS_WANTED: lambda wait: (
-        f"the plan has an empty replica list for {_named(wait.partitions)}"
+        f"topic znodes list no target replicas for {_named(wait.partitions)}"
     ),
     _R.MOVES_WITHOUT_REQUEST: lambda wait: (
         f"{_counted(wait.count, 'move')} in flight without a reassignment request"

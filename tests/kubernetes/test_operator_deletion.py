@@ -34,8 +34,8 @@ def test_delete_deletes_exactly_that_topic_once_it_is_approved(scene):
     scene.delete("topic", "orders")
     said = scene.says("topic", "orders", "Deleting", about="approve")
     assert scene.text(said) == (
-        "approve plan sha256:PLAN in KafkaCluster main to delete Kafka topic orders;"
-        " spec.deletionPolicy: Retain lets this Topic go and keeps the data"
+        "approve plan sha256:PLAN in KafkaCluster main to delete Kafka topic orders; set"
+        " spec.deletionPolicy to Retain to delete this Topic and keep the data"
     )
     message = scene.says("cluster", reason="WaitingForApproval")
     assert message.startswith("waits to delete 1 topic; approve sha256:")

@@ -62,7 +62,7 @@ class ApplyOptions:
     help="Execute this plan, written by `plan --out`, if it still fits.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask. Needed where there is no terminal.")
-@click.option("--prune", is_flag=True, help="Also delete topics that are declared no more.")
+@click.option("--prune", is_flag=True, help="Also delete topics that are no longer declared.")
 @options.output()
 def apply(address: ClusterSelection, file: Path | None, yes: bool, prune: bool, output: str) -> int:
     """Carry a plan out: throttles, stage by stage, verification, to the end.
@@ -178,7 +178,7 @@ def _wind_up(command: ApplyOptions, before: JournalView, check: interrupts.Check
     """End a run that is for other manifests or was not recorded completely; then start again."""
     assert before.run is not None
     if before.document is not None:
-        printing.warn([f"run {before.run.plan} is for other manifests: it is wound up first"])
+        printing.warn([f"run {before.run.plan} is for other manifests: it is ended first"])
         confirmation.confirm("Type yes to end it after its stage in flight", yes=command.yes)
     with progress.printer(_stream(command)) as printer:
         report = _checking(check, printer)
@@ -215,8 +215,8 @@ def _drive(command: ApplyOptions, plan: Plan, check: interrupts.Check) -> int:
     except KeyboardInterrupt:
         printing.warn(
             [
-                "what is in flight goes on, and throttles stay: `poolkeeper apply` goes on with "
-                "the run, `poolkeeper stop` and then `poolkeeper apply` ends it"
+                "moves in flight go on and throttles stay: `poolkeeper apply` resumes the run,"
+                " `poolkeeper stop` and then `poolkeeper apply` ends it"
             ]
         )
         raise

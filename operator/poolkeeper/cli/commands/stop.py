@@ -29,8 +29,8 @@ def stop(address: ClusterSelection, output: str) -> None:
         printing.emit("no run is recorded: nothing to stop")
     elif holder is None:
         printing.emit(
-            f"run {run.plan} will be wound up by the next executor; none is active now: "
-            "`poolkeeper apply` does it"
+            f"run {run.plan} is ended by the next executor; none is active now: start `poolkeeper"
+            " apply`"
         )
     else:
         printing.emit(f"run {run.plan} stops after stage {run.stage}; it is driven by {holder}")

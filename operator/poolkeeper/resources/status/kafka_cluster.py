@@ -191,7 +191,7 @@ def _running(
     if waits:
         message += f"; waits: {few(waits, 3)}"
     if paused:
-        message = f"the stage in flight is brought to its end, the next one waits; {message}"
+        message = f"the stage in flight runs to its end, no further stage starts; {message}"
         return Remark(Mood.BUSY, "Paused", f"{message}{_mode_step(work, name)}")
     return Remark(Mood.BUSY, "Moving", message)
 

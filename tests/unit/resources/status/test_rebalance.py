@@ -123,8 +123,8 @@ def remark(course, **spec):
             Remark(
                 Mood.BUSY,
                 "Paused",
-                "stages in flight are brought to their end; 0 of 1 cluster done, 0 of 12 moves,"
-                " 40 GiB left",
+                "stages in flight run to their end, no further stage starts; 0 of 1 cluster done,"
+                " 0 of 12 moves, 40 GiB left",
             ),
             id="paused",
         ),
@@ -156,8 +156,8 @@ def remark(course, **spec):
             Remark(
                 Mood.STALLED,
                 "Failed",
-                "1 of 2 clusters done; c: not planned: no answer from zk:2181; another Rebalance"
-                " does the rest",
+                "1 of 2 clusters done; c: not planned: no answer from zk:2181; make another"
+                " Rebalance for the rest",
             ),
             id="failed",
         ),

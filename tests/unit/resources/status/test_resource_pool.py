@@ -62,7 +62,7 @@ def test_a_pool_that_is_drained_tells_what_is_left() -> None:
         ),
         pytest.param(
             None,
-            "no Topic, claim or default pool lets them be moved",
+            "no Topic, claim or default pool manages them",
             id="nobody-declares-the-topic",
         ),
     ],

@@ -65,13 +65,13 @@ class ApplyOptions:
 @click.option("--prune", is_flag=True, help="Also delete topics that are no longer declared.")
 @options.output()
 def apply(address: ClusterSelection, file: Path | None, yes: bool, prune: bool, output: str) -> int:
-    """Carry a plan out: throttles, stage by stage, verification, to the end.
+    """Carry a plan out stage by stage, throttled and verified, to its end.
 
-    Shows the plan and asks first. May be killed at any point and started again: it goes on where it
-    was. Refuses a plan made for another state of cluster or manifests, and to run beside another
-    executor; to an active operator (`poolkeeper run`) it hands the approval over.
+    Shows the plan and asks first. May be killed at any point and started again: it resumes where it
+    was. Refuses a plan made for another state of the cluster or the manifests, and refuses to run
+    beside another executor; to an active operator (`poolkeeper run`) it hands the approval over.
 
-    Topics are deleted with --prune only, and only those whose last resource said
+    Topics are deleted with --prune only, and only those whose last resource declared
     `deletionPolicy: Delete`.
     """
     if file is not None and prune:

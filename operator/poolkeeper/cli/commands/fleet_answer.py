@@ -71,9 +71,9 @@ class AnswerOptions:
 )
 @click.option("--conf", metavar="KEY=VALUE", multiple=True, help="For Spark. Repeatable.")
 def answer(**given: Any) -> None:
-    """Answer the question of a Rebalance: read every cluster it names, and plan it.
+    """Answer the planning request of a Rebalance: read and plan every cluster that it names.
 
-    A cluster that cannot be read or planned has its reason in the answer; the others go on.
+    A cluster that cannot be read or planned has its reason in the response; the others go on.
     """
     command = AnswerOptions(**given)
     given_to_spark = settings(command.conf)

@@ -258,13 +258,13 @@ def _differences(at: Situation) -> str:
     if standing.missing > 0:
         parts.append(f"add {count(standing.missing, 'partition')}")
     if standing.missing < 0:
-        parts.append(f"have {count(-standing.missing, 'partition')} less")
+        parts.append(f"have {count(-standing.missing, 'partition')} fewer")
     if standing.misplaced:
         parts.append(_moves(at))
     if standing.differing:
         parts.append(f"set config {few(standing.differing)}")
     if standing.unled:
-        parts.append(f"have leaders of {count(standing.unled, 'partition')}")
+        parts.append(f"get leaders for {count(standing.unled, 'partition')}")
     return ", ".join(parts) or "be read again"
 
 

@@ -102,7 +102,7 @@ def test_many_deletions_at_once_wait_for_a_person(scene):
         scene.wait(lambda name=name: guarded(scene, name), f"{name} is guarded")
     scene.kubectl("delete", "topics", "--all", "-n", scene.namespace, "--wait=false")
     message = scene.says("cluster", reason="WaitingForApproval")
-    assert "so many deletions wait for a person: approve" in message
+    assert "so many deletions need a person's approval: approve" in message
     scene.barrier("p")
     assert len(set(names) & set(scene.topics())) > 2  # a few may have gone before it was a storm
     scene.run_printed(scene.says("cluster", reason="WaitingForApproval"))

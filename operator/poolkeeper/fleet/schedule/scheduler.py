@@ -36,7 +36,7 @@ def schedule(works: Iterable[ClusterWork], budget: Budget, begin: datetime) -> S
     listed = sorted(works, key=lambda work: work.cluster)
     for one, other in pairwise(listed):
         if one.cluster == other.cluster:
-            raise Refused(f"cluster {one.cluster} has two works (expected one)")
+            raise Refused(f"cluster {one.cluster} is scheduled twice (expected once)")
     fleet = fleet_of(budget, begin)
     of_windows = {
         windows: openings(windows, begin, budget.horizon_s)

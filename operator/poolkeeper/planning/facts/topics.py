@@ -43,7 +43,10 @@ class DeclaredTwice:
     others: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{self.owner} declares a topic that {joined(self.others)} declares too"
+        return (
+            f"{self.owner} declares a topic that {joined(self.others)} declares too; delete one"
+            " of the Topics"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -237,7 +237,7 @@ def _next_step(work: PlannedWork, plan: Plan, name: str) -> str:
     if work.mode is not Mode.APPLY:
         return _mode_step(work, name)
     if work.waiting:
-        why = "so many deletions wait for a person: " if work.auto else ""
+        why = "so many deletions need a person's approval: " if work.auto else ""
         return f"; {why}approve {plan.hash}: {approval_line(name, plan.hash)}"
     return ""
 

@@ -228,7 +228,7 @@ def test_what_is_left_out_says_why(work, budget, reason):
 
 
 def test_a_cluster_that_is_named_twice_is_refused():
-    with pytest.raises(Refused, match="cluster a has two works"):
+    with pytest.raises(Refused, match="cluster a is scheduled twice"):
         scheduler.schedule([WORK, WORK], SMALL, BEGIN)
 
 

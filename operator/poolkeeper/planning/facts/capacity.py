@@ -260,7 +260,9 @@ class PartitionTooLarge:
                 f"partition {self.partition} of {size} fits no broker of pool {self.pool}: the"
                 f" largest free disk has {largest}"
             )
-        also = f"; {counted(self.more, 'more partition')} of the topic too" if self.more else ""
+        verb = "is" if self.more == 1 else "are"
+        more = f"; {counted(self.more, 'more partition')} of the topic {verb} too large as well"
+        also = more if self.more else ""
         return advised(f"{said}{also}", ("add brokers with larger disks", "lower its retention"))
 
 

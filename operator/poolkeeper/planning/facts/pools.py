@@ -186,7 +186,7 @@ _NOUNS = {
     GoalKind.LEADERS: "preferred leaders",
     GoalKind.TOPIC_REPLICAS: "replicas of one topic",
     GoalKind.BYTES: "bytes",
-    GoalKind.BYTES_IN: "KiB/s",
+    GoalKind.BYTES_IN: "bytes in (KiB/s)",
 }
 
 

@@ -93,7 +93,7 @@ class Rebalancers:
                 self.look()
             except Exception:
                 # A bug in one look must not end this thread: nobody would notice.
-                logger.exception("a look at the rebalances failed")
+                logger.exception("a pass over all Rebalances failed")
             self.wake.wait(LOOK_S)
             self.wake.clear()
 
@@ -117,7 +117,7 @@ class Rebalancers:
                 offers = {**self._looked(each, assemblies, takers), **offers}
             except Exception:
                 # A bug, or a status written by a later release, must not stop the other Rebalances.
-                logger.exception("a look at %s failed", each.key)
+                logger.exception("a pass over %s failed", each.key)
         self.keepers.offer(offers)
         uids = {each.uid for each in found}
         for uid in set(self._kept) - uids:
@@ -274,6 +274,6 @@ class Rebalancers:
                 outcome, loops = self.keepers.outcome(part.cluster), self.keepers.names()
                 if rebalances_offers.may_run(part, outcome, kept=part.cluster in loops):
                     offers[part.cluster] = ExternalPlan(part.hash, withdrawn=True)
-        left = ", ".join(sorted(offers)) or "nothing any more"
-        message = f"what runs ends after its stage in flight: {left}"
+        left = ", ".join(sorted(offers)) or "none is left"
+        message = f"its runs end after their stages in flight: {left}"
         return offers, Remark(Mood.BUSY, "Deleting", message)

@@ -171,7 +171,7 @@ class Rules:
     def _find_home(self, topic: str) -> AuditHome:
         spec = self.specs.get(topic)
         if self.held_back(topic):
-            return AuditHome(None, untouchable="a Topic names it that cannot be acted on")
+            return AuditHome(None, untouchable="a Topic that names it cannot be acted on")
         if spec is not None:
             return self._declared_home(spec)
         claims = sorted(n for n, patterns in self._claims.items() if _matches(patterns, topic))

@@ -163,7 +163,7 @@ def _follow_plan(
         cooled = Cooled(agreed)
         drifts = () if context.memory.begun else step_progress.staleness(agreed, observed.cluster)
         if drifts:
-            raise StalePlan("the cluster moved on since the plan was made", facts=drifts)
+            raise StalePlan("the cluster changed since the plan was made", facts=drifts)
     plan = cooled.plan
     context.memory.begun = True
     enforce_rest(plan, desired, observed)

@@ -38,15 +38,15 @@ from unit.planning.byhand import (
         pytest.param(
             desired([pool("p", 1, 2, 3, drain=frozenset({1}))], spec("t", "p")),
             cluster(flat(1, 2, 3), topic("t", (1, 2, 3))),
-            "t: 1 replica cannot leave broker 1: 3 replicas need 3 brokers; usable: 2, 3;"
-            " 1 is drained. What helps: undrain 1, or add a broker",
+            "t: 1 replica cannot leave broker 1: 3 replicas need 3 brokers; usable: 2, 3; 1 is"
+            " drained. Take broker 1 out of spec.drain, or add a broker",
             id="a drain that leaves too few brokers",
         ),
         pytest.param(
             desired([pool("p", 1, 2)], spec("t", "p", partitions=3, replication_factor=3)),
             cluster(flat(1, 2)),
-            "t: not created: 3 replicas need 3 brokers; usable in pool p: 1, 2. What helps:"
-            " 1 more, undrained or new",
+            "t: not created: 3 replicas need 3 brokers; usable in pool p: 1, 2. Add 1 broker, or"
+            " take as many out of spec.drain",
             id="a new topic with more replicas than brokers",
         ),
         pytest.param(
@@ -58,14 +58,15 @@ from unit.planning.byhand import (
         pytest.param(
             desired([pool("p", 1, 2)], spec("t", "p", partitions=3, keyed=True)),
             cluster(flat(1, 2), topic("t", (1,), (2,))),
-            "t: stays at 2 partitions instead of 3: its keys would go to other partitions;"
-            " acceptKeyRemapTo: 3 allows it",
+            "t: stays at 2 partitions instead of 3: its keys would go to other partitions (set"
+            " spec.acceptKeyRemapTo to 3 to allow it)",
             id="more partitions of a keyed topic",
         ),
         pytest.param(
             desired([pool("p", 1, 2, quotas=Quotas(topics=1))], spec("t", "p"), spec("u", "p")),
             cluster(flat(1, 2), topic("t", (1,))),
-            "u: not created: neither the Topic nor pool p says how many partitions",
+            "u: not created: neither the Topic nor pool p says how many partitions (set"
+            " spec.partitions)",
             id="nobody says how many partitions",
         ),
         pytest.param(
@@ -95,8 +96,8 @@ from unit.planning.byhand import (
                 spec("u", "p"),
             ),
             cluster(flat(1, 2), topic("t", (1,), (2,))),
-            "u: not created: pool p would hold 5 replicas, 4 fit with the largest broker lost."
-            " What helps: add a broker, or ask for less headroom, or make room for 1 more replica",
+            "u: not created: pool p would hold 5 replicas, 4 fit with the largest broker lost. Add"
+            " a broker, or lower spec.headroom, or add capacity for 1 more replica",
             id="headroom",
         ),
         pytest.param(
@@ -106,20 +107,20 @@ from unit.planning.byhand import (
                 spec("u", "p"),
             ),
             cluster(flat(1, 2), topic("t", (1, 2))),
-            "u: not created: brokers 1, 2 would hold 10 replicas and may hold 8. What helps: add a"
-            " broker, or raise capacity.replicas",
+            "u: not created: brokers 1, 2 would hold 10 replicas and may hold 8. Add a broker, or"
+            " raise spec.capacity.replicas",
             id="caps of brokers",
         ),
         pytest.param(
             desired([pool("p", 1, 2), pool("q", 2, 3)], spec("t", "p")),
             cluster(flat(1, 2, 3), topic("t", (3,))),
-            ": nothing moves: broker 2 is also in q",
+            ": nothing moves: broker 2 is also in pool q",
             id="a broker in two pools",
         ),
         pytest.param(
             desired([pool("p", 1, 2)], spec("a.b", "p", partitions=1, replication_factor=1)),
             cluster(flat(1, 2), topic("a_b", (1,))),
-            "a.b: not created: Kafka's metrics cannot tell it from a_b",
+            "a.b: not created: Kafka's metrics cannot tell it from a_b: choose another name",
             id="names that collide",
         ),
         pytest.param(
@@ -128,8 +129,8 @@ from unit.planning.byhand import (
                 spec("t", "p", strategy=Strategy.MANUAL, assignment=((1,),)),
             ),
             cluster(flat(1, 2), topic("t", (1,))),
-            "t: stays as it is: it is pinned, and broker 1 is drained. What helps: undrain 1, or"
-            " pin it elsewhere",
+            "t: stays as it is: spec.placement.assignment pins it, and broker 1 is drained. Take"
+            " broker 1 out of spec.drain, or change the assignment",
             id="a pinned topic on a drained broker",
         ),
         pytest.param(
@@ -138,14 +139,14 @@ from unit.planning.byhand import (
                 cluster(flat(1, 2, 3), topic("t", (3,))),
                 reassignment=(Requested("t", 0, (1,)),),
             ),
-            "t: left out: a reassignment request names it",
+            "t: left out of this plan: a reassignment request names it",
             id="a topic that somebody else moves",
         ),
         pytest.param(
             desired([pool("p", *RACKS)], spec("t", "p")),
             cluster(RACKS, topic("t", (1, 2, 3, 4))),
             ": 1 topic of replication factor 4 needs 4 racks; racks a, b, c have usable brokers,"
-            " so some hold two replicas of a partition. What helps: add a broker in another rack",
+            " so some hold two replicas of a partition. Add a broker in another rack",
             id="more replicas than racks",
         ),
     ],

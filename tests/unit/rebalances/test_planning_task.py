@@ -101,7 +101,9 @@ def test_another_scope_is_another_question(ground):
 
 def test_what_arrives_piece_by_piece_is_waited_for(ground):
     for _ in range(5):
-        assert ground.look(settling=("main", "other")).remark.message.endswith("until it settles")
+        assert ground.look(settling=("main", "other")).remark.message.endswith(
+            "for the settle time"
+        )
         ground.now_s += 5
     assert ground.engine.questions == []
     ground.look(settling=("other",))

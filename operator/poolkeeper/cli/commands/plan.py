@@ -75,7 +75,7 @@ class WhatIf:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Also write the plan there, for `apply --plan`.",
 )
-@click.option("--prune", is_flag=True, help="Plan deletions of topics that are declared no more.")
+@click.option("--prune", is_flag=True, help="Plan deletions of topics that are no longer declared.")
 @options.output(REASSIGN_JSON, *PAGES)
 def plan(
     address: ClusterSelection,

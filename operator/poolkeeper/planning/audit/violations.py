@@ -29,7 +29,7 @@ def untouchable(rules: Rules, topic: str) -> str:
     if topic in cluster.torn:
         return "it changed while it was read"
     if topic in cluster.damaged:
-        return f"its node is damaged: {cluster.damaged[topic]}"
+        return f"its znode is damaged: {cluster.damaged[topic]}"
     if topic not in cluster.topics:
         return "it does not exist"
     return rules.home(topic).untouchable

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from poolkeeper.model.problems import Facts, ProblemReason
 from poolkeeper.model.specs import Headroom
-from poolkeeper.planning.facts.phrases import brokers, counted, joined, lost
+from poolkeeper.planning.facts.phrases import advised, brokers, counted, joined, lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class AwaitsRoom:
     reason: ClassVar = ProblemReason.AWAITS_ROOM
 
     def __str__(self) -> str:
-        return "not created until moves of this plan have made room for it"
+        return "not created until moves of this plan have freed capacity for it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class CrowdedOut:
     reason: ClassVar = ProblemReason.CAPACITY_EXCEEDED
 
     def __str__(self) -> str:
-        return "gets no new partitions: the pool has no room for them and for its other replicas"
+        return "gets no new partitions: the pool lacks capacity for them and its other replicas"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class MetricNameTaken:
     other: str
 
     def __str__(self) -> str:
-        return f"Kafka's metrics cannot tell it from {self.other}"
+        return f"Kafka's metrics cannot tell it from {self.other}: choose another name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,9 @@ class PartitionsUndeclared:
     pool: str
 
     def __str__(self) -> str:
-        return f"neither the Topic nor pool {self.pool} says how many partitions"
+        return (
+            f"neither the Topic nor pool {self.pool} says how many partitions (set spec.partitions)"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,10 @@ class FactorUndeclared:
     pool: str
 
     def __str__(self) -> str:
-        return f"neither the Topic nor pool {self.pool} says how many replicas"
+        return (
+            f"neither the Topic nor pool {self.pool} says how many replicas (set"
+            " spec.replicationFactor)"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,14 +162,15 @@ class FewerBrokers:
     usable: tuple[int, ...]
 
     def __str__(self) -> str:
-        return (
+        said = (
             f"{self.factor} replicas need {self.factor} brokers; usable in pool {self.pool}:"
-            f" {joined(self.usable) or 'none'}. What helps: {self.factor - len(self.usable)} more,"
-            " undrained or new"
+            f" {joined(self.usable) or 'none'}"
         )
+        lacking = counted(self.factor - len(self.usable), "broker")
+        return advised(said, (f"add {lacking}", "take as many out of spec.drain"))
 
 
-_MORE_ROOM = "What helps: add a broker, or raise capacity.replicas"
+_MORE_CAPACITY = ("add a broker", "raise spec.capacity.replicas")
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,11 +187,9 @@ class BrokersFull:
     even: bool = False
 
     def __str__(self) -> str:
-        even = ", to be even over racks" if self.even else ""
-        return (
-            f"{brokers(self.brokers)} would hold {self.wanted} replicas and may hold"
-            f" {self.room}{even}. {_MORE_ROOM}"
-        )
+        even = ", as replicas are spread over racks" if self.even else ""
+        said = f"{brokers(self.brokers)} would hold {self.wanted} replicas and may hold {self.room}"
+        return advised(said + even, _MORE_CAPACITY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +199,8 @@ class NoRoomBetween:
     reason: ClassVar = ProblemReason.CAPACITY_EXCEEDED
 
     def __str__(self) -> str:
-        return f"the brokers' caps of replicas leave no room. {_MORE_ROOM}"
+        said = "no placement keeps all brokers within spec.capacity.replicas"
+        return advised(said, _MORE_CAPACITY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,11 +215,12 @@ class BeyondHeadroom:
 
     def __str__(self) -> str:
         more = counted(self.held - self.room, "more replica")
-        return (
+        said = (
             f"pool {self.pool} would hold {self.held} replicas, {self.room} fit with"
-            f" {lost(self.headroom)}. What helps: add a broker, or ask for less headroom, or make"
-            f" room for {more}"
+            f" {lost(self.headroom)}"
         )
+        ways = ("add a broker", "lower spec.headroom", f"add capacity for {more}")
+        return advised(said, ways)
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +273,7 @@ class InternalTopicAbsent:
     reason: ClassVar = ProblemReason.AWAITS_KAFKA
 
     def __str__(self) -> str:
-        return "not created until Kafka does so itself, at its first use"
+        return "not created: Kafka creates this topic itself, at its first use"
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,4 +294,7 @@ class KeyedTopic:
     wanted: int
 
     def __str__(self) -> str:
-        return f"its keys would go to other partitions; acceptKeyRemapTo: {self.wanted} allows it"
+        return (
+            "its keys would go to other partitions (set spec.acceptKeyRemapTo to"
+            f" {self.wanted} to allow it)"
+        )

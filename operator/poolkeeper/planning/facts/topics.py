@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.planning.facts.conflicts import Member
-from poolkeeper.planning.facts.phrases import joined
+from poolkeeper.planning.facts.phrases import advised, joined
 
 
 class Unsettled(Enum):
@@ -17,7 +17,7 @@ class Unsettled(Enum):
     GAPS = "its partition ids have gaps"
     NO_REPLICAS = "it has partitions without replicas"
     CHANGING = "it changed while it was being read"
-    DAMAGED = "its node is damaged: {}"
+    DAMAGED = "its znode is damaged: {}"
     DELETING = "it is being deleted"
 
 
@@ -30,7 +30,7 @@ class TopicLeftOut:
     detail: str = ""
 
     def __str__(self) -> str:
-        return f"left out: {self.why.value.format(self.detail)}"
+        return f"left out of this plan: {self.why.value.format(self.detail)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,10 @@ class DeclaredTwice:
     others: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{self.owner} declares a topic that {joined(self.others)} declares too"
+        return (
+            f"{self.owner} declares a topic that {joined(self.others)} declares too; delete one"
+            " of the Topics"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ class ClaimedTwice:
     pools: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"nothing moves: pools {joined(self.pools)} claim it"
+        return f"nothing moves: spec.claims of pools {joined(self.pools)} match it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,7 @@ class NoDefaultPool:
     reason: ClassVar = ProblemReason.NO_DEFAULT_POOL
 
     def __str__(self) -> str:
-        return "unmanaged, and there is no default pool that could be worked in"
+        return "nothing moves: no Topic and no claim names it, and no default pool can be used"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,7 @@ class PoolUnavailable:
     pool: str
 
     def __str__(self) -> str:
-        return f"nothing is done: its pool {self.pool} does not exist or may not be worked in"
+        return f"nothing is done: its pool {self.pool} does not exist or cannot be used"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +108,12 @@ class PinnedElsewhere:
         for broker in self.brokers:
             if broker.obstacle is None:
                 reasons.append(f"{broker.id} is not in pool {self.pool}")
-                ways.append(f"add {broker.id} to the pool")
+                ways.append(f"add broker {broker.id} to the pool")
             else:
                 reasons.append(str(broker))
                 ways.append(broker.obstacle.remedy(broker.id))
-        return (
-            f"stays as it is: it is pinned, and broker {joined(reasons)}. What helps:"
-            f" {' and '.join(ways)}, or pin it elsewhere"
-        )
+        said = f"stays as it is: spec.placement.assignment pins it, and broker {joined(reasons)}"
+        return advised(said, (" and ".join(ways), "change the assignment"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,7 @@ class InternalTopicResized:
 
     def __str__(self) -> str:
         return (
-            f"nothing is done: its assignment is of {self.declared} partitions, and an internal"
+            f"nothing is done: its assignment has {self.declared} partitions, and an internal"
             f" topic keeps its {self.found}"
         )
 

@@ -186,7 +186,7 @@ class _Why:
         old, new = found[0], wanted[0]
         text = f"preferred leader {ids[old]} → {ids[new]}"
         if not self.problem.leads[old]:
-            kind = "is demoted" if self.problem.eligible[old] else "shall lead nothing here"
+            kind = "is demoted" if self.problem.eligible[old] else "may not lead in this pool"
             return Urgency.DRAIN, f"{text}: broker {ids[old]} {kind}"
         held, share = int(self.leading[old]), self.layout.leadership.band.share[old]
         return (

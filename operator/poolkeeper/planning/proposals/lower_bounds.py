@@ -205,18 +205,18 @@ def _witness(layout: Layout, surely: Ints, possibly: Ints, over: Ints, under: In
     must = problem.leaves & ~problem.no_source[:, None] & (problem.lists >= 0)
     leaving = np.bincount(problem.lists[must], minlength=len(over))
     for broker in _largest(leaving):
-        parts.append(f"broker {_id(problem, broker)} must give {leaving[broker]}")
+        parts.append(f"broker {_id(problem, broker)} must lose {leaving[broker]}")
     for broker in _largest(over):
         held, high = surely[broker], surely[broker] - over[broker]
         parts.append(f"broker {_id(problem, broker)} keeps {held}, may hold {high}")
     for broker in _largest(under):
         held, low = possibly[broker], possibly[broker] + under[broker]
-        parts.append(f"broker {_id(problem, broker)} keeps {held}, shall hold {low}")
+        parts.append(f"broker {_id(problem, broker)} keeps {held}, must hold {low}")
     grown = int(np.maximum(problem.rf - (problem.lists >= 0).sum(axis=1), 0).sum())
     if grown:
-        parts.append(f"{grown} replicas more are asked for")
+        parts.append(f"{grown} more replicas are declared")
     if racks := int(layout.opened.forced_by_racks.sum()):
-        parts.append(f"{racks} replicas stand too many in their racks")
+        parts.append(f"{racks} replicas are too many in their racks")
     return "; ".join(parts)
 
 

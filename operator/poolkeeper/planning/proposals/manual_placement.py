@@ -46,7 +46,9 @@ def _changes(spec: TopicSpec, cluster: Cluster) -> tuple[list[Change], list[Topi
             no_source.append(TopicPartition(spec.topic, p.partition))
             continue
         grown = len(target) != len(p.replicas)
-        causes = ((Urgency.FACTOR if grown else Urgency.POOL, "its replicas are pinned elsewhere"),)
+        causes = (
+            (Urgency.FACTOR if grown else Urgency.POOL, "its assignment names other replicas"),
+        )
         found.append(Change(spec.topic, p.partition, target, causes, lambda brokers: 0))
     return found, no_source
 

@@ -132,7 +132,7 @@ def deletions(
         if said := ownership_problem(name):
             problems.append(PlanProblem("", "", NotDeleted(said), name))
         else:
-            reason = "its Topic is gone and said deletionPolicy: Delete"
+            reason = "its Topic is gone and declared deletionPolicy: Delete"
             steps.append(DeleteTopic(name, cluster.topics[name].topic_id, reason))
     return tuple(steps), tuple(problems)
 

@@ -110,7 +110,7 @@ def test_a_loser_changes_nothing_and_its_rival_is_served() -> None:
     assert (contested.moves, contested.steps) == (alone.moves, alone.steps)
     assert check_plan(contested, desired(OTHERS, OURS), ON_FAST, records) == ()
     assert [p.message for p in contested.problems] == [
-        "bank/mine declares a topic that shop/orders declares too"
+        "bank/mine declares a topic that shop/orders declares too; delete one of the Topics"
     ]
 
 

@@ -2,7 +2,7 @@
 
     hearing      watches resources and fills the resource cache
     elector      takes and renews the Lease: who leads
-    keepers      one loop per cluster, while this instance leads
+    loops        one loop per cluster, while this instance leads
     rebalancers  plans Rebalances across clusters; the cluster loops execute them
     reporter     statuses, events, finalizers → the API server
     probes       /healthz, /readyz, /metrics
@@ -20,7 +20,7 @@ from threading import Event, Thread
 from typing import Any
 
 from poolkeeper.connections import ClusterConnector
-from poolkeeper.controller.cluster_loops import SETTLE_S, Keepers
+from poolkeeper.controller.cluster_loops import SETTLE_S, ClusterLoops
 from poolkeeper.controller.rebalance_controller import Rebalancers
 from poolkeeper.controller.rebalance_reporter import RebalanceReporter
 from poolkeeper.controller.reporter import Guards, Reporter
@@ -91,9 +91,9 @@ class KubernetesSource:
         named = ", ".join(KINDS[kind] for kind in kinds)
         return f"the API server does not serve {named}: apply the definitions (CRDs)"
 
-    def going(self) -> str:
+    def crds_being_removed(self) -> str:
         """Return a sentence naming our kinds whose CRDs are being removed, or ""."""
-        named = ", ".join(KINDS[kind] for kind in discovery.going(self.api))
+        named = ", ".join(KINDS[kind] for kind in discovery.being_removed(self.api))
         return f"the definitions of {named} are being removed" if named else ""
 
     def bodies(self, kind: str) -> Iterable[Mapping[str, Any]]:
@@ -153,12 +153,12 @@ class Operator:
             stack.callback(recorder.close, WRITE_OUT_S)
             self._metrics.follow_statuses(lambda: (writer.pending, writer.lag_s))
             reporter = stack.enter_context(Reporter(fenced, writer, recorder, self._metrics))
-            keepers = self._keepers(planners, reporter)
+            cluster_loops = self._cluster_loops(planners, reporter)
             guards = Guards(fenced)
             stack.callback(guards.close)
             rebalancers = Rebalancers(
                 declared=self._declared,
-                keepers=keepers,
+                cluster_loops=cluster_loops,
                 engines=self._engines(planners, fenced),
                 records=RecordStore(fenced, self._settings.namespace),
                 reporter=RebalanceReporter(writer, recorder, guards),
@@ -169,7 +169,7 @@ class Operator:
             self._await_hearing(stop)
             if not stop.is_set():
                 self._elector.start()
-                for name, part in (("keepers", keepers), ("rebalancers", rebalancers)):
+                for name, part in (("keepers", cluster_loops), ("rebalancers", rebalancers)):
                     thread = Thread(target=part.work, name=name, daemon=True)
                     thread.start()
                     stack.callback(thread.join)
@@ -178,31 +178,33 @@ class Operator:
                 self._tell()
             logger.info("ending: the stages in flight go on by themselves")
 
-    def _keepers(self, planners: WorkerPool, reporter: Reporter) -> Keepers:
-        return Keepers(
+    def _cluster_loops(self, planners: WorkerPool, reporter: Reporter) -> ClusterLoops:
+        return ClusterLoops(
             declared=self._declared,
-            door_of=self._door_of,
-            going=self._source.going,
+            connector_of=self._connector_of,
+            crds_being_removed=self._source.crds_being_removed,
             reporter=reporter,
             metrics=self._metrics,
             health=self._health,
             planner=planners.plan,
             role=lambda: self._elector.role,
-            unoffered=True,
+            awaiting_external_plans=True,
             settle_s=self._settings.settle_s,
         )
 
     def _engines(self, planners: WorkerPool, api: Fence) -> Mapping[str, PlanningEngine]:
         """The planning engines for Rebalances: this process, and Jobs if their image is set."""
         engines: dict[str, PlanningEngine] = {
-            LOCAL: LocalEngine(lambda spec: self._door_of(spec.name).access(spec), planners.plan)
+            LOCAL: LocalEngine(
+                lambda spec: self._connector_of(spec.name).connections(spec), planners.plan
+            )
         }
         pods, namespace = self._settings.planning, self._settings.namespace
         if pods is not None:
             engines[SPARK] = JobEngine(api, namespace, pods, planning_jobs.rebalances(api))
         return engines
 
-    def _door_of(self, cluster: str) -> ClusterConnector:
+    def _connector_of(self, cluster: str) -> ClusterConnector:
         return ClusterConnector(
             read_secret=lambda name: secrets.read(self._api, self._settings.namespace, name),
             folder=self._settings.folder / cluster,

@@ -25,7 +25,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from threading import Event
 
-from poolkeeper.controller.cluster_loops import Keepers
+from poolkeeper.controller.cluster_loops import ClusterLoops
 from poolkeeper.controller.rebalance_reporter import RebalanceReporter
 from poolkeeper.controller.resource_cache import Declared
 from poolkeeper.errors import PoolkeeperError
@@ -73,7 +73,7 @@ class Rebalancers:
     """Drives all Rebalances; one thread runs `work`."""
 
     declared: Declared
-    keepers: Keepers
+    keepers: ClusterLoops
     engines: Mapping[str, PlanningEngine]
     records: RebalanceRecords
     reporter: RebalanceReporter
@@ -118,7 +118,7 @@ class Rebalancers:
             except Exception:
                 # A bug, or a status written by a later release, must not stop the other Rebalances.
                 logger.exception("a look at %s failed", each.key)
-        self.keepers.offer(offers)
+        self.keepers.set_external_plans(offers)
         uids = {each.uid for each in found}
         for uid in set(self._kept) - uids:
             self._kept.pop(uid).inquiry.end()
@@ -152,7 +152,7 @@ class Rebalancers:
         self._kept.clear()
         self.metrics.rebalances({})
         self.reporter.retain(())
-        self.keepers.let_go_of_offers()
+        self.keepers.forget_external_plans()
 
     def _looked(
         self, each: CustomResource, assemblies: Mapping[str, Assembly], takers: dict[str, str]

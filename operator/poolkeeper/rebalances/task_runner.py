@@ -124,29 +124,29 @@ def perform(task: PlanClusterTask) -> ClusterResult:
     (asked,) = question.asked
     patience = question.patience
     with tempfile.TemporaryDirectory(prefix="poolkeeper-") as folder, collector_paused():
-        door = ClusterConnector(
+        connector = ClusterConnector(
             secrets_in(task.secrets), Path(folder), patience.timeout_s, patience.timeout_s
         )
-        part = part_through(door.access(asked.desired.cluster), asked, question)
+        part = part_through(connector.connections(asked.desired.cluster), asked, question)
         return ClusterResult.of(part)
 
 
 def part_through(
-    access: ClusterConnections,
+    connections: ClusterConnections,
     asked: ClusterRequest,
     question: RebalanceRequest,
     plan: Planner = make_plan,
 ) -> ClusterResponse:
     """Read a cluster and plan it; a fault of it becomes its problem and is never raised."""
     try:
-        seen = seen_through(access, asked, question)
+        seen = seen_through(connections, asked, question)
     except PoolkeeperError as failed:
         return problem_of(asked, failed)
     return part_of(asked, seen, question, plan)
 
 
 def seen_through(
-    access: ClusterConnections, asked: ClusterRequest, question: RebalanceRequest
+    connections: ClusterConnections, asked: ClusterRequest, question: RebalanceRequest
 ) -> ObservedCluster:
     """Read a cluster once, within the request's deadlines; with sizes if brokers report them."""
     patience = question.patience
@@ -157,8 +157,8 @@ def seen_through(
             cluster = enrich.enriched(cluster, brokers, patience.timeout_s).cluster
         return measured(cluster, asked.desired.cluster.load, question.now_ms)[0]
 
-    with access.session() as session, deadlines.bounded(session, patience.deadline_s):
-        brokers = access.brokers()
+    with connections.session() as session, deadlines.bounded(session, patience.deadline_s):
+        brokers = connections.brokers()
         try:
             observed = observe_cluster(
                 ZooKeeperView(session), asked.desired, question.now_ms, enriched

@@ -67,14 +67,14 @@ class Server:
 
 @dataclass
 class Loops:
-    """The part of Keepers that is asked; outcomes are what the test says."""
+    """The part of ClusterLoops that is asked; outcomes are what the test says."""
 
     assemblies: Any = None
     offers: dict[str, ExternalPlan] = field(default_factory=dict)
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     let_go: int = 0
 
-    def offer(self, offers):
+    def set_external_plans(self, offers):
         self.offers = dict(offers)
 
     def outcome(self, name):
@@ -86,7 +86,7 @@ class Loops:
     def settling(self):
         return frozenset()
 
-    def let_go_of_offers(self):
+    def forget_external_plans(self):
         self.offers, self.let_go = {}, self.let_go + 1
 
 

@@ -28,7 +28,7 @@ from threading import Event, Thread
 from poolkeeper.connections import ClusterConnections, ClusterConnector
 from poolkeeper.controller import loop
 from poolkeeper.controller.reporter import Reporter
-from poolkeeper.controller.resource_cache import Declared
+from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.kube.leadership.leases import LeaderRole
 from poolkeeper.model.outcomes import Outcome
@@ -152,7 +152,7 @@ class ClusterLoops:
     Loops then start no stage, because the stage might belong to an external plan that is paused.
     """
 
-    declared: Declared
+    cache: ResourceCache
     connector_of: ConnectorOf
     crds_being_removed: Callable[[], str]
     reporter: Reporter
@@ -174,8 +174,8 @@ class ClusterLoops:
         while not self.stop.is_set():
             self.health.beat("keepers", 60 + END_S)
             settling = any(cluster_loop.settling for cluster_loop in self._loops.values())
-            self.declared.changed.wait(COALESCE_S if settling else TICK_S)
-            self.declared.changed.clear()
+            self.cache.changed.wait(COALESCE_S if settling else TICK_S)
+            self.cache.changed.clear()
             self.reconcile()
             self.stop.wait(COALESCE_S)
         self._end_all()
@@ -183,7 +183,7 @@ class ClusterLoops:
     def end(self) -> None:
         """Make `work` end all loops and return."""
         self.stop.set()
-        self.declared.changed.set()
+        self.cache.changed.set()
 
     def reconcile(self) -> None:
         """Bring the loops in line with the declared state once."""
@@ -195,7 +195,7 @@ class ClusterLoops:
             self.reporter.let_go()
             self.assemblies = None
             return
-        assemblies = assemble(*self.declared.known(), abandoned=self._is_crd_being_removed())
+        assemblies = assemble(*self.cache.contents(), abandoned=self._is_crd_being_removed())
         for name in set(self._loops) - set(assemblies):
             self._end(self._loops[name])
         for name, assembly in assemblies.items():

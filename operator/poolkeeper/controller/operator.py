@@ -1,6 +1,6 @@
 """The operator as one process: creates, starts and ends all of its parts.
 
-    hearing      watches resources and fills the resource cache
+    watch        watches resources and fills the resource cache
     elector      takes and renews the Lease: who leads
     loops        one loop per cluster, while this instance leads
     rebalancers  plans Rebalances across clusters; the cluster loops execute them
@@ -24,8 +24,8 @@ from poolkeeper.controller.cluster_loops import SETTLE_S, ClusterLoops
 from poolkeeper.controller.rebalance_controller import Rebalancers
 from poolkeeper.controller.rebalance_reporter import RebalanceReporter
 from poolkeeper.controller.reporter import Guards, Reporter
-from poolkeeper.controller.resource_cache import Declared
-from poolkeeper.controller.watch import KINDS, Hearing
+from poolkeeper.controller.resource_cache import ResourceCache
+from poolkeeper.controller.watch import KINDS, ResourceWatch
 from poolkeeper.kube.client import discovery, secrets
 from poolkeeper.kube.client.client import Api
 from poolkeeper.kube.client.references import NAMESPACED, collection
@@ -118,10 +118,10 @@ class Operator:
         self._health = ProcessHealth()
         self._metrics = Metrics()
         api.on_request = self._metrics.api
-        self._declared = Declared()
+        self._cache = ResourceCache()
         self._source = KubernetesSource(api, settings.watched)
-        self._hearing = Hearing(
-            self._declared,
+        self._watch = ResourceWatch(
+            self._cache,
             self._source,
             settings.watched,
             beat=lambda patience_s: self._health.beat("hearing", patience_s),
@@ -131,7 +131,7 @@ class Operator:
             settings.namespace,
             settings.lease,
             settings.identity,
-            on_change=lambda role, reason: self._declared.changed.set(),
+            on_change=lambda role, reason: self._cache.changed.set(),
         )
 
     def run(self, stop: Event) -> None:
@@ -143,8 +143,8 @@ class Operator:
             pages = probes.pages(self._health, self._metrics.page)
             stack.enter_context(probes.ProbeServer.listening(self._settings.listen, pages))
             planners = stack.enter_context(WorkerPool(self._settings.planners))
-            self._hearing.start()
-            stack.callback(self._hearing.stop)
+            self._watch.start()
+            stack.callback(self._watch.stop)
             stack.callback(self._elector.release)
             fenced = Fence(self._api, lambda: self._elector.role is LeaderRole.HELD)
             writer = StatusWriter(fenced, on_written=self._metrics.wrote_status)
@@ -157,7 +157,7 @@ class Operator:
             guards = Guards(fenced)
             stack.callback(guards.close)
             rebalancers = Rebalancers(
-                declared=self._declared,
+                cache=self._cache,
                 cluster_loops=cluster_loops,
                 engines=self._engines(planners, fenced),
                 records=RecordStore(fenced, self._settings.namespace),
@@ -166,7 +166,7 @@ class Operator:
                 role=lambda: self._elector.role,
                 beat=lambda patience_s: self._health.beat("rebalancers", patience_s),
             )
-            self._await_hearing(stop)
+            self._await_watch(stop)
             if not stop.is_set():
                 self._elector.start()
                 for name, part in (("keepers", cluster_loops), ("rebalancers", rebalancers)):
@@ -175,12 +175,12 @@ class Operator:
                     stack.callback(thread.join)
                     stack.callback(part.end)
             while not stop.wait(LOOK_S):
-                self._tell()
+                self._update_readiness()
             logger.info("ending: the stages in flight go on by themselves")
 
     def _cluster_loops(self, planners: WorkerPool, reporter: Reporter) -> ClusterLoops:
         return ClusterLoops(
-            declared=self._declared,
+            cache=self._cache,
             connector_of=self._connector_of,
             crds_being_removed=self._source.crds_being_removed,
             reporter=reporter,
@@ -212,17 +212,17 @@ class Operator:
             deadline_s=DEADLINE_S,
         )
 
-    def _await_hearing(self, stop: Event) -> None:
-        while not self._hearing.ready.wait(LOOK_S / 4) and not stop.is_set():
-            self._health.unready(self._hearing.failure or "resources are being listed")
+    def _await_watch(self, stop: Event) -> None:
+        while not self._watch.ready.wait(LOOK_S / 4) and not stop.is_set():
+            self._health.unready(self._watch.failure or "resources are being listed")
 
-    def _tell(self) -> None:
+    def _update_readiness(self) -> None:
         """Set the readiness probe and the reported role; note that the elector is alive."""
         elector = self._elector
         if elector.quiet_s < ELECTOR_QUIET_S:
             self._health.beat("elector", ELECTOR_QUIET_S)
-        if self._hearing.failure:
-            self._health.unready(self._hearing.failure)
+        if self._watch.failure:
+            self._health.unready(self._watch.failure)
             return
         match elector.role:
             case LeaderRole.HELD:

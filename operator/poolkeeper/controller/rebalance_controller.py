@@ -27,7 +27,7 @@ from threading import Event
 
 from poolkeeper.controller.cluster_loops import ClusterLoops
 from poolkeeper.controller.rebalance_reporter import RebalanceReporter
-from poolkeeper.controller.resource_cache import Declared
+from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.kube.leadership.leases import LeaderRole
 from poolkeeper.model.rebalances import Course, RebalanceSpec, RebalanceStep
@@ -72,7 +72,7 @@ class _Kept:
 class Rebalancers:
     """Drives all Rebalances; one thread runs `work`."""
 
-    declared: Declared
+    cache: ResourceCache
     keepers: ClusterLoops
     engines: Mapping[str, PlanningEngine]
     records: RebalanceRecords
@@ -137,7 +137,7 @@ class Rebalancers:
         return status.get("step") != RebalanceStep.EXECUTING, asked_ms(status), each.name
 
     def _found(self) -> list[CustomResource]:
-        return [each for each in self.declared.known()[0] if each.kind == rebalance.KIND]
+        return [each for each in self.cache.contents()[0] if each.kind == rebalance.KIND]
 
     def _kept_of(self, each: CustomResource) -> _Kept:
         kept = self._kept.get(each.uid)

@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 
 from poolkeeper.controller.rebalance_controller import Rebalancers
 from poolkeeper.controller.rebalance_reporter import RebalanceReporter
-from poolkeeper.controller.resource_cache import Declared
+from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.errors import RefusalReason, Unavailable
 from poolkeeper.fleet.schedule.budget import ClusterWork, ScheduledStage
 from poolkeeper.kube.leadership.leases import LeaderRole
@@ -137,7 +137,7 @@ class Ground:
 
     def __init__(self):
         self.server, self.said, self.loops = Server(), Said(), Loops()
-        self.declared, self.role, self.now_ms = Declared(), LeaderRole.HELD, 9 * HOUR_MS
+        self.declared, self.role, self.now_ms = ResourceCache(), LeaderRole.HELD, 9 * HOUR_MS
         self.bodies = {}
         for name in ("a", "b"):
             spec = {"zookeeper": {"connect": f"{name}:2181"}, "mode": "Apply"}
@@ -163,7 +163,7 @@ class Ground:
             self.declared.put(self.bodies[name])
         self.registry = CollectorRegistry()
         self.operator = Rebalancers(
-            declared=self.declared,
+            cache=self.declared,
             keepers=self.loops,
             engines={LOCAL: Planner()},
             records=RecordStore(self.server, "ours"),
@@ -175,7 +175,7 @@ class Ground:
 
     def look(self, name="r"):
         """Look once; return the reason that is told."""
-        objects = (each for each in self.declared.known()[0] if each.kind != "Rebalance")
+        objects = (each for each in self.declared.contents()[0] if each.kind != "Rebalance")
         self.loops.assemblies = assemble(objects)
         self.operator.look()
         return condition_of(self.said.statuses.get(name), "Ready").get("reason")

@@ -242,7 +242,7 @@ def begun(ground: Ground) -> Callable[[Outcome], bool]:
 def test_held_in_mid_run_it_finishes_its_stage_and_starts_none(ground: Ground) -> None:
     ground.executor(ground.offer, at_rest=begun(ground)).finish()
     held = ground.executor(
-        lambda: ground.offer(held=NIGHT),
+        lambda: ground.offer(wait=NIGHT),
         at_rest=lambda outcome: (
             waits_for(NIGHT.reason)(outcome) and not ground.cluster.exists(REQUEST)
         ),

@@ -21,7 +21,7 @@ from typing import Any
 
 from poolkeeper.connections import ClusterConnector
 from poolkeeper.controller.cluster_loops import SETTLE_S, ClusterLoops
-from poolkeeper.controller.rebalance_controller import Rebalancers
+from poolkeeper.controller.rebalance_controller import RebalanceController
 from poolkeeper.controller.rebalance_reporter import RebalanceReporter
 from poolkeeper.controller.reporter import Guards, Reporter
 from poolkeeper.controller.resource_cache import ResourceCache
@@ -156,7 +156,7 @@ class Operator:
             cluster_loops = self._cluster_loops(planners, reporter)
             guards = Guards(fenced)
             stack.callback(guards.close)
-            rebalancers = Rebalancers(
+            rebalancers = RebalanceController(
                 cache=self._cache,
                 cluster_loops=cluster_loops,
                 engines=self._engines(planners, fenced),

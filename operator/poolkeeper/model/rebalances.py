@@ -5,8 +5,8 @@ waves, and kept as a record afterwards. Its steps:
 
     Planning → WaitingForApproval → Executing → Succeeded | Failed
 
-`Course` is the state of a Rebalance. The part of it in the resource's status is enough for the next
-leader to continue.
+`RebalanceState` is the state of a Rebalance. The part of it in the resource's status is enough for
+the next leader to continue.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ class EngineChoice(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ResourceSelection:
     """Resources in scope, by name or by label selector (verbatim); all of them without either."""
 
     names: tuple[str, ...] = ()
@@ -66,8 +66,8 @@ class RebalanceSpec:
     """A Rebalance."""
 
     name: str
-    clusters: Chosen = Chosen()
-    pools: Chosen = Chosen()
+    clusters: ResourceSelection = ResourceSelection()
+    pools: ResourceSelection = ResourceSelection()
     engine: EngineChoice = EngineChoice.AUTO
     approval: Approval = field(default_factory=Approval)
     budget: BudgetSpec = BudgetSpec()
@@ -133,7 +133,7 @@ class ClusterRebalance:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class RebalanceState:
     """How far a Rebalance is.
 
     `asked_ms`: the moment that is planned for.

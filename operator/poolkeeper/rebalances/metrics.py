@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from poolkeeper.model.rebalances import ClusterRebalance, Course, RebalanceStep
+from poolkeeper.model.rebalances import ClusterRebalance, RebalanceState, RebalanceStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +23,16 @@ class RebalanceMetrics:
     moved_bytes: int = 0
 
 
-def tally(before: Course, after: Course, now_ms: int) -> RebalanceMetrics:
-    """The changes between two courses.
+def metrics_of(before: RebalanceState, after: RebalanceState, now_ms: int) -> RebalanceMetrics:
+    """The changes between two states of a Rebalance.
 
     The clusters of plans that wait for approval do not count, because they may be planned again.
     """
     planned = after.record and after.record != before.record
-    was = {part.cluster: part for part in _counted(before)}
+    was = {part.cluster: part for part in _ended_clusters(before)}
     ended: Counter[str] = Counter()
     moved = 0
-    for part in _counted(after):
+    for part in _ended_clusters(after):
         old = was.get(part.cluster, ClusterRebalance(part.cluster))
         if part.state.ended and not old.state.ended:
             ended[part.state.value] += 1
@@ -46,6 +46,6 @@ def tally(before: Course, after: Course, now_ms: int) -> RebalanceMetrics:
     )
 
 
-def _counted(course: Course) -> Iterable[ClusterRebalance]:
-    begun = course.step is RebalanceStep.EXECUTING or course.step.ended
-    return course.parts if begun else ()
+def _ended_clusters(rebalance_state: RebalanceState) -> Iterable[ClusterRebalance]:
+    begun = rebalance_state.step is RebalanceStep.EXECUTING or rebalance_state.step.ended
+    return rebalance_state.parts if begun else ()

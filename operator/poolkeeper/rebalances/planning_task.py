@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from poolkeeper.errors import PoolkeeperError, Refused, Unavailable
-from poolkeeper.model.rebalances import Course, RebalanceSpec, RebalanceStep
+from poolkeeper.model.rebalances import RebalanceSpec, RebalanceState, RebalanceStep
 from poolkeeper.rebalances.engines import LOCAL, PlanningEngine, chosen
 from poolkeeper.rebalances.records import Record, record_of
 from poolkeeper.rebalances.request import RebalanceRequest
@@ -21,7 +21,7 @@ from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.status.conditions import Mood, Remark
 from poolkeeper.resources.status.wording import count, few
 
-AGAIN_S = 30.0
+RETRY_S = 30.0
 SETTLING_MS_MAX = 30_000
 SHOWN_MAX = 3
 CLUSTERS_MAX = 1000
@@ -29,16 +29,16 @@ CLUSTERS_MAX = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class PlanningResult:
     """The state of the planning; with a `record` it is done, for the scope `scope`."""
 
-    course: Course
-    remark: Remark
+    state: RebalanceState
+    condition: Remark
     scope: RebalanceScope | None = None
     record: Record | None = None
 
 
-class Inquiry:
+class PlanningTask:
     """The planning of one Rebalance; see the module. One for each, while it is being planned."""
 
     def __init__(
@@ -51,83 +51,90 @@ class Inquiry:
         self._engines = engines
         self._clock = clock
         self._declarations = Declarations()
-        self._question: RebalanceRequest | None = None
-        self._again_s = 0.0
-        self._failed: Remark | None = None
+        self._request: RebalanceRequest | None = None
+        self._retry_at_s = 0.0
+        self._failure: Remark | None = None
 
-    def look(
+    def poll(
         self,
         spec: RebalanceSpec,
-        course: Course,
+        rebalance_state: RebalanceState,
         assemblies: Mapping[str, Assembly],
         settling: Collection[str],
         now_ms: int,
-    ) -> Finding:
+    ) -> PlanningResult:
         """Request plans, or fetch the response; `settling`: clusters that are being declared."""
         scope = scope_of(spec, assemblies, self._declarations)
-        if hindrance := _hindrance(scope):
+        if hindrance := _scope_condition(scope):
             self.end()
-            return Finding(Course(), hindrance)
-        if course.scope != scope.digest or not course.asked_ms:
+            return PlanningResult(RebalanceState(), hindrance)
+        if rebalance_state.scope != scope.digest or not rebalance_state.asked_ms:
             self.end()
-            course = Course(asked_ms=now_ms, scope=scope.digest)
+            rebalance_state = RebalanceState(asked_ms=now_ms, scope=scope.digest)
         arriving = not {each.cluster for each in scope.asked}.isdisjoint(settling)
-        early = self._question is None and now_ms - course.asked_ms < SETTLING_MS_MAX
+        early = self._request is None and now_ms - rebalance_state.asked_ms < SETTLING_MS_MAX
         if arriving and early:
             message = "what is declared changed a moment ago: planning waits until it settles"
-            return Finding(course, Remark(Mood.BUSY, "Planning", message))
-        if self._failed is not None:
-            if self._clock() < self._again_s:
-                return Finding(course, self._failed)
-            if self._question is None:
-                course = replace(course, asked_ms=now_ms)
-            self._failed = None
-        return self._ask(spec, course, scope)
+            return PlanningResult(rebalance_state, Remark(Mood.BUSY, "Planning", message))
+        if self._failure is not None:
+            if self._clock() < self._retry_at_s:
+                return PlanningResult(rebalance_state, self._failure)
+            if self._request is None:
+                rebalance_state = replace(rebalance_state, asked_ms=now_ms)
+            self._failure = None
+        return self._ask(spec, rebalance_state, scope)
 
     def is_outdated(
-        self, spec: RebalanceSpec, course: Course, assemblies: Mapping[str, Assembly]
+        self,
+        spec: RebalanceSpec,
+        rebalance_state: RebalanceState,
+        assemblies: Mapping[str, Assembly],
     ) -> bool:
         """Whether the request would now differ from the one that has its response."""
-        return scope_of(spec, assemblies, self._declarations).digest != course.scope
+        return scope_of(spec, assemblies, self._declarations).digest != rebalance_state.scope
 
     def end(self) -> None:
         """Drop the planning under way."""
-        if self._question is not None:
+        if self._request is not None:
             for engine in self._engines.values():
                 # What cannot be deleted now goes with the Rebalance, or makes way for the next.
                 with contextlib.suppress(PoolkeeperError):
                     engine.forget(self._name)
-        self._question = None
-        self._failed = None
+        self._request = None
+        self._failure = None
 
-    def _ask(self, spec: RebalanceSpec, course: Course, scope: RebalanceScope) -> Finding:
+    def _ask(
+        self, spec: RebalanceSpec, rebalance_state: RebalanceState, scope: RebalanceScope
+    ) -> PlanningResult:
         try:
             choice = chosen(spec.engine, self._engines, scope.partitions)
-            course = replace(course, step=RebalanceStep.PLANNING, engine=choice.name)
-            question = self._question or scope.question(spec, course.asked_ms)
-            self._question = question
-            answer = choice.engine.ask(self._name, question)
-            waits = choice.engine.standing(self._name, question) if answer is None else ""
+            rebalance_state = replace(
+                rebalance_state, step=RebalanceStep.PLANNING, engine=choice.name
+            )
+            request = self._request or scope.request(spec, rebalance_state.asked_ms)
+            self._request = request
+            response = choice.engine.ask(self._name, request)
+            waits = choice.engine.standing(self._name, request) if response is None else ""
         except PoolkeeperError as failed:
-            return self._later(course, _trouble(failed))
-        if answer is None:
+            return self._retry_later(rebalance_state, _error_condition(failed))
+        if response is None:
             who = "the operator" if choice.name == LOCAL else "a Job with Spark"
             message = f"{who} reads and plans {count(len(scope.asked), 'cluster')}"
             told = "; ".join(filter(None, (message, choice.remark, waits)))
-            return Finding(course, Remark(Mood.BUSY, "Planning", told))
-        if all(each.plan is None for each in answer.clusters):
+            return PlanningResult(rebalance_state, Remark(Mood.BUSY, "Planning", told))
+        if all(each.plan is None for each in response.clusters):
             self.end()
-            return self._later(course, _nowhere(answer))
+            return self._retry_later(rebalance_state, _no_plans_condition(response))
         said = Remark(Mood.BUSY, "Planning", "the plans are being stored")
-        return Finding(course, said, scope, record_of(question, answer))
+        return PlanningResult(rebalance_state, said, scope, record_of(request, response))
 
-    def _later(self, course: Course, remark: Remark) -> Finding:
-        self._failed = remark
-        self._again_s = self._clock() + AGAIN_S
-        return Finding(course, remark)
+    def _retry_later(self, rebalance_state: RebalanceState, condition: Remark) -> PlanningResult:
+        self._failure = condition
+        self._retry_at_s = self._clock() + RETRY_S
+        return PlanningResult(rebalance_state, condition)
 
 
-def _hindrance(scope: RebalanceScope) -> Remark | None:
+def _scope_condition(scope: RebalanceScope) -> Remark | None:
     """What a person must change before plans can be requested."""
     if scope.missing:
         message = f"spec.pools: no cluster in scope has ResourcePool {few(scope.missing)}"
@@ -144,7 +151,7 @@ def _hindrance(scope: RebalanceScope) -> Remark | None:
     return Remark(Mood.STALLED, "NoSuchCluster", told)
 
 
-def _trouble(failed: PoolkeeperError) -> Remark:
+def _error_condition(failed: PoolkeeperError) -> Remark:
     match failed:
         case Refused():
             return Remark(Mood.STALLED, "Impossible", str(failed))
@@ -154,7 +161,7 @@ def _trouble(failed: PoolkeeperError) -> Remark:
             return Remark(Mood.UNSURE, "Planning", str(failed))
 
 
-def _nowhere(answer: RebalanceResponse) -> Remark:
-    told = few((f"{each.cluster}: {each.problem}" for each in answer.clusters), SHOWN_MAX)
+def _no_plans_condition(response: RebalanceResponse) -> Remark:
+    told = few((f"{each.cluster}: {each.problem}" for each in response.clusters), SHOWN_MAX)
     message = f"no cluster could be planned, which is tried again: {told}"
     return Remark(Mood.UNSURE, "Unreachable", message)

@@ -16,10 +16,10 @@ from poolkeeper.fleet.schedule.budget import Budget, RatedWindow
 from poolkeeper.fleet.storage import codecs
 from poolkeeper.model.rebalances import (
     BudgetSpec,
-    Chosen,
     ClusterRebalance,
     PartState,
     RebalanceSpec,
+    ResourceSelection,
 )
 from poolkeeper.model.specs import Desired, KafkaClusterSpec, ResourcePoolSpec
 from poolkeeper.planning.proposals import identity
@@ -46,7 +46,7 @@ class RebalanceScope:
     missing: tuple[str, ...]
     digest: str
 
-    def question(self, spec: RebalanceSpec, now_ms: int) -> RebalanceRequest:
+    def request(self, spec: RebalanceSpec, now_ms: int) -> RebalanceRequest:
         """The request for that moment."""
         sites = {name: site.name for site in spec.budget.sites for name in site.clusters}
         return RebalanceRequest(self.asked, now_ms, budget_of(spec.budget), sites)
@@ -78,12 +78,12 @@ def scope_of(
     declarations: Declarations | None = None,
 ) -> RebalanceScope:
     """The scope by what is declared now; `declarations`: those of the caller's last call."""
-    asked, others, partitions = [], list(_absent(spec, assemblies)), 0
+    asked, others, partitions = [], list(_missing_clusters(spec, assemblies)), 0
     missing = set(spec.pools.names)
     for name, assembly in sorted(assemblies.items()):
-        if assembly.cluster is None or not _is_chosen(spec.clusters, assembly.cluster):
+        if assembly.cluster is None or not _is_selected(spec.clusters, assembly.cluster):
             continue
-        found = tuple(sorted(_pools(spec, assembly)))
+        found = tuple(sorted(_selected_pools(spec, assembly)))
         missing -= set(found)
         named = name in spec.clusters.names
         if not found:
@@ -120,22 +120,24 @@ def budget_of(spec: BudgetSpec) -> Budget:
     )
 
 
-def _is_chosen(chosen: Chosen, each: CustomResource) -> bool:
-    if chosen.names:
-        return each.name in chosen.names
-    return chosen.selector is None or selects(chosen.selector, each.labels)
+def _is_selected(selection: ResourceSelection, each: CustomResource) -> bool:
+    if selection.names:
+        return each.name in selection.names
+    return selection.selector is None or selects(selection.selector, each.labels)
 
 
-def _absent(spec: RebalanceSpec, assemblies: Mapping[str, Assembly]) -> Iterator[ClusterRebalance]:
+def _missing_clusters(
+    spec: RebalanceSpec, assemblies: Mapping[str, Assembly]
+) -> Iterator[ClusterRebalance]:
     for name in spec.clusters.names:
         if name not in assemblies or assemblies[name].cluster is None:
             message = f"not planned: KafkaCluster {name} does not exist"
             yield ClusterRebalance(name, PartState.FAILED, message=message)
 
 
-def _pools(spec: RebalanceSpec, assembly: Assembly) -> Iterator[str]:
+def _selected_pools(spec: RebalanceSpec, assembly: Assembly) -> Iterator[str]:
     for key, each in assembly.objects.items():
-        if key.kind == resource_pool.KIND and _is_chosen(spec.pools, each):
+        if key.kind == resource_pool.KIND and _is_selected(spec.pools, each):
             yield each.name
 
 

@@ -37,7 +37,7 @@ class ExternalPlan:
     """A plan for one cluster; `plan` is `None` while it cannot be read.
 
     `declared`: the `declaration` that it was planned for. `begun`: some of its moves may be done
-    already, so that the cluster differs from the one it was planned for. `held`: why no stage of it
+    already, so that the cluster differs from the one it was planned for. `wait`: why no stage of it
     may start now; empty if one may. `withdrawn`: its Rebalance no longer wants it; a run of it ends
     after its stage in flight. `bytes_per_s`: the rate at which all brokers of the cluster together
     may receive its replicas.
@@ -47,7 +47,7 @@ class ExternalPlan:
     plan: Plan | None = None
     declared: str = ""
     begun: bool = False
-    held: Wait | None = None
+    wait: Wait | None = None
     withdrawn: bool = False
     bytes_per_s: int | None = None
 
@@ -97,7 +97,7 @@ def guard_of(guard: RunGuard, run: Run, external: ExternalPlan | None) -> RunGua
         return guard
     if external.withdrawn:
         return replace(guard, wanted=lambda run, plan: False)
-    return replace(guard, paused=guard.paused or external.held is not None)
+    return replace(guard, paused=guard.paused or external.wait is not None)
 
 
 def with_status(outcome: Outcome, run: Run, external: ExternalPlan | None) -> Outcome:
@@ -111,9 +111,9 @@ def with_status(outcome: Outcome, run: Run, external: ExternalPlan | None) -> Ou
         state, why = ExternalPlanState.WAITING, (Wait(WaitReason.RUN_ENDING, ending=run.ending),)
     else:
         state = ExternalPlanState.MOVING
-        if external.held is not None:
+        if external.wait is not None:
             others = (wait for wait in why if wait.reason is not WaitReason.PAUSED)
-            why = (external.held, *others)
+            why = (external.wait, *others)
     return replace(outcome, external=external.status(state, *why))
 
 
@@ -134,8 +134,8 @@ def readiness(
     if stale:
         refusal = Refusal(RefusalReason.STALE_PLAN, "the plan is of another time", stale)
         return external.status(ExternalPlanState.REFUSED, refusal)
-    if external.held is not None:
-        return external.status(ExternalPlanState.WAITING, external.held)
+    if external.wait is not None:
+        return external.status(ExternalPlanState.WAITING, external.wait)
     return None
 
 

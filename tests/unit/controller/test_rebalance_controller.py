@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from poolkeeper.controller.rebalance_controller import Rebalancers
+from poolkeeper.controller.rebalance_controller import RebalanceController
 from poolkeeper.controller.rebalance_reporter import RebalanceReporter
 from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.errors import RefusalReason, Unavailable
@@ -162,9 +162,9 @@ class Ground:
             self.bodies[name] = {**self.bodies[name], "status": status}
             self.declared.put(self.bodies[name])
         self.registry = CollectorRegistry()
-        self.operator = Rebalancers(
+        self.operator = RebalanceController(
             cache=self.declared,
-            keepers=self.loops,
+            cluster_loops=self.loops,
             engines={LOCAL: Planner()},
             records=RecordStore(self.server, "ours"),
             reporter=RebalanceReporter(self.said, self.said, self.said),
@@ -177,7 +177,7 @@ class Ground:
         """Look once; return the reason that is told."""
         objects = (each for each in self.declared.contents()[0] if each.kind != "Rebalance")
         self.loops.assemblies = assemble(objects)
-        self.operator.look()
+        self.operator.reconcile()
         return condition_of(self.said.statuses.get(name), "Ready").get("reason")
 
     def approve(self, name="r", **more):
@@ -300,7 +300,7 @@ def test_while_the_record_cannot_be_read_what_runs_is_held_all_the_same(ground):
     ground.server.away = True
     assert ground.look() == "Paused"
     assert ground.loops.offers["a"] == ExternalPlan(
-        PLAN.hash, held=Wait(WaitReason.REBALANCE_PAUSED)
+        PLAN.hash, wait=Wait(WaitReason.REBALANCE_PAUSED)
     )
 
 
@@ -336,10 +336,10 @@ def test_outside_its_windows_stages_are_held(ground):
     )
     ground.executing()
     held = Wait(WaitReason.OUTSIDE_REBALANCE_WINDOW, until="1970-01-01 22:00 UTC")
-    assert {offer.held for offer in ground.loops.offers.values()} == {held}
+    assert {offer.wait for offer in ground.loops.offers.values()} == {held}
     ground.now_ms = 23 * HOUR_MS
     ground.look()
-    assert {offer.held for offer in ground.loops.offers.values()} == {None}
+    assert {offer.wait for offer in ground.loops.offers.values()} == {None}
 
 
 def test_who_does_not_lead_offers_nothing_and_remembers_nothing(ground):

@@ -19,9 +19,9 @@ from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.rebalances import (
     BudgetSpec,
     ClusterRebalance,
-    Course,
     PartState,
     RebalanceSpec,
+    RebalanceState,
     RebalanceStep,
 )
 from poolkeeper.model.refusals import Refusal
@@ -69,7 +69,7 @@ NO_OTHERS = RebalanceScope((), (), 0, (), "scope")
 
 def planned(found, others=()):
     scope = replace(NO_OTHERS, others=others)
-    return lifecycle.planned(Course(asked_ms=5, scope="scope"), scope, found, "record")
+    return lifecycle.with_plans(RebalanceState(asked_ms=5, scope="scope"), scope, found, "record")
 
 
 def test_an_answer_becomes_parts_with_their_waves():
@@ -85,7 +85,7 @@ def test_an_answer_becomes_parts_with_their_waves():
         ),
         others=(ClusterRebalance("bb", F, message="not planned: it is held"),),
     )
-    assert course == Course(
+    assert course == RebalanceState(
         RebalanceStep.WAITING_FOR_APPROVAL,
         5,
         "scope",
@@ -133,7 +133,8 @@ def test_the_hash_names_every_plan_of_every_cluster():
 )
 def test_approval(approval, named, expected):
     assert (
-        lifecycle.is_approved(RebalanceSpec("r", approval=approval), Course(hash=named)) == expected
+        lifecycle.is_approved(RebalanceSpec("r", approval=approval), RebalanceState(hash=named))
+        == expected
     )
 
 
@@ -241,7 +242,7 @@ STALE = Refusal(RefusalReason.STALE_PLAN, "the plan is of another time")
     ],
 )
 def test_what_is_known_of_a_cluster(before, seen, after):
-    course = lifecycle.seen(Course(parts=(before,)), {"a": seen}, {"a"})
+    course = lifecycle.with_outcomes(RebalanceState(parts=(before,)), {"a": seen}, {"a"})
     assert course.parts == (after,)
 
 
@@ -251,7 +252,7 @@ def turns(parts, at_once=None, blocked=()):
         each.cluster: view(each.cluster, "PlanOnly" if each.cluster in blocked else "Apply")
         for each in parts
     }
-    return lifecycle.due(Course(parts=tuple(parts)), spec, views)
+    return lifecycle.clusters_due(RebalanceState(parts=tuple(parts)), spec, views)
 
 
 @pytest.mark.parametrize(
@@ -300,12 +301,12 @@ def test_turns(parts, more, expected):
 )
 def test_the_end(states, step):
     parts = tuple(part(str(number), state) for number, state in enumerate(states))
-    found = lifecycle.ended(Course(RebalanceStep.EXECUTING, parts=parts), 7)
+    found = lifecycle.with_end(RebalanceState(RebalanceStep.EXECUTING, parts=parts), 7)
     assert (found.step, found.ended_ms) == (step, 7 if step.ended else 0)
 
 
 def test_without_the_record_what_is_left_has_failed():
-    found = lifecycle.without_record(Course(parts=(part("a", D), part("b", M))))
+    found = lifecycle.without_record(RebalanceState(parts=(part("a", D), part("b", M))))
     assert [(each.state, each.message) for each in found.parts] == [
         (D, ""),
         (F, "the record of the plans is gone"),

@@ -7,9 +7,15 @@ import pytest
 from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.fleet.engines.engines import SPARK_FROM_PARTITIONS
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.rebalances import Chosen, Course, EngineChoice, RebalanceSpec, RebalanceStep
+from poolkeeper.model.rebalances import (
+    EngineChoice,
+    RebalanceSpec,
+    RebalanceState,
+    RebalanceStep,
+    ResourceSelection,
+)
 from poolkeeper.rebalances.engines import LOCAL, SPARK, chosen
-from poolkeeper.rebalances.planning_task import AGAIN_S, CLUSTERS_MAX, Inquiry
+from poolkeeper.rebalances.planning_task import CLUSTERS_MAX, RETRY_S, PlanningTask
 from poolkeeper.rebalances.response import Planned, RebalanceResponse
 from poolkeeper.resources.checks.assembly import assemble
 from poolkeeper.resources.status.conditions import Mood
@@ -46,17 +52,17 @@ class Asked:
 class Ground:
     engine: Asked = field(default_factory=Asked)
     now_s: float = 1000.0
-    course: Course = field(default_factory=Course)
+    course: RebalanceState = field(default_factory=RebalanceState)
 
     def __post_init__(self):
-        self.inquiry = Inquiry("r", {LOCAL: self.engine}, lambda: self.now_s)
+        self.inquiry = PlanningTask("r", {LOCAL: self.engine}, lambda: self.now_s)
 
     def look(self, objects=OBJECTS, settling=(), **spec):
         wanted = RebalanceSpec("r", **spec)
-        found = self.inquiry.look(
+        found = self.inquiry.poll(
             wanted, self.course, assemble(objects), settling, round(self.now_s * 1000)
         )
-        self.course = found.course
+        self.course = found.state
         return found
 
 
@@ -72,7 +78,9 @@ def test_it_asks_once_and_then_for_the_answer(ground):
     found = ground.look()
     assert (found.remark.reason, found.record) == ("Planning", None)
     assert found.remark.message == ("the operator reads and plans 1 cluster; two pods are pending")
-    assert found.course == Course(RebalanceStep.PLANNING, 1_000_000, found.course.scope, "Local")
+    assert found.state == RebalanceState(
+        RebalanceStep.PLANNING, 1_000_000, found.state.scope, "Local"
+    )
     ground.now_s += 60
     ground.engine.answers = [ANSWER]
     found = ground.look()
@@ -132,7 +140,7 @@ def test_what_failed_is_tried_again_after_a_while(ground, answer, mood, reason):
     ground.engine.answers = [answer]
     found = ground.look()
     assert (found.remark.mood, found.remark.reason) == (mood, reason)
-    ground.now_s += AGAIN_S - 1
+    ground.now_s += RETRY_S - 1
     assert ground.look().remark == found.remark
     assert len(ground.engine.questions) == 1
     ground.now_s += 2
@@ -144,8 +152,12 @@ def test_what_failed_is_tried_again_after_a_while(ground, answer, mood, reason):
     ("objects", "spec", "reason"),
     [
         pytest.param((), {}, "NoSuchCluster", id="no-cluster"),
-        pytest.param(OBJECTS, {"clusters": Chosen(("x",))}, "NoSuchCluster", id="not-this-one"),
-        pytest.param(OBJECTS, {"pools": Chosen(("x",))}, "NoSuchPool", id="no-such-pool"),
+        pytest.param(
+            OBJECTS, {"clusters": ResourceSelection(("x",))}, "NoSuchCluster", id="not-this-one"
+        ),
+        pytest.param(
+            OBJECTS, {"pools": ResourceSelection(("x",))}, "NoSuchPool", id="no-such-pool"
+        ),
         pytest.param(OBJECTS, {"engine": EngineChoice.SPARK}, "Impossible", id="no-spark"),
     ],
 )

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from poolkeeper.model.rebalances import (
     ClusterRebalance,
-    Course,
     PartState,
     RebalanceSpec,
+    RebalanceState,
     RebalanceStep,
 )
 from poolkeeper.model.specs import Approval, ApprovalPolicy
@@ -21,10 +21,10 @@ from poolkeeper.resources.status.conditions import Mood, Remark
 from poolkeeper.resources.status.events import Announcement
 from poolkeeper.resources.status.rebalance import (
     Saying,
-    course_of,
     rebalance_events,
     rebalance_status,
     remark_of,
+    state_of,
 )
 from unit.resources.bodies import body
 
@@ -46,7 +46,7 @@ A = ClusterRebalance("a", PartState.PLANNED, 1, OWN, 12, 40 * GIB)
 B = ClusterRebalance("b", PartState.PLANNED, 2, OWN, 4, 2 * GIB)
 LOST = ClusterRebalance("c", PartState.FAILED, message="not planned: no answer from zk:2181")
 EMPTY = ClusterRebalance("d", PartState.IN_PLACE)
-WAITING = Course(
+WAITING = RebalanceState(
     RebalanceStep.WAITING_FOR_APPROVAL,
     NOW_MS + 7,
     "sha256:scope",
@@ -72,7 +72,7 @@ def remark(course, **spec):
     ("course", "spec", "expected"),
     [
         pytest.param(
-            Course(),
+            RebalanceState(),
             {},
             Remark(Mood.BUSY, "Planning", "the clusters are read and planned"),
             id="planning",
@@ -143,7 +143,7 @@ def remark(course, **spec):
             id="succeeded",
         ),
         pytest.param(
-            Course(RebalanceStep.SUCCEEDED, parts=(EMPTY,)),
+            RebalanceState(RebalanceStep.SUCCEEDED, parts=(EMPTY,)),
             {},
             Remark(Mood.DONE, "Succeeded", "in place: nothing had to move in 1 cluster"),
             id="nothing-had-to-move",
@@ -242,7 +242,7 @@ PARTS = st.builds(
     *([COUNTS] * 5),
 )
 COURSES = st.builds(
-    Course,
+    RebalanceState,
     step=st.sampled_from(RebalanceStep),
     asked_ms=st.integers(1, 4 * 10**12),
     scope=HASHES,
@@ -261,12 +261,12 @@ COURSES = st.builds(
 @given(COURSES)
 def test_a_status_tells_the_course_and_is_what_the_definition_allows(course):
     found = status(course)
-    assert course_of(found) == course
+    assert state_of(found) == course
     assert [error.message for error in SCHEMA.iter_errors(found)] == []
 
 
 def test_without_a_status_it_is_at_its_beginning():
-    assert course_of(None) == course_of({"observedGeneration": -1}) == Course()
+    assert state_of(None) == state_of({"observedGeneration": -1}) == RebalanceState()
 
 
 def events(before, after):
@@ -274,10 +274,10 @@ def events(before, after):
 
 
 def test_events_tell_transitions():
-    assert events(None, Course()) == [
+    assert events(None, RebalanceState()) == [
         Announcement("Normal", "Planning", "the clusters are read and planned")
     ]
-    assert [each.reason for each in events(Course(), WAITING)] == ["WaitingForApproval"]
+    assert [each.reason for each in events(RebalanceState(), WAITING)] == ["WaitingForApproval"]
     moving = replace(EXECUTING, parts=(replace(A, state=PartState.MOVING), B))
     further = replace(moving, parts=(replace(A, state=PartState.MOVING, moves_done=4), B))
     assert events(moving, further) == []

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from poolkeeper.errors import PoolkeeperError, Refused, Unavailable
 from poolkeeper.model.rebalances import RebalanceSpec, RebalanceState, RebalanceStep
-from poolkeeper.rebalances.engines import LOCAL, PlanningEngine, chosen
+from poolkeeper.rebalances.engines import LOCAL, PlanningEngine, choose_engine
 from poolkeeper.rebalances.records import Record, record_of
 from poolkeeper.rebalances.request import RebalanceRequest
 from poolkeeper.rebalances.response import RebalanceResponse
@@ -107,14 +107,14 @@ class PlanningTask:
         self, spec: RebalanceSpec, rebalance_state: RebalanceState, scope: RebalanceScope
     ) -> PlanningResult:
         try:
-            choice = chosen(spec.engine, self._engines, scope.partitions)
+            choice = choose_engine(spec.engine, self._engines, scope.partitions)
             rebalance_state = replace(
                 rebalance_state, step=RebalanceStep.PLANNING, engine=choice.name
             )
             request = self._request or scope.request(spec, rebalance_state.asked_ms)
             self._request = request
-            response = choice.engine.ask(self._name, request)
-            waits = choice.engine.standing(self._name, request) if response is None else ""
+            response = choice.engine.request_plans(self._name, request)
+            waits = choice.engine.pending_reason(self._name, request) if response is None else ""
         except PoolkeeperError as failed:
             return self._retry_later(rebalance_state, _error_condition(failed))
         if response is None:

@@ -54,14 +54,14 @@ class Record:
             raise Refused(f"a record of plans cannot be read: {wrong!r}") from wrong
 
 
-def record_of(question: RebalanceRequest, answer: RebalanceResponse) -> Record:
+def record_of(request: RebalanceRequest, response: RebalanceResponse) -> Record:
     """The record of the response to that request."""
-    desired = {each.cluster: each.desired for each in question.asked}
+    desired = {each.cluster: each.desired for each in request.asked}
     return Record(
-        answer,
+        response,
         {
             each.cluster: declaration(desired[each.cluster], each.plan)
-            for each in answer.clusters
+            for each in response.clusters
             if each.plan is not None and each.plan.moves
         },
     )

@@ -52,7 +52,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class RebalanceResponse:
-    """The results of all clusters, by name; `question`: the digest of the request.
+    """The results of all clusters, by name; `request`: the digest of the request.
 
     `waves` has no slices: people and loops need only turns, the clusters left out, and the bound.
     """
@@ -94,8 +94,8 @@ class ClusterResponse:
     work: ClusterWork | None = None
 
 
-def assembled(
-    question: RebalanceRequest, parts: Iterable[ClusterResponse], bytes_max: int = PLANS_BYTES_MAX
+def assemble_response(
+    request: RebalanceRequest, parts: Iterable[ClusterResponse], bytes_max: int = PLANS_BYTES_MAX
 ) -> RebalanceResponse:
     """The response of all its parts, in any order; with waves, if requested."""
     found = sorted(parts, key=lambda part: part.planned.cluster)
@@ -105,8 +105,8 @@ def assembled(
         part if room else without_room(part.planned.cluster, part.planned.moves, bytes_max)
         for part, room in rooms
     ]
-    waves = waves_of(question, (part.work for part in found if part.work is not None))
-    return RebalanceResponse(question.digest, tuple(part.planned for part in found), waves)
+    waves = waves_of(request, (part.work for part in found if part.work is not None))
+    return RebalanceResponse(request.digest, tuple(part.planned for part in found), waves)
 
 
 def with_room(sizes: Iterable[int], bytes_max: int) -> list[bool]:
@@ -127,12 +127,12 @@ def without_room(cluster: str, moves: int, bytes_max: int) -> ClusterResponse:
     return ClusterResponse(Planned(cluster, problem=problem))
 
 
-def waves_of(question: RebalanceRequest, works: Iterable[ClusterWork]) -> Schedule | None:
+def waves_of(request: RebalanceRequest, works: Iterable[ClusterWork]) -> Schedule | None:
     """The waves of all clusters' works; `None` without a budget."""
-    if question.budget is None:
+    if request.budget is None:
         return None
-    begin = datetime.fromtimestamp(question.now_ms / 1000, UTC)
-    made = schedule(works, question.budget, begin)
+    begin = datetime.fromtimestamp(request.now_ms / 1000, UTC)
+    made = schedule(works, request.budget, begin)
     return Schedule(made.begin, made.turns, (), made.left_out, made.bound)
 
 

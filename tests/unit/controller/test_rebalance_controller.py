@@ -26,7 +26,7 @@ from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.rebalances.engines import LOCAL
 from poolkeeper.rebalances.record_store import RecordStore
-from poolkeeper.rebalances.response import ClusterResponse, Planned, assembled
+from poolkeeper.rebalances.response import ClusterResponse, Planned, assemble_response
 from poolkeeper.reconcile.external_plan import ExternalPlan, declaration
 from poolkeeper.resources.checks.assembly import assemble
 from poolkeeper.resources.status.conditions import condition_of
@@ -93,8 +93,8 @@ class Loops:
 class Planner:
     """Answers at once: the same plan for every cluster."""
 
-    def ask(self, name, question):
-        return assembled(
+    def request_plans(self, name, question):
+        return assemble_response(
             question,
             (
                 ClusterResponse(
@@ -105,7 +105,7 @@ class Planner:
             ),
         )
 
-    def standing(self, name, question):
+    def pending_reason(self, name, question):
         return ""
 
     def forget(self, name):

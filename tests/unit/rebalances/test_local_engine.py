@@ -66,7 +66,7 @@ def uneven():
 
 
 def answered(engine, question, name="r"):
-    return until(lambda: engine.ask(name, question), "there is an answer", 30)
+    return until(lambda: engine.request_plans(name, question), "there is an answer", 30)
 
 
 def test_each_cluster_is_planned_or_says_why_not(uneven):
@@ -121,7 +121,7 @@ def test_another_question_takes_its_place_and_whoever_waits_is_woken():
     silent, woken = Silent(), Event()
     ways = {"a": lambda: silent, "b": refuses}
     engine = LocalEngine(lambda spec: ClusterConnections(ways[spec.name]), make_plan, woken.set)
-    assert engine.ask("r", RebalanceRequest((asked("a"),), 7)) is None
+    assert engine.request_plans("r", RebalanceRequest((asked("a"),), 7)) is None
     answer = answered(engine, RebalanceRequest((asked("b"),), 7))
     assert [each.cluster for each in answer.clusters] == ["b"]
     assert woken.wait(30)
@@ -138,7 +138,7 @@ def test_nobody_reads_for_a_question_that_was_dropped():
 
     done = Event()
     engine = LocalEngine(ways, make_plan, done.set, at_a_time=1)
-    engine.ask("r", RebalanceRequest((asked("a"), asked("b")), 7))
+    engine.request_plans("r", RebalanceRequest((asked("a"), asked("b")), 7))
     until(lambda: tried == ["a"], "the first is being read", 30)
     engine.forget("r")
     silent.close()

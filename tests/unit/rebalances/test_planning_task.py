@@ -14,7 +14,7 @@ from poolkeeper.model.rebalances import (
     RebalanceStep,
     ResourceSelection,
 )
-from poolkeeper.rebalances.engines import LOCAL, SPARK, chosen
+from poolkeeper.rebalances.engines import LOCAL, SPARK, choose_engine
 from poolkeeper.rebalances.planning_task import CLUSTERS_MAX, RETRY_S, PlanningTask
 from poolkeeper.rebalances.response import Planned, RebalanceResponse
 from poolkeeper.resources.checks.assembly import assemble
@@ -34,14 +34,14 @@ class Asked:
     questions: list = field(default_factory=list)
     forgotten: int = 0
 
-    def ask(self, name, question):
+    def request_plans(self, name, question):
         self.questions.append(question)
         answer = self.answers.pop(0) if self.answers else None
         if isinstance(answer, Exception):
             raise answer
         return answer
 
-    def standing(self, name, question):
+    def pending_reason(self, name, question):
         return "two pods are pending"
 
     def forget(self, name):
@@ -203,5 +203,5 @@ ONE = {LOCAL: Asked()}
     ],
 )
 def test_who_plans(wanted, engines, partitions, name, remark):
-    found = chosen(wanted, engines, partitions)
+    found = choose_engine(wanted, engines, partitions)
     assert (found.name, found.engine, found.remark) == (name, engines[name], remark)

@@ -60,7 +60,7 @@ class _Work:
 
     def engine(self) -> Any:
         engines = snapshot_files.fleet("engines.engines")
-        return engines.opened(self.master, self.processes, fleet_answer.settings(self.conf))
+        return engines.open_engine(self.master, self.processes, fleet_answer.settings(self.conf))
 
     def latest(self) -> str:
         """The requested day, or the last day with a snapshot."""

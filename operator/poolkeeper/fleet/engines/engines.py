@@ -1,7 +1,7 @@
 """Who does the tasks: this machine's processes, or Spark. Both give the same, task by task.
 
-Who has the choice takes this machine below `SPARK_FROM_PARTITIONS` (`preferred`): starting Spark
-takes longer than planning that many here. `docs/scaling.md` says how that was measured.
+Who has the choice takes this machine below `SPARK_FROM_PARTITIONS` (`preferred`): starting
+Spark takes longer than planning that many here. `docs/scaling.md` says how that was measured.
 """
 
 import multiprocessing
@@ -103,7 +103,7 @@ def preferred(partitions: int) -> str:
 
 
 @contextmanager
-def opened(
+def open_engine(
     master: str | None, processes: int | None = None, conf: Mapping[str, str] | None = None
 ) -> Iterator[TaskEngine]:
     """Spark at that master for the time of the block; without one, processes of this machine."""

@@ -132,7 +132,7 @@ def _of_zookeeper(store: Store, task: SnapshotTask) -> _Read:
         tls=client.zookeeper_tls or desired.cluster.zookeeper.tls,
         deadline_s=task.timeout_s,
     )
-    with session, deadlines.bounded(session, task.deadline_s):
+    with session, deadlines.close_at_deadline(session, task.deadline_s):
         return _seen(session, desired, client, task)
 
 

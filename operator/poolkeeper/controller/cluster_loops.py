@@ -192,7 +192,7 @@ class ClusterLoops:
         self._reap()
         if role is LeaderRole.STANDBY:
             self._end_all()
-            self.reporter.let_go()
+            self.reporter.drop_pending()
             self.assemblies = None
             return
         assemblies = assemble(*self.cache.contents(), abandoned=self._is_crd_being_removed())

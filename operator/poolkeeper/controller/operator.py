@@ -23,7 +23,7 @@ from poolkeeper.connections import ClusterConnector
 from poolkeeper.controller.cluster_loops import SETTLE_S, ClusterLoops
 from poolkeeper.controller.rebalance_controller import RebalanceController
 from poolkeeper.controller.rebalance_reporter import RebalanceReporter
-from poolkeeper.controller.reporter import Guards, Reporter
+from poolkeeper.controller.reporter import FinalizerWriter, Reporter
 from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.controller.watch import KINDS, ResourceWatch
 from poolkeeper.kube.client import discovery, secrets
@@ -154,14 +154,14 @@ class Operator:
             self._metrics.follow_statuses(lambda: (writer.pending, writer.lag_s))
             reporter = stack.enter_context(Reporter(fenced, writer, recorder, self._metrics))
             cluster_loops = self._cluster_loops(planners, reporter)
-            guards = Guards(fenced)
-            stack.callback(guards.close)
+            finalizers = FinalizerWriter(fenced)
+            stack.callback(finalizers.close)
             rebalancers = RebalanceController(
                 cache=self._cache,
                 cluster_loops=cluster_loops,
                 engines=self._engines(planners, fenced),
                 records=RecordStore(fenced, self._settings.namespace),
-                reporter=RebalanceReporter(writer, recorder, guards),
+                reporter=RebalanceReporter(writer, recorder, finalizers),
                 metrics=self._metrics,
                 role=lambda: self._elector.role,
                 beat=lambda patience_s: self._health.beat("rebalancers", patience_s),

@@ -42,8 +42,14 @@ from poolkeeper.reconcile.external_plan import ExternalPlan
 from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.kinds import rebalance
 from poolkeeper.resources.kinds.custom_resource import CustomResource
-from poolkeeper.resources.status.conditions import Mood, Remark
-from poolkeeper.resources.status.rebalance import Saying, asked_ms, invalid, remark_of, state_of
+from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus
+from poolkeeper.resources.status.rebalance import (
+    RebalanceStatusInputs,
+    asked_ms,
+    invalid_condition,
+    ready_condition_of,
+    state_of,
+)
 from poolkeeper.telemetry.metrics import Metrics
 
 LOOK_S = 1.0
@@ -128,28 +134,32 @@ class RebalanceController:
         self.reporter.retain(uids)
         self.metrics.rebalances(Counter(entry.reason for entry in self._entries.values()))
 
-    def _sort_key(self, each: CustomResource) -> tuple[bool, int, str]:
+    def _sort_key(self, resource: CustomResource) -> tuple[bool, int, str]:
         """Sort key: Rebalances that execute come first, the oldest of them before the others.
 
         The first has its turn in a cluster.
         """
-        entry = self._entries.get(each.uid)
+        entry = self._entries.get(resource.uid)
         if entry is not None:
-            return entry.state.step is not RebalanceStep.EXECUTING, entry.state.asked_ms, each.name
-        status = each.status or {}
-        return status.get("step") != RebalanceStep.EXECUTING, asked_ms(status), each.name
+            return (
+                entry.state.step is not RebalanceStep.EXECUTING,
+                entry.state.asked_ms,
+                resource.name,
+            )
+        status = resource.status or {}
+        return status.get("step") != RebalanceStep.EXECUTING, asked_ms(status), resource.name
 
     def _rebalances(self) -> list[CustomResource]:
         return [each for each in self.cache.contents()[0] if each.kind == rebalance.KIND]
 
-    def _entry_of(self, each: CustomResource) -> _RebalanceEntry:
-        entry = self._entries.get(each.uid)
+    def _entry_of(self, resource: CustomResource) -> _RebalanceEntry:
+        entry = self._entries.get(resource.uid)
         if entry is None:
-            rebalance_state = state_of(each.status)
+            rebalance_state = state_of(resource.status)
             entry = _RebalanceEntry(
-                each.uid, rebalance_state, PlanningTask(each.name, self.engines)
+                resource.uid, rebalance_state, PlanningTask(resource.name, self.engines)
             )
-            self._entries[each.uid] = entry
+            self._entries[resource.uid] = entry
         return entry
 
     def _forget_all(self) -> None:
@@ -160,31 +170,40 @@ class RebalanceController:
         self.cluster_loops.forget_external_plans()
 
     def _reconcile_one(
-        self, each: CustomResource, assemblies: Mapping[str, Assembly], rebalance_of: dict[str, str]
+        self,
+        resource: CustomResource,
+        assemblies: Mapping[str, Assembly],
+        rebalance_of: dict[str, str],
     ) -> Mapping[str, ExternalPlan]:
         """Take one Rebalance one step further; return its external plans by cluster."""
-        entry, spec = self._entry_of(each), each.spec
-        seen = (each.generation, each.deleting, each.guarded)
+        entry, spec = self._entry_of(resource), resource.spec
+        seen = (resource.generation, resource.deleting, resource.has_finalizer)
         before = entry.state
         if before.step.ended and entry.reported_version == seen:
             return {}  # it has ended, and its end was reported
         external_plans: Mapping[str, ExternalPlan] = {}
-        if each.deleting:
-            external_plans, remark = self._withdraw(entry)
-        elif not isinstance(spec, RebalanceSpec) or not each.sound:
-            remark = invalid(each)
+        if resource.deleting:
+            external_plans, condition = self._withdraw(entry)
+        elif not isinstance(spec, RebalanceSpec) or not resource.sound:
+            condition = invalid_condition(resource)
         else:
             try:
-                external_plans, remark = self._step(entry, each, spec, assemblies, rebalance_of)
+                external_plans, condition = self._step(
+                    entry, resource, spec, assemblies, rebalance_of
+                )
             except PoolkeeperError as failed:
-                remark = Remark(Mood.UNSURE, "Waiting", str(failed))
-        rebalance_of.update(dict.fromkeys(external_plans, each.name))
+                condition = ReadyCondition(ReadyStatus.UNKNOWN, "Waiting", str(failed))
+        rebalance_of.update(dict.fromkeys(external_plans, resource.name))
         guard = (
-            bool(external_plans) if each.deleting else entry.state.step is RebalanceStep.EXECUTING
+            bool(external_plans)
+            if resource.deleting
+            else entry.state.step is RebalanceStep.EXECUTING
         )
         declared = spec if isinstance(spec, RebalanceSpec) else None
-        self.reporter.tell(each, Saying(entry.state, remark), declared, guard=guard)
-        entry.reported_version, entry.reason = seen, remark.reason
+        self.reporter.report(
+            resource, RebalanceStatusInputs(entry.state, condition), declared, needs_finalizer=guard
+        )
+        entry.reported_version, entry.reason = seen, condition.reason
         self._count(metrics_of(before, entry.state, self.now_ms()))
         return external_plans
 
@@ -196,55 +215,57 @@ class RebalanceController:
     def _step(
         self,
         entry: _RebalanceEntry,
-        each: CustomResource,
+        resource: CustomResource,
         spec: RebalanceSpec,
         assemblies: Mapping[str, Assembly],
         rebalance_of: Mapping[str, str],
-    ) -> tuple[Mapping[str, ExternalPlan], Remark]:
+    ) -> tuple[Mapping[str, ExternalPlan], ReadyCondition]:
         if entry.state.step is RebalanceStep.WAITING_FOR_APPROVAL:
-            self._await_approval(entry, each, spec, assemblies)
+            self._await_approval(entry, resource, spec, assemblies)
         if entry.state.step is RebalanceStep.PLANNING:
             if spec.paused:
-                return {}, Remark(Mood.BUSY, "Paused", "nothing is planned; spec.paused is true")
-            return {}, self._plan(entry, each, spec, assemblies)
+                return {}, ReadyCondition(
+                    ReadyStatus.RECONCILING, "Paused", "nothing is planned; spec.paused is true"
+                )
+            return {}, self._plan(entry, resource, spec, assemblies)
         external_plans: Mapping[str, ExternalPlan] = {}
         if entry.state.step is RebalanceStep.EXECUTING:
             views = lifecycle.known_clusters(
                 entry.state, assemblies, self.cluster_loops.outcome, rebalance_of
             )
-            external_plans = self._execute(entry, each, spec, views)
-        return external_plans, remark_of(entry.state, spec)
+            external_plans = self._execute(entry, resource, spec, views)
+        return external_plans, ready_condition_of(entry.state, spec)
 
     def _plan(
         self,
         entry: _RebalanceEntry,
-        each: CustomResource,
+        resource: CustomResource,
         spec: RebalanceSpec,
         assemblies: Mapping[str, Assembly],
-    ) -> Remark:
+    ) -> ReadyCondition:
         settling, now_ms = self.cluster_loops.settling(), self.now_ms()
         found = entry.planning.poll(spec, entry.state, assemblies, settling, now_ms)
         entry.state = found.state
         if found.record is None or found.scope is None:
             return found.condition
-        digest = self.records.write(each, found.record)
+        digest = self.records.write(resource, found.record)
         rebalance_state = lifecycle.with_plans(
             found.state, found.scope, found.record.answer, digest
         )
         entry.state, entry.record = lifecycle.with_end(rebalance_state, now_ms), found.record
         entry.planning.end()
-        return remark_of(entry.state, spec)
+        return ready_condition_of(entry.state, spec)
 
     def _await_approval(
         self,
         entry: _RebalanceEntry,
-        each: CustomResource,
+        resource: CustomResource,
         spec: RebalanceSpec,
         assemblies: Mapping[str, Assembly],
     ) -> None:
         """Begin to execute once the plans are approved; plan again if they are outdated."""
         if entry.planning.is_outdated(spec, entry.state, assemblies):
-            self.records.remove(each, entry.state.record)
+            self.records.remove(resource, entry.state.record)
             entry.state, entry.record = RebalanceState(), None
         elif lifecycle.is_approved(spec, entry.state) and not spec.paused:
             entry.state = replace(entry.state, step=RebalanceStep.EXECUTING)
@@ -252,7 +273,7 @@ class RebalanceController:
     def _execute(
         self,
         entry: _RebalanceEntry,
-        each: CustomResource,
+        resource: CustomResource,
         spec: RebalanceSpec,
         views: Mapping[str, KnownCluster],
     ) -> Mapping[str, ExternalPlan]:
@@ -261,19 +282,21 @@ class RebalanceController:
         due = lifecycle.clusters_due(rebalance_state, spec, views)
         rebalance_state = lifecycle.with_outcomes(rebalance_state, views, due)
         try:
-            entry.record = entry.record or self.records.read(each, rebalance_state.record)
+            entry.record = entry.record or self.records.read(resource, rebalance_state.record)
             if entry.record is None:
                 rebalance_state = lifecycle.without_record(rebalance_state)
         except PoolkeeperError as failed:
-            logger.warning("the plans of %s cannot be read: %s", each.key, failed)
+            logger.warning("the plans of %s cannot be read: %s", resource.key, failed)
         entry.state = lifecycle.with_end(rebalance_state, self.now_ms())
         if entry.state.step.ended:
             entry.record = None
-        if not each.guarded:
+        if not resource.has_finalizer:
             return {}  # without our finalizer it could disappear and leave its runs behind
         return rebalances_offers.external_plans(entry.state, due, entry.record, spec, self.now_ms())
 
-    def _withdraw(self, entry: _RebalanceEntry) -> tuple[Mapping[str, ExternalPlan], Remark]:
+    def _withdraw(
+        self, entry: _RebalanceEntry
+    ) -> tuple[Mapping[str, ExternalPlan], ReadyCondition]:
         """End the runs of a deleted Rebalance, each after its stage in flight.
 
         Returns a withdrawn external plan for each cluster that may still run one.
@@ -290,4 +313,4 @@ class RebalanceController:
                     external_plans[part.cluster] = ExternalPlan(part.hash, withdrawn=True)
         left = ", ".join(sorted(external_plans)) or "nothing any more"
         message = f"what runs ends after its stage in flight: {left}"
-        return external_plans, Remark(Mood.BUSY, "Deleting", message)
+        return external_plans, ReadyCondition(ReadyStatus.RECONCILING, "Deleting", message)

@@ -108,7 +108,14 @@ class ResourceCache:
             return tuple(self._objects.values()), dict(self._namespaces)
 
 
-def _declared_fields(each: CustomResource) -> tuple[object, ...]:
+def _declared_fields(resource: CustomResource) -> tuple[object, ...]:
     """Return the parts of a resource that users write: all but our status."""
-    same = (each.uid, each.generation, each.deleting, each.finalizers, each.spec, each.problems)
-    return (*same, each.labels)
+    same = (
+        resource.uid,
+        resource.generation,
+        resource.deleting,
+        resource.finalizers,
+        resource.spec,
+        resource.problems,
+    )
+    return (*same, resource.labels)

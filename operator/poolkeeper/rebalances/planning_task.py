@@ -18,7 +18,7 @@ from poolkeeper.rebalances.request import RebalanceRequest
 from poolkeeper.rebalances.response import RebalanceResponse
 from poolkeeper.rebalances.scope import Declarations, RebalanceScope, scope_of
 from poolkeeper.resources.checks.assembly import Assembly
-from poolkeeper.resources.status.conditions import Mood, Remark
+from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus
 from poolkeeper.resources.status.wording import count, few
 
 RETRY_S = 30.0
@@ -33,7 +33,7 @@ class PlanningResult:
     """The state of the planning; with a `record` it is done, for the scope `scope`."""
 
     state: RebalanceState
-    condition: Remark
+    condition: ReadyCondition
     scope: RebalanceScope | None = None
     record: Record | None = None
 
@@ -53,7 +53,7 @@ class PlanningTask:
         self._declarations = Declarations()
         self._request: RebalanceRequest | None = None
         self._retry_at_s = 0.0
-        self._failure: Remark | None = None
+        self._failure: ReadyCondition | None = None
 
     def poll(
         self,
@@ -75,7 +75,9 @@ class PlanningTask:
         early = self._request is None and now_ms - rebalance_state.asked_ms < SETTLING_MS_MAX
         if arriving and early:
             message = "what is declared changed a moment ago: planning waits until it settles"
-            return PlanningResult(rebalance_state, Remark(Mood.BUSY, "Planning", message))
+            return PlanningResult(
+                rebalance_state, ReadyCondition(ReadyStatus.RECONCILING, "Planning", message)
+            )
         if self._failure is not None:
             if self._clock() < self._retry_at_s:
                 return PlanningResult(rebalance_state, self._failure)
@@ -121,47 +123,51 @@ class PlanningTask:
             who = "the operator" if choice.name == LOCAL else "a Job with Spark"
             message = f"{who} reads and plans {count(len(scope.asked), 'cluster')}"
             told = "; ".join(filter(None, (message, choice.remark, waits)))
-            return PlanningResult(rebalance_state, Remark(Mood.BUSY, "Planning", told))
+            return PlanningResult(
+                rebalance_state, ReadyCondition(ReadyStatus.RECONCILING, "Planning", told)
+            )
         if all(each.plan is None for each in response.clusters):
             self.end()
             return self._retry_later(rebalance_state, _no_plans_condition(response))
-        said = Remark(Mood.BUSY, "Planning", "the plans are being stored")
+        said = ReadyCondition(ReadyStatus.RECONCILING, "Planning", "the plans are being stored")
         return PlanningResult(rebalance_state, said, scope, record_of(request, response))
 
-    def _retry_later(self, rebalance_state: RebalanceState, condition: Remark) -> PlanningResult:
+    def _retry_later(
+        self, rebalance_state: RebalanceState, condition: ReadyCondition
+    ) -> PlanningResult:
         self._failure = condition
         self._retry_at_s = self._clock() + RETRY_S
         return PlanningResult(rebalance_state, condition)
 
 
-def _scope_condition(scope: RebalanceScope) -> Remark | None:
+def _scope_condition(scope: RebalanceScope) -> ReadyCondition | None:
     """What a person must change before plans can be requested."""
     if scope.missing:
         message = f"spec.pools: no cluster in scope has ResourcePool {few(scope.missing)}"
-        return Remark(Mood.STALLED, "NoSuchPool", message)
+        return ReadyCondition(ReadyStatus.STALLED, "NoSuchPool", message)
     if len(scope.asked) + len(scope.others) > CLUSTERS_MAX:
         message = f"more than {CLUSTERS_MAX} clusters are in scope; part them by spec.clusters"
-        return Remark(Mood.STALLED, "Impossible", message)
+        return ReadyCondition(ReadyStatus.STALLED, "Impossible", message)
     if scope.asked:
         return None
     if not scope.others:
         message = "spec.clusters: no KafkaCluster with a pool in scope exists"
-        return Remark(Mood.STALLED, "NoSuchCluster", message)
+        return ReadyCondition(ReadyStatus.STALLED, "NoSuchCluster", message)
     told = few((f"{part.cluster}: {part.message}" for part in scope.others), SHOWN_MAX)
-    return Remark(Mood.STALLED, "NoSuchCluster", told)
+    return ReadyCondition(ReadyStatus.STALLED, "NoSuchCluster", told)
 
 
-def _error_condition(failed: PoolkeeperError) -> Remark:
+def _error_condition(failed: PoolkeeperError) -> ReadyCondition:
     match failed:
         case Refused():
-            return Remark(Mood.STALLED, "Impossible", str(failed))
+            return ReadyCondition(ReadyStatus.STALLED, "Impossible", str(failed))
         case Unavailable():
-            return Remark(Mood.UNSURE, "Unreachable", str(failed))
+            return ReadyCondition(ReadyStatus.UNKNOWN, "Unreachable", str(failed))
         case _:
-            return Remark(Mood.UNSURE, "Planning", str(failed))
+            return ReadyCondition(ReadyStatus.UNKNOWN, "Planning", str(failed))
 
 
-def _no_plans_condition(response: RebalanceResponse) -> Remark:
+def _no_plans_condition(response: RebalanceResponse) -> ReadyCondition:
     told = few((f"{each.cluster}: {each.problem}" for each in response.clusters), SHOWN_MAX)
     message = f"no cluster could be planned, which is tried again: {told}"
-    return Remark(Mood.UNSURE, "Unreachable", message)
+    return ReadyCondition(ReadyStatus.UNKNOWN, "Unreachable", message)

@@ -70,11 +70,11 @@ def record_of(request: RebalanceRequest, response: RebalanceResponse) -> Record:
 class RebalanceRecords(Protocol):
     """Where plans are kept; each method raises `PoolkeeperError` if that cannot be done now."""
 
-    def write(self, each: CustomResource, record: Record) -> str:
+    def write(self, resource: CustomResource, record: Record) -> str:
         """Keep the record; return its digest."""
 
-    def read(self, each: CustomResource, digest: str) -> Record | None:
+    def read(self, resource: CustomResource, digest: str) -> Record | None:
         """Return the record; `None` if it no longer exists, or not as a whole."""
 
-    def remove(self, each: CustomResource, digest: str) -> None:
+    def remove(self, resource: CustomResource, digest: str) -> None:
         """Remove a record that nobody needs."""

@@ -120,10 +120,10 @@ def budget_of(spec: BudgetSpec) -> Budget:
     )
 
 
-def _is_selected(selection: ResourceSelection, each: CustomResource) -> bool:
+def _is_selected(selection: ResourceSelection, resource: CustomResource) -> bool:
     if selection.names:
-        return each.name in selection.names
-    return selection.selector is None or selects(selection.selector, each.labels)
+        return resource.name in selection.names
+    return selection.selector is None or selects(selection.selector, resource.labels)
 
 
 def _missing_clusters(

@@ -18,7 +18,7 @@ from poolkeeper.rebalances.engines import LOCAL, SPARK, choose_engine
 from poolkeeper.rebalances.planning_task import CLUSTERS_MAX, RETRY_S, PlanningTask
 from poolkeeper.rebalances.response import Planned, RebalanceResponse
 from poolkeeper.resources.checks.assembly import assemble
-from poolkeeper.resources.status.conditions import Mood
+from poolkeeper.resources.status.conditions import ReadyStatus
 from unit.resources.bodies import kafka_cluster, pool
 
 SPEC = RebalanceSpec("r")
@@ -76,8 +76,10 @@ ANSWER = RebalanceResponse("q", (Planned("main", Plan("main", "sha256:x", "f")),
 
 def test_it_asks_once_and_then_for_the_answer(ground):
     found = ground.look()
-    assert (found.remark.reason, found.record) == ("Planning", None)
-    assert found.remark.message == ("the operator reads and plans 1 cluster; two pods are pending")
+    assert (found.condition.reason, found.record) == ("Planning", None)
+    assert found.condition.message == (
+        "the operator reads and plans 1 cluster; two pods are pending"
+    )
     assert found.state == RebalanceState(
         RebalanceStep.PLANNING, 1_000_000, found.state.scope, "Local"
     )
@@ -109,7 +111,9 @@ def test_another_scope_is_another_question(ground):
 
 def test_what_arrives_piece_by_piece_is_waited_for(ground):
     for _ in range(5):
-        assert ground.look(settling=("main", "other")).remark.message.endswith("until it settles")
+        assert ground.look(settling=("main", "other")).condition.message.endswith(
+            "until it settles"
+        )
         ground.now_s += 5
     assert ground.engine.questions == []
     ground.look(settling=("other",))
@@ -126,11 +130,11 @@ def test_what_never_settles_is_not_waited_for(ground):
 @pytest.mark.parametrize(
     ("answer", "mood", "reason"),
     [
-        pytest.param(Unavailable("no pod"), Mood.UNSURE, "Unreachable", id="no-engine"),
-        pytest.param(Refused("too large"), Mood.STALLED, "Impossible", id="refused"),
+        pytest.param(Unavailable("no pod"), ReadyStatus.UNKNOWN, "Unreachable", id="no-engine"),
+        pytest.param(Refused("too large"), ReadyStatus.STALLED, "Impossible", id="refused"),
         pytest.param(
             RebalanceResponse("q", (Planned("main", problem="no answer from zk"),)),
-            Mood.UNSURE,
+            ReadyStatus.UNKNOWN,
             "Unreachable",
             id="no-cluster-at-all",
         ),
@@ -139,12 +143,12 @@ def test_what_never_settles_is_not_waited_for(ground):
 def test_what_failed_is_tried_again_after_a_while(ground, answer, mood, reason):
     ground.engine.answers = [answer]
     found = ground.look()
-    assert (found.remark.mood, found.remark.reason) == (mood, reason)
+    assert (found.condition.status, found.condition.reason) == (mood, reason)
     ground.now_s += RETRY_S - 1
-    assert ground.look().remark == found.remark
+    assert ground.look().condition == found.condition
     assert len(ground.engine.questions) == 1
     ground.now_s += 2
-    assert ground.look().remark.reason == "Planning"
+    assert ground.look().condition.reason == "Planning"
     assert len(ground.engine.questions) == 2
 
 
@@ -163,7 +167,7 @@ def test_what_failed_is_tried_again_after_a_while(ground, answer, mood, reason):
 )
 def test_a_person_must_act(ground, objects, spec, reason):
     found = ground.look(objects, **spec)
-    assert (found.remark.mood, found.remark.reason) == (Mood.STALLED, reason)
+    assert (found.condition.status, found.condition.reason) == (ReadyStatus.STALLED, reason)
     assert ground.engine.questions == []
 
 
@@ -176,8 +180,8 @@ def test_a_status_has_room_for_so_many_clusters(ground):
             pool(f"p{number}", 1, cluster=f"c{number}"),
         )
     ]
-    assert ground.look(fleet[:-2]).remark.reason == "Planning"
-    assert ground.look(fleet).remark.reason == "Impossible"
+    assert ground.look(fleet[:-2]).condition.reason == "Planning"
+    assert ground.look(fleet).condition.reason == "Impossible"
 
 
 LARGE, SMALL = SPARK_FROM_PARTITIONS, SPARK_FROM_PARTITIONS - 1

@@ -19,8 +19,13 @@ from poolkeeper.model.rebalances import (
 )
 from poolkeeper.model.specs import ApprovalPolicy
 from poolkeeper.resources.kinds.custom_resource import CustomResource
-from poolkeeper.resources.status.conditions import Mood, Remark, condition_of, conditions
-from poolkeeper.resources.status.events import NOTE_MAX, Announcement
+from poolkeeper.resources.status.conditions import (
+    ReadyCondition,
+    ReadyStatus,
+    condition_of,
+    conditions,
+)
+from poolkeeper.resources.status.events import NOTE_MAX, StatusEvent
 from poolkeeper.resources.status.wording import about, coarse_seconds, count, few, size
 
 PART_MESSAGE_MAX = 1024
@@ -28,18 +33,18 @@ SHOWN_MAX = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Saying:
-    """The course of a Rebalance and the remark for its Ready condition."""
+class RebalanceStatusInputs:
+    """The state of a Rebalance and its Ready condition."""
 
-    rebalance_state: RebalanceState
-    remark: Remark
+    state: RebalanceState
+    condition: ReadyCondition
 
 
 def rebalance_status(
-    each: CustomResource, said: Saying, spec: RebalanceSpec | None, now_ms: int
+    resource: CustomResource, inputs: RebalanceStatusInputs, spec: RebalanceSpec | None, now_ms: int
 ) -> dict[str, Any]:
     """The whole status of a Rebalance."""
-    rebalance_state = said.course
+    rebalance_state = inputs.state
     facts: dict[str, Any] = {
         "step": rebalance_state.step.value,
         "engine": rebalance_state.engine,
@@ -52,9 +57,9 @@ def rebalance_status(
         facts["plan"] = _plan(rebalance_state, spec)
         facts["clusters"] = [_cluster(part) for part in rebalance_state.parts]
     return {
-        "observedGeneration": each.generation,
+        "observedGeneration": resource.generation,
         **{name: value for name, value in facts.items() if value},
-        "conditions": conditions(said.remark, each.generation, each.status, now_ms),
+        "conditions": conditions(inputs.condition, resource.generation, resource.status, now_ms),
     }
 
 
@@ -81,43 +86,45 @@ def asked_ms(status: Mapping[str, Any]) -> int:
     return _ms(status.get("asked", ""))
 
 
-def invalid(each: CustomResource) -> Remark:
-    """The remark of a Rebalance whose spec is invalid."""
-    message = few(map(str, each.problems)) or "it cannot be read"
-    return Remark(Mood.STALLED, "Invalid", message)
+def invalid_condition(resource: CustomResource) -> ReadyCondition:
+    """The condition of a Rebalance whose spec is invalid."""
+    message = few(map(str, resource.problems)) or "it cannot be read"
+    return ReadyCondition(ReadyStatus.STALLED, "Invalid", message)
 
 
-def remark_of(rebalance_state: RebalanceState, spec: RebalanceSpec) -> Remark:
-    """The remark of a Rebalance that nothing blocks."""
+def ready_condition_of(rebalance_state: RebalanceState, spec: RebalanceSpec) -> ReadyCondition:
+    """The condition of a Rebalance that nothing blocks."""
     match rebalance_state.step:
         case RebalanceStep.PLANNING:
-            return Remark(Mood.BUSY, "Planning", "the clusters are read and planned")
+            return ReadyCondition(
+                ReadyStatus.RECONCILING, "Planning", "the clusters are read and planned"
+            )
         case RebalanceStep.WAITING_FOR_APPROVAL:
-            return _waiting(rebalance_state, spec)
+            return _approval_condition(rebalance_state, spec)
         case RebalanceStep.EXECUTING:
-            return _executing(rebalance_state, spec)
+            return _execution_condition(rebalance_state, spec)
         case RebalanceStep.SUCCEEDED:
-            return Remark(Mood.DONE, "Succeeded", _succeeded(rebalance_state))
+            return ReadyCondition(ReadyStatus.READY, "Succeeded", _success_message(rebalance_state))
         case RebalanceStep.FAILED:
-            return Remark(Mood.STALLED, "Failed", _failed(rebalance_state))
+            return ReadyCondition(ReadyStatus.STALLED, "Failed", _failure_message(rebalance_state))
 
 
 def rebalance_events(
     before: Mapping[str, Any] | None, after: Mapping[str, Any]
-) -> Iterator[Announcement]:
+) -> Iterator[StatusEvent]:
     """The event of a change of reason, and one for each cluster that failed."""
     was, now = condition_of(before, "Ready"), condition_of(after, "Ready")
     bad = bool(condition_of(after, "Stalled")) or now["status"] == "Unknown"
     if was.get("reason") != now["reason"]:
         note = now["message"][:NOTE_MAX]
-        yield Announcement("Warning" if bad else "Normal", now["reason"], note)
+        yield StatusEvent("Warning" if bad else "Normal", now["reason"], note)
     if (before or {}).get("step") != RebalanceStep.EXECUTING:
         return
     failed = {part.cluster for part in state_of(before).failed}
     for part in state_of(after).failed:
         if part.cluster not in failed:
             note = f"{part.cluster}: {part.message}"[:NOTE_MAX]
-            yield Announcement("Warning", "ClusterFailed", note)
+            yield StatusEvent("Warning", "ClusterFailed", note)
 
 
 def approval_line(name: str, plan: str) -> str:
@@ -126,19 +133,21 @@ def approval_line(name: str, plan: str) -> str:
     return f"kubectl patch rebalance {name} --type=merge -p '{patch}'"
 
 
-def _waiting(rebalance_state: RebalanceState, spec: RebalanceSpec) -> Remark:
+def _approval_condition(rebalance_state: RebalanceState, spec: RebalanceSpec) -> ReadyCondition:
     moving = [part for part in rebalance_state.parts if part.hash]
     copied = f" ({size(rebalance_state.bytes)})" if rebalance_state.bytes else ""
     where = f"in {count(len(moving), 'cluster')}, in {count(rebalance_state.waves, 'wave')}"
     took = f", {about(coarse_seconds(rebalance_state.seconds))}" if rebalance_state.seconds else ""
     what = f"waits to move {count(rebalance_state.moves, 'partition')}{copied} {where}{took}"
-    others = f"; {_named(rebalance_state, PartState.FAILED)}" if rebalance_state.failed else ""
+    others = (
+        f"; {_clusters_in(rebalance_state, PartState.FAILED)}" if rebalance_state.failed else ""
+    )
     line = approval_line(spec.name, rebalance_state.hash)
     message = f"{what}{others}; approve {rebalance_state.hash}: {line}"
-    return Remark(Mood.BUSY, "WaitingForApproval", message)
+    return ReadyCondition(ReadyStatus.RECONCILING, "WaitingForApproval", message)
 
 
-def _executing(rebalance_state: RebalanceState, spec: RebalanceSpec) -> Remark:
+def _execution_condition(rebalance_state: RebalanceState, spec: RebalanceSpec) -> ReadyCondition:
     done = sum(part.state in (PartState.DONE, PartState.IN_PLACE) for part in rebalance_state.parts)
     parts = [f"{done} of {count(len(rebalance_state.parts), 'cluster')} done"]
     moved = sum(part.moves_done for part in rebalance_state.parts)
@@ -148,34 +157,47 @@ def _executing(rebalance_state: RebalanceState, spec: RebalanceSpec) -> Remark:
     message = ", ".join(parts)
     moving = any(part.state is PartState.MOVING for part in rebalance_state.parts)
     for state in (PartState.FAILED, PartState.WAITING):
-        if told := _named(rebalance_state, state):
+        if told := _clusters_in(rebalance_state, state):
             message += f"; {'failed' if state is PartState.FAILED else 'waits'}: {told}"
     if spec.paused:
-        return Remark(Mood.BUSY, "Paused", f"stages in flight are brought to their end; {message}")
-    reason = "Moving" if moving or not _named(rebalance_state, PartState.WAITING) else "Waiting"
-    return Remark(Mood.BUSY, reason, message)
+        return ReadyCondition(
+            ReadyStatus.RECONCILING,
+            "Paused",
+            f"stages in flight are brought to their end; {message}",
+        )
+    reason = (
+        "Moving" if moving or not _clusters_in(rebalance_state, PartState.WAITING) else "Waiting"
+    )
+    return ReadyCondition(ReadyStatus.RECONCILING, reason, message)
 
 
-def _succeeded(rebalance_state: RebalanceState) -> str:
+def _success_message(rebalance_state: RebalanceState) -> str:
     if not rebalance_state.moves:
         return f"in place: nothing had to move in {count(len(rebalance_state.parts), 'cluster')}"
     moving = sum(bool(part.hash) for part in rebalance_state.parts)
     copied = f" ({size(rebalance_state.bytes)})" if rebalance_state.bytes else ""
     where = count(moving, "cluster")
-    remarks = [f"{part.cluster}: {told(part)}" for part in rebalance_state.parts if told(part)]
+    remarks = [
+        f"{part.cluster}: {part_message(part)}"
+        for part in rebalance_state.parts
+        if part_message(part)
+    ]
     said = f"moved {count(rebalance_state.moves, 'partition')}{copied} in {where}"
     return "; ".join([said, *remarks[:SHOWN_MAX]])
 
 
-def _failed(rebalance_state: RebalanceState) -> str:
+def _failure_message(rebalance_state: RebalanceState) -> str:
     done = sum(part.state in (PartState.DONE, PartState.IN_PLACE) for part in rebalance_state.parts)
     said = f"{done} of {count(len(rebalance_state.parts), 'cluster')} done"
-    return f"{said}; {_named(rebalance_state, PartState.FAILED)}; another Rebalance does the rest"
+    failed = _clusters_in(rebalance_state, PartState.FAILED)
+    return f"{said}; {failed}; another Rebalance does the rest"
 
 
-def _named(rebalance_state: RebalanceState, state: PartState) -> str:
+def _clusters_in(rebalance_state: RebalanceState, state: PartState) -> str:
     found = [
-        f"{part.cluster}: {told(part)}" for part in rebalance_state.parts if part.state is state
+        f"{part.cluster}: {part_message(part)}"
+        for part in rebalance_state.parts
+        if part.state is state
     ]
     return few(found, SHOWN_MAX)
 
@@ -214,13 +236,13 @@ def _cluster(part: ClusterRebalance) -> dict[str, Any]:
             "movesDone": part.moves_done,
             "bytesDone": part.bytes_done,
         }
-    message = told(part)
+    message = part_message(part)
     if len(message) > PART_MESSAGE_MAX:
         message = message[: PART_MESSAGE_MAX - 1] + "…"
     return found | ({"message": message} if message else {})
 
 
-def told(part: ClusterRebalance) -> str:
+def part_message(part: ClusterRebalance) -> str:
     """The message about one cluster of a Rebalance."""
     return part.message or few(wording.sentences(part.why), SHOWN_MAX)
 

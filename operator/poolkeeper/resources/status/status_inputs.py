@@ -1,6 +1,6 @@
 """The inputs of all statuses of one cluster: topic owners, progress, planned work.
 
-A `Survey` depends only on the resources and the observation, and may be reused while both are
+A `StatusInputs` depends only on the resources and the observation, and may be reused while both are
 unchanged. `PlannedWork` is the outcome of one pass, by topic.
 """
 
@@ -27,25 +27,25 @@ _PASSING = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class StatusInputs:
     """An assembly compared with an observation; `seen` is None without an observation.
 
     `claimants`: the owners of all Topics that name a Kafka topic, rightly or not, except Topics
-    that are being deleted. `users`: the Topics that name each pool. `namesakes`: the existing Kafka
-    topic by the name that it has in Kafka's metrics.
+    that are being deleted. `topics_of_pool`: the Topics that name each pool.
+    `topic_of_metric_name`: the existing Kafka topic by the name that it has in Kafka's metrics.
     """
 
     assembly: Assembly
     desired: Desired | None
     seen: Seen | None
     standings: Standings = field(default_factory=Standings)
-    won: Winners = field(default_factory=lambda: Winners({}, frozenset()))
+    winners: Winners = field(default_factory=lambda: Winners({}, frozenset()))
     claimants: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    users: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    namesakes: Mapping[str, str] = field(default_factory=dict)
+    topics_of_pool: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    topic_of_metric_name: Mapping[str, str] = field(default_factory=dict)
 
 
-def survey(assembly: Assembly, seen: Seen | None) -> Survey:
+def status_inputs_of(assembly: Assembly, seen: Seen | None) -> StatusInputs:
     """Compare the declared state with the observation."""
     users = _grouped(
         (each.refers, f"{key.namespace}/{key.name}")
@@ -54,9 +54,9 @@ def survey(assembly: Assembly, seen: Seen | None) -> Survey:
     )
     desired = assembly.desired
     if desired is None or seen is None:
-        return Survey(assembly, desired, seen, users=users)
+        return StatusInputs(assembly, desired, seen, topics_of_pool=users)
     wanted = settled(desired, seen.records)
-    return Survey(
+    return StatusInputs(
         assembly,
         wanted,
         seen,
@@ -183,20 +183,20 @@ def _approval(desired: Desired, outcome: Outcome, plan: Plan, *, running: bool) 
     return "Approved" if running or plan.hash in approval.plans else "Waiting"
 
 
-def hindrance(problems: list[PlanProblem]) -> PlanProblem | None:
+def blocking_problem(problems: list[PlanProblem]) -> PlanProblem | None:
     """The problem that a person must fix, quota problems first; None without one."""
     real = [problem for problem in problems if problem.reason not in _PASSING]
     return min(real, key=lambda problem: (problem.law != "quotas", problem.message), default=None)
 
 
-def owned(survey: Survey, spec: TopicSpec) -> bool:
+def is_owned(inputs: StatusInputs, spec: TopicSpec) -> bool:
     """Whether the Kafka topic exists, is recorded as this Topic's, and no other Topic names it."""
-    if survey.seen is None or survey.desired is None:
+    if inputs.seen is None or inputs.desired is None:
         return False
-    cluster, record = survey.seen.cluster, survey.seen.records.topics.get(spec.topic)
+    cluster, record = inputs.seen.cluster, inputs.seen.records.topics.get(spec.topic)
     exists = any(
         spec.topic in names
         for names in (cluster.topics, cluster.torn, cluster.damaged, cluster.deleting)
     )
-    named = spec.topic in survey.claimants or spec.topic in survey.won.held
+    named = spec.topic in inputs.claimants or spec.topic in inputs.winners.held
     return exists and record is not None and record.owner == spec.owner and not named

@@ -32,9 +32,9 @@ from poolkeeper.resources.checks.assembly import Assembly, assemble
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.parse import schemas
 from poolkeeper.resources.status.all_resources import statuses
-from poolkeeper.resources.status.events import announcements
+from poolkeeper.resources.status.events import status_events
 from poolkeeper.resources.status.finalizers import finalizer_changes
-from poolkeeper.resources.status.status_inputs import survey
+from poolkeeper.resources.status.status_inputs import status_inputs_of
 from unit.planning.instances import instances
 from unit.resources.bodies import kafka, kafka_cluster, kafka_topic, pool, topic
 from unit.resources.differences import changed
@@ -133,7 +133,7 @@ def test_statuses_are_sound_and_a_fixpoint(
         again = statuses(after, what, outcome, LATER_MS)
         assert changed(after, again) == {}
         for key, status in found.items():
-            assert announcements(key, status, again[key]) == ()
+            assert status_events(key, status, again[key]) == ()
 
 
 @functools.cache
@@ -169,12 +169,12 @@ def test_finalizers_come_to_rest(
 ) -> None:
     objects, seen, _ = situation
     place = assemble(objects)["main"]
-    changes = finalizer_changes(survey(place, seen), False)
+    changes = finalizer_changes(status_inputs_of(place, seen), False)
     guarded = [
         replace(o, finalizers=("poolkeeper.dev/finalizer",) if changes.get(o.key) else ())
         for o in objects
     ]
-    assert finalizer_changes(survey(assemble(guarded)["main"], seen), False) == {}
+    assert finalizer_changes(status_inputs_of(assemble(guarded)["main"], seen), False) == {}
 
 
 def _calls(work: Callable[[], object]) -> int:

@@ -17,13 +17,13 @@ from poolkeeper.model.rebalances import (
 from poolkeeper.model.specs import Approval, ApprovalPolicy
 from poolkeeper.resources.kinds.custom_resource import read_object
 from poolkeeper.resources.parse import schemas
-from poolkeeper.resources.status.conditions import Mood, Remark
-from poolkeeper.resources.status.events import Announcement
+from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus
+from poolkeeper.resources.status.events import StatusEvent
 from poolkeeper.resources.status.rebalance import (
-    Saying,
+    RebalanceStatusInputs,
+    ready_condition_of,
     rebalance_events,
     rebalance_status,
-    remark_of,
     state_of,
 )
 from unit.resources.bodies import body
@@ -65,7 +65,7 @@ LINE = (
 
 
 def remark(course, **spec):
-    return remark_of(course, replace(SPEC, **spec))
+    return ready_condition_of(course, replace(SPEC, **spec))
 
 
 @pytest.mark.parametrize(
@@ -74,14 +74,16 @@ def remark(course, **spec):
         pytest.param(
             RebalanceState(),
             {},
-            Remark(Mood.BUSY, "Planning", "the clusters are read and planned"),
+            ReadyCondition(
+                ReadyStatus.RECONCILING, "Planning", "the clusters are read and planned"
+            ),
             id="planning",
         ),
         pytest.param(
             WAITING,
             {},
-            Remark(
-                Mood.BUSY,
+            ReadyCondition(
+                ReadyStatus.RECONCILING,
                 "WaitingForApproval",
                 "waits to move 16 partitions (42 GiB) in 2 clusters, in 2 waves, about 15 min;"
                 f" c: not planned: no answer from zk:2181; approve {HASH}: {LINE}",
@@ -99,8 +101,8 @@ def remark(course, **spec):
                 ),
             ),
             {},
-            Remark(
-                Mood.BUSY,
+            ReadyCondition(
+                ReadyStatus.RECONCILING,
                 "Moving",
                 "1 of 4 clusters done, 3 of 16 moves, 32 GiB left; failed: c: not planned: no"
                 " answer from zk:2181; waits: b: outside the windows",
@@ -110,8 +112,8 @@ def remark(course, **spec):
         pytest.param(
             replace(EXECUTING, parts=(replace(A, state=PartState.WAITING, message="paused"),)),
             {},
-            Remark(
-                Mood.BUSY,
+            ReadyCondition(
+                ReadyStatus.RECONCILING,
                 "Waiting",
                 "0 of 1 cluster done, 0 of 12 moves, 40 GiB left; waits: a: paused",
             ),
@@ -120,8 +122,8 @@ def remark(course, **spec):
         pytest.param(
             replace(EXECUTING, parts=(A,)),
             {"paused": True},
-            Remark(
-                Mood.BUSY,
+            ReadyCondition(
+                ReadyStatus.RECONCILING,
                 "Paused",
                 "stages in flight are brought to their end; 0 of 1 cluster done, 0 of 12 moves,"
                 " 40 GiB left",
@@ -135,8 +137,8 @@ def remark(course, **spec):
                 parts=(replace(A, state=PartState.DONE, message="left alone: t-1"), EMPTY),
             ),
             {},
-            Remark(
-                Mood.DONE,
+            ReadyCondition(
+                ReadyStatus.READY,
                 "Succeeded",
                 "moved 12 partitions (40 GiB) in 1 cluster; a: left alone: t-1",
             ),
@@ -145,7 +147,9 @@ def remark(course, **spec):
         pytest.param(
             RebalanceState(RebalanceStep.SUCCEEDED, parts=(EMPTY,)),
             {},
-            Remark(Mood.DONE, "Succeeded", "in place: nothing had to move in 1 cluster"),
+            ReadyCondition(
+                ReadyStatus.READY, "Succeeded", "in place: nothing had to move in 1 cluster"
+            ),
             id="nothing-had-to-move",
         ),
         pytest.param(
@@ -153,8 +157,8 @@ def remark(course, **spec):
                 EXECUTING, step=RebalanceStep.FAILED, parts=(replace(A, state=PartState.DONE), LOST)
             ),
             {},
-            Remark(
-                Mood.STALLED,
+            ReadyCondition(
+                ReadyStatus.STALLED,
                 "Failed",
                 "1 of 2 clusters done; c: not planned: no answer from zk:2181; another Rebalance"
                 " does the rest",
@@ -168,7 +172,9 @@ def test_remarks(course, spec, expected):
 
 
 def status(course, spec=SPEC, each=OBJECT):
-    return rebalance_status(each, Saying(course, remark_of(course, spec)), spec, NOW_MS)
+    return rebalance_status(
+        each, RebalanceStatusInputs(course, ready_condition_of(course, spec)), spec, NOW_MS
+    )
 
 
 def test_a_whole_status():
@@ -275,7 +281,7 @@ def events(before, after):
 
 def test_events_tell_transitions():
     assert events(None, RebalanceState()) == [
-        Announcement("Normal", "Planning", "the clusters are read and planned")
+        StatusEvent("Normal", "Planning", "the clusters are read and planned")
     ]
     assert [each.reason for each in events(RebalanceState(), WAITING)] == ["WaitingForApproval"]
     moving = replace(EXECUTING, parts=(replace(A, state=PartState.MOVING), B))
@@ -283,7 +289,7 @@ def test_events_tell_transitions():
     assert events(moving, further) == []
     failed = replace(A, state=PartState.FAILED, message="the plan is of another time")
     assert events(moving, replace(moving, parts=(failed, replace(B, state=PartState.MOVING)))) == [
-        Announcement("Warning", "ClusterFailed", "a: the plan is of another time")
+        StatusEvent("Warning", "ClusterFailed", "a: the plan is of another time")
     ]
     ended = replace(
         EXECUTING, step=RebalanceStep.FAILED, parts=(failed, replace(B, state=PartState.DONE))

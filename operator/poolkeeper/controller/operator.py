@@ -30,10 +30,10 @@ from poolkeeper.kube.client import discovery, secrets
 from poolkeeper.kube.client.client import Api
 from poolkeeper.kube.client.references import NAMESPACED, collection
 from poolkeeper.kube.jobs.planner_pods import PlannerPodSettings as PlannerPods
-from poolkeeper.kube.leadership.leader_election import Elector
-from poolkeeper.kube.leadership.leader_fence import Fence
+from poolkeeper.kube.leadership.leader_election import LeaderElector
+from poolkeeper.kube.leadership.leader_fence import LeaderFence
 from poolkeeper.kube.leadership.leases import LeaderRole
-from poolkeeper.kube.objects.events import Recorder
+from poolkeeper.kube.objects.events import EventRecorder
 from poolkeeper.kube.objects.status_writer import StatusWriter
 from poolkeeper.rebalances import planning_jobs
 from poolkeeper.rebalances.engines import LOCAL, SPARK, PlanningEngine
@@ -126,7 +126,7 @@ class Operator:
             settings.watched,
             beat=lambda patience_s: self._health.beat("hearing", patience_s),
         )
-        self._elector = Elector(
+        self._elector = LeaderElector(
             api,
             settings.namespace,
             settings.lease,
@@ -146,10 +146,10 @@ class Operator:
             self._watch.start()
             stack.callback(self._watch.stop)
             stack.callback(self._elector.release)
-            fenced = Fence(self._api, lambda: self._elector.role is LeaderRole.HELD)
+            fenced = LeaderFence(self._api, lambda: self._elector.role is LeaderRole.HELD)
             writer = StatusWriter(fenced, on_written=self._metrics.wrote_status)
             stack.callback(writer.close, WRITE_OUT_S)
-            recorder = Recorder(fenced, COMPONENT, self._settings.identity)
+            recorder = EventRecorder(fenced, COMPONENT, self._settings.identity)
             stack.callback(recorder.close, WRITE_OUT_S)
             self._metrics.follow_statuses(lambda: (writer.pending, writer.lag_s))
             reporter = stack.enter_context(Reporter(fenced, writer, recorder, self._metrics))
@@ -192,7 +192,7 @@ class Operator:
             settle_s=self._settings.settle_s,
         )
 
-    def _engines(self, planners: WorkerPool, api: Fence) -> Mapping[str, PlanningEngine]:
+    def _engines(self, planners: WorkerPool, api: LeaderFence) -> Mapping[str, PlanningEngine]:
         """The planning engines for Rebalances: this process, and Jobs if their image is set."""
         engines: dict[str, PlanningEngine] = {
             LOCAL: LocalEngine(

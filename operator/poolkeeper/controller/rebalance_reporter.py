@@ -11,7 +11,7 @@ from typing import Any
 
 from poolkeeper.controller.reporter import FinalizerWriter
 from poolkeeper.kube.client.references import Reference
-from poolkeeper.kube.objects.events import Recorder
+from poolkeeper.kube.objects.events import EventRecorder
 from poolkeeper.kube.objects.status_writer import StatusWriter
 from poolkeeper.model.rebalances import RebalanceSpec
 from poolkeeper.resources.kinds.custom_resource import CustomResource
@@ -35,7 +35,7 @@ class RebalanceReporter:
     """Reports Rebalances; called by one thread only."""
 
     def __init__(
-        self, writer: StatusWriter, recorder: Recorder, finalizers: FinalizerWriter
+        self, writer: StatusWriter, recorder: EventRecorder, finalizers: FinalizerWriter
     ) -> None:
         self._writer = writer
         self._recorder = recorder

@@ -20,7 +20,7 @@ from poolkeeper.controller.outage import Outages, resources_with_current_status
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.objects import finalizers
-from poolkeeper.kube.objects.events import Recorder
+from poolkeeper.kube.objects.events import EventRecorder
 from poolkeeper.kube.objects.status_writer import StatusWriter
 from poolkeeper.model.outcomes import ExternalPlanState, Outcome, Seen, State
 from poolkeeper.model.specs import Mode
@@ -56,7 +56,7 @@ class Reporter:
         self,
         api: finalizers.FinalizerApi,
         writer: StatusWriter,
-        recorder: Recorder,
+        recorder: EventRecorder,
         metrics: Metrics,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:

@@ -10,7 +10,7 @@ import pytest
 from poolkeeper.errors import Stale, Unavailable
 from poolkeeper.kube.jobs import configmap_blob, jobs
 from poolkeeper.kube.jobs.planner_pods import PlannerPodSettings
-from poolkeeper.kube.leadership.leader_fence import Fence
+from poolkeeper.kube.leadership.leader_fence import LeaderFence
 from poolkeeper.model.specs import (
     BrokersSpec,
     Desired,
@@ -197,7 +197,7 @@ def test_forgetting_takes_everything_of_that_name(server, engine):
 
 def test_who_leads_no_more_leaves_jobs_to_the_next_leader(server):
     fenced = JobEngine(
-        Fence(server, lambda: server.leads),
+        LeaderFence(server, lambda: server.leads),
         "ours",
         PlannerPodSettings("planner:1"),
         lambda name: OWNER,

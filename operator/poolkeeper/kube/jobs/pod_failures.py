@@ -16,7 +16,7 @@ from typing import Any
 Body = Mapping[str, Any]
 
 KILLED = 137
-SAID_CHARS_MAX = 500
+MESSAGE_CHARS_MAX = 500
 _ENDED = ("Succeeded", "Failed")
 _WORKS = ("ContainerCreating", "PodInitializing")
 
@@ -69,7 +69,7 @@ def _termination(terminated: Body, limit: str) -> str:
     if terminated.get("reason") == "OOMKilled" or code == KILLED:
         return f"killed, as a rule for using more memory than its limit{limit}"
     words = str(terminated.get("message") or "").strip()
-    last = words.splitlines()[-1][:SAID_CHARS_MAX] if words else ""
+    last = words.splitlines()[-1][:MESSAGE_CHARS_MAX] if words else ""
     return last or f"exit code {code} without a word"
 
 

@@ -28,7 +28,7 @@ from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state import step_progress
 from poolkeeper.planning.run_state.progress import MoveState, classify
 from poolkeeper.planning.run_state.throttles import ADAPTIVE_RISE_MAX
-from poolkeeper.reconcile.context import ENDED
+from poolkeeper.reconcile.context import ENDED_STATES
 from poolkeeper.reconcile.observation import RunGuard
 
 
@@ -84,7 +84,7 @@ def with_rate(desired: Desired, external: ExternalPlan) -> Desired:
     return replace(desired, cluster=replace(desired.cluster, execution=execution))
 
 
-def paced(desired: Desired, run: Run, external: ExternalPlan | None) -> Desired:
+def desired_for_run(desired: Desired, run: Run, external: ExternalPlan | None) -> Desired:
     """The declared state; with the external plan's throttle if the run executes that plan."""
     if external is None or run.plan != external.hash:
         return desired
@@ -96,7 +96,7 @@ def guard_of(guard: RunGuard, run: Run, external: ExternalPlan | None) -> RunGua
     if external is None or run.plan != external.hash:
         return guard
     if external.withdrawn:
-        return replace(guard, wanted=lambda run, plan: False)
+        return replace(guard, still_applies=lambda run, plan: False)
     return replace(guard, paused=guard.paused or external.wait is not None)
 
 
@@ -117,7 +117,7 @@ def with_status(outcome: Outcome, run: Run, external: ExternalPlan | None) -> Ou
     return replace(outcome, external=external.status(state, *why))
 
 
-def readiness(
+def status_before_run(
     external: ExternalPlan, desired: Desired, cluster: Cluster
 ) -> ExternalPlanStatus | None:
     """Why the external plan does not begin now, or None if it may; no run is recorded."""
@@ -127,8 +127,10 @@ def readiness(
         return external.status(ExternalPlanState.WAITING, Wait(WaitReason.PLAN_BEING_READ))
     states = [each.state for each in classify(external.plan.moves, cluster)]
     stale = () if external.begun else step_progress.staleness(external.plan, cluster)
-    if not stale and all(state in ENDED for state in states):
-        return external.status(ExternalPlanState.DONE, *_left_alone(external.plan, states))
+    if not stale and all(state in ENDED_STATES for state in states):
+        return external.status(
+            ExternalPlanState.DONE, *_moves_left_to_others(external.plan, states)
+        )
     if declaration(desired, external.plan) != external.declared:
         stale = (Drift(DriftReason.DECLARED_OTHERWISE),)
     if stale:
@@ -144,7 +146,7 @@ def has_urgent(plan: Plan) -> bool:
     return any(move.urgency <= Urgency.DRAIN for move in plan.moves)
 
 
-def _left_alone(plan: Plan, states: Sequence[MoveState]) -> tuple[Action, ...]:
+def _moves_left_to_others(plan: Plan, states: Sequence[MoveState]) -> tuple[Action, ...]:
     named = tuple(
         TopicPartition(move.topic, move.partition)
         for move, state in zip(plan.moves, states, strict=True)

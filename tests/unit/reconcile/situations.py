@@ -58,5 +58,5 @@ def flying(seen: Cluster, age_ms: int = 0, **run) -> RunSituation:
     """A situation with both moves requested so long ago."""
     step = ((0, 1), (1, 1))
     ours = replace(RUN, stage=1, step=step, requested_ms=NOW_MS - age_ms, **run)
-    view = RunView(ClusterReading(seen), classify(MOVES, seen), flying=True)
+    view = RunView(ClusterReading(seen), classify(MOVES, seen), in_flight=True)
     return RunSituation(ours, RunDocument(PLAN, Saved(), Health()), view, desired(), NOW_MS)

@@ -173,7 +173,7 @@ def _balance_waits(made: Plan, desired: Desired, seen: Observation) -> int | Non
         return make_plan(wanted, seen.cluster, seen.records, seen.gone)
 
     authority = authority_of(desired)
-    cooled = cool_down.due_now(made, desired, authority, seen, now_ms(), planned)
+    cooled = cool_down.plan_due_now(made, desired, authority, seen, now_ms(), planned)
     return cooled.waits_until_ms
 
 

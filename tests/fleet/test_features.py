@@ -214,7 +214,7 @@ class TestPrometheus:
             load = LoadSource("Prometheus", {"url": url, "window": "10h"})
             cases.put(store, case(load, size=None))
             made(store)
-            alone = refresh.asked(load, cases.NOW_MS)
+            alone = refresh.fetch_loads(load, cases.NOW_MS)
         together = features.loads_of(store.read(schemas.FEATURES, cases.DAY, "main"))
         assert alone.bytes == {("t", 0): together.bytes["t", 0]}  # 1 is no longer measured
         assert alone.rate_bytes_per_s == pytest.approx(together.rate_bytes_per_s, rel=0.01)

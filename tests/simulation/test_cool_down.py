@@ -62,7 +62,7 @@ def session(cluster: SimulatedCluster) -> FakeSession:
 
 def test_when_balance_began_is_remembered_from_holder_to_holder(cluster: SimulatedCluster) -> None:
     for started_ms in (1_000, 2_000):
-        with journal.held(session(cluster), "run", 0, patience_s=30) as held:
+        with journal.hold(session(cluster), "run", 0, patience_s=30) as held:
             held.commit(held.balance_record(BalanceRecord(started_ms)))
         assert journal.read_balance(session(cluster)) == BalanceRecord(started_ms)
     assert cluster.read("/poolkeeper/records/balance") == {"version": 1, "started_ms": 2_000}
@@ -73,7 +73,7 @@ def test_without_a_record_it_never_did(cluster: SimulatedCluster) -> None:
 
 
 def test_only_the_holder_writes_it(cluster: SimulatedCluster) -> None:
-    with journal.held(session(cluster), "run", 0, patience_s=30) as dethroned:
+    with journal.hold(session(cluster), "run", 0, patience_s=30) as dethroned:
         write = dethroned.balance_record(BalanceRecord(1_000))
         epoch = int(cluster.client.get(znodes.EPOCH)[0])
         cluster.set(znodes.EPOCH, str(epoch + 1).encode())
@@ -91,7 +91,7 @@ def test_only_the_holder_writes_it(cluster: SimulatedCluster) -> None:
     ],
 )
 def test_a_damaged_record_is_named(cluster: SimulatedCluster, body: bytes, problem: str) -> None:
-    with journal.held(session(cluster), "run", 0, patience_s=30):
+    with journal.hold(session(cluster), "run", 0, patience_s=30):
         cluster.create(znodes.RECORD_OF_BALANCE, body)
     with pytest.raises(Refused, match=f"{znodes.RECORD_OF_BALANCE} is damaged: {problem}"):
         journal.read_balance(session(cluster))

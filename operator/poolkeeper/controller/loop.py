@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from threading import Event
 
-from poolkeeper.brokers.enrich import enriched
+from poolkeeper.brokers.enrich import enrich_cluster
 from poolkeeper.brokers.protocol import BrokerClient
 from poolkeeper.connections import ClusterConnections
 from poolkeeper.errors import Forbidden, HolderActive, Internal, PoolkeeperError, Stale, Unavailable
@@ -172,7 +172,7 @@ TakeJournal = Callable[[Session], AbstractContextManager[journal.Journal]]
 
 
 def _journal_for_apply(patience_s: float) -> TakeJournal:
-    return lambda session: journal.held(session, "apply", _now_ms(), patience_s=patience_s)
+    return lambda session: journal.hold(session, "apply", _now_ms(), patience_s=patience_s)
 
 
 @contextmanager
@@ -204,7 +204,7 @@ def _enrich(connections: ClusterConnections, brokers: BrokerClient | None) -> En
 
     def enrich(cluster: Cluster) -> Cluster:
         if brokers is not None:
-            cluster = enriched(cluster, brokers, BROKERS_S).cluster
+            cluster = enrich_cluster(cluster, brokers, BROKERS_S).cluster
         return connections.with_load(cluster)
 
     return enrich
@@ -342,7 +342,7 @@ def _journal_for_run(config: LoopConfig) -> TakeJournal:
         wait = Wait(WaitReason.EXECUTOR_ACTIVE, detail=str(holder))
         config.report(Outcome(State.WAITING, waits=(wait,)))
 
-    return lambda session: journal.held(
+    return lambda session: journal.hold(
         session, "run", _now_ms(), patience_s=PATIENCE_S, waiting=waiting, wake=config.wake
     )
 

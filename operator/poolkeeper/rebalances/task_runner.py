@@ -22,7 +22,7 @@ from poolkeeper.fleet.engines import deadlines
 from poolkeeper.fleet.engines.engines import TaskEngine
 from poolkeeper.fleet.schedule.budget import ClusterWork
 from poolkeeper.fleet.storage import codecs
-from poolkeeper.load.refresh import measured
+from poolkeeper.load.refresh import with_load_history
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.rebalances.plan_cluster import (
@@ -164,8 +164,8 @@ def observe_through(
 
     def enriched(cluster: Cluster) -> Cluster:
         if brokers is not None:
-            cluster = enrich.enriched(cluster, brokers, patience.timeout_s).cluster
-        return measured(cluster, cluster_request.desired.cluster.load, request.now_ms)[0]
+            cluster = enrich.enrich_cluster(cluster, brokers, patience.timeout_s).cluster
+        return with_load_history(cluster, cluster_request.desired.cluster.load, request.now_ms)[0]
 
     with (
         connections.session() as session,

@@ -96,7 +96,7 @@ def state_paths(nodes: TopicNodes) -> list[str]:
     ]
 
 
-def picture(name: str, reading: ZnodeReading) -> ClusterReading:
+def cluster_reading(name: str, reading: ZnodeReading) -> ClusterReading:
     """Make the Cluster from a reading; topics that changed during the reading are left out."""
     notes: list[str] = []
     earlier, admin = reading.admins

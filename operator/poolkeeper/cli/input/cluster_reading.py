@@ -10,7 +10,7 @@ from poolkeeper.brokers.protocol import BrokerClient
 from poolkeeper.cli import timing
 from poolkeeper.cli.input.targets import Target
 from poolkeeper.errors import Unavailable
-from poolkeeper.load.refresh import measured
+from poolkeeper.load.refresh import with_load_history
 from poolkeeper.model.specs import LoadSource
 from poolkeeper.model.topology import Cluster
 from poolkeeper.zk import observe
@@ -78,7 +78,7 @@ class Enriching:
         """Return the cluster with sizes, rates and versions filled in."""
         target = self._target
         if target.bootstrap:
-            found = enrich.if_reachable(
+            found = enrich.enrich_if_reachable(
                 cluster,
                 target.bootstrap,
                 target.client.brokers,
@@ -88,7 +88,7 @@ class Enriching:
             self.warnings = found.warnings
             cluster = found.cluster
         load = target.desired.cluster.load if target.desired is not None else LoadSource()
-        cluster, complaint = measured(cluster, load, time.time_ns() // 1_000_000)
+        cluster, complaint = with_load_history(cluster, load, time.time_ns() // 1_000_000)
         if complaint:
             self.warnings += (complaint,)
         if target.kafka_version is not None:

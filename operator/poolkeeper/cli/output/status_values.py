@@ -108,7 +108,7 @@ def _run(cluster: Cluster, journal: JournalView) -> tuple[RunStatus | None, tupl
         bytes_done=_bytes_done(moves, progress),
         bytes_total=sum(move.bytes for move in moves),
         throttle_bytes_per_s=run.rates[0] if run.rates else None,
-        stopping=journal.stopping,
+        stopping=journal.stop_requested,
         in_flight=tuple(
             move for move, p in zip(moves, progress, strict=True) if p.state in _FLYING
         ),

@@ -145,7 +145,7 @@ def seen_of(store: Store, day: str, cluster: str) -> PlanInput:
         raise Refused(f"it is another cluster: its id is {found.id}, not {pinned}")
     if store.file(schemas.FEATURES, day, cluster).exists():
         rows = store.read(schemas.FEATURES, day, cluster)
-        found = apply.loaded(found, features.loads_of(rows))
+        found = apply.with_loads(found, features.loads_of(rows))
     text = head["records"]
     records = Records() if text is None else codecs.from_text(Records, text)
     return PlanInput(

@@ -143,7 +143,7 @@ def _seen(session: Session, desired: Desired, client: ClientConfig, task: Snapsh
         spec = desired.cluster.brokers
         if spec is None:
             return cluster
-        found = enrich.if_reachable(
+        found = enrich.enrich_if_reachable(
             cluster,
             spec.bootstrap_servers,
             client.brokers,

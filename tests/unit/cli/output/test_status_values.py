@@ -14,7 +14,7 @@ from poolkeeper.model.topology import (
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.zk.journal import Holder, JournalView
 
-NOTHING = JournalView(holder=None, run=None, document=None, stopping=False, stopped=None)
+NOTHING = JournalView(holder=None, run=None, document=None, stop_requested=False, stopped=None)
 MIB = 1024**2
 
 

@@ -147,7 +147,7 @@ def put(store: Store, case: Case, day: str = DAY, read_ms: int = NOW_MS) -> None
     row = parquet.table_of(schemas.CLUSTERS, {key: [value] for key, value in head.items()})
     content = {**rows.bodies, schemas.CLUSTERS.name: row}
     store.step(schemas.CLUSTERS, day, cluster.name, content, "put by a test")
-    pipeline.declare(store, [desired])
+    pipeline.write_manifests(store, [desired])
 
 
 def planned(case: Case) -> plan.Plan:

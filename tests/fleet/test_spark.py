@@ -92,7 +92,7 @@ def test_the_whole_way_on_spark(spark: TaskEngine, tmp_path: Path, again: bool) 
     tasks = []
     for name in ("separate", "created"):
         desired, cluster = cases.named(GOLDEN[name], name)
-        pipeline.declare(store, [desired])
+        pipeline.write_manifests(store, [desired])
         file = tmp_path / f"{name}.json.gz"
         snapshots.write(file, cluster)
         tasks.append(

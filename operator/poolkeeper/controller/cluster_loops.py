@@ -130,13 +130,15 @@ class ClusterLoop:
             if (session := self._session) is not None:
                 reads, writes = session.reads, session.writes
                 before = self._counted_requests
-                metrics.zookeeper(self.name, reads=reads - before[0], writes=writes - before[1])
+                metrics.count_zookeeper(
+                    self.name, reads=reads - before[0], writes=writes - before[1]
+                )
                 self._counted_requests = (reads, writes)
-            metrics.saw(self.name, outcome)
+            metrics.observe_outcome(self.name, outcome)
             if outcome.error is not None:
-                logger.warning("%s", logs.words(outcome.error), extra={"cluster": self.name})
+                logger.warning("%s", logs.text_of(outcome.error), extra={"cluster": self.name})
             for did in outcome.did:
-                logger.info("%s", logs.words(did), extra={"cluster": self.name})
+                logger.info("%s", logs.text_of(did), extra={"cluster": self.name})
             self._owner.reporter.report(self.assembly, outcome)
 
     def _timed(self, part: str) -> AbstractContextManager[None]:
@@ -188,7 +190,7 @@ class ClusterLoops:
     def reconcile(self) -> None:
         """Bring the loops in line with the declared state once."""
         role = self.role()
-        self.metrics.leads(role is not LeaderRole.STANDBY)
+        self.metrics.set_leader(role is not LeaderRole.STANDBY)
         self._reap()
         if role is LeaderRole.STANDBY:
             self._end_all()
@@ -204,7 +206,7 @@ class ClusterLoops:
         self.reporter.report_without_loop(
             assembly for name, assembly in assemblies.items() if name not in self._loops
         )
-        self.metrics.loops(len(self._loops))
+        self.metrics.set_loops(len(self._loops))
         self.assemblies = assemblies
 
     def set_external_plans(self, external_plans: Mapping[str, ExternalPlan]) -> None:
@@ -281,7 +283,7 @@ class ClusterLoops:
         for cluster_loop in self._ending:
             cluster_loop.thread.join(max(0.0, deadline_s - time.monotonic()))
         self._reap()
-        self.metrics.loops(0)
+        self.metrics.set_loops(0)
 
     def _end(self, cluster_loop: ClusterLoop) -> None:
         del self._loops[cluster_loop.name]

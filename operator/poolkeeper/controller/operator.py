@@ -117,7 +117,7 @@ class Operator:
         self._settings = settings
         self._health = ProcessHealth()
         self._metrics = Metrics()
-        api.on_request = self._metrics.api
+        api.on_request = self._metrics.observe_api_request
         self._cache = ResourceCache()
         self._source = KubernetesSource(api, settings.watched)
         self._watch = ResourceWatch(
@@ -147,7 +147,7 @@ class Operator:
             stack.callback(self._watch.stop)
             stack.callback(self._elector.release)
             fenced = LeaderFence(self._api, lambda: self._elector.role is LeaderRole.HELD)
-            writer = StatusWriter(fenced, on_written=self._metrics.wrote_status)
+            writer = StatusWriter(fenced, on_written=self._metrics.observe_status_write)
             stack.callback(writer.close, WRITE_OUT_S)
             recorder = EventRecorder(fenced, COMPONENT, self._settings.identity)
             stack.callback(recorder.close, WRITE_OUT_S)

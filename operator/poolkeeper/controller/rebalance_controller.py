@@ -132,7 +132,7 @@ class RebalanceController:
         for uid in set(self._entries) - uids:
             self._entries.pop(uid).planning.end()
         self.reporter.retain(uids)
-        self.metrics.rebalances(Counter(entry.reason for entry in self._entries.values()))
+        self.metrics.set_rebalances(Counter(entry.reason for entry in self._entries.values()))
 
     def _sort_key(self, resource: CustomResource) -> tuple[bool, int, str]:
         """Sort key: Rebalances that execute come first, the oldest of them before the others.
@@ -165,7 +165,7 @@ class RebalanceController:
     def _forget_all(self) -> None:
         """Forget everything, because another instance leads now."""
         self._entries.clear()
-        self.metrics.rebalances({})
+        self.metrics.set_rebalances({})
         self.reporter.retain(())
         self.cluster_loops.forget_external_plans()
 
@@ -209,8 +209,8 @@ class RebalanceController:
 
     def _count(self, new: RebalanceMetrics) -> None:
         if new.planned_s is not None:
-            self.metrics.planned(new.engine, new.planned_s, new.planned_bytes)
-        self.metrics.rebalanced(new.ended, new.moved_bytes)
+            self.metrics.observe_planning(new.engine, new.planned_s, new.planned_bytes)
+        self.metrics.count_rebalanced(new.ended, new.moved_bytes)
 
     def _step(
         self,

@@ -191,7 +191,7 @@ class Reporter:
             condition = condition_of(statuses_of.get(key, each.status), "Ready")
             ready.setdefault(key.kind, Counter())[condition.get("status", "Unknown")] += 1
         for kind, counts in ready.items():
-            self._metrics.resources(assembly.name, kind, counts)
+            self._metrics.set_resources(assembly.name, kind, counts)
 
 
 class FinalizerWriter:

@@ -95,7 +95,7 @@ class FolderWatch:
         printer = progress.news_printer(name, sys.stdout, as_json=self.output == printing.JSON)
         config = loop.LoopConfig(
             connections=ClusterConnections(
-                lambda: cluster_reading.opened(self._target(name)),
+                lambda: cluster_reading.open_session(self._target(name)),
                 lambda: cluster_reading.brokers(self._target(name)),
                 LoadHistory(lambda: self._threads[name].desired.cluster.load),
             ),

@@ -25,7 +25,7 @@ class ReadCluster:
     warnings: tuple[str, ...] = ()
 
 
-def opened(target: Target) -> Session:
+def open_session(target: Target) -> Session:
     """Open ZooKeeper; raises Unavailable within the timeout."""
     return Session.open(
         target.connect,
@@ -38,7 +38,7 @@ def opened(target: Target) -> Session:
 @contextmanager
 def session(target: Target) -> Iterator[Session]:
     """Open ZooKeeper for the time of the block; raises Unavailable within the timeout."""
-    found = opened(target)
+    found = open_session(target)
     try:
         yield found
     finally:
@@ -57,14 +57,14 @@ def brokers(target: Target) -> BrokerClient | None:
         return None
 
 
-def observed(session: Session, target: Target, *, sizes: bool = True) -> ReadCluster:
+def read_cluster(session: Session, target: Target, *, sizes: bool = True) -> ReadCluster:
     """Read the whole cluster; `sizes` also asks the brokers, if their addresses are known."""
-    enriching = Enriching(target if sizes else replace(target, bootstrap=(), desired=None))
+    enriching = ClusterEnricher(target if sizes else replace(target, bootstrap=(), desired=None))
     cluster = enriching(observe.cluster(session, target.name).cluster)
     return ReadCluster(cluster, enriching.warnings)
 
 
-class Enriching:
+class ClusterEnricher:
     """Adds what brokers and Prometheus know to a cluster; `warnings` names what is missing.
 
     A declared Kafka version overrides the version that brokers report.

@@ -40,7 +40,7 @@ def assert_parts_give_the_whole(
     if len(found) > 1:
         plans = [plan_parts.plan_of_part(part, desired, cluster, RECORDS, gone) for part in found]
         whole = make_plan(desired, cluster, RECORDS, gone)
-        together = plan_parts.merged(
+        together = plan_parts.merge_plans(
             plans, desired, cluster, RECORDS, gone, held_after(whole, cluster)
         )
         assert plan_json.to_json(together) == plan_json.to_json(whole)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from control_plane.sites import ADDRESS, Site
 from poolkeeper import errors
-from poolkeeper.sandbox.servers.processes import Child, Nursery
+from poolkeeper.sandbox.servers.processes import Child, ProcessGroup
 
 STOP_S = 30.0
 POLL_S = 0.02
@@ -109,7 +109,7 @@ class Server:
         name: str,
         command: list[str],
         ready: Callable[[], bool],
-        nursery: Nursery,
+        nursery: ProcessGroup,
         log: Path,
     ) -> None:
         self.name = name

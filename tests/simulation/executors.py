@@ -76,7 +76,7 @@ class Executor:
                 return True
             except Unavailable:
                 self.cluster.clock.advance(AWAY_MS)
-            except faults.Died:
+            except faults.ClientKilled:
                 self._await_end(session.session_id)
                 return False
             finally:

@@ -26,7 +26,7 @@ from poolkeeper.model.specs import (
 )
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.reconcile.authority import Authority, authority_of
-from poolkeeper.sandbox.fake_zookeeper import Fault, Trouble, faults
+from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import journal, observe, znodes
 from simulation.clusters import SimulatedCluster
@@ -162,7 +162,7 @@ def test_balance_is_remembered_wherever_its_process_dies() -> None:
     for number in range(1, work(made()).writes + 1):
         for done in (False, True):
             cluster = made()
-            dying = faults.at_writes({number: Fault(Trouble.DIED, done=done)})
+            dying = faults.at_writes({number: Fault(FaultKind.DIED, done=done)})
             executor = Executor(cluster, DESIRED)
             executor.finish(lambda n, dying=dying: faults.none if n else dying)
             cluster.create_topic("uneven", *AT_FIRST.values())

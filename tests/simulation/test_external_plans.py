@@ -26,7 +26,7 @@ from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.external_plan import ExternalPlan, declaration
-from poolkeeper.sandbox.fake_zookeeper import Fault, Trouble, faults
+from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.sandbox.simulation.zookeeper.session import Event
 from poolkeeper.zk import observe
@@ -159,7 +159,7 @@ def test_a_process_may_die_at_every_write_and_nothing_is_done_twice(done: bool) 
     executor.finish()
     for number in range(1, executor.writes + 1):
         ground = made()
-        plan = faults.at_writes({number: Fault(Trouble.DIED, done=done)})
+        plan = faults.at_writes({number: Fault(FaultKind.DIED, done=done)})
         again = ground.executor(ground.offer)
         again.finish(lambda n, plan=plan: faults.none if n else plan)
         assert ground.even(), number

@@ -316,7 +316,9 @@ def _run_passes(config: LoopConfig) -> None:
                 outcome = reconcile_cluster(context, desired, authority, external=external_plan)
             except Stale as stale:
                 waits = (after_error(stale),)
-                outcome = Outcome(State.WAITING, waits=waits, seen=context.memory.seen)
+                outcome = Outcome(
+                    State.WAITING, waits=waits, last_observation=context.memory.last_observation
+                )
             config.report(pace.with_rate(outcome, time.monotonic()))
             if outcome.state is not State.PROGRESSED:
                 busy = (

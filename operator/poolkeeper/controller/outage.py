@@ -31,7 +31,7 @@ class Outages:
         self, name: str, outcome: Outcome, now_s: float
     ) -> Outcome | None:
         """The outcome that Topics and ResourcePools report; None leaves their status as it is."""
-        if outcome.seen is not None:
+        if outcome.last_observation is not None:
             self._last[name] = (outcome, now_s)
             return outcome
         last, at_s = self._last.setdefault(name, (None, now_s))

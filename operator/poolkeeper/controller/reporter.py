@@ -22,7 +22,7 @@ from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.objects import finalizers
 from poolkeeper.kube.objects.events import EventRecorder
 from poolkeeper.kube.objects.status_writer import StatusWriter
-from poolkeeper.model.outcomes import ExternalPlanState, Outcome, Seen, State
+from poolkeeper.model.outcomes import ExternalPlanState, LastObservation, Outcome, State
 from poolkeeper.model.specs import Mode
 from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.kinds import kafka_cluster
@@ -67,7 +67,7 @@ class Reporter:
         self._reported: dict[ObjectKey, _ReportedStatus] = {}
         self._outages = Outages()
         self._clock = clock
-        self._inputs: dict[str, tuple[Assembly, Seen | None, StatusInputs]] = {}
+        self._inputs: dict[str, tuple[Assembly, LastObservation | None, StatusInputs]] = {}
         self._lock = Lock()
 
     def __enter__(self) -> Self:
@@ -83,7 +83,7 @@ class Reporter:
                 assembly.name, outcome, self._clock()
             )
         found = self._inputs_of(
-            assembly, None if dependents_outcome is None else dependents_outcome.seen
+            assembly, None if dependents_outcome is None else dependents_outcome.last_observation
         )
         statuses_of = self._statuses(found, outcome, dependents_outcome)
         for key, status in statuses_of.items():
@@ -125,7 +125,7 @@ class Reporter:
         now_ms = time.time_ns() // 1_000_000
         assembly = self._with_reported_statuses(inputs.assembly)
         statuses_of = dict(
-            statuses(assembly, inputs.seen, dependents_outcome or outcome, now_ms, inputs)
+            statuses(assembly, inputs.observation, dependents_outcome or outcome, now_ms, inputs)
         )
         if dependents_outcome is None:
             for key in resources_with_current_status(assembly):
@@ -137,7 +137,7 @@ class Reporter:
                 if key.kind == kafka_cluster.KIND
             }
             alone = replace(assembly, objects=own)
-            blind = replace(inputs, seen=None)
+            blind = replace(inputs, observation=None)
             statuses_of.update(statuses(alone, None, outcome, now_ms, blind))
         return statuses_of
 
@@ -151,18 +151,18 @@ class Reporter:
             }
         return replace(assembly, objects=objects)
 
-    def _inputs_of(self, assembly: Assembly, seen: Seen | None) -> StatusInputs:
+    def _inputs_of(self, assembly: Assembly, observation: LastObservation | None) -> StatusInputs:
         """Return the status inputs, reused while assembly and observation are unchanged.
 
         Making them is most of a report's work.
         """
         with self._lock:
             known = self._inputs.get(assembly.name)
-        if known is not None and known[0] is assembly and known[1] is seen:
+        if known is not None and known[0] is assembly and known[1] is observation:
             return known[2]
-        made = status_inputs_of(assembly, seen)
+        made = status_inputs_of(assembly, observation)
         with self._lock:
-            self._inputs[assembly.name] = (assembly, seen, made)
+            self._inputs[assembly.name] = (assembly, observation, made)
         return made
 
     def _report_status(self, resource: CustomResource, status: Mapping[str, Any]) -> None:
@@ -251,7 +251,7 @@ def is_run_possible(assembly: Assembly, outcome: Outcome) -> bool | None:
         return True
     if outcome.external is not None and outcome.external.state is ExternalPlanState.WAITING:
         return True
-    if outcome.seen is None:
+    if outcome.last_observation is None:
         return None
     may_begin = assembly.desired is not None and assembly.desired.cluster.mode is Mode.APPLY
     return may_begin and outcome.plan is not None and bool(outcome.plan.moves)

@@ -186,7 +186,7 @@ def _unreported_part(
 
     What the loop reported before the plan was offered concerns something else.
     """
-    told = outcome is not None and (part.begun or (due and outcome.seen is None))
+    told = outcome is not None and (part.begun or (due and outcome.last_observation is None))
     state = part.state if part.begun else PartState.PLANNED
     return _part_in_state(part, state, outcome.waits if outcome is not None and told else ())
 

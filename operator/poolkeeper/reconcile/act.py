@@ -274,7 +274,14 @@ def outcome_of(
 ) -> Outcome:
     """Return the outcome of a pass over this run."""
     progress = progress_of(context.memory, run, plan)
-    return Outcome(state, result.did, result.waits, plan, progress, seen=context.memory.seen)
+    return Outcome(
+        state,
+        result.did,
+        result.waits,
+        plan,
+        progress,
+        last_observation=context.memory.last_observation,
+    )
 
 
 def _progress_outcome(context: PassContext, run: Run, plan: Plan, *did: Action) -> Outcome:

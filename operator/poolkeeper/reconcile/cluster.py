@@ -18,8 +18,8 @@ from dataclasses import replace
 from poolkeeper.errors import Refused, StalePlan
 from poolkeeper.model.outcomes import (
     ExternalPlanState,
+    LastObservation,
     Outcome,
-    Seen,
     State,
 )
 from poolkeeper.model.plans import Plan
@@ -49,9 +49,9 @@ from poolkeeper.reconcile.observation import (
     RunGuard,
     document_of,
     gone_brokers,
+    last_observation_of,
     observe_cluster,
     observe_run,
-    seen_of,
 )
 from poolkeeper.reconcile.plan import carry_out, enforce_rest
 
@@ -84,12 +84,12 @@ def reconcile_cluster(
     context.memory.plan_during_run = None
     with context.timed("observe"):
         observed = observe_cluster(context.access, desired, context.now_ms(), context.enrich)
-    context.memory.seen = seen_of(observed, context.memory.seen)
+    context.memory.last_observation = last_observation_of(observed, context.memory.last_observation)
     if external is not None and confirmed_plan is None:
         outcome = _follow_external_plan(context, desired, authority, observed, external)
     else:
         outcome = _follow_plan(context, desired, authority, observed, confirmed_plan)
-    return replace(outcome, seen=context.memory.seen)
+    return replace(outcome, last_observation=context.memory.last_observation)
 
 
 # With a run
@@ -268,20 +268,22 @@ def preview(
     with context.timed("plan"):
         plan = context.plan(desired, observed.cluster, observed.records, observed.gone)
     plan = approval.renew(context.pending, plan, desired, observed)
-    seen = Seen(observed.cluster, observed.records, observed.gone)
+    seen = LastObservation(observed.cluster, observed.records, observed.gone)
     waits = [*gates.controller(observed.cluster), *gates.foreign(observed.cluster, ())]
     recorded = context.view.read_run() is not None
     if recorded:
         waits.append(Wait(WaitReason.RUN_RECORDED, cause=Wait(because)))
     if plan.empty and not waits:
-        return Outcome(State.CONVERGED, plan=plan, seen=seen)
+        return Outcome(State.CONVERGED, plan=plan, last_observation=seen)
     if not plan.empty:
         waits.append(Wait(because))
-    return Outcome(State.WAITING, waits=tuple(waits), plan=plan, seen=seen, recorded=recorded)
+    return Outcome(
+        State.WAITING, waits=tuple(waits), plan=plan, last_observation=seen, recorded=recorded
+    )
 
 
 def _observe_only(context: PassContext, desired: Desired) -> Outcome:
     """Observe the cluster and report, while nothing may be started."""
     outcome = preview(context.preview, desired, WaitReason.PAUSED)
-    context.memory.seen = outcome.seen
+    context.memory.last_observation = outcome.last_observation
     return outcome

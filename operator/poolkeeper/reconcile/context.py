@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
 from poolkeeper.brokers.protocol import BrokerClient
-from poolkeeper.model.outcomes import Progress, Seen
+from poolkeeper.model.outcomes import LastObservation, Progress
 from poolkeeper.model.plans import MoveLogDir, Plan
 from poolkeeper.model.records import Records
 from poolkeeper.model.runs import Run, RunDocument
@@ -66,16 +66,16 @@ class PassMemory:
     deletions_ms: deque[int] = field(default_factory=lambda: deque(maxlen=100))
     has_begun: bool = False
     stale_since_ms: int | None = None
-    seen: Seen | None = None
+    last_observation: LastObservation | None = None
     plan_during_run: PlanDuringRun | None = None
     pending: PendingPlan = field(default_factory=PendingPlan)
 
-    def update_seen(self, cluster: Cluster) -> None:
+    def update_last_observation(self, cluster: Cluster) -> None:
         """Replace the remembered cluster; the Kafka version that the brokers reported is kept."""
-        if self.seen is not None:
-            now = replace(cluster, kafka_version=self.seen.cluster.kafka_version)
-            if now != self.seen.cluster:
-                self.seen = replace(self.seen, cluster=now)
+        if self.last_observation is not None:
+            now = replace(cluster, kafka_version=self.last_observation.cluster.kafka_version)
+            if now != self.last_observation.cluster:
+                self.last_observation = replace(self.last_observation, cluster=now)
 
     def note_progress(self, plan: Plan, m: int, progress: MoveProgress, cluster: Cluster) -> None:
         """Record the progress of one move of the run."""

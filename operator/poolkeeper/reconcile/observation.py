@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from poolkeeper.errors import OtherCluster, Unavailable
-from poolkeeper.model.outcomes import Seen
+from poolkeeper.model.outcomes import LastObservation
 from poolkeeper.model.plans import ElectLeaders, Plan
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.records import BalanceRecord, BrokerRecord, Records
@@ -64,7 +64,7 @@ def observe_cluster(
     return Observation(reading, cluster, records, gone, view.read_balance())
 
 
-def seen_of(observed: Observation, before: Seen | None) -> Seen:
+def last_observation_of(observed: Observation, before: LastObservation | None) -> LastObservation:
     """Return what statuses report; topics that changed during the reading appear as before."""
     cluster = observed.cluster
     kept = {
@@ -75,7 +75,7 @@ def seen_of(observed: Observation, before: Seen | None) -> Seen:
     if kept:
         topics = dict(sorted({**cluster.topics, **kept}.items()))
         cluster = replace(cluster, topics=topics, torn=cluster.torn - kept.keys())
-    return Seen(cluster, observed.records, observed.gone)
+    return LastObservation(cluster, observed.records, observed.gone)
 
 
 def updated_records(records: Records, cluster: Cluster, desired: Desired, now_ms: int) -> Records:
@@ -205,7 +205,7 @@ def _observe_moves(
             return RunView(reading, progress, in_flight=True)
     lock = desired.cluster.execution.restart_lock
     reading = context.access.observe(desired.cluster.name, restart_lock=lock)
-    memory.update_seen(reading.cluster)
+    memory.update_last_observation(reading.cluster)
     progress = classify(plan.moves, reading.cluster)
     for m, p in enumerate(progress):
         memory.note_progress(plan, m, p, reading.cluster)

@@ -21,7 +21,7 @@ from poolkeeper.planning.run_state.progress import classify
 from poolkeeper.reconcile import act, steps
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import ENDED_STATES, PassContext, PlanDuringRun
-from poolkeeper.reconcile.observation import Observation, observe_cluster, seen_of
+from poolkeeper.reconcile.observation import Observation, last_observation_of, observe_cluster
 
 LOOK_EVERY_MS = 30_000
 LOOK_AGAIN_MS = 2_000
@@ -44,13 +44,15 @@ def with_steps(
         if result.did:
             outcome = replace(outcome, state=State.PROGRESSED, did=(*outcome.did, *result.did))
     waits = (*outcome.waits, *known.waits)
-    return replace(outcome, waits=waits, fresh=known.plan, seen=context.memory.seen)
+    return replace(
+        outcome, waits=waits, fresh=known.plan, last_observation=context.memory.last_observation
+    )
 
 
 def _plan_again(context: PassContext, desired: Desired) -> tuple[Observation, Plan]:
     with context.timed("observe"):
         observed = observe_cluster(context.access, desired, context.now_ms(), context.enrich)
-    context.memory.seen = seen_of(observed, context.memory.seen)
+    context.memory.last_observation = last_observation_of(observed, context.memory.last_observation)
     owned = settled(desired, observed.records)
     with context.timed("plan"):
         return observed, context.plan(owned, observed.cluster, observed.records, observed.gone)

@@ -187,7 +187,7 @@ class Metrics:
 
 def _sizes(outcome: Outcome) -> dict[Family, float | None]:
     """Return the values of the gauges of the cluster and its plan; `None` is no value."""
-    progress, seen = outcome.progress, outcome.seen
+    progress, seen = outcome.progress, outcome.last_observation
     moves = () if outcome.plan is None else outcome.plan.moves
     sizes: dict[Family, float | None] = {
         families.MOVES: len(moves),

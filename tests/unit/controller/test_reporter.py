@@ -172,7 +172,7 @@ def test_a_cluster_that_is_deleted_in_mid_run_tells_of_the_run_until_its_end(roo
     assert room.writer.written["main"]["plan"]["stage"] == 2
     assert room.writer.said()["main"] == ("False", "Deleting")
     assert ("main", "RunEnded") not in room.recorder.events
-    room.reporter.report(left, Outcome(State.PROGRESSED, seen=SEEN))
+    room.reporter.report(left, Outcome(State.PROGRESSED, last_observation=SEEN))
     assert "plan" not in room.writer.written["main"]
     assert ("main", "RunEnded") in room.recorder.events
 
@@ -181,20 +181,24 @@ def test_a_cluster_that_is_deleted_in_mid_run_tells_of_the_run_until_its_end(roo
     ("outcome", "expected"),
     [
         pytest.param(running(main(), SEEN, 1), True, id="a run is recorded"),
-        pytest.param(Outcome(State.WAITING, seen=SEEN, recorded=True), True, id="it stands still"),
+        pytest.param(
+            Outcome(State.WAITING, last_observation=SEEN, recorded=True), True, id="it stands still"
+        ),
         pytest.param(
             replace(running(main(), SEEN, 1), progress=None), True, id="moves wait for a run"
         ),
         pytest.param(
             Outcome(
                 State.CONVERGED,
-                seen=SEEN,
+                last_observation=SEEN,
                 external=ExternalPlanStatus("x", ExternalPlanState.WAITING),
             ),
             True,
             id="a plan of others waits for its turn",
         ),
-        pytest.param(Outcome(State.CONVERGED, seen=SEEN), False, id="nothing is to be done"),
+        pytest.param(
+            Outcome(State.CONVERGED, last_observation=SEEN), False, id="nothing is to be done"
+        ),
         pytest.param(OUTAGE, None, id="nobody knows"),
     ],
 )

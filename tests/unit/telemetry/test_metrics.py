@@ -6,7 +6,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from poolkeeper.errors import Fenced, StalePlan, Unavailable
-from poolkeeper.model.outcomes import Outcome, Progress, Seen, State
+from poolkeeper.model.outcomes import LastObservation, Outcome, Progress, State
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.records import Records
 from poolkeeper.model.runs import Phase
@@ -38,7 +38,7 @@ PROGRESS = Progress(
     seconds_left=12.0,
     bytes_in_flight=300,
 )
-SEEN = Seen(
+SEEN = LastObservation(
     Cluster(
         "main",
         {1: Broker(1), 2: Broker(2), 3: Broker(3)},
@@ -76,7 +76,7 @@ def test_a_small_scenario_is_this_text() -> None:
     metrics.observe_phase("main", "observe", 0.3)
     metrics.observe_phase("main", "observe", 400)
     metrics.observe_outcome(
-        "main", Outcome(State.PROGRESSED, plan=PLAN, progress=PROGRESS, seen=SEEN)
+        "main", Outcome(State.PROGRESSED, plan=PLAN, progress=PROGRESS, last_observation=SEEN)
     )
     metrics.set_rebalances({"Moving": 2})
     metrics.set_rebalances({"Succeeded": 2})
@@ -224,7 +224,7 @@ def test_errors_count_by_kind(error: Exception, kind: str) -> None:
 def test_a_pass_that_failed_leaves_what_was_known_of_the_plan() -> None:
     told = Told()
     told.metrics.observe_outcome(
-        "main", Outcome(State.PROGRESSED, plan=PLAN, progress=PROGRESS, seen=SEEN)
+        "main", Outcome(State.PROGRESSED, plan=PLAN, progress=PROGRESS, last_observation=SEEN)
     )
     before = told.series("main")
     told.now_s += 60

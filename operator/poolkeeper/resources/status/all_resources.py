@@ -7,7 +7,7 @@ tells which to write. The only times in a status are those of transitions.
 from collections.abc import Mapping
 from typing import Any
 
-from poolkeeper.model.outcomes import Outcome, Seen, State
+from poolkeeper.model.outcomes import LastObservation, Outcome, State
 from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.kinds import kafka_cluster, resource_pool
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
@@ -22,7 +22,7 @@ NOT_YET = Outcome(State.WAITING)
 
 def statuses(
     assembly: Assembly,
-    seen: Seen | None,
+    observation: LastObservation | None,
     outcome: Outcome = NOT_YET,
     now_ms: int = 0,
     inputs: StatusInputs | None = None,
@@ -31,9 +31,9 @@ def statuses(
 
     `inputs` are those of this assembly and observation, if the caller already has it.
     """
-    found = inputs or status_inputs_of(assembly, seen)
+    found = inputs or status_inputs_of(assembly, observation)
     work = None
-    if found.desired is not None and found.seen is not None:
+    if found.desired is not None and found.observation is not None:
         work = work_of(found.desired, outcome)
 
     def status(each: CustomResource) -> dict[str, Any]:

@@ -56,6 +56,6 @@ def _topic_needs_finalizer(inputs: StatusInputs, resource: CustomResource) -> bo
         return True
     if inputs.assembly.cluster is None or inputs.assembly.leaving or inputs.assembly.abandoned:
         return False
-    if inputs.seen is None or inputs.desired is None:
+    if inputs.observation is None or inputs.desired is None:
         return resource.has_finalizer
     return is_owned(inputs, spec)

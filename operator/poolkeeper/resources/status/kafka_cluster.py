@@ -68,7 +68,7 @@ def cluster_status(
     """The whole status of a KafkaCluster."""
     before = resource.status or {}
     facts = {name: before[name] for name in _FACTS if name in before}
-    if inputs.seen is not None:
+    if inputs.observation is not None:
         facts = _facts(inputs)
         known = before.get("plan") or {}
         plan = _plan(work, outcome, known)
@@ -87,8 +87,8 @@ def cluster_status(
 
 
 def _facts(inputs: StatusInputs) -> dict[str, Any]:
-    assert inputs.seen is not None
-    cluster = inputs.seen.cluster
+    assert inputs.observation is not None
+    cluster = inputs.observation.cluster
     found: dict[str, Any] = {
         "clusterId": cluster.id,
         "kafkaVersion": cluster.kafka_version,

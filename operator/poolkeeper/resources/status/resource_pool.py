@@ -96,8 +96,8 @@ def _ready_condition(
 def _progress_condition(
     inputs: StatusInputs, work: PlannedWork, outcome: Outcome, pool: str, standing: PoolStanding
 ) -> ReadyCondition:
-    running = _moves(inputs, work.run, pool)
-    planned = _moves(inputs, work.planned, pool)
+    running = _moves(inputs, work.run_work, pool)
+    planned = _moves(inputs, work.plan_work, pool)
     emptying = [f"broker {b} holds {count(n, 'replica')}" for b, n in standing.draining.items()]
     if running.needed and running.arrived < running.moves:
         done = coarse(running.arrived, running.moves, STEPS)

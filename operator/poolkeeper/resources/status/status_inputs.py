@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from poolkeeper.model import waits
-from poolkeeper.model.outcomes import Outcome, Seen
+from poolkeeper.model.outcomes import LastObservation, Outcome
 from poolkeeper.model.plans import ElectLeaders, Move, Plan, PlanProblem, Step, Urgency
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode, TopicSpec
@@ -28,7 +28,7 @@ _PASSING = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class StatusInputs:
-    """An assembly compared with an observation; `seen` is None without an observation.
+    """An assembly compared with an observation; `observation` is None without an observation.
 
     `claimants`: the owners of all Topics that name a Kafka topic, rightly or not, except Topics
     that are being deleted. `topics_of_pool`: the Topics that name each pool.
@@ -37,7 +37,7 @@ class StatusInputs:
 
     assembly: Assembly
     desired: Desired | None
-    seen: Seen | None
+    observation: LastObservation | None
     standings: Standings = field(default_factory=Standings)
     winners: Winners = field(default_factory=lambda: Winners({}, frozenset()))
     claimants: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class StatusInputs:
     topic_of_metric_name: Mapping[str, str] = field(default_factory=dict)
 
 
-def status_inputs_of(assembly: Assembly, seen: Seen | None) -> StatusInputs:
+def status_inputs_of(assembly: Assembly, observation: LastObservation | None) -> StatusInputs:
     """Compare the declared state with the observation."""
     users = _grouped(
         (each.refers, f"{key.namespace}/{key.name}")
@@ -53,18 +53,18 @@ def status_inputs_of(assembly: Assembly, seen: Seen | None) -> StatusInputs:
         if key.kind == topic.KIND
     )
     desired = assembly.desired
-    if desired is None or seen is None:
-        return StatusInputs(assembly, desired, seen, topics_of_pool=users)
-    wanted = settled(desired, seen.records)
+    if desired is None or observation is None:
+        return StatusInputs(assembly, desired, observation, topics_of_pool=users)
+    wanted = settled(desired, observation.records)
     return StatusInputs(
         assembly,
         wanted,
-        seen,
-        standings(wanted, seen.cluster, seen.records, seen.gone),
-        winners(desired, seen.records),
+        observation,
+        standings(wanted, observation.cluster, observation.records, observation.gone),
+        winners(desired, observation.records),
         _grouped([*((each.topic, each.owner) for each in desired.topics), *desired.held]),
         users,
-        {metric_name(name): name for name in sorted(seen.cluster.topics)},
+        {metric_name(name): name for name in sorted(observation.cluster.topics)},
     )
 
 
@@ -90,7 +90,7 @@ class TopicWork:
 
 @dataclass(slots=True)
 class PlannedWork:
-    """The work of the run under way (`run`) and of the latest plan (`plan`), by topic.
+    """The work of the run under way (`run_work`) and of the latest plan (`plan`), by topic.
 
     `leaving`: the partitions still to leave each broker. `waiting`: the plan needs a person's
     approval and does not have it; under `auto` only many deletions at once need it. `needed`: the
@@ -99,8 +99,8 @@ class PlannedWork:
 
     mode: Mode
     leaving: Mapping[int, int] = field(default_factory=dict)
-    run: dict[str, TopicWork] = field(default_factory=dict)
-    planned: dict[str, TopicWork] = field(default_factory=dict)
+    run_work: dict[str, TopicWork] = field(default_factory=dict)
+    plan_work: dict[str, TopicWork] = field(default_factory=dict)
     plan: Plan | None = None
     approval: str = "NotNeeded"
     auto: bool = False
@@ -121,14 +121,14 @@ def work_of(desired: Desired, outcome: Outcome) -> PlannedWork:
     if outcome.plan is not None:
         work.approval = _approval(desired, outcome, outcome.plan, running=running)
     if outcome.plan is not None and outcome.progress is not None:
-        work.run = _run(outcome.plan, outcome.progress.arrived)
-    work.planned = _planned(latest, outcome.problems)
+        work.run_work = _work_of_run(outcome.plan, outcome.progress.arrived)
+    work.plan_work = _work_of_plan(latest, outcome.problems)
     work.leaving = _leaving(outcome, latest)
-    work.needed = any(each.needed or each.steps for each in work.planned.values())
+    work.needed = any(each.needed or each.steps for each in work.plan_work.values())
     return work
 
 
-def _run(plan: Plan, arrived: Collection[int]) -> dict[str, TopicWork]:
+def _work_of_run(plan: Plan, arrived: Collection[int]) -> dict[str, TopicWork]:
     """The moves of a run by topic; `arrived` are the positions of the moves that are done."""
     found: dict[str, TopicWork] = {}
     for index, move in enumerate(plan.moves):
@@ -136,7 +136,7 @@ def _run(plan: Plan, arrived: Collection[int]) -> dict[str, TopicWork]:
     return found
 
 
-def _planned(plan: Plan | None, problems: Iterable[PlanProblem]) -> dict[str, TopicWork]:
+def _work_of_plan(plan: Plan | None, problems: Iterable[PlanProblem]) -> dict[str, TopicWork]:
     """The steps, moves and problems of a plan, by topic."""
     found: dict[str, TopicWork] = {}
     for move in plan.moves if plan else ():
@@ -191,9 +191,9 @@ def blocking_problem(problems: list[PlanProblem]) -> PlanProblem | None:
 
 def is_owned(inputs: StatusInputs, spec: TopicSpec) -> bool:
     """Whether the Kafka topic exists, is recorded as this Topic's, and no other Topic names it."""
-    if inputs.seen is None or inputs.desired is None:
+    if inputs.observation is None or inputs.desired is None:
         return False
-    cluster, record = inputs.seen.cluster, inputs.seen.records.topics.get(spec.topic)
+    cluster, record = inputs.observation.cluster, inputs.observation.records.topics.get(spec.topic)
     exists = any(
         spec.topic in names
         for names in (cluster.topics, cluster.torn, cluster.damaged, cluster.deleting)

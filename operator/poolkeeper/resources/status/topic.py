@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from poolkeeper.model.outcomes import Outcome, Seen
+from poolkeeper.model.outcomes import LastObservation, Outcome
 from poolkeeper.model.specs import TopicSpec
 from poolkeeper.planning.run_state.convergence import TopicStanding
 from poolkeeper.resources.checks.assembly import Verdict
@@ -34,11 +34,11 @@ def topic_status(
     facts = _facts_before(resource)
     if verdict is not None:
         return _status(resource, facts, _rejected_condition(resource, verdict), now_ms)
-    if inputs.desired is None or inputs.seen is None or work is None:
+    if inputs.desired is None or inputs.observation is None or work is None:
         return _status(resource, facts, _unobserved_condition(inputs, outcome), now_ms)
-    situation = _situation(inputs, inputs.seen, work, outcome, resource)
+    situation = _situation(inputs, inputs.observation, work, outcome, resource)
     condition = next(said for rule in READY_RULES if (said := rule(situation)) is not None)
-    if situation.spec.topic not in inputs.seen.cluster.torn and situation.is_owner:
+    if situation.spec.topic not in inputs.observation.cluster.torn and situation.is_owner:
         facts = _facts(situation)
     if condition.reason == "Moving":
         facts["moving"] = _moving(situation)
@@ -58,11 +58,15 @@ def _rejected_condition(resource: CustomResource, verdict: Verdict) -> ReadyCond
 
 
 def _situation(
-    inputs: StatusInputs, seen: Seen, work: PlannedWork, outcome: Outcome, resource: CustomResource
+    inputs: StatusInputs,
+    observation: LastObservation,
+    work: PlannedWork,
+    outcome: Outcome,
+    resource: CustomResource,
 ) -> TopicSituation:
     assert isinstance(resource.spec, TopicSpec)
     standing = inputs.standings.topics.get(resource.spec.topic, TopicStanding())
-    if resource.spec.topic in seen.cluster.torn:
+    if resource.spec.topic in observation.cluster.torn:
         standing = TopicStanding(exists=True)
     return TopicSituation(inputs, work, outcome, resource, resource.spec, standing)
 
@@ -106,7 +110,7 @@ def _facts(at: TopicSituation) -> dict[str, Any]:
 
 
 def _moving(at: TopicSituation) -> dict[str, int]:
-    run = at.run
+    run = at.run_work
     return {
         "partitions": run.moves,
         "done": coarse(run.arrived, run.moves, STEPS),

@@ -47,14 +47,14 @@ class TopicSituation:
     standing: TopicStanding
 
     @property
-    def run(self) -> TopicWork:
+    def run_work(self) -> TopicWork:
         """The work of the run under way on the topic."""
-        return self.work.run.get(self.spec.topic, _NOTHING)
+        return self.work.run_work.get(self.spec.topic, _NOTHING)
 
     @property
-    def planned(self) -> TopicWork:
+    def plan_work(self) -> TopicWork:
         """The work of the latest plan on the topic."""
-        return self.work.planned.get(self.spec.topic, _NOTHING)
+        return self.work.plan_work.get(self.spec.topic, _NOTHING)
 
     @property
     def manual(self) -> bool:
@@ -89,21 +89,21 @@ def _if_deleting(at: TopicSituation) -> ReadyCondition | None:
             message = f"waits for the run under way to end; {keep}"
         elif at.work.waiting and at.work.plan:
             message = f"{_approval_text(at)} to delete Kafka topic {at.spec.topic}; {keep}"
-        elif at.planned.problems:
-            message = f"{at.planned.problems[0].message}; {keep}"
+        elif at.plan_work.problems:
+            message = f"{at.plan_work.problems[0].message}; {keep}"
     return ReadyCondition(ReadyStatus.RECONCILING, "Deleting", message)
 
 
 def _if_conflict(at: TopicSituation) -> ReadyCondition | None:
     topic, found = at.spec.topic, at.inputs
     if not at.is_owner:
-        assert found.seen is not None
+        assert found.observation is not None
         winner = found.winners.specs.get(topic)
         if winner is not None:
             holds = f"belongs to {winner.owner}, which declared it first"
         else:
             rivals = {*found.claimants.get(topic, ())} - {at.spec.owner}
-            record = found.seen.records.topics.get(topic)
+            record = found.observation.records.topics.get(topic)
             # The recorded owner keeps its Kafka topic even if its spec cannot be read.
             others = few(sorted(rivals) or [record.owner if record else "another Topic"])
             holds = f"is {others}'s, too"
@@ -117,8 +117,8 @@ def _if_conflict(at: TopicSituation) -> ReadyCondition | None:
 
 
 def _if_torn(at: TopicSituation) -> ReadyCondition | None:
-    assert at.inputs.seen is not None
-    if at.spec.topic not in at.inputs.seen.cluster.torn:
+    assert at.inputs.observation is not None
+    if at.spec.topic not in at.inputs.observation.cluster.torn:
         return None
     before = condition_of(at.resource.status, "Ready")
     if before.get("observedGeneration") == at.resource.generation:
@@ -140,10 +140,10 @@ def _if_in_place(at: TopicSituation) -> ReadyCondition | None:
     )
     if at.spec.paused:
         message += "; paused"
-    if at.run.moves > at.run.arrived:
-        message += f"; {count(at.run.moves, 'partition')} move for balance"
-    elif at.planned.moves:
-        message += f"; {count(at.planned.moves, 'partition')} could move for balance"
+    if at.run_work.moves > at.run_work.arrived:
+        message += f"; {count(at.run_work.moves, 'partition')} move for balance"
+    elif at.plan_work.moves:
+        message += f"; {count(at.plan_work.moves, 'partition')} could move for balance"
     return ReadyCondition(ReadyStatus.READY, "InPlace", message)
 
 
@@ -171,7 +171,7 @@ def _if_paused(at: TopicSituation) -> ReadyCondition | None:
 
 
 def _if_moving(at: TopicSituation) -> ReadyCondition | None:
-    run, standing = at.run, at.standing
+    run, standing = at.run_work, at.standing
     if not run.moves or not (run.arrived < run.moves or standing.misplaced):
         return None
     where = f"into pool {at.spec.pool}" if standing.outside else f"in pool {at.spec.pool}"
@@ -187,8 +187,8 @@ def _if_moving(at: TopicSituation) -> ReadyCondition | None:
 
 
 def _if_blocked(at: TopicSituation) -> ReadyCondition | None:
-    problem = blocking_problem(at.planned.problems)
-    if problem is None or at.planned.steps or at.planned.moves:
+    problem = blocking_problem(at.plan_work.problems)
+    if problem is None or at.plan_work.steps or at.plan_work.moves:
         return None
     reason = "QuotaExceeded" if problem.law == "quotas" else "Impossible"
     return ReadyCondition(ReadyStatus.STALLED, reason, problem.message)
@@ -202,7 +202,7 @@ def _if_plan_only(at: TopicSituation) -> ReadyCondition | None:
 
 
 def _if_unapproved(at: TopicSituation) -> ReadyCondition | None:
-    asks = at.planned.moves or any(map(is_destructive, at.planned.steps))
+    asks = at.plan_work.moves or any(map(is_destructive, at.plan_work.steps))
     if not at.work.waiting or not asks:
         return None
     return ReadyCondition(
@@ -213,7 +213,7 @@ def _if_unapproved(at: TopicSituation) -> ReadyCondition | None:
 
 
 def _if_step_due(at: TopicSituation) -> ReadyCondition | None:
-    for step in at.planned.steps:
+    for step in at.plan_work.steps:
         if is_destructive(step) and at.outcome.progress is not None and at.manual:
             message = f"waits for the run under way to end; then: {_differences_text(at)}"
             return ReadyCondition(ReadyStatus.RECONCILING, "Queued", message)
@@ -234,7 +234,7 @@ def _if_step_due(at: TopicSituation) -> ReadyCondition | None:
 
 
 def _if_queued(at: TopicSituation) -> ReadyCondition | None:
-    if not at.planned.moves:
+    if not at.plan_work.moves:
         return None
     if at.outcome.progress is not None:
         message = (
@@ -248,7 +248,7 @@ def _if_queued(at: TopicSituation) -> ReadyCondition | None:
 
 
 def _otherwise(at: TopicSituation) -> ReadyCondition:
-    problems = [p.message for p in at.planned.problems]
+    problems = [p.message for p in at.plan_work.problems]
     reasons = problems or wording.sentences(at.outcome.waits)
     message = f"waits to {_differences_text(at)}" + (f": {few(reasons, 2)}" if reasons else "")
     return ReadyCondition(ReadyStatus.RECONCILING, "Waiting", message)
@@ -279,14 +279,14 @@ def _differences_text(at: TopicSituation) -> str:
 
 
 def _creation_text(at: TopicSituation) -> str:
-    created = next((s for s in at.planned.steps if isinstance(s, CreateTopic)), None)
+    created = next((s for s in at.plan_work.steps if isinstance(s, CreateTopic)), None)
     of = f" with {count(len(created.replicas), 'partition')}" if created else ""
     return f"create topic {at.spec.topic} in pool {at.spec.pool}{of}"
 
 
 def _moves_text(at: TopicSituation) -> str:
     standing, spec = at.standing, at.spec
-    moves = at.planned.moves or max(
+    moves = at.plan_work.moves or max(
         standing.outside, standing.resized, standing.drained, standing.lost, standing.unpinned
     )
     where = f"into pool {spec.pool}" if standing.outside else f"in pool {spec.pool}"

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from jsonschema.protocols import Validator
 
 from poolkeeper.errors import HolderActive, OtherCluster, Refused, Unavailable
-from poolkeeper.model.outcomes import Outcome, Seen, State
+from poolkeeper.model.outcomes import LastObservation, Outcome, State
 from poolkeeper.model.records import Records, TopicRecord
 from poolkeeper.model.specs import (
     Approval,
@@ -70,7 +70,7 @@ def resources(
 
 
 @st.composite
-def situations(draw: st.DrawFn) -> tuple[list[CustomResource], Seen | None, Outcome]:
+def situations(draw: st.DrawFn) -> tuple[list[CustomResource], LastObservation | None, Outcome]:
     """Resources, what was seen, and the outcome of a pass."""
     desired, cluster, gone = draw(instances())
     cluster_spec = replace(
@@ -96,12 +96,14 @@ def situations(draw: st.DrawFn) -> tuple[list[CustomResource], Seen | None, Outc
         for each in topics
         if draw(st.booleans())
     }
-    seen = Seen(cluster, Records("c1", owners), gone)
+    seen = LastObservation(cluster, Records("c1", owners), gone)
     return objects, *draw(_outcomes(assemble(objects)["main"], seen))
 
 
 @st.composite
-def _outcomes(draw: st.DrawFn, assembly: Assembly, seen: Seen) -> tuple[Seen | None, Outcome]:
+def _outcomes(
+    draw: st.DrawFn, assembly: Assembly, seen: LastObservation
+) -> tuple[LastObservation | None, Outcome]:
     kind = draw(st.sampled_from(["away", "rest", "run"]))
     if kind == "away" or assembly.desired is None:
         errors = [Unavailable("x"), OtherCluster("y"), HolderActive("z"), Refused("w"), None]
@@ -117,7 +119,7 @@ def _outcomes(draw: st.DrawFn, assembly: Assembly, seen: Seen) -> tuple[Seen | N
 @settings(max_examples=8)
 @given(situations())
 def test_statuses_are_sound_and_a_fixpoint(
-    situation: tuple[list[CustomResource], Seen | None, Outcome],
+    situation: tuple[list[CustomResource], LastObservation | None, Outcome],
 ) -> None:
     objects, seen, outcome = situation
     for name in assemble(objects):
@@ -165,7 +167,7 @@ def _check(status: dict[str, Any]) -> None:
 @settings(max_examples=8)
 @given(situations())
 def test_finalizers_come_to_rest(
-    situation: tuple[list[CustomResource], Seen | None, Outcome],
+    situation: tuple[list[CustomResource], LastObservation | None, Outcome],
 ) -> None:
     objects, seen, _ = situation
     place = assemble(objects)["main"]
@@ -210,7 +212,7 @@ def test_twice_the_topics_are_twice_the_work() -> None:
     def work(topics: int) -> int:
         objects, live = _many(topics)
         records = Records("c1", {f"t{n}": TopicRecord(f"shop/t{n}") for n in range(topics)})
-        seen = Seen(live, records)
+        seen = LastObservation(live, records)
         place = assemble(objects)["main"]
         outcome = at_rest(place, seen)
         statuses(place, seen, outcome, NOW_MS)  # what is cached once is no growth

@@ -2,7 +2,7 @@
 
 import pytest
 
-from poolkeeper.model.outcomes import Seen
+from poolkeeper.model.outcomes import LastObservation
 from poolkeeper.resources.checks.assembly import assemble
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.finalizers import finalizer_changes, finalizers_needed
@@ -20,7 +20,9 @@ UNRECORDED = seen(kafka([kafka_topic("orders", (1, 2))]))
 EMPTY = seen(kafka(), orders="shop/orders")
 
 
-def wanted(each: CustomResource, objects: tuple[CustomResource, ...], what: Seen | None) -> bool:
+def wanted(
+    each: CustomResource, objects: tuple[CustomResource, ...], what: LastObservation | None
+) -> bool:
     place = next(a for a in assemble((*objects, each)).values() if each.key in a.objects)
     return finalizers_needed(status_inputs_of(place, what), None)[each.key]
 
@@ -80,7 +82,10 @@ def wanted(each: CustomResource, objects: tuple[CustomResource, ...], what: Seen
     ],
 )
 def test_a_resource_is_kept(
-    each: CustomResource, others: tuple[CustomResource, ...], what: Seen | None, expected: bool
+    each: CustomResource,
+    others: tuple[CustomResource, ...],
+    what: LastObservation | None,
+    expected: bool,
 ) -> None:
     assert wanted(each, others, what) is expected
 

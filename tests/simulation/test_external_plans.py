@@ -58,7 +58,7 @@ class Ground:
 
     def offer(self, **more: object) -> ExternalPlan:
         """The plan as it is offered."""
-        told = {"declared": declaration(DESIRED, self.plan), **more}
+        told = {"declaration": declaration(DESIRED, self.plan), **more}
         return ExternalPlan(self.plan.hash, self.plan, **told)  # type: ignore[arg-type]
 
     def executor(self, offer: Callable[[], ExternalPlan | None], **more: object) -> Executor:
@@ -185,7 +185,7 @@ def test_what_moved_on_since_is_refused_and_the_loop_goes_on(ground: Ground) -> 
 
 def test_what_was_begun_leaves_alone_what_others_moved(ground: Ground) -> None:
     ground.somebody_moves(0, [4, 3])
-    executor = ground.executor(lambda: ground.offer(begun=True))
+    executor = ground.executor(lambda: ground.offer(has_begun=True))
     executor.finish()
     errand = executor.seen[-1].external
     assert errand is not None
@@ -285,7 +285,7 @@ def test_a_drain_goes_first_where_it_may_go(ground: Ground) -> None:
     desired = replace(DESIRED, pools=pools, topics=topics)
     own = replace(pools[0], brokers=(1, 2, 3, 4), drain=frozenset({4}))
     desired = replace(DESIRED, pools=(own,), topics=topics)
-    told = replace(ground.offer(), declared=declaration(desired, ground.plan))
+    told = replace(ground.offer(), declaration=declaration(desired, ground.plan))
     executor = ground.executor(
         lambda: told, desired=desired, authority=Authority(steps=True, plans=None)
     )

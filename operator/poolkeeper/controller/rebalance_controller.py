@@ -45,9 +45,9 @@ from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus
 from poolkeeper.resources.status.rebalance import (
     RebalanceStatusInputs,
-    asked_ms,
     invalid_condition,
     ready_condition_of,
+    requested_ms_of,
     state_of,
 )
 from poolkeeper.telemetry.metrics import Metrics
@@ -143,11 +143,11 @@ class RebalanceController:
         if entry is not None:
             return (
                 entry.state.step is not RebalanceStep.EXECUTING,
-                entry.state.asked_ms,
+                entry.state.requested_ms,
                 resource.name,
             )
         status = resource.status or {}
-        return status.get("step") != RebalanceStep.EXECUTING, asked_ms(status), resource.name
+        return status.get("step") != RebalanceStep.EXECUTING, requested_ms_of(status), resource.name
 
     def _rebalances(self) -> list[CustomResource]:
         return [each for each in self.cache.contents()[0] if each.kind == rebalance.KIND]
@@ -179,7 +179,7 @@ class RebalanceController:
         entry, spec = self._entry_of(resource), resource.spec
         seen = (resource.generation, resource.deleting, resource.has_finalizer)
         before = entry.state
-        if before.step.ended and entry.reported_version == seen:
+        if before.step.is_final and entry.reported_version == seen:
             return {}  # it has ended, and its end was reported
         external_plans: Mapping[str, ExternalPlan] = {}
         if resource.deleting:
@@ -288,7 +288,7 @@ class RebalanceController:
         except PoolkeeperError as failed:
             logger.warning("the plans of %s cannot be read: %s", resource.key, failed)
         entry.state = lifecycle.with_end(rebalance_state, self.now_ms())
-        if entry.state.step.ended:
+        if entry.state.step.is_final:
             entry.record = None
         if not resource.has_finalizer:
             return {}  # without our finalizer it could disappear and leave its runs behind

@@ -85,7 +85,7 @@ class RebalanceStep(StrEnum):
     FAILED = "Failed"
 
     @property
-    def ended(self) -> bool:
+    def is_final(self) -> bool:
         """Whether the Rebalance is over."""
         return self in (RebalanceStep.SUCCEEDED, RebalanceStep.FAILED)
 
@@ -101,7 +101,7 @@ class PartState(StrEnum):
     FAILED = "Failed"
 
     @property
-    def ended(self) -> bool:
+    def is_final(self) -> bool:
         """Whether the cluster is done with."""
         return self in (PartState.DONE, PartState.IN_PLACE, PartState.FAILED)
 
@@ -127,7 +127,7 @@ class ClusterRebalance:
     why: tuple[Why, ...] = ()
 
     @property
-    def begun(self) -> bool:
+    def has_begun(self) -> bool:
         """Whether some of its plan was done, or is being done."""
         return self.state is PartState.MOVING or self.moves_done > 0
 
@@ -136,7 +136,7 @@ class ClusterRebalance:
 class RebalanceState:
     """How far a Rebalance is.
 
-    `asked_ms`: the moment that is planned for.
+    `requested_ms`: the moment that is planned for.
     `scope`: the digest of what was requested.
     `hash`: names all plans together.
     `record`: names the text in which they are kept.
@@ -144,7 +144,7 @@ class RebalanceState:
     """
 
     step: RebalanceStep = RebalanceStep.PLANNING
-    asked_ms: int = 0
+    requested_ms: int = 0
     scope: str = ""
     engine: str = ""
     hash: str = ""

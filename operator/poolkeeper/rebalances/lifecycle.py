@@ -21,7 +21,7 @@ from poolkeeper.model.rebalances import (
 )
 from poolkeeper.model.specs import ApprovalPolicy, Mode
 from poolkeeper.model.waits import Wait, WaitReason, after_error
-from poolkeeper.rebalances.response import Planned, RebalanceResponse
+from poolkeeper.rebalances.response import ClusterPlan, RebalanceResponse
 from poolkeeper.rebalances.scope import RebalanceScope
 from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.status.wording import coarse
@@ -46,26 +46,29 @@ def with_plans(
         record=record,
         waves=0 if waves is None else waves.waves,
         seconds=seconds,
-        parts=tuple(sorted([*parts, *scope.others], key=lambda part: part.cluster)),
+        parts=tuple(sorted([*parts, *scope.unplanned], key=lambda part: part.cluster)),
     )
 
 
 def _part(
-    found: Planned, wave_of: Mapping[str, int], left_out: Mapping[str, str]
+    cluster_plan: ClusterPlan, wave_of: Mapping[str, int], left_out: Mapping[str, str]
 ) -> ClusterRebalance:
-    if found.plan is None:
+    if cluster_plan.plan is None:
         return ClusterRebalance(
-            found.cluster, PartState.FAILED, message=f"not planned: {found.problem}"
+            cluster_plan.cluster, PartState.FAILED, message=f"not planned: {cluster_plan.problem}"
         )
-    if not found.moves:
-        return ClusterRebalance(found.cluster, PartState.IN_PLACE)
+    if not cluster_plan.moves:
+        return ClusterRebalance(cluster_plan.cluster, PartState.IN_PLACE)
     part = ClusterRebalance(
-        found.cluster, hash=found.plan.hash, moves=found.moves, bytes=found.bytes
+        cluster_plan.cluster,
+        hash=cluster_plan.plan.hash,
+        moves=cluster_plan.moves,
+        bytes=cluster_plan.bytes,
     )
-    if found.cluster not in wave_of and found.cluster in left_out:
-        message = f"not in the budget: {left_out[found.cluster]}"
+    if cluster_plan.cluster not in wave_of and cluster_plan.cluster in left_out:
+        message = f"not in the budget: {left_out[cluster_plan.cluster]}"
         return replace(part, state=PartState.FAILED, hash="", message=message)
-    return replace(part, wave=wave_of.get(found.cluster, 1))
+    return replace(part, wave=wave_of.get(cluster_plan.cluster, 1))
 
 
 def _hash(parts: Iterable[ClusterRebalance]) -> str:
@@ -152,7 +155,7 @@ def with_outcomes(
 
 
 def _part_with_outcome(part: ClusterRebalance, view: KnownCluster, due: bool) -> ClusterRebalance:
-    if part.state.ended:
+    if part.state.is_final:
         return part
     if view.assembly is None or view.assembly.cluster is None:
         message = f"KafkaCluster {part.cluster} does not exist any more"
@@ -186,8 +189,8 @@ def _unreported_part(
 
     What the loop reported before the plan was offered concerns something else.
     """
-    told = outcome is not None and (part.begun or (due and outcome.last_observation is None))
-    state = part.state if part.begun else PartState.PLANNED
+    told = outcome is not None and (part.has_begun or (due and outcome.last_observation is None))
+    state = part.state if part.has_begun else PartState.PLANNED
     return _part_in_state(part, state, outcome.waits if outcome is not None and told else ())
 
 
@@ -223,18 +226,18 @@ def clusters_due(
     """The clusters whose turn it is, including those that are moving."""
     limit = spec.budget.clusters_at_once or len(rebalance_state.parts)
     open_ = sorted(
-        (part for part in rebalance_state.parts if not part.state.ended),
-        key=lambda part: (not part.begun, part.wave, part.cluster),
+        (part for part in rebalance_state.parts if not part.state.is_final),
+        key=lambda part: (not part.has_begun, part.wave, part.cluster),
     )
     able = [part for part in open_ if views[part.cluster].obstacle(part.cluster) is None]
     wave = min((part.wave for part in able), default=0)
-    turn = [part.cluster for part in able if part.begun or part.wave == wave]
+    turn = [part.cluster for part in able if part.has_begun or part.wave == wave]
     return frozenset(turn[:limit])
 
 
 def with_end(rebalance_state: RebalanceState, now_ms: int) -> RebalanceState:
     """The state, ended if nothing is left to do."""
-    if not all(part.state.ended for part in rebalance_state.parts):
+    if not all(part.state.is_final for part in rebalance_state.parts):
         return rebalance_state
     step = RebalanceStep.FAILED if rebalance_state.failed else RebalanceStep.SUCCEEDED
     return replace(rebalance_state, step=step, ended_ms=now_ms)
@@ -245,7 +248,7 @@ def without_record(rebalance_state: RebalanceState) -> RebalanceState:
     message = "the record of the plans is gone"
     parts = tuple(
         part
-        if part.state.ended
+        if part.state.is_final
         else replace(_part_in_state(part, PartState.FAILED), message=message)
         for part in rebalance_state.parts
     )

@@ -34,12 +34,12 @@ def metrics_of(before: RebalanceState, after: RebalanceState, now_ms: int) -> Re
     moved = 0
     for part in _ended_clusters(after):
         old = was.get(part.cluster, ClusterRebalance(part.cluster))
-        if part.state.ended and not old.state.ended:
+        if part.state.is_final and not old.state.is_final:
             ended[part.state.value] += 1
         moved += max(0, part.bytes_done - old.bytes_done)
     return RebalanceMetrics(
         after.engine,
-        (now_ms - after.asked_ms) / 1000 if planned else None,
+        (now_ms - after.requested_ms) / 1000 if planned else None,
         after.bytes if planned else 0,
         ended,
         moved,
@@ -47,5 +47,5 @@ def metrics_of(before: RebalanceState, after: RebalanceState, now_ms: int) -> Re
 
 
 def _ended_clusters(rebalance_state: RebalanceState) -> Iterable[ClusterRebalance]:
-    begun = rebalance_state.step is RebalanceStep.EXECUTING or rebalance_state.step.ended
+    begun = rebalance_state.step is RebalanceStep.EXECUTING or rebalance_state.step.is_final
     return rebalance_state.parts if begun else ()

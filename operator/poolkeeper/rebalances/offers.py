@@ -19,7 +19,11 @@ def external_plans(
     now_ms: int,
 ) -> Mapping[str, ExternalPlan]:
     """The plan offered to each cluster whose turn it is, or that has begun."""
-    turn = [p for p in rebalance_state.parts if not p.state.ended and (p.cluster in due or p.begun)]
+    turn = [
+        p
+        for p in rebalance_state.parts
+        if not p.state.is_final and (p.cluster in due or p.has_begun)
+    ]
     at_it = [part.cluster for part in turn]
     why = wait_before_stage(spec, now_ms)
     return {
@@ -36,7 +40,7 @@ def external_plan_of(
     """The offer of one cluster; without a plan while the record cannot be read."""
     plan = None if record is None else record.plan(part.cluster)
     declared = "" if record is None else record.declared.get(part.cluster, "")
-    return ExternalPlan(part.hash, plan, declared, part.begun, wait, bytes_per_s=rate)
+    return ExternalPlan(part.hash, plan, declared, part.has_begun, wait, bytes_per_s=rate)
 
 
 def rate_of(cluster: str, moving: Collection[str], budget: BudgetSpec, now_ms: int) -> int | None:
@@ -83,13 +87,13 @@ def may_run(part: ClusterRebalance, outcome: Outcome | None, *, has_loop: bool) 
 
     `has_loop`: whether the cluster has a loop at all; without one no run would ever end.
     """
-    if part.state.ended:
+    if part.state.is_final:
         return False
     if outcome is None:
-        return has_loop and part.begun
+        return has_loop and part.has_begun
     if outcome.progress is not None:
         return outcome.progress.plan == part.hash
     status = outcome.external
     if status is not None and status.plan == part.hash:
         return status.state is not ExternalPlanState.DONE
-    return outcome.recorded and part.begun
+    return outcome.recorded and part.has_begun

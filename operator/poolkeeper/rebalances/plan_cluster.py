@@ -19,7 +19,7 @@ from poolkeeper.planning.diagnosis import impossible_requests
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import identity
 from poolkeeper.rebalances.request import ClusterRequest, RebalanceRequest
-from poolkeeper.rebalances.response import ClusterResponse, Planned
+from poolkeeper.rebalances.response import ClusterPlan, ClusterResponse
 from poolkeeper.report.holdings import holdings
 
 Planner = Callable[[Desired, Cluster, Records, frozenset[int]], Plan]
@@ -59,12 +59,12 @@ def plan_cluster(
         site = request.sites.get(cluster_request.cluster, "")
         work = work_of(made, held, site, execution.windows, cut_of(execution))
     size = sum(len(topic.partitions) for topic in cluster.topics.values())
-    return ClusterResponse(Planned(cluster_request.cluster, made, partitions=size), work)
+    return ClusterResponse(ClusterPlan(cluster_request.cluster, made, partitions=size), work)
 
 
 def response_of_error(cluster_request: ClusterRequest, error: PoolkeeperError) -> ClusterResponse:
     """The part of a cluster that has no plan, with the reason."""
-    return ClusterResponse(Planned(cluster_request.cluster, problem=error.line))
+    return ClusterResponse(ClusterPlan(cluster_request.cluster, problem=error.line))
 
 
 def plan_of_pools(plan: Plan, desired: Desired, pools: Collection[str]) -> Plan:

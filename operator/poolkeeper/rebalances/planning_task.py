@@ -68,11 +68,11 @@ class PlanningTask:
         if hindrance := _scope_condition(scope):
             self.end()
             return PlanningResult(RebalanceState(), hindrance)
-        if rebalance_state.scope != scope.digest or not rebalance_state.asked_ms:
+        if rebalance_state.scope != scope.digest or not rebalance_state.requested_ms:
             self.end()
-            rebalance_state = RebalanceState(asked_ms=now_ms, scope=scope.digest)
-        arriving = not {each.cluster for each in scope.asked}.isdisjoint(settling)
-        early = self._request is None and now_ms - rebalance_state.asked_ms < SETTLING_MS_MAX
+            rebalance_state = RebalanceState(requested_ms=now_ms, scope=scope.digest)
+        arriving = not {each.cluster for each in scope.cluster_requests}.isdisjoint(settling)
+        early = self._request is None and now_ms - rebalance_state.requested_ms < SETTLING_MS_MAX
         if arriving and early:
             message = "what is declared changed a moment ago: planning waits until it settles"
             return PlanningResult(
@@ -82,7 +82,7 @@ class PlanningTask:
             if self._clock() < self._retry_at_s:
                 return PlanningResult(rebalance_state, self._failure)
             if self._request is None:
-                rebalance_state = replace(rebalance_state, asked_ms=now_ms)
+                rebalance_state = replace(rebalance_state, requested_ms=now_ms)
             self._failure = None
         return self._ask(spec, rebalance_state, scope)
 
@@ -113,7 +113,7 @@ class PlanningTask:
             rebalance_state = replace(
                 rebalance_state, step=RebalanceStep.PLANNING, engine=choice.name
             )
-            request = self._request or scope.request(spec, rebalance_state.asked_ms)
+            request = self._request or scope.request(spec, rebalance_state.requested_ms)
             self._request = request
             response = choice.engine.request_plans(self._name, request)
             waits = choice.engine.pending_reason(self._name, request) if response is None else ""
@@ -121,7 +121,7 @@ class PlanningTask:
             return self._retry_later(rebalance_state, _error_condition(failed))
         if response is None:
             who = "the operator" if choice.name == LOCAL else "a Job with Spark"
-            message = f"{who} reads and plans {count(len(scope.asked), 'cluster')}"
+            message = f"{who} reads and plans {count(len(scope.cluster_requests), 'cluster')}"
             told = "; ".join(filter(None, (message, choice.remark, waits)))
             return PlanningResult(
                 rebalance_state, ReadyCondition(ReadyStatus.RECONCILING, "Planning", told)
@@ -145,15 +145,15 @@ def _scope_condition(scope: RebalanceScope) -> ReadyCondition | None:
     if scope.missing:
         message = f"spec.pools: no cluster in scope has ResourcePool {few(scope.missing)}"
         return ReadyCondition(ReadyStatus.STALLED, "NoSuchPool", message)
-    if len(scope.asked) + len(scope.others) > CLUSTERS_MAX:
+    if len(scope.cluster_requests) + len(scope.unplanned) > CLUSTERS_MAX:
         message = f"more than {CLUSTERS_MAX} clusters are in scope; part them by spec.clusters"
         return ReadyCondition(ReadyStatus.STALLED, "Impossible", message)
-    if scope.asked:
+    if scope.cluster_requests:
         return None
-    if not scope.others:
+    if not scope.unplanned:
         message = "spec.clusters: no KafkaCluster with a pool in scope exists"
         return ReadyCondition(ReadyStatus.STALLED, "NoSuchCluster", message)
-    told = few((f"{part.cluster}: {part.message}" for part in scope.others), SHOWN_MAX)
+    told = few((f"{part.cluster}: {part.message}" for part in scope.unplanned), SHOWN_MAX)
     return ReadyCondition(ReadyStatus.STALLED, "NoSuchCluster", told)
 
 

@@ -34,14 +34,14 @@ from poolkeeper.resources.parse.selectors import selects
 class RebalanceScope:
     """The clusters and pools of a Rebalance.
 
-    `asked`: the clusters to plan, sorted.
-    `others`: clusters in scope that are not planned.
+    `cluster_requests`: the clusters to plan, sorted.
+    `unplanned`: clusters in scope that are not planned.
     `partitions`: of all clusters together, as last counted.
     `missing`: pools that are named and that no cluster in scope has.
     """
 
-    asked: tuple[ClusterRequest, ...]
-    others: tuple[ClusterRebalance, ...]
+    cluster_requests: tuple[ClusterRequest, ...]
+    unplanned: tuple[ClusterRebalance, ...]
     partitions: int
     missing: tuple[str, ...]
     digest: str
@@ -49,7 +49,7 @@ class RebalanceScope:
     def request(self, spec: RebalanceSpec, now_ms: int) -> RebalanceRequest:
         """The request for that moment."""
         sites = {name: site.name for site in spec.budget.sites for name in site.clusters}
-        return RebalanceRequest(self.asked, now_ms, budget_of(spec.budget), sites)
+        return RebalanceRequest(self.cluster_requests, now_ms, budget_of(spec.budget), sites)
 
 
 class Declarations:
@@ -78,7 +78,7 @@ def scope_of(
     declarations: Declarations | None = None,
 ) -> RebalanceScope:
     """The scope by what is declared now; `declarations`: those of the caller's last call."""
-    asked, others, partitions = [], list(_missing_clusters(spec, assemblies)), 0
+    cluster_requests, unplanned, partitions = [], list(_missing_clusters(spec, assemblies)), 0
     missing = set(spec.pools.names)
     for name, assembly in sorted(assemblies.items()):
         if assembly.cluster is None or not _is_selected(spec.clusters, assembly.cluster):
@@ -87,22 +87,22 @@ def scope_of(
         missing -= set(found)
         named = name in spec.clusters.names
         if not found:
-            others += [
+            unplanned += [
                 ClusterRebalance(name, PartState.IN_PLACE, message="no pool is in scope")
             ] * named
         elif assembly.desired is not None:
-            asked.append(ClusterRequest(assembly.desired, found))
+            cluster_requests.append(ClusterRequest(assembly.desired, found))
             partitions += int((assembly.cluster.status or {}).get("partitions", 0))
         elif not assembly.leaving or named:
-            others.append(
+            unplanned.append(
                 ClusterRebalance(name, PartState.FAILED, message=f"not planned: {assembly.hold}")
             )
     return RebalanceScope(
-        tuple(asked),
-        tuple(sorted(others, key=lambda part: part.cluster)),
+        tuple(cluster_requests),
+        tuple(sorted(unplanned, key=lambda part: part.cluster)),
         partitions,
         tuple(sorted(missing)),
-        _digest(spec, asked, others, declarations or Declarations()),
+        _digest(spec, cluster_requests, unplanned, declarations or Declarations()),
     )
 
 
@@ -143,14 +143,14 @@ def _selected_pools(spec: RebalanceSpec, assembly: Assembly) -> Iterator[str]:
 
 def _digest(
     spec: RebalanceSpec,
-    asked: list[ClusterRequest],
-    others: list[ClusterRebalance],
+    cluster_requests: list[ClusterRequest],
+    unplanned: list[ClusterRebalance],
     declarations: Declarations,
 ) -> str:
     named = (
         text
-        for each in asked
+        for each in cluster_requests
         for text in (each.cluster, *each.pools, declarations.digest(each.desired))
     )
-    held = (part.cluster for part in others)
+    held = (part.cluster for part in unplanned)
     return codecs.digest(codecs.to_text(spec.budget), spec.engine.value, *named, "", *sorted(held))

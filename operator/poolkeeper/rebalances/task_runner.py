@@ -35,7 +35,7 @@ from poolkeeper.rebalances.request import ClusterRequest, RebalanceRequest
 from poolkeeper.rebalances.response import (
     PLANS_BYTES_MAX,
     ClusterResponse,
-    planned_text,
+    cluster_plan_text,
     text_of,
     waves_of,
     with_room,
@@ -71,8 +71,8 @@ class ClusterResult:
     @classmethod
     def of(cls, part: ClusterResponse) -> "ClusterResult":
         """Pack a part."""
-        planned = part.planned
-        body = planned_text(planned).encode()
+        planned = part.cluster_plan
+        body = cluster_plan_text(planned).encode()
         packed = base64.b64encode(gzip.compress(body, compresslevel=1, mtime=0)).decode()
         work = "" if part.work is None else codecs.to_text(part.work)
         return cls(planned.cluster, packed, work, planned.problem, planned.moves, len(body))

@@ -36,17 +36,17 @@ from poolkeeper.reconcile.observation import RunGuard
 class ExternalPlan:
     """A plan for one cluster; `plan` is `None` while it cannot be read.
 
-    `declared`: the `declaration` that it was planned for. `begun`: some of its moves may be done
-    already, so that the cluster differs from the one it was planned for. `wait`: why no stage of it
-    may start now; empty if one may. `withdrawn`: its Rebalance no longer wants it; a run of it ends
-    after its stage in flight. `bytes_per_s`: the rate at which all brokers of the cluster together
-    may receive its replicas.
+    `declaration`: the `declaration` that it was planned for. `has_begun`: some of its moves may be
+    done already, so that the cluster differs from the one it was planned for. `wait`: why no stage
+    of it may start now; empty if one may. `withdrawn`: its Rebalance no longer wants it; a run of
+    it ends after its stage in flight. `bytes_per_s`: the rate at which all brokers of the cluster
+    together may receive its replicas.
     """
 
     hash: str
     plan: Plan | None = None
-    declared: str = ""
-    begun: bool = False
+    declaration: str = ""
+    has_begun: bool = False
     wait: Wait | None = None
     withdrawn: bool = False
     bytes_per_s: int | None = None
@@ -126,12 +126,12 @@ def status_before_run(
     if external.plan is None:
         return external.status(ExternalPlanState.WAITING, Wait(WaitReason.PLAN_BEING_READ))
     states = [each.state for each in classify(external.plan.moves, cluster)]
-    stale = () if external.begun else step_progress.staleness(external.plan, cluster)
+    stale = () if external.has_begun else step_progress.staleness(external.plan, cluster)
     if not stale and all(state in ENDED_STATES for state in states):
         return external.status(
             ExternalPlanState.DONE, *_moves_left_to_others(external.plan, states)
         )
-    if declaration(desired, external.plan) != external.declared:
+    if declaration(desired, external.plan) != external.declaration:
         stale = (Drift(DriftReason.DECLARED_OTHERWISE),)
     if stale:
         refusal = Refusal(RefusalReason.STALE_PLAN, "the plan is of another time", stale)

@@ -26,7 +26,7 @@ from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.rebalances.engines import LOCAL
 from poolkeeper.rebalances.record_store import RecordStore
-from poolkeeper.rebalances.response import ClusterResponse, Planned, assemble_response
+from poolkeeper.rebalances.response import ClusterPlan, ClusterResponse, assemble_response
 from poolkeeper.reconcile.external_plan import ExternalPlan, declaration
 from poolkeeper.resources.checks.assembly import assemble
 from poolkeeper.resources.status.conditions import condition_of
@@ -98,7 +98,7 @@ class Planner:
             question,
             (
                 ClusterResponse(
-                    Planned(each.cluster, replace(PLAN, cluster=each.cluster)),
+                    ClusterPlan(each.cluster, replace(PLAN, cluster=each.cluster)),
                     ClusterWork(each.cluster, (ScheduledStage(100, 1000),)),
                 )
                 for each in question.asked

@@ -31,7 +31,7 @@ from poolkeeper.model.topology import TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.rebalances import lifecycle
 from poolkeeper.rebalances.lifecycle import KnownCluster
-from poolkeeper.rebalances.response import Planned, RebalanceResponse
+from poolkeeper.rebalances.response import ClusterPlan, RebalanceResponse
 from poolkeeper.rebalances.scope import RebalanceScope
 from poolkeeper.resources.checks.assembly import assemble
 from unit.resources.bodies import kafka_cluster, pool
@@ -68,18 +68,20 @@ NO_OTHERS = RebalanceScope((), (), 0, (), "scope")
 
 
 def planned(found, others=()):
-    scope = replace(NO_OTHERS, others=others)
-    return lifecycle.with_plans(RebalanceState(asked_ms=5, scope="scope"), scope, found, "record")
+    scope = replace(NO_OTHERS, unplanned=others)
+    return lifecycle.with_plans(
+        RebalanceState(requested_ms=5, scope="scope"), scope, found, "record"
+    )
 
 
 def test_an_answer_becomes_parts_with_their_waves():
     course = planned(
         answer(
-            Planned("a", plan("a")),
-            Planned("b", plan("b", 0)),
-            Planned("c", problem="no answer from zk:2181"),
-            Planned("d", plan("d", 1)),
-            Planned("e", plan("e", 1)),
+            ClusterPlan("a", plan("a")),
+            ClusterPlan("b", plan("b", 0)),
+            ClusterPlan("c", problem="no answer from zk:2181"),
+            ClusterPlan("d", plan("d", 1)),
+            ClusterPlan("e", plan("e", 1)),
             turns=(turn("a", 0, 10, 1), turn("d", 10, 25, 2), turn("d", 30, 35, 3)),
             left_out=(LeftOut("e", 0, 1, 100, "the fleet's rate is zero"),),
         ),
@@ -109,7 +111,7 @@ def test_an_answer_becomes_parts_with_their_waves():
 def hash_of(*named):
     plans = {name: replace(plan(name), hash=f"sha256:{text}") for name, text in named}
     turns = tuple(turn(name, 0, 1, 1) for name in plans)
-    return planned(answer(*(Planned(n, p) for n, p in plans.items()), turns=turns)).hash
+    return planned(answer(*(ClusterPlan(n, p) for n, p in plans.items()), turns=turns)).hash
 
 
 def test_the_hash_names_every_plan_of_every_cluster():
@@ -302,7 +304,7 @@ def test_turns(parts, more, expected):
 def test_the_end(states, step):
     parts = tuple(part(str(number), state) for number, state in enumerate(states))
     found = lifecycle.with_end(RebalanceState(RebalanceStep.EXECUTING, parts=parts), 7)
-    assert (found.step, found.ended_ms) == (step, 7 if step.ended else 0)
+    assert (found.step, found.ended_ms) == (step, 7 if step.is_final else 0)
 
 
 def test_without_the_record_what_is_left_has_failed():

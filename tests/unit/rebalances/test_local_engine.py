@@ -12,7 +12,7 @@ from poolkeeper.model.specs import Desired, KafkaClusterSpec, ResourcePoolSpec, 
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.rebalances.local_engine import LocalEngine
 from poolkeeper.rebalances.request import ClusterRequest, PlanningDeadlines, RebalanceRequest
-from poolkeeper.rebalances.response import Planned, RebalanceResponse
+from poolkeeper.rebalances.response import ClusterPlan, RebalanceResponse
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation.clusters import SimulatedCluster
 from simulation.fake_session import FakeSession
@@ -86,9 +86,9 @@ def test_each_cluster_is_planned_or_says_why_not(uneven):
     assert plans["even"] is not None
     assert {move.topic for move in plans["even"].moves} == {"t"}
     assert [each for each in answer.clusters if each.plan is None] == [
-        Planned("away", problem="no server of it answers"),
-        Planned("broken", problem="internal error: ValueError('a defect')"),
-        Planned("silent", problem="not read within 0.2 s"),
+        ClusterPlan("away", problem="no server of it answers"),
+        ClusterPlan("broken", problem="internal error: ValueError('a defect')"),
+        ClusterPlan("silent", problem="not read within 0.2 s"),
     ]
     assert answer == RebalanceResponse.from_json(answer.to_json())
 

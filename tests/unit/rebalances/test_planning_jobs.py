@@ -21,11 +21,11 @@ from poolkeeper.model.specs import (
 from poolkeeper.rebalances import text_chunks
 from poolkeeper.rebalances.planning_jobs import JobEngine, job_name, label, secrets_of
 from poolkeeper.rebalances.request import ClusterRequest, RebalanceRequest
-from poolkeeper.rebalances.response import Planned, RebalanceResponse
+from poolkeeper.rebalances.response import ClusterPlan, RebalanceResponse
 
 DESIRED = Desired(KafkaClusterSpec("main", ZooKeeperSpec("zk:2181")))
 QUESTION = RebalanceRequest((ClusterRequest(DESIRED),), 7)
-ANSWER = RebalanceResponse(QUESTION.digest, (Planned("main", problem="not there"),))
+ANSWER = RebalanceResponse(QUESTION.digest, (ClusterPlan("main", problem="not there"),))
 OWNER = {"apiVersion": "v1", "kind": "Rebalance", "name": "daily", "uid": "r1"}
 JOBS = "/apis/batch/v1/namespaces/ours/jobs"
 JOB = job_name("daily", QUESTION)

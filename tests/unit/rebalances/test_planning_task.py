@@ -16,7 +16,7 @@ from poolkeeper.model.rebalances import (
 )
 from poolkeeper.rebalances.engines import LOCAL, SPARK, choose_engine
 from poolkeeper.rebalances.planning_task import CLUSTERS_MAX, RETRY_S, PlanningTask
-from poolkeeper.rebalances.response import Planned, RebalanceResponse
+from poolkeeper.rebalances.response import ClusterPlan, RebalanceResponse
 from poolkeeper.resources.checks.assembly import assemble
 from poolkeeper.resources.status.conditions import ReadyStatus
 from unit.resources.bodies import kafka_cluster, pool
@@ -71,7 +71,7 @@ def ground():
     return Ground()
 
 
-ANSWER = RebalanceResponse("q", (Planned("main", Plan("main", "sha256:x", "f")),))
+ANSWER = RebalanceResponse("q", (ClusterPlan("main", Plan("main", "sha256:x", "f")),))
 
 
 def test_it_asks_once_and_then_for_the_answer(ground):
@@ -133,7 +133,7 @@ def test_what_never_settles_is_not_waited_for(ground):
         pytest.param(Unavailable("no pod"), ReadyStatus.UNKNOWN, "Unreachable", id="no-engine"),
         pytest.param(Refused("too large"), ReadyStatus.STALLED, "Impossible", id="refused"),
         pytest.param(
-            RebalanceResponse("q", (Planned("main", problem="no answer from zk"),)),
+            RebalanceResponse("q", (ClusterPlan("main", problem="no answer from zk"),)),
             ReadyStatus.UNKNOWN,
             "Unreachable",
             id="no-cluster-at-all",

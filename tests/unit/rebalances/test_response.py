@@ -16,10 +16,10 @@ from poolkeeper.planning.proposals import plan_json
 from poolkeeper.rebalances.plan_cluster import ObservedCluster, plan_cluster, response_of_error
 from poolkeeper.rebalances.request import ClusterRequest, RebalanceRequest
 from poolkeeper.rebalances.response import (
-    Planned,
+    ClusterPlan,
     RebalanceResponse,
     assemble_response,
-    planned_text,
+    cluster_plan_text,
     with_room,
 )
 from poolkeeper.rebalances.task_runner import ClusterResult, write_response
@@ -51,15 +51,15 @@ def test_a_part_is_the_plan_of_the_loop():
     question = RebalanceRequest((ASKED,), 0)
     part = plan_cluster(ASKED, seen(crowded()), question)
     plan = make_plan(ASKED.desired, crowded(), Records(), frozenset())
-    assert part.planned == Planned("main", plan, partitions=6)
+    assert part.cluster_plan == ClusterPlan("main", plan, partitions=6)
     assert part.work is None
-    assert (part.planned.moves, part.planned.bytes) == (4, 4 * MIB)
+    assert (part.cluster_plan.moves, part.cluster_plan.bytes) == (4, 4 * MIB)
 
 
 def test_what_is_impossible_is_a_problem_without_a_place():
     desired = declared("main", ResourcePoolSpec("all", "main", (1, 9)))
     part = plan_cluster(ClusterRequest(desired), seen(crowded()), RebalanceRequest((), 0))
-    assert part.planned == Planned(
+    assert part.cluster_plan == ClusterPlan(
         "main",
         problem="spec.brokers: broker 9 is not live and holds nothing (expected one of 1, 2, 3)",
     )
@@ -73,7 +73,7 @@ def test_a_plan_that_the_audit_refuses_is_a_problem():
         return replace(plan, moves=moves, hash=plan_json.plan_hash(moves, plan.steps))
 
     part = plan_cluster(ASKED, seen(crowded()), RebalanceRequest((), 0), wrong)
-    assert part.planned == Planned(
+    assert part.cluster_plan == ClusterPlan(
         "main",
         problem="the plan is unlawful: target: t-0: broker 9 is not live;"
         " step: t-0: the step from [1] to [9] makes it worse by the law pool",
@@ -81,7 +81,7 @@ def test_a_plan_that_the_audit_refuses_is_a_problem():
 
 
 def test_problems_are_one_line():
-    assert response_of_error(ASKED, Unavailable("not\nthere")).planned == Planned(
+    assert response_of_error(ASKED, Unavailable("not\nthere")).cluster_plan == ClusterPlan(
         "main", problem="not; there"
     )
 
@@ -100,7 +100,7 @@ def test_pools_in_scope_keep_their_moves_alone():
     whole = make_plan(desired, cluster, Records(), frozenset())
     assert {move.topic for move in whole.moves} == {"x", "y"}
     part = plan_cluster(ClusterRequest(desired, ("b",)), seen(cluster), RebalanceRequest((), 0))
-    plan = part.planned.plan
+    plan = part.cluster_plan.plan
     assert plan.moves == tuple(move for move in whole.moves if move.topic == "y")
     assert plan.hash != whole.hash
     assert [each.pool for each in plan.certificates] == ["b"]
@@ -142,7 +142,7 @@ def test_what_executors_give_makes_the_same_text(instance, budgeted):
     assert found.text == assemble_response(question, parts.values()).to_json()
     assert found.clusters == 2
     assert found.problems["other"] == "no answer"
-    assert found.moves == parts["main"].planned.moves
+    assert found.moves == parts["main"].cluster_plan.moves
 
 
 def test_a_plan_that_has_no_room_is_a_problem_and_the_others_go_on():
@@ -151,7 +151,7 @@ def test_a_plan_that_has_no_room_is_a_problem_and_the_others_go_on():
     question = RebalanceRequest(asked, 0, Budget(MIB))
     seen_of = {"large": crowded("large", (1, 2, 3)), "main": crowded(), "small": crowded("small")}
     parts = [plan_cluster(each, seen(seen_of[each.cluster]), question) for each in asked]
-    room = sum(len(planned_text(part.planned)) for part in parts) - 1
+    room = sum(len(cluster_plan_text(part.cluster_plan)) for part in parts) - 1
     answer = assemble_response(question, parts, room)
     assert [each.moves for each in answer.clusters] == [4, 4, 0]
     assert answer.clusters[2].problem == (
@@ -159,7 +159,7 @@ def test_a_plan_that_has_no_room_is_a_problem_and_the_others_go_on():
         " into another one, if need be pool by pool (spec.clusters, spec.pools)"
     )
     assert {turn.cluster for turn in answer.waves.turns} == {"large", "main"}
-    engine = Canned({part.planned.cluster: ClusterResult.of(part) for part in parts})
+    engine = Canned({part.cluster_plan.cluster: ClusterResult.of(part) for part in parts})
     found = write_response(question, engine, bytes_max=room)
     assert found.text == answer.to_json()
     assert (found.moves, list(found.problems)) == (8, ["small"])

@@ -49,7 +49,7 @@ FLEET = (
 
 
 def asked(scope):
-    return {each.cluster: each.pools for each in scope.asked}
+    return {each.cluster: each.pools for each in scope.cluster_requests}
 
 
 def scope(objects=FLEET, **spec):
@@ -113,13 +113,13 @@ def scope(objects=FLEET, **spec):
 )
 def test_scope(spec, expected, others, missing):
     found = scope(**spec)
-    assert (asked(found), found.others, found.missing) == (expected, others, missing)
+    assert (asked(found), found.unplanned, found.missing) == (expected, others, missing)
 
 
 def test_a_cluster_that_is_held_is_told_with_the_reason():
     found = scope((*FLEET[:5], pool_of("b-fast", "b"), pool("b-twin", 2, 9, 9, cluster="b")))
     assert set(asked(found)) == {"a"}
-    assert found.others == (
+    assert found.unplanned == (
         ClusterRebalance(
             "b", PartState.FAILED, message="not planned: ResourcePool b-twin is invalid"
         ),
@@ -130,8 +130,8 @@ def test_a_cluster_that_is_held_is_told_with_the_reason():
 def test_one_that_is_being_deleted_is_left_out_unless_it_is_named():
     leaving = cluster("b", deleting=True, guarded=True)
     objects = (*FLEET[:1], leaving, *FLEET[2:])
-    assert scope(objects).others == ()
-    (told,) = scope(objects, clusters=ResourceSelection(("a", "b"))).others
+    assert scope(objects).unplanned == ()
+    (told,) = scope(objects, clusters=ResourceSelection(("a", "b"))).unplanned
     assert told.message == "not planned: KafkaCluster b is being deleted"
 
 
@@ -177,4 +177,4 @@ def test_the_question_has_the_budget_and_the_sites():
 
 def test_clusters_of_one_ensemble_are_told_and_not_asked():
     twins = (kafka_cluster("x"), kafka_cluster("y"), pool("p", 1, cluster="x"))
-    assert scope(twins).asked == ()
+    assert scope(twins).cluster_requests == ()

@@ -48,7 +48,7 @@ def rebalance_status(
     facts: dict[str, Any] = {
         "step": rebalance_state.step.value,
         "engine": rebalance_state.engine,
-        "asked": _time(rebalance_state.asked_ms),
+        "asked": _time(rebalance_state.requested_ms),
         "scope": rebalance_state.scope,
         "record": rebalance_state.record,
         "ended": _time(rebalance_state.ended_ms),
@@ -69,7 +69,7 @@ def state_of(status: Mapping[str, Any] | None) -> RebalanceState:
     plan = found.get("plan") or {}
     return RebalanceState(
         step=RebalanceStep(found.get("step", RebalanceStep.PLANNING)),
-        asked_ms=asked_ms(found),
+        requested_ms=requested_ms_of(found),
         scope=found.get("scope", ""),
         engine=found.get("engine", ""),
         hash=plan.get("hash", ""),
@@ -81,7 +81,7 @@ def state_of(status: Mapping[str, Any] | None) -> RebalanceState:
     )
 
 
-def asked_ms(status: Mapping[str, Any]) -> int:
+def requested_ms_of(status: Mapping[str, Any]) -> int:
     """The time at which planning began, in milliseconds; 0 before that."""
     return _ms(status.get("asked", ""))
 

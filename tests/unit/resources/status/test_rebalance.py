@@ -250,7 +250,7 @@ PARTS = st.builds(
 COURSES = st.builds(
     RebalanceState,
     step=st.sampled_from(RebalanceStep),
-    asked_ms=st.integers(1, 4 * 10**12),
+    requested_ms=st.integers(1, 4 * 10**12),
     scope=HASHES,
     engine=st.sampled_from(["Local", "Spark"]),
     hash=HASHES,

@@ -18,7 +18,7 @@ from poolkeeper.model.specs import (
     TopicSpec,
     UnmanagedTopics,
 )
-from poolkeeper.model.topology import Broker, Cluster, Partition, Requested, Topic
+from poolkeeper.model.topology import Broker, Cluster, Partition, ReassignmentEntry, Topic
 from poolkeeper.planning.planner import make_plan
 
 DAY = "2026-03-01"
@@ -121,7 +121,7 @@ def oddities(cluster: Cluster) -> Cluster:
     return replace(
         cluster,
         topics=topics,
-        reassignment=(Requested(first, 0, (2, 3, 4)),),
+        reassignment=(ReassignmentEntry(first, 0, (2, 3, 4)),),
         electing=True,
         deleting=frozenset({"gone"}),
         torn=frozenset({"torn"}),

@@ -62,7 +62,8 @@ def from_response(answer: Iterable[Mapping[str, object]]) -> BrokerLogs:
             offline[path] = f"error {code}"
             continue
         log_dirs[path] = LogDir(
-            _known(directory.get("total_bytes")), _known(directory.get("usable_bytes"))
+            _size_or_none(directory.get("total_bytes")),
+            _size_or_none(directory.get("usable_bytes")),
         )
         for name, log in _logs(directory):
             replica = TopicPartition(name, _integer(log["partition_index"]))
@@ -84,5 +85,5 @@ def _integer(value: object) -> int:
     return value
 
 
-def _known(value: object) -> int | None:
+def _size_or_none(value: object) -> int | None:
     return value if isinstance(value, int) and value >= 0 else None

@@ -146,12 +146,14 @@ def _medians(series: Ints, value: Floats | Ints) -> Floats:
     return ranked[_rank(first, np.diff(np.append(first, len(series))), 50)]
 
 
-def days_to_full(held: int, capacity: int | None, growth_per_day: float | None) -> float | None:
+def days_to_full(
+    used_bytes: int, capacity: int | None, growth_per_day: float | None
+) -> float | None:
     """The days until a disk is full at this growth: 0 now, `None` never or unknown."""
     if capacity is None:
         return None
-    if held >= capacity:
+    if used_bytes >= capacity:
         return 0.0
     if growth_per_day is None or not growth_per_day > 0:
         return None
-    return (capacity - held) / growth_per_day
+    return (capacity - used_bytes) / growth_per_day

@@ -11,7 +11,7 @@ from poolkeeper.model.topology import (
     Cluster,
     Controller,
     Partition,
-    Requested,
+    ReassignmentEntry,
     Topic,
     TopicPartition,
 )
@@ -40,8 +40,8 @@ def cluster(lists=BEFORE, *, live=(1, 2, 3), leaders=None, isr=None, **more) -> 
     return Cluster("c", {id_: Broker(id_) for id_ in live}, **told)
 
 
-def requested(*lists) -> tuple[Requested, ...]:
-    return tuple(Requested("t", n, ids) for n, ids in enumerate(lists) if ids)
+def requested(*lists) -> tuple[ReassignmentEntry, ...]:
+    return tuple(ReassignmentEntry("t", n, ids) for n, ids in enumerate(lists) if ids)
 
 
 def desired(**execution) -> Desired:

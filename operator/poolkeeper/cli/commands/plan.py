@@ -142,7 +142,7 @@ def document(
 
 
 def show(
-    made: Plan,
+    plan: Plan,
     desired: Desired,
     observed: Observation,
     output: str,
@@ -150,15 +150,15 @@ def show(
 ) -> None:
     """Write a plan to standard output, with the remaining capacity of the pools after it."""
     if output == printing.JSON:
-        printing.emit_json(document(made, desired, observed, balance_waits_until_ms))
+        printing.emit_json(document(plan, desired, observed, balance_waits_until_ms))
     elif output == REASSIGN_JSON:
-        for file in plan_json.reassign_json(made):
+        for file in plan_json.reassign_json(plan):
             printing.emit(compact(file))
     elif output in PAGES:
-        printing.emit(PAGES[output](made, desired, observed.cluster))
+        printing.emit(PAGES[output](plan, desired, observed.cluster))
     else:
-        left = remaining_capacity.rooms(made, desired, observed.cluster, observed.gone)
-        text = plan_text.render(made, desired, observed.cluster, left, ink.of_output())
+        left = remaining_capacity.rooms(plan, desired, observed.cluster, observed.gone)
+        text = plan_text.render(plan, desired, observed.cluster, left, ink.of_output())
         printing.emit(text)
         if balance_waits_until_ms is not None:
             until = moment(balance_waits_until_ms)

@@ -57,7 +57,7 @@ class StatusApi(Protocol):
 class _PendingStatus:
     reference: Reference
     status: bytes
-    known: Status | None
+    live: Status | None
     at: datetime
 
 
@@ -104,17 +104,17 @@ class StatusWriter:
         for thread in self._threads:
             thread.start()
 
-    def put(self, reference: Reference, status: Status, known: Status | None = None) -> None:
+    def put(self, reference: Reference, status: Status, live: Status | None = None) -> None:
         """Set the object's status; conditions need no `lastTransitionTime`.
 
-        `known` is the object's status as the caller last saw it, `{}` if it had none, `None` if the
+        `live` is the object's status as the caller last saw it, `{}` if it had none, `None` if the
         caller does not know. The call never waits for the server; a later call wins. Raises
         `TypeError` or `KeyError` here, not in a thread, for a value that cannot be a status.
         """
         at = self._now()
-        said = canonical(with_transitions(status, known, at))
+        said = canonical(with_transitions(status, live, at))
         if not self._queue.put(
-            replace(reference, uid=""), _PendingStatus(reference, said, known, at)
+            replace(reference, uid=""), _PendingStatus(reference, said, live, at)
         ):
             logger.warning("too many statuses wait: that of %s is left out", reference)
 
@@ -192,7 +192,7 @@ class StatusWriter:
 
     def _write(self, pending: _PendingStatus) -> None:
         reference = pending.reference
-        before = self._live_status(reference, pending.known)
+        before = self._live_status(reference, pending.live)
         status = with_transitions(json.loads(pending.status), before, pending.at)
         sent = canonical(status)
         if before is not None and sent == canonical(before):
@@ -219,16 +219,16 @@ class StatusWriter:
         self._written.pop(reference, None)
         return None
 
-    def _live_status(self, reference: Reference, known: Status | None) -> Status | None:
+    def _live_status(self, reference: Reference, live: Status | None) -> Status | None:
         """Return the live status as far as the writer or the caller knows it."""
         written = self._written.get(reference)
         if written is None:
-            return known
+            return live
         fresh = self._clock() - written.at_s < VIEW_LAG_S
-        if known is None or fresh or _digest(known) == written.live:
+        if live is None or fresh or _digest(live) == written.live:
             last: Status = json.loads(written.sent)
             return last
-        return known
+        return live
 
 
 def _body(reference: Reference, sent: bytes) -> dict[str, Any]:

@@ -33,8 +33,8 @@ def _spec(body: Mapping[str, Any], findings: Findings) -> RebalanceSpec:
     spec = body["spec"]
     return RebalanceSpec(
         name=body["metadata"]["name"],
-        clusters=_chosen(spec.get("clusters"), ("spec", "clusters"), findings),
-        pools=_chosen(spec.get("pools"), ("spec", "pools"), findings),
+        clusters=_selection(spec.get("clusters"), ("spec", "clusters"), findings),
+        pools=_selection(spec.get("pools"), ("spec", "pools"), findings),
         engine=EngineChoice(spec["engine"]),
         approval=Approval(
             ApprovalPolicy(spec["approval"]["policy"]), tuple(spec["approval"].get("plans", ()))
@@ -45,7 +45,9 @@ def _spec(body: Mapping[str, Any], findings: Findings) -> RebalanceSpec:
     )
 
 
-def _chosen(found: Mapping[str, Any] | None, path: Path, findings: Findings) -> ResourceSelection:
+def _selection(
+    found: Mapping[str, Any] | None, path: Path, findings: Findings
+) -> ResourceSelection:
     if found is None:
         return ResourceSelection()
     if ("names" in found) == ("selector" in found):

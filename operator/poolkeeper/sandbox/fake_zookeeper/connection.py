@@ -147,7 +147,7 @@ class FakeClient:
                 raise NoNodeError
             identities = self.server.identities(self._session)
             fake_zookeeper_acl.require(node, Permissions.READ | Permissions.ADMIN, identities)
-            return fake_zookeeper_acl.shown(node.acl, identities)
+            return fake_zookeeper_acl.visible_acl(node.acl, identities)
 
         return self._read("get_acl", path, answer)
 

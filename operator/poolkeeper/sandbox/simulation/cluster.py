@@ -180,7 +180,7 @@ class Simulation:
             return "LOG_DIR_NOT_FOUND"
         index, log = broker.disk.index(directory), broker.disk.logs.get(tp)
         if log is None:
-            broker.disk.wanted[tp] = index
+            broker.disk.requested_dirs[tp] = index
             return "REPLICA_NOT_AVAILABLE"
         if log.directory != index:
             self._transfers.settle()

@@ -144,8 +144,8 @@ class Planning:
 
         def answered() -> RebalanceResponse | None:
             Event().wait(ASK_EVERY_S)
-            engine.standing(name, question)
-            return engine.ask(name, question)
+            engine.pending_reason(name, question)
+            return engine.request_plans(name, question)
 
         try:
             return until(answered, "an answer", ANSWERED_S)

@@ -27,12 +27,12 @@ ReadSecret = Callable[[str], Secret]
 class ClusterConnections:
     """Opens sessions and connections to one cluster; each call opens a new one.
 
-    `measured` adds the load history to an observation, if one is declared.
+    `with_load` adds the load history to an observation, if one is declared.
     """
 
     session: Callable[[], Session]
     brokers: Callable[[], BrokerClient | None] = lambda: None
-    measured: Callable[[Cluster], Cluster] = lambda cluster: cluster
+    with_load: Callable[[Cluster], Cluster] = lambda cluster: cluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class ClusterConnector:
     timeout_s: float
     deadline_s: float
 
-    def access(self, spec: KafkaClusterSpec) -> ClusterConnections:
+    def connections(self, spec: KafkaClusterSpec) -> ClusterConnections:
         """Return the connections to the cluster."""
         return ClusterConnections(
             lambda: self._session(spec), lambda: self._brokers(spec), LoadHistory(lambda: spec.load)

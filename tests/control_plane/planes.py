@@ -37,7 +37,7 @@ from control_plane.audits import AuditEvent
 from control_plane.servers import Server
 from control_plane.sites import ADDRESS, Site
 from poolkeeper import errors
-from poolkeeper.sandbox.servers.processes import Nursery
+from poolkeeper.sandbox.servers.processes import ProcessGroup
 
 COMMAND_S = 60.0
 NAMESPACE_S = 90.0
@@ -56,7 +56,7 @@ class ControlPlane:
         """All of its data: `*.log` of each server, `audit.log`, kubeconfigs."""
         self._site = Site(programs, self.folder, sites.free_ports())
         (self.folder / "processes.jsonl").touch()
-        self._nursery = Nursery(self.folder / "processes.jsonl", tied=True)
+        self._nursery = ProcessGroup(self.folder / "processes.jsonl", tied=True)
         certificates = [str(programs / "control-plane"), "certificates"]
         self._site.certificates.mkdir()
         subprocess.run(

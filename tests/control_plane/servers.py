@@ -19,7 +19,7 @@ from pathlib import Path
 
 from control_plane.sites import ADDRESS, Site
 from poolkeeper import errors
-from poolkeeper.sandbox.servers.processes import Child, Nursery
+from poolkeeper.sandbox.servers.processes import Child, ProcessGroup
 
 READY_S = 60.0
 STOP_S = 30.0
@@ -109,7 +109,7 @@ class Server:
         name: str,
         command: list[str],
         ready: Callable[[], bool],
-        nursery: Nursery,
+        nursery: ProcessGroup,
         log: Path,
     ) -> None:
         self.name = name

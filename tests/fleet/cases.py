@@ -18,7 +18,7 @@ from poolkeeper.model.specs import (
     TopicSpec,
     UnmanagedTopics,
 )
-from poolkeeper.model.topology import Broker, Cluster, Partition, Requested, Topic
+from poolkeeper.model.topology import Broker, Cluster, Partition, ReassignmentEntry, Topic
 from poolkeeper.planning.planner import make_plan
 
 DAY = "2026-03-01"
@@ -121,7 +121,7 @@ def oddities(cluster: Cluster) -> Cluster:
     return replace(
         cluster,
         topics=topics,
-        reassignment=(Requested(first, 0, (2, 3, 4)),),
+        reassignment=(ReassignmentEntry(first, 0, (2, 3, 4)),),
         electing=True,
         deleting=frozenset({"gone"}),
         torn=frozenset({"torn"}),
@@ -147,7 +147,7 @@ def put(store: Store, case: Case, day: str = DAY, read_ms: int = NOW_MS) -> None
     row = parquet.table_of(schemas.CLUSTERS, {key: [value] for key, value in head.items()})
     content = {**rows.bodies, schemas.CLUSTERS.name: row}
     store.step(schemas.CLUSTERS, day, cluster.name, content, "put by a test")
-    pipeline.declare(store, [desired])
+    pipeline.write_manifests(store, [desired])
 
 
 def planned(case: Case) -> plan.Plan:

@@ -39,5 +39,5 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture(scope="package")
 def spark() -> Iterator[TaskEngine]:
-    with engines.opened("local[2]", conf=SMALL) as engine:
+    with engines.open_engine("local[2]", conf=SMALL) as engine:
         yield engine

@@ -23,7 +23,7 @@ def question(zookeeper, tmp_path: Path) -> Iterator[RebalanceRequest]:
 
 
 def test_clusters_that_cannot_be_read_have_their_reason(question: RebalanceRequest) -> None:
-    answer = RebalanceResponse.from_json(task_runner.written(question, Local(1)).text)
+    answer = RebalanceResponse.from_json(task_runner.write_response(question, Local(1)).text)
     problems = {each.cluster: each.problem for each in answer.clusters}
     assert problems.keys() == {"closed", "locked", "one", "two"}
     assert "no ZooKeeper answers at 127.0.0.1:1" in problems["closed"]
@@ -35,8 +35,8 @@ def test_clusters_that_cannot_be_read_have_their_reason(question: RebalanceReque
 
 
 def test_processes_give_the_same_text(question: RebalanceRequest) -> None:
-    ours = task_runner.written(question, Local(1)).text
-    assert task_runner.written(question, Local(2)).text == ours
+    ours = task_runner.write_response(question, Local(1)).text
+    assert task_runner.write_response(question, Local(2)).text == ours
 
 
 def test_the_command_reads_a_question_whole_or_in_pieces(
@@ -61,7 +61,7 @@ def test_the_command_reads_a_question_whole_or_in_pieces(
         assert "warning: locked: there is no Secret zk" in said.err
         assert message.read_text() == '{"clusters": 4}'
         found.append(out.read_text())
-    assert found == [task_runner.written(question, Local(1)).text] * 2
+    assert found == [task_runner.write_response(question, Local(1)).text] * 2
 
 
 @pytest.mark.parametrize(

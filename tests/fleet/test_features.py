@@ -112,10 +112,10 @@ def test_features_of_files(store: Store, history: Path) -> None:
 
 def test_what_is_planned_has_the_features(store: Store, history: Path) -> None:
     cases.put(store, case(size=None))
-    before = plan.seen_of(store, cases.DAY, "main").cluster.topics["t"].partitions
+    before = plan.plan_input_of(store, cases.DAY, "main").cluster.topics["t"].partitions
     put_samples(history, *RISING, *(sample(h, 7.0, 1, "bytes_in_per_s") for h in range(1, 10)))
     made(store, samples=str(history))
-    after = plan.seen_of(store, cases.DAY, "main").cluster.topics["t"].partitions
+    after = plan.plan_input_of(store, cases.DAY, "main").cluster.topics["t"].partitions
     assert [(p.size_bytes, p.in_bytes_per_s) for p in before] == [(None, None)] * 2
     assert [(p.size_bytes, p.in_bytes_per_s) for p in after] == [(9 * GIB, None), (None, 7.0)]
 
@@ -203,7 +203,7 @@ class TestPrometheus:
         assert (by[1, "bytes"]["p95"], by[1, "bytes"]["buckets"]) == (None, 3)
         assert by[-1, "bytes_in_per_s"]["p50"] == pytest.approx(1000.0, rel=0.01)
         assert {row["metric"] for row in samples} == {"bytes", "bytes_in_per_s"}
-        partitions = plan.seen_of(store, cases.DAY, "main").cluster.topics["t"].partitions
+        partitions = plan.plan_input_of(store, cases.DAY, "main").cluster.topics["t"].partitions
         assert [p.size_bytes for p in partitions] == [9 * GIB, 7 * GIB]
         assert [p.in_bytes_per_s for p in partitions] == pytest.approx([500.0, 500.0], rel=0.01)
 
@@ -214,7 +214,7 @@ class TestPrometheus:
             load = LoadSource("Prometheus", {"url": url, "window": "10h"})
             cases.put(store, case(load, size=None))
             made(store)
-            alone = refresh.asked(load, cases.NOW_MS)
+            alone = refresh.fetch_loads(load, cases.NOW_MS)
         together = features.loads_of(store.read(schemas.FEATURES, cases.DAY, "main"))
         assert alone.bytes == {("t", 0): together.bytes["t", 0]}  # 1 is no longer measured
         assert alone.rate_bytes_per_s == pytest.approx(together.rate_bytes_per_s, rel=0.01)

@@ -70,7 +70,7 @@ def test_clusters_that_cannot_be_read_do_not_end_the_job(
         pinned = declared("other", f"{connect}/fleet-one")
         spec = replace(pinned.cluster, cluster_id="another")
         wanted.append(replace(pinned, cluster=spec))
-        pipeline.declare(store, wanted)
+        pipeline.write_manifests(store, wanted)
         names = [desired.cluster.name for desired in wanted]
         outcome = pipeline.snapshot(ALONE, store, [task(store, name) for name in names])
         with Session.open(f"{connect}/fleet-two") as session:
@@ -87,7 +87,7 @@ def test_clusters_that_cannot_be_read_do_not_end_the_job(
     reasons = {line.cluster: line.reason for line in outcome.failed}
     assert "no ZooKeeper answers at 127.0.0.1:1" in reasons["closed"]
     assert "this is another cluster" in reasons["other"]
-    read = plan.seen_of(store, cases.DAY, "two").cluster
+    read = plan.plan_input_of(store, cases.DAY, "two").cluster
     assert snapshots.to_json(read) == snapshots.to_json(seen)
     planned = pipeline.plan(ALONE, store, cases.DAY, names)
     assert sorted(line.cluster for line in planned.failed) == sorted(reasons)
@@ -104,7 +104,7 @@ def test_a_cluster_that_takes_too_long_is_given_up(
     zookeeper, chroot, store: Store, tmp_path
 ) -> None:
     with bare_cluster(zookeeper, chroot, tmp_path):
-        pipeline.declare(store, [declared("slow", chroot)])
+        pipeline.write_manifests(store, [declared("slow", chroot)])
         slow = replace(task(store, "slow"), deadline_s=0.0)
         done = snapshot.perform(slow)
     assert (done.status, done.reason) == ("failed", "not read within 0 s")
@@ -116,7 +116,7 @@ CASE = cases.named((clusters.desired(24), clusters.cluster(300, brokers=24)), "m
 @pytest.mark.parametrize("suffix", snapshot_file.SUFFIXES)
 def test_snapshot_files_of_every_form(suffix: str, store: Store, tmp_path: Path) -> None:
     desired, cluster = CASE
-    pipeline.declare(store, [desired])
+    pipeline.write_manifests(store, [desired])
     folder = tmp_path / "snapshots"
     folder.mkdir()
     write = snapshot_file.write if suffix == ".parquet" else snapshots.write
@@ -127,7 +127,7 @@ def test_snapshot_files_of_every_form(suffix: str, store: Store, tmp_path: Path)
     read = task(store, "main", file=str(found["main"]))
     outcome = pipeline.snapshot(ALONE, store, [read])
     assert outcome.failed == ()
-    assert plan.seen_of(store, cases.DAY, "main").cluster.topics == cluster.topics
+    assert plan.plan_input_of(store, cases.DAY, "main").cluster.topics == cluster.topics
     assert pipeline.snapshot(ALONE, store, [read]).made == ()
     write(folder / f"main{suffix}", replace(cluster, id="changed"))
     assert len(pipeline.snapshot(ALONE, store, [read]).made) == 1

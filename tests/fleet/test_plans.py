@@ -125,7 +125,7 @@ class TestAgain:
             cases.put(store, (desired, replace(cluster, id="other")))
         elif what == "declaration":
             pools = (replace(desired.pools[0], goals=()), *desired.pools[1:])
-            pipeline.declare(store, [replace(desired, pools=pools)])
+            pipeline.write_manifests(store, [replace(desired, pools=pools)])
         elif what == "features":
             store.write(
                 schemas.FEATURES, cases.DAY, "main", parquet.from_rows(schemas.FEATURES, ())
@@ -216,6 +216,6 @@ def test_processes_give_what_one_process_gives(store: Store, tmp_path: Path) -> 
 def test_columns_that_are_not_read_do_not_change_a_plan(store: Store) -> None:
     case = cases.named(GOLDEN["oddities"], "main")
     cases.put(store, case)
-    seen = stages_plan.seen_of(store, cases.DAY, "main")
+    seen = stages_plan.plan_input_of(store, cases.DAY, "main")
     whole = cluster_rows.cluster_of_rows("main", cluster_rows.rows_of_cluster(case[1]))
-    assert stages_plan.planned(seen) == stages_plan.planned(replace(seen, cluster=whole))
+    assert stages_plan.plan_cluster(seen) == stages_plan.plan_cluster(replace(seen, cluster=whole))

@@ -80,8 +80,8 @@ def test_a_question_has_the_answer_of_the_local_engine(
 ) -> None:
     with ExitStack() as stack:
         question = asking.question(stack, zookeeper, tmp_path)
-        theirs = task_runner.written(question, Local(1)).text
-        assert task_runner.written(question, spark).text == theirs
+        theirs = task_runner.write_response(question, Local(1)).text
+        assert task_runner.write_response(question, spark).text == theirs
     said = response.RebalanceResponse.from_json(theirs).clusters
     assert [each.cluster for each in said if each.plan] == ["one", "two"]
 
@@ -92,7 +92,7 @@ def test_the_whole_way_on_spark(spark: TaskEngine, tmp_path: Path, again: bool) 
     tasks = []
     for name in ("separate", "created"):
         desired, cluster = cases.named(GOLDEN[name], name)
-        pipeline.declare(store, [desired])
+        pipeline.write_manifests(store, [desired])
         file = tmp_path / f"{name}.json.gz"
         snapshots.write(file, cluster)
         tasks.append(

@@ -9,8 +9,8 @@ import kubernetes
 from conditions import until
 from control_plane.planes import ControlPlane
 from poolkeeper.controller.operator import KubernetesSource
-from poolkeeper.controller.resource_cache import Declared
-from poolkeeper.controller.watch import Hearing
+from poolkeeper.controller.resource_cache import ResourceCache
+from poolkeeper.controller.watch import ResourceWatch
 from poolkeeper.kube.client.client import Api
 
 GROUP = "/apis/poolkeeper.dev/v1alpha1"
@@ -42,7 +42,7 @@ class Hasty(KubernetesSource):
         return ""
 
 
-Hear = Callable[..., Hearing]
+Hear = Callable[..., ResourceWatch]
 
 
 @pytest.fixture
@@ -51,10 +51,12 @@ def hear(clean_cluster: ControlPlane) -> Iterator[Hear]:
 
     def begin(
         *namespaces: str, kubeconfig: str = "", source: type[KubernetesSource] = KubernetesSource
-    ) -> Hearing:
+    ) -> ResourceWatch:
         file = kubeconfig or str(clean_cluster.kubeconfig)
         api = Api.connect(environ={"KUBECONFIG": file})
-        hearing = Hearing(Declared(), source(api, namespaces), namespaces, login=_login(file))
+        hearing = ResourceWatch(
+            ResourceCache(), source(api, namespaces), namespaces, login=_login(file)
+        )
         begun.append(hearing)
         hearing.start()
         return hearing
@@ -77,13 +79,13 @@ def _login(kubeconfig: str) -> Callable[..., kopf.ConnectionInfo | None]:
     return login
 
 
-def names(hearing: Hearing) -> list[str]:
-    objects, _ = hearing.declared.known()
+def names(hearing: ResourceWatch) -> list[str]:
+    objects, _ = hearing.cache.contents()
     return sorted(str(each.key) for each in objects)
 
 
-def brokers(hearing: Hearing, name: str) -> tuple[int, ...]:
-    objects, _ = hearing.declared.known()
+def brokers(hearing: ResourceWatch, name: str) -> tuple[int, ...]:
+    objects, _ = hearing.cache.contents()
     return next(each.spec.brokers for each in objects if each.name == name)  # type: ignore[union-attr]
 
 
@@ -112,14 +114,14 @@ def test_a_status_wakes_nobody(clean_cluster: ControlPlane, hear: Hear) -> None:
     plane.request("PATCH", f"{POOL}/p/status", {"status": {"topics": 1}})
 
     def status() -> object:
-        objects, _ = hearing.declared.known()
+        objects, _ = hearing.cache.contents()
         return objects[0].status
 
-    hearing.declared.changed.clear()
+    hearing.cache.changed.clear()
     plane.request("PATCH", f"{POOL}/p/status", {"status": {"topics": 2}})
     told = {"observedGeneration": -1, "topics": 2}
     until(lambda: status() == told, "the status is known")
-    assert not hearing.declared.changed.is_set()
+    assert not hearing.cache.changed.is_set()
 
 
 def test_what_is_deleted_and_made_while_the_server_is_away_is_known_after(
@@ -160,7 +162,7 @@ def test_labels_of_namespaces_are_known(
     until(hearing.ready.is_set, "everything was listed")
 
     def team() -> str | None:
-        _, labels = hearing.declared.known()
+        _, labels = hearing.cache.contents()
         return labels[namespace].get("team")
 
     assert team() is None

@@ -4,7 +4,7 @@ import pytest
 
 from poolkeeper.kube.client.client import Api
 from poolkeeper.kube.client.references import Reference, collection
-from poolkeeper.kube.objects.events import Recorder
+from poolkeeper.kube.objects.events import EventRecorder
 from poolkeeper.model.names import API_VERSION
 
 POOL = {"clusterRef": {"name": "main"}, "brokers": {"ids": [1]}}
@@ -20,7 +20,7 @@ def api(clean_cluster):
 
 @pytest.fixture
 def recorder(api):
-    recorder = Recorder(api, "poolkeeper", "poolkeeper-0")
+    recorder = EventRecorder(api, "poolkeeper", "poolkeeper-0")
     yield recorder
     recorder.close()
 

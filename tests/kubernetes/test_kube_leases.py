@@ -15,9 +15,9 @@ from accounts import bind_operator, operator_account
 from conditions import until
 from poolkeeper.kube.client.client import Api
 from poolkeeper.kube.client.references import Reference, collection
-from poolkeeper.kube.leadership.leader_election import Elector
+from poolkeeper.kube.leadership.leader_election import LeaderElector
 from poolkeeper.kube.leadership.leases import LeaderRole
-from poolkeeper.kube.objects.events import Recorder
+from poolkeeper.kube.objects.events import EventRecorder
 from poolkeeper.kube.objects.status_writer import StatusWriter
 from poolkeeper.model.names import API_VERSION
 
@@ -36,10 +36,10 @@ RULES = """
 PROGRAM = """
 import json, sys, time
 from poolkeeper.kube.client.client import Api
-from poolkeeper.kube.leadership.leader_election import Elector
+from poolkeeper.kube.leadership.leader_election import LeaderElector
 
 namespace, identity = sys.argv[1:]
-elector = Elector(Api.connect(), namespace, "poolkeeper", identity)
+elector = LeaderElector(Api.connect(), namespace, "poolkeeper", identity)
 elector.start()
 while True:
     print(json.dumps([time.time(), elector.role, elector.reason]), flush=True)
@@ -141,7 +141,7 @@ def test_a_frozen_holder_is_followed_and_wakes_up_knowing_it(candidates):
 
 
 def test_a_holder_that_gives_up_is_followed_at_once(api, candidates, namespace):
-    elector = Elector(api, namespace, NAME, "first")
+    elector = LeaderElector(api, namespace, NAME, "first")
     elector.start()
     until(lambda: elector.role is LeaderRole.HELD, "the first holds the lease")
     second = candidates("second")
@@ -153,7 +153,7 @@ def test_a_holder_that_gives_up_is_followed_at_once(api, candidates, namespace):
 
 
 def test_rights_that_are_taken_away_and_given_back(control_plane, api, namespace):
-    elector = Elector(api, namespace, NAME, "only")
+    elector = LeaderElector(api, namespace, NAME, "only")
     elector.start()
     until(lambda: elector.role is LeaderRole.HELD, "it holds the lease")
     control_plane.kubectl("delete", "rolebinding", "operator", "-n", namespace)
@@ -166,7 +166,7 @@ def test_rights_that_are_taken_away_and_given_back(control_plane, api, namespace
 
 
 def test_a_lease_that_somebody_deletes(control_plane, api, namespace):
-    elector = Elector(api, namespace, NAME, "only")
+    elector = LeaderElector(api, namespace, NAME, "only")
     elector.start()
     until(lambda: elector.role is LeaderRole.HELD, "it holds the lease")
     control_plane.kubectl("delete", "lease", NAME, "-n", namespace)
@@ -182,7 +182,7 @@ def test_a_lease_that_somebody_deletes(control_plane, api, namespace):
 
 @pytest.mark.parametrize("away", ["dead", "silent"])
 def test_without_api_server_it_is_unsure_until_it_is_back(control_plane, api, namespace, away):
-    elector = Elector(api, namespace, NAME, "only")
+    elector = LeaderElector(api, namespace, NAME, "only")
     elector.start()
     until(lambda: elector.role is LeaderRole.HELD, "it holds the lease")
     server = control_plane.api_server
@@ -207,8 +207,8 @@ def test_who_is_idle_writes_nothing_but_the_lease(control_plane, api, namespace)
     topic = Reference.of(api.create(collection("Topic", namespace), body))
     condition = {"type": "Ready", "status": "True", "reason": "InPlace", "message": "in place"}
     status = {"observedGeneration": 1, "conditions": [condition | {"observedGeneration": 1}]}
-    writer, recorder = StatusWriter(api), Recorder(api, "poolkeeper", "only")
-    elector = Elector(api, namespace, NAME, "only")
+    writer, recorder = StatusWriter(api), EventRecorder(api, "poolkeeper", "only")
+    elector = LeaderElector(api, namespace, NAME, "only")
     writer.put(topic, status, {})
     recorder.record(topic, "InPlace", "in place")
     assert writer.flush(10)

@@ -68,7 +68,9 @@ def expected(question, planning, tmp_path_factory) -> str:
     (folder / "zk").mkdir()
     for key, value in CREDENTIALS.items():
         (folder / "zk" / key).write_text(value)
-    answer = RebalanceResponse.from_json(task_runner.written(question, Local(1), str(folder)).text)
+    answer = RebalanceResponse.from_json(
+        task_runner.write_response(question, Local(1), str(folder)).text
+    )
     moves = {each.cluster: each.moves for each in answer.clusters if each.plan}
     assert moves == dict.fromkeys(("cluster-0", "cluster-1", "cluster-2", "secured"), 4)
     problems = {each.cluster: each.problem for each in answer.clusters if not each.plan}
@@ -83,7 +85,7 @@ def test_executors_read_and_plan_and_one_that_is_killed_costs_nothing(
     since = len(silent.taken)
     with planning.rebalance() as name:
         engine = planning.engine(executors=2)
-        assert engine.ask(name, question) is None
+        assert engine.request_plans(name, question) is None
         until(
             lambda: len(silent.taken) > since,
             "an executor reads the cluster that is silent",
@@ -99,7 +101,7 @@ def test_executors_read_and_plan_and_one_that_is_killed_costs_nothing(
             pytest.fail("nobody of the executors read the cluster")
         answer = planning.answer(engine, name, question)
         assert answer.to_json() == expected
-        assert engine.ask(name, question) == answer
+        assert engine.request_plans(name, question) == answer
         engine.forget(name)
         until(lambda: not planning.left(), "everything of the Job is gone", 60)
 
@@ -114,7 +116,7 @@ def test_a_driver_that_is_killed_is_started_again(planning, question, silent, ex
     since = len(silent.taken)
     with planning.rebalance() as name:
         engine, short = planning.engine(), replace(question, asked=some)
-        assert engine.ask(name, short) is None
+        assert engine.request_plans(name, short) is None
         until(
             lambda: len(silent.taken) > since,
             "the driver reads the cluster that is silent",
@@ -131,7 +133,7 @@ def test_a_driver_that_is_killed_is_started_again(planning, question, silent, ex
 def test_with_the_rebalance_everything_goes(planning, question):
     with planning.rebalance() as name:
         engine = planning.engine(executors=1)
-        assert engine.ask(name, question) is None
+        assert engine.request_plans(name, question) is None
         # The Job, what is asked, what Spark is told; the driver, and the executor that it made.
         until(lambda: len(planning.left()) == 5, "an executor is on its way", BEGUN_S)
         planning.plane.kubectl("delete", "rebalance", name)
@@ -141,16 +143,16 @@ def test_with_the_rebalance_everything_goes(planning, question):
 def test_what_keeps_a_job_from_beginning_is_told(planning, question):
     with planning.rebalance() as name:
         nowhere = planning.engine(cores=1000)
-        assert nowhere.ask(name, question) is None
-        said = until(lambda: nowhere.standing(name, question), "it says what it waits for")
+        assert nowhere.request_plans(name, question) is None
+        said = until(lambda: nowhere.pending_reason(name, question), "it says what it waits for")
         assert said.startswith(
             "its pod cannot be scheduled: 0/1 nodes are available: 1 Insufficient cpu"
         )
         nowhere.forget(name)
         until(lambda: not planning.left(), "everything of the Job is gone")
         nameless = planning.engine(image="example.test/nobody:1", deadline_s=5)
-        assert nameless.ask(name, question) is None
-        said = until(lambda: nameless.standing(name, question), "it says what it waits for")
+        assert nameless.request_plans(name, question) is None
+        said = until(lambda: nameless.pending_reason(name, question), "it says what it waits for")
         assert re.match(r"its pod waits: \w*Image\w* \(image example.test/nobody:1\)", said)
         with pytest.raises(Unavailable, match=r"^planning was not finished within 5 s$"):
             planning.answer(nameless, name, question)

@@ -94,7 +94,7 @@ def test_sizes_and_directories_of_all_replicas(kafka, topic_name, version):
     for broker in (1, 2, 3):
         paths = {str(path) for path in sandbox.log_dirs(broker)}
         assert set(found.logs[broker].log_dirs) == paths
-        held = found.logs[broker].held
+        held = found.logs[broker].current
         assert {held[p].log_dir for p in (full, empty) if p in held} <= paths
         for volume in found.logs[broker].log_dirs.values():
             assert (volume.total_bytes is not None) == (version == "3.9.2")
@@ -117,7 +117,8 @@ def test_a_cluster_is_completed(kafka, topic_name, version):
     )
     with BrokerClient.open(servers(sandbox)) as brokers:
         found = until(
-            lambda: _known(enrich.enriched(before, brokers, 10), topic_name), "directories are told"
+            lambda: _known(enrich.enrich_cluster(before, brokers, 10), topic_name),
+            "directories are told",
         )
     assert found.warnings == ()
     assert found.cluster.kafka_version == version.rpartition(".")[0]
@@ -188,15 +189,15 @@ def test_a_replica_between_directories_has_a_future_log(fresh_kafka, topic_name)
     fill(sandbox, topic_name)
     replica = TopicPartition(topic_name, 0)
     with BrokerClient.open(servers(sandbox)) as brokers, admin(sandbox) as client:
-        source = brokers.sizes([1]).logs[1].held[replica].log_dir
+        source = brokers.sizes([1]).logs[1].current[replica].log_dir
         [target] = {str(path) for path in sandbox.log_dirs(1)} - {source}
         client.alter_replica_log_dirs({(topic_name, 0, 1): target})
         logs = until(
             lambda: _with_future(brokers.sizes([1]).logs[1], replica), "the future log is told"
         )
-    assert logs.held[replica].log_dir == source
+    assert logs.current[replica].log_dir == source
     assert logs.future[replica].log_dir == target
-    assert logs.future[replica].size_bytes < logs.held[replica].size_bytes
+    assert logs.future[replica].size_bytes < logs.current[replica].size_bytes
 
 
 def _with_future(logs, replica):

@@ -232,7 +232,7 @@ def test_of_two_executors_the_second_says_who_works(kafka, topic_name):
     plan = plan_of(wanted, sandbox, [step])
     with (
         access(sandbox).session() as session,
-        journal.held(session, "apply", 0, patience_s=5),
+        journal.hold(session, "apply", 0, patience_s=5),
         pytest.raises(HolderActive, match=r"`poolkeeper apply` on .*, process \d+"),
     ):
         drive(access(sandbox), wanted, plan, ignore, patience_s=1)

@@ -26,7 +26,7 @@ def operator(bare: Bare) -> Iterator[Journal]:
     """The journal of an operator that is active."""
     with (
         Session.open(bare.connect) as session,
-        journal.held(session, "run", 0, patience_s=5) as held,
+        journal.hold(session, "run", 0, patience_s=5) as held,
     ):
         yield held
 

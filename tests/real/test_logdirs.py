@@ -21,9 +21,9 @@ def where(sandbox: Sandbox, topic: str) -> dict[int, dict[int, str]]:
         logs = brokers.sizes([1, 2, 3]).logs
     return {
         broker: {
-            partition: each.held[TopicPartition(topic, partition)].log_dir
+            partition: each.current[TopicPartition(topic, partition)].log_dir
             for partition in range(PARTITIONS)
-            if TopicPartition(topic, partition) in each.held
+            if TopicPartition(topic, partition) in each.current
         }
         for broker, each in logs.items()
     }

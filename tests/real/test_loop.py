@@ -9,7 +9,7 @@ from threading import Thread
 from conditions import until
 from poolkeeper.connections import ClusterConnections
 from poolkeeper.controller import loop as controller_loop
-from poolkeeper.controller.loop import Kept
+from poolkeeper.controller.loop import LoopConfig
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.specs import (
     Approval,
@@ -40,8 +40,8 @@ class Loop:
         self.desired = self._looked_at = desired
         self._reported: list[tuple[Desired, Outcome]] = []
         access = ClusterConnections(lambda: Session.open(sandbox.connect, timeout_s=15))
-        self.kept = Kept(access, self._look, self._report)
-        self.thread = Thread(target=controller_loop.keep, args=(self.kept,))
+        self.kept = LoopConfig(access, self._look, self._report)
+        self.thread = Thread(target=controller_loop.run_loop, args=(self.kept,))
 
     def declare(self, desired: Desired) -> None:
         self.desired = desired

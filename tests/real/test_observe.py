@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from poolkeeper.model import snapshots
-from poolkeeper.model.topology import Requested
+from poolkeeper.model.topology import ReassignmentEntry
 from poolkeeper.sandbox import Sandbox
 from poolkeeper.zk import observe, znodes
 from poolkeeper.zk.client.operations import Create
@@ -79,7 +79,7 @@ def test_a_move_is_seen_with_its_request_until_both_are_gone(
     cluster = fresh_kafka("3.9.2", brokers=2)
     with Session.open(cluster.connect, deadline_s=DEADLINE_S) as session:
         create(session, topic_name, (1, 2))
-        request = Requested(topic_name, 0, (2, 99))
+        request = ReassignmentEntry(topic_name, 0, (2, 99))
         session.commit((Create(znodes.REASSIGNMENT, ReassignmentNode.encode([request])),))
         await_(lambda: b'"adding_replicas":{"0"' in session.read(znodes.topic(topic_name)).data)
         found = observe.cluster(session, "main")
@@ -113,7 +113,9 @@ def test_observing_while_topics_come_move_and_go(
             try:
                 for name in moving:
                     passing = f"{name}-passing"
-                    entries = [Requested(name, p, ids) for p, ids in enumerate(lists["after"])]
+                    entries = [
+                        ReassignmentEntry(name, p, ids) for p, ids in enumerate(lists["after"])
+                    ]
                     body = ReassignmentNode.encode(entries)
                     create(writing, passing, (1, 2), (2, 3))
                     writing.commit((Create(znodes.REASSIGNMENT, body),))

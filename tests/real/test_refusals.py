@@ -278,7 +278,7 @@ def test_while_the_cluster_is_not_ours_to_write_it_is_said_why(bare, prepare, sa
 
 def test_beside_another_apply_nothing_is_done_and_it_is_named(bare):
     bare.declare(GROWING)
-    with Session.open(bare.connect) as session, journal.held(session, "apply", 0, patience_s=1):
+    with Session.open(bare.connect) as session, journal.hold(session, "apply", 0, patience_s=1):
         bare.settle()
         ran = run("apply", "-f", bare.folder, "--yes")
         assert (ran.code, bare.written()) == (1, ())
@@ -287,7 +287,7 @@ def test_beside_another_apply_nothing_is_done_and_it_is_named(bare):
 
 def test_beside_an_operator_the_approval_is_handed_over_and_nothing_else_is_done(bare):
     bare.declare(GROWING)
-    with Session.open(bare.connect) as session, journal.held(session, "run", 0, patience_s=1):
+    with Session.open(bare.connect) as session, journal.hold(session, "run", 0, patience_s=1):
         bare.settle()
         ran = run("apply", "-f", bare.folder, "--yes")
         assert [change.path for change in bare.written()] == ["/poolkeeper/approvals"]

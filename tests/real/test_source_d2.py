@@ -49,7 +49,7 @@ BAD_MOVES = {
 def test_a_request_that_could_hurt_a_controller_is_not_written(bare, bad, said):
     with (
         Session.open(bare.connect) as session,
-        journal.held(session, "apply", 0, patience_s=1) as j,
+        journal.hold(session, "apply", 0, patience_s=1) as j,
     ):
         cluster = observe.cluster(session, "c").cluster
         run = j.begin(Run("sha256:0", "sha256:0", "sha256:0", Phase.MOVING, "", 0, 0), ())

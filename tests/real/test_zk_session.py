@@ -27,7 +27,7 @@ from poolkeeper.model.credentials import Scheme, ZooKeeperCredentials
 from poolkeeper.model.specs import Tls
 from poolkeeper.sandbox import Sandbox, SandboxSpec
 from poolkeeper.sandbox.servers import artifacts, settings
-from poolkeeper.sandbox.servers.processes import Child, Nursery
+from poolkeeper.sandbox.servers.processes import Child, ProcessGroup
 from poolkeeper.zk.client.operations import Create, Delete
 from poolkeeper.zk.client.session import Session
 
@@ -286,7 +286,7 @@ class Server:
 def start_server(tmp_path: Path) -> Iterator[Callable[..., Server]]:
     """Start the server of a Kafka version's class path, with lines added to its zoo.cfg."""
     (tmp_path / "processes").touch()
-    nursery = Nursery(tmp_path / "processes", tied=True)
+    nursery = ProcessGroup(tmp_path / "processes", tied=True)
     started: list[Child] = []
 
     def start(kafka: str, *lines: str, java_options: tuple[str, ...] = ()) -> Server:

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from poolkeeper.model.specs import Desired, ThrottleMode
-from poolkeeper.sandbox.fake_zookeeper import Call, Faults, Trouble, faults
+from poolkeeper.sandbox.fake_zookeeper import Call, FaultKind, Faults, faults
 from poolkeeper.sandbox.simulation.zookeeper.session import Event
 from simulation import invariants
 from simulation.clusters import REQUEST, SimulatedCluster
@@ -20,7 +20,7 @@ from simulation.invariants import Partition, Replicas, Requested, Trail
 from simulation.scenarios import SCENARIOS
 
 BROKER_KEYS = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
-SEVERING = (Trouble.LOST, Trouble.EXPIRED, Trouble.DIED)
+SEVERING = (FaultKind.LOST, FaultKind.EXPIRED, FaultKind.DIED)
 SETTLE_MS = 5_000  # brokers that cannot be asked take a throttle up within that
 Rates = dict[int, dict[str, int]]
 
@@ -73,7 +73,7 @@ def run(name: str, kafka: str, plans: Callable[[int], Faults]) -> Course:
             if call.write and process == 0:
                 asked.append(call.paths)
             fault = plan(call)
-            if fault is not None and fault.trouble in SEVERING:
+            if fault is not None and fault.kind in SEVERING:
                 struck.append(fault)
             return fault
 

@@ -76,7 +76,7 @@ class Executor:
                 return True
             except Unavailable:
                 self.cluster.clock.advance(AWAY_MS)
-            except faults.Died:
+            except faults.ClientKilled:
                 self._await_end(session.session_id)
                 return False
             finally:
@@ -93,7 +93,7 @@ class Executor:
 
     def _hold(self, session: FakeSession, passes_max: int) -> None:
         now_ms = self.cluster.clock.now_ms
-        with journal.held(session, "apply", now_ms(), patience_s=30) as held:
+        with journal.hold(session, "apply", now_ms(), patience_s=30) as held:
             context = PassContext(ZooKeeperAccess(held), now_ms, enrich=self.enrich)
             while True:
                 self.passes += 1

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from poolkeeper.cli.commands.show import stored
+from poolkeeper.cli.commands.show import stored_plan
 from poolkeeper.model.outcomes import Outcome
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import (
@@ -116,7 +116,7 @@ def test_who_takes_over_asks_about_the_same_plan_and_show_prints_it() -> None:
     asking.wait_again()
     assert asking.fresh[4] != asking.fresh[0]
     assert asking.asked == [asking.fresh[0]] * 5
-    assert stored(asking.session(), plan.hash[:20]) == plan
+    assert stored_plan(asking.session(), plan.hash[:20]) == plan
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from poolkeeper.model.specs import (
 )
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.reconcile.authority import Authority, authority_of
-from poolkeeper.sandbox.fake_zookeeper import Fault, Trouble, faults
+from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import journal, observe, znodes
 from simulation.clusters import SimulatedCluster
@@ -62,7 +62,7 @@ def session(cluster: SimulatedCluster) -> FakeSession:
 
 def test_when_balance_began_is_remembered_from_holder_to_holder(cluster: SimulatedCluster) -> None:
     for started_ms in (1_000, 2_000):
-        with journal.held(session(cluster), "run", 0, patience_s=30) as held:
+        with journal.hold(session(cluster), "run", 0, patience_s=30) as held:
             held.commit(held.balance_record(BalanceRecord(started_ms)))
         assert journal.read_balance(session(cluster)) == BalanceRecord(started_ms)
     assert cluster.read("/poolkeeper/records/balance") == {"version": 1, "started_ms": 2_000}
@@ -73,7 +73,7 @@ def test_without_a_record_it_never_did(cluster: SimulatedCluster) -> None:
 
 
 def test_only_the_holder_writes_it(cluster: SimulatedCluster) -> None:
-    with journal.held(session(cluster), "run", 0, patience_s=30) as dethroned:
+    with journal.hold(session(cluster), "run", 0, patience_s=30) as dethroned:
         write = dethroned.balance_record(BalanceRecord(1_000))
         epoch = int(cluster.client.get(znodes.EPOCH)[0])
         cluster.set(znodes.EPOCH, str(epoch + 1).encode())
@@ -91,7 +91,7 @@ def test_only_the_holder_writes_it(cluster: SimulatedCluster) -> None:
     ],
 )
 def test_a_damaged_record_is_named(cluster: SimulatedCluster, body: bytes, problem: str) -> None:
-    with journal.held(session(cluster), "run", 0, patience_s=30):
+    with journal.hold(session(cluster), "run", 0, patience_s=30):
         cluster.create(znodes.RECORD_OF_BALANCE, body)
     with pytest.raises(Refused, match=f"{znodes.RECORD_OF_BALANCE} is damaged: {problem}"):
         journal.read_balance(session(cluster))
@@ -162,7 +162,7 @@ def test_balance_is_remembered_wherever_its_process_dies() -> None:
     for number in range(1, work(made()).writes + 1):
         for done in (False, True):
             cluster = made()
-            dying = faults.at_writes({number: Fault(Trouble.DIED, done=done)})
+            dying = faults.at_writes({number: Fault(FaultKind.DIED, done=done)})
             executor = Executor(cluster, DESIRED)
             executor.finish(lambda n, dying=dying: faults.none if n else dying)
             cluster.create_topic("uneven", *AT_FIRST.values())

@@ -18,19 +18,19 @@ from contextlib import contextmanager
 import pytest
 
 from matrices import soak
-from poolkeeper.sandbox.fake_zookeeper import Call, Fault, Faults, Script, Trouble, faults
+from poolkeeper.sandbox.fake_zookeeper import Call, Fault, FaultKind, Faults, Script, faults
 from simulation.courses import Bounds, broken_laws, plain_course, run
 from simulation.scenarios import SCENARIOS
 
 DEATHS = {
-    "died before": Fault(Trouble.DIED),
-    "died after": Fault(Trouble.DIED, done=True),
+    "died before": Fault(FaultKind.DIED),
+    "died after": Fault(FaultKind.DIED, done=True),
 }
 LOSSES = {
-    "lost before": Fault(Trouble.LOST),
-    "lost after": Fault(Trouble.LOST, done=True),
-    "expired before": Fault(Trouble.EXPIRED),
-    "expired after": Fault(Trouble.EXPIRED, done=True),
+    "lost before": Fault(FaultKind.LOST),
+    "lost after": Fault(FaultKind.LOST, done=True),
+    "expired before": Fault(FaultKind.EXPIRED),
+    "expired after": Fault(FaultKind.EXPIRED, done=True),
 }
 FAULTS = DEATHS | LOSSES
 NEWEST, MIDDLE, OLDEST = "3.9.2", "2.0.1", "0.10.2.2"
@@ -42,7 +42,7 @@ CASES = [
 SEEDS = [0, *soak(*range(1, 6))]
 # Taking over is a write; a run that was not recorded to its end is removed and recorded again.
 PER_FAULT = Bounds(passes=2, writes=4)
-ANY_TROUBLE = (*FAULTS.values(), Fault(Trouble.DELAYED, delay_ms=700))
+ANY_TROUBLE = (*FAULTS.values(), Fault(FaultKind.DELAYED, delay_ms=700))
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

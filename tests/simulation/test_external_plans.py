@@ -26,7 +26,7 @@ from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.external_plan import ExternalPlan, declaration
-from poolkeeper.sandbox.fake_zookeeper import Fault, Trouble, faults
+from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.sandbox.simulation.zookeeper.session import Event
 from poolkeeper.zk import observe
@@ -58,7 +58,7 @@ class Ground:
 
     def offer(self, **more: object) -> ExternalPlan:
         """The plan as it is offered."""
-        told = {"declared": declaration(DESIRED, self.plan), **more}
+        told = {"declaration": declaration(DESIRED, self.plan), **more}
         return ExternalPlan(self.plan.hash, self.plan, **told)  # type: ignore[arg-type]
 
     def executor(self, offer: Callable[[], ExternalPlan | None], **more: object) -> Executor:
@@ -159,7 +159,7 @@ def test_a_process_may_die_at_every_write_and_nothing_is_done_twice(done: bool) 
     executor.finish()
     for number in range(1, executor.writes + 1):
         ground = made()
-        plan = faults.at_writes({number: Fault(Trouble.DIED, done=done)})
+        plan = faults.at_writes({number: Fault(FaultKind.DIED, done=done)})
         again = ground.executor(ground.offer)
         again.finish(lambda n, plan=plan: faults.none if n else plan)
         assert ground.even(), number
@@ -185,7 +185,7 @@ def test_what_moved_on_since_is_refused_and_the_loop_goes_on(ground: Ground) -> 
 
 def test_what_was_begun_leaves_alone_what_others_moved(ground: Ground) -> None:
     ground.somebody_moves(0, [4, 3])
-    executor = ground.executor(lambda: ground.offer(begun=True))
+    executor = ground.executor(lambda: ground.offer(has_begun=True))
     executor.finish()
     errand = executor.seen[-1].external
     assert errand is not None
@@ -242,7 +242,7 @@ def begun(ground: Ground) -> Callable[[Outcome], bool]:
 def test_held_in_mid_run_it_finishes_its_stage_and_starts_none(ground: Ground) -> None:
     ground.executor(ground.offer, at_rest=begun(ground)).finish()
     held = ground.executor(
-        lambda: ground.offer(held=NIGHT),
+        lambda: ground.offer(wait=NIGHT),
         at_rest=lambda outcome: (
             waits_for(NIGHT.reason)(outcome) and not ground.cluster.exists(REQUEST)
         ),
@@ -285,7 +285,7 @@ def test_a_drain_goes_first_where_it_may_go(ground: Ground) -> None:
     desired = replace(DESIRED, pools=pools, topics=topics)
     own = replace(pools[0], brokers=(1, 2, 3, 4), drain=frozenset({4}))
     desired = replace(DESIRED, pools=(own,), topics=topics)
-    told = replace(ground.offer(), declared=declaration(desired, ground.plan))
+    told = replace(ground.offer(), declaration=declaration(desired, ground.plan))
     executor = ground.executor(
         lambda: told, desired=desired, authority=Authority(steps=True, plans=None)
     )

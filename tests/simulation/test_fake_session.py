@@ -16,8 +16,8 @@ from poolkeeper.sandbox.fake_zookeeper import (
     FakeClient,
     FakeZooKeeper,
     Fault,
+    FaultKind,
     Faults,
-    Trouble,
     faults,
 )
 from poolkeeper.sandbox.simulation.zookeeper import session as zookeeper_session
@@ -95,9 +95,9 @@ class TestAcls(sessions.AclContract):
     pass
 
 
-LOST = Fault(Trouble.LOST)
-LOST_DONE = Fault(Trouble.LOST, done=True)
-LATE = Fault(Trouble.DELAYED, delay_ms=20_000)
+LOST = Fault(FaultKind.LOST)
+LOST_DONE = Fault(FaultKind.LOST, done=True)
+LATE = Fault(FaultKind.DELAYED, delay_ms=20_000)
 
 
 @pytest.mark.parametrize(
@@ -105,9 +105,9 @@ LATE = Fault(Trouble.DELAYED, delay_ms=20_000)
     [
         pytest.param(LOST, "connection to ZooKeeper was lost", False, True, id="lost-before"),
         pytest.param(LOST_DONE, "connection to ZooKeeper was lost", True, True, id="lost-after"),
-        pytest.param(Fault(Trouble.EXPIRED), "expired", False, False, id="expired-before"),
+        pytest.param(Fault(FaultKind.EXPIRED), "expired", False, False, id="expired-before"),
         pytest.param(
-            Fault(Trouble.EXPIRED, done=True), "was lost", True, False, id="expired-after"
+            Fault(FaultKind.EXPIRED, done=True), "was lost", True, False, id="expired-after"
         ),
         pytest.param(LATE, "no answer in 15 s", True, False, id="too-late"),
     ],
@@ -127,7 +127,7 @@ def test_a_write_that_fails_has_an_unknown_outcome(
 
 
 def test_a_late_answer_in_time_is_one_and_time_has_passed(world: FakeWorld) -> None:
-    session = world.open(plan=faults.at_writes({1: Fault(Trouble.DELAYED, delay_ms=700)}))
+    session = world.open(plan=faults.at_writes({1: Fault(FaultKind.DELAYED, delay_ms=700)}))
     began_s = world.now_s()
     session.commit((SetData("/admin", b"1", 0),))
     assert world.now_s() - began_s >= 0.7
@@ -156,16 +156,16 @@ def test_a_lagging_follower_shows_the_past_until_sync_but_never_unshows(world: F
     first = session.read("/admin")
     world.put("/admin", b"new")
     world.put("/admin/child")
-    stale[0] = Fault(Trouble.STALE, lag=10)
+    stale[0] = Fault(FaultKind.STALE, lag=10)
     assert session.read("/admin") == first
     assert session.children("/admin") == ()
-    stale[0] = Fault(Trouble.STALE, lag=1)
+    stale[0] = Fault(FaultKind.STALE, lag=1)
     node = session.read("/admin")
     assert node is not None
     assert (node.data, node.children) == (b"new", 0)
     stale[0] = None
     session.sync()
-    stale[0] = Fault(Trouble.STALE, lag=10)
+    stale[0] = Fault(FaultKind.STALE, lag=10)
     assert session.children("/admin") == ("child",)
 
 

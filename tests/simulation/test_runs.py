@@ -13,7 +13,7 @@ from poolkeeper.model.specs import (
     TopicSpec,
     ZooKeeperSpec,
 )
-from poolkeeper.sandbox.fake_zookeeper import Fault, Script, Trouble, faults
+from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, Script, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation.clusters import REQUEST, SimulatedCluster
 from simulation.executors import Executor
@@ -76,7 +76,7 @@ def test_a_migration_and_a_creation_end_right(kafka: str) -> None:
 def test_a_process_that_dies_at_a_write_is_taken_over(kafka: str, at: int, done: bool) -> None:
     cluster, wanted = migration(kafka)
     executor = Executor(cluster, wanted)
-    died = faults.at_writes({at: Fault(Trouble.DIED, done=done)})
+    died = faults.at_writes({at: Fault(FaultKind.DIED, done=done)})
     executor.finish(lambda n: faults.none if n else died)
     cluster.settle()
     assert_migrated(cluster)

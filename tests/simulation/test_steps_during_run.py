@@ -113,7 +113,10 @@ def test_a_topic_declared_while_a_request_is_in_flight_is_created_at_once() -> N
 
 def test_what_was_done_beside_a_run_is_seen_within_seconds() -> None:
     during = course(with_topics(MOVES, NEW, STAYS)).passed_with_the_run()
-    shown = ["new" in outcome.seen.cluster.topics if outcome.seen else False for outcome in during]
+    shown = [
+        "new" in outcome.last_observation.cluster.topics if outcome.last_observation else False
+        for outcome in during
+    ]
     assert shown.index(True) <= 4, "a pass a second: it is looked at again soon"
     assert all(shown[shown.index(True) :])
 
@@ -212,7 +215,7 @@ def test_the_end_of_a_stage_is_told_once_however_long_the_next_one_is_not_to_beg
 
 
 def test_what_arrived_since_the_pause_is_seen() -> None:
-    last = paused_in_mid_run().seen[-1].seen
+    last = paused_in_mid_run().seen[-1].last_observation
     assert last is not None
     replicas = {p.replicas for p in last.cluster.topics["moves"].partitions}
     assert len(replicas) == 2

@@ -29,7 +29,7 @@ REFUSALS_MAX = 3
 """The number of login attempts: a wrong password stays wrong, and accounts get locked."""
 
 
-def connected(
+def connect(
     bootstrap: Sequence[str], settings: Mapping[str, object], deadline_s: float
 ) -> KafkaAdminClient:
     """Open a client, or raise Unavailable, within `deadline_s`.
@@ -37,14 +37,14 @@ def connected(
     `bootstrap` holds `host:port`s; `settings` are kafka-python's, for security.
     """
     deadline = time.monotonic() + deadline_s
-    _knock(bootstrap, deadline)
+    _await_reachable(bootstrap, deadline)
     left_ms = max(1, int((deadline - time.monotonic()) * 1000))
     made: list[KafkaNetClient] = []
-    attempts: list[_Attempts] = []
+    attempts: list[_ConnectionAttempts] = []
 
     def net_client(**configs: object) -> KafkaNetClient:
         net = NetworkSelector(**configs)
-        attempts.append(_Attempts(net, **configs))
+        attempts.append(_ConnectionAttempts(net, **configs))
         made.append(KafkaNetClient(net, attempts[-1]))
         return made[-1]
 
@@ -65,12 +65,12 @@ def connected(
             client._net.stop()  # its constructor started the thread, and nobody else ends it
         why = reason(error)
         if isinstance(error, kafka_errors.KafkaTimeoutError) and attempts:
-            why = attempts[-1].remark or why
+            why = attempts[-1].last_error or why
         raise Unavailable(f"brokers at {','.join(bootstrap)}: {why}") from error
 
 
 @contextlib.contextmanager
-def translated(what: str) -> Iterator[None]:
+def translate_errors(what: str) -> Iterator[None]:
     """Turn the library's errors into Unavailable, naming `what` was asked."""
     try:
         yield
@@ -111,12 +111,12 @@ def address(server: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-class _Attempts(KafkaConnectionManager):  # type: ignore[misc] # it has no types
-    """Connections that record how the last attempt to find the cluster ended: `remark`."""
+class _ConnectionAttempts(KafkaConnectionManager):  # type: ignore[misc] # it has no types
+    """Connections that record how the last attempt to find the cluster ended: `last_error`."""
 
     def __init__(self, net: NetworkSelector, **configs: object) -> None:
         super().__init__(net, **configs)
-        self.remark = ""
+        self.last_error = ""
         self._refusals = 0
 
     def get_connection(self, node_id: object, **how: object) -> KafkaConnection:
@@ -125,30 +125,30 @@ class _Attempts(KafkaConnectionManager):  # type: ignore[misc] # it has no types
             raise kafka_errors.SaslAuthenticationFailedError("hung up")
         connection = super().get_connection(node_id, **how)
         if not self.bootstrapped:
-            connection.init_future.add_errback(lambda error: self._failed(connection, error))
-            connection.init_future.add_callback(lambda _: self._began())
+            connection.init_future.add_errback(lambda error: self._note_failure(connection, error))
+            connection.init_future.add_callback(lambda _: self._note_success())
         return connection
 
-    def _failed(self, connection: KafkaConnection, error: Exception) -> None:
+    def _note_failure(self, connection: KafkaConnection, error: Exception) -> None:
         """Tell a rejected password, which comes after the first response, from other failures."""
         late = isinstance(error, TIMEOUTS)
         late |= "timed out" in str(error)  # their words: kafka-python has no class for it
         hung_up = isinstance(error, kafka_errors.KafkaConnectionError) and not late
         answered = connection.broker_version_data is not None
         self._refusals += hung_up and answered and self.config["sasl_mechanism"] is not None
-        if self.remark and late:
+        if self.last_error and late:
             return  # the deadline ended the last attempt; those before it say more
-        self.remark = reason(error)
+        self.last_error = reason(error)
         if not answered and not late and self.config["security_protocol"] in WITHOUT_TLS:
-            self.remark += "; brokers that require TLS close connections without it"
+            self.last_error += "; brokers that require TLS close connections without it"
 
-    def _began(self) -> None:
-        self.remark = "it accepts connections, but does not answer in time"
+    def _note_success(self) -> None:
+        self.last_error = "it accepts connections, but does not answer in time"
         if self.config["sasl_mechanism"] is None:
-            self.remark += "; brokers that require credentials close connections without them"
+            self.last_error += "; brokers that require credentials close connections without them"
 
 
-def _knock(bootstrap: Sequence[str], deadline: float) -> None:
+def _await_reachable(bootstrap: Sequence[str], deadline: float) -> None:
     """Return as soon as one server accepts a connection."""
     refusals = []
     for server in bootstrap:

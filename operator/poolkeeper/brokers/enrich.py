@@ -17,7 +17,7 @@ from poolkeeper.model.topology import Broker, Cluster, Partition, Topic, TopicPa
 
 
 @dataclass(frozen=True, slots=True)
-class Enriched:
+class Enrichment:
     """The completed cluster, the brokers' responses, and a warning for each missing one."""
 
     cluster: Cluster
@@ -25,7 +25,7 @@ class Enriched:
     warnings: tuple[str, ...] = ()
 
 
-def enriched(cluster: Cluster, brokers: BrokerClient, deadline_s: float) -> Enriched:
+def enrich_cluster(cluster: Cluster, brokers: BrokerClient, deadline_s: float) -> Enrichment:
     """Ask all live brokers within `deadline_s` for sizes and versions.
 
     A version from the brokers overrides the one inferred from their znodes.
@@ -43,24 +43,24 @@ def enriched(cluster: Cluster, brokers: BrokerClient, deadline_s: float) -> Enri
     version = versions.lowest or cluster.kafka_version
     if len(set(versions.releases.values())) > 1:
         warnings.append(f"brokers run different versions; the lowest, {version}, counts")
-    return Enriched(
+    return Enrichment(
         with_sizes(replace(cluster, kafka_version=version), sizes), sizes, tuple(warnings)
     )
 
 
-def if_reachable(
+def enrich_if_reachable(
     cluster: Cluster,
     bootstrap: Sequence[str],
     credentials: BrokerCredentials | None,
     tls: Tls | None,
     deadline_s: float,
-) -> Enriched:
+) -> Enrichment:
     """Connect, ask and disconnect; if no broker can be reached, that is a single warning."""
     try:
         with BrokerClient.open(bootstrap, credentials, tls, deadline_s) as brokers:
-            return enriched(cluster, brokers, deadline_s)
+            return enrich_cluster(cluster, brokers, deadline_s)
     except Unavailable as error:
-        return Enriched(cluster, Sizes({}), (f"no sizes are known: {error}",))
+        return Enrichment(cluster, Sizes({}), (f"no sizes are known: {error}",))
 
 
 def with_sizes(cluster: Cluster, sizes: Sizes) -> Cluster:

@@ -19,7 +19,7 @@ from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.protocol.admin import DescribeLogDirsRequest
 
 from poolkeeper.brokers import clients, security
-from poolkeeper.brokers.sizes import BrokerLogs, Sizes, from_answer
+from poolkeeper.brokers.sizes import BrokerLogs, Sizes, from_response
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.credentials import BrokerCredentials
 from poolkeeper.model.specs import Tls
@@ -75,7 +75,7 @@ class BrokerClient:
     ) -> Self:
         """Connect to a cluster by any of its servers (`host:port`); raises Unavailable."""
         settings = security.settings(credentials, tls)
-        return cls(clients.connected(bootstrap, settings, deadline_s))
+        return cls(clients.connect(bootstrap, settings, deadline_s))
 
     def close(self) -> None:
         """Close all connections; pending requests fail at once."""
@@ -89,7 +89,7 @@ class BrokerClient:
 
     def ids(self) -> tuple[int, ...]:
         """Return the ids of the live brokers from their metadata; raises Unavailable."""
-        with clients.translated("describing the cluster"):
+        with clients.translate_errors("describing the cluster"):
             # The library's `describe_cluster` stumbles over what Kafka 2.8 to 3.6 answer.
             described = self._client._manager.run(self._client._get_cluster_metadata, [])
         return tuple(sorted(broker["node_id"] for broker in described["brokers"]))
@@ -99,7 +99,7 @@ class BrokerClient:
 
         Never raises: who does not answer in time is named in the result.
         """
-        answers, failures = self._each(brokers, self._logs, deadline_s)
+        answers, failures = self._ask_each(brokers, self._logs, deadline_s)
         return Sizes(answers, failures)
 
     def versions(self, brokers: Iterable[int], deadline_s: float = DEADLINE_S) -> Versions:
@@ -107,13 +107,13 @@ class BrokerClient:
 
         Never raises: who does not answer in time is named in the result.
         """
-        answers, failures = self._each(brokers, self._release, deadline_s)
+        answers, failures = self._ask_each(brokers, self._release, deadline_s)
         return Versions(answers, failures)
 
     def broker_config(self, broker: int) -> Mapping[str, Setting]:
         """Return every config key in force on a broker, as it sees it; raises Unavailable."""
         resource = ConfigResource(ConfigResourceType.BROKER, str(broker))
-        with clients.translated(f"describing the config of broker {broker}"):
+        with clients.translate_errors(f"describing the config of broker {broker}"):
             found = self._client.describe_configs([resource], config_filter="all")
         entries = found.get("broker", {}).get(str(broker))
         if not entries:  # empty is how the library shows a refusal
@@ -128,7 +128,7 @@ class BrokerClient:
         Returns None if the broker says that a value is set, but not which (Kafka 2.0). A broker
         applies a change within a tenth of a second of its notification. Raises Unavailable.
         """
-        return settled(self.broker_config(broker), expected)
+        return is_throttle_applied(self.broker_config(broker), expected)
 
     def move_log_dirs(
         self, broker: int, targets: Mapping[TopicPartition, str]
@@ -139,7 +139,9 @@ class BrokerClient:
         Returns the reason for each replica that it refuses. Raises Unavailable.
         """
         asked = {(name.topic, name.partition, broker): path for name, path in targets.items()}
-        with clients.translated(f"moving replicas of broker {broker} to other log directories"):
+        with clients.translate_errors(
+            f"moving replicas of broker {broker} to other log directories"
+        ):
             answer = self._client.alter_replica_log_dirs(asked)
         return {
             TopicPartition(replica.topic, replica.partition): clients.reason(error)
@@ -155,10 +157,10 @@ class BrokerClient:
         Unavailable, also where the brokers are older.
         """
         nothing = KafkaPartition("poolkeeper.no.such.topic", 0)
-        with clients.translated("waking the controller"):
+        with clients.translate_errors("waking the controller"):
             self._client.alter_partition_reassignments({nothing: None})
 
-    def _each(
+    def _ask_each(
         self, brokers: Iterable[int], question: Callable[[int], Answer], deadline_s: float
     ) -> tuple[dict[int, Answer], dict[int, str]]:
         """Ask side by side; return answers and failures by broker, in ascending order."""
@@ -167,7 +169,7 @@ class BrokerClient:
         deadline = time.monotonic() + deadline_s
         pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="brokers")
         asked = {
-            broker: pool.submit(_persistently, question, broker, deadline)
+            broker: pool.submit(_retry_until, question, broker, deadline)
             for broker in sorted(set(brokers))
         }
         wait(asked.values(), timeout=deadline_s)
@@ -190,13 +192,15 @@ class BrokerClient:
         if not answer.results:
             # A refusal had no code of its own before Kafka 3.2; no broker has no directory.
             raise Unavailable("these credentials are not authorized to describe the cluster")
-        return from_answer(directory.to_dict() for directory in answer.results)
+        return from_response(directory.to_dict() for directory in answer.results)
 
     def _release(self, broker: int) -> str:
         return str(self._client.get_broker_version_data(broker).broker_version_str)
 
 
-def settled(config: Mapping[str, Setting], expected: Mapping[str, str | None]) -> bool | None:
+def is_throttle_applied(
+    config: Mapping[str, Setting], expected: Mapping[str, str | None]
+) -> bool | None:
     """Compare a broker's config with dynamic values that it shall have; see `throttle_settled`."""
     told = True
     for key, value in expected.items():
@@ -213,7 +217,7 @@ def settled(config: Mapping[str, Setting], expected: Mapping[str, str | None]) -
     return True if told else None
 
 
-def _persistently(question: Callable[[int], Answer], broker: int, deadline: float) -> Answer:
+def _retry_until(question: Callable[[int], Answer], broker: int, deadline: float) -> Answer:
     """Repeat a request after a lost connection, and while the library pauses after one."""
     for _ in range(RETRIES):
         try:

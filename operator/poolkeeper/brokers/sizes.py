@@ -12,7 +12,7 @@ from typing import NamedTuple
 from poolkeeper.model.topology import LogDir, TopicPartition
 
 
-class Held(NamedTuple):
+class ReplicaLog(NamedTuple):
     """One log of a replica: its size and its directory."""
 
     size_bytes: int
@@ -21,14 +21,14 @@ class Held(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BrokerLogs:
-    """All logs of one broker: `held` are current, `future` ones are being copied on the broker.
+    """All logs of one broker: `current` are current, `future` ones are being copied on the broker.
 
     `offline` names directories that the broker cannot read, with the reason.
     """
 
     log_dirs: Mapping[str, LogDir]
-    held: Mapping[TopicPartition, Held]
-    future: Mapping[TopicPartition, Held] = field(default_factory=dict)
+    current: Mapping[TopicPartition, ReplicaLog]
+    future: Mapping[TopicPartition, ReplicaLog] = field(default_factory=dict)
     offline: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -39,21 +39,21 @@ class Sizes:
     logs: Mapping[int, BrokerLogs]
     failures: Mapping[int, str] = field(default_factory=dict)
 
-    def log(self, partition: TopicPartition, broker: int) -> Held | None:
+    def log(self, partition: TopicPartition, broker: int) -> ReplicaLog | None:
         """Return the log of one replica; None if its broker is silent or has none."""
         logs = self.logs.get(broker)
-        return logs.held.get(partition) if logs else None
+        return logs.current.get(partition) if logs else None
 
 
-def from_answer(answer: Iterable[Mapping[str, object]]) -> BrokerLogs:
+def from_response(answer: Iterable[Mapping[str, object]]) -> BrokerLogs:
     """Read one broker's list of directories, in the shape of DescribeLogDirs.
 
     Kafka 2.8 lists topics without partitions when asked for others; they leave no trace here.
     Sizes of volumes are -1, or absent, before Kafka 3.3.
     """
     log_dirs: dict[str, LogDir] = {}
-    held: dict[TopicPartition, Held] = {}
-    future: dict[TopicPartition, Held] = {}
+    held: dict[TopicPartition, ReplicaLog] = {}
+    future: dict[TopicPartition, ReplicaLog] = {}
     offline: dict[str, str] = {}
     for directory in answer:
         path = str(directory["log_dir"])
@@ -62,11 +62,12 @@ def from_answer(answer: Iterable[Mapping[str, object]]) -> BrokerLogs:
             offline[path] = f"error {code}"
             continue
         log_dirs[path] = LogDir(
-            _known(directory.get("total_bytes")), _known(directory.get("usable_bytes"))
+            _size_or_none(directory.get("total_bytes")),
+            _size_or_none(directory.get("usable_bytes")),
         )
         for name, log in _logs(directory):
             replica = TopicPartition(name, _integer(log["partition_index"]))
-            entry = Held(_integer(log["partition_size"]), path)
+            entry = ReplicaLog(_integer(log["partition_size"]), path)
             (future if log["is_future_key"] else held)[replica] = entry
     return BrokerLogs(log_dirs, held, future, offline)
 
@@ -84,5 +85,5 @@ def _integer(value: object) -> int:
     return value
 
 
-def _known(value: object) -> int | None:
+def _size_or_none(value: object) -> int | None:
     return value if isinstance(value, int) and value >= 0 else None

@@ -28,7 +28,7 @@ from threading import Event, Thread
 from poolkeeper.connections import ClusterConnections, ClusterConnector
 from poolkeeper.controller import loop
 from poolkeeper.controller.reporter import Reporter
-from poolkeeper.controller.resource_cache import Declared
+from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.kube.leadership.leases import LeaderRole
 from poolkeeper.model.outcomes import Outcome
@@ -49,244 +49,260 @@ SETTLE_S = 5.0
 
 logger = logging.getLogger(__name__)
 
-DoorOf = Callable[[str], ClusterConnector]
+ConnectorOf = Callable[[str], ClusterConnector]
 """Maps a cluster's name to the connector that opens its ZooKeeper, brokers and load source."""
 
 
 class ClusterLoop:
     """The loop of one cluster: its declared state, and the outcome of its last pass."""
 
-    def __init__(self, name: str, assembly: Assembly, desired: Desired, of: "Keepers") -> None:
+    def __init__(
+        self, name: str, assembly: Assembly, desired: Desired, owner: "ClusterLoops"
+    ) -> None:
         self.name = name
         self.assembly = assembly
         self.desired = desired
-        self._of = of
-        self._declared_s = time.monotonic()
+        self._owner = owner
+        self._changed_s = time.monotonic()
         self._session: Session | None = None
-        self._counted = (0, 0)
+        self._counted_requests = (0, 0)
         self.outcome: Outcome | None = None
-        self._kept = loop.Kept(
-            access=self._access(),
+        self._config = loop.LoopConfig(
+            connections=self._connections(),
             desired=lambda: self.desired,
             report=self._report,
-            paused=lambda: self.standing_still or of.role() is not LeaderRole.HELD or of.unoffered,
+            paused=lambda: (
+                self.on_hold or owner.role() is not LeaderRole.HELD or owner.awaiting_external_plans
+            ),
             settling=lambda: self.settling,
-            planner=of.planner,
+            planner=owner.planner,
             timed=self._timed,
-            beat=lambda patience_s: of.health.beat(f"loop of {name}", patience_s),
-            offer=lambda: of.offers.get(name),
+            beat=lambda patience_s: owner.health.beat(f"loop of {name}", patience_s),
+            external_plan=lambda: owner.external_plans.get(name),
         )
         self.thread = Thread(
-            target=loop.keep, args=(self._kept,), name=f"loop of {name}", daemon=True
+            target=loop.run_loop, args=(self._config,), name=f"loop of {name}", daemon=True
         )
 
     @property
-    def standing_still(self) -> bool:
+    def on_hold(self) -> bool:
         """Whether the declared state forbids the loop to start anything."""
         return bool(self.assembly.hold) or self.assembly.abandoned
 
     @property
     def settling(self) -> bool:
         """Whether the declared state changed less than `settle_s` ago."""
-        return time.monotonic() - self._declared_s < self._of.settle_s
+        return time.monotonic() - self._changed_s < self._owner.settle_s
 
-    def take(self, assembly: Assembly, desired: Desired | None) -> None:
+    def update(self, assembly: Assembly, desired: Desired | None) -> None:
         """Set the declared state and wake the loop; None keeps the desired state it has."""
         if desired is not None and desired != self.desired:
-            self._declared_s = time.monotonic()
+            self._changed_s = time.monotonic()
             self.desired = desired
         self.assembly = assembly
-        self._kept.wake.set()
+        self._config.wake.set()
 
     def wake(self) -> None:
         """Make the loop start its next pass at once."""
-        self._kept.wake.set()
+        self._config.wake.set()
 
     def end(self) -> None:
         """Ask the loop to end."""
-        self._kept.end()
+        self._config.end()
 
-    def _access(self) -> ClusterConnections:
+    def _connections(self) -> ClusterConnections:
         """Return the cluster's connections; keeps the session to count its reads and writes."""
-        access = self._of.door_of(self.name).access(self.desired.cluster)
+        access = self._owner.connector_of(self.name).connections(self.desired.cluster)
 
         def session() -> Session:
-            self._counted = (0, 0)
+            self._counted_requests = (0, 0)
             self._session = access.session()
             return self._session
 
-        return ClusterConnections(session, access.brokers, access.measured)
+        return ClusterConnections(session, access.brokers, access.with_load)
 
     def _report(self, outcome: Outcome) -> None:
-        if not self._of.keeps(self):
+        if not self._owner.is_current(self):
             return  # the loop was ended: another instance may already write statuses
         self.outcome = outcome
-        metrics = self._of.metrics
+        metrics = self._owner.metrics
         with self._timed("report"):
             if (session := self._session) is not None:
                 reads, writes = session.reads, session.writes
-                before = self._counted
-                metrics.zookeeper(self.name, reads=reads - before[0], writes=writes - before[1])
-                self._counted = (reads, writes)
-            metrics.saw(self.name, outcome)
+                before = self._counted_requests
+                metrics.count_zookeeper(
+                    self.name, reads=reads - before[0], writes=writes - before[1]
+                )
+                self._counted_requests = (reads, writes)
+            metrics.observe_outcome(self.name, outcome)
             if outcome.error is not None:
-                logger.warning("%s", logs.words(outcome.error), extra={"cluster": self.name})
+                logger.warning("%s", logs.text_of(outcome.error), extra={"cluster": self.name})
             for did in outcome.did:
-                logger.info("%s", logs.words(did), extra={"cluster": self.name})
-            self._of.reporter.report(self.assembly, outcome)
+                logger.info("%s", logs.text_of(did), extra={"cluster": self.name})
+            self._owner.reporter.report(self.assembly, outcome)
 
     def _timed(self, part: str) -> AbstractContextManager[None]:
-        return self._of.metrics.timed(self.name, part)
+        return self._owner.metrics.timed(self.name, part)
 
 
 @dataclass(slots=True)
-class Keepers:
-    """All cluster loops. One thread runs `work`; `declared.changed` wakes it, also for a new role.
+class ClusterLoops:
+    """All cluster loops. One thread runs `work`; `cache.changed` wakes it, also for a new role.
 
-    `assemblies` is the declared state that the last round worked from. `offers` are the external
-    plans by cluster. `unoffered` is true until the external plans are known. Loops then start no
-    stage, because the stage might belong to an external plan that is paused.
+    `assemblies` is the declared state that the last round worked from. `external_plans` are the
+    external plans by cluster. `awaiting_external_plans` is true until the external plans are known.
+    Loops then start no stage, because the stage might belong to an external plan that is paused.
     """
 
-    declared: Declared
-    door_of: DoorOf
-    going: Callable[[], str]
+    cache: ResourceCache
+    connector_of: ConnectorOf
+    crds_being_removed: Callable[[], str]
     reporter: Reporter
     metrics: Metrics
     health: ProcessHealth
     planner: Planner
     role: Callable[[], LeaderRole]
     stop: Event = field(default_factory=Event)
-    unoffered: bool = False
-    offers: Mapping[str, ExternalPlan] = field(default_factory=dict)
+    awaiting_external_plans: bool = False
+    external_plans: Mapping[str, ExternalPlan] = field(default_factory=dict)
     assemblies: Mapping[str, Assembly] | None = None
     settle_s: float = SETTLE_S
-    _keepers: dict[str, ClusterLoop] = field(default_factory=dict)
-    _gone: str = ""
+    _loops: dict[str, ClusterLoop] = field(default_factory=dict)
+    _crds_removed: str = ""
     _ending: list[ClusterLoop] = field(default_factory=list)
 
     def work(self) -> None:
         """Keep the loops in line with the declared state until `stop` is set; then end them."""
         while not self.stop.is_set():
             self.health.beat("keepers", 60 + END_S)
-            settling = any(keeper.settling for keeper in self._keepers.values())
-            self.declared.changed.wait(COALESCE_S if settling else TICK_S)
-            self.declared.changed.clear()
-            self.look()
+            settling = any(cluster_loop.settling for cluster_loop in self._loops.values())
+            self.cache.changed.wait(COALESCE_S if settling else TICK_S)
+            self.cache.changed.clear()
+            self.reconcile()
             self.stop.wait(COALESCE_S)
         self._end_all()
 
     def end(self) -> None:
         """Make `work` end all loops and return."""
         self.stop.set()
-        self.declared.changed.set()
+        self.cache.changed.set()
 
-    def look(self) -> None:
+    def reconcile(self) -> None:
         """Bring the loops in line with the declared state once."""
         role = self.role()
-        self.metrics.leads(role is not LeaderRole.STANDBY)
+        self.metrics.set_leader(role is not LeaderRole.STANDBY)
         self._reap()
         if role is LeaderRole.STANDBY:
             self._end_all()
-            self.reporter.let_go()
+            self.reporter.drop_pending()
             self.assemblies = None
             return
-        assemblies = assemble(*self.declared.known(), abandoned=self._is_going())
-        for name in set(self._keepers) - set(assemblies):
-            self._end(self._keepers[name])
+        assemblies = assemble(*self.cache.contents(), abandoned=self._is_crd_being_removed())
+        for name in set(self._loops) - set(assemblies):
+            self._end(self._loops[name])
         for name, assembly in assemblies.items():
             self._adjust(name, assembly)
         self.reporter.retain({key for a in assemblies.values() for key in a.objects}, assemblies)
         self.reporter.report_without_loop(
-            assembly for name, assembly in assemblies.items() if name not in self._keepers
+            assembly for name, assembly in assemblies.items() if name not in self._loops
         )
-        self.metrics.loops(len(self._keepers))
+        self.metrics.set_loops(len(self._loops))
         self.assemblies = assemblies
 
-    def offer(self, offers: Mapping[str, ExternalPlan]) -> None:
+    def set_external_plans(self, external_plans: Mapping[str, ExternalPlan]) -> None:
         """Set the external plans that loops execute, by cluster; these replace all earlier ones."""
-        before, self.offers, self.unoffered = self.offers, offers, False
-        for name, keeper in list(self._keepers.items()):
-            if before.get(name) != offers.get(name):
-                keeper.wake()
+        before, self.external_plans, self.awaiting_external_plans = (
+            self.external_plans,
+            external_plans,
+            False,
+        )
+        for name, cluster_loop in list(self._loops.items()):
+            if before.get(name) != external_plans.get(name):
+                cluster_loop.wake()
 
-    def let_go_of_offers(self) -> None:
+    def forget_external_plans(self) -> None:
         """Forget all external plans, because another instance leads now."""
-        self.offers, self.unoffered = {}, True
+        self.external_plans, self.awaiting_external_plans = {}, True
 
     def names(self) -> Collection[str]:
         """Return the clusters that have a loop."""
-        return frozenset(self._keepers)
+        return frozenset(self._loops)
 
     def settling(self) -> Collection[str]:
         """Return the clusters whose declared state changed less than `settle_s` ago."""
-        return frozenset(name for name, each in list(self._keepers.items()) if each.settling)
+        return frozenset(name for name, each in list(self._loops.items()) if each.settling)
 
     def outcome(self, name: str) -> Outcome | None:
         """The outcome of the cluster's last pass; None without a loop or before its first pass."""
-        keeper = self._keepers.get(name)
-        return None if keeper is None else keeper.outcome
+        cluster_loop = self._loops.get(name)
+        return None if cluster_loop is None else cluster_loop.outcome
 
-    def _is_going(self) -> bool:
+    def _is_crd_being_removed(self) -> bool:
         """Whether one of our CRDs is being removed; the last answer if the API server is away."""
         try:
-            gone = self.going()
+            gone = self.crds_being_removed()
         except PoolkeeperError:
-            return bool(self._gone)
-        if gone and gone != self._gone:
+            return bool(self._crds_removed)
+        if gone and gone != self._crds_removed:
             logger.warning("%s: nothing is begun, and no Kafka topic is deleted", gone)
-        self._gone = gone
+        self._crds_removed = gone
         return bool(gone)
 
-    def keeps(self, keeper: ClusterLoop) -> bool:
+    def is_current(self, cluster_loop: ClusterLoop) -> bool:
         """Whether this loop is still the current loop of its cluster."""
-        return self._keepers.get(keeper.name) is keeper
+        return self._loops.get(cluster_loop.name) is cluster_loop
 
     def _adjust(self, name: str, assembly: Assembly) -> None:
         """Start, wake, restart or end the loop of one cluster."""
-        desired = wanted(assembly)
-        keeper = self._keepers.get(name)
-        if keeper is not None and desired is not None and _moved(keeper.desired, desired):
-            self._end(keeper)
-            keeper = None
-        if keeper is None:
+        desired = desired_of(assembly)
+        cluster_loop = self._loops.get(name)
+        if (
+            cluster_loop is not None
+            and desired is not None
+            and _needs_restart(cluster_loop.desired, desired)
+        ):
+            self._end(cluster_loop)
+            cluster_loop = None
+        if cluster_loop is None:
             if desired is not None and not any(other.name == name for other in self._ending):
-                self._begin(name, assembly, desired)
+                self._start(name, assembly, desired)
         elif desired is None and assembly.cluster is None:
-            self._end(keeper)
-        elif keeper.assembly != assembly:
-            keeper.take(assembly, desired)
+            self._end(cluster_loop)
+        elif cluster_loop.assembly != assembly:
+            cluster_loop.update(assembly, desired)
 
-    def _begin(self, name: str, assembly: Assembly, desired: Desired) -> None:
-        keeper = self._keepers[name] = ClusterLoop(name, assembly, desired, self)
+    def _start(self, name: str, assembly: Assembly, desired: Desired) -> None:
+        cluster_loop = self._loops[name] = ClusterLoop(name, assembly, desired, self)
         logger.info("the loop of cluster %s starts", name, extra={"cluster": name})
-        keeper.thread.start()
+        cluster_loop.thread.start()
 
     def _end_all(self) -> None:
-        for keeper in list(self._keepers.values()):
-            self._end(keeper)
+        for cluster_loop in list(self._loops.values()):
+            self._end(cluster_loop)
         deadline_s = time.monotonic() + END_S
-        for keeper in self._ending:
-            keeper.thread.join(max(0.0, deadline_s - time.monotonic()))
+        for cluster_loop in self._ending:
+            cluster_loop.thread.join(max(0.0, deadline_s - time.monotonic()))
         self._reap()
-        self.metrics.loops(0)
+        self.metrics.set_loops(0)
 
-    def _end(self, keeper: ClusterLoop) -> None:
-        del self._keepers[keeper.name]
-        keeper.end()
-        self._ending.append(keeper)
-        logger.info("the loop of cluster %s ends", keeper.name, extra={"cluster": keeper.name})
+    def _end(self, cluster_loop: ClusterLoop) -> None:
+        del self._loops[cluster_loop.name]
+        cluster_loop.end()
+        self._ending.append(cluster_loop)
+        logger.info(
+            "the loop of cluster %s ends", cluster_loop.name, extra={"cluster": cluster_loop.name}
+        )
 
     def _reap(self) -> None:
-        for keeper in list(self._ending):
-            if not keeper.thread.is_alive():
-                self._ending.remove(keeper)
-                self.health.forget(f"loop of {keeper.name}")
-                if keeper.name not in self._keepers:
-                    self.metrics.forget(keeper.name)
+        for cluster_loop in list(self._ending):
+            if not cluster_loop.thread.is_alive():
+                self._ending.remove(cluster_loop)
+                self.health.forget(f"loop of {cluster_loop.name}")
+                if cluster_loop.name not in self._loops:
+                    self.metrics.forget(cluster_loop.name)
 
 
-def wanted(assembly: Assembly) -> Desired | None:
+def desired_of(assembly: Assembly) -> Desired | None:
     """Return the desired state that a cluster's loop works towards, or None if it gets no loop.
 
     While a KafkaCluster is being deleted its loop only ends the run. It gets a paused desired state
@@ -300,7 +316,7 @@ def wanted(assembly: Assembly) -> Desired | None:
     return None
 
 
-def _moved(before: Desired, after: Desired) -> bool:
+def _needs_restart(before: Desired, after: Desired) -> bool:
     """Whether the addresses or the load source changed, so that the loop has to be restarted."""
     ways = ((d.cluster.zookeeper, d.cluster.brokers, d.cluster.load) for d in (before, after))
     return len(set(map(repr, ways))) > 1

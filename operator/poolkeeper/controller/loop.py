@@ -1,7 +1,7 @@
 """The two loops around the reconcile pass: one executes a confirmed plan, one runs for ever.
 
 `drive` is `poolkeeper apply`. It holds the journal, runs passes until nothing is left to do, waits
-between passes for a change, and survives a short ZooKeeper outage. `keep` is one cluster of
+between passes for a change, and survives a short ZooKeeper outage. `run_loop` is one cluster of
 `poolkeeper run`: the same pass for ever, towards whatever is declared at the moment.
 
 Between passes a loop watches the znodes that show progress. It waits at most `POLL_S` while a
@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from threading import Event
 
-from poolkeeper.brokers.enrich import enriched
+from poolkeeper.brokers.enrich import enrich_cluster
 from poolkeeper.brokers.protocol import BrokerClient
 from poolkeeper.connections import ClusterConnections
 from poolkeeper.errors import Forbidden, HolderActive, Internal, PoolkeeperError, Stale, Unavailable
@@ -72,7 +72,7 @@ class TransferRate:
 
     samples: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=120))
 
-    def paced(self, outcome: Outcome, now_s: float) -> Outcome:
+    def with_rate(self, outcome: Outcome, now_s: float) -> Outcome:
         """Return the outcome with transfer rate and time left filled in."""
         progress = outcome.progress
         if progress is None:
@@ -82,9 +82,9 @@ class TransferRate:
         self.samples.append((now_s, progress.bytes_done))
         while now_s - self.samples[0][0] > 60:
             self.samples.popleft()
-        return replace(outcome, progress=self._with_rate(progress, now_s))
+        return replace(outcome, progress=self._progress_with_rate(progress, now_s))
 
-    def _with_rate(self, progress: Progress, now_s: float) -> Progress:
+    def _progress_with_rate(self, progress: Progress, now_s: float) -> Progress:
         since_s, before = self.samples[0]
         arrived = progress.bytes_done >= progress.bytes_total
         if now_s - since_s < 1 or progress.bytes_done == before or arrived:
@@ -95,18 +95,18 @@ class TransferRate:
 
 
 def drive(
-    access: ClusterConnections,
+    connections: ClusterConnections,
     desired: Desired,
-    agreed: Plan | None,
+    confirmed_plan: Plan | None,
     report: Report,
     *,
     patience_s: float = PATIENCE_S,
 ) -> Outcome:
     """Execute a plan that a person confirmed, to its end; return the last outcome.
 
-    Without `agreed` the recorded run is completed and nothing else is begun. Raises `HolderActive`,
-    `Fenced`, `StalePlan`, `Refused` or `Unavailable`. `Unavailable` is raised at once before the
-    first pass, and otherwise after ZooKeeper was away for ten minutes.
+    Without `confirmed_plan` the recorded run is completed and nothing else is begun. Raises
+    `HolderActive`, `Fenced`, `StalePlan`, `Refused` or `Unavailable`. `Unavailable` is raised at
+    once before the first pass, and otherwise after ZooKeeper was away for ten minutes.
     """
     passed = False
     away_since: float | None = None
@@ -118,38 +118,43 @@ def drive(
 
     while True:
         try:
-            with _opened(access, _holding_for_apply(patience_s)) as (session, context):
-                return _drive(session, context, desired, agreed, there)
+            with _pass_context(connections, _journal_for_apply(patience_s)) as (session, context):
+                return _drive(session, context, desired, confirmed_plan, there)
         except Forbidden:
             raise
         except Unavailable as away:
             away_since = away_since or time.monotonic()
             if not passed or time.monotonic() - away_since > AWAY_S:
                 raise
-            report(Outcome(State.WAITING, waits=(after_error(away),), plan=agreed))
+            report(Outcome(State.WAITING, waits=(after_error(away),), plan=confirmed_plan))
             Event().wait(POLL_S)
 
 
 def _drive(
-    session: Session, context: PassContext, desired: Desired, agreed: Plan | None, report: Report
+    session: Session,
+    context: PassContext,
+    desired: Desired,
+    confirmed_plan: Plan | None,
+    report: Report,
 ) -> Outcome:
     authority = Authority(
-        steps=agreed is not None, plans=frozenset(() if agreed is None else (agreed.hash,))
+        steps=confirmed_plan is not None,
+        plans=frozenset(() if confirmed_plan is None else (confirmed_plan.hash,)),
     )
     pace = TransferRate()
     stale_in_a_row = 0
     while True:
-        if agreed is None and journal.read_run(session) is None:
+        if confirmed_plan is None and journal.read_run(session) is None:
             return Outcome(State.CONVERGED)
         try:
-            outcome = reconcile_cluster(context, desired, authority, agreed)
+            outcome = reconcile_cluster(context, desired, authority, confirmed_plan)
             stale_in_a_row = 0
         except Stale as stale:
             stale_in_a_row += 1
             if stale_in_a_row > STALE_IN_A_ROW_MAX:
                 raise
             outcome = Outcome(State.WAITING, waits=(after_error(stale),))
-        outcome = pace.paced(outcome, time.monotonic())
+        outcome = pace.with_rate(outcome, time.monotonic())
         report(outcome)
         if outcome.state in (State.CONVERGED, State.STOPPED):
             return outcome
@@ -163,27 +168,27 @@ def _pause_s(outcome: Outcome) -> float:
     return POLL_S / 5 if throttling else POLL_S
 
 
-Holding = Callable[[Session], AbstractContextManager[journal.Journal]]
+TakeJournal = Callable[[Session], AbstractContextManager[journal.Journal]]
 
 
-def _holding_for_apply(patience_s: float) -> Holding:
-    return lambda session: journal.held(session, "apply", _now_ms(), patience_s=patience_s)
+def _journal_for_apply(patience_s: float) -> TakeJournal:
+    return lambda session: journal.hold(session, "apply", _now_ms(), patience_s=patience_s)
 
 
 @contextmanager
-def _opened(
-    access: ClusterConnections,
-    holding: Holding,
+def _pass_context(
+    connections: ClusterConnections,
+    take_journal: TakeJournal,
     planner: Planner = make_plan,
     timed: Timed = untimed,
     pending: PendingPlan | None = None,
 ) -> Iterator[tuple[Session, PassContext]]:
-    session = access.session()
+    session = connections.session()
     brokers = None
     try:
-        brokers = access.brokers()
-        with holding(session) as held:
-            enrich = _enrich(access, brokers)
+        brokers = connections.brokers()
+        with take_journal(session) as held:
+            enrich = _enrich(connections, brokers)
             memory = PassMemory(pending=pending or PendingPlan())
             reached = ZooKeeperAccess(held)
             context = PassContext(reached, _now_ms, brokers, enrich, memory, planner, timed)
@@ -194,13 +199,13 @@ def _opened(
         session.close()
 
 
-def _enrich(access: ClusterConnections, brokers: BrokerClient | None) -> Enrich:
+def _enrich(connections: ClusterConnections, brokers: BrokerClient | None) -> Enrich:
     """Return what adds sizes and rates to an observation; their sources may be away."""
 
     def enrich(cluster: Cluster) -> Cluster:
         if brokers is not None:
-            cluster = enriched(cluster, brokers, BROKERS_S).cluster
-        return access.measured(cluster)
+            cluster = enrich_cluster(cluster, brokers, BROKERS_S).cluster
+        return connections.with_load(cluster)
 
     return enrich
 
@@ -210,17 +215,17 @@ def _now_ms() -> int:
 
 
 @dataclass(slots=True)
-class Kept:
+class LoopConfig:
     """What the loop of one cluster is given: its declared state, its callbacks, its wake-up.
 
     `paused`: whether the loop finishes the stage in flight and starts no other, whatever is
     declared. `settling`: whether resources may still be arriving, one by one. `beat` is called with
-    the seconds for which the loop may now be silent. `offer` returns the external plan for this
-    cluster, if there is one. `pending` is the pending plan; it survives a change of executor or of
-    mode.
+    the seconds for which the loop may now be silent. `external_plan` returns the external plan for
+    this cluster, if there is one. `pending` is the pending plan; it survives a change of executor
+    or of mode.
     """
 
-    access: ClusterConnections
+    connections: ClusterConnections
     desired: Callable[[], Desired]
     report: Report
     wake: Event = field(default_factory=Event)
@@ -230,7 +235,7 @@ class Kept:
     planner: Planner = make_plan
     timed: Timed = untimed
     beat: Callable[[float], None] = lambda patience_s: None
-    offer: Callable[[], ExternalPlan | None] = lambda: None
+    external_plan: Callable[[], ExternalPlan | None] = lambda: None
     pending: PendingPlan = field(default_factory=PendingPlan)
 
     def end(self) -> None:
@@ -239,102 +244,112 @@ class Kept:
         self.wake.set()
 
 
-def keep(kept: Kept) -> None:
+def run_loop(config: LoopConfig) -> None:
     """Reconcile one cluster until asked to end; runs in a thread of its own.
 
     Errors are reported and retried, with pauses of 1 s doubling to 30 s. No error ends the loop.
     """
     failures = 0
-    while not kept.stop.is_set():
-        kept.beat(PASS_S)
+    while not config.stop.is_set():
+        config.beat(PASS_S)
         try:
-            if kept.desired().cluster.mode is Mode.PLAN_ONLY:
-                _preview(kept)
+            if config.desired().cluster.mode is Mode.PLAN_ONLY:
+                _run_previews(config)
             else:
-                _keep_held(kept)
+                _run_passes(config)
             failures = 0
         except HolderActive as other:
-            kept.report(Outcome(State.WAITING, waits=(after_error(other),), error=other))
+            config.report(Outcome(State.WAITING, waits=(after_error(other),), error=other))
         except PoolkeeperError as error:
-            kept.report(Outcome(State.WAITING, waits=(after_error(error),), error=error))
+            config.report(Outcome(State.WAITING, waits=(after_error(error),), error=error))
             failures = min(failures + 1, 6)
-            _pause(kept, min(2 ** (failures - 1), 30))
+            _pause(config, min(2 ** (failures - 1), 30))
         except Exception as error:
             # A bug in one pass must end neither this loop nor the others.
-            logger.exception("pass of cluster %s failed", kept.desired().cluster.name)
+            logger.exception("pass of cluster %s failed", config.desired().cluster.name)
             internal = Internal(f"internal error: {error!r}")
-            kept.report(Outcome(State.WAITING, waits=(after_error(internal),), error=internal))
+            config.report(Outcome(State.WAITING, waits=(after_error(internal),), error=internal))
             failures = min(failures + 1, 6)
-            _pause(kept, min(2 ** (failures - 1), 30))
+            _pause(config, min(2 ** (failures - 1), 30))
 
 
-def _preview(kept: Kept) -> None:
+def _run_previews(config: LoopConfig) -> None:
     """Plan and report without a single write, until the mode changes."""
-    with kept.access.session() as session:
-        brokers = kept.access.brokers()
-        enrich = _enrich(kept.access, brokers)
+    with config.connections.session() as session:
+        brokers = config.connections.brokers()
+        enrich = _enrich(config.connections, brokers)
         view = ZooKeeperView(session)
-        context = PreviewContext(view, _now_ms, enrich, kept.pending, kept.planner, kept.timed)
+        context = PreviewContext(
+            view, _now_ms, enrich, config.pending, config.planner, config.timed
+        )
         try:
-            while not kept.stop.is_set() and kept.desired().cluster.mode is Mode.PLAN_ONLY:
-                kept.beat(PASS_S)
-                kept.wake.clear()
-                kept.report(preview(context, kept.desired()))
-                kept.beat(RESYNC_S + PASS_S)
-                session.wait(WATCHED, RESYNC_S, kept.wake)
+            while not config.stop.is_set() and config.desired().cluster.mode is Mode.PLAN_ONLY:
+                config.beat(PASS_S)
+                config.wake.clear()
+                config.report(preview(context, config.desired()))
+                config.beat(RESYNC_S + PASS_S)
+                session.wait(WATCHED, RESYNC_S, config.wake)
         finally:
             if brokers is not None:
                 brokers.close()
 
 
-def _keep_held(kept: Kept) -> None:
+def _run_passes(config: LoopConfig) -> None:
     pace = TransferRate()
-    holding = _holding_for_run(kept)
-    with _opened(kept.access, holding, kept.planner, kept.timed, kept.pending) as (
+    holding = _journal_for_run(config)
+    with _pass_context(
+        config.connections, holding, config.planner, config.timed, config.pending
+    ) as (
         session,
         context,
     ):
-        while not kept.stop.is_set() and kept.desired().cluster.mode is not Mode.PLAN_ONLY:
-            kept.beat(PASS_S)
-            kept.wake.clear()
-            desired = kept.desired()
+        while not config.stop.is_set() and config.desired().cluster.mode is not Mode.PLAN_ONLY:
+            config.beat(PASS_S)
+            config.wake.clear()
+            desired = config.desired()
             authority = authority_of(desired, journal.read_approvals(session))
-            authority = replace(authority, settling=kept.settling())
-            if kept.paused():
+            authority = replace(authority, settling=config.settling())
+            if config.paused():
                 authority = Authority(paused=True)
             try:
-                offered = kept.offer()
-                outcome = reconcile_cluster(context, desired, authority, external=offered)
+                external_plan = config.external_plan()
+                outcome = reconcile_cluster(context, desired, authority, external=external_plan)
             except Stale as stale:
                 waits = (after_error(stale),)
-                outcome = Outcome(State.WAITING, waits=waits, seen=context.memory.seen)
-            kept.report(pace.paced(outcome, time.monotonic()))
+                outcome = Outcome(
+                    State.WAITING, waits=waits, last_observation=context.memory.last_observation
+                )
+            config.report(pace.with_rate(outcome, time.monotonic()))
             if outcome.state is not State.PROGRESSED:
-                busy = outcome.progress is not None or bool(outcome.waits) or _awaited(outcome)
+                busy = (
+                    outcome.progress is not None
+                    or bool(outcome.waits)
+                    or _is_external_plan_waiting(outcome)
+                )
                 paths: Sequence[str] = (*WATCHED, znodes.APPROVALS)
-                kept.beat(RESYNC_S + PASS_S)
-                session.wait(paths, POLL_S if busy else RESYNC_S, kept.wake)
+                config.beat(RESYNC_S + PASS_S)
+                session.wait(paths, POLL_S if busy else RESYNC_S, config.wake)
 
 
-def _awaited(outcome: Outcome) -> bool:
+def _is_external_plan_waiting(outcome: Outcome) -> bool:
     """Whether an external plan waits for its turn."""
     return outcome.external is not None and outcome.external.state is ExternalPlanState.WAITING
 
 
-def _holding_for_run(kept: Kept) -> Holding:
+def _journal_for_run(config: LoopConfig) -> TakeJournal:
     """Return what takes the journal, once its holder released it or its session expired."""
 
     def waiting(holder: journal.Holder) -> None:
-        kept.wake.clear()
+        config.wake.clear()
         wait = Wait(WaitReason.EXECUTOR_ACTIVE, detail=str(holder))
-        kept.report(Outcome(State.WAITING, waits=(wait,)))
+        config.report(Outcome(State.WAITING, waits=(wait,)))
 
-    return lambda session: journal.held(
-        session, "run", _now_ms(), patience_s=PATIENCE_S, waiting=waiting, wake=kept.wake
+    return lambda session: journal.hold(
+        session, "run", _now_ms(), patience_s=PATIENCE_S, waiting=waiting, wake=config.wake
     )
 
 
-def _pause(kept: Kept, seconds: float) -> None:
-    kept.beat(seconds + PASS_S)
-    kept.wake.wait(seconds)
-    kept.wake.clear()
+def _pause(config: LoopConfig, seconds: float) -> None:
+    config.beat(seconds + PASS_S)
+    config.wake.wait(seconds)
+    config.wake.clear()

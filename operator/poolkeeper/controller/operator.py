@@ -1,8 +1,8 @@
 """The operator as one process: creates, starts and ends all of its parts.
 
-    hearing      watches resources and fills the resource cache
+    watch        watches resources and fills the resource cache
     elector      takes and renews the Lease: who leads
-    keepers      one loop per cluster, while this instance leads
+    loops        one loop per cluster, while this instance leads
     rebalancers  plans Rebalances across clusters; the cluster loops execute them
     reporter     statuses, events, finalizers → the API server
     probes       /healthz, /readyz, /metrics
@@ -20,20 +20,20 @@ from threading import Event, Thread
 from typing import Any
 
 from poolkeeper.connections import ClusterConnector
-from poolkeeper.controller.cluster_loops import SETTLE_S, Keepers
-from poolkeeper.controller.rebalance_controller import Rebalancers
+from poolkeeper.controller.cluster_loops import SETTLE_S, ClusterLoops
+from poolkeeper.controller.rebalance_controller import RebalanceController
 from poolkeeper.controller.rebalance_reporter import RebalanceReporter
-from poolkeeper.controller.reporter import Guards, Reporter
-from poolkeeper.controller.resource_cache import Declared
-from poolkeeper.controller.watch import KINDS, Hearing
+from poolkeeper.controller.reporter import FinalizerWriter, Reporter
+from poolkeeper.controller.resource_cache import ResourceCache
+from poolkeeper.controller.watch import KINDS, ResourceWatch
 from poolkeeper.kube.client import discovery, secrets
 from poolkeeper.kube.client.client import Api
 from poolkeeper.kube.client.references import NAMESPACED, collection
 from poolkeeper.kube.jobs.planner_pods import PlannerPodSettings as PlannerPods
-from poolkeeper.kube.leadership.leader_election import Elector
-from poolkeeper.kube.leadership.leader_fence import Fence
+from poolkeeper.kube.leadership.leader_election import LeaderElector
+from poolkeeper.kube.leadership.leader_fence import LeaderFence
 from poolkeeper.kube.leadership.leases import LeaderRole
-from poolkeeper.kube.objects.events import Recorder
+from poolkeeper.kube.objects.events import EventRecorder
 from poolkeeper.kube.objects.status_writer import StatusWriter
 from poolkeeper.rebalances import planning_jobs
 from poolkeeper.rebalances.engines import LOCAL, SPARK, PlanningEngine
@@ -91,9 +91,9 @@ class KubernetesSource:
         named = ", ".join(KINDS[kind] for kind in kinds)
         return f"the API server does not serve {named}: apply the definitions (CRDs)"
 
-    def going(self) -> str:
+    def crds_being_removed(self) -> str:
         """Return a sentence naming our kinds whose CRDs are being removed, or ""."""
-        named = ", ".join(KINDS[kind] for kind in discovery.going(self.api))
+        named = ", ".join(KINDS[kind] for kind in discovery.being_removed(self.api))
         return f"the definitions of {named} are being removed" if named else ""
 
     def bodies(self, kind: str) -> Iterable[Mapping[str, Any]]:
@@ -117,21 +117,21 @@ class Operator:
         self._settings = settings
         self._health = ProcessHealth()
         self._metrics = Metrics()
-        api.on_request = self._metrics.api
-        self._declared = Declared()
+        api.on_request = self._metrics.observe_api_request
+        self._cache = ResourceCache()
         self._source = KubernetesSource(api, settings.watched)
-        self._hearing = Hearing(
-            self._declared,
+        self._watch = ResourceWatch(
+            self._cache,
             self._source,
             settings.watched,
             beat=lambda patience_s: self._health.beat("hearing", patience_s),
         )
-        self._elector = Elector(
+        self._elector = LeaderElector(
             api,
             settings.namespace,
             settings.lease,
             settings.identity,
-            on_change=lambda role, reason: self._declared.changed.set(),
+            on_change=lambda role, reason: self._cache.changed.set(),
         )
 
     def run(self, stop: Event) -> None:
@@ -143,66 +143,68 @@ class Operator:
             pages = probes.pages(self._health, self._metrics.page)
             stack.enter_context(probes.ProbeServer.listening(self._settings.listen, pages))
             planners = stack.enter_context(WorkerPool(self._settings.planners))
-            self._hearing.start()
-            stack.callback(self._hearing.stop)
+            self._watch.start()
+            stack.callback(self._watch.stop)
             stack.callback(self._elector.release)
-            fenced = Fence(self._api, lambda: self._elector.role is LeaderRole.HELD)
-            writer = StatusWriter(fenced, on_written=self._metrics.wrote_status)
+            fenced = LeaderFence(self._api, lambda: self._elector.role is LeaderRole.HELD)
+            writer = StatusWriter(fenced, on_written=self._metrics.observe_status_write)
             stack.callback(writer.close, WRITE_OUT_S)
-            recorder = Recorder(fenced, COMPONENT, self._settings.identity)
+            recorder = EventRecorder(fenced, COMPONENT, self._settings.identity)
             stack.callback(recorder.close, WRITE_OUT_S)
             self._metrics.follow_statuses(lambda: (writer.pending, writer.lag_s))
             reporter = stack.enter_context(Reporter(fenced, writer, recorder, self._metrics))
-            keepers = self._keepers(planners, reporter)
-            guards = Guards(fenced)
-            stack.callback(guards.close)
-            rebalancers = Rebalancers(
-                declared=self._declared,
-                keepers=keepers,
+            cluster_loops = self._cluster_loops(planners, reporter)
+            finalizers = FinalizerWriter(fenced)
+            stack.callback(finalizers.close)
+            rebalancers = RebalanceController(
+                cache=self._cache,
+                cluster_loops=cluster_loops,
                 engines=self._engines(planners, fenced),
                 records=RecordStore(fenced, self._settings.namespace),
-                reporter=RebalanceReporter(writer, recorder, guards),
+                reporter=RebalanceReporter(writer, recorder, finalizers),
                 metrics=self._metrics,
                 role=lambda: self._elector.role,
                 beat=lambda patience_s: self._health.beat("rebalancers", patience_s),
             )
-            self._await_hearing(stop)
+            self._await_watch(stop)
             if not stop.is_set():
                 self._elector.start()
-                for name, part in (("keepers", keepers), ("rebalancers", rebalancers)):
+                for name, part in (("keepers", cluster_loops), ("rebalancers", rebalancers)):
                     thread = Thread(target=part.work, name=name, daemon=True)
                     thread.start()
                     stack.callback(thread.join)
                     stack.callback(part.end)
             while not stop.wait(LOOK_S):
-                self._tell()
+                self._update_readiness()
             logger.info("shutting down: stages in flight go on by themselves")
 
-    def _keepers(self, planners: WorkerPool, reporter: Reporter) -> Keepers:
-        return Keepers(
-            declared=self._declared,
-            door_of=self._door_of,
-            going=self._source.going,
+    def _cluster_loops(self, planners: WorkerPool, reporter: Reporter) -> ClusterLoops:
+        return ClusterLoops(
+            cache=self._cache,
+            connector_of=self._connector_of,
+            crds_being_removed=self._source.crds_being_removed,
             reporter=reporter,
             metrics=self._metrics,
             health=self._health,
             planner=planners.plan,
             role=lambda: self._elector.role,
-            unoffered=True,
+            awaiting_external_plans=True,
             settle_s=self._settings.settle_s,
         )
 
-    def _engines(self, planners: WorkerPool, api: Fence) -> Mapping[str, PlanningEngine]:
+    def _engines(self, planners: WorkerPool, api: LeaderFence) -> Mapping[str, PlanningEngine]:
         """The planning engines for Rebalances: this process, and Jobs if their image is set."""
         engines: dict[str, PlanningEngine] = {
-            LOCAL: LocalEngine(lambda spec: self._door_of(spec.name).access(spec), planners.plan)
+            LOCAL: LocalEngine(
+                lambda spec: self._connector_of(spec.name).connections(spec), planners.plan
+            )
         }
         pods, namespace = self._settings.planning, self._settings.namespace
         if pods is not None:
             engines[SPARK] = JobEngine(api, namespace, pods, planning_jobs.rebalances(api))
         return engines
 
-    def _door_of(self, cluster: str) -> ClusterConnector:
+    def _connector_of(self, cluster: str) -> ClusterConnector:
         return ClusterConnector(
             read_secret=lambda name: secrets.read(self._api, self._settings.namespace, name),
             folder=self._settings.folder / cluster,
@@ -210,17 +212,17 @@ class Operator:
             deadline_s=DEADLINE_S,
         )
 
-    def _await_hearing(self, stop: Event) -> None:
-        while not self._hearing.ready.wait(LOOK_S / 4) and not stop.is_set():
-            self._health.unready(self._hearing.failure or "resources are being listed")
+    def _await_watch(self, stop: Event) -> None:
+        while not self._watch.ready.wait(LOOK_S / 4) and not stop.is_set():
+            self._health.unready(self._watch.failure or "resources are being listed")
 
-    def _tell(self) -> None:
+    def _update_readiness(self) -> None:
         """Set the readiness probe and the reported role; note that the elector is alive."""
         elector = self._elector
         if elector.quiet_s < ELECTOR_QUIET_S:
             self._health.beat("elector", ELECTOR_QUIET_S)
-        if self._hearing.failure:
-            self._health.unready(self._hearing.failure)
+        if self._watch.failure:
+            self._health.unready(self._watch.failure)
             return
         match elector.role:
             case LeaderRole.HELD:

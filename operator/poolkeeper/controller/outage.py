@@ -27,9 +27,11 @@ class Outages:
 
     _last: dict[str, tuple[Outcome | None, float]] = field(default_factory=dict)
 
-    def outcome_for_the_rest(self, name: str, outcome: Outcome, now_s: float) -> Outcome | None:
+    def outcome_for_topics_and_pools(
+        self, name: str, outcome: Outcome, now_s: float
+    ) -> Outcome | None:
         """The outcome that Topics and ResourcePools report; None leaves their status as it is."""
-        if outcome.seen is not None:
+        if outcome.last_observation is not None:
             self._last[name] = (outcome, now_s)
             return outcome
         last, at_s = self._last.setdefault(name, (None, now_s))
@@ -44,7 +46,7 @@ class Outages:
         return set(self._last)
 
 
-def standing(assembly: Assembly) -> Mapping[ObjectKey, CustomResource]:
+def resources_with_current_status(assembly: Assembly) -> Mapping[ObjectKey, CustomResource]:
     """Return the resources whose live status may stay: it is of their current generation."""
     if assembly.hold:
         return {}

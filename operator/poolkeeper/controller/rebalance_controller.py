@@ -2,11 +2,11 @@
 
     scope → request → engine → response → record (ConfigMaps) → approval → external plans → end
 
-Each look decides from three inputs: the Rebalance's course, the declared state, and the loops' last
-outcomes. The course is what was last reported of the Rebalance, or what its status says after a
-change of leader. Nothing here waits, and nothing here writes to a cluster. Loops execute the
-external plans that they are given (`external_plan`), and their journals record what runs. So this
-process may be lost at any point:
+Each round decides from three inputs: the Rebalance's state, the declared state, and the loops' last
+outcomes. The Rebalance's state is what was last reported of the Rebalance, or what its status says
+after a change of leader. Nothing here waits, and nothing here writes to a cluster. Loops execute
+the external plans that they are given (`external_plan`), and their journals record what runs. So
+this process may be lost at any point:
 
 | lost after | then |
 |---|---|
@@ -25,25 +25,31 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from threading import Event
 
-from poolkeeper.controller.cluster_loops import Keepers
+from poolkeeper.controller.cluster_loops import ClusterLoops
 from poolkeeper.controller.rebalance_reporter import RebalanceReporter
-from poolkeeper.controller.resource_cache import Declared
+from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.kube.leadership.leases import LeaderRole
-from poolkeeper.model.rebalances import Course, RebalanceSpec, RebalanceStep
+from poolkeeper.model.rebalances import RebalanceSpec, RebalanceState, RebalanceStep
 from poolkeeper.rebalances import lifecycle
 from poolkeeper.rebalances import offers as rebalances_offers
 from poolkeeper.rebalances.engines import PlanningEngine
 from poolkeeper.rebalances.lifecycle import KnownCluster
-from poolkeeper.rebalances.metrics import RebalanceMetrics, tally
+from poolkeeper.rebalances.metrics import RebalanceMetrics, metrics_of
 from poolkeeper.rebalances.planning_task import PlanningTask
 from poolkeeper.rebalances.records import RebalanceRecords, Record
 from poolkeeper.reconcile.external_plan import ExternalPlan
 from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.kinds import rebalance
 from poolkeeper.resources.kinds.custom_resource import CustomResource
-from poolkeeper.resources.status.conditions import Mood, Remark
-from poolkeeper.resources.status.rebalance import Saying, asked_ms, course_of, invalid, remark_of
+from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus
+from poolkeeper.resources.status.rebalance import (
+    RebalanceStatusInputs,
+    invalid_condition,
+    ready_condition_of,
+    requested_ms_of,
+    state_of,
+)
 from poolkeeper.telemetry.metrics import Metrics
 
 LOOK_S = 1.0
@@ -53,27 +59,27 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class _Kept:
+class _RebalanceEntry:
     """One Rebalance as this process knows it.
 
-    `told`: its generation, deletion and finalizer when its status was last reported. `reason` is
-    the reason reported then.
+    `reported_version`: its generation, deletion and finalizer when its status was last reported.
+    `reason` is the reason reported then.
     """
 
     uid: str
-    course: Course
+    state: RebalanceState
     planning: PlanningTask
     record: Record | None = None
-    told: tuple[int, bool, bool] | None = None
+    reported_version: tuple[int, bool, bool] | None = None
     reason: str = ""
 
 
 @dataclass(slots=True)
-class Rebalancers:
+class RebalanceController:
     """Drives all Rebalances; one thread runs `work`."""
 
-    declared: Declared
-    keepers: Keepers
+    cache: ResourceCache
+    cluster_loops: ClusterLoops
     engines: Mapping[str, PlanningEngine]
     records: RebalanceRecords
     reporter: RebalanceReporter
@@ -83,14 +89,14 @@ class Rebalancers:
     wake: Event = field(default_factory=Event)
     now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
     beat: Callable[[float], None] = lambda patience_s: None
-    _kept: dict[str, _Kept] = field(default_factory=dict)
+    _entries: dict[str, _RebalanceEntry] = field(default_factory=dict)
 
     def work(self) -> None:
         """Look at all Rebalances again and again, until `stop` is set."""
         while not self.stop.is_set():
             self.beat(LOOK_MAX_S)
             try:
-                self.look()
+                self.reconcile()
             except Exception:
                 # A bug in one look must not end this thread: nobody would notice.
                 logger.exception("a pass over all Rebalances failed")
@@ -102,178 +108,209 @@ class Rebalancers:
         self.stop.set()
         self.wake.set()
 
-    def look(self) -> None:
+    def reconcile(self) -> None:
         """Take every Rebalance one step further."""
-        role, assemblies = self.role(), self.keepers.assemblies
+        role, assemblies = self.role(), self.cluster_loops.assemblies
         if role is LeaderRole.STANDBY:
-            self._let_go()
+            self._forget_all()
         if role is not LeaderRole.HELD or assemblies is None:
             return
-        found = self._found()
-        offers: dict[str, ExternalPlan] = {}
-        takers: dict[str, str] = {}
-        for each in sorted(found, key=self._order):
+        found = self._rebalances()
+        external_plans: dict[str, ExternalPlan] = {}
+        rebalance_of: dict[str, str] = {}
+        for each in sorted(found, key=self._sort_key):
             try:
-                offers = {**self._looked(each, assemblies, takers), **offers}
+                external_plans = {
+                    **self._reconcile_one(each, assemblies, rebalance_of),
+                    **external_plans,
+                }
             except Exception:
                 # A bug, or a status written by a later release, must not stop the other Rebalances.
                 logger.exception("a pass over %s failed", each.key)
-        self.keepers.offer(offers)
+        self.cluster_loops.set_external_plans(external_plans)
         uids = {each.uid for each in found}
-        for uid in set(self._kept) - uids:
-            self._kept.pop(uid).planning.end()
+        for uid in set(self._entries) - uids:
+            self._entries.pop(uid).planning.end()
         self.reporter.retain(uids)
-        self.metrics.rebalances(Counter(kept.reason for kept in self._kept.values()))
+        self.metrics.set_rebalances(Counter(entry.reason for entry in self._entries.values()))
 
-    def _order(self, each: CustomResource) -> tuple[bool, int, str]:
+    def _sort_key(self, resource: CustomResource) -> tuple[bool, int, str]:
         """Sort key: Rebalances that execute come first, the oldest of them before the others.
 
         The first has its turn in a cluster.
         """
-        kept = self._kept.get(each.uid)
-        if kept is not None:
-            return kept.course.step is not RebalanceStep.EXECUTING, kept.course.asked_ms, each.name
-        status = each.status or {}
-        return status.get("step") != RebalanceStep.EXECUTING, asked_ms(status), each.name
+        entry = self._entries.get(resource.uid)
+        if entry is not None:
+            return (
+                entry.state.step is not RebalanceStep.EXECUTING,
+                entry.state.requested_ms,
+                resource.name,
+            )
+        status = resource.status or {}
+        return status.get("step") != RebalanceStep.EXECUTING, requested_ms_of(status), resource.name
 
-    def _found(self) -> list[CustomResource]:
-        return [each for each in self.declared.known()[0] if each.kind == rebalance.KIND]
+    def _rebalances(self) -> list[CustomResource]:
+        return [each for each in self.cache.contents()[0] if each.kind == rebalance.KIND]
 
-    def _kept_of(self, each: CustomResource) -> _Kept:
-        kept = self._kept.get(each.uid)
-        if kept is None:
-            course = course_of(each.status)
-            kept = _Kept(each.uid, course, PlanningTask(each.name, self.engines))
-            self._kept[each.uid] = kept
-        return kept
+    def _entry_of(self, resource: CustomResource) -> _RebalanceEntry:
+        entry = self._entries.get(resource.uid)
+        if entry is None:
+            rebalance_state = state_of(resource.status)
+            entry = _RebalanceEntry(
+                resource.uid, rebalance_state, PlanningTask(resource.name, self.engines)
+            )
+            self._entries[resource.uid] = entry
+        return entry
 
-    def _let_go(self) -> None:
+    def _forget_all(self) -> None:
         """Forget everything, because another instance leads now."""
-        self._kept.clear()
-        self.metrics.rebalances({})
+        self._entries.clear()
+        self.metrics.set_rebalances({})
         self.reporter.retain(())
-        self.keepers.let_go_of_offers()
+        self.cluster_loops.forget_external_plans()
 
-    def _looked(
-        self, each: CustomResource, assemblies: Mapping[str, Assembly], takers: dict[str, str]
+    def _reconcile_one(
+        self,
+        resource: CustomResource,
+        assemblies: Mapping[str, Assembly],
+        rebalance_of: dict[str, str],
     ) -> Mapping[str, ExternalPlan]:
         """Take one Rebalance one step further; return its external plans by cluster."""
-        kept, spec = self._kept_of(each), each.spec
-        seen = (each.generation, each.deleting, each.guarded)
-        before = kept.course
-        if before.step.ended and kept.told == seen:
+        entry, spec = self._entry_of(resource), resource.spec
+        seen = (resource.generation, resource.deleting, resource.has_finalizer)
+        before = entry.state
+        if before.step.is_final and entry.reported_version == seen:
             return {}  # it has ended, and its end was reported
-        offers: Mapping[str, ExternalPlan] = {}
-        if each.deleting:
-            offers, remark = self._withdrawn(kept)
-        elif not isinstance(spec, RebalanceSpec) or not each.sound:
-            remark = invalid(each)
+        external_plans: Mapping[str, ExternalPlan] = {}
+        if resource.deleting:
+            external_plans, condition = self._withdraw(entry)
+        elif not isinstance(spec, RebalanceSpec) or not resource.sound:
+            condition = invalid_condition(resource)
         else:
             try:
-                offers, remark = self._step(kept, each, spec, assemblies, takers)
+                external_plans, condition = self._step(
+                    entry, resource, spec, assemblies, rebalance_of
+                )
             except PoolkeeperError as failed:
-                remark = Remark(Mood.UNSURE, "Waiting", str(failed))
-        takers.update(dict.fromkeys(offers, each.name))
-        guard = bool(offers) if each.deleting else kept.course.step is RebalanceStep.EXECUTING
+                condition = ReadyCondition(ReadyStatus.UNKNOWN, "Waiting", str(failed))
+        rebalance_of.update(dict.fromkeys(external_plans, resource.name))
+        guard = (
+            bool(external_plans)
+            if resource.deleting
+            else entry.state.step is RebalanceStep.EXECUTING
+        )
         declared = spec if isinstance(spec, RebalanceSpec) else None
-        self.reporter.tell(each, Saying(kept.course, remark), declared, guard=guard)
-        kept.told, kept.reason = seen, remark.reason
-        self._count(tally(before, kept.course, self.now_ms()))
-        return offers
+        self.reporter.report(
+            resource, RebalanceStatusInputs(entry.state, condition), declared, needs_finalizer=guard
+        )
+        entry.reported_version, entry.reason = seen, condition.reason
+        self._count(metrics_of(before, entry.state, self.now_ms()))
+        return external_plans
 
     def _count(self, new: RebalanceMetrics) -> None:
         if new.planned_s is not None:
-            self.metrics.planned(new.engine, new.planned_s, new.planned_bytes)
-        self.metrics.rebalanced(new.ended, new.moved_bytes)
+            self.metrics.observe_planning(new.engine, new.planned_s, new.planned_bytes)
+        self.metrics.count_rebalanced(new.ended, new.moved_bytes)
 
     def _step(
         self,
-        kept: _Kept,
-        each: CustomResource,
+        entry: _RebalanceEntry,
+        resource: CustomResource,
         spec: RebalanceSpec,
         assemblies: Mapping[str, Assembly],
-        takers: Mapping[str, str],
-    ) -> tuple[Mapping[str, ExternalPlan], Remark]:
-        if kept.course.step is RebalanceStep.WAITING_FOR_APPROVAL:
-            self._await_approval(kept, each, spec, assemblies)
-        if kept.course.step is RebalanceStep.PLANNING:
+        rebalance_of: Mapping[str, str],
+    ) -> tuple[Mapping[str, ExternalPlan], ReadyCondition]:
+        if entry.state.step is RebalanceStep.WAITING_FOR_APPROVAL:
+            self._await_approval(entry, resource, spec, assemblies)
+        if entry.state.step is RebalanceStep.PLANNING:
             if spec.paused:
-                return {}, Remark(Mood.BUSY, "Paused", "nothing is planned; spec.paused is true")
-            return {}, self._plan(kept, each, spec, assemblies)
-        offers: Mapping[str, ExternalPlan] = {}
-        if kept.course.step is RebalanceStep.EXECUTING:
-            views = lifecycle.views(kept.course, assemblies, self.keepers.outcome, takers)
-            offers = self._execute(kept, each, spec, views)
-        return offers, remark_of(kept.course, spec)
+                return {}, ReadyCondition(
+                    ReadyStatus.RECONCILING, "Paused", "nothing is planned; spec.paused is true"
+                )
+            return {}, self._plan(entry, resource, spec, assemblies)
+        external_plans: Mapping[str, ExternalPlan] = {}
+        if entry.state.step is RebalanceStep.EXECUTING:
+            views = lifecycle.known_clusters(
+                entry.state, assemblies, self.cluster_loops.outcome, rebalance_of
+            )
+            external_plans = self._execute(entry, resource, spec, views)
+        return external_plans, ready_condition_of(entry.state, spec)
 
     def _plan(
         self,
-        kept: _Kept,
-        each: CustomResource,
+        entry: _RebalanceEntry,
+        resource: CustomResource,
         spec: RebalanceSpec,
         assemblies: Mapping[str, Assembly],
-    ) -> Remark:
-        settling, now_ms = self.keepers.settling(), self.now_ms()
-        found = kept.planning.look(spec, kept.course, assemblies, settling, now_ms)
-        kept.course = found.course
+    ) -> ReadyCondition:
+        settling, now_ms = self.cluster_loops.settling(), self.now_ms()
+        found = entry.planning.poll(spec, entry.state, assemblies, settling, now_ms)
+        entry.state = found.state
         if found.record is None or found.scope is None:
-            return found.remark
-        digest = self.records.write(each, found.record)
-        course = lifecycle.planned(found.course, found.scope, found.record.answer, digest)
-        kept.course, kept.record = lifecycle.ended(course, now_ms), found.record
-        kept.planning.end()
-        return remark_of(kept.course, spec)
+            return found.condition
+        digest = self.records.write(resource, found.record)
+        rebalance_state = lifecycle.with_plans(
+            found.state, found.scope, found.record.answer, digest
+        )
+        entry.state, entry.record = lifecycle.with_end(rebalance_state, now_ms), found.record
+        entry.planning.end()
+        return ready_condition_of(entry.state, spec)
 
     def _await_approval(
         self,
-        kept: _Kept,
-        each: CustomResource,
+        entry: _RebalanceEntry,
+        resource: CustomResource,
         spec: RebalanceSpec,
         assemblies: Mapping[str, Assembly],
     ) -> None:
         """Begin to execute once the plans are approved; plan again if they are outdated."""
-        if kept.planning.is_outdated(spec, kept.course, assemblies):
-            self.records.remove(each, kept.course.record)
-            kept.course, kept.record = Course(), None
-        elif lifecycle.is_approved(spec, kept.course) and not spec.paused:
-            kept.course = replace(kept.course, step=RebalanceStep.EXECUTING)
+        if entry.planning.is_outdated(spec, entry.state, assemblies):
+            self.records.remove(resource, entry.state.record)
+            entry.state, entry.record = RebalanceState(), None
+        elif lifecycle.is_approved(spec, entry.state) and not spec.paused:
+            entry.state = replace(entry.state, step=RebalanceStep.EXECUTING)
 
     def _execute(
         self,
-        kept: _Kept,
-        each: CustomResource,
+        entry: _RebalanceEntry,
+        resource: CustomResource,
         spec: RebalanceSpec,
         views: Mapping[str, KnownCluster],
     ) -> Mapping[str, ExternalPlan]:
         """Return the external plans of the clusters whose turn it is, and update their progress."""
-        course = kept.course
-        due = lifecycle.due(course, spec, views)
-        course = lifecycle.seen(course, views, due)
+        rebalance_state = entry.state
+        due = lifecycle.clusters_due(rebalance_state, spec, views)
+        rebalance_state = lifecycle.with_outcomes(rebalance_state, views, due)
         try:
-            kept.record = kept.record or self.records.read(each, course.record)
-            if kept.record is None:
-                course = lifecycle.without_record(course)
+            entry.record = entry.record or self.records.read(resource, rebalance_state.record)
+            if entry.record is None:
+                rebalance_state = lifecycle.without_record(rebalance_state)
         except PoolkeeperError as failed:
-            logger.warning("the plans of %s cannot be read: %s", each.key, failed)
-        kept.course = lifecycle.ended(course, self.now_ms())
-        if kept.course.step.ended:
-            kept.record = None
-        if not each.guarded:
+            logger.warning("the plans of %s cannot be read: %s", resource.key, failed)
+        entry.state = lifecycle.with_end(rebalance_state, self.now_ms())
+        if entry.state.step.is_final:
+            entry.record = None
+        if not resource.has_finalizer:
             return {}  # without our finalizer it could disappear and leave its runs behind
-        return rebalances_offers.offers(kept.course, due, kept.record, spec, self.now_ms())
+        return rebalances_offers.external_plans(entry.state, due, entry.record, spec, self.now_ms())
 
-    def _withdrawn(self, kept: _Kept) -> tuple[Mapping[str, ExternalPlan], Remark]:
+    def _withdraw(
+        self, entry: _RebalanceEntry
+    ) -> tuple[Mapping[str, ExternalPlan], ReadyCondition]:
         """End the runs of a deleted Rebalance, each after its stage in flight.
 
         Returns a withdrawn external plan for each cluster that may still run one.
         """
-        kept.planning.end()
-        offers = {}
-        if kept.course.step is RebalanceStep.EXECUTING:
-            for part in kept.course.parts:
-                outcome, loops = self.keepers.outcome(part.cluster), self.keepers.names()
-                if rebalances_offers.may_run(part, outcome, kept=part.cluster in loops):
-                    offers[part.cluster] = ExternalPlan(part.hash, withdrawn=True)
-        left = ", ".join(sorted(offers)) or "none is left"
+        entry.planning.end()
+        external_plans = {}
+        if entry.state.step is RebalanceStep.EXECUTING:
+            for part in entry.state.parts:
+                outcome, loops = (
+                    self.cluster_loops.outcome(part.cluster),
+                    self.cluster_loops.names(),
+                )
+                if rebalances_offers.may_run(part, outcome, has_loop=part.cluster in loops):
+                    external_plans[part.cluster] = ExternalPlan(part.hash, withdrawn=True)
+        left = ", ".join(sorted(external_plans)) or "none is left"
         message = f"its runs end after their stages in flight: {left}"
-        return offers, Remark(Mood.BUSY, "Deleting", message)
+        return external_plans, ReadyCondition(ReadyStatus.RECONCILING, "Deleting", message)

@@ -9,20 +9,24 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from poolkeeper.controller.reporter import Guards
+from poolkeeper.controller.reporter import FinalizerWriter
 from poolkeeper.kube.client.references import Reference
-from poolkeeper.kube.objects.events import Recorder
+from poolkeeper.kube.objects.events import EventRecorder
 from poolkeeper.kube.objects.status_writer import StatusWriter
 from poolkeeper.model.rebalances import RebalanceSpec
 from poolkeeper.resources.kinds.custom_resource import CustomResource
-from poolkeeper.resources.status.rebalance import Saying, rebalance_events, rebalance_status
+from poolkeeper.resources.status.rebalance import (
+    RebalanceStatusInputs,
+    rebalance_events,
+    rebalance_status,
+)
 from poolkeeper.telemetry.logs import about
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _ReportedRebalance:
     reference: Reference
     status: Mapping[str, Any]
 
@@ -30,40 +34,49 @@ class _Told:
 class RebalanceReporter:
     """Reports Rebalances; called by one thread only."""
 
-    def __init__(self, writer: StatusWriter, recorder: Recorder, guards: Guards) -> None:
+    def __init__(
+        self, writer: StatusWriter, recorder: EventRecorder, finalizers: FinalizerWriter
+    ) -> None:
         self._writer = writer
         self._recorder = recorder
-        self._guards = guards
-        self._told: dict[str, _Told] = {}
+        self._finalizers = finalizers
+        self._reported: dict[str, _ReportedRebalance] = {}
 
-    def tell(
-        self, each: CustomResource, said: Saying, spec: RebalanceSpec | None, *, guard: bool
+    def report(
+        self,
+        resource: CustomResource,
+        inputs: RebalanceStatusInputs,
+        spec: RebalanceSpec | None,
+        *,
+        needs_finalizer: bool,
     ) -> None:
-        """Report a Rebalance's status; `guard`: whether it keeps our finalizer."""
-        reference = reference_of(each)
-        if guard != each.guarded and not (guard and each.deleting):
-            self._guards.put(reference, guard)
-        told = self._told.get(each.uid)
-        before = each.status if told is None else told.status
+        """Report a Rebalance's status; `needs_finalizer`: whether it keeps our finalizer."""
+        reference = reference_of(resource)
+        if needs_finalizer != resource.has_finalizer and not (
+            needs_finalizer and resource.deleting
+        ):
+            self._finalizers.put(reference, needs_finalizer)
+        reported = self._reported.get(resource.uid)
+        before = resource.status if reported is None else reported.status
         now_ms = time.time_ns() // 1_000_000
-        status = rebalance_status(replace(each, status=before), said, spec, now_ms)
-        self._told[each.uid] = _Told(reference, status)
-        if told is not None and told.status == status:
+        status = rebalance_status(replace(resource, status=before), inputs, spec, now_ms)
+        self._reported[resource.uid] = _ReportedRebalance(reference, status)
+        if reported is not None and reported.status == status:
             return
-        self._writer.put(reference, status, dict(each.status or {}))
+        self._writer.put(reference, status, dict(resource.status or {}))
         for event in rebalance_events(before, status):
             warning = event.type == "Warning"
             if self._recorder.record(reference, event.reason, event.note, warning=warning):
                 level = logging.WARNING if warning else logging.INFO
-                extra = about(each.kind, each.name, each.namespace)
+                extra = about(resource.kind, resource.name, resource.namespace)
                 logger.log(level, "%s: %s", event.reason, event.note, extra=extra)
 
     def retain(self, uids: Collection[str]) -> None:
         """Forget all Rebalances but these."""
-        for uid in set(self._told) - set(uids):
-            self._writer.forget(self._told.pop(uid).reference)
+        for uid in set(self._reported) - set(uids):
+            self._writer.forget(self._reported.pop(uid).reference)
 
 
-def reference_of(each: CustomResource) -> Reference:
+def reference_of(resource: CustomResource) -> Reference:
     """The reference to exactly this object, by its uid."""
-    return Reference(each.kind, each.namespace, each.name, each.uid)
+    return Reference(resource.kind, resource.namespace, resource.name, resource.uid)

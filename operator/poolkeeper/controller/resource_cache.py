@@ -16,7 +16,7 @@ Labels = Mapping[str, str]
 
 
 @dataclass(slots=True)
-class Declared:
+class ResourceCache:
     """The cache. All methods are thread-safe; every change sets `changed`."""
 
     changed: Event = field(default_factory=Event)
@@ -33,7 +33,7 @@ class Declared:
         with self._lock:
             old = self._objects.get(new.key)
             self._objects[new.key] = new
-        if old is None or _declares(old) != _declares(new):
+        if old is None or _declared_fields(old) != _declared_fields(new):
             self.changed.set()
 
     def drop(self, key: ObjectKey, uid: str) -> None:
@@ -61,7 +61,7 @@ class Declared:
             self.changed.set()
 
     def compare(
-        self, kind: str, bodies: Iterable[Mapping[str, Any]], known: Collection[str]
+        self, kind: str, bodies: Iterable[Mapping[str, Any]], known_uids: Collection[str]
     ) -> int:
         """Align one kind with a fresh list: add what is missing, drop what is gone; count both.
 
@@ -71,27 +71,27 @@ class Declared:
         """
         listed = {each.key: each for each in map(read_object, bodies)}
         with self._lock:
-            gone = self._drop_unlisted(kind, listed.values(), set(known))
-            missed = [each for key, each in listed.items() if self._is_news(key, each)]
+            gone = self._drop_unlisted(kind, listed.values(), set(known_uids))
+            missed = [each for key, each in listed.items() if self._is_newer(key, each)]
             self._objects.update((each.key, each) for each in missed)
         if gone or missed:
             self.changed.set()
         return gone + len(missed)
 
     def _drop_unlisted(
-        self, kind: str, listed: Collection[CustomResource], known: Collection[str]
+        self, kind: str, listed: Collection[CustomResource], known_uids: Collection[str]
     ) -> int:
         shown = {each.uid for each in listed}
         gone = [
             key
             for key, each in self._objects.items()
-            if key.kind == kind and each.uid in known and each.uid not in shown
+            if key.kind == kind and each.uid in known_uids and each.uid not in shown
         ]
         for key in gone:
             del self._objects[key]
         return len(gone)
 
-    def _is_news(self, key: ObjectKey, listed: CustomResource) -> bool:
+    def _is_newer(self, key: ObjectKey, listed: CustomResource) -> bool:
         old = self._objects.get(key)
         if old is None:
             return True
@@ -102,13 +102,20 @@ class Declared:
         with self._lock:
             return tuple(each.uid for key, each in self._objects.items() if key.kind == kind)
 
-    def known(self) -> tuple[tuple[CustomResource, ...], Mapping[str, Labels]]:
+    def contents(self) -> tuple[tuple[CustomResource, ...], Mapping[str, Labels]]:
         """Return a copy of the cache: the resources, and the labels by namespace."""
         with self._lock:
             return tuple(self._objects.values()), dict(self._namespaces)
 
 
-def _declares(each: CustomResource) -> tuple[object, ...]:
+def _declared_fields(resource: CustomResource) -> tuple[object, ...]:
     """Return the parts of a resource that users write: all but our status."""
-    same = (each.uid, each.generation, each.deleting, each.finalizers, each.spec, each.problems)
-    return (*same, each.labels)
+    same = (
+        resource.uid,
+        resource.generation,
+        resource.deleting,
+        resource.finalizers,
+        resource.spec,
+        resource.problems,
+    )
+    return (*same, resource.labels)

@@ -2,8 +2,8 @@
 
 kopf watches, reconnects and lists again. It ends as a whole when a watch fails for good: a CRD is
 gone, or a permission was revoked. It does not report what was deleted while it could not watch. So
-a `Hearing` restarts it, with pauses, and compares the cache with a fresh list after every start and
-every few minutes.
+a `ResourceWatch` restarts it, with pauses, and compares the cache with a fresh list after every
+start and every few minutes.
 
 kopf discovers the served kinds once, when it starts, and watches no others until it ends. A server
 that has just started may not serve all of its definitions yet. So the kinds that kopf found are
@@ -28,7 +28,7 @@ from typing import Any, Protocol, cast
 import kopf
 from kopf._cogs.structs.references import Insights  # what `kopf.operator` takes as `insights`
 
-from poolkeeper.controller.resource_cache import Declared
+from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.errors import Forbidden, PoolkeeperError
 from poolkeeper.kube.client import discovery
 from poolkeeper.kube.client.references import PLURALS
@@ -64,35 +64,35 @@ class ApiSource(Protocol):
 
 
 @dataclass(slots=True)
-class Hearing:
+class ResourceWatch:
     """Runs kopf in a thread of its own, and restarts it until `stop`.
 
     `ready` is set once every existing resource is in the cache. Before kopf starts, the API server
     is asked whether it serves our kinds: kopf would silently watch nothing.
     """
 
-    declared: Declared
+    cache: ResourceCache
     source: ApiSource
     namespaces: tuple[str, ...] = ()
     login: Login = kopf.login_via_client
     beat: Callable[[float], None] = lambda patience_s: None
     ready: Event = field(default_factory=Event)
     _stop: Event = field(default_factory=Event)
-    _round: Event = field(default_factory=Event)
+    _kopf_stop: Event = field(default_factory=Event)
     _relisted: Event = field(default_factory=Event)
-    _watching: str = "starting"
-    _comparing: str = ""
-    _unheard: str = ""
+    _watch_failure: str = "starting"
+    _compare_failure: str = ""
+    _unserved_kinds: str = ""
     _threads: list[Thread] = field(default_factory=list)
 
     @property
     def failure(self) -> str:
         """Why the watch does not work now, in a sentence; empty if it works."""
-        return self._watching or self._comparing
+        return self._watch_failure or self._compare_failure
 
     def start(self) -> None:
         """Start to watch."""
-        for name, run in (("hearing", self._hear), ("comparing", self._compare)):
+        for name, run in (("hearing", self._run), ("comparing", self._compare)):
             thread = Thread(target=run, name=name, daemon=True)
             self._threads.append(thread)
             thread.start()
@@ -100,22 +100,22 @@ class Hearing:
     def stop(self) -> None:
         """Stop watching."""
         self._stop.set()
-        self._round.set()
+        self._kopf_stop.set()
         self._relisted.set()
         for thread in self._threads:
             thread.join(STOP_S)
 
-    def _hear(self) -> None:
+    def _run(self) -> None:
         failures = 0
         while not self._stop.is_set():
-            self._watching = self._missing()
-            if not self._watching:
+            self._watch_failure = self._missing_kinds()
+            if not self._watch_failure:
                 failures = 0 if self._watch_once() else failures + 1
             else:
                 failures += 1
             self._stop.wait(PAUSES_S[min(failures, len(PAUSES_S) - 1)])
 
-    def _missing(self) -> str:
+    def _missing_kinds(self) -> str:
         try:
             return self.source.missing()
         except PoolkeeperError as error:
@@ -124,48 +124,48 @@ class Hearing:
     def _watch_once(self) -> bool:
         """Run kopf until it ends; return whether it had begun to watch."""
         ready = Event()
-        self._unheard = ""
+        self._unserved_kinds = ""
         try:
-            asyncio.run(self._operator(ready))
-            self._watching = self._unheard or "the watch ended"
+            asyncio.run(self._run_kopf(ready))
+            self._watch_failure = self._unserved_kinds or "the watch ended"
         except Exception as error:  # noqa: BLE001 - whatever ends kopf, it is started anew
-            self._watching = f"the watch ended: {error}"
-            logger.warning("%s", self._watching)
+            self._watch_failure = f"the watch ended: {error}"
+            logger.warning("%s", self._watch_failure)
         self._relisted.set()
-        return ready.is_set() and not self._unheard
+        return ready.is_set() and not self._unserved_kinds
 
-    async def _operator(self, ready: Event) -> None:
+    async def _run_kopf(self, ready: Event) -> None:
         # kopf waits for the flag in a thread, which outlives kopf until the flag is set.
-        self._round = Event()
+        self._kopf_stop = Event()
         if self._stop.is_set():
-            self._round.set()
+            self._kopf_stop.set()
         insights = Insights()
-        looking = asyncio.create_task(self._look_at(insights))
+        looking = asyncio.create_task(self._check_kinds(insights))
         try:
             await kopf.operator(
-                registry=registry_of(self.declared, self._relisted, self.login),
+                registry=registry_of(self.cache, self._relisted, self.login),
                 settings=settings(self._relisted.set),
                 clusterwide=not self.namespaces,
                 namespaces=self.namespaces,
                 standalone=True,
                 # Unused, but without it kopf asks for the user's name, and a pod's user has none.
                 identity=cast(Any, "poolkeeper"),
-                stop_flag=self._round,
+                stop_flag=self._kopf_stop,
                 ready_flag=ready,
                 insights=insights,
             )
         finally:
             looking.cancel()
-            self._round.set()
+            self._kopf_stop.set()
 
-    async def _look_at(self, insights: Insights) -> None:
+    async def _check_kinds(self, insights: Insights) -> None:
         """Stop kopf if it did not find all our kinds."""
         await insights.ready_resources.wait()
         watched = {resource.plural for resource in insights.watched_resources}
-        if unheard := sorted({*KINDS.values()} - watched):
-            self._unheard = f"the API server did not list {', '.join(unheard)} as served"
-            logger.warning("the watch is restarted: %s", self._unheard)
-            self._round.set()
+        if unserved := sorted({*KINDS.values()} - watched):
+            self._unserved_kinds = f"the API server did not list {', '.join(unserved)} as served"
+            logger.warning("the watch is restarted: %s", self._unserved_kinds)
+            self._kopf_stop.set()
 
     def _compare(self) -> None:
         """Align the cache with fresh lists."""
@@ -174,14 +174,14 @@ class Hearing:
             self.beat(COMPARE_EVERY_S + START_S)
             try:
                 self._compare_all()
-                self._comparing = said = ""
+                self._compare_failure = said = ""
                 self.ready.set()
             except PoolkeeperError as error:
                 if str(error) != said:
                     logger.warning("resources cannot be listed: %s", error)
                 said = str(error)
                 if isinstance(error, Forbidden) or not self.ready.is_set():
-                    self._comparing = said
+                    self._compare_failure = said
                 self._stop.wait(COMPARE_SOON_S)
                 continue
             if self._relisted.wait(COMPARE_EVERY_S):
@@ -190,15 +190,15 @@ class Hearing:
 
     def _compare_all(self) -> None:
         for namespace in self.source.namespaces():
-            self.declared.put_namespace(namespace["metadata"]["name"], _labels(namespace))
+            self.cache.put_namespace(namespace["metadata"]["name"], _labels(namespace))
         for kind in KINDS:
-            known = self.declared.uids(kind)
-            missed = self.declared.compare(kind, self.source.bodies(kind), known)
+            known = self.cache.uids(kind)
+            missed = self.cache.compare(kind, self.source.bodies(kind), known)
             if missed and self.ready.is_set():
                 logger.info("the watch missed %d changes of %s", missed, KINDS[kind])
 
 
-def registry_of(declared: Declared, relisted: Event, login: Login) -> kopf.OperatorRegistry:
+def registry_of(cache: ResourceCache, relisted: Event, login: Login) -> kopf.OperatorRegistry:
     """Return the handlers that update the cache; `relisted` is set when kopf listed again."""
     registry = kopf.OperatorRegistry()
 
@@ -207,16 +207,16 @@ def registry_of(declared: Declared, relisted: Event, login: Login) -> kopf.Opera
         if event["type"] is None:
             relisted.set()
         if event["type"] == "DELETED":
-            declared.drop(_key(body), body["metadata"]["uid"])
+            cache.drop(_key(body), body["metadata"]["uid"])
         else:
-            declared.put(body)
+            cache.put(body)
 
     async def hear_of_namespace(event: kopf.RawEvent, **_: Any) -> None:
         body = event["object"]
         if event["type"] == "DELETED":
-            declared.drop_namespace(body["metadata"]["name"])
+            cache.drop_namespace(body["metadata"]["name"])
         else:
-            declared.put_namespace(body["metadata"]["name"], _labels(body))
+            cache.put_namespace(body["metadata"]["name"], _labels(body))
 
     kopf.on.login(registry=registry)(login)
     kopf.on.event("", "v1", "namespaces", registry=registry)(hear_of_namespace)

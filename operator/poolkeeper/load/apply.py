@@ -26,7 +26,7 @@ class MeasuredLoads:
     rate_bytes_per_s: Figure
 
 
-def loaded(cluster: Cluster, loads: MeasuredLoads) -> Cluster:
+def with_loads(cluster: Cluster, loads: MeasuredLoads) -> Cluster:
     """The cluster with these figures applied."""
     if not loads.bytes and not loads.rate_bytes_per_s:
         return cluster
@@ -35,7 +35,7 @@ def loaded(cluster: Cluster, loads: MeasuredLoads) -> Cluster:
 
 
 def _topic(topic: Topic, loads: MeasuredLoads) -> Topic:
-    size, rate = (_shared(topic, figure) for figure in (loads.bytes, loads.rate_bytes_per_s))
+    size, rate = (_topic_share(topic, figure) for figure in (loads.bytes, loads.rate_bytes_per_s))
     return replace(topic, partitions=tuple(_partition(p, size, rate) for p in topic.partitions))
 
 
@@ -47,7 +47,7 @@ def _partition(p: Partition, size: Mapping[int, float], rate: Mapping[int, float
     )
 
 
-def _shared(topic: Topic, figure: Figure) -> dict[int, float]:
+def _topic_share(topic: Topic, figure: Figure) -> dict[int, float]:
     """By partition: its own figure, else an even part of what the topic has besides those."""
     numbers = [p.partition for p in topic.partitions]
     own = {n: figure[topic.name, n] for n in numbers if (topic.name, n) in figure}

@@ -75,7 +75,7 @@ def figures(samples: Samples, window: HistoryWindow, *, latest: bool) -> Figures
 
     Five samples 1, 2, 3, 4 and 10, a step apart: p50 3, p95 10, max 10, last 10.
     """
-    buckets = _buckets(_sound(samples, window), window, latest=latest)
+    buckets = _buckets(_with_coverage(samples, window), window, latest=latest)
     series, at, value = buckets.series, buckets.at_ms, buckets.value
     first = np.flatnonzero(np.diff(series, prepend=-1))
     count = np.diff(np.append(first, len(series)))
@@ -95,7 +95,7 @@ def figures(samples: Samples, window: HistoryWindow, *, latest: bool) -> Figures
     )
 
 
-def _sound(samples: Samples, window: HistoryWindow) -> Samples:
+def _with_coverage(samples: Samples, window: HistoryWindow) -> Samples:
     """The samples that count: finite, not negative, in the window, once; by series and time."""
     kept = np.isfinite(samples.value) & (samples.value >= 0)
     kept &= (samples.at_ms >= window.begin_ms) & (samples.at_ms < window.end_ms)
@@ -146,12 +146,14 @@ def _medians(series: Ints, value: Floats | Ints) -> Floats:
     return ranked[_rank(first, np.diff(np.append(first, len(series))), 50)]
 
 
-def days_to_full(held: int, capacity: int | None, growth_per_day: float | None) -> float | None:
+def days_to_full(
+    used_bytes: int, capacity: int | None, growth_per_day: float | None
+) -> float | None:
     """The days until a disk is full at this growth: 0 now, `None` never or unknown."""
     if capacity is None:
         return None
-    if held >= capacity:
+    if used_bytes >= capacity:
         return 0.0
     if growth_per_day is None or not growth_per_day > 0:
         return None
-    return (capacity - held) / growth_per_day
+    return (capacity - used_bytes) / growth_per_day

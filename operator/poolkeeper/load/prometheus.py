@@ -80,7 +80,7 @@ def samples(
                 "end": f"{end_ms / 1000:.3f}",
                 "step": str(window.step_s),
             }
-            yield from read_matrix(_asked(server, asked, until_s), metric, server.url)
+            yield from read_matrix(_query_range(server, asked, until_s), metric, server.url)
             begin_ms = end_ms + step_ms
 
 
@@ -108,7 +108,7 @@ def _partition(label: str | None) -> int | None:
     return int(label) if label.isdecimal() else None
 
 
-def _asked(server: PrometheusServer, parameters: Mapping[str, str], until_s: float) -> Any:
+def _query_range(server: PrometheusServer, parameters: Mapping[str, str], until_s: float) -> Any:
     request = urllib.request.Request(
         f"{server.url.rstrip('/')}/api/v1/query_range",
         data=urlencode(parameters).encode(),
@@ -119,7 +119,7 @@ def _asked(server: PrometheusServer, parameters: Mapping[str, str], until_s: flo
         raise Unavailable(f"{server.url}: no answer in {server.deadline_s:g} s")
     try:
         with urllib.request.urlopen(request, timeout=left_s) as response:
-            body = _bounded(response, server, until_s)
+            body = _read_body(response, server, until_s)
     except urllib.error.HTTPError as refused:
         with refused:
             raise _failure(server, refused) from refused
@@ -131,7 +131,7 @@ def _asked(server: PrometheusServer, parameters: Mapping[str, str], until_s: flo
         raise Refused(f"{server.url}: the answer is not JSON") from wrong
 
 
-def _bounded(response: Any, server: PrometheusServer, until_s: float) -> bytes:
+def _read_body(response: Any, server: PrometheusServer, until_s: float) -> bytes:
     """The body, of bounded length and in bounded time."""
     found = bytearray()
     while piece := response.read1(1 << 20):

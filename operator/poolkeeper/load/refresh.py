@@ -22,7 +22,7 @@ import numpy as np
 
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.load import history, prometheus
-from poolkeeper.load.apply import Figure, MeasuredLoads, loaded
+from poolkeeper.load.apply import Figure, MeasuredLoads, with_loads
 from poolkeeper.load.history import HistoryWindow, Samples
 from poolkeeper.load.prometheus import BYTES, RATE, PrometheusServer, Sample
 from poolkeeper.model.specs import LoadSource
@@ -41,10 +41,10 @@ NOTHING = MeasuredLoads({}, {})
 
 logger = logging.getLogger(__name__)
 
-Ask = Callable[[LoadSource, int], MeasuredLoads]
+FetchLoads = Callable[[LoadSource, int], MeasuredLoads]
 
 
-def asked(load: LoadSource, now_ms: int, deadline_s: float = DEADLINE_S) -> MeasuredLoads:
+def fetch_loads(load: LoadSource, now_ms: int, deadline_s: float = DEADLINE_S) -> MeasuredLoads:
     """Request the history up to now; raises as `prometheus.samples` does."""
     settings = load.prometheus
     queries = {**prometheus.QUERIES, **_queries(load)}
@@ -58,12 +58,12 @@ def asked(load: LoadSource, now_ms: int, deadline_s: float = DEADLINE_S) -> Meas
     return MeasuredLoads(_sizes(size, last), _rates(rate, whole))
 
 
-def measured(cluster: Cluster, load: LoadSource, now_ms: int) -> tuple[Cluster, str]:
+def with_load_history(cluster: Cluster, load: LoadSource, now_ms: int) -> tuple[Cluster, str]:
     """The cluster with its declared load history, requested now; or why it has none."""
     if load.source != SOURCE:
         return cluster, ""
     try:
-        return loaded(cluster, asked(load, now_ms)), ""
+        return with_loads(cluster, fetch_loads(load, now_ms)), ""
     except PoolkeeperError as error:
         return cluster, f"no load history: {error}"
 
@@ -104,48 +104,48 @@ def _figures(samples: Iterable[Sample], window: HistoryWindow, *, latest: bool) 
 class LoadHistory:
     """The load history of one cluster, for its loop. For one thread; `clock_s` only rises."""
 
-    declared: Callable[[], LoadSource]
-    ask: Ask = asked
+    load_source: Callable[[], LoadSource]
+    fetch: FetchLoads = fetch_loads
     clock_s: Callable[[], float] = time.monotonic
     _load: LoadSource = NONE
     _loads: MeasuredLoads = NOTHING
     _next_s: float | None = None
-    _asking: Thread | None = None
+    _fetch_thread: Thread | None = None
     _answers: list[tuple[LoadSource, MeasuredLoads | PoolkeeperError]] = field(default_factory=list)
-    _complaint: str = ""
+    _last_error: str = ""
 
     def __call__(self, cluster: Cluster) -> Cluster:
         """The cluster with the last figures; requests new ones if they are due."""
-        self._take()
-        if self.declared() != self._load:
-            self._load, self._loads, self._next_s = self.declared(), NOTHING, None
+        self._take_answer()
+        if self.load_source() != self._load:
+            self._load, self._loads, self._next_s = self.load_source(), NOTHING, None
         if self._load.source != SOURCE:
             return cluster
-        if self._asking is None and (self._next_s is None or self.clock_s() >= self._next_s):
+        if self._fetch_thread is None and (self._next_s is None or self.clock_s() >= self._next_s):
             self._next_s = self.clock_s() + REFRESH_S
             fetch = partial(self._fetch, self._load)
-            self._asking = Thread(target=fetch, name="load history", daemon=True)
-            self._asking.start()
-        return loaded(cluster, self._loads)
+            self._fetch_thread = Thread(target=fetch, name="load history", daemon=True)
+            self._fetch_thread.start()
+        return with_loads(cluster, self._loads)
 
     def _fetch(self, load: LoadSource) -> None:
         answer: MeasuredLoads | PoolkeeperError
         try:
-            answer = self.ask(load, time.time_ns() // 1_000_000)
+            answer = self.fetch(load, time.time_ns() // 1_000_000)
         except PoolkeeperError as wrong:
             answer = wrong
         self._answers.append((load, answer))
 
-    def _take(self) -> None:
-        if self._asking is None or self._asking.is_alive():
+    def _take_answer(self) -> None:
+        if self._fetch_thread is None or self._fetch_thread.is_alive():
             return
-        self._asking = None
+        self._fetch_thread = None
         # Neither: a bug of ours ended the thread, and is in the log.
         load, answer = self._answers.pop() if self._answers else (None, None)
         if load != self._load:
             return
         if isinstance(answer, MeasuredLoads):
-            self._loads, self._complaint = answer, ""
-        elif str(answer) != self._complaint:
-            self._complaint = str(answer)
+            self._loads, self._last_error = answer, ""
+        elif str(answer) != self._last_error:
+            self._last_error = str(answer)
             logger.warning("no load history: %s; the last figures stand", answer)

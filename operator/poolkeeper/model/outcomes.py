@@ -83,7 +83,7 @@ class ExternalPlanStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class LastObservation:
     """The whole cluster as last observed, for status; nothing is decided by it.
 
     `gone`: the brokers that count as lost.
@@ -103,7 +103,7 @@ class Outcome:
     `plan`: the plan being executed, or the one that waits for approval.
     `progress`: `None` while no run is recorded.
     `fresh`: during a run, the plan that would be made now, for its steps and problems.
-    `seen`: may be older than the pass by half a minute.
+    `last_observation`: may be older than the pass by half a minute.
     `error`: what kept the pass from its work.
     `recorded`: a run is recorded, and nobody may continue it.
     `external`: the state of the plan that was offered.
@@ -117,7 +117,7 @@ class Outcome:
     plan: Plan | None = None
     progress: Progress | None = None
     fresh: Plan | None = None
-    seen: Seen | None = None
+    last_observation: LastObservation | None = None
     error: PoolkeeperError | None = None
     recorded: bool = False
     external: ExternalPlanStatus | None = None

@@ -5,8 +5,8 @@ waves, and kept as a record afterwards. Its steps:
 
     Planning → WaitingForApproval → Executing → Succeeded | Failed
 
-`Course` is the state of a Rebalance. The part of it in the resource's status is enough for the next
-leader to continue.
+`RebalanceState` is the state of a Rebalance. The part of it in the resource's status is enough for
+the next leader to continue.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ class EngineChoice(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ResourceSelection:
     """Resources in scope, by name or by label selector (verbatim); all of them without either."""
 
     names: tuple[str, ...] = ()
@@ -66,8 +66,8 @@ class RebalanceSpec:
     """A Rebalance."""
 
     name: str
-    clusters: Chosen = Chosen()
-    pools: Chosen = Chosen()
+    clusters: ResourceSelection = ResourceSelection()
+    pools: ResourceSelection = ResourceSelection()
     engine: EngineChoice = EngineChoice.AUTO
     approval: Approval = field(default_factory=Approval)
     budget: BudgetSpec = BudgetSpec()
@@ -85,7 +85,7 @@ class RebalanceStep(StrEnum):
     FAILED = "Failed"
 
     @property
-    def ended(self) -> bool:
+    def is_final(self) -> bool:
         """Whether the Rebalance is over."""
         return self in (RebalanceStep.SUCCEEDED, RebalanceStep.FAILED)
 
@@ -101,7 +101,7 @@ class PartState(StrEnum):
     FAILED = "Failed"
 
     @property
-    def ended(self) -> bool:
+    def is_final(self) -> bool:
         """Whether the cluster is done with."""
         return self in (PartState.DONE, PartState.IN_PLACE, PartState.FAILED)
 
@@ -127,16 +127,16 @@ class ClusterRebalance:
     why: tuple[Why, ...] = ()
 
     @property
-    def begun(self) -> bool:
+    def has_begun(self) -> bool:
         """Whether some of its plan was done, or is being done."""
         return self.state is PartState.MOVING or self.moves_done > 0
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class RebalanceState:
     """How far a Rebalance is.
 
-    `asked_ms`: the moment that is planned for.
+    `requested_ms`: the moment that is planned for.
     `scope`: the digest of what was requested.
     `hash`: names all plans together.
     `record`: names the text in which they are kept.
@@ -144,7 +144,7 @@ class Course:
     """
 
     step: RebalanceStep = RebalanceStep.PLANNING
-    asked_ms: int = 0
+    requested_ms: int = 0
     scope: str = ""
     engine: str = ""
     hash: str = ""

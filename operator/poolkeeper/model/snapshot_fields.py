@@ -15,7 +15,7 @@ from poolkeeper.model.topology import (
     Controller,
     LogDir,
     Partition,
-    Requested,
+    ReassignmentEntry,
     Topic,
 )
 from poolkeeper.model.typed_json import (
@@ -111,7 +111,9 @@ class _Snapshot(JsonObject):
 def _cluster(read: _Snapshot) -> Cluster:
     requested = None
     if read.reassignment is not None:
-        requested = tuple(Requested(r.topic, r.partition, r.replicas) for r in read.reassignment)
+        requested = tuple(
+            ReassignmentEntry(r.topic, r.partition, r.replicas) for r in read.reassignment
+        )
     return Cluster(
         name=read.cluster.name,
         brokers={b.id: _broker(b) for b in sorted(read.brokers or (), key=lambda b: b.id)},

@@ -95,7 +95,7 @@ class Broker:
 
 
 @dataclass(frozen=True, slots=True)
-class Requested:
+class ReassignmentEntry:
     """One entry of `/admin/reassign_partitions`."""
 
     topic: str
@@ -135,7 +135,7 @@ class Cluster:
     id: str | None = None
     kafka_version: str | None = None
     controller: Controller = field(default_factory=Controller)
-    reassignment: tuple[Requested, ...] | None = None
+    reassignment: tuple[ReassignmentEntry, ...] | None = None
     electing: bool = False
     deleting: frozenset[str] = frozenset()
     torn: frozenset[str] = frozenset()

@@ -116,7 +116,7 @@ def _wrong(value: object, kind: Any, place: str) -> _Wrong:
     elif hasattr(origin, "__struct_fields__") and isinstance(value, Mapping):
         yield from _wrong_fields(value, origin, place)
     else:
-        yield place, _told(value, expected) if expected else why
+        yield place, _description(value, expected) if expected else why
 
 
 def _wrong_union(value: object, kinds: tuple[Any, ...], place: str) -> _Wrong:
@@ -129,24 +129,24 @@ def _wrong_union(value: object, kinds: tuple[Any, ...], place: str) -> _Wrong:
     key = kinds[0].__struct_config__.tag_field
     tag = value.get(key) if isinstance(value, Mapping) else None
     if not isinstance(value, Mapping):
-        yield place, _told(value, "an object")
+        yield place, _description(value, "an object")
     elif isinstance(tag, str) and tag in tags:
         yield from _wrong(value, tags[tag], place)
     else:
-        yield f"{place}.{key}", _told(tag, f"one of {', '.join(tags)}")
+        yield f"{place}.{key}", _description(tag, f"one of {', '.join(tags)}")
 
 
 def _wrong_list(value: object, kind: Any, place: str, expected: str) -> _Wrong:
     bare, meta = _bare(kind)
     kinds = get_args(bare)
     if not isinstance(value, list | tuple):
-        yield place, _told(value, expected)
+        yield place, _description(value, expected)
         return
     if kinds[-1] is ...:
         kinds = kinds[:1] * len(value)
     least = meta.min_length if meta and meta.min_length else 0
     if len(value) != len(kinds) or len(value) < least:
-        yield place, _told(value, expected)
+        yield place, _description(value, expected)
     if meta and meta.extra:
         yield from _wrong_names(value, meta.extra[_UNIQUE], place)
     for number, (item, each) in enumerate(zip(value, kinds, strict=False)):
@@ -211,7 +211,7 @@ def _described(kind: Any) -> str:
     return "an object" if hasattr(origin, "__struct_fields__") else _WORDS.get(origin, "")
 
 
-def _told(value: object, expected: str) -> str:
+def _description(value: object, expected: str) -> str:
     shown = "null" if value is None else repr(value)
     if len(shown) > _VALUE_CHARACTERS_MAX:
         shown = f"{shown[: _VALUE_CHARACTERS_MAX - 1]}…"

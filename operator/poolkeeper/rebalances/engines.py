@@ -21,7 +21,7 @@ LOCAL, SPARK = "Local", "Spark"
 class PlanningEngine(Protocol):
     """Plans the clusters of requests, each for as long as it takes; none of its methods waits."""
 
-    def ask(self, name: str, question: RebalanceRequest) -> RebalanceResponse | None:
+    def request_plans(self, name: str, request: RebalanceRequest) -> RebalanceResponse | None:
         """Return the response, or `None` while planning is under way: ask again.
 
         `name` is that of the Rebalance. Equal requests, by their digest, are planned once. Another
@@ -29,7 +29,7 @@ class PlanningEngine(Protocol):
         the next call then tries again.
         """
 
-    def standing(self, name: str, question: RebalanceRequest) -> str:
+    def pending_reason(self, name: str, request: RebalanceRequest) -> str:
         """What the planning waits for, in a sentence; empty while it is being done."""
 
     def forget(self, name: str) -> None:
@@ -45,21 +45,21 @@ class ChosenEngine:
     remark: str = ""
 
 
-def chosen(
-    wanted: EngineChoice, engines: Mapping[str, PlanningEngine], partitions: int
+def choose_engine(
+    choice: EngineChoice, engines: Mapping[str, PlanningEngine], partitions: int
 ) -> ChosenEngine:
     """The engine for that many partitions; raises `Refused` if that engine is not configured.
 
     `engines` has LOCAL, and SPARK if an image for planning is configured.
     """
     spark = engines.get(SPARK)
-    if wanted is EngineChoice.SPARK and spark is None:
+    if choice is EngineChoice.SPARK and spark is None:
         raise Refused(
             "engine Spark: the operator has no image for planning; set planner.image of its chart,"
             " or spec.engine: Local"
         )
-    large = wanted is EngineChoice.AUTO and partitions >= SPARK_FROM_PARTITIONS
-    if spark is not None and (large or wanted is EngineChoice.SPARK):
+    large = choice is EngineChoice.AUTO and partitions >= SPARK_FROM_PARTITIONS
+    if spark is not None and (large or choice is EngineChoice.SPARK):
         return ChosenEngine(SPARK, spark)
     remark = ""
     if large:

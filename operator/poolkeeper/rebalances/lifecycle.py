@@ -14,58 +14,61 @@ from poolkeeper.jsontext import canonical
 from poolkeeper.model.outcomes import ExternalPlanState, ExternalPlanStatus, Outcome, Progress, Why
 from poolkeeper.model.rebalances import (
     ClusterRebalance,
-    Course,
     PartState,
     RebalanceSpec,
+    RebalanceState,
     RebalanceStep,
 )
 from poolkeeper.model.specs import ApprovalPolicy, Mode
 from poolkeeper.model.waits import Wait, WaitReason, after_error
-from poolkeeper.rebalances.response import Planned, RebalanceResponse
+from poolkeeper.rebalances.response import ClusterPlan, RebalanceResponse
 from poolkeeper.rebalances.scope import RebalanceScope
 from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.status.wording import coarse
 
 
-def planned(
-    course: Course, scope: RebalanceScope, answer: RebalanceResponse, record: str
-) -> Course:
-    """The course after the response arrived; `record` names what is kept of it."""
-    waves = answer.waves
+def with_plans(
+    rebalance_state: RebalanceState, scope: RebalanceScope, response: RebalanceResponse, record: str
+) -> RebalanceState:
+    """The state after the response arrived; `record` names what is kept of it."""
+    waves = response.waves
     turns = () if waves is None else waves.turns
     wave_of: dict[str, int] = {}
     for turn in turns:
         wave_of[turn.cluster] = min(turn.wave, wave_of.get(turn.cluster, turn.wave))
     left_out = {} if waves is None else {each.cluster: each.reason for each in waves.left_out}
-    parts = [_part(each, wave_of, left_out) for each in answer.clusters]
+    parts = [_part(each, wave_of, left_out) for each in response.clusters]
     seconds = 0 if waves is None else -(-waves.makespan_ms // 1000)
     return replace(
-        course,
+        rebalance_state,
         step=RebalanceStep.WAITING_FOR_APPROVAL,
         hash=_hash(parts),
         record=record,
         waves=0 if waves is None else waves.waves,
         seconds=seconds,
-        parts=tuple(sorted([*parts, *scope.others], key=lambda part: part.cluster)),
+        parts=tuple(sorted([*parts, *scope.unplanned], key=lambda part: part.cluster)),
     )
 
 
 def _part(
-    found: Planned, wave_of: Mapping[str, int], left_out: Mapping[str, str]
+    cluster_plan: ClusterPlan, wave_of: Mapping[str, int], left_out: Mapping[str, str]
 ) -> ClusterRebalance:
-    if found.plan is None:
+    if cluster_plan.plan is None:
         return ClusterRebalance(
-            found.cluster, PartState.FAILED, message=f"not planned: {found.problem}"
+            cluster_plan.cluster, PartState.FAILED, message=f"not planned: {cluster_plan.problem}"
         )
-    if not found.moves:
-        return ClusterRebalance(found.cluster, PartState.IN_PLACE)
+    if not cluster_plan.moves:
+        return ClusterRebalance(cluster_plan.cluster, PartState.IN_PLACE)
     part = ClusterRebalance(
-        found.cluster, hash=found.plan.hash, moves=found.moves, bytes=found.bytes
+        cluster_plan.cluster,
+        hash=cluster_plan.plan.hash,
+        moves=cluster_plan.moves,
+        bytes=cluster_plan.bytes,
     )
-    if found.cluster not in wave_of and found.cluster in left_out:
-        message = f"not in the budget: {left_out[found.cluster]}"
+    if cluster_plan.cluster not in wave_of and cluster_plan.cluster in left_out:
+        message = f"not in the budget: {left_out[cluster_plan.cluster]}"
         return replace(part, state=PartState.FAILED, hash="", message=message)
-    return replace(part, wave=wave_of.get(found.cluster, 1))
+    return replace(part, wave=wave_of.get(cluster_plan.cluster, 1))
 
 
 def _hash(parts: Iterable[ClusterRebalance]) -> str:
@@ -75,11 +78,11 @@ def _hash(parts: Iterable[ClusterRebalance]) -> str:
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}" if named else ""
 
 
-def is_approved(spec: RebalanceSpec, course: Course) -> bool:
+def is_approved(spec: RebalanceSpec, rebalance_state: RebalanceState) -> bool:
     """Whether the plans may be carried out; plans that move nothing need no approval."""
     approval = spec.approval
     automatic = approval.policy is ApprovalPolicy.AUTO
-    return automatic or not course.hash or course.hash in approval.plans
+    return automatic or not rebalance_state.hash or rebalance_state.hash in approval.plans
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,28 +129,33 @@ class KnownCluster:
         return status if status is not None and status.plan == plan else None
 
 
-def views(
-    course: Course,
+def known_clusters(
+    rebalance_state: RebalanceState,
     assemblies: Mapping[str, Assembly],
     outcome_of: Callable[[str], Outcome | None],
-    takers: Mapping[str, str],
+    rebalance_of: Mapping[str, str],
 ) -> Mapping[str, KnownCluster]:
-    """What is known of each cluster; `takers`: which Rebalance has its turn in it."""
-    names = [part.cluster for part in course.parts]
+    """What is known of each cluster; `rebalance_of`: which Rebalance has its turn in it."""
+    names = [part.cluster for part in rebalance_state.parts]
     return {
-        name: KnownCluster(assemblies.get(name), outcome_of(name), takers.get(name, ""))
+        name: KnownCluster(assemblies.get(name), outcome_of(name), rebalance_of.get(name, ""))
         for name in names
     }
 
 
-def seen(course: Course, views: Mapping[str, KnownCluster], due: Collection[str]) -> Course:
-    """The course updated with what is known of the clusters; `due`: those whose turn it is."""
-    parts = tuple(_seen(part, views[part.cluster], part.cluster in due) for part in course.parts)
-    return replace(course, parts=parts)
+def with_outcomes(
+    rebalance_state: RebalanceState, views: Mapping[str, KnownCluster], due: Collection[str]
+) -> RebalanceState:
+    """The state updated with what is known of the clusters; `due`: those whose turn it is."""
+    parts = tuple(
+        _part_with_outcome(part, views[part.cluster], part.cluster in due)
+        for part in rebalance_state.parts
+    )
+    return replace(rebalance_state, parts=parts)
 
 
-def _seen(part: ClusterRebalance, view: KnownCluster, due: bool) -> ClusterRebalance:
-    if part.state.ended:
+def _part_with_outcome(part: ClusterRebalance, view: KnownCluster, due: bool) -> ClusterRebalance:
+    if part.state.is_final:
         return part
     if view.assembly is None or view.assembly.cluster is None:
         message = f"KafkaCluster {part.cluster} does not exist any more"
@@ -163,73 +171,85 @@ def _seen(part: ClusterRebalance, view: KnownCluster, due: bool) -> ClusterRebal
             bytes_done=coarse(progress.bytes_done, part.bytes),
         )
     if obstacle is not None:
-        return _now(part, PartState.WAITING, (obstacle,))
+        return _part_in_state(part, PartState.WAITING, (obstacle,))
     if progress is not None:
-        return _moving(part, view.why)
+        return _moving_part(part, view.why)
     status = view.status_of(part.hash)
-    return _not_seen(part, view.outcome, due) if status is None else _answered(part, status)
+    return (
+        _unreported_part(part, view.outcome, due)
+        if status is None
+        else _part_with_status(part, status)
+    )
 
 
-def _not_seen(part: ClusterRebalance, outcome: Outcome | None, due: bool) -> ClusterRebalance:
+def _unreported_part(
+    part: ClusterRebalance, outcome: Outcome | None, due: bool
+) -> ClusterRebalance:
     """A cluster whose loop has not reported on its plan yet.
 
     What the loop reported before the plan was offered concerns something else.
     """
-    told = outcome is not None and (part.begun or (due and outcome.seen is None))
-    state = part.state if part.begun else PartState.PLANNED
-    return _now(part, state, outcome.waits if outcome is not None and told else ())
+    told = outcome is not None and (part.has_begun or (due and outcome.last_observation is None))
+    state = part.state if part.has_begun else PartState.PLANNED
+    return _part_in_state(part, state, outcome.waits if outcome is not None and told else ())
 
 
-def _answered(part: ClusterRebalance, status: ExternalPlanStatus) -> ClusterRebalance:
+def _part_with_status(part: ClusterRebalance, status: ExternalPlanStatus) -> ClusterRebalance:
     match status.state:
         case ExternalPlanState.DONE:
             done = replace(part, moves_done=part.moves, bytes_done=part.bytes)
-            return _now(done, PartState.DONE, status.why)
+            return _part_in_state(done, PartState.DONE, status.why)
         case ExternalPlanState.REFUSED:
-            return _now(part, PartState.FAILED, status.why)
+            return _part_in_state(part, PartState.FAILED, status.why)
         case ExternalPlanState.MOVING:
-            return _now(part, PartState.MOVING)
+            return _part_in_state(part, PartState.MOVING)
         case ExternalPlanState.WAITING:
-            return _now(part, PartState.WAITING, status.why)
+            return _part_in_state(part, PartState.WAITING, status.why)
 
 
-def _moving(part: ClusterRebalance, found: Iterable[Why]) -> ClusterRebalance:
+def _moving_part(part: ClusterRebalance, found: Iterable[Why]) -> ClusterRebalance:
     """Of the waits only those that are more than the progress of the stage."""
     own = (WaitReason.STAGE_IN_FLIGHT, WaitReason.STAGE_DEADLINE, WaitReason.THROTTLE_SETTLING)
     why = tuple(w for w in found if not (isinstance(w, Wait) and w.reason in own))
-    return _now(part, PartState.MOVING, why)
+    return _part_in_state(part, PartState.MOVING, why)
 
 
-def _now(part: ClusterRebalance, state: PartState, why: tuple[Why, ...] = ()) -> ClusterRebalance:
+def _part_in_state(
+    part: ClusterRebalance, state: PartState, why: tuple[Why, ...] = ()
+) -> ClusterRebalance:
     return replace(part, state=state, message="", why=why)
 
 
-def due(course: Course, spec: RebalanceSpec, views: Mapping[str, KnownCluster]) -> frozenset[str]:
+def clusters_due(
+    rebalance_state: RebalanceState, spec: RebalanceSpec, views: Mapping[str, KnownCluster]
+) -> frozenset[str]:
     """The clusters whose turn it is, including those that are moving."""
-    limit = spec.budget.clusters_at_once or len(course.parts)
+    limit = spec.budget.clusters_at_once or len(rebalance_state.parts)
     open_ = sorted(
-        (part for part in course.parts if not part.state.ended),
-        key=lambda part: (not part.begun, part.wave, part.cluster),
+        (part for part in rebalance_state.parts if not part.state.is_final),
+        key=lambda part: (not part.has_begun, part.wave, part.cluster),
     )
     able = [part for part in open_ if views[part.cluster].obstacle(part.cluster) is None]
     wave = min((part.wave for part in able), default=0)
-    turn = [part.cluster for part in able if part.begun or part.wave == wave]
+    turn = [part.cluster for part in able if part.has_begun or part.wave == wave]
     return frozenset(turn[:limit])
 
 
-def ended(course: Course, now_ms: int) -> Course:
-    """The course, ended if nothing is left to do."""
-    if not all(part.state.ended for part in course.parts):
-        return course
-    step = RebalanceStep.FAILED if course.failed else RebalanceStep.SUCCEEDED
-    return replace(course, step=step, ended_ms=now_ms)
+def with_end(rebalance_state: RebalanceState, now_ms: int) -> RebalanceState:
+    """The state, ended if nothing is left to do."""
+    if not all(part.state.is_final for part in rebalance_state.parts):
+        return rebalance_state
+    step = RebalanceStep.FAILED if rebalance_state.failed else RebalanceStep.SUCCEEDED
+    return replace(rebalance_state, step=step, ended_ms=now_ms)
 
 
-def without_record(course: Course) -> Course:
-    """The course if the plans cannot be read any more: runs that have begun continue."""
+def without_record(rebalance_state: RebalanceState) -> RebalanceState:
+    """The state if the plans cannot be read any more: runs that have begun continue."""
     message = "the record of the plans is gone"
     parts = tuple(
-        part if part.state.ended else replace(_now(part, PartState.FAILED), message=message)
-        for part in course.parts
+        part
+        if part.state.is_final
+        else replace(_part_in_state(part, PartState.FAILED), message=message)
+        for part in rebalance_state.parts
     )
-    return replace(course, parts=parts)
+    return replace(rebalance_state, parts=parts)

@@ -14,106 +14,111 @@ from threading import Event, Lock, Thread
 from poolkeeper.connections import ClusterConnections
 from poolkeeper.errors import Internal, PoolkeeperError, Unavailable
 from poolkeeper.model.specs import KafkaClusterSpec
-from poolkeeper.rebalances.plan_cluster import part_of, problem_of
+from poolkeeper.rebalances.plan_cluster import plan_cluster, response_of_error
 from poolkeeper.rebalances.request import ClusterRequest, RebalanceRequest
-from poolkeeper.rebalances.response import ClusterResponse, RebalanceResponse, assembled
-from poolkeeper.rebalances.task_runner import seen_through
+from poolkeeper.rebalances.response import ClusterResponse, RebalanceResponse, assemble_response
+from poolkeeper.rebalances.task_runner import observe_through
 from poolkeeper.reconcile.context import Planner
 
 AT_A_TIME = 4
 
-AccessOf = Callable[[KafkaClusterSpec], ClusterConnections]
+ConnectionsOf = Callable[[KafkaClusterSpec], ClusterConnections]
 """Returns the ways to a cluster, as it is declared."""
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class _Work:
+class _Planning:
     """One request being planned, and its response."""
 
-    question: RebalanceRequest
+    request: RebalanceRequest
     digest: str
     dropped: Event = field(default_factory=Event)
     done: Event = field(default_factory=Event)
-    answer: RebalanceResponse | None = None
+    response: RebalanceResponse | None = None
 
-    def is_of(self, question: RebalanceRequest) -> bool:
+    def is_for(self, request: RebalanceRequest) -> bool:
         """Whether it is the work of that request; digests of large fleets take a while."""
-        return self.question is question or self.digest == question.digest
+        return self.request is request or self.digest == request.digest
 
 
 class LocalEngine:
-    """See `engines.PlanningEngine`. `finished` is called from a thread when a response is ready."""
+    """See `engines.PlanningEngine`. `on_finished` is called in a thread for each response."""
 
     def __init__(
         self,
-        access_of: AccessOf,
+        connections_of: ConnectionsOf,
         planner: Planner,
-        finished: Callable[[], None] = lambda: None,
+        on_finished: Callable[[], None] = lambda: None,
         at_a_time: int = AT_A_TIME,
     ) -> None:
-        self._access_of = access_of
+        self._connections_of = connections_of
         self._planner = planner
-        self._finished = finished
+        self._on_finished = on_finished
         self._at_a_time = at_a_time
-        self._works: dict[str, _Work] = {}
+        self._plannings: dict[str, _Planning] = {}
         self._lock = Lock()
 
-    def ask(self, name: str, question: RebalanceRequest) -> RebalanceResponse | None:
+    def request_plans(self, name: str, request: RebalanceRequest) -> RebalanceResponse | None:
         """Begin to plan, or return the response; see `engines.PlanningEngine`."""
         with self._lock:
-            work = self._works.get(name)
-            if work is None or not work.is_of(question):
-                if work is not None:
-                    work.dropped.set()
-                work = self._works[name] = _Work(question, question.digest)
+            planning = self._plannings.get(name)
+            if planning is None or not planning.is_for(request):
+                if planning is not None:
+                    planning.dropped.set()
+                planning = self._plannings[name] = _Planning(request, request.digest)
                 Thread(
-                    target=self._work,
-                    args=(work, question),
+                    target=self._plan_all,
+                    args=(planning, request),
                     name=f"planning of rebalance {name}",
                     daemon=True,
                 ).start()
-        if not work.done.is_set():
+        if not planning.done.is_set():
             return None
-        if work.answer is None:
+        if planning.response is None:
             self.forget(name)
             raise Internal("planning ended without a response: see the operator's log")
-        return work.answer
+        return planning.response
 
-    def standing(self, name: str, question: RebalanceRequest) -> str:
+    def pending_reason(self, name: str, request: RebalanceRequest) -> str:
         """Return an empty text: planning begins at the first request."""
         return ""
 
     def forget(self, name: str) -> None:
         """Drop the planning under way; clusters that are being read are read to their end."""
         with self._lock:
-            work = self._works.pop(name, None)
-        if work is not None:
-            work.dropped.set()
+            planning = self._plannings.pop(name, None)
+        if planning is not None:
+            planning.dropped.set()
 
-    def _work(self, work: _Work, question: RebalanceRequest) -> None:
+    def _plan_all(self, planning: _Planning, request: RebalanceRequest) -> None:
         try:
             with ThreadPoolExecutor(self._at_a_time, "planning") as threads:
-                parts = threads.map(lambda asked: self._part(work, asked, question), question.asked)
-                work.answer = assembled(question, parts)
+                parts = threads.map(
+                    lambda cluster_request: self._plan_one(planning, cluster_request, request),
+                    request.asked,
+                )
+                planning.response = assemble_response(request, parts)
         except Exception:
             # A bug of ours must not leave the request without a response for ever.
             logger.exception("planning of a rebalance failed")
         finally:
-            work.done.set()
-            self._finished()
+            planning.done.set()
+            self._on_finished()
 
-    def _part(
-        self, work: _Work, asked: ClusterRequest, question: RebalanceRequest
+    def _plan_one(
+        self, planning: _Planning, cluster_request: ClusterRequest, request: RebalanceRequest
     ) -> ClusterResponse:
-        if work.dropped.is_set():
-            return problem_of(asked, Unavailable("planning was cancelled"))
+        if planning.dropped.is_set():
+            return response_of_error(cluster_request, Unavailable("planning was cancelled"))
         try:
-            seen = seen_through(self._access_of(asked.desired.cluster), asked, question)
-            return part_of(asked, seen, question, self._planner)
+            seen = observe_through(
+                self._connections_of(cluster_request.desired.cluster), cluster_request, request
+            )
+            return plan_cluster(cluster_request, seen, request, self._planner)
         except PoolkeeperError as failed:
-            return problem_of(asked, failed)
+            return response_of_error(cluster_request, failed)
         except Exception as error:
-            logger.exception("planning of cluster %s failed", asked.cluster)
-            return problem_of(asked, Internal(f"internal error: {error!r}"))
+            logger.exception("planning of cluster %s failed", cluster_request.cluster)
+            return response_of_error(cluster_request, Internal(f"internal error: {error!r}"))

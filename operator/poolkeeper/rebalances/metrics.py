@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from poolkeeper.model.rebalances import ClusterRebalance, Course, RebalanceStep
+from poolkeeper.model.rebalances import ClusterRebalance, RebalanceState, RebalanceStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,29 +23,29 @@ class RebalanceMetrics:
     moved_bytes: int = 0
 
 
-def tally(before: Course, after: Course, now_ms: int) -> RebalanceMetrics:
-    """The changes between two courses.
+def metrics_of(before: RebalanceState, after: RebalanceState, now_ms: int) -> RebalanceMetrics:
+    """The changes between two states of a Rebalance.
 
     The clusters of plans that wait for approval do not count, because they may be planned again.
     """
     planned = after.record and after.record != before.record
-    was = {part.cluster: part for part in _counted(before)}
+    was = {part.cluster: part for part in _ended_clusters(before)}
     ended: Counter[str] = Counter()
     moved = 0
-    for part in _counted(after):
+    for part in _ended_clusters(after):
         old = was.get(part.cluster, ClusterRebalance(part.cluster))
-        if part.state.ended and not old.state.ended:
+        if part.state.is_final and not old.state.is_final:
             ended[part.state.value] += 1
         moved += max(0, part.bytes_done - old.bytes_done)
     return RebalanceMetrics(
         after.engine,
-        (now_ms - after.asked_ms) / 1000 if planned else None,
+        (now_ms - after.requested_ms) / 1000 if planned else None,
         after.bytes if planned else 0,
         ended,
         moved,
     )
 
 
-def _counted(course: Course) -> Iterable[ClusterRebalance]:
-    begun = course.step is RebalanceStep.EXECUTING or course.step.ended
-    return course.parts if begun else ()
+def _ended_clusters(rebalance_state: RebalanceState) -> Iterable[ClusterRebalance]:
+    begun = rebalance_state.step is RebalanceStep.EXECUTING or rebalance_state.step.is_final
+    return rebalance_state.parts if begun else ()

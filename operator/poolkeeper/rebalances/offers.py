@@ -4,49 +4,55 @@ from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 
 from poolkeeper.model.outcomes import ExternalPlanState, Outcome
-from poolkeeper.model.rebalances import BudgetSpec, ClusterRebalance, Course, RebalanceSpec
+from poolkeeper.model.rebalances import BudgetSpec, ClusterRebalance, RebalanceSpec, RebalanceState
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.run_state import windows
 from poolkeeper.rebalances.records import Record
 from poolkeeper.reconcile.external_plan import ExternalPlan
 
 
-def offers(
-    course: Course,
+def external_plans(
+    rebalance_state: RebalanceState,
     due: Collection[str],
     record: Record | None,
     spec: RebalanceSpec,
     now_ms: int,
 ) -> Mapping[str, ExternalPlan]:
     """The plan offered to each cluster whose turn it is, or that has begun."""
-    turn = [p for p in course.parts if not p.state.ended and (p.cluster in due or p.begun)]
+    turn = [
+        p
+        for p in rebalance_state.parts
+        if not p.state.is_final and (p.cluster in due or p.has_begun)
+    ]
     at_it = [part.cluster for part in turn]
-    why = held(spec, now_ms)
+    why = wait_before_stage(spec, now_ms)
     return {
-        part.cluster: offer_of(part, record, why, rate_of(part.cluster, at_it, spec.budget, now_ms))
+        part.cluster: external_plan_of(
+            part, record, why, rate_of(part.cluster, at_it, spec.budget, now_ms)
+        )
         for part in turn
     }
 
 
-def offer_of(
-    part: ClusterRebalance, record: Record | None, held: Wait | None, rate: int | None = None
+def external_plan_of(
+    part: ClusterRebalance, record: Record | None, wait: Wait | None, rate: int | None = None
 ) -> ExternalPlan:
     """The offer of one cluster; without a plan while the record cannot be read."""
     plan = None if record is None else record.plan(part.cluster)
     declared = "" if record is None else record.declared.get(part.cluster, "")
-    return ExternalPlan(part.hash, plan, declared, part.begun, held, bytes_per_s=rate)
+    return ExternalPlan(part.hash, plan, declared, part.has_begun, wait, bytes_per_s=rate)
 
 
-def rate_of(cluster: str, at_it: Collection[str], budget: BudgetSpec, now_ms: int) -> int | None:
+def rate_of(cluster: str, moving: Collection[str], budget: BudgetSpec, now_ms: int) -> int | None:
     """The bytes per second that the cluster may copy: an even part of the fleet's and site's rates.
 
-    `at_it`: the clusters that move now, itself included.
+    `moving`: the clusters that move now, itself included.
     """
     rate = fleet_rate(budget, now_ms)
-    shares = [] if rate is None else [rate // max(1, len(at_it))]
+    shares = [] if rate is None else [rate // max(1, len(moving))]
     for site in budget.sites:
         if cluster in site.clusters and site.rate_bytes_per_s is not None:
-            there = sum(each in site.clusters for each in at_it)
+            there = sum(each in site.clusters for each in moving)
             shares.append(site.rate_bytes_per_s // max(1, there))
     return max(1, min(shares)) if shares else None
 
@@ -64,7 +70,7 @@ def fleet_rate(budget: BudgetSpec, now_ms: int) -> int | None:
     return max(known) if len(known) == len(rates) else None
 
 
-def held(spec: RebalanceSpec, now_ms: int) -> Wait | None:
+def wait_before_stage(spec: RebalanceSpec, now_ms: int) -> Wait | None:
     """Why no stage may start now in any cluster; `None` if one may."""
     if spec.paused:
         return Wait(WaitReason.REBALANCE_PAUSED)
@@ -76,18 +82,18 @@ def held(spec: RebalanceSpec, now_ms: int) -> Wait | None:
     return Wait(WaitReason.OUTSIDE_REBALANCE_WINDOW, until=opening)
 
 
-def may_run(part: ClusterRebalance, outcome: Outcome | None, *, kept: bool) -> bool:
+def may_run(part: ClusterRebalance, outcome: Outcome | None, *, has_loop: bool) -> bool:
     """Whether a run of the plan is recorded in the cluster or may be, by its loop's last report.
 
-    `kept`: whether the cluster has a loop at all; without one no run would ever end.
+    `has_loop`: whether the cluster has a loop at all; without one no run would ever end.
     """
-    if part.state.ended:
+    if part.state.is_final:
         return False
     if outcome is None:
-        return kept and part.begun
+        return has_loop and part.has_begun
     if outcome.progress is not None:
         return outcome.progress.plan == part.hash
     status = outcome.external
     if status is not None and status.plan == part.hash:
         return status.state is not ExternalPlanState.DONE
-    return outcome.recorded and part.begun
+    return outcome.recorded and part.has_begun

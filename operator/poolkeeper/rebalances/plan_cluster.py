@@ -19,7 +19,7 @@ from poolkeeper.planning.diagnosis import impossible_requests
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import identity
 from poolkeeper.rebalances.request import ClusterRequest, RebalanceRequest
-from poolkeeper.rebalances.response import ClusterResponse, Planned
+from poolkeeper.rebalances.response import ClusterPlan, ClusterResponse
 from poolkeeper.report.holdings import holdings
 
 Planner = Callable[[Desired, Cluster, Records, frozenset[int]], Plan]
@@ -35,39 +35,39 @@ class ObservedCluster:
     gone: frozenset[int]
 
 
-def part_of(
-    asked: ClusterRequest,
-    seen: ObservedCluster,
-    question: RebalanceRequest,
+def plan_cluster(
+    cluster_request: ClusterRequest,
+    observed: ObservedCluster,
+    request: RebalanceRequest,
     plan: Planner = make_plan,
 ) -> ClusterResponse:
     """Plan one cluster; a fault of it, or of its plan, becomes its problem and is never raised."""
-    desired, cluster = asked.desired, seen.cluster
+    desired, cluster = cluster_request.desired, observed.cluster
     try:
-        if wrong := impossible_requests.problems(desired, cluster, seen.records, seen.gone):
+        if wrong := impossible_requests.problems(desired, cluster, observed.records, observed.gone):
             raise InvalidInput(replace(each, file="", line=0) for each in wrong)
-        made = plan(desired, cluster, seen.records, seen.gone)
-        if asked.pools:
-            made = scoped(made, desired, asked.pools)
-        audit.enforce(made, desired, cluster, seen.records, seen.gone, fresh=True)
+        made = plan(desired, cluster, observed.records, observed.gone)
+        if cluster_request.pools:
+            made = plan_of_pools(made, desired, cluster_request.pools)
+        audit.enforce(made, desired, cluster, observed.records, observed.gone, fresh=True)
     except PoolkeeperError as failed:
-        return problem_of(asked, failed)
+        return response_of_error(cluster_request, failed)
     work = None
-    if question.budget is not None:
+    if request.budget is not None:
         execution = desired.cluster.execution
         held = holdings(made, desired, cluster)
-        site = question.sites.get(asked.cluster, "")
+        site = request.sites.get(cluster_request.cluster, "")
         work = work_of(made, held, site, execution.windows, cut_of(execution))
     size = sum(len(topic.partitions) for topic in cluster.topics.values())
-    return ClusterResponse(Planned(asked.cluster, made, partitions=size), work)
+    return ClusterResponse(ClusterPlan(cluster_request.cluster, made, partitions=size), work)
 
 
-def problem_of(asked: ClusterRequest, failed: PoolkeeperError) -> ClusterResponse:
+def response_of_error(cluster_request: ClusterRequest, error: PoolkeeperError) -> ClusterResponse:
     """The part of a cluster that has no plan, with the reason."""
-    return ClusterResponse(Planned(asked.cluster, problem=failed.line))
+    return ClusterResponse(ClusterPlan(cluster_request.cluster, problem=error.line))
 
 
-def scoped(plan: Plan, desired: Desired, pools: Collection[str]) -> Plan:
+def plan_of_pools(plan: Plan, desired: Desired, pools: Collection[str]) -> Plan:
     """The part of the plan for these pools: a plan of its own, with its own hash and no steps."""
     pool_of = {broker: pool.name for pool in desired.pools for broker in pool.brokers}
     moves = tuple(move for move in plan.moves if _pool(move, pool_of) in pools)

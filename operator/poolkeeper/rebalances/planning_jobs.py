@@ -22,7 +22,7 @@ from typing import Any, Protocol
 from poolkeeper.errors import Refused, Stale, Unavailable
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.jobs import configmap_blob, jobs, planner_pods
-from poolkeeper.kube.jobs.jobs import JobPhase, Look
+from poolkeeper.kube.jobs.jobs import JobPhase, JobView
 from poolkeeper.kube.jobs.planner_pods import PlannerJob, PlannerPodSettings
 from poolkeeper.model.names import API_VERSION, GROUP
 from poolkeeper.model.specs import Desired
@@ -48,10 +48,10 @@ OwnerOf = Callable[[str], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _JobRequest:
     """A request, its digest and its Job's name; digests of large fleets take a while."""
 
-    question: RebalanceRequest
+    request: RebalanceRequest
     digest: str
     job: str
 
@@ -64,35 +64,35 @@ class JobEngine:
     namespace: str
     settings: PlannerPodSettings
     owner_of: OwnerOf
-    _known: dict[str, _Known] = field(default_factory=dict)
+    _requests: dict[str, _JobRequest] = field(default_factory=dict)
 
-    def ask(self, name: str, question: RebalanceRequest) -> RebalanceResponse | None:
+    def request_plans(self, name: str, request: RebalanceRequest) -> RebalanceResponse | None:
         """Return the response, or `None` while planning is under way.
 
         Raises `Unavailable` with a sentence if the Job failed. That Job is deleted, and the next
         call creates another one.
         """
-        known = self._knowing(name, question)
-        look = jobs.look(self.api, self.namespace, known.job)
-        if look is None:
-            self._begin(name, known)
+        job_request = self._request_of(name, request)
+        job_view = jobs.read(self.api, self.namespace, job_request.job)
+        if job_view is None:
+            self._create(name, job_request)
             return None
-        if look.annotations.get(planner_pods.DIGEST) != known.digest:
-            jobs.delete(self.api, self.namespace, known.job, look.uid)
+        if job_view.annotations.get(planner_pods.DIGEST) != job_request.digest:
+            jobs.delete(self.api, self.namespace, job_request.job, job_view.uid)
             return None
-        match look.phase:
+        match job_view.phase:
             case JobPhase.SUSPENDED:
-                self._let_go(name, known, look)
+                self._resume(name, job_request, job_view)
             case JobPhase.COMPLETE:
-                return self._answer(known, look)
+                return self._response(job_request, job_view)
             case JobPhase.FAILED:
-                jobs.delete(self.api, self.namespace, known.job, look.uid)
-                raise Unavailable(look.said)
+                jobs.delete(self.api, self.namespace, job_request.job, job_view.uid)
+                raise Unavailable(job_view.failure)
         return None
 
-    def standing(self, name: str, question: RebalanceRequest) -> str:
+    def pending_reason(self, name: str, request: RebalanceRequest) -> str:
         """What the Job waits for, in a sentence; empty if it runs or does not exist."""
-        return jobs.standing(self.api, self.namespace, self._knowing(name, question).job)
+        return jobs.pending_reason(self.api, self.namespace, self._request_of(name, request).job)
 
     def forget(self, name: str) -> None:
         """Delete all Jobs of that Rebalance, and with them their pods, requests and responses.
@@ -100,77 +100,79 @@ class JobEngine:
         A Job that cannot be deleted now goes with the Rebalance, or when its time to live is over.
         An operator that no longer leads leaves it to the next leader, which continues with it.
         """
-        self._known.pop(name, None)
+        self._requests.pop(name, None)
         try:
-            self._forget(name, but="")
+            self._delete_jobs(name, keep="")
         except (Unavailable, Stale) as failed:
             logger.info("Jobs of rebalance %s are left: %s", name, failed)
 
-    def _forget(self, name: str, but: str) -> None:
+    def _delete_jobs(self, name: str, keep: str) -> None:
         for job in jobs.names(self.api, self.namespace, f"{REBALANCE}={label(name)}"):
-            if job != but:
+            if job != keep:
                 jobs.delete(self.api, self.namespace, job)
 
-    def _knowing(self, name: str, question: RebalanceRequest) -> _Known:
-        known = self._known.get(name)
-        if known is None or known.question is not question:
-            known = _Known(question, question.digest, job_name(name, question))
-            self._known[name] = known
-        return known
+    def _request_of(self, name: str, request: RebalanceRequest) -> _JobRequest:
+        job_request = self._requests.get(name)
+        if job_request is None or job_request.request is not request:
+            job_request = _JobRequest(request, request.digest, job_name(name, request))
+            self._requests[name] = job_request
+        return job_request
 
-    def _begin(self, name: str, known: _Known) -> None:
-        self._forget(name, but=known.job)
-        count = len(text_chunks.chunked(known.question.to_json()))
-        body = planner_pods.job(self._order(name, known, count), self.settings)
-        self._let_go(name, known, jobs.create(self.api, self.namespace, body))
+    def _create(self, name: str, job_request: _JobRequest) -> None:
+        self._delete_jobs(name, keep=job_request.job)
+        count = len(text_chunks.chunked(job_request.request.to_json()))
+        body = planner_pods.job(self._planner_job(name, job_request, count), self.settings)
+        self._resume(name, job_request, jobs.create(self.api, self.namespace, body))
 
-    def _let_go(self, name: str, known: _Known, look: Look) -> None:
-        if look.phase is not JobPhase.SUSPENDED:
+    def _resume(self, name: str, job_request: _JobRequest, job: JobView) -> None:
+        if job.phase is not JobPhase.SUSPENDED:
             return
-        found = text_chunks.chunked(known.question.to_json())
-        executor = planner_pods.executor(self._order(name, known, len(found)), self.settings)
+        found = text_chunks.chunked(job_request.request.to_json())
+        executor = planner_pods.executor(
+            self._planner_job(name, job_request, len(found)), self.settings
+        )
         text = configmap_blob.Text(
-            found, known.digest, {planner_pods.TEMPLATE: planner_pods.text(executor)}
+            found, job_request.digest, {planner_pods.TEMPLATE: planner_pods.text(executor)}
         )
         configmap_blob.write(
             self.api,
             self.namespace,
-            jobs.question_name(look.name),
-            jobs.owner(look.name, look.uid),
+            jobs.question_name(job.name),
+            jobs.owner(job.name, job.uid),
             text,
-            jobs.labels(look.name),
+            jobs.labels(job.name),
         )
-        jobs.resume(self.api, self.namespace, look)
+        jobs.resume(self.api, self.namespace, job)
 
-    def _order(self, name: str, known: _Known, count: int) -> PlannerJob:
+    def _planner_job(self, name: str, job_request: _JobRequest, count: int) -> PlannerJob:
         return PlannerJob(
-            name=known.job,
+            name=job_request.job,
             namespace=self.namespace,
             owner=self.owner_of(name),
-            digest=known.digest,
+            digest=job_request.digest,
             pieces=count,
             labels={REBALANCE: label(name)},
-            secrets=tuple(sorted(set(secrets_of(known.question)))),
+            secrets=tuple(sorted(set(secrets_of(job_request.request)))),
         )
 
-    def _answer(self, known: _Known, look: Look) -> RebalanceResponse | None:
-        kept = configmap_blob.read(self.api, self.namespace, jobs.answer_name(look.name))
+    def _response(self, job_request: _JobRequest, job: JobView) -> RebalanceResponse | None:
+        kept = configmap_blob.read(self.api, self.namespace, jobs.answer_name(job.name))
         try:
             if kept is None:
                 raise Refused("its ConfigMaps are not all there")
-            answer = RebalanceResponse.from_json(text_chunks.joined(kept.chunks, kept.digest))
-            if answer.question != known.digest:
+            response = RebalanceResponse.from_json(text_chunks.joined(kept.chunks, kept.digest))
+            if response.question != job_request.digest:
                 raise Refused("it is the response to another request")
         except Refused as wrong:
-            jobs.delete(self.api, self.namespace, look.name, look.uid)
-            raise Unavailable(f"the response of Job {look.name} cannot be used: {wrong}") from wrong
-        return answer
+            jobs.delete(self.api, self.namespace, job.name, job.uid)
+            raise Unavailable(f"the response of Job {job.name} cannot be used: {wrong}") from wrong
+        return response
 
 
-def job_name(name: str, question: RebalanceRequest) -> str:
+def job_name(name: str, request: RebalanceRequest) -> str:
     """`daily-plan-1a2b3c4d`: the same for the same request of the same Rebalance."""
     short = re.sub(r"[^a-z0-9]+", "-", name)[:NAME_CHARS_MAX].strip("-")
-    digest = hashlib.sha256(f"{name}\n{question.digest}".encode()).hexdigest()
+    digest = hashlib.sha256(f"{name}\n{request.digest}".encode()).hexdigest()
     return f"{short}-plan-{digest[:HASH_CHARS]}"
 
 
@@ -179,10 +181,10 @@ def label(name: str) -> str:
     return hashlib.sha256(name.encode()).hexdigest()[:32]
 
 
-def secrets_of(question: RebalanceRequest) -> Iterator[str]:
+def secrets_of(request: RebalanceRequest) -> Iterator[str]:
     """The Secrets that the clusters of the request name."""
-    for asked in question.asked:
-        yield from _secrets(asked.desired)
+    for cluster_request in request.asked:
+        yield from _secrets(cluster_request.desired)
 
 
 def _secrets(desired: Desired) -> Iterator[str]:

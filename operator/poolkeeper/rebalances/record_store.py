@@ -33,38 +33,43 @@ class RecordStore:
     api: RecordApi
     namespace: str
 
-    def write(self, each: CustomResource, record: Record) -> str:
+    def write(self, resource: CustomResource, record: Record) -> str:
         """Keep the record, which the Rebalance owns; return its digest."""
         whole = record.to_json()
         text = Text(text_chunks.chunked(whole), text_chunks.digest_of(whole))
-        name = name_of(each, text.digest)
-        configmap_blob.write(self.api, self.namespace, name, owner_of(each), text, LABELS)
+        name = name_of(resource, text.digest)
+        configmap_blob.write(self.api, self.namespace, name, owner_of(resource), text, LABELS)
         return text.digest
 
-    def read(self, each: CustomResource, digest: str) -> Record | None:
+    def read(self, resource: CustomResource, digest: str) -> Record | None:
         """Return the record; `None` if it no longer exists, or differs from what was written."""
         try:
-            text = configmap_blob.read(self.api, self.namespace, name_of(each, digest))
+            text = configmap_blob.read(self.api, self.namespace, name_of(resource, digest))
             if text is None:
                 return None
             return Record.from_json(text_chunks.joined(text.chunks, digest))
         except Refused:
             return None
 
-    def remove(self, each: CustomResource, digest: str) -> None:
+    def remove(self, resource: CustomResource, digest: str) -> None:
         """Remove a record that is not needed; the first piece last, as it names the others."""
-        name = name_of(each, digest)
+        name = name_of(resource, digest)
         text = configmap_blob.read(self.api, self.namespace, name)
         for one in reversed(configmap_blob.names(name, len(text.chunks) if text else 0)):
             self.api.delete(f"/api/v1/namespaces/{self.namespace}/configmaps/{one}")
 
 
-def name_of(each: CustomResource, digest: str) -> str:
+def name_of(resource: CustomResource, digest: str) -> str:
     """The name of the ConfigMaps, without their number."""
     short = digest.removeprefix("sha256:")[:16]
-    return f"rebalance-{each.name[:NAME_CHARS_MAX].rstrip('.-')}-{short}"
+    return f"rebalance-{resource.name[:NAME_CHARS_MAX].rstrip('.-')}-{short}"
 
 
-def owner_of(each: CustomResource) -> dict[str, Any]:
+def owner_of(resource: CustomResource) -> dict[str, Any]:
     """The ownerReference for objects that belong to that resource."""
-    return {"apiVersion": API_VERSION, "kind": each.kind, "name": each.name, "uid": each.uid}
+    return {
+        "apiVersion": API_VERSION,
+        "kind": resource.kind,
+        "name": resource.name,
+        "uid": resource.uid,
+    }

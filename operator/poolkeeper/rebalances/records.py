@@ -54,14 +54,14 @@ class Record:
             raise Refused(f"a record of plans cannot be read: {wrong!r}") from wrong
 
 
-def record_of(question: RebalanceRequest, answer: RebalanceResponse) -> Record:
+def record_of(request: RebalanceRequest, response: RebalanceResponse) -> Record:
     """The record of the response to that request."""
-    desired = {each.cluster: each.desired for each in question.asked}
+    desired = {each.cluster: each.desired for each in request.asked}
     return Record(
-        answer,
+        response,
         {
             each.cluster: declaration(desired[each.cluster], each.plan)
-            for each in answer.clusters
+            for each in response.clusters
             if each.plan is not None and each.plan.moves
         },
     )
@@ -70,11 +70,11 @@ def record_of(question: RebalanceRequest, answer: RebalanceResponse) -> Record:
 class RebalanceRecords(Protocol):
     """Where plans are kept; each method raises `PoolkeeperError` if that cannot be done now."""
 
-    def write(self, each: CustomResource, record: Record) -> str:
+    def write(self, resource: CustomResource, record: Record) -> str:
         """Keep the record; return its digest."""
 
-    def read(self, each: CustomResource, digest: str) -> Record | None:
+    def read(self, resource: CustomResource, digest: str) -> Record | None:
         """Return the record; `None` if it no longer exists, or not as a whole."""
 
-    def remove(self, each: CustomResource, digest: str) -> None:
+    def remove(self, resource: CustomResource, digest: str) -> None:
         """Remove a record that nobody needs."""

@@ -38,7 +38,7 @@ class PlanningDeadlines:
 class RebalanceRequest:
     """The clusters to plan.
 
-    `asked`: sorted by cluster, each once.
+    `cluster_request`: sorted by cluster, each once.
     `now_ms`: the moment of the request.
     `budget`: if given, the response has waves, which begin at that moment.
     `sites`: by cluster.
@@ -55,11 +55,11 @@ class RebalanceRequest:
         """`sha256:` and the digest that identifies this request."""
         return digest_of(self.to_json())
 
-    def about(self, asked: ClusterRequest) -> "RebalanceRequest":
+    def for_cluster(self, cluster_request: ClusterRequest) -> "RebalanceRequest":
         """The same request for one of its clusters alone."""
-        site = self.sites.get(asked.cluster)
-        sites = {} if site is None else {asked.cluster: site}
-        return replace(self, asked=(asked,), sites=sites)
+        site = self.sites.get(cluster_request.cluster)
+        sites = {} if site is None else {cluster_request.cluster: site}
+        return replace(self, asked=(cluster_request,), sites=sites)
 
     def to_json(self) -> str:
         """The canonical text, without the places of documents in files."""

@@ -25,7 +25,7 @@ PLANS_BYTES_MAX = 448 * 1024**2
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class ClusterPlan:
     """The result of one cluster: its plan, or `problem`, why there is none."""
 
     cluster: str
@@ -52,18 +52,18 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class RebalanceResponse:
-    """The results of all clusters, by name; `question`: the digest of the request.
+    """The results of all clusters, by name; `request`: the digest of the request.
 
     `waves` has no slices: people and loops need only turns, the clusters left out, and the bound.
     """
 
     question: str
-    clusters: tuple[Planned, ...]
+    clusters: tuple[ClusterPlan, ...]
     waves: Schedule | None = None
 
     def to_json(self) -> str:
         """The canonical text."""
-        return text_of(self.question, map(planned_text, self.clusters), self.waves)
+        return text_of(self.question, map(cluster_plan_text, self.clusters), self.waves)
 
     @classmethod
     def from_json(cls, text: str) -> "RebalanceResponse":
@@ -79,7 +79,7 @@ class RebalanceResponse:
         try:
             if data["version"] != VERSION:
                 raise Refused(f"the answer has version {data['version']} (expected {VERSION})")
-            clusters = tuple(map(_planned_of, data["clusters"]))
+            clusters = tuple(map(_cluster_plan_of, data["clusters"]))
             waves = _waves_of(data["waves"]) if "waves" in data else None
             return cls(data["question"], clusters, waves)
         except (KeyError, TypeError, ValueError) as wrong:
@@ -90,23 +90,25 @@ class RebalanceResponse:
 class ClusterResponse:
     """One cluster of a response, and its work for the budget."""
 
-    planned: Planned
+    cluster_plan: ClusterPlan
     work: ClusterWork | None = None
 
 
-def assembled(
-    question: RebalanceRequest, parts: Iterable[ClusterResponse], bytes_max: int = PLANS_BYTES_MAX
+def assemble_response(
+    request: RebalanceRequest, parts: Iterable[ClusterResponse], bytes_max: int = PLANS_BYTES_MAX
 ) -> RebalanceResponse:
     """The response of all its parts, in any order; with waves, if requested."""
-    found = sorted(parts, key=lambda part: part.planned.cluster)
-    sizes = [len(planned_text(part.planned).encode()) for part in found]
+    found = sorted(parts, key=lambda part: part.cluster_plan.cluster)
+    sizes = [len(cluster_plan_text(part.cluster_plan).encode()) for part in found]
     rooms = zip(found, with_room(sizes, bytes_max), strict=True)
     found = [
-        part if room else without_room(part.planned.cluster, part.planned.moves, bytes_max)
+        part
+        if room
+        else without_room(part.cluster_plan.cluster, part.cluster_plan.moves, bytes_max)
         for part, room in rooms
     ]
-    waves = waves_of(question, (part.work for part in found if part.work is not None))
-    return RebalanceResponse(question.digest, tuple(part.planned for part in found), waves)
+    waves = waves_of(request, (part.work for part in found if part.work is not None))
+    return RebalanceResponse(request.digest, tuple(part.cluster_plan for part in found), waves)
 
 
 def with_room(sizes: Iterable[int], bytes_max: int) -> list[bool]:
@@ -125,25 +127,26 @@ def without_room(cluster: str, moves: int, bytes_max: int) -> ClusterResponse:
         f" {bytes_max} bytes; put the cluster into another Rebalance, if need be pool by pool"
         " (spec.clusters, spec.pools)"
     )
-    return ClusterResponse(Planned(cluster, problem=problem))
+    return ClusterResponse(ClusterPlan(cluster, problem=problem))
 
 
-def waves_of(question: RebalanceRequest, works: Iterable[ClusterWork]) -> Schedule | None:
+def waves_of(request: RebalanceRequest, works: Iterable[ClusterWork]) -> Schedule | None:
     """The waves of all clusters' works; `None` without a budget."""
-    if question.budget is None:
+    if request.budget is None:
         return None
-    begin = datetime.fromtimestamp(question.now_ms / 1000, UTC)
-    made = schedule(works, question.budget, begin)
+    begin = datetime.fromtimestamp(request.now_ms / 1000, UTC)
+    made = schedule(works, request.budget, begin)
     return Schedule(made.begin, made.turns, (), made.left_out, made.bound)
 
 
-def planned_text(planned: Planned) -> str:
+def cluster_plan_text(cluster_plan: ClusterPlan) -> str:
     """The result of one cluster, as it is in the response's text."""
-    outcome: dict[str, Any] = {"problem": planned.problem}
-    if planned.plan is not None:
-        outcome = {"plan": plan_json.to_json(planned.plan)}
+    outcome: dict[str, Any] = {"problem": cluster_plan.problem}
+    if cluster_plan.plan is not None:
+        outcome = {"plan": plan_json.to_json(cluster_plan.plan)}
     return canonical(
-        {"cluster": planned.cluster, "partitions": planned.partitions, **outcome}, ascii_only=False
+        {"cluster": cluster_plan.cluster, "partitions": cluster_plan.partitions, **outcome},
+        ascii_only=False,
     )
 
 
@@ -156,9 +159,9 @@ def text_of(question: str, clusters: Iterable[str], waves: Schedule | None) -> s
     )
 
 
-def _planned_of(data: Mapping[str, Any]) -> Planned:
+def _cluster_plan_of(data: Mapping[str, Any]) -> ClusterPlan:
     plan = plan_json.from_json(data["plan"]) if "plan" in data else None
-    return Planned(data["cluster"], plan, data.get("problem", ""), data["partitions"])
+    return ClusterPlan(data["cluster"], plan, data.get("problem", ""), data["partitions"])
 
 
 def _waves(made: Schedule) -> dict[str, Any]:

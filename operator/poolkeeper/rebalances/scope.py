@@ -16,10 +16,10 @@ from poolkeeper.fleet.schedule.budget import Budget, RatedWindow
 from poolkeeper.fleet.storage import codecs
 from poolkeeper.model.rebalances import (
     BudgetSpec,
-    Chosen,
     ClusterRebalance,
     PartState,
     RebalanceSpec,
+    ResourceSelection,
 )
 from poolkeeper.model.specs import Desired, KafkaClusterSpec, ResourcePoolSpec
 from poolkeeper.planning.proposals import identity
@@ -34,22 +34,22 @@ from poolkeeper.resources.parse.selectors import selects
 class RebalanceScope:
     """The clusters and pools of a Rebalance.
 
-    `asked`: the clusters to plan, sorted.
-    `others`: clusters in scope that are not planned.
+    `cluster_requests`: the clusters to plan, sorted.
+    `unplanned`: clusters in scope that are not planned.
     `partitions`: of all clusters together, as last counted.
     `missing`: pools that are named and that no cluster in scope has.
     """
 
-    asked: tuple[ClusterRequest, ...]
-    others: tuple[ClusterRebalance, ...]
+    cluster_requests: tuple[ClusterRequest, ...]
+    unplanned: tuple[ClusterRebalance, ...]
     partitions: int
     missing: tuple[str, ...]
     digest: str
 
-    def question(self, spec: RebalanceSpec, now_ms: int) -> RebalanceRequest:
+    def request(self, spec: RebalanceSpec, now_ms: int) -> RebalanceRequest:
         """The request for that moment."""
         sites = {name: site.name for site in spec.budget.sites for name in site.clusters}
-        return RebalanceRequest(self.asked, now_ms, budget_of(spec.budget), sites)
+        return RebalanceRequest(self.cluster_requests, now_ms, budget_of(spec.budget), sites)
 
 
 class Declarations:
@@ -78,31 +78,31 @@ def scope_of(
     declarations: Declarations | None = None,
 ) -> RebalanceScope:
     """The scope by what is declared now; `declarations`: those of the caller's last call."""
-    asked, others, partitions = [], list(_absent(spec, assemblies)), 0
+    cluster_requests, unplanned, partitions = [], list(_missing_clusters(spec, assemblies)), 0
     missing = set(spec.pools.names)
     for name, assembly in sorted(assemblies.items()):
-        if assembly.cluster is None or not _is_chosen(spec.clusters, assembly.cluster):
+        if assembly.cluster is None or not _is_selected(spec.clusters, assembly.cluster):
             continue
-        found = tuple(sorted(_pools(spec, assembly)))
+        found = tuple(sorted(_selected_pools(spec, assembly)))
         missing -= set(found)
         named = name in spec.clusters.names
         if not found:
-            others += [
+            unplanned += [
                 ClusterRebalance(name, PartState.IN_PLACE, message="no pool is in scope")
             ] * named
         elif assembly.desired is not None:
-            asked.append(ClusterRequest(assembly.desired, found))
+            cluster_requests.append(ClusterRequest(assembly.desired, found))
             partitions += int((assembly.cluster.status or {}).get("partitions", 0))
         elif not assembly.leaving or named:
-            others.append(
+            unplanned.append(
                 ClusterRebalance(name, PartState.FAILED, message=f"not planned: {assembly.hold}")
             )
     return RebalanceScope(
-        tuple(asked),
-        tuple(sorted(others, key=lambda part: part.cluster)),
+        tuple(cluster_requests),
+        tuple(sorted(unplanned, key=lambda part: part.cluster)),
         partitions,
         tuple(sorted(missing)),
-        _digest(spec, asked, others, declarations or Declarations()),
+        _digest(spec, cluster_requests, unplanned, declarations or Declarations()),
     )
 
 
@@ -120,35 +120,37 @@ def budget_of(spec: BudgetSpec) -> Budget:
     )
 
 
-def _is_chosen(chosen: Chosen, each: CustomResource) -> bool:
-    if chosen.names:
-        return each.name in chosen.names
-    return chosen.selector is None or selects(chosen.selector, each.labels)
+def _is_selected(selection: ResourceSelection, resource: CustomResource) -> bool:
+    if selection.names:
+        return resource.name in selection.names
+    return selection.selector is None or selects(selection.selector, resource.labels)
 
 
-def _absent(spec: RebalanceSpec, assemblies: Mapping[str, Assembly]) -> Iterator[ClusterRebalance]:
+def _missing_clusters(
+    spec: RebalanceSpec, assemblies: Mapping[str, Assembly]
+) -> Iterator[ClusterRebalance]:
     for name in spec.clusters.names:
         if name not in assemblies or assemblies[name].cluster is None:
             message = f"not planned: KafkaCluster {name} does not exist"
             yield ClusterRebalance(name, PartState.FAILED, message=message)
 
 
-def _pools(spec: RebalanceSpec, assembly: Assembly) -> Iterator[str]:
+def _selected_pools(spec: RebalanceSpec, assembly: Assembly) -> Iterator[str]:
     for key, each in assembly.objects.items():
-        if key.kind == resource_pool.KIND and _is_chosen(spec.pools, each):
+        if key.kind == resource_pool.KIND and _is_selected(spec.pools, each):
             yield each.name
 
 
 def _digest(
     spec: RebalanceSpec,
-    asked: list[ClusterRequest],
-    others: list[ClusterRebalance],
+    cluster_requests: list[ClusterRequest],
+    unplanned: list[ClusterRebalance],
     declarations: Declarations,
 ) -> str:
     named = (
         text
-        for each in asked
+        for each in cluster_requests
         for text in (each.cluster, *each.pools, declarations.digest(each.desired))
     )
-    held = (part.cluster for part in others)
+    held = (part.cluster for part in unplanned)
     return codecs.digest(codecs.to_text(spec.budget), spec.engine.value, *named, "", *sorted(held))

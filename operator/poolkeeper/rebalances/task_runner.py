@@ -22,15 +22,20 @@ from poolkeeper.fleet.engines import deadlines
 from poolkeeper.fleet.engines.engines import TaskEngine
 from poolkeeper.fleet.schedule.budget import ClusterWork
 from poolkeeper.fleet.storage import codecs
-from poolkeeper.load.refresh import measured
+from poolkeeper.load.refresh import with_load_history
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.planner import make_plan
-from poolkeeper.rebalances.plan_cluster import ObservedCluster, Planner, part_of, problem_of
+from poolkeeper.rebalances.plan_cluster import (
+    ObservedCluster,
+    Planner,
+    plan_cluster,
+    response_of_error,
+)
 from poolkeeper.rebalances.request import ClusterRequest, RebalanceRequest
 from poolkeeper.rebalances.response import (
     PLANS_BYTES_MAX,
     ClusterResponse,
-    planned_text,
+    cluster_plan_text,
     text_of,
     waves_of,
     with_room,
@@ -45,7 +50,7 @@ from poolkeeper.zk.cluster_access import ZooKeeperView
 class PlanClusterTask:
     """The task for one cluster: its request as text, and a folder with a folder per Secret."""
 
-    question: str
+    request: str
     secrets: str = ""
 
 
@@ -66,16 +71,16 @@ class ClusterResult:
     @classmethod
     def of(cls, part: ClusterResponse) -> "ClusterResult":
         """Pack a part."""
-        planned = part.planned
-        body = planned_text(planned).encode()
+        planned = part.cluster_plan
+        body = cluster_plan_text(planned).encode()
         packed = base64.b64encode(gzip.compress(body, compresslevel=1, mtime=0)).decode()
         work = "" if part.work is None else codecs.to_text(part.work)
         return cls(planned.cluster, packed, work, planned.problem, planned.moves, len(body))
 
     @classmethod
-    def without_room(cls, done: "ClusterResult", bytes_max: int) -> "ClusterResult":
+    def without_room(cls, result: "ClusterResult", bytes_max: int) -> "ClusterResult":
         """The result that replaces a plan that does not fit into the response."""
-        return cls.of(without_room(done.cluster, done.moves, bytes_max))
+        return cls.of(without_room(result.cluster, result.moves, bytes_max))
 
     @property
     def text(self) -> str:
@@ -84,7 +89,7 @@ class ClusterResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenResponse:
     """A response as text, its problems by cluster, and the moves of all plans."""
 
     text: str
@@ -93,25 +98,28 @@ class Written:
     moves: int
 
 
-def written(
-    question: RebalanceRequest,
+def write_response(
+    request: RebalanceRequest,
     engine: TaskEngine,
     secrets: str = "",
     bytes_max: int = PLANS_BYTES_MAX,
-) -> Written:
+) -> WrittenResponse:
     """The text of the whole response; `bytes_max`: of all its plans together.
 
     Raises `Unavailable` if the engine gave up, and nothing for faults of a cluster. The plans are
     not parsed, which would take longer than making them.
     """
-    tasks = [PlanClusterTask(question.about(asked).to_json(), secrets) for asked in question.asked]
-    weights = [1 + len(asked.desired.topics) for asked in question.asked]
+    tasks = [
+        PlanClusterTask(request.for_cluster(cluster_request).to_json(), secrets)
+        for cluster_request in request.asked
+    ]
+    weights = [1 + len(cluster_request.desired.topics) for cluster_request in request.asked]
     done = sorted(engine.do(tasks, perform, ClusterResult, weights), key=lambda each: each.cluster)
     rooms = zip(done, with_room((each.bytes for each in done), bytes_max), strict=True)
     done = [each if room else ClusterResult.without_room(each, bytes_max) for each, room in rooms]
     works = [codecs.from_text(ClusterWork, each.work) for each in done if each.work]
-    return Written(
-        text_of(question.digest, (each.text for each in done), waves_of(question, works)),
+    return WrittenResponse(
+        text_of(request.digest, (each.text for each in done), waves_of(request, works)),
         len(done),
         {each.cluster: each.problem for each in done if each.problem},
         sum(each.moves for each in done),
@@ -120,48 +128,53 @@ def written(
 
 def perform(task: PlanClusterTask) -> ClusterResult:
     """Do one task; a fault of the cluster is in its part and never raised."""
-    question = RebalanceRequest.from_json(task.question)
-    (asked,) = question.asked
-    patience = question.patience
+    request = RebalanceRequest.from_json(task.request)
+    (cluster_request,) = request.asked
+    patience = request.patience
     with tempfile.TemporaryDirectory(prefix="poolkeeper-") as folder, collector_paused():
-        door = ClusterConnector(
+        connector = ClusterConnector(
             secrets_in(task.secrets), Path(folder), patience.timeout_s, patience.timeout_s
         )
-        part = part_through(door.access(asked.desired.cluster), asked, question)
+        part = plan_through(
+            connector.connections(cluster_request.desired.cluster), cluster_request, request
+        )
         return ClusterResult.of(part)
 
 
-def part_through(
-    access: ClusterConnections,
-    asked: ClusterRequest,
-    question: RebalanceRequest,
+def plan_through(
+    connections: ClusterConnections,
+    cluster_request: ClusterRequest,
+    request: RebalanceRequest,
     plan: Planner = make_plan,
 ) -> ClusterResponse:
     """Read a cluster and plan it; a fault of it becomes its problem and is never raised."""
     try:
-        seen = seen_through(access, asked, question)
+        observed = observe_through(connections, cluster_request, request)
     except PoolkeeperError as failed:
-        return problem_of(asked, failed)
-    return part_of(asked, seen, question, plan)
+        return response_of_error(cluster_request, failed)
+    return plan_cluster(cluster_request, observed, request, plan)
 
 
-def seen_through(
-    access: ClusterConnections, asked: ClusterRequest, question: RebalanceRequest
+def observe_through(
+    connections: ClusterConnections, cluster_request: ClusterRequest, request: RebalanceRequest
 ) -> ObservedCluster:
     """Read a cluster once, within the request's deadlines; with sizes if brokers report them."""
-    patience = question.patience
+    patience = request.patience
     brokers = None
 
     def enriched(cluster: Cluster) -> Cluster:
         if brokers is not None:
-            cluster = enrich.enriched(cluster, brokers, patience.timeout_s).cluster
-        return measured(cluster, asked.desired.cluster.load, question.now_ms)[0]
+            cluster = enrich.enrich_cluster(cluster, brokers, patience.timeout_s).cluster
+        return with_load_history(cluster, cluster_request.desired.cluster.load, request.now_ms)[0]
 
-    with access.session() as session, deadlines.bounded(session, patience.deadline_s):
-        brokers = access.brokers()
+    with (
+        connections.session() as session,
+        deadlines.close_at_deadline(session, patience.deadline_s),
+    ):
+        brokers = connections.brokers()
         try:
             observed = observe_cluster(
-                ZooKeeperView(session), asked.desired, question.now_ms, enriched
+                ZooKeeperView(session), cluster_request.desired, request.now_ms, enriched
             )
         finally:
             if brokers is not None:

@@ -1,7 +1,8 @@
 """Carries out decisions: every write of a pass is here, or in a function called from here.
 
-Each function carries out one decision and returns the actions done. `find_out` serves decisions
-that need more input. It also writes throttles: only then does it show whose throttles are in force.
+Each function carries out one decision and returns the actions done. `complete_view` serves
+decisions that need more input. It also writes throttles: only then does it show whose throttles are
+in force.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,16 +32,16 @@ from poolkeeper.reconcile import stall_recovery, steps
 from poolkeeper.reconcile.context import PassContext, progress_of
 from poolkeeper.reconcile.decisions import (
     ChangeThrottle,
+    DoNothing,
     Elect,
     EndRun,
     EnterPhase,
-    FindOut,
-    Needed,
-    NoteThrottled,
+    MissingInput,
+    NeededInput,
+    RecordThrottled,
     RequestStage,
     RunDecision,
     RunSituation,
-    Stay,
     Watch,
 )
 from poolkeeper.reconcile.log_dir_moves import MoveLogDirs
@@ -101,13 +102,13 @@ def move_log_dirs(context: PassContext, decision: MoveLogDirs) -> Result:
         except Unavailable as away:
             result += Result(waits=(Wait(WaitReason.UNAVAILABLE, detail=str(away)),))
             continue
-        result += Result(waits=tuple(_refused(broker, refused)))
+        result += Result(waits=tuple(_refusal_waits(broker, refused)))
         if begun := len(targets) - len(refused):
             result += Result((Action(ActionKind.MOVE_LOG_DIRS, broker=broker, count=begun),))
     return result
 
 
-def _refused(broker: int, refused: Mapping[TopicPartition, str]) -> Iterator[Wait]:
+def _refusal_waits(broker: int, refused: Mapping[TopicPartition, str]) -> Iterator[Wait]:
     for name, why in refused.items():
         yield Wait(
             WaitReason.LOG_DIR_MOVE_REFUSED, partitions=(name,), brokers=(broker,), detail=why
@@ -139,7 +140,7 @@ def begin_run(context: PassContext, desired: Desired, plan: Plan, observed: Obse
     context.memory.forget_run()
     run = context.access.begin_run(run, document)
     context.memory.documents = {run.digest: document}
-    return _progressed(context, run, plan, Action(ActionKind.RUN_BEGUN, hash=run.plan))
+    return _progress_outcome(context, run, plan, Action(ActionKind.RUN_BEGUN, hash=run.plan))
 
 
 def discard_run(context: PassContext, run: Run) -> Outcome:
@@ -148,66 +149,70 @@ def discard_run(context: PassContext, run: Run) -> Outcome:
     return Outcome(State.PROGRESSED, did=(Action(ActionKind.RUN_DISCARDED),))
 
 
-def find_out(context: PassContext, at: RunSituation, guard: RunGuard, needed: Needed) -> RunView:
+def complete_view(
+    context: PassContext, at: RunSituation, guard: RunGuard, needed_input: NeededInput
+) -> RunView:
     """Return the view of the run, extended by what a decision needs."""
     run, document, view = at.run, at.document, at.view
-    match needed:
-        case FindOut.ENDING:
-            return replace(view, asked=True, ending=find_ending(context, run, at.plan, guard))
-        case FindOut.CONFLICTS:
+    match needed_input:
+        case MissingInput.ENDING:
+            return replace(view, ending_read=True, ending=find_ending(context, run, at.plan, guard))
+        case MissingInput.CONFLICTS:
             conflicts = context.access.write_throttles(document, run.rates)
             return replace(view, conflicts=conflicts)
-        case FindOut.SETTLED:
-            return replace(view, settled=throttle_settled(context, run, document))
+        case MissingInput.SETTLED:
+            return replace(view, throttle_settled=throttle_settled(context, run, document))
         case _:
             sized = context.enrich(view.cluster)
             gone = guard.gone()
             with context.timed("stage"):
                 stage = next_stage.next_stage(
-                    at.plan.moves, needed.at, sized, at.desired, gone=gone
+                    at.plan.moves, needed_input.states, sized, at.desired, gone=gone
                 )
-            return replace(view, sought=True, stage=stage, sized=sized, gone=gone)
+            return replace(
+                view, stage_computed=True, stage=stage, cluster_with_sizes=sized, gone=gone
+            )
 
 
-def take_further(context: PassContext, at: RunSituation, decision: RunDecision) -> Outcome:
+def apply_decision(context: PassContext, at: RunSituation, decision: RunDecision) -> Outcome:
     """Carry out a decision about a run."""
     run, plan = at.run, at.plan
     match decision:
-        case Stay():
-            _told(context, at, decision.found)
+        case DoNothing():
+            _note_reported_stage(context, at, decision.found)
             return outcome_of(context, run, plan, Result(decision.found, decision.waits))
         case EnterPhase():
-            _told(context, at, decision.found)
+            _note_reported_stage(context, at, decision.found)
             return _enter_phase(context, run, plan, decision)
-        case NoteThrottled():
+        case RecordThrottled():
             after = replace(run, throttled_ms=context.now_ms())
-            return _progressed(context, context.access.rewrite_run(run, after), plan)
+            return _progress_outcome(context, context.access.rewrite_run(run, after), plan)
         case RequestStage():
-            _told(context, at, decision.found)
+            _note_reported_stage(context, at, decision.found)
             return _request_stage(context, at, decision)
         case Watch():
-            return _watch(context, at, decision)
+            return _watch_stage(context, at, decision)
         case Elect():
             after = replace(run, attempts=run.attempts + 1)
             after = context.access.request_election_of_run(run, after, decision.partitions)
             requested = Action(ActionKind.ELECTION_REQUESTED, count=decision.due)
-            return _progressed(context, after, plan, requested)
+            return _progress_outcome(context, after, plan, requested)
         case EndRun():
             return _end_run(context, run, at.document)
 
 
-def _told(context: PassContext, at: RunSituation, found: tuple[Action, ...]) -> None:
+def _note_reported_stage(context: PassContext, at: RunSituation, found: tuple[Action, ...]) -> None:
     """Remember the stage whose end this pass reports, so that it is reported once."""
     for action in found:
         if action.kind is ActionKind.STAGE_FINISHED:
-            context.memory.finished = (at.run.stage, action.count)
+            context.memory.reported_stage = (at.run.stage, action.count)
 
 
 def _enter_phase(context: PassContext, run: Run, plan: Plan, decision: EnterPhase) -> Outcome:
     after = replace(
         run, phase=decision.phase, step=(), attempts=0, ending=decision.ending or run.ending
     )
-    return _progressed(
+    return _progress_outcome(
         context, context.access.rewrite_run(run, after, decision.balance), plan, *decision.found
     )
 
@@ -222,18 +227,18 @@ def _request_stage(context: PassContext, at: RunSituation, decision: RequestStag
         attempts=decision.attempts,
     )
     after = context.access.request_stage(run, after, at.plan, at.view.cluster)
-    context.memory.flying = len(entries)
-    context.memory.finished = None
+    context.memory.moves_in_flight = len(entries)
+    context.memory.reported_stage = None
     requested = Action(ActionKind.STAGE_REQUESTED, stage=after.stage, count=len(entries))
-    return _progressed(context, after, at.plan, *decision.found, requested)
+    return _progress_outcome(context, after, at.plan, *decision.found, requested)
 
 
-def _watch(context: PassContext, at: RunSituation, decision: Watch) -> Outcome:
+def _watch_stage(context: PassContext, at: RunSituation, decision: Watch) -> Outcome:
     result = Result(waits=decision.waits)
     if decision.stall is not None:
         assert at.view.reading is not None, "a request in flight was read"
-        allowed = at.desired.cluster.execution.remedies
-        result += stall_recovery.recover(context, at.view.reading, decision.stall, allowed)
+        remedies = at.desired.cluster.execution.remedies
+        result += stall_recovery.recover(context, at.view.reading, decision.stall, remedies)
     result += Result(waits=decision.late)
     run = at.run
     if decision.throttle is not None:
@@ -259,7 +264,7 @@ def _end_run(context: PassContext, run: Run, document: RunDocument) -> Outcome:
     if stopped:
         context.access.remember_stopped(run.fingerprint)
     ended = Action(ActionKind.RUN_ENDED, ending=run.ending)
-    outcome = _progressed(context, run, document.plan, ended)
+    outcome = _progress_outcome(context, run, document.plan, ended)
     context.access.end_run(run)
     return replace(outcome, state=State.STOPPED) if stopped else outcome
 
@@ -269,8 +274,15 @@ def outcome_of(
 ) -> Outcome:
     """Return the outcome of a pass over this run."""
     progress = progress_of(context.memory, run, plan)
-    return Outcome(state, result.did, result.waits, plan, progress, seen=context.memory.seen)
+    return Outcome(
+        state,
+        result.did,
+        result.waits,
+        plan,
+        progress,
+        last_observation=context.memory.last_observation,
+    )
 
 
-def _progressed(context: PassContext, run: Run, plan: Plan, *did: Action) -> Outcome:
+def _progress_outcome(context: PassContext, run: Run, plan: Plan, *did: Action) -> Outcome:
     return outcome_of(context, run, plan, Result(did), State.PROGRESSED)

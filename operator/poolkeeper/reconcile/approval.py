@@ -17,24 +17,24 @@ _NOTHING = plan_json.plan_hash((), ())
 
 
 def plan_to_approve(
-    context: PassContext, fresh: Plan, desired: Desired, observed: Observation
+    context: PassContext, new_plan: Plan, desired: Desired, observed: Observation
 ) -> Plan:
     """Return the plan to approve, and record it for the next executor."""
     if desired.cluster.approval.policy is ApprovalPolicy.AUTO:
-        return fresh
+        return new_plan
     pending = context.memory.pending
     if pending.plan is None:
         pending.plan = context.access.read_pending_plan()
-    plan = renew(pending, fresh, desired, observed)
+    plan = renew(pending, new_plan, desired, observed)
     context.access.remember_pending_plan(None if plan.hash == _NOTHING else plan)
     return plan
 
 
-def renew(pending: PendingPlan, fresh: Plan, desired: Desired, observed: Observation) -> Plan:
+def renew(pending: PendingPlan, new_plan: Plan, desired: Desired, observed: Observation) -> Plan:
     """Return the pending plan while it is still valid, otherwise the fresh one."""
     cluster, records, gone = observed.cluster, observed.records, observed.gone
-    plan = None if pending.plan is None else reuse.renewed(pending.plan, fresh, cluster)
+    plan = None if pending.plan is None else reuse.renewed(pending.plan, new_plan, cluster)
     if plan is None or audit.check_plan(plan, desired, cluster, records, gone):
-        plan = fresh
+        plan = new_plan
     pending.plan = plan
     return plan

@@ -20,20 +20,20 @@ class Authority:
 
     `steps`: creations, added partitions, harmless configs, elections. `plans`: the hashes of
     approved plans, whose moves and destructive steps are allowed; `None` approves every plan. Even
-    then many deletions at once need a person: `named` are the hashes approved one by one. `paused`:
-    a run finishes its stage in flight, and nothing else starts. `settling`: resources may still be
-    arriving or disappearing one by one. Until that has settled no run begins and no topic is
-    deleted without approval.
+    then many deletions at once need a person: `approved_by_name` are the hashes approved one by
+    one. `paused`: a run finishes its stage in flight, and nothing else starts. `settling`:
+    resources may still be arriving or disappearing one by one. Until that has settled no run begins
+    and no topic is deleted without approval.
     """
 
     steps: bool = False
     plans: frozenset[str] | None = frozenset()
     paused: bool = False
     settling: bool = False
-    named: frozenset[str] = frozenset()
+    approved_by_name: frozenset[str] = frozenset()
 
     @property
-    def early(self) -> bool:
+    def awaits_settling(self) -> bool:
         """Whether moves and deletions wait until the declared state has settled."""
         return self.settling and self.plans is None
 
@@ -47,22 +47,22 @@ class Authority:
         `deletions_ms`: the times of earlier deletions. Too many within `DELETIONS_WITHIN_MS` need a
         person's approval, even where every plan is approved.
         """
-        if self.plans is not None or plan.hash in self.named:
+        if self.plans is not None or plan.hash in self.approved_by_name:
             return self.covers(plan)
         due = sum(isinstance(step, DeleteTopic) for step in plan.steps)
         recent = sum(now_ms - at_ms < DELETIONS_WITHIN_MS for at_ms in deletions_ms)
         return recent + due <= DELETIONS_MAX
 
 
-def authority_of(desired: Desired, handed_over: tuple[str, ...] = ()) -> Authority:
+def authority_of(desired: Desired, approvals: tuple[str, ...] = ()) -> Authority:
     """Return what a pass may do under the cluster's mode and approval policy.
 
-    `handed_over`: plan hashes approved with `poolkeeper apply` beside an operator.
+    `approvals`: plan hashes approved with `poolkeeper apply` beside an operator.
     """
     spec = desired.cluster
     if spec.mode is not Mode.APPLY:
         return Authority(paused=spec.mode is not Mode.PLAN_ONLY)
-    approved = frozenset(spec.approval.plans) | frozenset(handed_over)
+    approved = frozenset(spec.approval.plans) | frozenset(approvals)
     if spec.approval.policy is ApprovalPolicy.AUTO:
-        return Authority(steps=True, plans=None, named=approved)
+        return Authority(steps=True, plans=None, approved_by_name=approved)
     return Authority(steps=True, plans=approved)

@@ -18,8 +18,8 @@ from dataclasses import replace
 from poolkeeper.errors import Refused, StalePlan
 from poolkeeper.model.outcomes import (
     ExternalPlanState,
+    LastObservation,
     Outcome,
-    Seen,
     State,
 )
 from poolkeeper.model.plans import Plan
@@ -42,16 +42,16 @@ from poolkeeper.reconcile import (
 from poolkeeper.reconcile import run as runs
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PassContext, PreviewContext
-from poolkeeper.reconcile.decisions import FindOut, RunSituation, SeekStage
+from poolkeeper.reconcile.decisions import ComputeStage, MissingInput, RunSituation
 from poolkeeper.reconcile.external_plan import ExternalPlan
 from poolkeeper.reconcile.observation import (
     Observation,
     RunGuard,
     document_of,
     gone_brokers,
+    last_observation_of,
     observe_cluster,
     observe_run,
-    what_to_show,
 )
 from poolkeeper.reconcile.plan import carry_out, enforce_rest
 
@@ -60,35 +60,37 @@ def reconcile_cluster(
     context: PassContext,
     desired: Desired,
     authority: Authority,
-    agreed: Plan | None = None,
+    confirmed_plan: Plan | None = None,
     external: ExternalPlan | None = None,
 ) -> Outcome:
     """Do one pass.
 
-    `agreed` is the plan that a person confirmed; it is executed unchanged. `external` is a plan of
-    a Rebalance; it is executed unchanged when it is its turn (`external_plan`).
+    `confirmed_plan` is the plan that a person confirmed; it is executed unchanged. `external` is a
+    plan of a Rebalance; it is executed unchanged when it is its turn (`external_plan`).
     """
     run = context.access.read_run()
     if run is not None:
-        guard = _guard(context, desired, authority, agreed)
+        guard = _run_guard(context, desired, authority, confirmed_plan)
         guard = external_plan.guard_of(guard, run, external)
-        outcome = _continue_run(context, external_plan.paced(desired, run, external), run, guard)
-        if agreed is not None:
+        outcome = _continue_run(
+            context, external_plan.desired_for_run(desired, run, external), run, guard
+        )
+        if confirmed_plan is not None:
             return outcome
         outcome = steps_during_run.with_steps(context, desired, authority, outcome)
         return external_plan.with_status(outcome, run, external)
     if authority.paused:
-        return _look_only(context, desired)
-    context.memory.beside = None
+        return _observe_only(context, desired)
+    context.memory.plan_during_run = None
     with context.timed("observe"):
         observed = observe_cluster(context.access, desired, context.now_ms(), context.enrich)
-    context.memory.seen = what_to_show(observed, context.memory.seen)
+    context.memory.last_observation = last_observation_of(observed, context.memory.last_observation)
     owned = resolve_conflicts(desired, observed.records)
-    if external is not None and agreed is None:
+    if external is not None and confirmed_plan is None:
         outcome = _follow_external_plan(context, desired, owned, authority, observed, external)
     else:
-        outcome = _follow_plan(context, owned, authority, observed, agreed)
-    return replace(outcome, seen=context.memory.seen)
+        outcome = _follow_plan(context, owned, authority, observed, confirmed_plan)
+    return replace(outcome, last_observation=context.memory.last_observation)
 
 
 # With a run
@@ -108,17 +110,17 @@ def _continue_run(context: PassContext, desired: Desired, run: Run, guard: RunGu
             desired=desired,
             now_ms=context.now_ms(),
             paused=guard.paused,
-            told=context.memory.finished,
+            reported_stage=context.memory.reported_stage,
             adapted_ms=context.memory.adapted_ms,
         )
         decision = runs.decide(at)
-        if not isinstance(decision, FindOut | SeekStage):
-            return act.take_further(context, at, decision)
-        view = act.find_out(context, at, guard, decision)
+        if not isinstance(decision, MissingInput | ComputeStage):
+            return act.apply_decision(context, at, decision)
+        view = act.complete_view(context, at, guard, decision)
 
 
-def _guard(
-    context: PassContext, desired: Desired, authority: Authority, agreed: Plan | None
+def _run_guard(
+    context: PassContext, desired: Desired, authority: Authority, confirmed_plan: Plan | None
 ) -> RunGuard:
     """Return the conditions under which a run goes on; a run for something else is ended.
 
@@ -130,8 +132,8 @@ def _guard(
         return gone_brokers(context.access.read_records(), desired, context.now_ms())
 
     def wanted(run: Run, plan: Plan) -> bool:
-        if agreed is not None:
-            return run.fingerprint == agreed.fingerprint
+        if confirmed_plan is not None:
+            return run.fingerprint == confirmed_plan.fingerprint
         records = context.access.read_records()
         owned = resolve_conflicts(desired, records)
         return run.concern == plan_json.concern(owned, plan.moves, records.cluster_id, gone())
@@ -147,7 +149,7 @@ def _follow_plan(
     desired: Desired,
     authority: Authority,
     observed: Observation,
-    agreed: Plan | None,
+    confirmed_plan: Plan | None,
 ) -> Outcome:
     """Make a plan, or take the confirmed one, and carry out what is allowed of it.
 
@@ -156,23 +158,27 @@ def _follow_plan(
     closed = (*gates.controller(observed.cluster), *gates.foreign(observed.cluster, ()))
     if closed:
         cured = stall_recovery.recover_foreign(context, desired, authority, observed)
-        return Outcome(State.WAITING, cured.did, (*closed, *cured.waits), agreed)
-    if agreed is None:
+        return Outcome(State.WAITING, cured.did, (*closed, *cured.waits), confirmed_plan)
+    if confirmed_plan is None:
         cooled = _make_plan(context, desired, authority, observed)
     else:
-        cooled = Cooled(agreed)
-        drifts = () if context.memory.begun else step_progress.staleness(agreed, observed.cluster)
+        cooled = Cooled(confirmed_plan)
+        drifts = (
+            ()
+            if context.memory.has_begun
+            else step_progress.staleness(confirmed_plan, observed.cluster)
+        )
         if drifts:
             raise StalePlan("the cluster changed since the plan was made", facts=drifts)
     plan = cooled.plan
-    context.memory.begun = True
+    context.memory.has_begun = True
     enforce_rest(plan, desired, observed)
     with context.timed("apply"):
-        by_person = agreed is not None
+        by_person = confirmed_plan is not None
         outcome = carry_out(context, desired, authority, plan, observed, by_person=by_person)
     if outcome.state is State.CONVERGED:
         context.access.remember_pending_plan(None)
-        if agreed is None:
+        if confirmed_plan is None:
             context.access.forget_approvals()
     return replace(outcome, balance_waits_until_ms=cooled.waits_until_ms)
 
@@ -187,7 +193,7 @@ def _make_plan(
             return context.plan(wanted, observed.cluster, observed.records, observed.gone)
 
     fresh = planned(desired)
-    cooled = cool_down.due_now(fresh, desired, authority, observed, context.now_ms(), planned)
+    cooled = cool_down.plan_due_now(fresh, desired, authority, observed, context.now_ms(), planned)
     if authority.covers(cooled.plan):
         return cooled
     plan = approval.plan_to_approve(context, cooled.plan, desired, observed)
@@ -209,7 +215,7 @@ def _follow_external_plan(
 
     `owned` is `desired` without the resources that lose a conflict.
     """
-    status = external_plan.readiness(external, desired, observed.cluster)
+    status = external_plan.status_before_run(external, desired, observed.cluster)
     if status is None and authority.settling:
         status = external.status(ExternalPlanState.WAITING, Wait(WaitReason.SETTLING))
     if status is not None:
@@ -270,20 +276,22 @@ def preview(
     with context.timed("plan"):
         plan = context.plan(desired, observed.cluster, observed.records, observed.gone)
     plan = approval.renew(context.pending, plan, desired, observed)
-    seen = Seen(observed.cluster, observed.records, observed.gone)
+    seen = LastObservation(observed.cluster, observed.records, observed.gone)
     waits = [*gates.controller(observed.cluster), *gates.foreign(observed.cluster, ())]
     recorded = context.view.read_run() is not None
     if recorded:
         waits.append(Wait(WaitReason.RUN_RECORDED, cause=Wait(because)))
     if plan.empty and not waits:
-        return Outcome(State.CONVERGED, plan=plan, seen=seen)
+        return Outcome(State.CONVERGED, plan=plan, last_observation=seen)
     if not plan.empty:
         waits.append(Wait(because))
-    return Outcome(State.WAITING, waits=tuple(waits), plan=plan, seen=seen, recorded=recorded)
+    return Outcome(
+        State.WAITING, waits=tuple(waits), plan=plan, last_observation=seen, recorded=recorded
+    )
 
 
-def _look_only(context: PassContext, desired: Desired) -> Outcome:
+def _observe_only(context: PassContext, desired: Desired) -> Outcome:
     """Observe the cluster and report, while nothing may be started."""
     outcome = preview(context.preview, desired, WaitReason.PAUSED)
-    context.memory.seen = outcome.seen
+    context.memory.last_observation = outcome.last_observation
     return outcome

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
 from poolkeeper.brokers.protocol import BrokerClient
-from poolkeeper.model.outcomes import Progress, Seen
+from poolkeeper.model.outcomes import LastObservation, Progress
 from poolkeeper.model.plans import MoveLogDir, Plan
 from poolkeeper.model.records import Records
 from poolkeeper.model.runs import Run, RunDocument
@@ -21,9 +21,9 @@ from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.run_state.progress import MoveProgress, MoveState
 from poolkeeper.reconcile.access import ClusterAccess, ClusterView
 
-FLYING = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
+IN_FLIGHT_STATES = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
 """The states of a move whose step is in flight, or done with its entry still in the request."""
-ENDED = (MoveState.DONE, MoveState.GONE, MoveState.DIVERGED)
+ENDED_STATES = (MoveState.DONE, MoveState.GONE, MoveState.DIVERGED)
 """The states of a move that needs nothing more."""
 
 
@@ -35,7 +35,7 @@ class PendingPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class StepsBeside:
+class PlanDuringRun:
     """The plan made during a run for its steps: its declared state and until when it is valid."""
 
     desired: Desired
@@ -59,25 +59,25 @@ class PassMemory:
     """Partitions whose election has been requested; it is not requested again."""
     bytes_done: dict[int, int] = field(default_factory=dict)
     arrived: set[int] = field(default_factory=set)
-    flying: int = 0
-    finished: tuple[int, int] | None = None
+    moves_in_flight: int = 0
+    reported_stage: tuple[int, int] | None = None
     """The stage whose end was reported, and how many of its partitions had arrived."""
     adapted_ms: int = 0
     deletions_ms: deque[int] = field(default_factory=lambda: deque(maxlen=100))
-    begun: bool = False
+    has_begun: bool = False
     stale_since_ms: int | None = None
-    seen: Seen | None = None
-    beside: StepsBeside | None = None
+    last_observation: LastObservation | None = None
+    plan_during_run: PlanDuringRun | None = None
     pending: PendingPlan = field(default_factory=PendingPlan)
 
-    def look_again(self, cluster: Cluster) -> None:
+    def update_last_observation(self, cluster: Cluster) -> None:
         """Replace the remembered cluster; the Kafka version that the brokers reported is kept."""
-        if self.seen is not None:
-            now = replace(cluster, kafka_version=self.seen.cluster.kafka_version)
-            if now != self.seen.cluster:
-                self.seen = replace(self.seen, cluster=now)
+        if self.last_observation is not None:
+            now = replace(cluster, kafka_version=self.last_observation.cluster.kafka_version)
+            if now != self.last_observation.cluster:
+                self.last_observation = replace(self.last_observation, cluster=now)
 
-    def note(self, plan: Plan, m: int, progress: MoveProgress, cluster: Cluster) -> None:
+    def note_progress(self, plan: Plan, m: int, progress: MoveProgress, cluster: Cluster) -> None:
         """Record the progress of one move of the run."""
         self.bytes_done[m] = _move_bytes_done(plan, m, progress, cluster)
         if progress.state in (MoveState.DONE, MoveState.GONE):
@@ -88,7 +88,7 @@ class PassMemory:
         self.documents = {}
         self.bytes_done = {}
         self.arrived = set()
-        self.finished = None
+        self.reported_stage = None
 
 
 Enrich = Callable[[Cluster], Cluster]
@@ -146,7 +146,7 @@ def progress_of(memory: PassMemory, run: Run, plan: Plan) -> Progress:
         phase=run.phase,
         stage=run.stage,
         moves_done=len(memory.arrived),
-        moves_in_flight=memory.flying if run.step else 0,
+        moves_in_flight=memory.moves_in_flight if run.step else 0,
         moves_total=len(plan.moves),
         bytes_done=sum(memory.bytes_done.values()),
         bytes_total=sum(move.bytes for move in plan.moves),
@@ -165,7 +165,7 @@ def _move_bytes_done(plan: Plan, m: int, progress: MoveProgress, cluster: Cluste
         return 0
     added = [len(set(b) - set(a)) for a, b in zip(move.path, move.path[1:], strict=False)]
     done = sum(added[: progress.at])
-    if progress.state in FLYING and progress.at + 1 < len(move.path):
+    if progress.state in IN_FLIGHT_STATES and progress.at + 1 < len(move.path):
         partition = cluster.topics[move.topic].partition(move.partition)
         new = set(move.path[progress.at + 1]) - set(move.path[progress.at])
         done += len(new & set(() if partition is None else partition.isr or ()))

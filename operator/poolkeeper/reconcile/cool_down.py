@@ -14,7 +14,7 @@ from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.observation import Observation
 
 
-def due_now(
+def plan_due_now(
     plan: Plan,
     desired: Desired,
     authority: Authority,
@@ -23,7 +23,7 @@ def due_now(
     planned: Callable[[Desired], Plan],
 ) -> cool_down.Cooled:
     """Return what may be done of a fresh plan; `planned` plans for what else could be declared."""
-    if plan.hash in authority.named or not cool_down.starts_by_itself(desired):
+    if plan.hash in authority.approved_by_name or not cool_down.starts_by_itself(desired):
         return cool_down.Cooled(plan)
     until_ms = cool_down.waits_until_ms(desired.cluster.balancing, observed.balanced, now_ms)
 

@@ -1,7 +1,7 @@
 """The inputs of a decision about a run, and the decisions: a pass makes one of these.
 
-`Needed` asks for more input (`FindOut`); then the decision is made again with it. `found` are the
-actions that a decision found completed, to be reported.
+`NeededInput` asks for more input (`MissingInput`); then the decision is made again with it. `found`
+are the actions that a decision found completed, to be reported.
 """
 
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ from poolkeeper.reconcile.stall_recovery import Stall
 class RunSituation:
     """The inputs of every decision about a run.
 
-    `paused`: the stage in flight is finished, and no other starts. `told`: the stage whose end was
-    reported last, and how many of its partitions had arrived. `adapted_ms`: the time at which the
-    adaptive throttle was last checked.
+    `paused`: the stage in flight is finished, and no other starts. `reported_stage`: the stage
+    whose end was reported last, and how many of its partitions had arrived. `adapted_ms`: the time
+    at which the adaptive throttle was last checked.
     """
 
     run: Run
@@ -34,7 +34,7 @@ class RunSituation:
     desired: Desired
     now_ms: int
     paused: bool = False
-    told: tuple[int, int] | None = None
+    reported_stage: tuple[int, int] | None = None
     adapted_ms: int = 0
 
     @property
@@ -43,7 +43,7 @@ class RunSituation:
         return self.document.plan
 
 
-class FindOut(Enum):
+class MissingInput(Enum):
     """An input that a decision needs and that is not known yet."""
 
     ENDING = auto()
@@ -55,13 +55,13 @@ class FindOut(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class SeekStage:
+class ComputeStage:
     """Look for the next stage.
 
-    `at`: the state of each move, or None for a move that must stay out of the stage.
+    `states`: the state of each move, or None for a move that must stay out of the stage.
     """
 
-    at: tuple[int | None, ...]
+    states: tuple[int | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class BeginRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Stay:
+class DoNothing:
     """Do nothing in this pass."""
 
     waits: tuple[Wait, ...]
@@ -88,7 +88,7 @@ class EnterPhase:
 
 
 @dataclass(frozen=True, slots=True)
-class NoteThrottled:
+class RecordThrottled:
     """Record that the throttles have been written."""
 
 
@@ -136,5 +136,5 @@ class EndRun:
     """Restore the saved throttles and remove the run."""
 
 
-RunDecision = Stay | EnterPhase | NoteThrottled | RequestStage | Watch | Elect | EndRun
-Needed = FindOut | SeekStage
+RunDecision = DoNothing | EnterPhase | RecordThrottled | RequestStage | Watch | Elect | EndRun
+NeededInput = MissingInput | ComputeStage

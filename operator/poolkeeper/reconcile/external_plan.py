@@ -28,7 +28,7 @@ from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state import step_progress
 from poolkeeper.planning.run_state.progress import MoveState, classify
 from poolkeeper.planning.run_state.throttles import ADAPTIVE_RISE_MAX
-from poolkeeper.reconcile.context import ENDED
+from poolkeeper.reconcile.context import ENDED_STATES
 from poolkeeper.reconcile.observation import RunGuard
 
 
@@ -36,18 +36,18 @@ from poolkeeper.reconcile.observation import RunGuard
 class ExternalPlan:
     """A plan for one cluster; `plan` is `None` while it cannot be read.
 
-    `declared`: the `declaration` that it was planned for. `begun`: some of its moves may be done
-    already, so that the cluster differs from the one it was planned for. `held`: why no stage of it
-    may start now; empty if one may. `withdrawn`: its Rebalance no longer wants it; a run of it ends
-    after its stage in flight. `bytes_per_s`: the rate at which all brokers of the cluster together
-    may receive its replicas.
+    `declaration`: the `declaration` that it was planned for. `has_begun`: some of its moves may be
+    done already, so that the cluster differs from the one it was planned for. `wait`: why no stage
+    of it may start now; empty if one may. `withdrawn`: its Rebalance no longer wants it; a run of
+    it ends after its stage in flight. `bytes_per_s`: the rate at which all brokers of the cluster
+    together may receive its replicas.
     """
 
     hash: str
     plan: Plan | None = None
-    declared: str = ""
-    begun: bool = False
-    held: Wait | None = None
+    declaration: str = ""
+    has_begun: bool = False
+    wait: Wait | None = None
     withdrawn: bool = False
     bytes_per_s: int | None = None
 
@@ -84,7 +84,7 @@ def with_rate(desired: Desired, external: ExternalPlan) -> Desired:
     return replace(desired, cluster=replace(desired.cluster, execution=execution))
 
 
-def paced(desired: Desired, run: Run, external: ExternalPlan | None) -> Desired:
+def desired_for_run(desired: Desired, run: Run, external: ExternalPlan | None) -> Desired:
     """The declared state; with the external plan's throttle if the run executes that plan."""
     if external is None or run.plan != external.hash:
         return desired
@@ -96,8 +96,8 @@ def guard_of(guard: RunGuard, run: Run, external: ExternalPlan | None) -> RunGua
     if external is None or run.plan != external.hash:
         return guard
     if external.withdrawn:
-        return replace(guard, wanted=lambda run, plan: False)
-    return replace(guard, paused=guard.paused or external.held is not None)
+        return replace(guard, still_applies=lambda run, plan: False)
+    return replace(guard, paused=guard.paused or external.wait is not None)
 
 
 def with_status(outcome: Outcome, run: Run, external: ExternalPlan | None) -> Outcome:
@@ -111,13 +111,13 @@ def with_status(outcome: Outcome, run: Run, external: ExternalPlan | None) -> Ou
         state, why = ExternalPlanState.WAITING, (Wait(WaitReason.RUN_ENDING, ending=run.ending),)
     else:
         state = ExternalPlanState.MOVING
-        if external.held is not None:
+        if external.wait is not None:
             others = (wait for wait in why if wait.reason is not WaitReason.PAUSED)
-            why = (external.held, *others)
+            why = (external.wait, *others)
     return replace(outcome, external=external.status(state, *why))
 
 
-def readiness(
+def status_before_run(
     external: ExternalPlan, desired: Desired, cluster: Cluster
 ) -> ExternalPlanStatus | None:
     """Why the external plan does not begin now, or None if it may; no run is recorded."""
@@ -126,16 +126,18 @@ def readiness(
     if external.plan is None:
         return external.status(ExternalPlanState.WAITING, Wait(WaitReason.PLAN_BEING_READ))
     states = [each.state for each in classify(external.plan.moves, cluster)]
-    stale = () if external.begun else step_progress.staleness(external.plan, cluster)
-    if not stale and all(state in ENDED for state in states):
-        return external.status(ExternalPlanState.DONE, *_left_alone(external.plan, states))
-    if declaration(desired, external.plan) != external.declared:
+    stale = () if external.has_begun else step_progress.staleness(external.plan, cluster)
+    if not stale and all(state in ENDED_STATES for state in states):
+        return external.status(
+            ExternalPlanState.DONE, *_moves_left_to_others(external.plan, states)
+        )
+    if declaration(desired, external.plan) != external.declaration:
         stale = (Drift(DriftReason.DECLARED_OTHERWISE),)
     if stale:
         refusal = Refusal(RefusalReason.STALE_PLAN, "the plan is outdated", stale)
         return external.status(ExternalPlanState.REFUSED, refusal)
-    if external.held is not None:
-        return external.status(ExternalPlanState.WAITING, external.held)
+    if external.wait is not None:
+        return external.status(ExternalPlanState.WAITING, external.wait)
     return None
 
 
@@ -144,7 +146,7 @@ def has_urgent(plan: Plan) -> bool:
     return any(move.urgency <= Urgency.DRAIN for move in plan.moves)
 
 
-def _left_alone(plan: Plan, states: Sequence[MoveState]) -> tuple[Action, ...]:
+def _moves_left_to_others(plan: Plan, states: Sequence[MoveState]) -> tuple[Action, ...]:
     named = tuple(
         TopicPartition(move.topic, move.partition)
         for move, state in zip(plan.moves, states, strict=True)

@@ -23,23 +23,26 @@ def decide(at: RunSituation) -> Watch:
     arrived = arrived_of(run, view.progress)
     waits = (
         Wait(WaitReason.STAGE_IN_FLIGHT, stage=run.stage, count=arrived, of=len(run.step)),
-        *_hanging(at),
+        *_waits_for_dead_targets(at),
         *gates.controller(view.cluster),
-        *gates.foreign(view.cluster, _requested(at)),
+        *gates.foreign(view.cluster, _requested_partitions(at)),
     )
     age_ms = at.now_ms - run.requested_ms
     stall = stall_of(at.plan.moves, run.step, view.progress, view.cluster)
     return Watch(
-        waits, stall if age_ms > STALL_MS else None, _late(at, age_ms), _throttle_change(at)
+        waits,
+        stall if age_ms > STALL_MS else None,
+        _waits_after_deadline(at, age_ms),
+        _throttle_change(at),
     )
 
 
-def _requested(at: RunSituation) -> set[TopicPartition]:
+def _requested_partitions(at: RunSituation) -> set[TopicPartition]:
     moves = at.plan.moves
     return {TopicPartition(moves[m].topic, moves[m].partition) for m, _ in at.run.step}
 
 
-def _hanging(at: RunSituation) -> tuple[Wait, ...]:
+def _waits_for_dead_targets(at: RunSituation) -> tuple[Wait, ...]:
     """Name the target brokers that died while replicas were being copied to them."""
     hanging: dict[int, list[TopicPartition]] = {}
     for (m, index), p in zip(at.run.step, at.view.progress, strict=True):
@@ -53,7 +56,7 @@ def _hanging(at: RunSituation) -> tuple[Wait, ...]:
     )
 
 
-def _late(at: RunSituation, age_ms: int) -> tuple[Wait, ...]:
+def _waits_after_deadline(at: RunSituation, age_ms: int) -> tuple[Wait, ...]:
     """Report that the stage takes longer than expected."""
     execution = at.desired.cluster.execution
     if age_ms <= execution.stage_deadline_s * 1000:
@@ -74,6 +77,6 @@ def _throttle_change(at: RunSituation) -> ChangeThrottle | None:
     if throttle.mode is not ThrottleMode.ADAPTIVE or at.now_ms - since_ms < ADAPT_EVERY_MS:
         return None
     hurt = gates.health(at.view.cluster).under_replicated - at.document.baseline.under_replicated
-    healthy = not hurt & _requested(at)
+    healthy = not hurt & _requested_partitions(at)
     rate = throttles.adapted(run.rates[0], throttle.rate_bytes_per_s, healthy=healthy)
     return ChangeThrottle(None if rate == run.rates[0] else (rate, run.rates[0]))

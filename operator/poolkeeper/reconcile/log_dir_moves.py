@@ -53,18 +53,18 @@ def decide(
     agreed = [step for step in due if step in approved]
     return MoveLogDirs(
         {} if holds else _batches(agreed, cluster, at_once),
-        (*_unapproved(len(due) - len(agreed)), *(holds if agreed else ())),
-        _on_their_way(cluster, len(due)) if steps else (),
+        (*_waits_for_approval(len(due) - len(agreed)), *(holds if agreed else ())),
+        _waits_for_copies(cluster, len(due)) if steps else (),
         approved,
     )
 
 
-def _unapproved(count: int) -> tuple[Wait, ...]:
+def _waits_for_approval(count: int) -> tuple[Wait, ...]:
     action = Action(ActionKind.MOVE_LOG_DIRS, count=count)
     return (Wait(WaitReason.APPROVAL_REQUIRED, action=action),) if count else ()
 
 
-def _on_their_way(cluster: Cluster, due: int) -> tuple[Wait, ...]:
+def _waits_for_copies(cluster: Cluster, due: int) -> tuple[Wait, ...]:
     arriving = sum(len(broker.arriving or ()) for broker in cluster.brokers.values())
     in_flight = WaitReason.LOG_DIR_MOVES_IN_FLIGHT
     return (Wait(in_flight, count=arriving, of=due),) if arriving else ()
@@ -79,11 +79,11 @@ def approved_moves(
 
 
 def _batches(
-    agreed: Sequence[MoveLogDir], cluster: Cluster, at_once: int
+    approved: Sequence[MoveLogDir], cluster: Cluster, at_once: int
 ) -> dict[int, dict[TopicPartition, str]]:
     room = Counter({n: at_once - len(b.arriving or ()) for n, b in cluster.brokers.items()})
     batches: dict[int, dict[TopicPartition, str]] = {}
-    for step in agreed:
+    for step in approved:
         if room[step.broker] > 0:
             room[step.broker] -= 1
             name = TopicPartition(step.topic, step.partition)

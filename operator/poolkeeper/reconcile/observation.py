@@ -2,14 +2,14 @@
 
 A run is observed step by step: what is read next depends on what was read before. So a pass over a
 large cluster with a request in flight reads only a few topics. A `RunView` is what is known so far;
-a decision that needs more says so (`decisions.FindOut`).
+a decision that needs more says so (`decisions.MissingInput`).
 """
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from poolkeeper.errors import OtherCluster, Unavailable
-from poolkeeper.model.outcomes import Seen
+from poolkeeper.model.outcomes import LastObservation
 from poolkeeper.model.plans import ElectLeaders, Plan
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.records import BalanceRecord, BrokerRecord, Records
@@ -20,7 +20,7 @@ from poolkeeper.planning.run_state import throttles
 from poolkeeper.planning.run_state.progress import MoveProgress, classify
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile.access import ClusterView
-from poolkeeper.reconcile.context import FLYING, Enrich, PassContext
+from poolkeeper.reconcile.context import IN_FLIGHT_STATES, Enrich, PassContext
 
 SETTLE_MS = 5_000
 """The time in which brokers apply a throttle, for brokers that cannot be asked."""
@@ -64,7 +64,7 @@ def observe_cluster(
     return Observation(reading, cluster, records, gone, view.read_balance())
 
 
-def what_to_show(observed: Observation, before: Seen | None) -> Seen:
+def last_observation_of(observed: Observation, before: LastObservation | None) -> LastObservation:
     """Return what statuses report; topics that changed during the reading appear as before."""
     cluster = observed.cluster
     kept = {
@@ -75,7 +75,7 @@ def what_to_show(observed: Observation, before: Seen | None) -> Seen:
     if kept:
         topics = dict(sorted({**cluster.topics, **kept}.items()))
         cluster = replace(cluster, topics=topics, torn=cluster.torn - kept.keys())
-    return Seen(cluster, observed.records, observed.gone)
+    return LastObservation(cluster, observed.records, observed.gone)
 
 
 def updated_records(records: Records, cluster: Cluster, desired: Desired, now_ms: int) -> Records:
@@ -128,11 +128,11 @@ def _is_rack_missing(records: Records, declared: Collection[int], missing: Colle
 class RunGuard:
     """The conditions under which a run goes on; checked only between stages.
 
-    `wanted`: whether this run is still wanted. `gone`: the brokers that count as lost. `paused`:
-    the run finishes its stage in flight and starts no other.
+    `still_applies`: whether this run is still wanted. `gone`: the brokers that count as lost.
+    `paused`: the run finishes its stage in flight and starts no other.
     """
 
-    wanted: Callable[[Run, Plan], bool]
+    still_applies: Callable[[Run, Plan], bool]
     gone: Callable[[], frozenset[int]] = frozenset
     paused: bool = False
 
@@ -141,21 +141,21 @@ class RunGuard:
 class RunView:
     """What is known of a run in this pass; `None` is not known yet, or not needed.
 
-    `progress`: of the request's moves while it is in flight (`flying`), otherwise of all moves.
-    `asked`: whether `ending` has been read. `sought`: whether `stage`, the next one, has been
-    computed. `balanced`: when balance last began; read for a run that was just recorded.
+    `progress`: of the request's moves while it is in flight (`in_flight`), otherwise of all moves.
+    `ending_read`: whether `ending` has been read. `stage_computed`: whether `stage`, the next one,
+    has been computed. `balanced`: when balance last began; read for a run that was just recorded.
     """
 
     reading: ClusterReading | None = None
     progress: tuple[MoveProgress, ...] = ()
-    flying: bool = False
-    asked: bool = False
+    in_flight: bool = False
+    ending_read: bool = False
     ending: Ending | None = None
     conflicts: ThrottleConflicts | None = None
-    settled: bool | None = None
-    sought: bool = False
+    throttle_settled: bool | None = None
+    stage_computed: bool = False
     stage: next_stage.Stage | next_stage.NothingFits | None = None
-    sized: Cluster | None = None
+    cluster_with_sizes: Cluster | None = None
     gone: frozenset[int] = frozenset()
     balanced: BalanceRecord | None = None
 
@@ -198,17 +198,17 @@ def _observe_moves(
         reading = context.access.observe(desired.cluster.name, topics=named)
         progress = classify([plan.moves[m] for m, _ in run.step], reading.cluster)
         requested = reading.cluster.reassignment is not None
-        if requested or any(p.state in FLYING for p in progress):
+        if requested or any(p.state in IN_FLIGHT_STATES for p in progress):
             for (m, _), p in zip(run.step, progress, strict=True):
-                memory.note(plan, m, p, reading.cluster)
-            memory.flying = len(run.step) - arrived_of(run, progress)
-            return RunView(reading, progress, flying=True)
+                memory.note_progress(plan, m, p, reading.cluster)
+            memory.moves_in_flight = len(run.step) - arrived_of(run, progress)
+            return RunView(reading, progress, in_flight=True)
     lock = desired.cluster.execution.restart_lock
     reading = context.access.observe(desired.cluster.name, restart_lock=lock)
-    memory.look_again(reading.cluster)
+    memory.update_last_observation(reading.cluster)
     progress = classify(plan.moves, reading.cluster)
     for m, p in enumerate(progress):
-        memory.note(plan, m, p, reading.cluster)
+        memory.note_progress(plan, m, p, reading.cluster)
     return RunView(reading, progress)
 
 
@@ -218,7 +218,7 @@ def _observe_leaders(context: PassContext, desired: Desired, document: RunDocume
     reading = context.access.observe(desired.cluster.name, topics=names)
     progress = classify(plan.moves, reading.cluster)
     for m, p in enumerate(progress):
-        context.memory.note(plan, m, p, reading.cluster)
+        context.memory.note_progress(plan, m, p, reading.cluster)
     return RunView(reading, progress)
 
 
@@ -240,7 +240,7 @@ def find_ending(context: PassContext, run: Run, plan: Plan, guard: RunGuard) -> 
     """Return why the run ends early: a person stopped it, or it is no longer wanted."""
     if context.access.is_stop_requested():
         return Ending.STOPPED
-    return None if guard.wanted(run, plan) else Ending.REPLACED
+    return None if guard.still_applies(run, plan) else Ending.REPLACED
 
 
 def throttle_settled(context: PassContext, run: Run, document: RunDocument) -> bool:

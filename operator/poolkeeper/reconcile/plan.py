@@ -21,8 +21,8 @@ from poolkeeper.planning.run_state.step_progress import StepState
 from poolkeeper.reconcile import act, log_dir_moves, steps
 from poolkeeper.reconcile import run as runs
 from poolkeeper.reconcile.authority import Authority
-from poolkeeper.reconcile.context import ENDED, PassContext
-from poolkeeper.reconcile.decisions import Stay
+from poolkeeper.reconcile.context import ENDED_STATES, PassContext
+from poolkeeper.reconcile.decisions import DoNothing
 from poolkeeper.reconcile.observation import Observation
 
 
@@ -44,13 +44,13 @@ def carry_out(
         return Outcome(State.PROGRESSED, result.did, result.waits, plan)
     if authority.steps:
         access.remember_owners(steps.owners_to_record(desired, plan, observed))
-    if all(p.state in ENDED for p in classify(plan.moves, cluster)):
+    if all(p.state in ENDED_STATES for p in classify(plan.moves, cluster)):
         return _do_late(context, desired, authority, plan, cluster, result)
     stopped = not by_person and access.read_stopped() == plan.fingerprint
-    decision = runs.decide_beginning(
+    decision = runs.decide_begin(
         plan, desired, authority, cluster, context.now_ms(), stopped=stopped
     )
-    if isinstance(decision, Stay):
+    if isinstance(decision, DoNothing):
         return Outcome(State.WAITING, waits=(*result.waits, *decision.waits), plan=plan)
     return act.begin_run(context, desired, plan, observed)
 
@@ -71,7 +71,7 @@ def _do_early(
         plan,
         cluster,
         desired.cluster.execution.max_moves_per_broker,
-        runs.held_now(desired, authority, cluster, context.now_ms()),
+        runs.waits_before_run(desired, authority, cluster, context.now_ms()),
         log_dir_moves.approved_moves(plan, context.memory.log_dir_moves, approved=covered),
     )
     result += act.move_log_dirs(context, moves)
@@ -92,7 +92,7 @@ def _do_late(
 
     def hold(step: Step) -> Wait | None:
         deletes = isinstance(step, DeleteTopic)
-        if deletes and authority.early:
+        if deletes and authority.awaits_settling:
             return Wait(WaitReason.SETTLING)
         allowed = deleting if deletes else authority.steps
         return None if allowed else steps.needs_approval(step)
@@ -103,10 +103,10 @@ def _do_late(
     if result.did:
         return Outcome(State.PROGRESSED, result.did, waits, plan)
     state = State.WAITING if waits else State.CONVERGED
-    return Outcome(state, _left_alone(plan, cluster), waits, plan)
+    return Outcome(state, _waits_for_others(plan, cluster), waits, plan)
 
 
-def _left_alone(plan: Plan, cluster: Cluster) -> tuple[Action, ...]:
+def _waits_for_others(plan: Plan, cluster: Cluster) -> tuple[Action, ...]:
     """Report the moves given up: the topic is gone, or somebody else reassigned the partition."""
     return tuple(
         Action(

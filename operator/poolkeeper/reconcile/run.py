@@ -35,20 +35,20 @@ from poolkeeper.planning.run_state.step_progress import ELECTION_PARTITIONS_MAX
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile import in_flight
 from poolkeeper.reconcile.authority import Authority
-from poolkeeper.reconcile.context import FLYING
+from poolkeeper.reconcile.context import IN_FLIGHT_STATES
 from poolkeeper.reconcile.decisions import (
     BeginRun,
+    ComputeStage,
+    DoNothing,
     Elect,
     EndRun,
     EnterPhase,
-    FindOut,
-    Needed,
-    NoteThrottled,
+    MissingInput,
+    NeededInput,
+    RecordThrottled,
     RequestStage,
     RunDecision,
     RunSituation,
-    SeekStage,
-    Stay,
 )
 from poolkeeper.reconcile.observation import led_partitions
 
@@ -58,90 +58,90 @@ OPEN = (MoveState.PENDING, MoveState.ORPHANED)
 """The states of a move whose next step a stage may request."""
 
 
-def decide(at: RunSituation) -> RunDecision | Needed:
+def decide(at: RunSituation) -> RunDecision | NeededInput:
     """Decide what this pass does about the run, or what must be found out first."""
     match at.run.phase:
         case Phase.STORING:
-            return _stored(at)
+            return _after_storing(at)
         case Phase.THROTTLING:
-            return _throttling(at)
-        case Phase.MOVING if at.view.flying:
+            return _while_throttling(at)
+        case Phase.MOVING if at.view.in_flight:
             return in_flight.decide(at)
         case Phase.MOVING:
             return _between_stages(at)
         case Phase.ELECTING:
-            return _electing(at)
+            return _while_electing(at)
         case Phase.RESTORING:
             return EndRun()
 
 
-def _stored(at: RunSituation) -> EnterPhase:
+def _after_storing(at: RunSituation) -> EnterPhase:
     """The run is whole from here on, whoever takes it further: balance has begun, if it does."""
     balancing, started_ms = at.desired.cluster.balancing, at.run.started_ms
     balance = cool_down.begun(at.plan, balancing, at.view.balanced, started_ms)
     return EnterPhase(Phase.THROTTLING, balance=balance)
 
 
-def _throttling(at: RunSituation) -> RunDecision | Needed:
+def _while_throttling(at: RunSituation) -> RunDecision | NeededInput:
     view = at.view
-    if not view.asked:
-        return FindOut.ENDING
+    if not view.ending_read:
+        return MissingInput.ENDING
     if view.ending is not None:
         return EnterPhase(Phase.RESTORING, view.ending)
     if not at.document.saved.topics:
         return EnterPhase(Phase.MOVING)
     if view.conflicts is None:
-        return FindOut.CONFLICTS
+        return MissingInput.CONFLICTS
     if view.conflicts:
         found = view.conflicts
         conflict = WaitReason.THROTTLE_CONFLICT
-        return Stay((Wait(conflict, topics=found.topics, brokers=found.brokers),))
+        return DoNothing((Wait(conflict, topics=found.topics, brokers=found.brokers),))
     if not at.run.throttled_ms:
-        return NoteThrottled()
-    if view.settled is None:
-        return FindOut.SETTLED
-    if not view.settled:
-        return Stay((Wait(WaitReason.THROTTLE_SETTLING),))
+        return RecordThrottled()
+    if view.throttle_settled is None:
+        return MissingInput.SETTLED
+    if not view.throttle_settled:
+        return DoNothing((Wait(WaitReason.THROTTLE_SETTLING),))
     return EnterPhase(Phase.MOVING)
 
 
-def _between_stages(at: RunSituation) -> RunDecision | Needed:
-    view, found = at.view, _finished_stage(at)
+def _between_stages(at: RunSituation) -> RunDecision | NeededInput:
+    view, found = at.view, _stage_end(at)
     states = {p.state for p in view.progress}
     if MoveState.UNKNOWN in states:
-        return Stay((Wait(WaitReason.TOPICS_CHANGING),), found)
-    if not view.asked:
-        return FindOut.ENDING
+        return DoNothing((Wait(WaitReason.TOPICS_CHANGING),), found)
+    if not view.ending_read:
+        return MissingInput.ENDING
     if view.ending is not None:
         return EnterPhase(Phase.RESTORING, view.ending, found)
-    if not states & {*OPEN, *FLYING}:
+    if not states & {*OPEN, *IN_FLIGHT_STATES}:
         return EnterPhase(Phase.ELECTING, Ending.FINISHED, found)
     if at.paused:
-        return Stay((Wait(WaitReason.PAUSED),), found)
-    if not view.sought:
-        return _gated(at, found)
-    return _staged(at, found)
+        return DoNothing((Wait(WaitReason.PAUSED),), found)
+    if not view.stage_computed:
+        return _compute_stage_if_open(at, found)
+    return _request_stage_if_lawful(at, found)
 
 
-def _finished_stage(at: RunSituation) -> tuple[Action, ...]:
+def _stage_end(at: RunSituation) -> tuple[Action, ...]:
     """Report the end of a stage once: many passes may come before the next one begins."""
     run = at.run
     if not run.step:
         return ()
     arrived = sum(at.view.progress[m].at >= index for m, index in run.step)
-    if at.told == (run.stage, arrived):
+    if at.reported_stage == (run.stage, arrived):
         return ()
     finished = ActionKind.STAGE_FINISHED
     return (Action(finished, stage=run.stage, count=arrived, of=len(run.step)),)
 
 
-def _gated(at: RunSituation, found: tuple[Action, ...]) -> Stay | SeekStage:
+def _compute_stage_if_open(at: RunSituation, found: tuple[Action, ...]) -> DoNothing | ComputeStage:
     """Decide to look for the next stage, unless a gate is closed."""
     moves, progress, cluster = at.plan.moves, at.view.progress, at.view.cluster
     ours = {
         TopicPartition(move.topic, move.partition)
         for move, p in zip(moves, progress, strict=True)
-        if p.state in (*FLYING, MoveState.ORPHANED)
+        if p.state in (*IN_FLIGHT_STATES, MoveState.ORPHANED)
     }
     blocked = gates.blocks(moves, progress, cluster)
     places = tuple(
@@ -150,30 +150,34 @@ def _gated(at: RunSituation, found: tuple[Action, ...]) -> Stay | SeekStage:
     candidates = [move for move, place in zip(moves, places, strict=True) if place is not None]
     waits = (
         *gates.closed(cluster, at.document.baseline, candidates, ours),
-        *closed_now(at.desired, cluster, at.now_ms),
+        *waits_before_stage(at.desired, cluster, at.now_ms),
     )
-    return Stay(waits, found) if waits else SeekStage(places)
+    return DoNothing(waits, found) if waits else ComputeStage(places)
 
 
-def _staged(at: RunSituation, found: tuple[Action, ...]) -> Stay | RequestStage:
+def _request_stage_if_lawful(
+    at: RunSituation, found: tuple[Action, ...]
+) -> DoNothing | RequestStage:
     """Decide to request the stage that was found, if it breaks no placement rule."""
     moves, cluster, stage = at.plan.moves, at.view.cluster, at.view.stage
     if not isinstance(stage, next_stage.Stage):
         blocked = gates.blocks(moves, at.view.progress, cluster)
         waits = (*blocked.values(), *(() if stage is None else (stage.wait,)))
-        return Stay(waits[:WAITS_MAX], found)
+        return DoNothing(waits[:WAITS_MAX], found)
     before = excess.live_state(cluster)
     after = next_stage.after_stage(before, moves, stage)
-    next_stage.assert_lawful(before, after, at.desired, at.view.sized or cluster, at.view.gone)
+    next_stage.assert_lawful(
+        before, after, at.desired, at.view.cluster_with_sizes or cluster, at.view.gone
+    )
     attempts = at.run.attempts + 1 if stage.entries == at.run.step else 1
     if attempts > ATTEMPTS_MAX:
-        return Stay((Wait(WaitReason.REQUEST_IGNORED, count=ATTEMPTS_MAX),), found)
+        return DoNothing((Wait(WaitReason.REQUEST_IGNORED, count=ATTEMPTS_MAX),), found)
     return RequestStage(stage, attempts, found)
 
 
-def _electing(at: RunSituation) -> RunDecision:
+def _while_electing(at: RunSituation) -> RunDecision:
     if at.view.cluster.electing:
-        return Stay((Wait(WaitReason.ELECTION_IN_PROGRESS),))
+        return DoNothing((Wait(WaitReason.ELECTION_IN_PROGRESS),))
     wanted = led_partitions(at.plan)
     due = sorted(set(step_progress.due_elections(wanted, at.view.cluster)))
     rounds = 2 + len(set(wanted)) // ELECTION_PARTITIONS_MAX
@@ -183,7 +187,7 @@ def _electing(at: RunSituation) -> RunDecision:
     return Elect(tuple(due[:ELECTION_PARTITIONS_MAX]), len(due))
 
 
-def decide_beginning(
+def decide_begin(
     plan: Plan,
     desired: Desired,
     authority: Authority,
@@ -191,32 +195,32 @@ def decide_beginning(
     now_ms: int,
     *,
     stopped: bool,
-) -> BeginRun | Stay:
+) -> BeginRun | DoNothing:
     """Decide whether a run of the plan begins; `stopped`: a person stopped a run of this plan.
 
     Raises `Refused` for a run that could never end.
     """
     if stopped:
-        return Stay((Wait(WaitReason.STOPPED_BY_PERSON),))
+        return DoNothing((Wait(WaitReason.STOPPED_BY_PERSON),))
     if not authority.covers(plan):
-        return Stay((Wait(WaitReason.APPROVAL_REQUIRED, hash=plan.hash),))
-    waits = held_now(desired, authority, cluster, now_ms)
+        return DoNothing((Wait(WaitReason.APPROVAL_REQUIRED, hash=plan.hash),))
+    waits = waits_before_run(desired, authority, cluster, now_ms)
     if waits:
-        return Stay(waits)
+        return DoNothing(waits)
     refuse_hopeless(desired, plan, cluster)
     return BeginRun()
 
 
-def held_now(
+def waits_before_run(
     desired: Desired, authority: Authority, cluster: Cluster, now_ms: int
 ) -> tuple[Wait, ...]:
     """Return why no move may begin at this time."""
-    if authority.early:
+    if authority.awaits_settling:
         return (Wait(WaitReason.SETTLING),)
-    return closed_now(desired, cluster, now_ms)
+    return waits_before_stage(desired, cluster, now_ms)
 
 
-def closed_now(desired: Desired, cluster: Cluster, now_ms: int) -> tuple[Wait, ...]:
+def waits_before_stage(desired: Desired, cluster: Cluster, now_ms: int) -> tuple[Wait, ...]:
     """Return why nothing may start now: a restart lock, or no open maintenance window."""
     execution = desired.cluster.execution
     waits = []
@@ -234,7 +238,9 @@ def refuse_hopeless(desired: Desired, plan: Plan, cluster: Cluster) -> None:
     throttle = desired.cluster.execution.throttle
     if throttle.mode is ThrottleMode.NONE:
         return
-    hopeless = throttles.hopeless(plan.moves, _ingest(plan, cluster), throttle.rate_bytes_per_s)
+    hopeless = throttles.hopeless(
+        plan.moves, _produce_rates(plan, cluster), throttle.rate_bytes_per_s
+    )
     if hopeless:
         reason = RefusalReason.THROTTLE_TOO_LOW
         raise Refused(
@@ -242,7 +248,7 @@ def refuse_hopeless(desired: Desired, plan: Plan, cluster: Cluster) -> None:
         )
 
 
-def _ingest(plan: Plan, cluster: Cluster) -> Sequence[float | None]:
+def _produce_rates(plan: Plan, cluster: Cluster) -> Sequence[float | None]:
     """Return the produce rate of each partition that moves, where it is known."""
     found: list[float | None] = []
     for move in plan.moves:

@@ -42,11 +42,11 @@ class Stall(StrEnum):
     IGNORED = "ignored"
 
 
-_WITHDRAWN = {
+_WITHDRAWAL_ACTION = {
     Stall.STALE: ActionKind.STALE_REQUEST_WITHDRAWN,
     Stall.IGNORED: ActionKind.UNNOTICED_REQUEST_WITHDRAWN,
 }
-_WAITING = {
+_WAIT_REASON = {
     Stall.STALE: WaitReason.REQUEST_STALE,
     Stall.IGNORED: WaitReason.REQUEST_UNNOTICED,
 }
@@ -107,25 +107,25 @@ def _in_sync(cluster: Cluster, name: TopicPartition) -> bool:
 
 
 def recover(
-    context: PassContext, reading: ClusterReading, stall: Stall, allowed: Remedies
+    context: PassContext, reading: ClusterReading, stall: Stall, remedies: Remedies
 ) -> Result:
     """Recover a stall as far as that is allowed."""
-    if not allowed.remove_stale_requests:
-        return Result(waits=(Wait(_WAITING[stall]),))
+    if not remedies.remove_stale_requests:
+        return Result(waits=(Wait(_WAIT_REASON[stall]),))
     context.access.withdraw_request(reading)
-    withdrawn = Result((Action(_WITHDRAWN[stall]),))
+    withdrawn = Result((Action(_WITHDRAWAL_ACTION[stall]),))
     if context.brokers is None:
-        return withdrawn + _fail_over(context, reading.cluster.name, allowed)
+        return withdrawn + _fail_over(context, reading.cluster.name, remedies)
     try:
         context.brokers.wake_controller()
     except Unavailable as old:
-        return withdrawn + _fail_over(context, reading.cluster.name, allowed, str(old))
+        return withdrawn + _fail_over(context, reading.cluster.name, remedies, str(old))
     return withdrawn + Result((Action(ActionKind.CONTROLLER_WOKEN),))
 
 
-def _fail_over(context: PassContext, name: str, allowed: Remedies, why: str = "") -> Result:
+def _fail_over(context: PassContext, name: str, remedies: Remedies, why: str = "") -> Result:
     """Elect another controller; `why`: the error with which the present one answered."""
-    if not allowed.allow_controller_failover:
+    if not remedies.allow_controller_failover:
         return Result(waits=(Wait(WaitReason.CONTROLLER_UNNOTICING, detail=why),))
     whole = context.access.observe(name, want_configs=False).cluster
     hazards = gates.hazards(whole, ())
@@ -150,5 +150,5 @@ def recover_foreign(
     memory.stale_since_ms = memory.stale_since_ms or now_ms
     if now_ms - memory.stale_since_ms < STALL_MS:
         return Result()
-    allowed = desired.cluster.execution.remedies
-    return recover(context, observed.reading, stall, allowed)
+    remedies = desired.cluster.execution.remedies
+    return recover(context, observed.reading, stall, remedies)

@@ -73,26 +73,26 @@ def is_lossy(step: Step) -> bool:
 def decide(
     steps: Iterable[Step],
     cluster: Cluster,
-    hold: Callable[[Step], Wait | None],
-    elected: Collection[TopicPartition] = (),
+    wait_of: Callable[[Step], Wait | None],
+    already_elected: Collection[TopicPartition] = (),
 ) -> WriteSteps:
     """Decide which of the steps are written now.
 
-    `hold`: why a step must wait. `elected`: partitions whose election has been requested; it is not
-    requested again.
+    `wait_of`: why a step must wait. `already_elected`: partitions whose election has been
+    requested; it is not requested again.
     """
     due: list[Step] = []
     waits: list[Wait] = []
     for step in steps:
         progress = step_progress.progress_of(step, cluster)
         to_do = progress.state is StepState.TO_DO
-        wait = hold(step) if to_do else progress.wait
+        wait = wait_of(step) if to_do else progress.wait
         if wait is None and to_do and isinstance(step, ElectLeaders) and cluster.electing:
             wait = Wait(WaitReason.ELECTION_IN_PROGRESS)
         if wait is not None:
             waits.append(wait)
         elif to_do:
-            due += _due(step, cluster, elected)
+            due += _is_due(step, cluster, already_elected)
     return WriteSteps(tuple(due), tuple(waits))
 
 
@@ -101,12 +101,16 @@ def needs_approval(step: Step) -> Wait:
     return Wait(WaitReason.APPROVAL_REQUIRED, action=action_of(step))
 
 
-def _due(step: Step, cluster: Cluster, elected: Collection[TopicPartition]) -> Iterable[Step]:
+def _is_due(
+    step: Step, cluster: Cluster, already_elected: Collection[TopicPartition]
+) -> Iterable[Step]:
     """Yield the step; of an election only the part that is requested now, if any."""
     if not isinstance(step, ElectLeaders):
         yield step
         return
-    due = [p for p in step_progress.due_elections(step.partitions, cluster) if p not in elected]
+    due = [
+        p for p in step_progress.due_elections(step.partitions, cluster) if p not in already_elected
+    ]
     if due:
         yield replace(step, partitions=tuple(sorted(due)[:ELECTION_PARTITIONS_MAX]))
 

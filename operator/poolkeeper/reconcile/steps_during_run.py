@@ -20,8 +20,8 @@ from poolkeeper.planning.run_state import gates
 from poolkeeper.planning.run_state.progress import classify
 from poolkeeper.reconcile import act, steps
 from poolkeeper.reconcile.authority import Authority
-from poolkeeper.reconcile.context import ENDED, PassContext, StepsBeside
-from poolkeeper.reconcile.observation import Observation, observe_cluster, what_to_show
+from poolkeeper.reconcile.context import ENDED_STATES, PassContext, PlanDuringRun
+from poolkeeper.reconcile.observation import Observation, last_observation_of, observe_cluster
 
 LOOK_EVERY_MS = 30_000
 LOOK_AGAIN_MS = 2_000
@@ -33,25 +33,27 @@ def with_steps(
     """Write the steps that are allowed during the run; return the combined outcome."""
     if outcome.state is not State.WAITING or outcome.plan is None:
         return outcome
-    known = context.memory.beside
+    known = context.memory.plan_during_run
     if known is None or known.desired is not desired or context.now_ms() >= known.until_ms:
-        observed, owned, plan = _plan_anew(context, desired)
+        observed, owned, plan = _plan_again(context, desired)
         result = _write(context, owned, authority, observed, plan, outcome.plan)
         again = bool(result.did or observed.cluster.torn)
         until_ms = context.now_ms() + (LOOK_AGAIN_MS if again else LOOK_EVERY_MS)
-        known = StepsBeside(desired, until_ms, plan, result.waits)
-        context.memory.beside = known
+        known = PlanDuringRun(desired, until_ms, plan, result.waits)
+        context.memory.plan_during_run = known
         if result.did:
             outcome = replace(outcome, state=State.PROGRESSED, did=(*outcome.did, *result.did))
     waits = (*outcome.waits, *known.waits)
-    return replace(outcome, waits=waits, fresh=known.plan, seen=context.memory.seen)
+    return replace(
+        outcome, waits=waits, fresh=known.plan, last_observation=context.memory.last_observation
+    )
 
 
-def _plan_anew(context: PassContext, desired: Desired) -> tuple[Observation, Desired, Plan]:
+def _plan_again(context: PassContext, desired: Desired) -> tuple[Observation, Desired, Plan]:
     """Observe the cluster; return also what is declared without conflicts, and the plan of it."""
     with context.timed("observe"):
         observed = observe_cluster(context.access, desired, context.now_ms(), context.enrich)
-    context.memory.seen = what_to_show(observed, context.memory.seen)
+    context.memory.last_observation = last_observation_of(observed, context.memory.last_observation)
     owned = resolve_conflicts(desired, observed.records)
     with context.timed("plan"):
         plan = context.plan(owned, observed.cluster, observed.records, observed.gone)
@@ -73,11 +75,11 @@ def _write(
         return Result(waits=closed)
     due = steps.early_of(plan.steps, _moving_topics(running, observed))
     _enforce(due, plan, owned, observed)
-    decision = steps.decide(due, cluster, lambda step: _hold(step, authority))
+    decision = steps.decide(due, cluster, lambda step: _wait_for_approval(step, authority))
     return act.write_steps(context, owned, cluster, decision)
 
 
-def _hold(step: Step, authority: Authority) -> Wait | None:
+def _wait_for_approval(step: Step, authority: Authority) -> Wait | None:
     lossy = steps.is_lossy(step) and authority.plans is not None
     return steps.needs_approval(step) if lossy else None
 
@@ -85,7 +87,9 @@ def _hold(step: Step, authority: Authority) -> Wait | None:
 def _moving_topics(running: Plan, observed: Observation) -> set[str]:
     states = classify(running.moves, observed.cluster)
     return {
-        move.topic for move, p in zip(running.moves, states, strict=True) if p.state not in ENDED
+        move.topic
+        for move, p in zip(running.moves, states, strict=True)
+        if p.state not in ENDED_STATES
     }
 
 

@@ -1,6 +1,6 @@
 """The changes of a plan in words: as one sentence, and topic by topic."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from poolkeeper.model.plans import (
@@ -42,29 +42,37 @@ def counts(plan: Plan, *, sized: bool = False) -> list[str]:
     return [*_step_counts(plan.steps, sized), *_move_counts(plan.moves)]
 
 
+_COUNTED_STEPS: tuple[tuple[type[Step], str, str], ...] = (
+    (CreateTopic, "topic", "to create"),
+    (AddPartitions, "partition", "to add"),
+    (SetConfig, "config", "to change"),
+    (MoveLogDir, "replica", "to move between log directories"),
+    (ElectLeaders, "leader", "to elect"),
+)
+
+
 def _step_counts(steps: Sequence[Step], sized: bool) -> Iterator[str]:
-    copied = [step.bytes for step in steps if isinstance(step, MoveLogDir)]
-    between = f" ({size(sum(copied))})" if sized else ""
-    counted = (
-        (sum(isinstance(s, CreateTopic) for s in steps), "topic", "to create"),
-        (
-            sum(len(s.replicas) for s in steps if isinstance(s, AddPartitions)),
-            "partition",
-            "to add",
-        ),
-        (
-            sum(len(s.set) + len(s.unset) for s in steps if isinstance(s, SetConfig)),
-            "config",
-            "to change",
-        ),
-        (len(copied), "replica", f"to move between log directories{between}"),
-        (
-            sum(len(s.partitions) for s in steps if isinstance(s, ElectLeaders)),
-            "leader",
-            "to elect",
-        ),
-    )
-    return (f"{count(n, noun)} {verb}" for n, noun, verb in counted if n)
+    amounts: Counter[type[Step]] = Counter()
+    for step in steps:
+        amounts[type(step)] += _amount(step)
+    copied = sum(step.bytes for step in steps if isinstance(step, MoveLogDir))
+    for kind, noun, verb in _COUNTED_STEPS:
+        if amounts[kind]:
+            of_bytes = f" ({size(copied)})" if sized and kind is MoveLogDir else ""
+            yield f"{count(amounts[kind], noun)} {verb}{of_bytes}"
+
+
+def _amount(step: Step) -> int:
+    """The partitions, configs or leaders that a step changes; 1 for other steps."""
+    match step:
+        case AddPartitions():
+            return len(step.replicas)
+        case SetConfig():
+            return len(step.set) + len(step.unset)
+        case ElectLeaders():
+            return len(step.partitions)
+        case _:
+            return 1
 
 
 def _move_counts(moves: Sequence[Move]) -> Iterator[str]:

@@ -104,7 +104,7 @@ def _tiles(
     risky = sum(cluster.destructive for cluster in planned)
     if risky:
         yield Tile(f"{risky:,}", "destructive steps to agree to", "bad")
-    yield from report_sections.undone_tile(sum(len(cluster.problems) for cluster in planned))
+    yield from report_sections.problems_tile(sum(len(cluster.problems) for cluster in planned))
 
 
 def _proof_tiles(planned: Sequence[ClusterReport]) -> Iterator[Tile]:
@@ -140,7 +140,7 @@ def _waves(timeline: Timeline | None, extent: FleetReportLimits) -> Section | No
         *table("By wave", ("Wave", *heads), waves, extent.waves, "wave"),
     )
     shown = (_timeline(timeline),) if extent.pictures else ()
-    return Section("Waves", tuple(_told(timeline)), shown, tables)
+    return Section("Waves", tuple(_timeline_text(timeline)), shown, tables)
 
 
 def _figures(bars: Sequence[Bar]) -> Row:
@@ -169,7 +169,7 @@ def _timeline(timeline: Timeline) -> Picture:
     return timelines.timeline_picture(timeline.bars, timeline.makespan_s, "Who moves when:", tells)
 
 
-def _told(timeline: Timeline) -> Iterator[str]:
+def _timeline_text(timeline: Timeline) -> Iterator[str]:
     if timeline.budget:
         yield f"Budget: {timeline.budget}."
     if timeline.bound_s:

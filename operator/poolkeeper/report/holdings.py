@@ -21,7 +21,7 @@ _NOTHING_RECORDED = Records()
 
 
 @dataclass
-class _Tally:
+class _BrokerCounts:
     replicas: Counter[int] = field(default_factory=Counter)
     leaders: Counter[int] = field(default_factory=Counter)
     bytes: Counter[int] = field(default_factory=Counter)
@@ -29,7 +29,10 @@ class _Tally:
 
 def holdings(plan: Plan, desired: Desired, cluster: Cluster) -> tuple[Holding, ...]:
     """All brokers that are live, in a pool or in a replica list, by id."""
-    before, after = _tally(_now(cluster)), _tally(_then(plan, cluster))
+    before, after = (
+        _count_replicas(_replicas_now(cluster)),
+        _count_replicas(_replicas_after(plan, cluster)),
+    )
     pool_of = {broker: pool for pool in desired.pools for broker in pool.brokers}
     known = cluster.brokers.keys() | pool_of.keys() | before.replicas.keys() | after.replicas.keys()
     found = []
@@ -54,8 +57,8 @@ def holdings(plan: Plan, desired: Desired, cluster: Cluster) -> tuple[Holding, .
     return tuple(found)
 
 
-def _tally(placed: Iterable[_Placed]) -> _Tally:
-    tally = _Tally()
+def _count_replicas(placed: Iterable[_Placed]) -> _BrokerCounts:
+    tally = _BrokerCounts()
     for replicas, size in placed:
         tally.replicas.update(replicas)
         tally.leaders.update(replicas[:1])
@@ -64,13 +67,13 @@ def _tally(placed: Iterable[_Placed]) -> _Tally:
     return tally
 
 
-def _now(cluster: Cluster) -> Iterator[_Placed]:
+def _replicas_now(cluster: Cluster) -> Iterator[_Placed]:
     for topic in cluster.topics.values():
         for partition in topic.partitions:
             yield partition.replicas, partition.size_bytes or 0
 
 
-def _then(plan: Plan, cluster: Cluster) -> Iterator[_Placed]:
+def _replicas_after(plan: Plan, cluster: Cluster) -> Iterator[_Placed]:
     for _, partitions in after_plan(plan, cluster):
         for replicas, size_bytes in partitions:
             yield replicas, size_bytes or 0

@@ -70,7 +70,7 @@ def document(plan: Plan, desired: Desired, cluster: Cluster, extent: PlanReportL
             section
             for section in (
                 _agreement(plan, extent),
-                _undone(plan, extent),
+                _problems_section(plan, extent),
                 _brokers(plan, desired, cluster, extent),
                 _proof(plan, extent),
                 _stages(plan, extent),
@@ -96,7 +96,7 @@ def _tiles(plan: Plan) -> Iterator[Tile]:
     risky = len(_destructive(plan))
     if risky:
         yield Tile(f"{risky:,}", "to agree to", "bad")
-    yield from sections.undone_tile(len(plan.problems))
+    yield from sections.problems_tile(len(plan.problems))
 
 
 def _bytes_tile(plan: Plan) -> Tile:
@@ -217,7 +217,7 @@ def _stages(plan: Plan, extent: PlanReportLimits) -> Section | None:
     return Section("Stages", notes, shown, tables, folded="The same in figures")
 
 
-def _undone(plan: Plan, extent: PlanReportLimits) -> Section | None:
+def _problems_section(plan: Plan, extent: PlanReportLimits) -> Section | None:
     if not plan.problems:
         return None
     items = tuple(

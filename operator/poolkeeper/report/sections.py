@@ -18,7 +18,7 @@ def moves_tile(proofs: Sequence[PoolCertificate]) -> Tile:
     return Tile(f"{moves:,}", f"replicas to move, at least {least:,} must")
 
 
-def undone_tile(problems: int) -> Iterator[Tile]:
+def problems_tile(problems: int) -> Iterator[Tile]:
     """The number of problems; no tile without any."""
     if problems:
         yield Tile(f"{problems:,}", "left undone", "bad")

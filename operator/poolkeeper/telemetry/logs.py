@@ -50,7 +50,7 @@ _OF_EVERY_RECORD = frozenset(vars(logging.makeLogRecord({}))) | {
 }
 
 
-def words(value: Why | PoolkeeperError) -> str:
+def text_of(value: Why | PoolkeeperError) -> str:
     """Return the log text of a wait, an action, a refusal or an error."""
     if isinstance(value, PoolkeeperError):
         return wording.error_text(value)
@@ -65,7 +65,7 @@ class Secrets:
         self._by_owner: dict[str, tuple[str, ...]] = {}
         self._forms: tuple[str, ...] = ()
 
-    def keep(self, owner: str, values: Collection[str]) -> None:
+    def add(self, owner: str, values: Collection[str]) -> None:
         """Mask these values of `owner` from now on; its earlier values are no longer masked."""
         with self._lock:
             self._by_owner[owner] = tuple(v for v in values if len(v) >= SECRET_CHARS_MIN)
@@ -74,21 +74,21 @@ class Secrets:
             forms = {form for own in self._by_owner.values() for v in own for form in _forms(v)}
             self._forms = tuple(sorted(forms, key=lambda form: (-len(form), form)))
 
-    def masked(self, text: str) -> str:
+    def mask(self, text: str) -> str:
         """Return the text with every secret replaced, longest first."""
         for form in self._forms:
             text = text.replace(form, MASK)
         return text
 
-    def masked_in(self, value: object) -> object:
+    def mask_values(self, value: object) -> object:
         """Return the value as JSON values, with every secret in its texts replaced."""
         if value is None or isinstance(value, bool | int | float):
             return value
         if isinstance(value, Mapping):
-            return {self.masked(str(key)): self.masked_in(item) for key, item in value.items()}
+            return {self.mask(str(key)): self.mask_values(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
-            return [self.masked_in(item) for item in value]
-        return self.masked(str(value))
+            return [self.mask_values(item) for item in value]
+        return self.mask(str(value))
 
 
 def _forms(value: str) -> tuple[str, ...]:
@@ -109,7 +109,7 @@ class JsonLines(logging.Formatter):
             "time": time_of(record),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": _cut(self._secrets.masked(_message(record)), MESSAGE_CHARS_MAX),
+            "message": _cut(self._secrets.mask(_message(record)), MESSAGE_CHARS_MAX),
         }
         cluster = getattr(record, "cluster", None)
         if cluster is not None:
@@ -118,8 +118,8 @@ class JsonLines(logging.Formatter):
         if concerned:
             line["object"] = concerned
         for key in sorted(set(vars(record)) - _OF_EVERY_RECORD - set(line)):
-            line[key] = self._secrets.masked_in(getattr(record, key))
-        exception = _cut(self._secrets.masked(_exception(self, record)), EXCEPTION_CHARS_MAX)
+            line[key] = self._secrets.mask_values(getattr(record, key))
+        exception = _cut(self._secrets.mask(_exception(self, record)), EXCEPTION_CHARS_MAX)
         if exception:
             line["exception"] = exception
         return json.dumps(line, ensure_ascii=False)
@@ -138,11 +138,11 @@ class TextLines(logging.Formatter):
         name = "/".join(concerned[key] for key in ("namespace", "name") if key in concerned)
         words = (str(getattr(record, "cluster", None) or ""), concerned.get("kind", ""), name)
         place = " ".join(word for word in words if word)
-        message = _cut(self._secrets.masked(_message(record)), MESSAGE_CHARS_MAX)
+        message = _cut(self._secrets.mask(_message(record)), MESSAGE_CHARS_MAX)
         message = message.replace("\r", "\\r").replace("\n", "\\n")
         line = f"{time_of(record)} {record.levelname} {record.name} "
         line += f"[{place}] {message}" if place else message
-        exception = _cut(self._secrets.masked(_exception(self, record)), EXCEPTION_CHARS_MAX)
+        exception = _cut(self._secrets.mask(_exception(self, record)), EXCEPTION_CHARS_MAX)
         if exception:
             line += "\n    " + exception.replace("\n", "\n    ")
         return line

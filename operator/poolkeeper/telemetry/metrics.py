@@ -55,15 +55,15 @@ class Metrics:
         text = exposition.generate_latest(self._registry)
         return text, exposition.CONTENT_TYPE_PLAIN_0_0_4
 
-    def leads(self, leading: bool) -> None:
+    def set_leader(self, is_leader: bool) -> None:
         """Set whether this process holds the Lease."""
-        self._gauges[families.LEADER].set(leading)
+        self._gauges[families.LEADER].set(is_leader)
 
-    def loops(self, number: int) -> None:
+    def set_loops(self, number: int) -> None:
         """Set the number of running cluster loops."""
         self._gauges[families.LOOPS].set(number)
 
-    def passed(self, cluster: str, phase: str, seconds: float) -> None:
+    def observe_phase(self, cluster: str, phase: str, seconds: float) -> None:
         """Record the duration of one phase of a pass: observe, plan, stage, apply, report."""
         self._histograms[families.PHASES].labels(cluster, phase).observe(seconds)
 
@@ -74,52 +74,52 @@ class Metrics:
         try:
             yield
         finally:
-            self.passed(cluster, phase, time.monotonic() - began_s)
+            self.observe_phase(cluster, phase, time.monotonic() - began_s)
 
-    def failed(self, cluster: str, error: BaseException) -> None:
-        """Count a pass that ended with this error; `saw` counts an error in the outcome."""
+    def count_error(self, cluster: str, error: BaseException) -> None:
+        """Count a pass that raised this error; `observe_outcome` counts an error in the outcome."""
         kind = type(error).__name__ if isinstance(error, PoolkeeperError) else "Internal"
         self._counters[families.ERRORS].labels(cluster, kind).inc()
         self._set(families.CONVERGED, cluster, 0)
 
-    def saw(self, cluster: str, outcome: Outcome) -> None:
+    def observe_outcome(self, cluster: str, outcome: Outcome) -> None:
         """Record the outcome of a pass and the progress of its plan.
 
         Values that a failed pass does not have stay as they were.
         """
         self._counters[families.PASSES].labels(cluster, outcome.state.value).inc()
         if outcome.error is not None:
-            self.failed(cluster, outcome.error)
+            self.count_error(cluster, outcome.error)
             return
         self._set(families.LAST_PASS, cluster, self._clock())
         self._set(families.CONVERGED, cluster, outcome.state is State.CONVERGED)
-        self._saw_waits(cluster, outcome)
+        self._observe_waits(cluster, outcome)
         for family, value in _sizes(outcome).items():
             self._set(family, cluster, value)
 
-    def rebalances(self, by_reason: Mapping[str, int]) -> None:
+    def set_rebalances(self, by_reason: Mapping[str, int]) -> None:
         """Set the number of Rebalances by reason; all other reasons are 0."""
         self._reasons |= by_reason.keys()
         for reason in self._reasons:
             self._gauges[families.REBALANCES].labels(reason).set(by_reason.get(reason, 0))
 
-    def planned(self, engine: str, seconds: float, size_bytes: int) -> None:
+    def observe_planning(self, engine: str, seconds: float, size_bytes: int) -> None:
         """Record a planned Rebalance: its engine, its duration, and the bytes that it will copy."""
         self._histograms[families.REBALANCE_PLANNING].labels(engine).observe(seconds)
         self._counters[families.REBALANCE_PLANNED_BYTES].inc(size_bytes)
 
-    def rebalanced(self, ended: Mapping[str, int], moved_bytes: int) -> None:
+    def count_rebalanced(self, ended: Mapping[str, int], moved_bytes: int) -> None:
         """Count the clusters in which a Rebalance ended, by outcome, and the bytes it copied."""
         for outcome, number in ended.items():
             self._counters[families.REBALANCE_CLUSTERS].labels(outcome).inc(number)
         self._counters[families.REBALANCE_MOVED_BYTES].inc(moved_bytes)
 
-    def zookeeper(self, cluster: str, *, reads: int = 0, writes: int = 0) -> None:
+    def count_zookeeper(self, cluster: str, *, reads: int = 0, writes: int = 0) -> None:
         """Count requests to a cluster's ZooKeeper."""
         for verb, number in (("read", reads), ("write", writes)):
             self._counters[families.ZOOKEEPER].labels(cluster, verb).inc(number)
 
-    def api(self, verb: str, status: int | None, seconds: float | None) -> None:
+    def observe_api_request(self, verb: str, status: int | None, seconds: float | None) -> None:
         """Count a request to the API server: get, list, watch, create, update, patch, delete.
 
         `status` is the HTTP status, `None` without a response; `seconds` is `None` for a watch.
@@ -129,12 +129,12 @@ class Metrics:
         if seconds is not None:
             self._histograms[families.API_DURATION].labels(verb).observe(seconds)
 
-    def resources(self, cluster: str, kind: str, ready: Mapping[str, int]) -> None:
+    def set_resources(self, cluster: str, kind: str, ready: Mapping[str, int]) -> None:
         """Set the number of resources of a kind by the status of Ready: True, False, Unknown."""
         for status in READY:
             self._gauges[families.RESOURCES].labels(cluster, kind, status).set(ready.get(status, 0))
 
-    def wrote_status(self, lag_s: float) -> None:
+    def observe_status_write(self, lag_s: float) -> None:
         """Record the delay between a new status and its acceptance by the API server."""
         self._histograms[families.STATUS_LAG].observe(lag_s)
 
@@ -154,7 +154,7 @@ class Metrics:
                 if "cluster" in family.labels:
                     metric.remove_by_labels({"cluster": cluster})
 
-    def _saw_waits(self, cluster: str, outcome: Outcome) -> None:
+    def _observe_waits(self, cluster: str, outcome: Outcome) -> None:
         waiting = waits.has(outcome.waits, waits.WaitReason.APPROVAL_REQUIRED)
         late = waits.has(outcome.waits, waits.WaitReason.STAGE_DEADLINE)
         if waiting:
@@ -187,7 +187,7 @@ class Metrics:
 
 def _sizes(outcome: Outcome) -> dict[Family, float | None]:
     """Return the values of the gauges of the cluster and its plan; `None` is no value."""
-    progress, seen = outcome.progress, outcome.seen
+    progress, seen = outcome.progress, outcome.last_observation
     moves = () if outcome.plan is None else outcome.plan.moves
     sizes: dict[Family, float | None] = {
         families.MOVES: len(moves),

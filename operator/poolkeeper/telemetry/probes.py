@@ -127,9 +127,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         target = self.path.split("?", 1)[0]
-        page = self.server.served.get(target)
+        page = self.server.pages.get(target)
         if page is None:
-            there = " ".join(sorted(self.server.served))
+            there = " ".join(sorted(self.server.pages))
             self._respond(Page(404, f"nothing here; there are {there}\n".encode()))
         elif self.command not in ("GET", "HEAD"):
             self._respond(_OTHER_METHOD, {"Allow": "GET, HEAD"})
@@ -160,7 +160,7 @@ class ProbeServer(ThreadingHTTPServer):
     def __init__(
         self,
         listener: socket.socket,
-        served: Pages,
+        pages: Pages,
         patience_s: float = PATIENCE_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -169,7 +169,7 @@ class ProbeServer(ThreadingHTTPServer):
         super().__init__(self.address, _Handler, bind_and_activate=False)
         self.socket.close()
         self.socket = listener
-        self.served = served
+        self.pages = pages
         self._patience_s = patience_s
         self._clock = clock
         self._lock = Lock()
@@ -180,7 +180,7 @@ class ProbeServer(ThreadingHTTPServer):
     def listening(
         cls,
         listen: str,
-        served: Pages,
+        pages: Pages,
         patience_s: float = PATIENCE_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> Self:
@@ -191,7 +191,7 @@ class ProbeServer(ThreadingHTTPServer):
             listener = socket.create_server((host, port), family=family, backlog=CONNECTIONS_MAX)
         except OSError as error:
             raise Unavailable(f"cannot listen on {listen}: {error.strerror or error}") from error
-        server = cls(listener, served, patience_s, clock)
+        server = cls(listener, pages, patience_s, clock)
         server._thread.start()
         return server
 

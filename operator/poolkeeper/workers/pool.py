@@ -121,7 +121,7 @@ class _WorkerProcess:
         self._lock = Lock()
         self._closed = False
         self._process: subprocess.Popen[bytes] | None = None
-        self._greeted = False
+        self._is_ready = False
 
     @property
     def pid(self) -> int | None:
@@ -171,10 +171,10 @@ class _WorkerProcess:
     def _ask(self, process: subprocess.Popen[bytes], request: PlanningRequest) -> PlanningResponse:
         assert process.stdin is not None
         assert process.stdout is not None
-        if not self._greeted:
+        if not self._is_ready:
             if tuple(wire.read(process.stdout)) != (wire.GREETING,):
                 raise EOFError("this is another program, or another release of ours")
-            self._greeted = True
+            self._is_ready = True
         wire.write(process.stdin, wire.pack_request(request))
         return wire.unpack_response(wire.read(process.stdout))
 
@@ -194,7 +194,7 @@ class _WorkerProcess:
                 )
             except OSError as error:
                 raise Unavailable(f"no worker process could be started: {error}") from error
-            self._greeted = False
+            self._is_ready = False
             return self._process
 
 

@@ -19,7 +19,7 @@ from poolkeeper.errors import RefusalReason, Refused, Stale
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
 from poolkeeper.model.records import TopicRecord
 from poolkeeper.model.runs import Run
-from poolkeeper.model.topology import Cluster, Requested, TopicPartition
+from poolkeeper.model.topology import Cluster, ReassignmentEntry, TopicPartition
 from poolkeeper.planning.run_state.step_progress import ELECTION_PARTITIONS_MAX
 from poolkeeper.zk import znodes
 from poolkeeper.zk.client.operations import Check, Create, Operation, SetData
@@ -109,7 +109,7 @@ def request(journal: Journal, before: Run, after: Run, plan: Plan, cluster: Clus
     request names.
     """
     requested = [
-        Requested(plan.moves[m].topic, plan.moves[m].partition, plan.moves[m].path[index])
+        ReassignmentEntry(plan.moves[m].topic, plan.moves[m].partition, plan.moves[m].path[index])
         for m, index in after.step
     ]
     _refuse_traps(requested, cluster)
@@ -124,7 +124,7 @@ def request(journal: Journal, before: Run, after: Run, plan: Plan, cluster: Clus
     return journal.rewrite(before, after, *checks, create)
 
 
-def _refuse_traps(requested: Sequence[Requested], cluster: Cluster) -> None:
+def _refuse_traps(requested: Sequence[ReassignmentEntry], cluster: Cluster) -> None:
     """Refuse what the codec cannot see: unknown partitions, doomed topics, targets not live."""
     for entry in requested:
         name = TopicPartition(entry.topic, entry.partition)

@@ -72,9 +72,9 @@ class ZooKeeperView:
 class ZooKeeperAccess(ZooKeeperView):
     """Reads and writes of the one executor that holds the cluster's journal."""
 
-    def __init__(self, held: Journal) -> None:
-        super().__init__(held.session)
-        self._journal = held
+    def __init__(self, journal: Journal) -> None:
+        super().__init__(journal.session)
+        self._journal = journal
 
     # The journal
 

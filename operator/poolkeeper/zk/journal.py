@@ -59,7 +59,7 @@ class JournalView:
     holder: Holder | None
     run: Run | None
     document: RunDocument | None
-    stopping: bool
+    stop_requested: bool
     stopped: str | None
 
 
@@ -100,9 +100,9 @@ class Journal:
 
     def end(self, run: Run) -> None:
         """Remove the run and everything below it, in one transaction."""
-        self.commit(*self.emptying(znodes.RUN), Delete(znodes.RUN, run.version))
+        self.commit(*self.delete_children(znodes.RUN), Delete(znodes.RUN, run.version))
 
-    def emptying(self, path: str) -> tuple[Delete, ...]:
+    def delete_children(self, path: str) -> tuple[Delete, ...]:
         """Return the operations that delete all children of a node."""
         paths = [f"{path}/{child}" for child in self.session.children(path) or ()]
         nodes = self.session.read_many(paths)
@@ -177,7 +177,7 @@ def _encode_topic_record(record: TopicRecord) -> bytes:
 
 
 @contextmanager
-def held(
+def hold(
     session: Session,
     what: str,
     now_ms: int,
@@ -316,7 +316,7 @@ def read_status(session: Session) -> JournalView:
         holder=read_holder(session),
         run=run,
         document=None if run is None else read_document(session, run),
-        stopping=run is not None and read_stop(session),
+        stop_requested=run is not None and read_stop(session),
         stopped=read_stopped(session),
     )
 

@@ -48,7 +48,7 @@ def cluster(
     """
     with gc_pause.collector_paused():
         reading = _read(session, topics, want_configs=want_configs, restart_lock=restart_lock)
-        return readings.picture(name, reading)
+        return readings.cluster_reading(name, reading)
 
 
 def _read(

@@ -23,7 +23,7 @@ def remember(journal: Journal, plan: Plan | None) -> None:
     if node is not None:
         if plan is not None and _is_whole(journal.session, node.data, plan.hash):
             return
-        journal.commit(*journal.emptying(znodes.ASKED), Delete(znodes.ASKED, node.version))
+        journal.commit(*journal.delete_children(znodes.ASKED), Delete(znodes.ASKED, node.version))
     if plan is None:
         return
     chunks = runs.encode_plan(plan)

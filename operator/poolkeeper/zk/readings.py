@@ -11,7 +11,14 @@ from typing import TypeAlias
 
 from poolkeeper.errors import Refused
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.topology import Broker, Cluster, Controller, Partition, Requested, Topic
+from poolkeeper.model.topology import (
+    Broker,
+    Cluster,
+    Controller,
+    Partition,
+    ReassignmentEntry,
+    Topic,
+)
 from poolkeeper.zk import inference, znodes
 from poolkeeper.zk.client.nodes import UNREADABLE, Node
 from poolkeeper.zk.inference import Traces
@@ -96,7 +103,7 @@ def state_paths(nodes: TopicNodes) -> list[str]:
     ]
 
 
-def picture(name: str, reading: ZnodeReading) -> ClusterReading:
+def cluster_reading(name: str, reading: ZnodeReading) -> ClusterReading:
     """Make the Cluster from a reading; topics that changed during the reading are left out."""
     notes: list[str] = []
     earlier, admin = reading.admins
@@ -114,7 +121,7 @@ def picture(name: str, reading: ZnodeReading) -> ClusterReading:
             id=_cluster_id(reading, notes),
             kafka_version=inference.kafka_version(_traces(reading, formats)),
             controller=_controller(admin, notes),
-            reassignment=_requested(admin, notes),
+            reassignment=_reassignment(admin, notes),
             electing=admin.nodes[znodes.PREFERRED_ELECTION] is not None,
             deleting=admin.deleting,
             torn=frozenset(torn),
@@ -141,7 +148,7 @@ def _changed(reading: ZnodeReading) -> set[str]:
 
 def _unsettled(earlier: Admin, later: Admin) -> frozenset[str]:
     """Return the topics whose requests and deletions differ between the two readings."""
-    before, after = set(_requested(earlier, []) or ()), set(_requested(later, []) or ())
+    before, after = set(_reassignment(earlier, []) or ()), set(_reassignment(later, []) or ())
     return frozenset(entry.topic for entry in before ^ after) | (earlier.deleting ^ later.deleting)
 
 
@@ -233,7 +240,7 @@ def _version(node: Node | None) -> int | None:
     return None if node is None or node is UNREADABLE else node.version
 
 
-def _requested(admin: Admin, notes: list[str]) -> tuple[Requested, ...] | None:
+def _reassignment(admin: Admin, notes: list[str]) -> tuple[ReassignmentEntry, ...] | None:
     node = admin.nodes[znodes.REASSIGNMENT]
     if node is None:
         return None

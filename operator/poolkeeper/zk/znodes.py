@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from poolkeeper.errors import Refused
-from poolkeeper.model.topology import Broker, Controller, Replicas, Requested
+from poolkeeper.model.topology import Broker, Controller, ReassignmentEntry, Replicas
 from poolkeeper.zk import json_bodies
 
 # Kafka's, without a body of their own
@@ -271,7 +271,7 @@ class ReassignmentNode:
     """The request of a reassignment."""
 
     @staticmethod
-    def encode(entries: Iterable[Requested]) -> bytes:
+    def encode(entries: Iterable[ReassignmentEntry]) -> bytes:
         """Encode a request, in the order given. Any other key would break Kafka 2.0 and later.
 
         Raises `Refused` for what a controller takes and is hurt by: an empty list (which deletes
@@ -288,7 +288,7 @@ class ReassignmentNode:
         return json_bodies.encode({"version": 1, "partitions": partitions})
 
     @staticmethod
-    def decode(data: bytes) -> tuple[tuple[Requested, ...], tuple[str, ...]]:
+    def decode(data: bytes) -> tuple[tuple[ReassignmentEntry, ...], tuple[str, ...]]:
         """Read the entries that make sense, and say what is wrong with the others.
 
         Of entries for the same partition the last one wins, as in Kafka.
@@ -299,11 +299,11 @@ class ReassignmentNode:
                 raise Refused(f"partitions is {json_bodies.shown(entries)} (expected a list)")
         except Refused as damage:
             return (), (str(damage),)
-        found: dict[tuple[str, int], Requested] = {}
+        found: dict[tuple[str, int], ReassignmentEntry] = {}
         problems: list[str] = []
         for entry in entries:
             try:
-                wanted = _requested(entry)
+                wanted = _reassignment_entry(entry)
             except Refused as damage:
                 problems.append(str(damage))
             else:
@@ -373,14 +373,16 @@ class ClusterIdNode:
         return id_
 
 
-def _requested(entry: Any) -> Requested:
+def _reassignment_entry(entry: Any) -> ReassignmentEntry:
     if not isinstance(entry, dict) or not isinstance(entry.get("topic"), str):
         raise Refused(
             f"an entry is {json_bodies.shown(entry)} (expected topic, partition, replicas)"
         )
     topic_name, partition = entry["topic"], json_bodies.integer(entry, "partition")
     name = f"the list of {topic_name}-{partition}"
-    return Requested(topic_name, partition, json_bodies.replicas(name, entry.get("replicas")))
+    return ReassignmentEntry(
+        topic_name, partition, json_bodies.replicas(name, entry.get("replicas"))
+    )
 
 
 def _require_lists(first: int, replicas: Sequence[Replicas]) -> None:

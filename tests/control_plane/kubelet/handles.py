@@ -21,7 +21,7 @@ from typing import Protocol, Self
 
 from poolkeeper import errors
 from poolkeeper.sandbox.servers import processes
-from poolkeeper.sandbox.servers.processes import Child, Nursery
+from poolkeeper.sandbox.servers.processes import Child, ProcessGroup
 
 TESTS = Path(__file__).parents[2]
 START_S = 30.0
@@ -51,7 +51,7 @@ class Kubelet:
         self._images = dict(images)
         self._write_images()
         (self.folder / "processes.jsonl").touch()
-        self._nursery = Nursery(self.folder / "processes.jsonl", tied=True)
+        self._nursery = ProcessGroup(self.folder / "processes.jsonl", tied=True)
         self.process = self._start(plane)
         """The kubelet's own process."""
 

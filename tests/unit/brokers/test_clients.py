@@ -54,4 +54,4 @@ def test_a_server_that_never_answers_is_unavailable_at_the_deadline():
     with socket.create_server(("127.0.0.1", 0)) as silent:
         server = f"127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(Unavailable, match=f"brokers at {server}: no answer in time"):
-            clients.connected([server], {}, deadline_s=0.2)
+            clients.connect([server], {}, deadline_s=0.2)

@@ -1,9 +1,9 @@
 import pytest
 
 from poolkeeper.brokers import enrich
-from poolkeeper.brokers.enrich import Enriched, if_reachable, with_sizes
+from poolkeeper.brokers.enrich import Enrichment, enrich_if_reachable, with_sizes
 from poolkeeper.brokers.protocol import Versions
-from poolkeeper.brokers.sizes import BrokerLogs, Held, Sizes
+from poolkeeper.brokers.sizes import BrokerLogs, ReplicaLog, Sizes
 from poolkeeper.model.topology import (
     Broker,
     Cluster,
@@ -14,8 +14,8 @@ from poolkeeper.model.topology import (
 )
 
 T0 = TopicPartition("t", 0)
-LOGS = BrokerLogs({"/d1": LogDir(100, 50)}, {T0: Held(10, "/d1")})
-LARGER = BrokerLogs({"/d2": LogDir()}, {T0: Held(30, "/d2")})
+LOGS = BrokerLogs({"/d1": LogDir(100, 50)}, {T0: ReplicaLog(10, "/d1")})
+LARGER = BrokerLogs({"/d2": LogDir()}, {T0: ReplicaLog(30, "/d2")})
 
 
 def cluster(brokers=(1, 2), version=None, **partition):
@@ -61,7 +61,7 @@ def test_sizes_and_directories_are_filled_in_where_brokers_answered():
 def sizes(**by_broker):
     return Sizes(
         {
-            int(broker[1:]): BrokerLogs({}, {} if size is None else {T0: Held(size, "/d1")})
+            int(broker[1:]): BrokerLogs({}, {} if size is None else {T0: ReplicaLog(size, "/d1")})
             for broker, size in by_broker.items()
         }
     )
@@ -92,7 +92,7 @@ def test_what_is_not_answered_stays_as_it_was():
 def test_silent_brokers_and_offline_directories_are_warnings():
     sick = BrokerLogs({}, {}, offline={"/d1": "error 57"})
     sizes = Sizes({1: sick}, {2: "no answer in time"})
-    found = enrich.enriched(cluster(version="2.8"), Answers(sizes), deadline_s=1)
+    found = enrich.enrich_cluster(cluster(version="2.8"), Answers(sizes), deadline_s=1)
     assert found.warnings == (
         "broker 2 does not report sizes: no answer in time",
         "broker 1: log directory /d1 is offline (error 57)",
@@ -101,18 +101,18 @@ def test_silent_brokers_and_offline_directories_are_warnings():
 
 def test_what_brokers_say_of_their_version_counts_more_than_what_znodes_look_like():
     answers = Answers(Sizes({1: LOGS, 2: LARGER}), Versions({1: "2.8", 2: "2.8"}, {}))
-    found = enrich.enriched(cluster(version="2.8 to 3.3"), answers, deadline_s=1)
+    found = enrich.enrich_cluster(cluster(version="2.8 to 3.3"), answers, deadline_s=1)
     assert (found.cluster.kafka_version, found.warnings) == ("2.8", ())
 
 
 def test_a_version_that_brokers_do_not_tell_stays_as_it_was():
-    found = enrich.enriched(cluster(version="0.10.1 to 0.11.0"), Answers(Sizes({1: LOGS})), 1)
+    found = enrich.enrich_cluster(cluster(version="0.10.1 to 0.11.0"), Answers(Sizes({1: LOGS})), 1)
     assert found.cluster.kafka_version == "0.10.1 to 0.11.0"
 
 
 def test_the_lowest_version_counts_and_the_mixture_is_said():
     answers = Answers(Sizes({1: LOGS, 2: LARGER}), Versions({1: "2.8", 2: "0.10.2"}, {}))
-    found = enrich.enriched(cluster(), answers, deadline_s=1)
+    found = enrich.enrich_cluster(cluster(), answers, deadline_s=1)
     assert found.cluster.kafka_version == "0.10.2"
     assert found.warnings == ("brokers run different versions; the lowest, 0.10.2, counts",)
 
@@ -120,7 +120,7 @@ def test_the_lowest_version_counts_and_the_mixture_is_said():
 def test_brokers_that_nobody_can_reach_are_one_warning():
     before = cluster()
     # Port 1 is reserved: nothing listens there.
-    assert if_reachable(before, ("127.0.0.1:1",), None, None, deadline_s=2) == Enriched(
+    assert enrich_if_reachable(before, ("127.0.0.1:1",), None, None, deadline_s=2) == Enrichment(
         before,
         Sizes({}),
         ("no sizes are known: no broker answers (127.0.0.1:1: Connection refused)",),

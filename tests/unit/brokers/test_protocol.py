@@ -1,6 +1,6 @@
 import pytest
 
-from poolkeeper.brokers.protocol import Setting, Versions, settled
+from poolkeeper.brokers.protocol import Setting, Versions, is_throttle_applied
 
 LEADER = "leader.replication.throttled.rate"
 FOLLOWER = "follower.replication.throttled.rate"
@@ -31,7 +31,7 @@ DYNAMIC = "DYNAMIC_BROKER_CONFIG"
     ],
 )
 def test_whether_a_broker_has_taken_a_throttle_over(config, expected, answer):
-    assert settled(config, expected) is answer
+    assert is_throttle_applied(config, expected) is answer
 
 
 @pytest.mark.parametrize(

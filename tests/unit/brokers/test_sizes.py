@@ -1,6 +1,6 @@
 import pytest
 
-from poolkeeper.brokers.sizes import BrokerLogs, Held, from_answer
+from poolkeeper.brokers.sizes import BrokerLogs, ReplicaLog, from_response
 from poolkeeper.model.topology import LogDir, TopicPartition
 
 T0 = TopicPartition("t", 0)
@@ -22,7 +22,7 @@ def topic(name, *partitions):
         pytest.param([], BrokerLogs({}, {}), id="nothing"),
         pytest.param(
             [directory("/d1", topic("t", (0, 100, 0, False), (1, 7, 3, False)))],
-            BrokerLogs({"/d1": LogDir()}, {T0: Held(100, "/d1"), T1: Held(7, "/d1")}),
+            BrokerLogs({"/d1": LogDir()}, {T0: ReplicaLog(100, "/d1"), T1: ReplicaLog(7, "/d1")}),
             id="volumes-are-unknown-before-3.3",
         ),
         pytest.param(
@@ -42,8 +42,8 @@ def topic(name, *partitions):
             ],
             BrokerLogs(
                 {"/d1": LogDir(), "/d2": LogDir()},
-                {T0: Held(100, "/d1")},
-                {T0: Held(40, "/d2")},
+                {T0: ReplicaLog(100, "/d1")},
+                {T0: ReplicaLog(40, "/d2")},
             ),
             id="a-future-log-is-not-the-replica",
         ),
@@ -60,4 +60,4 @@ def topic(name, *partitions):
     ],
 )
 def test_reading_one_brokers_answer(answer, expected):
-    assert from_answer(answer) == expected
+    assert from_response(answer) == expected

@@ -37,7 +37,7 @@ def test_a_plan_names_what_finds_no_room_and_how_much_is_enough() -> None:
     kafka = specs.KafkaClusterSpec("main", specs.ZooKeeperSpec("zk:2181"))
     desired = specs.Desired(kafka, pools, topics)
     seen = Observation(ClusterReading(cluster), cluster, Records(), frozenset())
-    made = plan.lawful(desired, seen, prune=False)
+    made = plan.audited_plan(desired, seen, prune=False)
     assert (made.stages, made.makespan) == ((), None)
     assert [problem.message for problem in made.problems] == [
         "a-0 needs 8,192 MiB on broker 2, which has 2,048 MiB left below its high-water mark; b-0"

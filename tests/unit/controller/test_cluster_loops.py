@@ -2,7 +2,7 @@
 
 import pytest
 
-from poolkeeper.controller.cluster_loops import wanted
+from poolkeeper.controller.cluster_loops import desired_of
 from poolkeeper.model.specs import Desired, KafkaClusterSpec, Mode, ZooKeeperSpec
 from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.kinds.custom_resource import CustomResource
@@ -33,4 +33,4 @@ DESIRED = Desired(SPEC)
     ],
 )
 def test_a_loop_works_towards(assembly: Assembly, expected: Desired | None) -> None:
-    assert wanted(assembly) == expected
+    assert desired_of(assembly) == expected

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from poolkeeper.controller.rebalance_controller import Rebalancers
+from poolkeeper.controller.rebalance_controller import RebalanceController
 from poolkeeper.controller.rebalance_reporter import RebalanceReporter
-from poolkeeper.controller.resource_cache import Declared
+from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.errors import RefusalReason, Unavailable
 from poolkeeper.fleet.schedule.budget import ClusterWork, ScheduledStage
 from poolkeeper.kube.leadership.leases import LeaderRole
@@ -26,7 +26,7 @@ from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.rebalances.engines import LOCAL
 from poolkeeper.rebalances.record_store import RecordStore
-from poolkeeper.rebalances.response import ClusterResponse, Planned, assembled
+from poolkeeper.rebalances.response import ClusterPlan, ClusterResponse, assemble_response
 from poolkeeper.reconcile.external_plan import ExternalPlan, declaration
 from poolkeeper.resources.checks.assembly import assemble
 from poolkeeper.resources.status.conditions import condition_of
@@ -67,14 +67,14 @@ class Server:
 
 @dataclass
 class Loops:
-    """The part of Keepers that is asked; outcomes are what the test says."""
+    """The part of ClusterLoops that is asked; outcomes are what the test says."""
 
     assemblies: Any = None
     offers: dict[str, ExternalPlan] = field(default_factory=dict)
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     let_go: int = 0
 
-    def offer(self, offers):
+    def set_external_plans(self, offers):
         self.offers = dict(offers)
 
     def outcome(self, name):
@@ -86,26 +86,26 @@ class Loops:
     def settling(self):
         return frozenset()
 
-    def let_go_of_offers(self):
+    def forget_external_plans(self):
         self.offers, self.let_go = {}, self.let_go + 1
 
 
 class Planner:
     """Answers at once: the same plan for every cluster."""
 
-    def ask(self, name, question):
-        return assembled(
+    def request_plans(self, name, question):
+        return assemble_response(
             question,
             (
                 ClusterResponse(
-                    Planned(each.cluster, replace(PLAN, cluster=each.cluster)),
+                    ClusterPlan(each.cluster, replace(PLAN, cluster=each.cluster)),
                     ClusterWork(each.cluster, (ScheduledStage(100, 1000),)),
                 )
                 for each in question.asked
             ),
         )
 
-    def standing(self, name, question):
+    def pending_reason(self, name, question):
         return ""
 
     def forget(self, name):
@@ -137,7 +137,7 @@ class Ground:
 
     def __init__(self):
         self.server, self.said, self.loops = Server(), Said(), Loops()
-        self.declared, self.role, self.now_ms = Declared(), LeaderRole.HELD, 9 * HOUR_MS
+        self.declared, self.role, self.now_ms = ResourceCache(), LeaderRole.HELD, 9 * HOUR_MS
         self.bodies = {}
         for name in ("a", "b"):
             spec = {"zookeeper": {"connect": f"{name}:2181"}, "mode": "Apply"}
@@ -162,9 +162,9 @@ class Ground:
             self.bodies[name] = {**self.bodies[name], "status": status}
             self.declared.put(self.bodies[name])
         self.registry = CollectorRegistry()
-        self.operator = Rebalancers(
-            declared=self.declared,
-            keepers=self.loops,
+        self.operator = RebalanceController(
+            cache=self.declared,
+            cluster_loops=self.loops,
             engines={LOCAL: Planner()},
             records=RecordStore(self.server, "ours"),
             reporter=RebalanceReporter(self.said, self.said, self.said),
@@ -175,9 +175,9 @@ class Ground:
 
     def look(self, name="r"):
         """Look once; return the reason that is told."""
-        objects = (each for each in self.declared.known()[0] if each.kind != "Rebalance")
+        objects = (each for each in self.declared.contents()[0] if each.kind != "Rebalance")
         self.loops.assemblies = assemble(objects)
-        self.operator.look()
+        self.operator.reconcile()
         return condition_of(self.said.statuses.get(name), "Ready").get("reason")
 
     def approve(self, name="r", **more):
@@ -300,7 +300,7 @@ def test_while_the_record_cannot_be_read_what_runs_is_held_all_the_same(ground):
     ground.server.away = True
     assert ground.look() == "Paused"
     assert ground.loops.offers["a"] == ExternalPlan(
-        PLAN.hash, held=Wait(WaitReason.REBALANCE_PAUSED)
+        PLAN.hash, wait=Wait(WaitReason.REBALANCE_PAUSED)
     )
 
 
@@ -336,10 +336,10 @@ def test_outside_its_windows_stages_are_held(ground):
     )
     ground.executing()
     held = Wait(WaitReason.OUTSIDE_REBALANCE_WINDOW, until="1970-01-01 22:00 UTC")
-    assert {offer.held for offer in ground.loops.offers.values()} == {held}
+    assert {offer.wait for offer in ground.loops.offers.values()} == {held}
     ground.now_ms = 23 * HOUR_MS
     ground.look()
-    assert {offer.held for offer in ground.loops.offers.values()} == {None}
+    assert {offer.wait for offer in ground.loops.offers.values()} == {None}
 
 
 def test_who_does_not_lead_offers_nothing_and_remembers_nothing(ground):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from poolkeeper.controller.reporter import Reporter, run_looms
+from poolkeeper.controller.reporter import Reporter, is_run_possible
 from poolkeeper.errors import Unavailable
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.model.outcomes import ExternalPlanState, ExternalPlanStatus, Outcome, State
@@ -142,7 +142,7 @@ def test_what_is_wrong_with_a_resource_is_said_in_an_outage_too(room: Room) -> N
 def test_who_leads_no_more_tells_nothing_more(room: Room) -> None:
     room.reporter.report(main(), running(main(), SEEN, 1))
     assert room.recorder.events
-    room.reporter.let_go()
+    room.reporter.drop_pending()
     assert (room.writer.written, room.recorder.events) == ({}, [])
 
 
@@ -172,7 +172,7 @@ def test_a_cluster_that_is_deleted_in_mid_run_tells_of_the_run_until_its_end(roo
     assert room.writer.written["main"]["plan"]["stage"] == 2
     assert room.writer.said()["main"] == ("False", "Deleting")
     assert ("main", "RunEnded") not in room.recorder.events
-    room.reporter.report(left, Outcome(State.PROGRESSED, seen=SEEN))
+    room.reporter.report(left, Outcome(State.PROGRESSED, last_observation=SEEN))
     assert "plan" not in room.writer.written["main"]
     assert ("main", "RunEnded") in room.recorder.events
 
@@ -181,27 +181,31 @@ def test_a_cluster_that_is_deleted_in_mid_run_tells_of_the_run_until_its_end(roo
     ("outcome", "expected"),
     [
         pytest.param(running(main(), SEEN, 1), True, id="a run is recorded"),
-        pytest.param(Outcome(State.WAITING, seen=SEEN, recorded=True), True, id="it stands still"),
+        pytest.param(
+            Outcome(State.WAITING, last_observation=SEEN, recorded=True), True, id="it stands still"
+        ),
         pytest.param(
             replace(running(main(), SEEN, 1), progress=None), True, id="moves wait for a run"
         ),
         pytest.param(
             Outcome(
                 State.CONVERGED,
-                seen=SEEN,
+                last_observation=SEEN,
                 external=ExternalPlanStatus("x", ExternalPlanState.WAITING),
             ),
             True,
             id="a plan of others waits for its turn",
         ),
-        pytest.param(Outcome(State.CONVERGED, seen=SEEN), False, id="nothing is to be done"),
+        pytest.param(
+            Outcome(State.CONVERGED, last_observation=SEEN), False, id="nothing is to be done"
+        ),
         pytest.param(OUTAGE, None, id="nobody knows"),
     ],
 )
 def test_a_run_that_is_near_keeps_its_cluster(outcome: Outcome, expected: bool | None) -> None:
-    assert run_looms(main(), outcome) is expected
+    assert is_run_possible(main(), outcome) is expected
 
 
 def test_where_nothing_may_be_written_moves_keep_nothing() -> None:
     looking = main((kafka_cluster(mode="PlanOnly"), *OBJECTS[1:]))
-    assert run_looms(looking, replace(running(main(), SEEN, 1), progress=None)) is False
+    assert is_run_possible(looking, replace(running(main(), SEEN, 1), progress=None)) is False

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from poolkeeper.controller.resource_cache import Declared
+from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.resources.kinds.custom_resource import ObjectKey
 
 KEY = ObjectKey("ResourcePool", "", "p")
@@ -21,13 +21,13 @@ def pool(name: str = "p", uid: str = "u1", generation: int = 1, **more: Any) -> 
     }
 
 
-def known(declared: Declared) -> dict[str, tuple[str, int]]:
-    return {each.name: (each.uid, each.generation) for each in declared.known()[0]}
+def known(declared: ResourceCache) -> dict[str, tuple[str, int]]:
+    return {each.name: (each.uid, each.generation) for each in declared.contents()[0]}
 
 
 @pytest.fixture
-def declared() -> Declared:
-    index = Declared()
+def declared() -> ResourceCache:
+    index = ResourceCache()
     index.put(pool())
     index.put_namespace("shop", {"team": "a"})
     index.changed.clear()
@@ -56,7 +56,7 @@ def declared() -> Declared:
         ),
     ],
 )
-def test_these_wake(declared: Declared, change: Callable[[Declared], object]) -> None:
+def test_these_wake(declared: ResourceCache, change: Callable[[ResourceCache], object]) -> None:
     change(declared)
     assert declared.changed.is_set()
 
@@ -74,24 +74,24 @@ def test_these_wake(declared: Declared, change: Callable[[Declared], object]) ->
         pytest.param(lambda d: d.compare("Topic", [], ["u1"]), id="a list of another kind"),
     ],
 )
-def test_these_do_not(declared: Declared, change: Callable[[Declared], object]) -> None:
+def test_these_do_not(declared: ResourceCache, change: Callable[[ResourceCache], object]) -> None:
     change(declared)
     assert not declared.changed.is_set()
 
 
-def test_a_status_is_known_all_the_same(declared: Declared) -> None:
+def test_a_status_is_known_all_the_same(declared: ResourceCache) -> None:
     declared.put(pool(status={"topics": 1}))
-    assert [each.status for each in declared.known()[0]] == [{"topics": 1}]
+    assert [each.status for each in declared.contents()[0]] == [{"topics": 1}]
 
 
-def test_a_list_that_is_older_than_what_was_heard_changes_nothing(declared: Declared) -> None:
+def test_a_list_that_is_older_than_what_was_heard_changes_nothing(declared: ResourceCache) -> None:
     declared.put(pool(generation=3))
     declared.put(pool("new", "u9"))
     assert declared.compare("ResourcePool", [pool(generation=2)], ["u1"]) == 0
     assert known(declared) == {"p": ("u1", 3), "new": ("u9", 1)}
 
 
-def test_a_list_tells_of_what_was_missed_and_counts_it(declared: Declared) -> None:
+def test_a_list_tells_of_what_was_missed_and_counts_it(declared: ResourceCache) -> None:
     declared.put(pool("gone", "u2"))
     found = declared.compare("ResourcePool", [pool(generation=2), pool("q", "u3")], ["u1", "u2"])
     assert found == 3

@@ -1,6 +1,6 @@
 import pytest
 
-from poolkeeper.load.apply import MeasuredLoads, loaded
+from poolkeeper.load.apply import MeasuredLoads, with_loads
 from poolkeeper.model.topology import Cluster, Partition, Topic
 
 
@@ -59,13 +59,13 @@ THREE = cluster(
     ],
 )
 def test_loads_of_partitions(sizes, rates, expected):
-    assert figures_of(loaded(THREE, MeasuredLoads(sizes, rates))) == expected
+    assert figures_of(with_loads(THREE, MeasuredLoads(sizes, rates))) == expected
 
 
 def test_without_any_figure_nothing_changes():
-    assert loaded(THREE, MeasuredLoads({}, {})) is THREE
+    assert with_loads(THREE, MeasuredLoads({}, {})) is THREE
 
 
 def test_nothing_but_figures_changes():
-    found = loaded(THREE, MeasuredLoads({("t", 1): 9.0}, {("t", 1): 1.0}))
+    found = with_loads(THREE, MeasuredLoads({("t", 1): 9.0}, {("t", 1): 1.0}))
     assert found.topics["t"].partitions[1] == Partition(1, (1,), size_bytes=9, in_bytes_per_s=1.0)

@@ -68,7 +68,7 @@ def test_it_is_asked_again_after_a_while_and_what_was_known_stands_while_nobody_
     for count in (2, 3):
         passes.now_s += REFRESH_S
         until(lambda count=count: passes.rate() and len(passes.server.asked) == count, "asked", 20)
-        until(lambda: passes.rate() and not passes.history._asking, "answered", 20)
+        until(lambda: passes.rate() and not passes.history._fetch_thread, "answered", 20)
         assert passes.rate() == 5.0
     assert [record.message for record in caplog.records] == [
         "no load history: away; the last figures stand"

@@ -15,7 +15,7 @@ from poolkeeper.model.topology import (
     Controller,
     LogDir,
     Partition,
-    Requested,
+    ReassignmentEntry,
     Topic,
 )
 
@@ -68,7 +68,7 @@ CLUSTER = Cluster(
             {"retention.ms": "1000"},
         )
     },
-    reassignment=(Requested("t", 0, (1, 2, 4)),),
+    reassignment=(ReassignmentEntry("t", 0, (1, 2, 4)),),
     deleting=frozenset({"u"}),
 )
 SMALLEST = {
@@ -306,7 +306,7 @@ clusters = st.builds(
     controller=st.builds(Controller, broker=st.none() | ids),
     reassignment=st.none()
     | st.lists(
-        st.builds(Requested, names, st.integers(0, 20), lists),
+        st.builds(ReassignmentEntry, names, st.integers(0, 20), lists),
         max_size=3,
         unique_by=lambda entry: (entry.topic, entry.partition),
     ).map(lambda found: tuple(sorted(found, key=lambda e: (e.topic, e.partition)))),

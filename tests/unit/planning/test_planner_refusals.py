@@ -13,7 +13,7 @@ from poolkeeper.model.specs import (
     Strategy,
     TopicDefaults,
 )
-from poolkeeper.model.topology import Cluster, Partition, Requested, Topic
+from poolkeeper.model.topology import Cluster, Partition, ReassignmentEntry, Topic
 from poolkeeper.planning.audit.audit import check_plan
 from poolkeeper.planning.planner import make_plan
 from unit.planning.byhand import (
@@ -137,7 +137,7 @@ from unit.planning.byhand import (
             desired([pool("p", 1, 2)], spec("t", "p")),
             replace(
                 cluster(flat(1, 2, 3), topic("t", (3,))),
-                reassignment=(Requested("t", 0, (1,)),),
+                reassignment=(ReassignmentEntry("t", 0, (1,)),),
             ),
             "t: left out of this plan: a reassignment request names it",
             id="a topic that somebody else moves",

@@ -19,9 +19,9 @@ from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.rebalances import (
     BudgetSpec,
     ClusterRebalance,
-    Course,
     PartState,
     RebalanceSpec,
+    RebalanceState,
     RebalanceStep,
 )
 from poolkeeper.model.refusals import Refusal
@@ -31,7 +31,7 @@ from poolkeeper.model.topology import TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.rebalances import lifecycle
 from poolkeeper.rebalances.lifecycle import KnownCluster
-from poolkeeper.rebalances.response import Planned, RebalanceResponse
+from poolkeeper.rebalances.response import ClusterPlan, RebalanceResponse
 from poolkeeper.rebalances.scope import RebalanceScope
 from poolkeeper.resources.checks.assembly import assemble
 from unit.resources.bodies import kafka_cluster, pool
@@ -68,24 +68,26 @@ NO_OTHERS = RebalanceScope((), (), 0, (), "scope")
 
 
 def planned(found, others=()):
-    scope = replace(NO_OTHERS, others=others)
-    return lifecycle.planned(Course(asked_ms=5, scope="scope"), scope, found, "record")
+    scope = replace(NO_OTHERS, unplanned=others)
+    return lifecycle.with_plans(
+        RebalanceState(requested_ms=5, scope="scope"), scope, found, "record"
+    )
 
 
 def test_an_answer_becomes_parts_with_their_waves():
     course = planned(
         answer(
-            Planned("a", plan("a")),
-            Planned("b", plan("b", 0)),
-            Planned("c", problem="no answer from zk:2181"),
-            Planned("d", plan("d", 1)),
-            Planned("e", plan("e", 1)),
+            ClusterPlan("a", plan("a")),
+            ClusterPlan("b", plan("b", 0)),
+            ClusterPlan("c", problem="no answer from zk:2181"),
+            ClusterPlan("d", plan("d", 1)),
+            ClusterPlan("e", plan("e", 1)),
             turns=(turn("a", 0, 10, 1), turn("d", 10, 25, 2), turn("d", 30, 35, 3)),
             left_out=(LeftOut("e", 0, 1, 100, "the fleet's rate is zero"),),
         ),
         others=(ClusterRebalance("bb", F, message="not planned: it is held"),),
     )
-    assert course == Course(
+    assert course == RebalanceState(
         RebalanceStep.WAITING_FOR_APPROVAL,
         5,
         "scope",
@@ -109,7 +111,7 @@ def test_an_answer_becomes_parts_with_their_waves():
 def hash_of(*named):
     plans = {name: replace(plan(name), hash=f"sha256:{text}") for name, text in named}
     turns = tuple(turn(name, 0, 1, 1) for name in plans)
-    return planned(answer(*(Planned(n, p) for n, p in plans.items()), turns=turns)).hash
+    return planned(answer(*(ClusterPlan(n, p) for n, p in plans.items()), turns=turns)).hash
 
 
 def test_the_hash_names_every_plan_of_every_cluster():
@@ -133,7 +135,8 @@ def test_the_hash_names_every_plan_of_every_cluster():
 )
 def test_approval(approval, named, expected):
     assert (
-        lifecycle.is_approved(RebalanceSpec("r", approval=approval), Course(hash=named)) == expected
+        lifecycle.is_approved(RebalanceSpec("r", approval=approval), RebalanceState(hash=named))
+        == expected
     )
 
 
@@ -241,7 +244,7 @@ STALE = Refusal(RefusalReason.STALE_PLAN, "the plan is outdated")
     ],
 )
 def test_what_is_known_of_a_cluster(before, seen, after):
-    course = lifecycle.seen(Course(parts=(before,)), {"a": seen}, {"a"})
+    course = lifecycle.with_outcomes(RebalanceState(parts=(before,)), {"a": seen}, {"a"})
     assert course.parts == (after,)
 
 
@@ -251,7 +254,7 @@ def turns(parts, at_once=None, blocked=()):
         each.cluster: view(each.cluster, "PlanOnly" if each.cluster in blocked else "Apply")
         for each in parts
     }
-    return lifecycle.due(Course(parts=tuple(parts)), spec, views)
+    return lifecycle.clusters_due(RebalanceState(parts=tuple(parts)), spec, views)
 
 
 @pytest.mark.parametrize(
@@ -300,12 +303,12 @@ def test_turns(parts, more, expected):
 )
 def test_the_end(states, step):
     parts = tuple(part(str(number), state) for number, state in enumerate(states))
-    found = lifecycle.ended(Course(RebalanceStep.EXECUTING, parts=parts), 7)
-    assert (found.step, found.ended_ms) == (step, 7 if step.ended else 0)
+    found = lifecycle.with_end(RebalanceState(RebalanceStep.EXECUTING, parts=parts), 7)
+    assert (found.step, found.ended_ms) == (step, 7 if step.is_final else 0)
 
 
 def test_without_the_record_what_is_left_has_failed():
-    found = lifecycle.without_record(Course(parts=(part("a", D), part("b", M))))
+    found = lifecycle.without_record(RebalanceState(parts=(part("a", D), part("b", M))))
     assert [(each.state, each.message) for each in found.parts] == [
         (D, ""),
         (F, "the record of the plans is gone"),

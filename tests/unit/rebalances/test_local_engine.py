@@ -12,7 +12,7 @@ from poolkeeper.model.specs import Desired, KafkaClusterSpec, ResourcePoolSpec, 
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.rebalances.local_engine import LocalEngine
 from poolkeeper.rebalances.request import ClusterRequest, PlanningDeadlines, RebalanceRequest
-from poolkeeper.rebalances.response import Planned, RebalanceResponse
+from poolkeeper.rebalances.response import ClusterPlan, RebalanceResponse
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation.clusters import SimulatedCluster
 from simulation.fake_session import FakeSession
@@ -66,7 +66,7 @@ def uneven():
 
 
 def answered(engine, question, name="r"):
-    return until(lambda: engine.ask(name, question), "there is an answer", 30)
+    return until(lambda: engine.request_plans(name, question), "there is an answer", 30)
 
 
 def test_each_cluster_is_planned_or_says_why_not(uneven):
@@ -86,9 +86,9 @@ def test_each_cluster_is_planned_or_says_why_not(uneven):
     assert plans["even"] is not None
     assert {move.topic for move in plans["even"].moves} == {"t"}
     assert [each for each in answer.clusters if each.plan is None] == [
-        Planned("away", problem="no server of it answers"),
-        Planned("broken", problem="internal error: ValueError('a defect')"),
-        Planned("silent", problem="not read within 0.2 s"),
+        ClusterPlan("away", problem="no server of it answers"),
+        ClusterPlan("broken", problem="internal error: ValueError('a defect')"),
+        ClusterPlan("silent", problem="not read within 0.2 s"),
     ]
     assert answer == RebalanceResponse.from_json(answer.to_json())
 
@@ -121,7 +121,7 @@ def test_another_question_takes_its_place_and_whoever_waits_is_woken():
     silent, woken = Silent(), Event()
     ways = {"a": lambda: silent, "b": refuses}
     engine = LocalEngine(lambda spec: ClusterConnections(ways[spec.name]), make_plan, woken.set)
-    assert engine.ask("r", RebalanceRequest((asked("a"),), 7)) is None
+    assert engine.request_plans("r", RebalanceRequest((asked("a"),), 7)) is None
     answer = answered(engine, RebalanceRequest((asked("b"),), 7))
     assert [each.cluster for each in answer.clusters] == ["b"]
     assert woken.wait(30)
@@ -138,7 +138,7 @@ def test_nobody_reads_for_a_question_that_was_dropped():
 
     done = Event()
     engine = LocalEngine(ways, make_plan, done.set, at_a_time=1)
-    engine.ask("r", RebalanceRequest((asked("a"), asked("b")), 7))
+    engine.request_plans("r", RebalanceRequest((asked("a"), asked("b")), 7))
     until(lambda: tried == ["a"], "the first is being read", 30)
     engine.forget("r")
     silent.close()

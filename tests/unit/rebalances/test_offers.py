@@ -20,7 +20,7 @@ from poolkeeper.model.rebalances import (
 from poolkeeper.model.runs import Phase
 from poolkeeper.model.specs import Window
 from poolkeeper.model.waits import Wait, WaitReason
-from poolkeeper.rebalances.offers import held, may_run, rate_of
+from poolkeeper.rebalances.offers import may_run, rate_of, wait_before_stage
 
 HOUR_MS = 3_600_000
 NIGHT = BudgetWindow(Window("0 22 * * *", 8 * 3600), 600)
@@ -67,7 +67,7 @@ def test_rates(budget, at_it, hour, expected):
     ],
 )
 def test_held(spec, hour, expected):
-    assert held(RebalanceSpec("r", **spec), hour * HOUR_MS) == expected
+    assert wait_before_stage(RebalanceSpec("r", **spec), hour * HOUR_MS) == expected
 
 
 def told(state):
@@ -101,4 +101,4 @@ def runs(plan):
 )
 def test_what_may_run(state, outcome, kept, expected):
     part = ClusterRebalance("a", state, 1, "sha256:a", 1, 1)
-    assert may_run(part, outcome, kept=kept) is expected
+    assert may_run(part, outcome, has_loop=kept) is expected

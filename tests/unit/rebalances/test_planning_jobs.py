@@ -10,7 +10,7 @@ import pytest
 from poolkeeper.errors import Stale, Unavailable
 from poolkeeper.kube.jobs import configmap_blob, jobs
 from poolkeeper.kube.jobs.planner_pods import PlannerPodSettings
-from poolkeeper.kube.leadership.leader_fence import Fence
+from poolkeeper.kube.leadership.leader_fence import LeaderFence
 from poolkeeper.model.specs import (
     BrokersSpec,
     Desired,
@@ -21,11 +21,11 @@ from poolkeeper.model.specs import (
 from poolkeeper.rebalances import text_chunks
 from poolkeeper.rebalances.planning_jobs import JobEngine, job_name, label, secrets_of
 from poolkeeper.rebalances.request import ClusterRequest, RebalanceRequest
-from poolkeeper.rebalances.response import Planned, RebalanceResponse
+from poolkeeper.rebalances.response import ClusterPlan, RebalanceResponse
 
 DESIRED = Desired(KafkaClusterSpec("main", ZooKeeperSpec("zk:2181")))
 QUESTION = RebalanceRequest((ClusterRequest(DESIRED),), 7)
-ANSWER = RebalanceResponse(QUESTION.digest, (Planned("main", problem="not there"),))
+ANSWER = RebalanceResponse(QUESTION.digest, (ClusterPlan("main", problem="not there"),))
 OWNER = {"apiVersion": "v1", "kind": "Rebalance", "name": "daily", "uid": "r1"}
 JOBS = "/apis/batch/v1/namespaces/ours/jobs"
 JOB = job_name("daily", QUESTION)
@@ -104,7 +104,7 @@ def engine(server):
 
 
 def test_a_question_becomes_a_job_that_is_let_go_once_its_question_is_there(server, engine):
-    assert engine.ask("daily", QUESTION) is None
+    assert engine.request_plans("daily", QUESTION) is None
     assert server.names() == [JOB, f"{JOB}-question-0"]
     assert server.found[f"{JOBS}/{JOB}"]["spec"]["suspend"] is False
     kept = configmap_blob.read(server, "ours", f"{JOB}-question")
@@ -112,28 +112,28 @@ def test_a_question_becomes_a_job_that_is_let_go_once_its_question_is_there(serv
 
 
 def test_asking_again_changes_nothing(server, engine):
-    engine.ask("daily", QUESTION)
+    engine.request_plans("daily", QUESTION)
     before = server.number
-    assert engine.ask("daily", QUESTION) is None
+    assert engine.request_plans("daily", QUESTION) is None
     assert server.number == before
 
 
 def test_a_job_that_was_left_suspended_is_gone_on_with(server, engine):
-    engine.ask("daily", QUESTION)
+    engine.request_plans("daily", QUESTION)
     server.found[f"{JOBS}/{JOB}"]["spec"]["suspend"] = True
     (question,) = (path for path in server.found if "question" in path)
     del server.found[question]
-    assert engine.ask("daily", QUESTION) is None
+    assert engine.request_plans("daily", QUESTION) is None
     assert server.names() == [JOB, f"{JOB}-question-0"]
     assert server.found[f"{JOBS}/{JOB}"]["spec"]["suspend"] is False
 
 
 def test_the_answer_is_read_as_often_as_it_is_asked_for(server, engine):
-    engine.ask("daily", QUESTION)
+    engine.request_plans("daily", QUESTION)
     server.keep(ANSWER)
-    assert engine.ask("daily", QUESTION) is None
+    assert engine.request_plans("daily", QUESTION) is None
     server.end("Complete")
-    assert [engine.ask("daily", QUESTION) for _ in range(2)] == [ANSWER, ANSWER]
+    assert [engine.request_plans("daily", QUESTION) for _ in range(2)] == [ANSWER, ANSWER]
 
 
 @pytest.mark.parametrize(
@@ -153,13 +153,13 @@ def test_the_answer_is_read_as_often_as_it_is_asked_for(server, engine):
     ],
 )
 def test_an_answer_that_is_no_use_is_asked_for_again(server, engine, spoil, said):
-    engine.ask("daily", QUESTION)
+    engine.request_plans("daily", QUESTION)
     spoil(server)
     server.end("Complete")
     with pytest.raises(Unavailable, match=said):
-        engine.ask("daily", QUESTION)
+        engine.request_plans("daily", QUESTION)
     assert server.names() == []
-    assert engine.ask("daily", QUESTION) is None
+    assert engine.request_plans("daily", QUESTION) is None
     assert JOB in server.names()
 
 
@@ -168,27 +168,27 @@ def _path(name):
 
 
 def test_a_failed_job_is_told_once_and_made_anew(server, engine):
-    engine.ask("daily", QUESTION)
+    engine.request_plans("daily", QUESTION)
     server.end("Failed", reason="DeadlineExceeded")
     with pytest.raises(Unavailable, match="planning was not finished within 3600 s"):
-        engine.ask("daily", QUESTION)
+        engine.request_plans("daily", QUESTION)
     assert server.names() == []
-    assert engine.ask("daily", QUESTION) is None
+    assert engine.request_plans("daily", QUESTION) is None
     assert JOB in server.names()
 
 
 def test_another_question_takes_the_place_of_the_first(server, engine):
-    engine.ask("daily", QUESTION)
-    engine.ask("weekly", QUESTION)
+    engine.request_plans("daily", QUESTION)
+    engine.request_plans("weekly", QUESTION)
     other = replace(QUESTION, now_ms=8)
-    assert engine.ask("daily", other) is None
+    assert engine.request_plans("daily", other) is None
     names = {job_name("daily", other), job_name("weekly", QUESTION)}
     assert {name for name in server.names() if "question" not in name} == names
 
 
 def test_forgetting_takes_everything_of_that_name(server, engine):
-    engine.ask("daily", QUESTION)
-    engine.ask("weekly", QUESTION)
+    engine.request_plans("daily", QUESTION)
+    engine.request_plans("weekly", QUESTION)
     engine.forget("daily")
     engine.forget("daily")
     weekly = job_name("weekly", QUESTION)
@@ -197,38 +197,38 @@ def test_forgetting_takes_everything_of_that_name(server, engine):
 
 def test_who_leads_no_more_leaves_jobs_to_the_next_leader(server):
     fenced = JobEngine(
-        Fence(server, lambda: server.leads),
+        LeaderFence(server, lambda: server.leads),
         "ours",
         PlannerPodSettings("planner:1"),
         lambda name: OWNER,
     )
-    fenced.ask("daily", QUESTION)
+    fenced.request_plans("daily", QUESTION)
     server.leads = False
     fenced.forget("daily")
     assert JOB in server.names()
     with pytest.raises(Unavailable, match="lease is not held"):
-        fenced.ask("weekly", QUESTION)
+        fenced.request_plans("weekly", QUESTION)
     server.leads = True
-    assert fenced.ask("daily", QUESTION) is None
+    assert fenced.request_plans("daily", QUESTION) is None
 
 
 def test_a_job_that_is_going_is_waited_for(server, engine):
-    engine.ask("daily", QUESTION)
+    engine.request_plans("daily", QUESTION)
     server.found[f"{JOBS}/{JOB}"]["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    assert engine.ask("daily", QUESTION) is None
-    assert engine.standing("daily", QUESTION) == ""
+    assert engine.request_plans("daily", QUESTION) is None
+    assert engine.pending_reason("daily", QUESTION) == ""
 
 
 def test_a_job_of_this_name_for_another_question_is_none(server, engine):
-    engine.ask("daily", QUESTION)
+    engine.request_plans("daily", QUESTION)
     server.found[f"{JOBS}/{JOB}"]["metadata"]["annotations"] = {}
-    assert engine.ask("daily", QUESTION) is None
+    assert engine.request_plans("daily", QUESTION) is None
     assert server.names() == []
 
 
 def test_what_it_waits_for(server, engine):
-    assert engine.standing("daily", QUESTION) == ""
-    engine.ask("daily", QUESTION)
+    assert engine.pending_reason("daily", QUESTION) == ""
+    engine.request_plans("daily", QUESTION)
     state = {"waiting": {"reason": "ErrImagePull"}}
     server.pods = [
         {
@@ -237,7 +237,7 @@ def test_what_it_waits_for(server, engine):
         }
     ]
     said = "its pod waits: ErrImagePull (image planner:1)"
-    assert engine.standing("daily", QUESTION) == said
+    assert engine.pending_reason("daily", QUESTION) == said
 
 
 @pytest.mark.parametrize(

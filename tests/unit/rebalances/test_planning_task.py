@@ -7,12 +7,18 @@ import pytest
 from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.fleet.engines.engines import SPARK_FROM_PARTITIONS
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.rebalances import Chosen, Course, EngineChoice, RebalanceSpec, RebalanceStep
-from poolkeeper.rebalances.engines import LOCAL, SPARK, chosen
-from poolkeeper.rebalances.planning_task import AGAIN_S, CLUSTERS_MAX, PlanningTask
-from poolkeeper.rebalances.response import Planned, RebalanceResponse
+from poolkeeper.model.rebalances import (
+    EngineChoice,
+    RebalanceSpec,
+    RebalanceState,
+    RebalanceStep,
+    ResourceSelection,
+)
+from poolkeeper.rebalances.engines import LOCAL, SPARK, choose_engine
+from poolkeeper.rebalances.planning_task import CLUSTERS_MAX, RETRY_S, PlanningTask
+from poolkeeper.rebalances.response import ClusterPlan, RebalanceResponse
 from poolkeeper.resources.checks.assembly import assemble
-from poolkeeper.resources.status.conditions import Mood
+from poolkeeper.resources.status.conditions import ReadyStatus
 from unit.resources.bodies import kafka_cluster, pool
 
 SPEC = RebalanceSpec("r")
@@ -28,14 +34,14 @@ class Asked:
     questions: list = field(default_factory=list)
     forgotten: int = 0
 
-    def ask(self, name, question):
+    def request_plans(self, name, question):
         self.questions.append(question)
         answer = self.answers.pop(0) if self.answers else None
         if isinstance(answer, Exception):
             raise answer
         return answer
 
-    def standing(self, name, question):
+    def pending_reason(self, name, question):
         return "two pods are pending"
 
     def forget(self, name):
@@ -46,17 +52,17 @@ class Asked:
 class Ground:
     engine: Asked = field(default_factory=Asked)
     now_s: float = 1000.0
-    course: Course = field(default_factory=Course)
+    course: RebalanceState = field(default_factory=RebalanceState)
 
     def __post_init__(self):
         self.planning = PlanningTask("r", {LOCAL: self.engine}, lambda: self.now_s)
 
     def look(self, objects=OBJECTS, settling=(), **spec):
         wanted = RebalanceSpec("r", **spec)
-        found = self.planning.look(
+        found = self.planning.poll(
             wanted, self.course, assemble(objects), settling, round(self.now_s * 1000)
         )
-        self.course = found.course
+        self.course = found.state
         return found
 
 
@@ -65,14 +71,18 @@ def ground():
     return Ground()
 
 
-ANSWER = RebalanceResponse("q", (Planned("main", Plan("main", "sha256:x", "f")),))
+ANSWER = RebalanceResponse("q", (ClusterPlan("main", Plan("main", "sha256:x", "f")),))
 
 
 def test_it_asks_once_and_then_for_the_answer(ground):
     found = ground.look()
-    assert (found.remark.reason, found.record) == ("Planning", None)
-    assert found.remark.message == ("the operator reads and plans 1 cluster; two pods are pending")
-    assert found.course == Course(RebalanceStep.PLANNING, 1_000_000, found.course.scope, "Local")
+    assert (found.condition.reason, found.record) == ("Planning", None)
+    assert found.condition.message == (
+        "the operator reads and plans 1 cluster; two pods are pending"
+    )
+    assert found.state == RebalanceState(
+        RebalanceStep.PLANNING, 1_000_000, found.state.scope, "Local"
+    )
     ground.now_s += 60
     ground.engine.answers = [ANSWER]
     found = ground.look()
@@ -101,7 +111,7 @@ def test_another_scope_is_another_question(ground):
 
 def test_what_arrives_piece_by_piece_is_waited_for(ground):
     for _ in range(5):
-        assert ground.look(settling=("main", "other")).remark.message.endswith(
+        assert ground.look(settling=("main", "other")).condition.message.endswith(
             "for the settle time"
         )
         ground.now_s += 5
@@ -120,11 +130,11 @@ def test_what_never_settles_is_not_waited_for(ground):
 @pytest.mark.parametrize(
     ("answer", "mood", "reason"),
     [
-        pytest.param(Unavailable("no pod"), Mood.UNSURE, "Unreachable", id="no-engine"),
-        pytest.param(Refused("too large"), Mood.STALLED, "Impossible", id="refused"),
+        pytest.param(Unavailable("no pod"), ReadyStatus.UNKNOWN, "Unreachable", id="no-engine"),
+        pytest.param(Refused("too large"), ReadyStatus.STALLED, "Impossible", id="refused"),
         pytest.param(
-            RebalanceResponse("q", (Planned("main", problem="no answer from zk"),)),
-            Mood.UNSURE,
+            RebalanceResponse("q", (ClusterPlan("main", problem="no answer from zk"),)),
+            ReadyStatus.UNKNOWN,
             "Unreachable",
             id="no-cluster-at-all",
         ),
@@ -133,12 +143,12 @@ def test_what_never_settles_is_not_waited_for(ground):
 def test_what_failed_is_tried_again_after_a_while(ground, answer, mood, reason):
     ground.engine.answers = [answer]
     found = ground.look()
-    assert (found.remark.mood, found.remark.reason) == (mood, reason)
-    ground.now_s += AGAIN_S - 1
-    assert ground.look().remark == found.remark
+    assert (found.condition.status, found.condition.reason) == (mood, reason)
+    ground.now_s += RETRY_S - 1
+    assert ground.look().condition == found.condition
     assert len(ground.engine.questions) == 1
     ground.now_s += 2
-    assert ground.look().remark.reason == "Planning"
+    assert ground.look().condition.reason == "Planning"
     assert len(ground.engine.questions) == 2
 
 
@@ -146,14 +156,18 @@ def test_what_failed_is_tried_again_after_a_while(ground, answer, mood, reason):
     ("objects", "spec", "reason"),
     [
         pytest.param((), {}, "NoSuchCluster", id="no-cluster"),
-        pytest.param(OBJECTS, {"clusters": Chosen(("x",))}, "NoSuchCluster", id="not-this-one"),
-        pytest.param(OBJECTS, {"pools": Chosen(("x",))}, "NoSuchPool", id="no-such-pool"),
+        pytest.param(
+            OBJECTS, {"clusters": ResourceSelection(("x",))}, "NoSuchCluster", id="not-this-one"
+        ),
+        pytest.param(
+            OBJECTS, {"pools": ResourceSelection(("x",))}, "NoSuchPool", id="no-such-pool"
+        ),
         pytest.param(OBJECTS, {"engine": EngineChoice.SPARK}, "Impossible", id="no-spark"),
     ],
 )
 def test_a_person_must_act(ground, objects, spec, reason):
     found = ground.look(objects, **spec)
-    assert (found.remark.mood, found.remark.reason) == (Mood.STALLED, reason)
+    assert (found.condition.status, found.condition.reason) == (ReadyStatus.STALLED, reason)
     assert ground.engine.questions == []
 
 
@@ -166,8 +180,8 @@ def test_a_status_has_room_for_so_many_clusters(ground):
             pool(f"p{number}", 1, cluster=f"c{number}"),
         )
     ]
-    assert ground.look(fleet[:-2]).remark.reason == "Planning"
-    assert ground.look(fleet).remark.reason == "Impossible"
+    assert ground.look(fleet[:-2]).condition.reason == "Planning"
+    assert ground.look(fleet).condition.reason == "Impossible"
 
 
 LARGE, SMALL = SPARK_FROM_PARTITIONS, SPARK_FROM_PARTITIONS - 1
@@ -193,5 +207,5 @@ ONE = {LOCAL: Asked()}
     ],
 )
 def test_who_plans(wanted, engines, partitions, name, remark):
-    found = chosen(wanted, engines, partitions)
+    found = choose_engine(wanted, engines, partitions)
     assert (found.name, found.engine, found.remark) == (name, engines[name], remark)

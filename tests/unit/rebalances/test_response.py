@@ -13,16 +13,16 @@ from poolkeeper.model.specs import Desired, KafkaClusterSpec, ResourcePoolSpec, 
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json
-from poolkeeper.rebalances.plan_cluster import ObservedCluster, part_of, problem_of
+from poolkeeper.rebalances.plan_cluster import ObservedCluster, plan_cluster, response_of_error
 from poolkeeper.rebalances.request import ClusterRequest, RebalanceRequest
 from poolkeeper.rebalances.response import (
-    Planned,
+    ClusterPlan,
     RebalanceResponse,
-    assembled,
-    planned_text,
+    assemble_response,
+    cluster_plan_text,
     with_room,
 )
-from poolkeeper.rebalances.task_runner import ClusterResult, written
+from poolkeeper.rebalances.task_runner import ClusterResult, write_response
 from unit.planning.instances import as_told, instances
 
 MIB = 1024**2
@@ -49,17 +49,17 @@ ASKED = ClusterRequest(declared())
 
 def test_a_part_is_the_plan_of_the_loop():
     question = RebalanceRequest((ASKED,), 0)
-    part = part_of(ASKED, seen(crowded()), question)
+    part = plan_cluster(ASKED, seen(crowded()), question)
     plan = make_plan(ASKED.desired, crowded(), Records(), frozenset())
-    assert part.planned == Planned("main", plan, partitions=6)
+    assert part.cluster_plan == ClusterPlan("main", plan, partitions=6)
     assert part.work is None
-    assert (part.planned.moves, part.planned.bytes) == (4, 4 * MIB)
+    assert (part.cluster_plan.moves, part.cluster_plan.bytes) == (4, 4 * MIB)
 
 
 def test_what_is_impossible_is_a_problem_without_a_place():
     desired = declared("main", ResourcePoolSpec("all", "main", (1, 9)))
-    part = part_of(ClusterRequest(desired), seen(crowded()), RebalanceRequest((), 0))
-    assert part.planned == Planned(
+    part = plan_cluster(ClusterRequest(desired), seen(crowded()), RebalanceRequest((), 0))
+    assert part.cluster_plan == ClusterPlan(
         "main",
         problem="spec.brokers: broker 9 is not live and holds nothing (expected one of 1, 2, 3)",
     )
@@ -72,8 +72,8 @@ def test_a_plan_that_the_audit_refuses_is_a_problem():
         moves = (first._replace(path=(first.path[0], (9,))), *rest)
         return replace(plan, moves=moves, hash=plan_json.plan_hash(moves, plan.steps))
 
-    part = part_of(ASKED, seen(crowded()), RebalanceRequest((), 0), wrong)
-    assert part.planned == Planned(
+    part = plan_cluster(ASKED, seen(crowded()), RebalanceRequest((), 0), wrong)
+    assert part.cluster_plan == ClusterPlan(
         "main",
         problem="the plan is unlawful: target: t-0: broker 9 is not live;"
         " step: t-0: the step from [1] to [9] makes it worse by the law pool",
@@ -81,7 +81,7 @@ def test_a_plan_that_the_audit_refuses_is_a_problem():
 
 
 def test_problems_are_one_line():
-    assert problem_of(ASKED, Unavailable("not\nthere")).planned == Planned(
+    assert response_of_error(ASKED, Unavailable("not\nthere")).cluster_plan == ClusterPlan(
         "main", problem="not; there"
     )
 
@@ -99,8 +99,8 @@ def test_pools_in_scope_keep_their_moves_alone():
     cluster = Cluster("main", {id_: Broker(id_) for id_ in (1, 2, 3, 4)}, topics)
     whole = make_plan(desired, cluster, Records(), frozenset())
     assert {move.topic for move in whole.moves} == {"x", "y"}
-    part = part_of(ClusterRequest(desired, ("b",)), seen(cluster), RebalanceRequest((), 0))
-    plan = part.planned.plan
+    part = plan_cluster(ClusterRequest(desired, ("b",)), seen(cluster), RebalanceRequest((), 0))
+    plan = part.cluster_plan.plan
     assert plan.moves == tuple(move for move in whole.moves if move.topic == "y")
     assert plan.hash != whole.hash
     assert [each.pool for each in plan.certificates] == ["b"]
@@ -114,13 +114,13 @@ def test_answers_survive_as_text_in_any_order_of_their_parts(instance, budgeted,
     asked = (ClusterRequest(desired), ClusterRequest(declared("other")))
     question = RebalanceRequest(asked, 1_700_000_000_000, Budget(MIB) if budgeted else None)
     parts = [
-        part_of(asked[0], ObservedCluster(cluster, Records(), gone), question),
-        part_of(asked[1], seen(crowded("other")), question),
-        problem_of(ClusterRequest(declared("lost")), Unavailable("no answer")),
+        plan_cluster(asked[0], ObservedCluster(cluster, Records(), gone), question),
+        plan_cluster(asked[1], seen(crowded("other")), question),
+        response_of_error(ClusterRequest(declared("lost")), Unavailable("no answer")),
     ]
-    answer = assembled(question, parts)
+    answer = assemble_response(question, parts)
     random.shuffle(parts)
-    assert assembled(question, parts) == answer
+    assert assemble_response(question, parts) == answer
     assert [each.cluster for each in answer.clusters] == ["lost", "main", "other"]
     told = tuple(replace(p, plan=p.plan and as_told(p.plan)) for p in answer.clusters)
     assert RebalanceResponse.from_json(answer.to_json()) == replace(answer, clusters=told)
@@ -134,15 +134,15 @@ def test_what_executors_give_makes_the_same_text(instance, budgeted):
     asked = (ClusterRequest(desired), ClusterRequest(declared("other")))
     question = RebalanceRequest(asked, 1_700_000_000_000, Budget(MIB) if budgeted else None)
     parts = {
-        "main": part_of(asked[0], ObservedCluster(cluster, Records(), gone), question),
-        "other": problem_of(asked[1], Unavailable("no answer")),
+        "main": plan_cluster(asked[0], ObservedCluster(cluster, Records(), gone), question),
+        "other": response_of_error(asked[1], Unavailable("no answer")),
     }
     engine = Canned({name: ClusterResult.of(part) for name, part in parts.items()})
-    found = written(question, engine)
-    assert found.text == assembled(question, parts.values()).to_json()
+    found = write_response(question, engine)
+    assert found.text == assemble_response(question, parts.values()).to_json()
     assert found.clusters == 2
     assert found.problems["other"] == "no answer"
-    assert found.moves == parts["main"].planned.moves
+    assert found.moves == parts["main"].cluster_plan.moves
 
 
 def test_a_plan_that_has_no_room_is_a_problem_and_the_others_go_on():
@@ -150,9 +150,9 @@ def test_a_plan_that_has_no_room_is_a_problem_and_the_others_go_on():
     asked = tuple(ClusterRequest(declared(name)) for name in names)
     question = RebalanceRequest(asked, 0, Budget(MIB))
     seen_of = {"large": crowded("large", (1, 2, 3)), "main": crowded(), "small": crowded("small")}
-    parts = [part_of(each, seen(seen_of[each.cluster]), question) for each in asked]
-    room = sum(len(planned_text(part.planned)) for part in parts) - 1
-    answer = assembled(question, parts, room)
+    parts = [plan_cluster(each, seen(seen_of[each.cluster]), question) for each in asked]
+    room = sum(len(cluster_plan_text(part.cluster_plan)) for part in parts) - 1
+    answer = assemble_response(question, parts, room)
     assert [each.moves for each in answer.clusters] == [4, 4, 0]
     assert answer.clusters[2].problem == (
         f"its plan of 4 moves is too large: all plans of a Rebalance together may have {room}"
@@ -160,8 +160,8 @@ def test_a_plan_that_has_no_room_is_a_problem_and_the_others_go_on():
         " spec.pools)"
     )
     assert {turn.cluster for turn in answer.waves.turns} == {"large", "main"}
-    engine = Canned({part.planned.cluster: ClusterResult.of(part) for part in parts})
-    found = written(question, engine, bytes_max=room)
+    engine = Canned({part.cluster_plan.cluster: ClusterResult.of(part) for part in parts})
+    found = write_response(question, engine, bytes_max=room)
     assert found.text == answer.to_json()
     assert (found.moves, list(found.problems)) == (8, ["small"])
 
@@ -179,7 +179,7 @@ class Canned:
         self.done = done
 
     def do(self, tasks, perform, done, weights):
-        questions = [RebalanceRequest.from_json(task.question) for task in tasks]
+        questions = [RebalanceRequest.from_json(task.request) for task in tasks]
         return [self.done[question.asked[0].cluster] for question in questions]
 
 
@@ -187,8 +187,8 @@ def test_waves_share_the_budget():
     """Two clusters with 4 MiB to copy each, one at a time, at a MiB per second."""
     asked = (ClusterRequest(declared("main")), ClusterRequest(declared("other")))
     question = RebalanceRequest(asked, 0, Budget(MIB, clusters_max=1), {"main": "north"})
-    parts = [part_of(each, seen(crowded(each.cluster)), question) for each in asked]
-    assert assembled(question, parts).waves == Schedule(
+    parts = [plan_cluster(each, seen(crowded(each.cluster)), question) for each in asked]
+    assert assemble_response(question, parts).waves == Schedule(
         datetime.fromtimestamp(0, UTC),
         (
             Turn("main", "north", 4, 0, 1, 4 * MIB, 0, 4000, 0, 1),
@@ -215,8 +215,8 @@ def test_what_is_refused(change):
 
 
 def test_a_plan_that_was_edited_is_refused():
-    answer = assembled(
-        RebalanceRequest((), 0), [part_of(ASKED, seen(crowded()), RebalanceRequest((), 0))]
+    answer = assemble_response(
+        RebalanceRequest((), 0), [plan_cluster(ASKED, seen(crowded()), RebalanceRequest((), 0))]
     )
     data = json.loads(answer.to_json())
     data["clusters"][0]["plan"]["moves"].pop()

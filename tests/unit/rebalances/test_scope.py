@@ -6,11 +6,11 @@ from poolkeeper.fleet.schedule.budget import Budget, RatedWindow
 from poolkeeper.model.rebalances import (
     BudgetSpec,
     BudgetWindow,
-    Chosen,
     ClusterRebalance,
     EngineChoice,
     PartState,
     RebalanceSpec,
+    ResourceSelection,
     Site,
 )
 from poolkeeper.model.specs import Window
@@ -49,7 +49,7 @@ FLEET = (
 
 
 def asked(scope):
-    return {each.cluster: each.pools for each in scope.asked}
+    return {each.cluster: each.pools for each in scope.cluster_requests}
 
 
 def scope(objects=FLEET, **spec):
@@ -63,34 +63,42 @@ def scope(objects=FLEET, **spec):
             {}, {"a": ("a-fast", "a-slow"), "b": ("b-fast",)}, (), (), id="all-that-have-pools"
         ),
         pytest.param(
-            {"clusters": Chosen(("a",))}, {"a": ("a-fast", "a-slow")}, (), (), id="by-name"
+            {"clusters": ResourceSelection(("a",))},
+            {"a": ("a-fast", "a-slow")},
+            (),
+            (),
+            id="by-name",
         ),
         pytest.param(
-            {"clusters": Chosen(selector={"matchLabels": EAST})},
+            {"clusters": ResourceSelection(selector={"matchLabels": EAST})},
             {"a": ("a-fast", "a-slow")},
             (),
             (),
             id="by-label",
         ),
         pytest.param(
-            {"pools": Chosen(selector={"matchLabels": {"tier": "fast"}})},
+            {"pools": ResourceSelection(selector={"matchLabels": {"tier": "fast"}})},
             {"a": ("a-fast",), "b": ("b-fast",)},
             (),
             (),
             id="pools-by-label",
         ),
         pytest.param(
-            {"pools": Chosen(("b-fast",))}, {"b": ("b-fast",)}, (), (), id="pools-by-name"
+            {"pools": ResourceSelection(("b-fast",))},
+            {"b": ("b-fast",)},
+            (),
+            (),
+            id="pools-by-name",
         ),
         pytest.param(
-            {"pools": Chosen(("b-fast", "none"))},
+            {"pools": ResourceSelection(("b-fast", "none"))},
             {"b": ("b-fast",)},
             (),
             ("none",),
             id="a-pool-that-nobody-has",
         ),
         pytest.param(
-            {"clusters": Chosen(("b", "c", "d"))},
+            {"clusters": ResourceSelection(("b", "c", "d"))},
             {"b": ("b-fast",)},
             (
                 ClusterRebalance("c", PartState.IN_PLACE, message="no pool is in scope"),
@@ -105,13 +113,13 @@ def scope(objects=FLEET, **spec):
 )
 def test_scope(spec, expected, others, missing):
     found = scope(**spec)
-    assert (asked(found), found.others, found.missing) == (expected, others, missing)
+    assert (asked(found), found.unplanned, found.missing) == (expected, others, missing)
 
 
 def test_a_cluster_that_is_held_is_told_with_the_reason():
     found = scope((*FLEET[:5], pool_of("b-fast", "b"), pool("b-twin", 2, 9, 9, cluster="b")))
     assert set(asked(found)) == {"a"}
-    assert found.others == (
+    assert found.unplanned == (
         ClusterRebalance(
             "b", PartState.FAILED, message="not planned: ResourcePool b-twin is invalid"
         ),
@@ -122,8 +130,8 @@ def test_a_cluster_that_is_held_is_told_with_the_reason():
 def test_one_that_is_being_deleted_is_left_out_unless_it_is_named():
     leaving = cluster("b", deleting=True, guarded=True)
     objects = (*FLEET[:1], leaving, *FLEET[2:])
-    assert scope(objects).others == ()
-    (told,) = scope(objects, clusters=Chosen(("a", "b"))).others
+    assert scope(objects).unplanned == ()
+    (told,) = scope(objects, clusters=ResourceSelection(("a", "b"))).unplanned
     assert told.message == "not planned: KafkaCluster b is being deleted"
 
 
@@ -131,7 +139,7 @@ BUDGET = BudgetSpec(clusters_at_once=1)
 OTHERS = [
     pytest.param(FLEET, {"engine": EngineChoice.LOCAL}, True, id="another-engine"),
     pytest.param(FLEET, {"budget": BUDGET}, True, id="another-budget"),
-    pytest.param(FLEET, {"pools": Chosen(("a-fast",))}, True, id="other-pools"),
+    pytest.param(FLEET, {"pools": ResourceSelection(("a-fast",))}, True, id="other-pools"),
     pytest.param((*FLEET, pool_of("c-fast", "c")), {}, True, id="one-cluster-more"),
     pytest.param(
         (*FLEET[:5], pool("b-fast", 1, 2, 3, cluster="b")), {}, True, id="other-brokers-of-a-pool"
@@ -155,7 +163,7 @@ def test_the_question_has_the_budget_and_the_sites():
         (BudgetWindow(Window("0 22 * * *", 3600), 700),),
     )
     spec = RebalanceSpec("r", budget=budget)
-    question = scope_of(spec, assemble(FLEET)).question(spec, 42)
+    question = scope_of(spec, assemble(FLEET)).request(spec, 42)
     assert question.now_ms == 42
     assert question.sites == {"a": "east", "b": "west"}
     assert question.budget == budget_of(budget)
@@ -169,4 +177,4 @@ def test_the_question_has_the_budget_and_the_sites():
 
 def test_clusters_of_one_ensemble_are_told_and_not_asked():
     twins = (kafka_cluster("x"), kafka_cluster("y"), pool("p", 1, cluster="x"))
-    assert scope(twins).asked == ()
+    assert scope(twins).cluster_requests == ()

@@ -11,7 +11,7 @@ from poolkeeper.model.topology import (
     Cluster,
     Controller,
     Partition,
-    Requested,
+    ReassignmentEntry,
     Topic,
     TopicPartition,
 )
@@ -40,8 +40,8 @@ def cluster(lists=BEFORE, *, live=(1, 2, 3), leaders=None, isr=None, **more) -> 
     return Cluster("c", {id_: Broker(id_) for id_ in live}, **told)
 
 
-def requested(*lists) -> tuple[Requested, ...]:
-    return tuple(Requested("t", n, ids) for n, ids in enumerate(lists) if ids)
+def requested(*lists) -> tuple[ReassignmentEntry, ...]:
+    return tuple(ReassignmentEntry("t", n, ids) for n, ids in enumerate(lists) if ids)
 
 
 def desired(**execution) -> Desired:
@@ -58,5 +58,5 @@ def flying(seen: Cluster, age_ms: int = 0, **run) -> RunSituation:
     """A situation with both moves requested so long ago."""
     step = ((0, 1), (1, 1))
     ours = replace(RUN, stage=1, step=step, requested_ms=NOW_MS - age_ms, **run)
-    view = RunView(ClusterReading(seen), classify(MOVES, seen), flying=True)
+    view = RunView(ClusterReading(seen), classify(MOVES, seen), in_flight=True)
     return RunSituation(ours, RunDocument(PLAN, Saved(), Health()), view, desired(), NOW_MS)

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from poolkeeper.model.outcomes import Seen
+from poolkeeper.model.outcomes import LastObservation
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.records import Records
-from poolkeeper.reconcile.observation import Observation, what_to_show
+from poolkeeper.reconcile.observation import Observation, last_observation_of
 from unit.resources.bodies import kafka, kafka_topic
 
 RECORDS = Records("kafka-id")
@@ -18,17 +18,20 @@ A, B, B_LATER, C = (
 
 
 def test_a_topic_that_changed_while_it_was_read_is_shown_as_it_was_before() -> None:
-    before = Seen(kafka([A, B]), RECORDS)
+    before = LastObservation(kafka([A, B]), RECORDS)
     torn = replace(kafka([A, C]), torn=frozenset({"b", "new"}))
-    found = what_to_show(Observation(ClusterReading(torn), torn, RECORDS, frozenset({4})), before)
+    found = last_observation_of(
+        Observation(ClusterReading(torn), torn, RECORDS, frozenset({4})), before
+    )
     expected = replace(kafka([A, B, C]), torn=frozenset({"new"}))
-    assert found == Seen(expected, RECORDS, frozenset({4}))
+    assert found == LastObservation(expected, RECORDS, frozenset({4}))
     assert [*found.cluster.topics] == ["a", "b", "c"]
 
 
 def test_what_was_read_whole_is_shown_as_it_is() -> None:
     now = kafka([A, B_LATER])
-    found = what_to_show(
-        Observation(ClusterReading(now), now, RECORDS, frozenset()), Seen(kafka([A, B]), RECORDS)
+    found = last_observation_of(
+        Observation(ClusterReading(now), now, RECORDS, frozenset()),
+        LastObservation(kafka([A, B]), RECORDS),
     )
-    assert found == Seen(now, RECORDS)
+    assert found == LastObservation(now, RECORDS)

@@ -23,16 +23,16 @@ from poolkeeper.planning.staging.next_stage import NothingFits, Stage
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.decisions import (
     BeginRun,
+    ComputeStage,
+    DoNothing,
     Elect,
     EndRun,
     EnterPhase,
-    FindOut,
-    NoteThrottled,
+    MissingInput,
+    RecordThrottled,
     RequestStage,
-    SeekStage,
-    Stay,
 )
-from poolkeeper.reconcile.run import ATTEMPTS_MAX, decide, decide_beginning
+from poolkeeper.reconcile.run import ATTEMPTS_MAX, decide, decide_begin
 from unit.reconcile.situations import (
     AFTER,
     BEFORE,
@@ -60,37 +60,41 @@ def throttling(saved=THROTTLED, throttled_ms=0, **known):
     return replace(at, document=replace(at.document, saved=saved))
 
 
-CLEAR = {"asked": True, "conflicts": ThrottleConflicts()}
+CLEAR = {"ending_read": True, "conflicts": ThrottleConflicts()}
 
 
 @pytest.mark.parametrize(
     ("at", "decision"),
     [
         pytest.param(in_phase(Phase.STORING), EnterPhase(Phase.THROTTLING), id="it-is-stored"),
-        pytest.param(throttling(), FindOut.ENDING, id="is-it-still-wanted"),
+        pytest.param(throttling(), MissingInput.ENDING, id="is-it-still-wanted"),
         pytest.param(
-            throttling(asked=True, ending=Ending.STOPPED),
+            throttling(ending_read=True, ending=Ending.STOPPED),
             EnterPhase(Phase.RESTORING, Ending.STOPPED),
             id="stopped-before-it-moves",
         ),
         pytest.param(
-            throttling(Saved(), asked=True), EnterPhase(Phase.MOVING), id="without-throttle"
+            throttling(Saved(), ending_read=True), EnterPhase(Phase.MOVING), id="without-throttle"
         ),
-        pytest.param(throttling(asked=True), FindOut.CONFLICTS, id="whose-throttles-are-there"),
         pytest.param(
-            throttling(asked=True, conflicts=ThrottleConflicts(("t",), (2,))),
-            Stay((Wait(R.THROTTLE_CONFLICT, topics=("t",), brokers=(2,)),)),
+            throttling(ending_read=True), MissingInput.CONFLICTS, id="whose-throttles-are-there"
+        ),
+        pytest.param(
+            throttling(ending_read=True, conflicts=ThrottleConflicts(("t",), (2,))),
+            DoNothing((Wait(R.THROTTLE_CONFLICT, topics=("t",), brokers=(2,)),)),
             id="somebody-else-s",
         ),
-        pytest.param(throttling(**CLEAR), NoteThrottled(), id="they-are-written"),
-        pytest.param(throttling(throttled_ms=5, **CLEAR), FindOut.SETTLED, id="are-they-in-force"),
+        pytest.param(throttling(**CLEAR), RecordThrottled(), id="they-are-written"),
         pytest.param(
-            throttling(throttled_ms=5, settled=False, **CLEAR),
-            Stay((Wait(R.THROTTLE_SETTLING),)),
+            throttling(throttled_ms=5, **CLEAR), MissingInput.SETTLED, id="are-they-in-force"
+        ),
+        pytest.param(
+            throttling(throttled_ms=5, throttle_settled=False, **CLEAR),
+            DoNothing((Wait(R.THROTTLE_SETTLING),)),
             id="not-yet",
         ),
         pytest.param(
-            throttling(throttled_ms=5, settled=True, **CLEAR),
+            throttling(throttled_ms=5, throttle_settled=True, **CLEAR),
             EnterPhase(Phase.MOVING),
             id="they-are-in-force",
         ),
@@ -101,9 +105,9 @@ def test_before_and_after_the_moves(at, decision):
     assert decide(at) == decision
 
 
-ASKED = {"asked": True}
+ASKED = {"ending_read": True}
 STAGE = Stage(((0, 1), (1, 1)), 200)
-SOUGHT = {**ASKED, "sought": True, "stage": STAGE}
+SOUGHT = {**ASKED, "stage_computed": True, "stage": STAGE}
 FINISHED = replace(RUN, stage=3, step=((0, 1), (1, 1)))
 STEPPED = Action(ActionKind.STAGE_FINISHED, stage=3, count=1, of=2)
 HALF = cluster(((3, 2), (2, 1)))
@@ -115,16 +119,16 @@ FULL = Wait(R.TOPIC_NODE_TOO_LARGE, partitions=(T0,))
     ("at", "decision"),
     [
         pytest.param(
-            between(TORN), Stay((Wait(R.TOPICS_CHANGING),)), id="it-changed-while-it-was-read"
+            between(TORN), DoNothing((Wait(R.TOPICS_CHANGING),)), id="it-changed-while-it-was-read"
         ),
-        pytest.param(between(cluster()), FindOut.ENDING, id="is-it-still-wanted"),
+        pytest.param(between(cluster()), MissingInput.ENDING, id="is-it-still-wanted"),
         pytest.param(
-            between(cluster(), asked=True, ending=Ending.REPLACED),
+            between(cluster(), ending_read=True, ending=Ending.REPLACED),
             EnterPhase(Phase.RESTORING, Ending.REPLACED),
             id="it-is-not",
         ),
         pytest.param(
-            between(cluster(AFTER), asked=True, ending=Ending.STOPPED),
+            between(cluster(AFTER), ending_read=True, ending=Ending.STOPPED),
             EnterPhase(Phase.RESTORING, Ending.STOPPED),
             id="a-person-s-stop-comes-before-the-end",
         ),
@@ -135,7 +139,7 @@ FULL = Wait(R.TOPIC_NODE_TOO_LARGE, partitions=(T0,))
         ),
         pytest.param(
             replace(between(cluster(), **ASKED), paused=True),
-            Stay((Wait(R.PAUSED),)),
+            DoNothing((Wait(R.PAUSED),)),
             id="paused",
         ),
         pytest.param(
@@ -145,14 +149,14 @@ FULL = Wait(R.TOPIC_NODE_TOO_LARGE, partitions=(T0,))
         ),
         pytest.param(
             between(cluster(reassignment=()), **ASKED),
-            Stay((Wait(R.UNREADABLE_REQUEST),)),
+            DoNothing((Wait(R.UNREADABLE_REQUEST),)),
             id="a-gate-is-closed",
         ),
-        pytest.param(between(cluster(), **ASKED), SeekStage((0, 0)), id="a-stage-is-looked-for"),
-        pytest.param(between(HALF, **ASKED), SeekStage((None, 0)), id="for-what-is-left"),
+        pytest.param(between(cluster(), **ASKED), ComputeStage((0, 0)), id="a-stage-is-looked-for"),
+        pytest.param(between(HALF, **ASKED), ComputeStage((None, 0)), id="for-what-is-left"),
         pytest.param(
             between(cluster(isr={0: None}), **ASKED),
-            SeekStage((None, 0)),
+            ComputeStage((None, 0)),
             id="without-a-move-that-is-blocked",
         ),
         pytest.param(between(cluster(), **SOUGHT), RequestStage(STAGE, 1), id="it-is-requested"),
@@ -164,33 +168,35 @@ FULL = Wait(R.TOPIC_NODE_TOO_LARGE, partitions=(T0,))
         pytest.param(
             replace(
                 between(cluster(), replace(RUN, step=STAGE.entries, attempts=5), **SOUGHT),
-                told=(0, 0),
+                reported_stage=(0, 0),
             ),
-            Stay((Wait(R.REQUEST_IGNORED, count=ATTEMPTS_MAX),)),
+            DoNothing((Wait(R.REQUEST_IGNORED, count=ATTEMPTS_MAX),)),
             id="but-not-for-ever",
         ),
         pytest.param(
-            between(cluster(leaders={0: -1}), sought=True, stage=NothingFits(FULL), **ASKED),
-            Stay((Wait(R.PARTITION_LEADERLESS, partitions=(T0,)), FULL)),
+            between(
+                cluster(leaders={0: -1}), stage_computed=True, stage=NothingFits(FULL), **ASKED
+            ),
+            DoNothing((Wait(R.PARTITION_LEADERLESS, partitions=(T0,)), FULL)),
             id="nothing-fits-and-what-is-blocked-is-told-first",
         ),
         pytest.param(
             between(HALF, FINISHED, **ASKED),
-            SeekStage((None, 0)),
+            ComputeStage((None, 0)),
             id="what-finished-is-told-with-the-decision",
         ),
         pytest.param(
             replace(between(HALF, FINISHED, **ASKED), paused=True),
-            Stay((Wait(R.PAUSED),), (STEPPED,)),
+            DoNothing((Wait(R.PAUSED),), (STEPPED,)),
             id="a-stage-has-finished",
         ),
         pytest.param(
-            replace(between(HALF, FINISHED, **ASKED), paused=True, told=(3, 1)),
-            Stay((Wait(R.PAUSED),)),
+            replace(between(HALF, FINISHED, **ASKED), paused=True, reported_stage=(3, 1)),
+            DoNothing((Wait(R.PAUSED),)),
             id="which-is-told-once",
         ),
         pytest.param(
-            replace(between(cluster(AFTER), FINISHED, **ASKED), told=(3, 1)),
+            replace(between(cluster(AFTER), FINISHED, **ASKED), reported_stage=(3, 1)),
             EnterPhase(
                 Phase.ELECTING,
                 Ending.FINISHED,
@@ -225,7 +231,7 @@ LED_BY_OTHERS = cluster(AFTER, leaders={0: 2, 1: 3})
     [
         pytest.param(
             between(replace(cluster(AFTER), electing=True), ELECTING),
-            Stay((Wait(R.ELECTION_IN_PROGRESS),)),
+            DoNothing((Wait(R.ELECTION_IN_PROGRESS),)),
             id="somebody-s-election",
         ),
         pytest.param(
@@ -275,12 +281,14 @@ CLOSED = Wait(R.OUTSIDE_WINDOW, until="1970-01-01 22:00 UTC")
             Authority(steps=True),
             {},
             {},
-            Stay((Wait(R.APPROVAL_REQUIRED, hash=PLAN.hash),)),
+            DoNothing((Wait(R.APPROVAL_REQUIRED, hash=PLAN.hash),)),
             id="nobody-approved",
         ),
-        pytest.param(ALL, {}, {"stopped": True}, Stay((Wait(R.STOPPED_BY_PERSON),)), id="stopped"),
         pytest.param(
-            replace(ALL, settling=True), {}, {}, Stay((Wait(R.SETTLING),)), id="still-arriving"
+            ALL, {}, {"stopped": True}, DoNothing((Wait(R.STOPPED_BY_PERSON),)), id="stopped"
+        ),
+        pytest.param(
+            replace(ALL, settling=True), {}, {}, DoNothing((Wait(R.SETTLING),)), id="still-arriving"
         ),
         pytest.param(
             Authority(plans=frozenset({PLAN.hash}), settling=True),
@@ -289,19 +297,21 @@ CLOSED = Wait(R.OUTSIDE_WINDOW, until="1970-01-01 22:00 UTC")
             BeginRun(),
             id="who-approved-knows-what",
         ),
-        pytest.param(ALL, {"windows": (NIGHT,)}, {}, Stay((CLOSED,)), id="outside-of-its-windows"),
+        pytest.param(
+            ALL, {"windows": (NIGHT,)}, {}, DoNothing((CLOSED,)), id="outside-of-its-windows"
+        ),
         pytest.param(
             ALL,
             {"restart_lock": "/lock"},
             {"seen": cluster(restart_locked=True)},
-            Stay((Wait(R.RESTART_LOCKED, path="/lock"),)),
+            DoNothing((Wait(R.RESTART_LOCKED, path="/lock"),)),
             id="brokers-are-being-restarted",
         ),
     ],
 )
 def test_whether_a_run_begins(authority, wanted, more, decision):
     seen, stopped = more.get("seen", cluster()), more.get("stopped", False)
-    found = decide_beginning(PLAN, desired(**wanted), authority, seen, NOW_MS, stopped=stopped)
+    found = decide_begin(PLAN, desired(**wanted), authority, seen, NOW_MS, stopped=stopped)
     assert found == decision
 
 
@@ -312,11 +322,11 @@ def test_a_run_that_could_never_catch_up_is_refused_with_its_numbers():
     seen = replace(seen, topics={"t": topic})
     slow = desired(throttle=Throttle(ThrottleMode.FIXED, 100))
     with pytest.raises(Refused) as refused:
-        decide_beginning(PLAN, slow, ALL, seen, NOW_MS, stopped=False)
+        decide_begin(PLAN, slow, ALL, seen, NOW_MS, stopped=False)
     assert refused.value.reason is RefusalReason.THROTTLE_TOO_LOW
     assert refused.value.facts == (HopelessMove(T0, 200.0, 100),)
 
 
 def test_a_request_of_others_closes_the_gate_and_ours_does_not():
     ours = cluster(BEFORE, reassignment=requested((3, 2), (2, 3)))
-    assert isinstance(decide(between(ours, **ASKED)), SeekStage)
+    assert isinstance(decide(between(ours, **ASKED)), ComputeStage)

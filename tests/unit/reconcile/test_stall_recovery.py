@@ -3,7 +3,7 @@
 import pytest
 
 from poolkeeper.model.plans import Move
-from poolkeeper.model.topology import Cluster, Controller, Partition, Requested, Topic
+from poolkeeper.model.topology import Cluster, Controller, Partition, ReassignmentEntry, Topic
 from poolkeeper.planning.run_state.progress import classify
 from poolkeeper.reconcile.stall_recovery import Stall, foreign_stall_of, stall_of
 
@@ -14,7 +14,7 @@ def cluster(
     live, entry=(3, 2), adding=(), removing=(), controller=1, topics=True, isr=None
 ) -> Cluster:
     topic = Topic("t", (Partition(0, live, adding, removing, isr=live if isr is None else isr),))
-    requested = None if entry is None else (Requested("t", 0, entry),)
+    requested = None if entry is None else (ReassignmentEntry("t", 0, entry),)
     return Cluster(
         "c",
         {},
@@ -43,7 +43,7 @@ def test_a_request_of_ours_is_stuck_or_not(seen, expected):
 
 def test_a_request_with_entries_of_somebody_else_is_not_ours_to_judge():
     seen = cluster((1, 2))
-    foreign = Requested("u", 0, (1,))
+    foreign = ReassignmentEntry("u", 0, (1,))
     mixed = Cluster(
         "c", {}, seen.topics, controller=seen.controller, reassignment=(*seen.reassignment, foreign)
     )

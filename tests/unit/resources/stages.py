@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from poolkeeper.model.outcomes import Outcome, Progress, Seen, State
+from poolkeeper.model.outcomes import LastObservation, Outcome, Progress, State
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.records import Records, TopicRecord
 from poolkeeper.model.runs import Phase
@@ -21,25 +21,25 @@ NOW = "2023-11-14T22:13:20Z"
 LATER_MS = NOW_MS + 3_600_000
 
 
-def seen(cluster: Cluster, gone: Iterable[int] = (), **owners: str) -> Seen:
+def seen(cluster: Cluster, gone: Iterable[int] = (), **owners: str) -> LastObservation:
     records = Records("kafka-id", {name: TopicRecord(owner) for name, owner in owners.items()})
-    return Seen(cluster, records, frozenset(gone))
+    return LastObservation(cluster, records, frozenset(gone))
 
 
-def planned(assembly: Assembly, what: Seen) -> Plan:
+def planned(assembly: Assembly, what: LastObservation) -> Plan:
     assert assembly.desired is not None
     wanted = resolve_conflicts(assembly.desired, what.records)
     return make_plan(wanted, what.cluster, what.records, what.gone)
 
 
-def at_rest(assembly: Assembly, what: Seen, *waits: Wait) -> Outcome:
+def at_rest(assembly: Assembly, what: LastObservation, *waits: Wait) -> Outcome:
     """The outcome of a pass that only planned."""
     plan = planned(assembly, what)
     state = State.WAITING if waits or not plan.empty else State.CONVERGED
-    return Outcome(state, waits=waits, plan=plan, seen=what)
+    return Outcome(state, waits=waits, plan=plan, last_observation=what)
 
 
-def running(assembly: Assembly, what: Seen, arrived: int, **fields: Any) -> Outcome:
+def running(assembly: Assembly, what: LastObservation, arrived: int, **fields: Any) -> Outcome:
     """The outcome of a pass of a run in which the first moves have arrived."""
     plan = planned(assembly, what)
     progress = Progress(
@@ -60,7 +60,7 @@ def running(assembly: Assembly, what: Seen, arrived: int, **fields: Any) -> Outc
         plan=plan,
         progress=replace(progress, **fields),
         fresh=plan,
-        seen=what,
+        last_observation=what,
     )
 
 
@@ -74,7 +74,10 @@ def with_statuses(
 
 
 def told(
-    objects: Iterable[CustomResource], what: Seen | None, outcome: Outcome, now_ms: int = NOW_MS
+    objects: Iterable[CustomResource],
+    what: LastObservation | None,
+    outcome: Outcome,
+    now_ms: int = NOW_MS,
 ) -> dict[ObjectKey, dict[str, Any]]:
     """The statuses of all resources of the cluster `main`."""
     return dict(statuses(assemble(objects)["main"], what, outcome, now_ms))

@@ -107,7 +107,7 @@ def test_a_record_becomes_this_line(
     given: logging.LogRecord, as_json: dict[str, object], as_text: str
 ) -> None:
     secrets = Secrets()
-    secrets.keep("main", ["hunter22", 'a"b\\c', "1234", "abc"])
+    secrets.add("main", ["hunter22", 'a"b\\c', "1234", "abc"])
     line = JsonLines(secrets).format(given)
     assert "\n" not in line
     assert json.loads(line) == as_json
@@ -117,7 +117,7 @@ def test_a_record_becomes_this_line(
 
 def test_a_traceback_is_a_field_or_follows_on_indented_lines() -> None:
     secrets = Secrets()
-    secrets.keep("main", ["hunter22"])
+    secrets.add("main", ["hunter22"])
     try:
         raise ValueError("bad password hunter22")
     except ValueError:
@@ -133,7 +133,7 @@ def test_a_traceback_is_a_field_or_follows_on_indented_lines() -> None:
 
 def test_what_is_long_is_cut_after_it_was_masked() -> None:
     secrets = Secrets()
-    secrets.keep("main", ["hunter22"])
+    secrets.add("main", ["hunter22"])
     start = "x" * (logs.MESSAGE_CHARS_MAX - 4)
     line = json.loads(JsonLines(secrets).format(record(start + "hunter22" + "y" * 9000)))
     assert line["message"] == start + "***y … (25383 characters)"
@@ -141,14 +141,14 @@ def test_what_is_long_is_cut_after_it_was_masked() -> None:
 
 def test_secrets_are_those_that_each_owner_has_now() -> None:
     secrets = Secrets()
-    secrets.keep("main", ["first-one", "first"])
-    secrets.keep("other", ["second"])
-    seen = [secrets.masked("first-one first second third")]
-    secrets.keep("main", ["third"])
-    seen.append(secrets.masked("first-one first second third"))
-    secrets.keep("main", [])
-    secrets.keep("other", [])
-    seen.append(secrets.masked("first-one first second third"))
+    secrets.add("main", ["first-one", "first"])
+    secrets.add("other", ["second"])
+    seen = [secrets.mask("first-one first second third")]
+    secrets.add("main", ["third"])
+    seen.append(secrets.mask("first-one first second third"))
+    secrets.add("main", [])
+    secrets.add("other", [])
+    seen.append(secrets.mask("first-one first second third"))
     assert seen == [
         "*** *** *** third",
         "first-one first *** ***",

@@ -6,7 +6,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from poolkeeper.errors import Fenced, StalePlan, Unavailable
-from poolkeeper.model.outcomes import Outcome, Progress, Seen, State
+from poolkeeper.model.outcomes import LastObservation, Outcome, Progress, State
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.records import Records
 from poolkeeper.model.runs import Phase
@@ -38,7 +38,7 @@ PROGRESS = Progress(
     seconds_left=12.0,
     bytes_in_flight=300,
 )
-SEEN = Seen(
+SEEN = LastObservation(
     Cluster(
         "main",
         {1: Broker(1), 2: Broker(2), 3: Broker(3)},
@@ -71,21 +71,23 @@ class Told:
 def test_a_small_scenario_is_this_text() -> None:
     told = Told()
     metrics = told.metrics
-    metrics.leads(True)
-    metrics.loops(1)
-    metrics.passed("main", "observe", 0.3)
-    metrics.passed("main", "observe", 400)
-    metrics.saw("main", Outcome(State.PROGRESSED, plan=PLAN, progress=PROGRESS, seen=SEEN))
-    metrics.rebalances({"Moving": 2})
-    metrics.rebalances({"Succeeded": 2})
-    metrics.planned("Local", 7.5, 1000)
-    metrics.rebalanced({"Done": 2, "Failed": 1}, 700)
-    metrics.zookeeper("main", reads=3, writes=1)
-    metrics.api("patch", 200, 0.01)
-    metrics.api("list", None, 30.0)
-    metrics.api("watch", 410, None)
-    metrics.resources("main", "Topic", {"True": 7, "False": 2})
-    metrics.wrote_status(0.2)
+    metrics.set_leader(True)
+    metrics.set_loops(1)
+    metrics.observe_phase("main", "observe", 0.3)
+    metrics.observe_phase("main", "observe", 400)
+    metrics.observe_outcome(
+        "main", Outcome(State.PROGRESSED, plan=PLAN, progress=PROGRESS, last_observation=SEEN)
+    )
+    metrics.set_rebalances({"Moving": 2})
+    metrics.set_rebalances({"Succeeded": 2})
+    metrics.observe_planning("Local", 7.5, 1000)
+    metrics.count_rebalanced({"Done": 2, "Failed": 1}, 700)
+    metrics.count_zookeeper("main", reads=3, writes=1)
+    metrics.observe_api_request("patch", 200, 0.01)
+    metrics.observe_api_request("list", None, 30.0)
+    metrics.observe_api_request("watch", 410, None)
+    metrics.set_resources("main", "Topic", {"True": 7, "False": 2})
+    metrics.observe_status_write(0.2)
     metrics.follow_statuses(lambda: (4, 1.5))
     expected = """\
 leader 1.0
@@ -211,8 +213,8 @@ def test_a_phase_is_timed_also_where_it_fails() -> None:
 )
 def test_errors_count_by_kind(error: Exception, kind: str) -> None:
     told = Told()
-    told.metrics.failed("main", error)
-    told.metrics.failed("main", error)
+    told.metrics.count_error("main", error)
+    told.metrics.count_error("main", error)
     assert told.series("main") == {
         f'errors_total{{cluster="main",kind="{kind}"}}': 2,
         'converged{cluster="main"}': 0,
@@ -221,10 +223,12 @@ def test_errors_count_by_kind(error: Exception, kind: str) -> None:
 
 def test_a_pass_that_failed_leaves_what_was_known_of_the_plan() -> None:
     told = Told()
-    told.metrics.saw("main", Outcome(State.PROGRESSED, plan=PLAN, progress=PROGRESS, seen=SEEN))
+    told.metrics.observe_outcome(
+        "main", Outcome(State.PROGRESSED, plan=PLAN, progress=PROGRESS, last_observation=SEEN)
+    )
     before = told.series("main")
     told.now_s += 60
-    told.metrics.saw(
+    told.metrics.observe_outcome(
         "main",
         Outcome(
             State.WAITING,
@@ -244,7 +248,7 @@ def test_a_plan_that_waits_for_approval_tells_since_when() -> None:
     waits = Outcome(State.WAITING, waits=(approval,), plan=PLAN)
     since = []
     for outcome in (waits, waits, Outcome(State.CONVERGED), waits):
-        told.metrics.saw("main", outcome)
+        told.metrics.observe_outcome("main", outcome)
         since.append(told.series("waits_for_approval"))
         told.now_s += 10
     waiting = 'plan_waits_for_approval{cluster="main"}'
@@ -259,7 +263,7 @@ def test_a_plan_that_waits_for_approval_tells_since_when() -> None:
 
 def test_a_plan_that_has_not_begun_is_told_from_its_moves() -> None:
     told = Told()
-    told.metrics.saw("main", Outcome(State.WAITING, plan=PLAN))
+    told.metrics.observe_outcome("main", Outcome(State.WAITING, plan=PLAN))
     assert told.series("plan_") | told.series("moving") == {
         'plan_moves{cluster="main"}': 2,
         'plan_moves_moving{cluster="main"}': 0,
@@ -274,10 +278,10 @@ def test_a_plan_that_has_not_begun_is_told_from_its_moves() -> None:
 
 def test_no_throttle_is_no_series() -> None:
     told = Told()
-    told.metrics.saw("main", Outcome(State.PROGRESSED, progress=PROGRESS))
+    told.metrics.observe_outcome("main", Outcome(State.PROGRESSED, progress=PROGRESS))
     assert told.series("throttle") == {'throttle_bytes_per_second{cluster="main"}': 50}
     unthrottled = replace(PROGRESS, throttle_bytes_per_s=None)
-    told.metrics.saw("main", Outcome(State.PROGRESSED, progress=unthrottled))
+    told.metrics.observe_outcome("main", Outcome(State.PROGRESSED, progress=unthrottled))
     assert told.series("throttle") == {}
 
 
@@ -287,7 +291,7 @@ def test_a_stage_over_its_deadline_is_told() -> None:
         State.WAITING,
         waits=(Wait(WaitReason.STAGE_IN_FLIGHT), Wait(WaitReason.STAGE_DEADLINE, stage=3)),
     )
-    told.metrics.saw("main", late)
+    told.metrics.observe_outcome("main", late)
     assert told.series("deadline") == {'stage_deadline_exceeded{cluster="main"}': 1}
 
 
@@ -295,11 +299,13 @@ def test_a_cluster_that_is_forgotten_leaves_no_series() -> None:
     told = Told()
     bare = told.text()
     for cluster in ("main", "other"):
-        told.metrics.passed(cluster, "plan", 1)
-        told.metrics.saw(cluster, Outcome(State.PROGRESSED, plan=PLAN, progress=PROGRESS))
-        told.metrics.failed(cluster, Unavailable("away"))
-        told.metrics.zookeeper(cluster, reads=1, writes=1)
-        told.metrics.resources(cluster, "Topic", {"True": 1})
+        told.metrics.observe_phase(cluster, "plan", 1)
+        told.metrics.observe_outcome(
+            cluster, Outcome(State.PROGRESSED, plan=PLAN, progress=PROGRESS)
+        )
+        told.metrics.count_error(cluster, Unavailable("away"))
+        told.metrics.count_zookeeper(cluster, reads=1, writes=1)
+        told.metrics.set_resources(cluster, "Topic", {"True": 1})
     told.metrics.forget("main")
     assert told.series('"main"') == {}
     assert told.series('"other"')

@@ -16,7 +16,7 @@ from poolkeeper.model.topology import (
     Controller,
     LogDir,
     Partition,
-    Requested,
+    ReassignmentEntry,
     Topic,
 )
 from poolkeeper.planning.planner import make_plan
@@ -45,7 +45,7 @@ FULL = PlanningRequest(
         "c1",
         "2.4",
         Controller(1, 2, 3),
-        (Requested("orders", 0, (2,)),),
+        (ReassignmentEntry("orders", 0, (2,)),),
         electing=True,
         deleting=frozenset({"old"}),
         torn=frozenset({"torn"}),

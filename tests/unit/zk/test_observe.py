@@ -7,7 +7,7 @@ from poolkeeper.model.topology import (
     Broker,
     Cluster,
     Partition,
-    Requested,
+    ReassignmentEntry,
     Topic,
 )
 from poolkeeper.zk import observe
@@ -61,7 +61,7 @@ def test_requests_elections_deletions_and_the_lock() -> None:
         },
         restart_lock="/ops/restart",
     )
-    assert found.cluster.reassignment == (Requested("t", 0, (1, 3)),)
+    assert found.cluster.reassignment == (ReassignmentEntry("t", 0, (1, 3)),)
     assert found.cluster.electing
     assert found.cluster.deleting == {"u"}
     assert found.cluster.restart_locked

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import (
     Controller,
-    Requested,
+    ReassignmentEntry,
 )
 from poolkeeper.zk import observe
 from unit.zk.trees import (
@@ -84,7 +84,7 @@ def test_a_request_between_the_last_two_readings_is_read_again() -> None:
             AT_LAST_ADMIN + 3: lambda tree: tree.put("/brokers/topics/u", topic_node([9, 2])),
         }
     )
-    assert found.cluster.reassignment == (Requested("u", 0, (9,)),)
+    assert found.cluster.reassignment == (ReassignmentEntry("u", 0, (9,)),)
     assert found.cluster.torn == {"u"}
 
 

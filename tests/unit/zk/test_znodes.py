@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from poolkeeper.errors import Refused
-from poolkeeper.model.topology import Broker, Controller, Requested
+from poolkeeper.model.topology import Broker, Controller, ReassignmentEntry
 from poolkeeper.zk import znodes
 from poolkeeper.zk.znodes import (
     BrokerNode,
@@ -172,7 +172,7 @@ DANGEROUS = [
 
 @pytest.mark.parametrize(("lists", "problem"), DANGEROUS)
 def test_nothing_is_encoded_that_could_hurt_a_controller(lists: tuple, problem: str) -> None:
-    request = [Requested("t", number, replicas) for number, replicas in enumerate(lists)]
+    request = [ReassignmentEntry("t", number, replicas) for number, replicas in enumerate(lists)]
     node = TopicNode({0: (1,)}, raw={"partitions": {"0": [1]}})
     with pytest.raises(Refused, match=problem):
         ReassignmentNode.encode(request)
@@ -183,7 +183,9 @@ def test_nothing_is_encoded_that_could_hurt_a_controller(lists: tuple, problem: 
 
 
 def test_a_request_holds_nothing_but_what_kafka_reads() -> None:
-    assert ReassignmentNode.encode([Requested("b", 1, (4, 5)), Requested("a", 0, (1,))]) == (
+    assert ReassignmentNode.encode(
+        [ReassignmentEntry("b", 1, (4, 5)), ReassignmentEntry("a", 0, (1,))]
+    ) == (
         b'{"version":1,"partitions":[{"topic":"b","partition":1,"replicas":[4,5]},'
         b'{"topic":"a","partition":0,"replicas":[1]}]}'
     )
@@ -199,7 +201,9 @@ def test_a_request_holds_nothing_but_what_kafka_reads() -> None:
 )
 def test_requests_name_each_partition_once(entries: list[tuple[str, int]], problem: str) -> None:
     with pytest.raises(Refused, match=problem):
-        ReassignmentNode.encode([Requested(topic, number, (1,)) for topic, number in entries])
+        ReassignmentNode.encode(
+            [ReassignmentEntry(topic, number, (1,)) for topic, number in entries]
+        )
     with pytest.raises(Refused, match=problem):
         PreferredElectionNode.encode(entries)
 
@@ -212,7 +216,7 @@ def test_an_election_names_topics_and_partitions() -> None:
 
 requests = st.lists(
     st.builds(
-        Requested,
+        ReassignmentEntry,
         st.text(min_size=1, max_size=5),
         st.integers(0, 9),
         st.lists(st.integers(0, 9), min_size=1, max_size=4, unique=True).map(tuple),
@@ -224,7 +228,7 @@ requests = st.lists(
 
 
 @given(requests)
-def test_a_request_reads_back_as_written(entries: tuple[Requested, ...]) -> None:
+def test_a_request_reads_back_as_written(entries: tuple[ReassignmentEntry, ...]) -> None:
     assert ReassignmentNode.decode(ReassignmentNode.encode(entries)) == (entries, ())
 
 
@@ -234,7 +238,7 @@ def test_a_request_reads_back_as_written(entries: tuple[Requested, ...]) -> None
         pytest.param(
             b'{"partitions":[{"topic":"t","partition":0,"replicas":[1]},'
             b'{"topic":"t","partition":0,"replicas":[2],"log_dirs":["any"]}]}',
-            (Requested("t", 0, (2,)),),
+            (ReassignmentEntry("t", 0, (2,)),),
             (),
             id="of-two-entries-for-a-partition-the-last-wins",
         ),
@@ -242,7 +246,7 @@ def test_a_request_reads_back_as_written(entries: tuple[Requested, ...]) -> None
             b'{"partitions":[{"topic":"t","partition":0,"replicas":["1"]},7,'
             b'{"topic":"t","partition":"0","replicas":[1]},'
             b'{"topic":"u","partition":1,"replicas":[]}]}',
-            (Requested("u", 1, ()),),
+            (ReassignmentEntry("u", 1, ()),),
             (
                 'the list of t-0 holds "1" (expected integers)',
                 "an entry is 7 (expected topic, partition, replicas)",
@@ -257,7 +261,7 @@ def test_a_request_reads_back_as_written(entries: tuple[Requested, ...]) -> None
     ],
 )
 def test_foreign_requests(
-    body: bytes, entries: tuple[Requested, ...], problems: tuple[str, ...]
+    body: bytes, entries: tuple[ReassignmentEntry, ...], problems: tuple[str, ...]
 ) -> None:
     assert ReassignmentNode.decode(body) == (entries, problems)
 

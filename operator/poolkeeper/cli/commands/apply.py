@@ -82,27 +82,29 @@ def apply(address: ClusterSelection, file: Path | None, yes: bool, prune: bool, 
     if desired.cluster.mode in (Mode.PAUSED, Mode.ROLL_BACK):
         raise Refused(f"KafkaCluster {target.name}: spec.mode is {desired.cluster.mode.value}")
     command = ApplyOptions(target, desired, file, yes, prune, output)
-    with interrupts.heard() as check:
+    with interrupts.raise_once() as check:
         return _apply(command, check)
 
 
 def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
     with cluster_reading.session(command.target) as session:
-        enriching = cluster_reading.Enriching(command.target)
+        enriching = cluster_reading.ClusterEnricher(command.target)
         now_ms = planning_command.now_ms()
-        seen = observe_cluster(ZooKeeperView(session), command.desired, now_ms, enriching)
+        observed = observe_cluster(ZooKeeperView(session), command.desired, now_ms, enriching)
         before = journal.read_status(session)
-        plan, resumed = _chosen(command, seen, before, _asked(command.desired, session))
+        plan, resumed = _choose_plan(
+            command, observed, before, _plan_awaiting_approval(command.desired, session)
+        )
     printing.warn(enriching.warnings)
     if plan is None:
-        return _wind_up(command, before, check)
+        return _end_other_run(command, before, check)
     if plan.empty and not resumed:
-        return _nothing(command, seen, plan, before.holder)
+        return _report_no_changes(command, observed, plan, before.holder)
     if command.output == printing.TEXT:
         if command.file is not None and command.yes:  # the plan in the file has been reviewed
             printing.emit(f"{plan.hash}\n{plan_text.summary(plan)}\n")
         else:
-            planning_command.show(plan, command.desired, seen, command.output)
+            planning_command.show(plan, command.desired, observed, command.output)
             printing.emit("")
     again = "Type yes to go on with this plan" if resumed else "Type yes to apply this plan"
     confirmation.confirm(again, yes=command.yes)
@@ -111,7 +113,7 @@ def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
     return _drive(command, plan, check)
 
 
-def _asked(desired: Desired, session: Session) -> Plan | None:
+def _plan_awaiting_approval(desired: Desired, session: Session) -> Plan | None:
     """Return the plan whose approval an operator waits for, if there is one.
 
     Under Auto it is None: a stored plan may be left from before, and needs no approval.
@@ -120,14 +122,14 @@ def _asked(desired: Desired, session: Session) -> Plan | None:
     return None if auto else pending_plan.read(session)
 
 
-def _chosen(
-    command: ApplyOptions, seen: Observation, before: JournalView, asked: Plan | None
+def _choose_plan(
+    command: ApplyOptions, observed: Observation, before: JournalView, operator_plan: Plan | None
 ) -> tuple[Plan | None, bool]:
     """Return the plan to execute and whether it is under way already; None: end a run first.
 
-    `asked` is the plan that an operator asks about: only that plan would be approved.
+    `operator_plan` is the plan that an operator asks about: only that plan would be approved.
     """
-    wanted = plan_json.fingerprint(command.desired, seen.records.cluster_id, seen.gone)
+    wanted = plan_json.fingerprint(command.desired, observed.records.cluster_id, observed.gone)
     if before.run is not None:
         stored = before.document.plan if before.document else None
         if stored is None or before.run.fingerprint != wanted:
@@ -136,33 +138,35 @@ def _chosen(
             raise Refused(f"another plan is under way: {stored.hash}")
         return stored, True
     if command.file is None:
-        plan = planning_command.lawful(command.desired, seen, prune=command.prune)
-        return approval.renew(PendingPlan(asked), plan, command.desired, seen), False
-    plan = _reviewed(command, command.file, seen, wanted)
+        plan = planning_command.audited_plan(command.desired, observed, prune=command.prune)
+        return approval.renew(PendingPlan(operator_plan), plan, command.desired, observed), False
+    plan = _plan_from_file(command, command.file, observed, wanted)
     by_operator = before.holder is not None and before.holder.what == OPERATOR
-    if by_operator and asked is not None and asked.hash != plan.hash:
+    if by_operator and operator_plan is not None and operator_plan.hash != plan.hash:
         raise StalePlan(
-            f"the active operator asks about another plan, {asked.hash}: look at it with"
-            f" `poolkeeper show {command.target.name} {asked.hash}`, then approve that"
+            f"the active operator asks about another plan, {operator_plan.hash}: look at it with"
+            f" `poolkeeper show {command.target.name} {operator_plan.hash}`, then approve that"
         )
     return plan, False
 
 
-def _reviewed(command: ApplyOptions, file: Path, seen: Observation, wanted: str) -> Plan:
+def _plan_from_file(
+    command: ApplyOptions, file: Path, observed: Observation, fingerprint: str
+) -> Plan:
     """Return the plan in the file, if it still fits what is declared and live.
 
-    `wanted`: the fingerprint of what is declared now.
+    `fingerprint`: the fingerprint of what is declared now.
     """
     plan = _read(file)
     if plan.cluster != command.target.name:
         raise StalePlan(f"{file} is a plan for cluster {plan.cluster}")
-    if plan.fingerprint != wanted:
+    if plan.fingerprint != fingerprint:
         raise StalePlan(
             f"{file} was made for other manifests, or with other brokers gone: plan again"
         )
-    if drifts := step_progress.staleness(plan, seen.cluster):
+    if drifts := step_progress.staleness(plan, observed.cluster):
         raise StalePlan("the cluster changed since the plan was made", facts=drifts)
-    audit.enforce(plan, command.desired, seen.cluster, seen.records, seen.gone)
+    audit.enforce(plan, command.desired, observed.cluster, observed.records, observed.gone)
     return plan
 
 
@@ -174,26 +178,28 @@ def _read(file: Path) -> Plan:
     return plan_json.decode(body, str(file))
 
 
-def _wind_up(command: ApplyOptions, before: JournalView, check: interrupts.Check) -> int:
+def _end_other_run(command: ApplyOptions, before: JournalView, check: interrupts.Check) -> int:
     """End a run that is for other manifests or was not recorded completely; then start again."""
     assert before.run is not None
     if before.document is not None:
         printing.warn([f"run {before.run.plan} is for other manifests: it is ended first"])
         confirmation.confirm("Type yes to end it after its stage in flight", yes=command.yes)
     with progress.printer(_stream(command)) as printer:
-        report = _checking(check, printer)
-        loop.drive(_access(command.target), command.desired, None, report)
+        report = _with_interrupt_check(check, printer)
+        loop.drive(_connections(command.target), command.desired, None, report)
     return _apply(command, check)
 
 
-def _nothing(command: ApplyOptions, seen: Observation, plan: Plan, holder: Holder | None) -> int:
+def _report_no_changes(
+    command: ApplyOptions, observed: Observation, plan: Plan, holder: Holder | None
+) -> int:
     """Say that there is nothing to do; the records of owners and brokers are still updated."""
     if holder is None:
-        loop.drive(_access(command.target), command.desired, plan, lambda outcome: None)
+        loop.drive(_connections(command.target), command.desired, plan, lambda outcome: None)
     if command.output == printing.JSON:
         _result(plan, Outcome(State.CONVERGED))
     else:
-        planning_command.show(plan, command.desired, seen, command.output)
+        planning_command.show(plan, command.desired, observed, command.output)
     return 0
 
 
@@ -210,8 +216,8 @@ def _hand_over(command: ApplyOptions, plan: Plan, holder: Holder) -> int:
 def _drive(command: ApplyOptions, plan: Plan, check: interrupts.Check) -> int:
     try:
         with progress.printer(_stream(command)) as printer:
-            report = _checking(check, printer)
-            outcome = loop.drive(_access(command.target), command.desired, plan, report)
+            report = _with_interrupt_check(check, printer)
+            outcome = loop.drive(_connections(command.target), command.desired, plan, report)
     except KeyboardInterrupt:
         printing.warn(
             [
@@ -244,7 +250,7 @@ def _stream(command: ApplyOptions) -> TextIO:
     return sys.stderr if command.output == printing.JSON else sys.stdout
 
 
-def _checking(
+def _with_interrupt_check(
     check: interrupts.Check, printer: Callable[[Outcome], None]
 ) -> Callable[[Outcome], None]:
     """Return the printer of a run that checks for an interrupt at every outcome."""
@@ -256,8 +262,8 @@ def _checking(
     return report
 
 
-def _access(target: Target) -> ClusterConnections:
+def _connections(target: Target) -> ClusterConnections:
     def session() -> Session:
-        return cluster_reading.opened(target)
+        return cluster_reading.open_session(target)
 
     return ClusterConnections(session, lambda: cluster_reading.brokers(target))

@@ -42,7 +42,7 @@ def fleet() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
+class _FleetCommand:
     """The options of all steps: where the tables are, the task engine, whether to redo all."""
 
     out: Path
@@ -60,7 +60,7 @@ class _Work:
 
     def engine(self) -> Any:
         engines = snapshot_files.fleet("engines.engines")
-        return engines.opened(self.master, self.processes, fleet_answer.settings(self.conf))
+        return engines.open_engine(self.master, self.processes, fleet_answer.settings(self.conf))
 
     def latest(self) -> str:
         """The requested day, or the last day with a snapshot."""
@@ -78,7 +78,7 @@ def _working(function: Function) -> Function:
 
     def called(**given: Any) -> Any:
         shared = {name: given.pop(name) for name in names}
-        return function(work=_Work(**shared), **given)
+        return function(work=_FleetCommand(**shared), **given)
 
     called.__name__, called.__doc__ = function.__name__, function.__doc__
     called.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]
@@ -168,32 +168,32 @@ def _with(many: Sequence[Callable[[Function], Function]]) -> Callable[[Function]
 @options.folders(required=True)
 @_with(_READING)
 @_working
-def snapshot(work: _Work, folders: tuple[Path, ...], **reading: Any) -> None:
+def snapshot(work: _FleetCommand, folders: tuple[Path, ...], **reading: Any) -> None:
     """Read every declared cluster; one that cannot be read is a row with its reason."""
     with work.engine() as engine:
-        _tell(work, [_snapshot(work, engine, folders, **reading)])
+        _print_outcomes(work, [_snapshot(work, engine, folders, **reading)])
 
 
 @fleet.command()
 @_with(_LOADING)
 @_working
-def features(work: _Work, **loading: Any) -> None:
+def features(work: _FleetCommand, **loading: Any) -> None:
     """Make load features: percentiles, growth and days to full, from the history of loads."""
     with work.engine() as engine:
-        _tell(work, [_features(work, engine, work.latest(), **loading)])
+        _print_outcomes(work, [_features(work, engine, work.latest(), **loading)])
 
 
 @fleet.command()
 @options.folders()
 @_working
-def plan(work: _Work, folders: tuple[Path, ...]) -> None:
+def plan(work: _FleetCommand, folders: tuple[Path, ...]) -> None:
     """Plan every cluster that has a snapshot; the plans are those of `poolkeeper plan`.
 
     With -f, what is declared now counts; else what was when the snapshots were made.
     """
-    _declare(work, _declared(folders))
+    _write_manifests(work, _load_manifests(folders))
     with work.engine() as engine:
-        _tell(work, [_plan(work, engine, work.latest())])
+        _print_outcomes(work, [_plan(work, engine, work.latest())])
 
 
 @fleet.command()
@@ -202,11 +202,11 @@ def plan(work: _Work, folders: tuple[Path, ...]) -> None:
 @_with(_LOADING)
 @_with(fleet_waves.BUDGET)
 @_working
-def run(work: _Work, folders: tuple[Path, ...], **given: Any) -> None:
+def run(work: _FleetCommand, folders: tuple[Path, ...], **given: Any) -> None:
     """Do all steps: snapshot, features, plan, budget, report."""
     loading = {name: given.pop(name) for name in ("samples", "history", "step", "coverage")}
-    wanted = {each.name: given.pop(each.name) for each in fields(fleet_waves.Wanted)}
-    allowed = fleet_waves.allowed(fleet_waves.Wanted(**wanted))
+    wanted = {each.name: given.pop(each.name) for each in fields(fleet_waves.BudgetOptions)}
+    allowed = fleet_waves.fleet_budget(fleet_waves.BudgetOptions(**wanted))
     with work.engine() as engine:
         read = _snapshot(work, engine, folders, **given)
         loaded = _features(work, engine, read.day, **loading)
@@ -215,7 +215,7 @@ def run(work: _Work, folders: tuple[Path, ...], **given: Any) -> None:
         fleet_waves.budget(work.out, read.day, allowed),
         fleet_waves.report(work.out, read.day, allowed.sites),
     ]
-    _tell(work, [read, loaded, planned], more)
+    _print_outcomes(work, [read, loaded, planned], more)
 
 
 _OF_TABLES = (_OPTIONS[0], _OPTIONS[1], _OPTIONS[-1])
@@ -226,9 +226,9 @@ _OF_TABLES = (_OPTIONS[0], _OPTIONS[1], _OPTIONS[-1])
 @_with(_OF_TABLES)
 def budget(out: Path, day: str | None, output: str, **wanted: Any) -> None:
     """Order all plans into waves under a budget that the clusters share."""
-    work = _Work(out, day, None, 1, (), False, output)
-    allowed = fleet_waves.allowed(fleet_waves.Wanted(**wanted))
-    _tell(work, [], [fleet_waves.budget(out, work.latest(), allowed)])
+    work = _FleetCommand(out, day, None, 1, (), False, output)
+    allowed = fleet_waves.fleet_budget(fleet_waves.BudgetOptions(**wanted))
+    _print_outcomes(work, [], [fleet_waves.budget(out, work.latest(), allowed)])
 
 
 @fleet.command()
@@ -236,12 +236,12 @@ def budget(out: Path, day: str | None, output: str, **wanted: Any) -> None:
 @_with(_OF_TABLES)
 def report(out: Path, day: str | None, output: str, sites: Sequence[str]) -> None:
     """Write one page about the day: totals, worst pools, certificates, waves."""
-    work = _Work(out, day, None, 1, (), False, output)
-    _tell(work, [], [fleet_waves.report(out, work.latest(), fleet_waves.sites_of(sites))])
+    work = _FleetCommand(out, day, None, 1, (), False, output)
+    _print_outcomes(work, [], [fleet_waves.report(out, work.latest(), fleet_waves.sites_of(sites))])
 
 
 def _snapshot(
-    work: _Work,
+    work: _FleetCommand,
     engine: "TaskEngine",
     manifests: tuple[Path, ...],
     snapshots: Path | None,
@@ -251,8 +251,8 @@ def _snapshot(
 ) -> "FleetOutcome":
     snapshot = snapshot_files.fleet("stages.snapshot")
     pipeline = snapshot_files.fleet("stages.pipeline")
-    declared = _declared(manifests)
-    _declare(work, declared)
+    declared = _load_manifests(manifests)
+    _write_manifests(work, declared)
     now_ms = time.time_ns() // 1_000_000
     day = work.day or datetime.fromtimestamp(now_ms / 1000, UTC).date().isoformat()
     names = [desired.cluster.name for desired in declared]
@@ -281,7 +281,7 @@ def _snapshot(
 
 
 def _features(
-    work: _Work,
+    work: _FleetCommand,
     engine: "TaskEngine",
     day: str,
     samples: Path | None,
@@ -307,7 +307,7 @@ def _features(
     return outcome
 
 
-def _plan(work: _Work, engine: "TaskEngine", day: str) -> "FleetOutcome":
+def _plan(work: _FleetCommand, engine: "TaskEngine", day: str) -> "FleetOutcome":
     pipeline = snapshot_files.fleet("stages.pipeline")
     store = snapshot_files.fleet("storage.store").Store(work.out.absolute())
     names = _clusters(work, day)
@@ -315,14 +315,14 @@ def _plan(work: _Work, engine: "TaskEngine", day: str) -> "FleetOutcome":
     return outcome
 
 
-def _clusters(work: _Work, day: str) -> tuple[str, ...]:
+def _clusters(work: _FleetCommand, day: str) -> tuple[str, ...]:
     names = work.store.clusters(snapshot_files.fleet("storage.schemas").CLUSTERS, day)
     if not names:
         raise Refused(f"{work.out}: holds no snapshots of {day}")
     return names
 
 
-def _declared(paths: tuple[Path, ...]) -> list[Desired]:
+def _load_manifests(paths: tuple[Path, ...]) -> list[Desired]:
     if not paths:
         return []
     manifests = folder.load(paths)
@@ -331,18 +331,18 @@ def _declared(paths: tuple[Path, ...]) -> list[Desired]:
     return [manifests.desired(spec.name) for spec in manifests.clusters]
 
 
-def _declare(work: _Work, declared: Iterable[Desired]) -> None:
-    snapshot_files.fleet("stages.pipeline").declare(work.store, declared)
+def _write_manifests(work: _FleetCommand, declared: Iterable[Desired]) -> None:
+    snapshot_files.fleet("stages.pipeline").write_manifests(work.store, declared)
 
 
-def _tell(
-    work: _Work,
+def _print_outcomes(
+    work: _FleetCommand,
     outcomes: Sequence["FleetOutcome"],
     more: Sequence[tuple[str, Mapping[str, Any]]] = (),
 ) -> None:
     """Print the result of every cluster; raises if a step failed for all of them."""
     if work.output == printing.JSON:
-        data = [*map(_as_data, outcomes), *(told for _, told in more)]
+        data = [*map(_outcome_data, outcomes), *(told for _, told in more)]
         printing.emit_json({"steps": data})
     else:
         for line in (*map(_sentence, outcomes), *(sentence for sentence, _ in more)):
@@ -355,7 +355,7 @@ def _tell(
             raise kind(f"{outcome.step} failed for every cluster")
 
 
-def _as_data(outcome: "FleetOutcome") -> Mapping[str, Any]:
+def _outcome_data(outcome: "FleetOutcome") -> Mapping[str, Any]:
     return {
         "step": outcome.step,
         "day": outcome.day,

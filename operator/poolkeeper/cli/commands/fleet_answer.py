@@ -14,7 +14,7 @@ from poolkeeper.text import count
 
 if TYPE_CHECKING:
     from poolkeeper.rebalances.request import RebalanceRequest
-    from poolkeeper.rebalances.task_runner import Written
+    from poolkeeper.rebalances.task_runner import WrittenResponse
 
 DEADLINE_S = 60.0
 MESSAGE_CHARS_MAX = 2000
@@ -78,17 +78,17 @@ def answer(**given: Any) -> None:
     command = AnswerOptions(**given)
     given_to_spark = settings(command.conf)
     try:
-        question = _question(command.source, command.digest)
-        made = _answered(question, command, given_to_spark)
+        request = _read_request(command.source, command.digest)
+        made = _plan_clusters(request, command, given_to_spark)
         if command.out is not None:
             files.text(command.out, made.text)
-            told: dict[str, object] = {"clusters": made.clusters}
+            message: dict[str, object] = {"clusters": made.clusters}
         else:
-            told = _kept(str(command.job), str(command.job_uid), made.text)
+            message = _store_response(str(command.job), str(command.job_uid), made.text)
     except PoolkeeperError as failed:
-        _say(command.message, printing.one_line(str(failed))[:MESSAGE_CHARS_MAX])
+        _write_message(command.message, printing.one_line(str(failed))[:MESSAGE_CHARS_MAX])
         raise
-    _say(command.message, json.dumps(told, sort_keys=True))
+    _write_message(command.message, json.dumps(message, sort_keys=True))
     printing.warn(f"{cluster}: {problem}" for cluster, problem in made.problems.items())
     well = made.clusters - len(made.problems)
     clusters = count(made.clusters, "cluster")
@@ -106,7 +106,7 @@ def settings(words: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def _question(source: Path, digest: str | None) -> "RebalanceRequest":
+def _read_request(source: Path, digest: str | None) -> "RebalanceRequest":
     from poolkeeper.rebalances import text_chunks
     from poolkeeper.rebalances.request import RebalanceRequest
 
@@ -121,18 +121,18 @@ def _question(source: Path, digest: str | None) -> "RebalanceRequest":
     return RebalanceRequest.from_json(text_chunks.joined(pieces, digest))
 
 
-def _answered(
-    question: "RebalanceRequest", command: AnswerOptions, conf: dict[str, str]
-) -> "Written":
+def _plan_clusters(
+    request: "RebalanceRequest", command: AnswerOptions, conf: dict[str, str]
+) -> "WrittenResponse":
     from poolkeeper.rebalances import task_runner
 
     engines = snapshot_files.fleet("engines.engines")
     secrets = "" if command.secrets is None else str(command.secrets.absolute())
-    with engines.opened(command.master, command.processes, conf) as engine:
-        return task_runner.written(question, engine, secrets)
+    with engines.open_engine(command.master, command.processes, conf) as engine:
+        return task_runner.write_response(request, engine, secrets)
 
 
-def _kept(job: str, uid: str, text: str) -> dict[str, object]:
+def _store_response(job: str, uid: str, text: str) -> dict[str, object]:
     from poolkeeper.kube.client.client import Api
     from poolkeeper.kube.jobs import configmap_blob, jobs
     from poolkeeper.rebalances import text_chunks
@@ -140,16 +140,16 @@ def _kept(job: str, uid: str, text: str) -> dict[str, object]:
     namespace, separator, name = job.partition("/")
     if not separator:
         raise click.BadParameter(f"{job!r} (expected NAMESPACE/NAME)", param_hint="--job")
-    kept = configmap_blob.Text(text_chunks.chunked(text), text_chunks.digest_of(text))
+    stored = configmap_blob.Text(text_chunks.chunked(text), text_chunks.digest_of(text))
     api = Api.connect(deadline_s=DEADLINE_S)
     configmap_blob.write(
-        api, namespace, jobs.answer_name(name), jobs.owner(name, uid), kept, jobs.labels(name)
+        api, namespace, jobs.answer_name(name), jobs.owner(name, uid), stored, jobs.labels(name)
     )
     api.close()
-    return {"digest": kept.digest, "chunks": len(kept.chunks)}
+    return {"digest": stored.digest, "chunks": len(stored.chunks)}
 
 
-def _say(file: Path | None, line: str) -> None:
+def _write_message(file: Path | None, line: str) -> None:
     if file is not None:
         try:
             file.write_text(line, encoding="utf-8")

@@ -56,7 +56,7 @@ BUDGET = (
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class BudgetOptions:
     """The options of a budget as given."""
 
     rate: str | None = None
@@ -68,7 +68,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
+class FleetBudget:
     """The options parsed: the budget, the site of each cluster, the begin if given."""
 
     limits: Any
@@ -76,23 +76,23 @@ class Allowed:
     begin: datetime | None
 
 
-def allowed(wanted: Wanted) -> Allowed:
+def fleet_budget(options: BudgetOptions) -> FleetBudget:
     """Read the options; raises for what cannot be read."""
     limits = snapshot_files.fleet("schedule.budget").Budget(
-        bytes_per_s=size_bytes(wanted.rate) if wanted.rate else None,
-        sites={site: size_bytes(rate) for site, rate in _pairs("--site-rate", wanted.site_rates)},
-        windows=tuple(map(_window, wanted.windows)),
-        clusters_max=wanted.clusters_max,
+        bytes_per_s=size_bytes(options.rate) if options.rate else None,
+        sites={site: size_bytes(rate) for site, rate in _pairs("--site-rate", options.site_rates)},
+        windows=tuple(map(_window, options.windows)),
+        clusters_max=options.clusters_max,
     )
-    return Allowed(limits, sites_of(wanted.sites), _begin(wanted.begin))
+    return FleetBudget(limits, sites_of(options.sites), _begin(options.begin))
 
 
-def budget(out: Path, day: str, allowed: Allowed) -> tuple[str, dict[str, Any]]:
+def budget(out: Path, day: str, fleet_budget: FleetBudget) -> tuple[str, dict[str, Any]]:
     """Make the waves of a day; return a sentence and the same as data."""
     waves = snapshot_files.fleet("stages.waves")
     store = snapshot_files.fleet("storage.store").Store(out)
-    begin = allowed.begin or _end_of(day)
-    made = waves.budgeted(store, day, allowed.limits, allowed.sites, begin)
+    begin = fleet_budget.begin or _end_of(day)
+    made = waves.schedule_day(store, day, fleet_budget.limits, fleet_budget.sites, begin)
     total = sum(turn.bytes for turn in made.turns)
     sentence = (
         f"budget {day}: {count(made.waves, 'wave')}, {size(total)} in"
@@ -118,7 +118,7 @@ def report(out: Path, day: str, sites: Mapping[str, str]) -> tuple[str, dict[str
     waves = snapshot_files.fleet("stages.waves")
     from poolkeeper.report import fleet_report
 
-    found = waves.reported(snapshot_files.fleet("storage.store").Store(out), day, sites)
+    found = waves.fleet_report_of(snapshot_files.fleet("storage.store").Store(out), day, sites)
     page, text = out / f"report-{day}.html", out / f"report-{day}.md"
     files.text(page, fleet_report.fleet_page(found))
     files.text(text, fleet_report.fleet_markdown(found))

@@ -42,7 +42,7 @@ def import_(where: str | None, snapshot: Path | None, out: Path, output: str, **
     else:
         target = targets.target(options.address_of(where, **given))
         with cluster_reading.session(target) as session:
-            observed = cluster_reading.observed(session, target)
+            observed = cluster_reading.read_cluster(session, target)
         printing.warn(observed.warnings)
         files = import_cluster.manifests_of(observed.cluster, target.connect, target.bootstrap)
     write(out, files)

@@ -98,8 +98,8 @@ def plan(
     desired = target.desired
     assert desired is not None, "this command takes manifests only"
     seen, warnings = _of_snapshot(snapshot, desired) if snapshot else _of_cluster(target, desired)
-    seen = supposed(seen, WhatIf(frozenset(without), _brokers(with_brokers)))
-    made = lawful(desired, seen, prune=prune)
+    seen = suppose(seen, WhatIf(frozenset(without), _brokers(with_brokers)))
+    made = audited_plan(desired, seen, prune=prune)
     printing.warn(warnings)
     waits_until_ms = _balance_waits(made, desired, seen)
     if out is not None:
@@ -109,54 +109,58 @@ def plan(
     return 0 if made.empty else CHANGES
 
 
-def lawful(desired: Desired, seen: Observation, *, prune: bool) -> Plan:
+def audited_plan(desired: Desired, observed: Observation, *, prune: bool) -> Plan:
     """Make the plan with its stages and audit it.
 
     Raises InvalidInput for problems that only the live cluster shows, Refused for a broken rule.
     """
-    wrong = impossible_requests.problems(desired, seen.cluster, seen.records, seen.gone)
+    wrong = impossible_requests.problems(desired, observed.cluster, observed.records, observed.gone)
     if wrong:
         raise InvalidInput(wrong)
-    made = make_plan(desired, seen.cluster, seen.records, seen.gone, prune=prune)
-    audit.enforce(made, desired, seen.cluster, seen.records, seen.gone)
-    predicted, makespan, halt = next_stage.predict(made, seen.cluster, desired, gone=seen.gone)
+    made = make_plan(desired, observed.cluster, observed.records, observed.gone, prune=prune)
+    audit.enforce(made, desired, observed.cluster, observed.records, observed.gone)
+    predicted, makespan, halt = next_stage.predict(
+        made, observed.cluster, desired, gone=observed.gone
+    )
     waiting = () if halt is None else (PlanProblem("", "", Standstill(wording.sentence(halt))),)
     problems = (*made.problems, *waiting)
     return replace(made, stages=predicted, makespan=makespan, problems=problems)
 
 
 def document(
-    made: Plan, desired: Desired, seen: Observation, balance_waits_until_ms: int | None = None
+    plan: Plan, desired: Desired, observed: Observation, balance_waits_until_ms: int | None = None
 ) -> dict[str, object]:
     """The plan as JSON values, with the remaining capacity of the pools after it.
 
     `balance_waits_until_ms`: until then a loop leaves out what is for balance alone.
     """
-    left = remaining_capacity.remaining_capacities(made, desired, seen.cluster, seen.gone)
-    body = {**plan_json.to_json(made), "room": [capacity_table.as_data(room) for room in left]}
+    left = remaining_capacity.remaining_capacities(plan, desired, observed.cluster, observed.gone)
+    body = {**plan_json.to_json(plan), "room": [capacity_table.as_data(room) for room in left]}
     if balance_waits_until_ms is not None:
         body["balanceWaitsUntil"] = moment(balance_waits_until_ms)
     return body
 
 
 def show(
-    made: Plan,
+    plan: Plan,
     desired: Desired,
-    seen: Observation,
+    observed: Observation,
     output: str,
     balance_waits_until_ms: int | None = None,
 ) -> None:
     """Write a plan to standard output, with the remaining capacity of the pools after it."""
     if output == printing.JSON:
-        printing.emit_json(document(made, desired, seen, balance_waits_until_ms))
+        printing.emit_json(document(plan, desired, observed, balance_waits_until_ms))
     elif output == REASSIGN_JSON:
-        for file in plan_json.reassign_json(made):
+        for file in plan_json.reassign_json(plan):
             printing.emit(compact(file))
     elif output in PAGES:
-        printing.emit(PAGES[output](made, desired, seen.cluster))
+        printing.emit(PAGES[output](plan, desired, observed.cluster))
     else:
-        left = remaining_capacity.remaining_capacities(made, desired, seen.cluster, seen.gone)
-        text = plan_text.render(made, desired, seen.cluster, left, ink.of_output())
+        left = remaining_capacity.remaining_capacities(
+            plan, desired, observed.cluster, observed.gone
+        )
+        text = plan_text.render(plan, desired, observed.cluster, left, ink.of_output())
         printing.emit(text)
         if balance_waits_until_ms is not None:
             until = moment(balance_waits_until_ms)
@@ -166,34 +170,34 @@ def show(
             )
 
 
-def _balance_waits(made: Plan, desired: Desired, seen: Observation) -> int | None:
+def _balance_waits(plan: Plan, desired: Desired, observed: Observation) -> int | None:
     """Until when a loop leaves out what is for balance alone, if it does."""
 
     def planned(wanted: Desired) -> Plan:
-        return make_plan(wanted, seen.cluster, seen.records, seen.gone)
+        return make_plan(wanted, observed.cluster, observed.records, observed.gone)
 
     authority = authority_of(desired)
-    cooled = cool_down.due_now(made, desired, authority, seen, now_ms(), planned)
+    cooled = cool_down.plan_due_now(plan, desired, authority, observed, now_ms(), planned)
     return cooled.waits_until_ms
 
 
-def supposed(seen: Observation, what: WhatIf) -> Observation:
+def suppose(observed: Observation, what: WhatIf) -> Observation:
     """Return the observation with the supposed brokers; raises Refused if one exists already."""
     added = what.added or {}
-    present = sorted(set(added) & set(seen.cluster.brokers))
+    present = sorted(set(added) & set(observed.cluster.brokers))
     if present:
         raise Refused(f"--with-broker {present[0]}: this broker is live already")
     if contradictory := sorted(set(added) & what.without):
         raise Refused(f"--with-broker and --without both name broker {contradictory[0]}")
-    brokers = {n: b for n, b in seen.cluster.brokers.items() if n not in what.without}
+    brokers = {n: b for n, b in observed.cluster.brokers.items() if n not in what.without}
     brokers |= {n: Broker(n, rack) for n, rack in added.items()}
-    cluster = replace(seen.cluster, brokers=dict(sorted(brokers.items())))
-    return replace(seen, cluster=cluster, gone=(seen.gone | what.without) - set(added))
+    cluster = replace(observed.cluster, brokers=dict(sorted(brokers.items())))
+    return replace(observed, cluster=cluster, gone=(observed.gone | what.without) - set(added))
 
 
 def _of_cluster(target: Target, desired: Desired) -> tuple[Observation, tuple[str, ...]]:
     with cluster_reading.session(target) as session:
-        enriching = cluster_reading.Enriching(target)
+        enriching = cluster_reading.ClusterEnricher(target)
         seen = observe_cluster(ZooKeeperView(session), desired, now_ms(), enriching)
         run = journal.read_run(session)
     if run is None:

@@ -6,7 +6,7 @@ from types import FrameType
 
 import click
 
-from poolkeeper.cli.commands.run_folder import follow
+from poolkeeper.cli.commands.run_folder import watch_folder
 from poolkeeper.cli.input import operator_options, options
 from poolkeeper.cli.input.options import ClusterSelection
 
@@ -35,16 +35,16 @@ def run(address: ClusterSelection, output: str, kubernetes: bool, **operator: ob
         raise click.UsageError("--kubernetes takes manifests from the API server alone")
     if not kubernetes and not address.folders:
         raise click.UsageError("no manifests to follow: give -f DIR, or --kubernetes")
-    ended = Ended()
+    ended = StopSignal()
     if kubernetes:
         operator_options.operate(operator, ended.event)
         return 0 if ended.signal == signal.SIGTERM else INTERRUPTED
     operator_options.refuse_all(operator)
-    follow(address, output, ended.event)
+    watch_folder(address, output, ended.event)
     return INTERRUPTED
 
 
-class Ended:
+class StopSignal:
     """Set by Ctrl-C or SIGTERM to end the command; `signal` is which."""
 
     def __init__(self) -> None:

@@ -25,13 +25,13 @@ from poolkeeper.model.specs import Desired
 from poolkeeper.resources.checks import folder
 
 
-def follow(address: ClusterSelection, output: str, ended: Event) -> None:
+def watch_folder(address: ClusterSelection, output: str, ended: Event) -> None:
     """Keep the clusters of a folder until `ended` is set; raises InvalidInput at the start only."""
-    follower = Follower(address, output)
-    follower.read()
+    folder_watch = FolderWatch(address, output)
+    folder_watch.read()
     while not ended.wait(timing.FOLLOW_EVERY_S):
-        follower.look()
-    follower.close()
+        folder_watch.reconcile()
+    folder_watch.close()
 
 
 @dataclass(slots=True)
@@ -39,28 +39,28 @@ class ClusterThread:
     """The thread of one cluster, and the state declared for it now."""
 
     desired: Desired
-    kept: loop.Kept
+    config: loop.LoopConfig
     thread: Thread
 
 
 @dataclass(slots=True)
-class Follower:
+class FolderWatch:
     """The folder as last read, and a cluster thread by cluster name."""
 
     address: ClusterSelection
     output: str
     _stamp: tuple[tuple[str, int, int], ...] = ()
-    _complained: str = ""
-    _keepers: dict[str, ClusterThread] = field(default_factory=dict)
+    _last_error: str = ""
+    _threads: dict[str, ClusterThread] = field(default_factory=dict)
 
-    def look(self) -> None:
+    def reconcile(self) -> None:
         """Read the folder again if one of its files changed; invalid manifests change nothing."""
         try:
             self.read()
-            self._complained = ""
+            self._last_error = ""
         except PoolkeeperError as error:
-            if str(error) != self._complained:
-                self._complained = str(error)
+            if str(error) != self._last_error:
+                self._last_error = str(error)
                 printing.report(printing.problems_of(error), as_json=False)
                 printing.warn(["these manifests are ignored until they are right"])
 
@@ -77,44 +77,44 @@ class Follower:
         )
         desired = {name: manifests.desired(name) for name in names}
         self._stamp = stamp
-        for name in set(self._keepers) - set(desired):
-            self._end([self._keepers.pop(name)])
+        for name in set(self._threads) - set(desired):
+            self._end([self._threads.pop(name)])
         for name, declared in desired.items():
-            self._keep(name, declared)
+            self._update(name, declared)
 
     def close(self) -> None:
         """End all threads; the brokers complete the requests in flight."""
-        self._end(self._keepers.values())
+        self._end(self._threads.values())
 
-    def _keep(self, name: str, desired: Desired) -> None:
-        known = self._keepers.get(name)
+    def _update(self, name: str, desired: Desired) -> None:
+        known = self._threads.get(name)
         if known is not None:
             known.desired = desired
-            known.kept.wake.set()
+            known.config.wake.set()
             return
         printer = progress.news_printer(name, sys.stdout, as_json=self.output == printing.JSON)
-        kept = loop.Kept(
-            access=ClusterConnections(
-                lambda: cluster_reading.opened(self._target(name)),
+        config = loop.LoopConfig(
+            connections=ClusterConnections(
+                lambda: cluster_reading.open_session(self._target(name)),
                 lambda: cluster_reading.brokers(self._target(name)),
-                LoadHistory(lambda: self._keepers[name].desired.cluster.load),
+                LoadHistory(lambda: self._threads[name].desired.cluster.load),
             ),
-            desired=lambda: self._keepers[name].desired,
+            desired=lambda: self._threads[name].desired,
             report=printer,
         )
-        thread = Thread(target=loop.keep, args=(kept,), name=f"loop of {name}", daemon=True)
-        self._keepers[name] = ClusterThread(desired, kept, thread)
+        thread = Thread(target=loop.run_loop, args=(config,), name=f"loop of {name}", daemon=True)
+        self._threads[name] = ClusterThread(desired, config, thread)
         thread.start()
 
     def _target(self, name: str) -> Target:
-        return targets.target_of(replace(self.address, cluster=name), self._keepers[name].desired)
+        return targets.target_of(replace(self.address, cluster=name), self._threads[name].desired)
 
-    def _end(self, keepers: Iterable[ClusterThread]) -> None:
-        ending = list(keepers)
-        for keeper in ending:
-            keeper.kept.end()
-        for keeper in ending:
-            keeper.thread.join(timing.END_S)
+    def _end(self, threads: Iterable[ClusterThread]) -> None:
+        ending = list(threads)
+        for thread in ending:
+            thread.config.end()
+        for thread in ending:
+            thread.thread.join(timing.END_S)
 
 
 def stamp_of(paths: Iterable[Path]) -> tuple[tuple[str, int, int], ...]:

@@ -35,12 +35,12 @@ def show(words: tuple[str, ...], output: str, **given: Any) -> None:
         raise click.UsageError("expected HASH, or CLUSTER and HASH")
     target = targets.target(options.address_of(words[0] if len(words) == 2 else None, **given))
     with cluster_reading.session(target) as session:
-        plan = stored(session, words[-1])
-        observed = cluster_reading.observed(session, target, sizes=False)
+        plan = stored_plan(session, words[-1])
+        observed = cluster_reading.read_cluster(session, target, sizes=False)
     if output == printing.JSON:
         printing.emit_json(plan_json.to_json(plan))
     else:
-        desired = target.desired or targets.undeclared(target)
+        desired = target.desired or targets.empty_desired(target)
         printing.emit(
             plan_text.render(
                 plan,
@@ -51,11 +51,13 @@ def show(words: tuple[str, ...], output: str, **given: Any) -> None:
         )
 
 
-def stored(session: Session, wanted: str) -> Plan:
+def stored_plan(session: Session, hash_prefix: str) -> Plan:
     """Return the stored plan with that hash, of the run or pending; raises Refused."""
-    digits = wanted.removeprefix(ALGORITHM)
+    digits = hash_prefix.removeprefix(ALGORITHM)
     if len(digits) < PREFIX_MIN:
-        raise Refused(f"{wanted!r} is too short (expected {PREFIX_MIN} digits of the hash or more)")
+        raise Refused(
+            f"{hash_prefix!r} is too short (expected {PREFIX_MIN} digits of the hash or more)"
+        )
     run, asked = journal.read_run(session), pending_plan.read(session)
     if run is not None and run.plan.removeprefix(ALGORITHM).startswith(digits):
         document = journal.read_document(session, run)
@@ -69,4 +71,4 @@ def stored(session: Session, wanted: str) -> Plan:
     kept = [hash_ for hash_ in (run and run.plan, asked and asked.hash) if hash_]
     if not kept:
         raise Refused("no run is recorded and no plan waits for approval, so none is stored")
-    raise Refused(f"no plan {wanted} is stored (stored is {' and '.join(kept)})")
+    raise Refused(f"no plan {hash_prefix} is stored (stored is {' and '.join(kept)})")

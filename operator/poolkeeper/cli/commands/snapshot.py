@@ -11,7 +11,7 @@ from poolkeeper.text import count
 
 
 @click.command()
-@options.addressed
+@options.by_address
 @click.option(
     "--out",
     metavar="FILE",
@@ -29,7 +29,7 @@ def snapshot(address: ClusterSelection, out: Path, output: str) -> None:
     write = snapshot_files.writer(out)
     target = targets.target(address)
     with cluster_reading.session(target) as session:
-        observed = cluster_reading.observed(session, target)
+        observed = cluster_reading.read_cluster(session, target)
     write(out, observed.cluster)
     partitions = sum(len(topic.partitions) for topic in observed.cluster.topics.values())
     printing.warn(observed.warnings)

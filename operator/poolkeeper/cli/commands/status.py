@@ -24,7 +24,7 @@ from poolkeeper.zk.client.session import Session
       poolkeeper status --zookeeper zk-1:2181/kafka --output json
     """
 )
-@options.addressed
+@options.by_address
 @click.option("--watch", is_flag=True, help="Look again every two seconds, until Ctrl-C.")
 @options.output()
 def status(address: ClusterSelection, watch: bool, output: str) -> None:
@@ -37,7 +37,7 @@ def status(address: ClusterSelection, watch: bool, output: str) -> None:
     target = targets.target(address)
     with cluster_reading.session(target) as session:
         while True:
-            observed = cluster_reading.observed(session, target, sizes=False)
+            observed = cluster_reading.read_cluster(session, target, sizes=False)
             found = status_values.status_of(
                 observed.cluster, journal.read_status(session), _balance_waits(target, session)
             )

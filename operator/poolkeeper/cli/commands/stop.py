@@ -9,7 +9,7 @@ from poolkeeper.zk import journal
 
 
 @click.command()
-@options.addressed
+@options.by_address
 @options.output()
 def stop(address: ClusterSelection, output: str) -> None:
     """End the run under way after its current stage, whichever process executes it.

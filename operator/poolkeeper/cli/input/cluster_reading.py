@@ -10,7 +10,7 @@ from poolkeeper.brokers.protocol import BrokerClient
 from poolkeeper.cli import timing
 from poolkeeper.cli.input.targets import Target
 from poolkeeper.errors import Unavailable
-from poolkeeper.load.refresh import measured
+from poolkeeper.load.refresh import with_load_history
 from poolkeeper.model.specs import LoadSource
 from poolkeeper.model.topology import Cluster
 from poolkeeper.zk import observe
@@ -25,7 +25,7 @@ class ReadCluster:
     warnings: tuple[str, ...] = ()
 
 
-def opened(target: Target) -> Session:
+def open_session(target: Target) -> Session:
     """Open ZooKeeper; raises Unavailable within the timeout."""
     return Session.open(
         target.connect,
@@ -38,7 +38,7 @@ def opened(target: Target) -> Session:
 @contextmanager
 def session(target: Target) -> Iterator[Session]:
     """Open ZooKeeper for the time of the block; raises Unavailable within the timeout."""
-    found = opened(target)
+    found = open_session(target)
     try:
         yield found
     finally:
@@ -57,14 +57,14 @@ def brokers(target: Target) -> BrokerClient | None:
         return None
 
 
-def observed(session: Session, target: Target, *, sizes: bool = True) -> ReadCluster:
+def read_cluster(session: Session, target: Target, *, sizes: bool = True) -> ReadCluster:
     """Read the whole cluster; `sizes` also asks the brokers, if their addresses are known."""
-    enriching = Enriching(target if sizes else replace(target, bootstrap=(), desired=None))
+    enriching = ClusterEnricher(target if sizes else replace(target, bootstrap=(), desired=None))
     cluster = enriching(observe.cluster(session, target.name).cluster)
     return ReadCluster(cluster, enriching.warnings)
 
 
-class Enriching:
+class ClusterEnricher:
     """Adds what brokers and Prometheus know to a cluster; `warnings` names what is missing.
 
     A declared Kafka version overrides the version that brokers report.
@@ -78,7 +78,7 @@ class Enriching:
         """Return the cluster with sizes, rates and versions filled in."""
         target = self._target
         if target.bootstrap:
-            found = enrich.if_reachable(
+            found = enrich.enrich_if_reachable(
                 cluster,
                 target.bootstrap,
                 target.client.brokers,
@@ -88,7 +88,7 @@ class Enriching:
             self.warnings = found.warnings
             cluster = found.cluster
         load = target.desired.cluster.load if target.desired is not None else LoadSource()
-        cluster, complaint = measured(cluster, load, time.time_ns() // 1_000_000)
+        cluster, complaint = with_load_history(cluster, load, time.time_ns() // 1_000_000)
         if complaint:
             self.warnings += (complaint,)
         if target.kafka_version is not None:

@@ -17,7 +17,7 @@ Check = Callable[[], None]
 
 
 @contextmanager
-def heard() -> Iterator[Check]:
+def raise_once() -> Iterator[Check]:
     """Raise KeyboardInterrupt at a signal, in the main thread; ignored signals stay ignored."""
     came = False
 

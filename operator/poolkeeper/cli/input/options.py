@@ -1,6 +1,6 @@
 """Options that several commands share, and which of them contradict each other.
 
-A cluster is addressed by manifests or directly by its ZooKeeper. `addressed` gives a command one
+A cluster is addressed by manifests or directly by its ZooKeeper. `by_address` gives a command one
 value, `ClusterSelection`, for all of these options. The checks between options are here only.
 """
 
@@ -116,7 +116,7 @@ def _by_manifests(function: Function, *, required: bool) -> Function:
     return _together(folders(required=required), cluster(), connection())(called)
 
 
-def addressed(function: Function) -> Function:
+def by_address(function: Function) -> Function:
     """Give a command `address` for a cluster addressed either way, with `[CLUSTER]`."""
 
     @functools.wraps(function)

@@ -34,15 +34,15 @@ class Target:
     desired: Desired | None = None
 
 
-def declared(address: ClusterSelection) -> Desired:
+def load_desired(address: ClusterSelection) -> Desired:
     """Load the manifests; raises InvalidInput with all problems, Refused for an unknown name."""
     return folder.load(address.folders).desired(address.cluster)
 
 
 def target(address: ClusterSelection) -> Target:
-    """Return the selected cluster's target; raises like `declared`."""
+    """Return the selected cluster's target; raises like `load_desired`."""
     if address.zookeeper is None:
-        return target_of(address, declared(address))
+        return target_of(address, load_desired(address))
     return Target(
         name=address.cluster or name_of(address.zookeeper),
         connect=address.zookeeper,
@@ -72,7 +72,7 @@ def target_of(address: ClusterSelection, desired: Desired) -> Target:
     )
 
 
-def undeclared(target: Target) -> Desired:
+def empty_desired(target: Target) -> Desired:
     """Return an empty declared state for a cluster that is addressed without manifests."""
     return Desired(KafkaClusterSpec(target.name, ZooKeeperSpec(target.connect)))
 

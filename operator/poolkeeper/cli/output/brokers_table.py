@@ -18,7 +18,7 @@ from poolkeeper.text import size
 
 
 @dataclass
-class _Held:
+class _BrokerTotals:
     """The replicas, leaders and bytes of each broker."""
 
     replicas: Counter[int] = field(default_factory=Counter)
@@ -56,12 +56,14 @@ def brokers_table(
     The brokers of a pool stand together, with a line for their sum. Brokers without a pool come
     last.
     """
-    before = _now(cluster)
-    after = None if plan is None else _then(cluster, plan)
+    before = _totals_now(cluster)
+    after = None if plan is None else _totals_after(cluster, plan)
     rows: list[tuple[str, ...]] = [_heading(after is not None)]
     for pool, brokers in _groups(cluster, desired, before, after):
         for broker in brokers:
-            rows.append((pool, _named(broker, cluster, desired), *_row(before, after, [broker])))
+            rows.append(
+                (pool, _broker_label(broker, cluster, desired), *_row(before, after, [broker]))
+            )
         if len(brokers) > 1:
             rows.append((pool, "all", *_row(before, after, brokers)))
         rows.append(())
@@ -73,7 +75,9 @@ def _heading(compares: bool) -> tuple[str, ...]:
     return ("POOL", "BROKER", "REPLICAS", *then, "LEADERS", *then, "BYTES", *then)
 
 
-def _row(before: _Held, after: _Held | None, brokers: Sequence[int]) -> tuple[str, ...]:
+def _row(
+    before: _BrokerTotals, after: _BrokerTotals | None, brokers: Sequence[int]
+) -> tuple[str, ...]:
     now = before.cells(brokers)
     if after is None:
         return now
@@ -81,7 +85,7 @@ def _row(before: _Held, after: _Held | None, brokers: Sequence[int]) -> tuple[st
     return tuple(cell for pair in zip(now, then, strict=True) for cell in pair)
 
 
-def _named(broker: int, cluster: Cluster, desired: Desired) -> str:
+def _broker_label(broker: int, cluster: Cluster, desired: Desired) -> str:
     """The id with a remark: `3 (drained)`."""
     pool = next((pool for pool in desired.pools if broker in pool.brokers), None)
     notes = []
@@ -95,7 +99,7 @@ def _named(broker: int, cluster: Cluster, desired: Desired) -> str:
 
 
 def _groups(
-    cluster: Cluster, desired: Desired, before: _Held, after: _Held | None
+    cluster: Cluster, desired: Desired, before: _BrokerTotals, after: _BrokerTotals | None
 ) -> list[tuple[str, list[int]]]:
     """The brokers of each pool that are live, or that hold replicas before or after the plan."""
     held = set(before.replicas) | (set(after.replicas) if after else set())
@@ -111,8 +115,8 @@ def _groups(
     ]
 
 
-def _now(cluster: Cluster) -> _Held:
-    held = _Held()
+def _totals_now(cluster: Cluster) -> _BrokerTotals:
+    held = _BrokerTotals()
     for topic in cluster.topics.values():
         for partition in topic.partitions:
             replicas = partition.replicas
@@ -122,8 +126,8 @@ def _now(cluster: Cluster) -> _Held:
     return held
 
 
-def _then(cluster: Cluster, plan: Plan) -> _Held:
-    held = _Held()
+def _totals_after(cluster: Cluster, plan: Plan) -> _BrokerTotals:
+    held = _BrokerTotals()
     for _, partitions in after_plan(plan, cluster):
         for replicas, size_bytes in partitions:
             held.add(replicas, replicas[0] if replicas else None, size_bytes)

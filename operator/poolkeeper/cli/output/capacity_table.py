@@ -13,7 +13,7 @@ _LOSSES = ("POOL", "WITHOUT", "REPLICAS", "BYTES")
 _NAMED_MAX = 3
 
 
-def room_table(rooms: Iterable[RemainingCapacity], ink: Ink) -> list[str]:
+def capacity_table(rooms: Iterable[RemainingCapacity], ink: Ink) -> list[str]:
     """The table's lines without a heading, for pools with limits; empty if no pool has any."""
     lines: list[str] = []
     shown = [room for room in rooms if room.declared]

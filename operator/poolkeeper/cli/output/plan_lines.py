@@ -31,17 +31,17 @@ def topic_lines(
     for step in steps:
         match step:
             case CreateTopic():
-                lines += _created(step, ink)
+                lines += _creation_lines(step, ink)
             case AddPartitions():
-                lines += _added(step, ink)
+                lines += _addition_lines(step, ink)
             case SetConfig():
-                lines += _configured(step, cluster, ink)
+                lines += _config_lines(step, cluster, ink)
             case DeleteTopic():
-                lines += _deleted(step, cluster, ink)
+                lines += _deletion_lines(step, cluster, ink)
             case _:
                 pass
     between = [step for step in steps if isinstance(step, MoveLogDir)]
-    return lines + _moved(topic, moves, ink) + _moved_within(topic, between, ink)
+    return lines + _move_lines(topic, moves, ink) + _log_dir_lines(topic, between, ink)
 
 
 def _head(sign: str, text: str, why: str, ink: Ink) -> list[str]:
@@ -55,23 +55,23 @@ def _head(sign: str, text: str, why: str, ink: Ink) -> list[str]:
     )
 
 
-def _created(step: CreateTopic, ink: Ink) -> list[str]:
+def _creation_lines(step: CreateTopic, ink: Ink) -> list[str]:
     factors = sorted({len(replicas) for replicas in step.replicas})
     what = f"{count(len(step.replicas), 'partition')} × {'/'.join(map(str, factors))} replicas"
     lines = _head("+", f"topic {step.topic}: {what}", step.reason, ink)
-    lines += _assigned(step.replicas, 0, ink)
+    lines += _assignment_lines(step.replicas, 0, ink)
     for key, value in sorted(step.config.items()):
         lines += ink.folded(f"      {key} = {_quoted(value)}", 10)
     return lines
 
 
-def _added(step: AddPartitions, ink: Ink) -> list[str]:
+def _addition_lines(step: AddPartitions, ink: Ink) -> list[str]:
     total = step.first + len(step.replicas)
     text = f"topic {step.topic}: {count(len(step.replicas), 'partition')} more, {total} in all"
-    return _head("+", text, step.reason, ink) + _assigned(step.replicas, step.first, ink)
+    return _head("+", text, step.reason, ink) + _assignment_lines(step.replicas, step.first, ink)
 
 
-def _assigned(lists: Sequence[Replicas], first: int, ink: Ink) -> list[str]:
+def _assignment_lines(lists: Sequence[Replicas], first: int, ink: Ink) -> list[str]:
     """The first few replica lists of new partitions: `0: 1 2 3 · 1: 2 3 4 · …`."""
     shown = [
         f"{number}: {_ids(replicas)}" for number, replicas in enumerate(lists[:_LISTED_MAX], first)
@@ -81,7 +81,7 @@ def _assigned(lists: Sequence[Replicas], first: int, ink: Ink) -> list[str]:
     return ink.folded(f"      replicas {' · '.join(shown)}", 15)
 
 
-def _configured(step: SetConfig, cluster: Cluster, ink: Ink) -> list[str]:
+def _config_lines(step: SetConfig, cluster: Cluster, ink: Ink) -> list[str]:
     topic = cluster.topics.get(step.topic)
     old = (topic.config or {}) if topic is not None else {}
     sign = "!" if step.destructive else "~"
@@ -96,7 +96,7 @@ def _configured(step: SetConfig, cluster: Cluster, ink: Ink) -> list[str]:
     return lines
 
 
-def _deleted(step: DeleteTopic, cluster: Cluster, ink: Ink) -> list[str]:
+def _deletion_lines(step: DeleteTopic, cluster: Cluster, ink: Ink) -> list[str]:
     topic = cluster.topics.get(step.topic)
     held = ""
     if topic is not None:
@@ -109,7 +109,7 @@ def _deleted(step: DeleteTopic, cluster: Cluster, ink: Ink) -> list[str]:
     return [*_head("-", text, step.reason, ink), ink.sign("!", "    ! this cannot be undone")]
 
 
-def _moved(topic: str, moves: Sequence[Move], ink: Ink) -> list[str]:
+def _move_lines(topic: str, moves: Sequence[Move], ink: Ink) -> list[str]:
     """Moves of one topic, grouped by their reason."""
     if not moves:
         return []
@@ -175,7 +175,7 @@ def _difference(move: Move) -> str:
     return "   " + " ".join([*removed, *added]) if removed or added else ""
 
 
-def _moved_within(topic: str, steps: Sequence[MoveLogDir], ink: Ink) -> list[str]:
+def _log_dir_lines(topic: str, steps: Sequence[MoveLogDir], ink: Ink) -> list[str]:
     if not steps:
         return []
     total = size(sum(step.bytes for step in steps))

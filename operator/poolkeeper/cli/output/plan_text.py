@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from poolkeeper.cli.output.brokers_table import brokers_table
-from poolkeeper.cli.output.capacity_table import room_table
+from poolkeeper.cli.output.capacity_table import capacity_table
 from poolkeeper.cli.output.ink import PLAIN, Ink
 from poolkeeper.cli.output.plan_lines import reason_lines, topic_lines
 from poolkeeper.model.plans import (
@@ -174,7 +174,7 @@ def _figures(plan: Plan, desired: Desired, cluster: Cluster, ink: Ink) -> Iterat
 
 
 def _room(rooms: Sequence[RemainingCapacity], ink: Ink) -> list[str]:
-    lines = room_table(rooms, ink)
+    lines = capacity_table(rooms, ink)
     return [ink.bold("Capacity after this plan"), *lines] if lines else []
 
 

@@ -79,8 +79,8 @@ class LinePrinter:
         self._prefix = prefix
         self._every_s = every_s
         self._clock = clock
-        self._said = ""
-        self._said_at = float("-inf")
+        self._last_line = ""
+        self._printed_s = float("-inf")
         self._waits: Kinds = ()
 
     def __call__(self, outcome: Outcome) -> None:
@@ -88,10 +88,10 @@ class LinePrinter:
         for sentence in wording.sentences(outcome.did):
             self._print(sentence)
         text = line(outcome)
-        due = self._clock() - self._said_at >= self._every_s
-        if text and text != self._said and (due or _kinds(outcome) != self._waits):
+        due = self._clock() - self._printed_s >= self._every_s
+        if text and text != self._last_line and (due or _kinds(outcome) != self._waits):
             self._print(text)
-            self._said, self._said_at = text, self._clock()
+            self._last_line, self._printed_s = text, self._clock()
         self._waits = _kinds(outcome)
 
     def __enter__(self) -> Self:

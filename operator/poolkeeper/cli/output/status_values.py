@@ -15,7 +15,7 @@ from poolkeeper.planning.run_state import gates
 from poolkeeper.planning.run_state.progress import MoveProgress, MoveState, classify
 from poolkeeper.zk.journal import JournalView
 
-_FLYING = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
+_IN_FLIGHT = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def _run(cluster: Cluster, journal: JournalView) -> tuple[RunStatus | None, tupl
     # Without a completely stored plan, the run's moves are unknown.
     moves = () if document is None else document.plan.moves
     progress = classify(moves, cluster)
-    waits.extend(gates.foreign(cluster, _ours(moves, progress)))
+    waits.extend(gates.foreign(cluster, _run_moves(moves, progress)))
     waits.extend(_moves_wait(moves, progress, cluster))
     if journal.holder is None:
         waits.append(Wait(WaitReason.RUN_WITHOUT_EXECUTOR))
@@ -108,19 +108,21 @@ def _run(cluster: Cluster, journal: JournalView) -> tuple[RunStatus | None, tupl
         bytes_done=_bytes_done(moves, progress),
         bytes_total=sum(move.bytes for move in moves),
         throttle_bytes_per_s=run.rates[0] if run.rates else None,
-        stopping=journal.stopping,
+        stopping=journal.stop_requested,
         in_flight=tuple(
-            move for move, p in zip(moves, progress, strict=True) if p.state in _FLYING
+            move for move, p in zip(moves, progress, strict=True) if p.state in _IN_FLIGHT
         ),
     )
     return found, tuple(waits)
 
 
-def _ours(moves: Sequence[Move], progress: Sequence[MoveProgress]) -> frozenset[TopicPartition]:
+def _run_moves(
+    moves: Sequence[Move], progress: Sequence[MoveProgress]
+) -> frozenset[TopicPartition]:
     return frozenset(
         TopicPartition(move.topic, move.partition)
         for move, p in zip(moves, progress, strict=True)
-        if p.state in (*_FLYING, MoveState.ORPHANED)
+        if p.state in (*_IN_FLIGHT, MoveState.ORPHANED)
     )
 
 

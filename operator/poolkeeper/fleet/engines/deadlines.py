@@ -9,7 +9,7 @@ from poolkeeper.zk.client.session import Session
 
 
 @contextmanager
-def bounded(session: Session, deadline_s: float) -> Iterator[None]:
+def close_at_deadline(session: Session, deadline_s: float) -> Iterator[None]:
     """Close the session at the deadline; what fails because of that is `Unavailable`, saying so."""
     late = Event()
     watchdog = Timer(deadline_s, _give_up, (session, late))

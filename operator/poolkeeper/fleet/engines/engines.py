@@ -1,7 +1,7 @@
 """Who does the tasks: this machine's processes, or Spark. Both give the same, task by task.
 
-Who has the choice takes this machine below `SPARK_FROM_PARTITIONS` (`preferred`): starting Spark
-takes longer than planning that many here. `docs/scaling.md` says how that was measured.
+Below `SPARK_FROM_PARTITIONS` this machine is the better choice: starting Spark takes longer than
+planning that many here. `docs/scaling.md` says how that was measured.
 """
 
 import multiprocessing
@@ -18,7 +18,6 @@ from poolkeeper.fleet.engines import task_groups
 T = TypeVar("T")
 D = TypeVar("D")
 
-LOCAL, SPARK = "local", "spark"
 SPARK_FROM_PARTITIONS = 2_000_000
 
 
@@ -97,13 +96,8 @@ class Spark:
         return spark.spread(self._session, tasks, perform, done, weights)
 
 
-def preferred(partitions: int) -> str:
-    """The engine that plans so many partitions sooner: `LOCAL` or `SPARK`."""
-    return LOCAL if partitions < SPARK_FROM_PARTITIONS else SPARK
-
-
 @contextmanager
-def opened(
+def open_engine(
     master: str | None, processes: int | None = None, conf: Mapping[str, str] | None = None
 ) -> Iterator[TaskEngine]:
     """Spark at that master for the time of the block; without one, processes of this machine."""

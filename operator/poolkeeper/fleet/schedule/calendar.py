@@ -77,10 +77,10 @@ def openings(windows: Sequence[Window], begin: datetime, horizon_s: int) -> tupl
     if not windows:
         return ALWAYS
     found = (opening for window in windows for opening in _unrolled(window, begin, horizon_s))
-    return merged(found)
+    return merge_openings(found)
 
 
-def merged(found: Iterable[Opening]) -> tuple[Opening, ...]:
+def merge_openings(found: Iterable[Opening]) -> tuple[Opening, ...]:
     """The same times, ascending, without overlaps; adjacent ones joined."""
     joined: list[Opening] = []
     for opening in sorted(found):

@@ -73,18 +73,20 @@ class Scheduler:
         self._calendar_of = calendar_of
         self._ranks = [ranks(work.stages) for work in works]
         self._runs: dict[int, _Run] = {}
-        self._hungry: dict[int, _Run] = {}
+        self._below_rate: dict[int, _Run] = {}
         self._turns: dict[int, _Turn] = {}
-        self._shown = [(found[0], c) for c, found in enumerate(self._ranks) if found]
-        self._hidden: dict[str, list[tuple[Rank, int]]] = {site: [] for site in budget.sites}
-        self._parked: list[list[int]] = [[] for _ in calendars]
+        self._candidates = [(found[0], c) for c, found in enumerate(self._ranks) if found]
+        self._waiting_for_site: dict[str, list[tuple[Rank, int]]] = {
+            site: [] for site in budget.sites
+        }
+        self._waiting_for_window: list[list[int]] = [[] for _ in calendars]
         self._closes = [0] * len(calendars)
         self._free, self._rate, self._deadline = 0, 0, 0
         self._site_free = {site: max(0, rate) for site, rate in budget.sites.items()}
         self._ends: list[tuple[int, int]] = []
         self._changes = _changes(fleet, calendars)
-        self._shown.sort()
-        self._left = len(self._shown)
+        self._candidates.sort()
+        self._left = len(self._candidates)
 
     def run(self) -> None:
         """Go on until nothing is left, or nothing will change any more."""
@@ -101,8 +103,8 @@ class Scheduler:
                 end_ms, cluster = heappop(self._ends)
                 if not self._is_stale(end_ms, cluster):
                     self._finish(cluster, now)
-            self._change(now)
-            self._feed(now)
+            self._apply_calendar(now)
+            self._raise_rates(now)
             self._begin_all(now, slots)
         for cluster in sorted(self._turns):
             self._close_turn(cluster)
@@ -113,29 +115,29 @@ class Scheduler:
 
     def _finish(self, cluster: int, now: int) -> None:
         run, work = self._runs.pop(cluster), self._works[cluster]
-        self._hungry.pop(cluster, None)
+        self._below_rate.pop(cluster, None)
         self.slices.append(Slice(work.cluster, run.stage, run.since_ms, now, run.rate))
         self._turns[cluster].end_ms = now
-        self._take(-run.rate, work.site)
+        self._use_rate(-run.rate, work.site)
         self.done[cluster] += 1
         if self.done[cluster] < len(work.stages):
-            self._show(cluster)
+            self._add_candidate(cluster)
         else:
             self._left -= 1
-        self._reveal(work.site)
+        self._add_candidate_of_site(work.site)
 
-    def _take(self, rate: int, site: str) -> None:
+    def _use_rate(self, rate: int, site: str) -> None:
         self._free -= rate
         if site in self._site_free:
             self._site_free[site] -= rate
 
-    def _show(self, cluster: int) -> None:
-        heappush(self._shown, (self._ranks[cluster][self.done[cluster]], cluster))
+    def _add_candidate(self, cluster: int) -> None:
+        heappush(self._candidates, (self._ranks[cluster][self.done[cluster]], cluster))
 
-    def _reveal(self, site: str) -> None:
+    def _add_candidate_of_site(self, site: str) -> None:
         """Show the best cluster of a site that has something free."""
-        if self._hidden.get(site) and self._is_usable(site):
-            heappush(self._shown, heappop(self._hidden[site]))
+        if self._waiting_for_site.get(site) and self._is_usable(site):
+            heappush(self._candidates, heappop(self._waiting_for_site[site]))
 
     def _is_usable(self, site: str) -> bool:
         if site not in self._site_free:
@@ -143,7 +145,7 @@ class Scheduler:
         least = min(self._budget.least_bytes_per_s, self._budget.sites[site])
         return self._site_free[site] >= max(1, least)
 
-    def _change(self, now: int) -> None:
+    def _apply_calendar(self, now: int) -> None:
         """What opens, closes or gets another rate now."""
         freed: set[int] = set()
         while self._changes and self._changes[-1][0] == now:
@@ -152,19 +154,19 @@ class Scheduler:
                 piece = self._fleet.at(now)
                 self._free += piece.bytes_per_s - self._rate
                 self._rate, self._deadline = piece.bytes_per_s, piece.deadline_ms
-                freed.update(range(len(self._parked)))
+                freed.update(range(len(self._waiting_for_window)))
             else:
                 self._closes[calendar] = closes_ms
                 freed.add(calendar)
         for calendar in freed:
             if self._closes[calendar] > now and self._rate:
-                for cluster in self._parked[calendar]:
-                    self._show(cluster)
-                self._parked[calendar].clear()
+                for cluster in self._waiting_for_window[calendar]:
+                    self._add_candidate(cluster)
+                self._waiting_for_window[calendar].clear()
 
-    def _feed(self, now: int) -> None:
+    def _raise_rates(self, now: int) -> None:
         """Give more to stages that run with less than they can use."""
-        for cluster, run in list(self._hungry.items()):
+        for cluster, run in list(self._below_rate.items()):
             work = self._works[cluster]
             site_free = self._site_free.get(work.site, UNBOUNDED)
             more = min(run.can_use - run.rate, self._free, site_free)
@@ -177,35 +179,35 @@ class Scheduler:
             sooner = max(run.earliest_ms, now + -(-run.left * 1000 // run.rate))
             run.end_ms = min(run.end_ms, sooner)
             heappush(self._ends, (run.end_ms, cluster))
-            self._take(more, work.site)
+            self._use_rate(more, work.site)
             if run.rate == run.can_use:
-                del self._hungry[cluster]
+                del self._below_rate[cluster]
 
     def _begin_all(self, now: int, slots: int) -> None:
         least = max(1, min(self._budget.least_bytes_per_s, self._rate))
         too_tight: list[int] = []
-        while self._shown and self._free >= least and len(self._runs) < slots:
-            rank, cluster = heappop(self._shown)
+        while self._candidates and self._free >= least and len(self._runs) < slots:
+            rank, cluster = heappop(self._candidates)
             site, calendar = self._works[cluster].site, self._calendar_of[cluster]
             if not self._is_usable(site):
-                heappush(self._hidden[site], (rank, cluster))
+                heappush(self._waiting_for_site[site], (rank, cluster))
                 continue
             if self._closes[calendar] <= now:
-                self._parked[calendar].append(cluster)
-            elif (run := self._fitting(cluster, now)).end_ms <= self._ends_by(calendar):
+                self._waiting_for_window[calendar].append(cluster)
+            elif (run := self._run_at_free_rate(cluster, now)).end_ms <= self._ends_by(calendar):
                 self._begin(cluster, run, now, rank.urgency)
             elif run.rate >= min(run.can_use, self._rate):
-                self._parked[calendar].append(cluster)
+                self._waiting_for_window[calendar].append(cluster)
             else:
                 too_tight.append(cluster)
-            self._reveal(site)
+            self._add_candidate_of_site(site)
         for cluster in too_tight:
-            self._show(cluster)
+            self._add_candidate(cluster)
 
     def _ends_by(self, calendar: int) -> int:
         return min(self._deadline, self._closes[calendar])
 
-    def _fitting(self, cluster: int, now: int) -> _Run:
+    def _run_at_free_rate(self, cluster: int, now: int) -> _Run:
         """The cluster's next stage at the rate that it could have now."""
         work, place = self._works[cluster], self.done[cluster]
         stage = work.stages[place]
@@ -225,8 +227,8 @@ class Scheduler:
         turn.bytes += run.left
         self._runs[cluster] = run
         if run.rate < run.can_use:
-            self._hungry[cluster] = run
-        self._take(run.rate, self._works[cluster].site)
+            self._below_rate[cluster] = run
+        self._use_rate(run.rate, self._works[cluster].site)
         heappush(self._ends, (run.end_ms, cluster))
 
     def _close_turn(self, cluster: int) -> None:

@@ -34,13 +34,14 @@ def bound(
 
     `openings`: by cluster, when its own windows are open. Of equal bounds the first cause counts.
     """
-    kept = [(work, tuple(islice(work.stages, done.get(work.cluster, 0)))) for work in works]
+    scheduled = [(work, tuple(islice(work.stages, done.get(work.cluster, 0)))) for work in works]
     spans = {
-        work.cluster: _least_ms(stages, fleet, budget.sites.get(work.site)) for work, stages in kept
+        work.cluster: _least_ms(stages, fleet, budget.sites.get(work.site))
+        for work, stages in scheduled
     }
     found = [
-        *_of_bytes(kept, budget, fleet),
-        *_of_clusters(kept, spans, fleet, openings),
+        *_of_bytes(scheduled, budget, fleet),
+        *_of_clusters(scheduled, spans, fleet, openings),
     ]
     if budget.clusters_max:
         least = _until(-(-sum(spans.values()) // budget.clusters_max), _open(fleet, ALWAYS))
@@ -48,12 +49,12 @@ def bound(
     return max((each for each in found if each.ms), key=lambda each: each.ms, default=Bound())
 
 
-Kept = Sequence[tuple[ClusterWork, tuple[ScheduledStage, ...]]]
+ScheduledStages = Sequence[tuple[ClusterWork, tuple[ScheduledStage, ...]]]
 
 
-def _of_bytes(kept: Kept, budget: Budget, fleet: Fleet) -> Iterator[Bound]:
+def _of_bytes(scheduled: ScheduledStages, budget: Budget, fleet: Fleet) -> Iterator[Bound]:
     of_site: dict[str, int] = {}
-    for work, stages in kept:
+    for work, stages in scheduled:
         of_site[work.site] = of_site.get(work.site, 0) + sum(stage.bytes for stage in stages)
     yield Bound(_until_bytes(sum(of_site.values()), fleet, UNBOUNDED), "the fleet's rate")
     for site, size in sorted(of_site.items()):
@@ -62,14 +63,14 @@ def _of_bytes(kept: Kept, budget: Budget, fleet: Fleet) -> Iterator[Bound]:
 
 
 def _of_clusters(
-    kept: Kept,
+    scheduled: ScheduledStages,
     spans: Mapping[str, int],
     fleet: Fleet,
     openings: Mapping[str, Sequence[Opening]],
 ) -> Iterator[Bound]:
     # Many clusters share their windows: of these the one with most to do decides.
     longest: dict[int, tuple[int, str]] = {}
-    for work, _ in kept:
+    for work, _ in scheduled:
         calendar = id(openings[work.cluster])
         longest[calendar] = max(
             longest.get(calendar, (-1, "")), (spans[work.cluster], work.cluster)

@@ -30,11 +30,11 @@ def timeline_of(schedule: Schedule, budget: Budget) -> Timeline:
         schedule.makespan_ms / 1000,
         schedule.bound.ms / 1000,
         schedule.bound.cause,
-        told(budget),
+        budget_text(budget),
     )
 
 
-def told(budget: Budget) -> str:
+def budget_text(budget: Budget) -> str:
     """The budget in words: 2 GiB/s in all, 1 GiB/s at site a, 20 clusters at once."""
     parts = []
     if budget.bytes_per_s is not None:

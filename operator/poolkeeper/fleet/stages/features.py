@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from poolkeeper.fleet.storage import schemas
 from poolkeeper.fleet.storage.cluster_rows import numbers
 from poolkeeper.fleet.storage.parquet import from_rows, table_of
-from poolkeeper.load.apply import MeasuredLoads, loaded
+from poolkeeper.load.apply import MeasuredLoads, with_loads
 from poolkeeper.load.history import HistoryWindow, Samples, days_to_full, figures
 from poolkeeper.load.prometheus import BYTES, RATE, Sample
 from poolkeeper.model.specs import Desired
@@ -78,7 +78,7 @@ def of_brokers(features: pa.Table, cluster: Cluster, desired: Desired) -> pa.Tab
     """
     known = features.filter(pc.equal(features.column("metric"), BYTES))
     growth = _by_partition(known, "growth_per_day")
-    cluster = loaded(cluster, loads_of(features))
+    cluster = with_loads(cluster, loads_of(features))
     held: dict[int, int] = dict.fromkeys(cluster.brokers, 0)
     grows: dict[int, float] = {}
     for topic in cluster.topics.values():

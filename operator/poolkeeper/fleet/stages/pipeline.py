@@ -58,9 +58,9 @@ class FleetOutcome:
         return sum(int(line.figures.get(name, 0) or 0) for line in self.lines)
 
 
-def declare(store: Store, declared: Iterable[Desired]) -> None:
+def write_manifests(store: Store, desired_states: Iterable[Desired]) -> None:
     """Keep what is declared; a cluster's file changes only with what is declared for it."""
-    for desired in declared:
+    for desired in desired_states:
         text = codecs.to_text(desired)
         digest = codecs.digest(text)
         name = desired.cluster.name
@@ -111,7 +111,7 @@ def snapshot(
     ]
     for task in kept:
         head = store.head(schemas.CLUSTERS, task.day, task.cluster) or {}
-        lines.append(_kept(task.cluster, head))
+        lines.append(_made_before(task.cluster, head))
     return _outcome("snapshot", tasks, lines)
 
 
@@ -159,8 +159,8 @@ def plan(
     tasks, merges = stages_plan.tasks_of(store, day, todo, engine.slots, split_from)
     # Parts are joined once all of them exist; that takes little time compared to planning them.
     done = [each for each in _perform(engine, tasks) if not each.pool] + _perform(engine, merges)
-    lines = [_planned(each) for each in done]
-    lines += [_kept(name, store.head(schemas.PLANS, day, name) or {}) for name in kept]
+    lines = [_plan_lines(each) for each in done]
+    lines += [_made_before(name, store.head(schemas.PLANS, day, name) or {}) for name in kept]
     return FleetOutcome("plan", day, tuple(sorted(lines, key=lambda line: line.cluster)))
 
 
@@ -172,7 +172,7 @@ def _perform(
     )
 
 
-def _planned(done: stages_plan.PlanResult) -> Line:
+def _plan_lines(done: stages_plan.PlanResult) -> Line:
     figures = {"partitions": done.partitions, "moves": done.moves, "hash": done.hash}
     return Line(done.cluster, done.status, done.reason, figures=figures)
 
@@ -190,7 +190,7 @@ def _do(
     return engine.do(todo, perform, done, [1] * len(todo)), kept
 
 
-def _kept(cluster: str, head: Mapping[str, Any]) -> Line:
+def _made_before(cluster: str, head: Mapping[str, Any]) -> Line:
     figures = {name: head.get(name) for name in ("partitions", "moves", "hash") if name in head}
     return Line(cluster, head.get("status", FAILED), head.get("reason") or "", False, figures)
 

@@ -1,8 +1,8 @@
 """The plan of one cluster, or of a part of a giant one, from tables to tables. No Spark in it.
 
-`planned` is what the local engine does too (`poolkeeper plan --snapshot`): what the live cluster
-shows to be wrong, then `make_plan`. As there, a plan is kept only if the independent audit finds
-nothing; one of many parts is audited as a whole. Who executes it audits it again, on the live
+`plan_cluster` is what the local engine does too (`poolkeeper plan --snapshot`): what the live
+cluster shows to be wrong, then `make_plan`. As there, a plan is kept only if the independent audit
+finds nothing; one of many parts is audited as a whole. Who executes it audits it again, on the live
 cluster.
 """
 
@@ -105,29 +105,31 @@ def perform(task: PlanTask, planner: Planner = make_plan) -> PlanResult:
 
 
 def _perform(store: Store, task: PlanTask, planner: Planner) -> tuple[Plan, int]:
-    seen = seen_of(store, task.day, task.cluster)
+    seen = plan_input_of(store, task.day, task.cluster)
     table = table_of(seen.cluster)
     if task.pool:
-        return _part(store, task, seen), 0
-    plan = _merged(store, task, seen) if task.merge else planned(seen, table, planner)
+        return _plan_part(store, task, seen), 0
+    plan = _merge_parts(store, task, seen) if task.merge else plan_cluster(seen, table, planner)
     audit.enforce(plan, seen.desired, seen.cluster, seen.records, seen.gone, fresh=True)
     rows = plan_rows.rows_of_plan(plan, seen.desired, seen.cluster, seen.records, table)
     _write(store, task, rows)
     return plan, len(table.replicas)
 
 
-def planned(
-    seen: PlanInput, table: PartitionTable | None = None, planner: Planner = make_plan
+def plan_cluster(
+    plan_input: PlanInput, table: PartitionTable | None = None, planner: Planner = make_plan
 ) -> Plan:
     """The plan; raises `InvalidInput` for what no plan can ever meet.
 
     `table`: the cluster's columns, if the caller has them.
     """
-    _require_possible(seen)
-    return planner(seen.desired, seen.cluster, seen.records, seen.gone, table=table)
+    _require_possible(plan_input)
+    return planner(
+        plan_input.desired, plan_input.cluster, plan_input.records, plan_input.gone, table=table
+    )
 
 
-def seen_of(store: Store, day: str, cluster: str) -> PlanInput:
+def plan_input_of(store: Store, day: str, cluster: str) -> PlanInput:
     """A cluster's latest tables of a day; raises `Refused` if they do not suffice."""
     head = store.head(schemas.CLUSTERS, day, cluster)
     if head is None:
@@ -145,7 +147,7 @@ def seen_of(store: Store, day: str, cluster: str) -> PlanInput:
         raise Refused(f"it is another cluster: its id is {found.id}, not {pinned}")
     if store.file(schemas.FEATURES, day, cluster).exists():
         rows = store.read(schemas.FEATURES, day, cluster)
-        found = apply.loaded(found, features.loads_of(rows))
+        found = apply.with_loads(found, features.loads_of(rows))
     text = head["records"]
     records = Records() if text is None else codecs.from_text(Records, text)
     return PlanInput(
@@ -206,8 +208,10 @@ def _pools(store: Store, cluster: str) -> tuple[str, ...]:
         return ()  # the task reports it
 
 
-def _require_possible(seen: PlanInput) -> None:
-    if wrong := impossible_requests.problems(seen.desired, seen.cluster, seen.records, seen.gone):
+def _require_possible(plan_input: PlanInput) -> None:
+    if wrong := impossible_requests.problems(
+        plan_input.desired, plan_input.cluster, plan_input.records, plan_input.gone
+    ):
         raise InvalidInput(wrong)
 
 
@@ -215,29 +219,31 @@ def _parts_store(store: Store, pool: str) -> Store:
     return Store(store.root / "parts" / pool)
 
 
-def _part(store: Store, task: PlanTask, seen: PlanInput) -> Plan:
+def _plan_part(store: Store, task: PlanTask, plan_input: PlanInput) -> Plan:
     """Plan the part whose first pool the task names, if there is one; keep it aside."""
-    _require_possible(seen)
-    table = table_of(seen.cluster)
+    _require_possible(plan_input)
+    table = table_of(plan_input.cluster)
     aside = _parts_store(store, task.pool)
     aside.begin(schemas.PLANS, task.day, task.cluster)
-    for part in plan_parts.parts(seen.desired, seen.cluster, seen.records, table):
+    for part in plan_parts.parts(plan_input.desired, plan_input.cluster, plan_input.records, table):
         if part.pools[0] == task.pool:
             plan = plan_parts.plan_of_part(
-                part, seen.desired, seen.cluster, seen.records, seen.gone
+                part, plan_input.desired, plan_input.cluster, plan_input.records, plan_input.gone
             )
-            rows = plan_rows.rows_of_plan(plan, seen.desired, seen.cluster, seen.records, table)
+            rows = plan_rows.rows_of_plan(
+                plan, plan_input.desired, plan_input.cluster, plan_input.records, table
+            )
             aside.step(schemas.PLANS, task.day, task.cluster, rows, input_of_task(store, task))
             return plan
     return Plan(task.cluster, "", "")
 
 
-def _merged(store: Store, task: PlanTask, seen: PlanInput) -> Plan:
+def _merge_parts(store: Store, task: PlanTask, plan_input: PlanInput) -> Plan:
     """Join the plans of all parts; a missing part is planned here."""
-    table = table_of(seen.cluster)
+    table = table_of(plan_input.cluster)
     plans = []
     digest = input_of_task(store, task)
-    for part in plan_parts.parts(seen.desired, seen.cluster, seen.records, table):
+    for part in plan_parts.parts(plan_input.desired, plan_input.cluster, plan_input.records, table):
         aside = _parts_store(store, part.pools[0])
         if aside.is_made(schemas.PLANS, task.day, task.cluster, digest):
             names = (schemas.PLANS, *plan_rows.BODIES)
@@ -245,7 +251,13 @@ def _merged(store: Store, task: PlanTask, seen: PlanInput) -> Plan:
             plans.append(plan_rows.plan_of_rows(task.cluster, rows))
         else:
             plans.append(
-                plan_parts.plan_of_part(part, seen.desired, seen.cluster, seen.records, seen.gone)
+                plan_parts.plan_of_part(
+                    part,
+                    plan_input.desired,
+                    plan_input.cluster,
+                    plan_input.records,
+                    plan_input.gone,
+                )
             )
     together = Plan(
         task.cluster,
@@ -254,9 +266,11 @@ def _merged(store: Store, task: PlanTask, seen: PlanInput) -> Plan:
         tuple(step for plan in plans for step in plan.steps),
         tuple(move for plan in plans for move in plan.moves),
     )
-    counts = plan_rows.held(together, seen.desired, seen.cluster, table)
+    counts = plan_rows.holdings_of_plan(together, plan_input.desired, plan_input.cluster, table)
     held = {broker: found[3] for broker, found in counts.items()}
-    return plan_parts.merged(plans, seen.desired, seen.cluster, seen.records, seen.gone, held)
+    return plan_parts.merge_plans(
+        plans, plan_input.desired, plan_input.cluster, plan_input.records, plan_input.gone, held
+    )
 
 
 def input_of_task(store: Store, task: PlanTask) -> str:

@@ -2,8 +2,8 @@
 
 `make_plan` makes the plan of a cluster at once, in a second for 200,000 partitions. A cluster is
 split only if it would keep one executor busy while all others are done. A *part* is a set of pools
-with all topics that concern them. The plans of all parts, joined by `merged`, are exactly the plan
-that `make_plan` makes of the whole.
+with all topics that concern them. The plans of all parts, joined by `merge_plans`, are exactly the
+plan that `make_plan` makes of the whole.
 
 Two pools are in one part if any of these holds:
 
@@ -70,14 +70,14 @@ def parts(
     names = {pool.name for pool in desired.pools}
     if any(home.pool and home.pool not in names for home in scope.homes.values()):
         return whole
-    touched = _touched(desired, table)
+    touched = _topics_touched(desired, table)
     groups = _Groups(names)
     for holders in _holders(desired).values():
         groups.join(holders)
     concerned = {name: _binding(desired, scope, name, touched) for name in scope.homes}
     for pools in concerned.values():
         groups.join(pools)
-    return tuple(_sorted_out(groups, concerned, touched))
+    return tuple(_parts_of_groups(groups, concerned, touched))
 
 
 def plan_of_part(
@@ -119,15 +119,15 @@ def _brokers(pools: Iterable[ResourcePoolSpec], cluster: Cluster) -> set[int]:
     return found
 
 
-def merged(
+def merge_plans(
     plans: Iterable[Plan],
     desired: Desired,
     cluster: Cluster,
     records: Records,
     gone: frozenset[int],
-    held: Mapping[int, int],
+    replicas_of_broker: Mapping[int, int],
 ) -> Plan:
-    """One plan of the plans of all parts; `held`: replicas by broker, after all of them."""
+    """One plan of the plans of all parts; `replicas_of_broker`: by broker, after all of them."""
     made = list(plans)
     moves = tuple(
         sorted(
@@ -140,7 +140,7 @@ def merged(
     size = sum(len(topic.partitions) for topic in cluster.topics.values())
     usage = QuotaUsage(replace(desired, pools=()), {}, in_cluster=size + added)
     problems = {p for plan in made for p in plan.problems if not _of_whole_cluster(p)}
-    problems.update(quota_problems(usage, held))
+    problems.update(quota_problems(usage, replicas_of_broker))
     if gone:
         homes = plan_scope(desired, cluster, records, prune=False).homes
         problems.update(filter(_of_whole_cluster, sources.problems(cluster, homes, gone)))
@@ -177,12 +177,13 @@ def _beyond_limit_by_additions(desired: Desired, cluster: Cluster) -> bool:
     topics = cluster.topics
     size = sum(len(topic.partitions) for topic in topics.values())
     added = sum(
-        max(0, _wanted(spec) - len(topics[spec.topic].partitions)) for spec in desired.topics
+        max(0, _added_replicas(spec) - len(topics[spec.topic].partitions))
+        for spec in desired.topics
     )
     return bool(added) and size + added > desired.cluster.limits.partitions
 
 
-def _wanted(spec: TopicSpec) -> int:
+def _added_replicas(spec: TopicSpec) -> int:
     return max(spec.partitions or 0, len(spec.assignment or ()))
 
 
@@ -219,7 +220,7 @@ def _holders(desired: Desired) -> dict[int, list[str]]:
     return holders
 
 
-def _touched(desired: Desired, table: PartitionTable) -> dict[str, set[str]]:
+def _topics_touched(desired: Desired, table: PartitionTable) -> dict[str, set[str]]:
     """By topic, the pools that it has a replica in."""
     holders = _holders(desired)
     counts = np.fromiter(map(len, table.replicas), dtype=np.int64, count=len(table.replicas))
@@ -245,7 +246,7 @@ def _binding(
     return set()
 
 
-def _sorted_out(
+def _parts_of_groups(
     groups: _Groups, concerned: Mapping[str, set[str]], touched: Mapping[str, set[str]]
 ) -> Iterable[PlanPart]:
     members = groups.members()

@@ -63,7 +63,7 @@ class SnapshotResult:
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _ClusterSnapshot:
     cluster: Cluster
     records: Records | None = None
     gone: frozenset[int] = frozenset()
@@ -107,7 +107,7 @@ def input_of(store: Store, task: SnapshotTask) -> str:
     return input_digest("snapshot", "zookeeper", task.day, files=(manifest,))
 
 
-def _head(task: SnapshotTask, found: _Read, head: dict[str, Any]) -> dict[str, Any]:
+def _head(task: SnapshotTask, found: _ClusterSnapshot, head: dict[str, Any]) -> dict[str, Any]:
     return {
         **head,
         "damaged": list(head["damaged"].items()),
@@ -119,11 +119,11 @@ def _head(task: SnapshotTask, found: _Read, head: dict[str, Any]) -> dict[str, A
     }
 
 
-def _of_file(task: SnapshotTask) -> _Read:
-    return _Read(replace(snapshot_file.read(Path(task.file)), name=task.cluster))
+def _of_file(task: SnapshotTask) -> _ClusterSnapshot:
+    return _ClusterSnapshot(replace(snapshot_file.read(Path(task.file)), name=task.cluster))
 
 
-def _of_zookeeper(store: Store, task: SnapshotTask) -> _Read:
+def _of_zookeeper(store: Store, task: SnapshotTask) -> _ClusterSnapshot:
     desired = desired_of(store, task.cluster)
     client = _client(task)
     session = Session.open(
@@ -132,18 +132,20 @@ def _of_zookeeper(store: Store, task: SnapshotTask) -> _Read:
         tls=client.zookeeper_tls or desired.cluster.zookeeper.tls,
         deadline_s=task.timeout_s,
     )
-    with session, deadlines.bounded(session, task.deadline_s):
-        return _seen(session, desired, client, task)
+    with session, deadlines.close_at_deadline(session, task.deadline_s):
+        return _observe(session, desired, client, task)
 
 
-def _seen(session: Session, desired: Desired, client: ClientConfig, task: SnapshotTask) -> _Read:
+def _observe(
+    session: Session, desired: Desired, client: ClientConfig, task: SnapshotTask
+) -> _ClusterSnapshot:
     remarks: list[str] = []
 
     def enriched(cluster: Cluster) -> Cluster:
         spec = desired.cluster.brokers
         if spec is None:
             return cluster
-        found = enrich.if_reachable(
+        found = enrich.enrich_if_reachable(
             cluster,
             spec.bootstrap_servers,
             client.brokers,
@@ -154,7 +156,7 @@ def _seen(session: Session, desired: Desired, client: ClientConfig, task: Snapsh
         return found.cluster
 
     observed = observe_cluster(ZooKeeperView(session), desired, task.now_ms, enriched)
-    return _Read(observed.cluster, observed.records, observed.gone, tuple(remarks))
+    return _ClusterSnapshot(observed.cluster, observed.records, observed.gone, tuple(remarks))
 
 
 def _client(task: SnapshotTask) -> ClientConfig:

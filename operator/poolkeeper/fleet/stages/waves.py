@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.schedule.budget import Bound, Budget, ClusterWork, LeftOut, Schedule, Turn
 from poolkeeper.fleet.schedule.scheduler import schedule
-from poolkeeper.fleet.schedule.timeline import timeline_of, told
+from poolkeeper.fleet.schedule.timeline import budget_text, timeline_of
 from poolkeeper.fleet.schedule.work import cut_of, work_of
 from poolkeeper.fleet.stages.plan import desired_of
 from poolkeeper.fleet.storage import plan_rows, schemas
@@ -26,7 +26,7 @@ Sites = Mapping[str, str]
 _FROM_PLANS = (schemas.PLANS, schemas.MOVES, schemas.BALANCES)
 
 
-def budgeted(store: Store, day: str, budget: Budget, sites: Sites, begin: datetime) -> Schedule:
+def schedule_day(store: Store, day: str, budget: Budget, sites: Sites, begin: datetime) -> Schedule:
     """When every cluster's plan of that day is carried out; stored as tables.
 
     If the tables of the same plans, budget, sites and begin exist already, they are returned.
@@ -40,11 +40,11 @@ def budgeted(store: Store, day: str, budget: Budget, sites: Sites, begin: dateti
     )
     if not store.is_made(schemas.BUDGETS, day, "", digest):
         works = (_work(store, day, name, sites.get(name, "")) for name in planned)
-        _keep(store, day, schedule(works, budget, begin), budget, digest)
-    return _kept(store, day)
+        _write_schedule(store, day, schedule(works, budget, begin), budget, digest)
+    return _read_schedule(store, day)
 
 
-def reported(store: Store, day: str, sites: Sites) -> FleetReport:
+def fleet_report_of(store: Store, day: str, sites: Sites) -> FleetReport:
     """What was planned that day, and the schedule if a budget was made for it."""
     names = store.clusters(schemas.PLANS, day)
     if not names:
@@ -52,7 +52,7 @@ def reported(store: Store, day: str, sites: Sites) -> FleetReport:
     timeline = None
     if store.file(schemas.BUDGETS, day, "").exists():
         (head,) = rows_of(store.read(schemas.BUDGETS, day, ""))
-        timeline = _timeline(_kept(store, day), head["budget"])
+        timeline = _timeline(_read_schedule(store, day), head["budget"])
     clusters = tuple(_cluster(store, day, name, sites.get(name, "")) for name in names)
     return FleetReport(day, clusters, timeline)
 
@@ -116,7 +116,7 @@ def _cluster(store: Store, day: str, name: str, site: str) -> ClusterReport:
     )
 
 
-def _keep(store: Store, day: str, made: Schedule, budget: Budget, digest: str) -> None:
+def _write_schedule(store: Store, day: str, made: Schedule, budget: Budget, digest: str) -> None:
     def columns(
         table: schemas.TableSchema, rows: Iterable[Turn | LeftOut]
     ) -> Iterable[tuple[object, ...]]:
@@ -128,7 +128,7 @@ def _keep(store: Store, day: str, made: Schedule, budget: Budget, digest: str) -
         "makespan_ms": [made.makespan_ms],
         "bound_ms": [made.bound.ms],
         "bound_cause": [made.bound.cause],
-        "budget": [told(budget)],
+        "budget": [budget_text(budget)],
     }
     content = {
         schemas.TURNS.name: from_rows(schemas.TURNS, columns(schemas.TURNS, made.turns)),
@@ -140,7 +140,7 @@ def _keep(store: Store, day: str, made: Schedule, budget: Budget, digest: str) -
     store.step(schemas.BUDGETS, day, "", content, digest)
 
 
-def _kept(store: Store, day: str) -> Schedule:
+def _read_schedule(store: Store, day: str) -> Schedule:
     """The schedule without its slices: what reports and people need of it."""
     (head,) = rows_of(store.read(schemas.BUDGETS, day, ""))
     return Schedule(

@@ -23,8 +23,8 @@ from poolkeeper.model.topology import (
     Controller,
     LogDir,
     Partition,
+    ReassignmentEntry,
     Replicas,
-    Requested,
     Topic,
 )
 
@@ -77,7 +77,7 @@ def cluster_of_rows(name: str, rows: ClusterRows) -> Cluster:
     """The cluster, under that name."""
     head, bodies = rows.head, rows.bodies
     requests = (
-        Requested(row["topic"], row["partition"], tuple(row["replicas"]))
+        ReassignmentEntry(row["topic"], row["partition"], tuple(row["replicas"]))
         for row in rows_of(bodies[schemas.REQUESTS.name])
     )
     return Cluster(

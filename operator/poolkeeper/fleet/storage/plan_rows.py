@@ -35,7 +35,7 @@ def rows_of_plan(
     plan: Plan, desired: Desired, cluster: Cluster, records: Records, table: PartitionTable
 ) -> dict[str, pa.Table]:
     """All tables of the plan by name; `table`: the cluster's columns."""
-    counts = held(plan, desired, cluster, table)
+    counts = holdings_of_plan(plan, desired, cluster, table)
     return {
         schemas.MOVES.name: _moves(plan, desired),
         schemas.STEPS.name: _steps(plan),
@@ -150,7 +150,7 @@ def _steps(plan: Plan) -> pa.Table:
     )
 
 
-def held(
+def holdings_of_plan(
     plan: Plan, desired: Desired, cluster: Cluster, table: PartitionTable
 ) -> dict[int, list[int]]:
     """By broker: replicas, leaders and bytes before the plan, then the same after it.
@@ -169,12 +169,12 @@ def held(
     known = {b for pool in desired.pools for b in pool.brokers} | set(cluster.brokers)
     ids = np.unique(np.array([*known, *_ids((*table.replicas, *targets, *new))], dtype=np.int64))
     moved = sizes[rows]
-    before = _tally(ids, table.replicas, sizes)
+    before = _count_replicas(ids, table.replicas, sizes)
     after = (
         before
-        - _tally(ids, sources, moved)
-        + _tally(ids, targets, moved)
-        + _tally(ids, new, np.zeros(len(new), dtype=np.int64))
+        - _count_replicas(ids, sources, moved)
+        + _count_replicas(ids, targets, moved)
+        + _count_replicas(ids, new, np.zeros(len(new), dtype=np.int64))
     )
     columns = np.concatenate([before, after]).T
     return dict(zip(ids.tolist(), columns.tolist(), strict=True))
@@ -184,7 +184,7 @@ def _ids(replicas: Iterable[Replicas]) -> set[int]:
     return set(flat_ids(list(replicas)))
 
 
-def _tally(ids: Ints, replicas: Any, sizes: Ints) -> Ints:
+def _count_replicas(ids: Ints, replicas: Any, sizes: Ints) -> Ints:
     """Replicas, leaders and bytes by broker: three rows."""
     counts = np.fromiter(map(len, replicas), dtype=np.int64, count=len(replicas))
     flat = np.fromiter(flat_ids(replicas), dtype=np.int64, count=int(counts.sum()))

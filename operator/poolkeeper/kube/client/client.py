@@ -45,7 +45,7 @@ OnRequest = Callable[[str, int | None, float], None]
 """Called after every request with its verb, its HTTP status or None, and its seconds."""
 
 
-def _told_nobody(verb: str, status: int | None, seconds: float) -> None:
+def _ignore_request(verb: str, status: int | None, seconds: float) -> None:
     """Ignore the request."""
 
 
@@ -62,7 +62,7 @@ class Api:
         rest: Any = RESTClientObject
         self.namespace = namespace
         self.requests: Counter[str] = Counter()
-        self.on_request: OnRequest = _told_nobody
+        self.on_request: OnRequest = _ignore_request
         self._configuration = configuration
         self._server = str(configuration.host).rstrip("/")
         self._pool: urllib3.PoolManager = rest(configuration).pool_manager
@@ -97,7 +97,7 @@ class Api:
 
     def get(self, path: str, *, deadline_s: float | None = None) -> Body | None:
         """Return the object, or `None` if there is none."""
-        answer = self._answer("get", "GET", path, deadline_s=deadline_s)
+        answer = self._request("get", "GET", path, deadline_s=deadline_s)
         if answer.status == 404:
             return None
         return self._content(answer, f"reading {path}", path)
@@ -114,7 +114,7 @@ class Api:
         chosen = {"labelSelector": labels} if labels else {}
         while True:
             query = urlencode({"limit": chunk} | chosen | ({"continue": token} if token else {}))
-            answer = self._answer("list", "GET", f"{path}?{query}", deadline_s=deadline_s)
+            answer = self._request("list", "GET", f"{path}?{query}", deadline_s=deadline_s)
             found = self._content(answer, f"listing {path}", path)
             yield from found.get("items") or ()
             token = (found.get("metadata") or {}).get("continue") or ""
@@ -123,12 +123,12 @@ class Api:
 
     def create(self, path: str, body: Body, *, deadline_s: float | None = None) -> Body:
         """Create an object in the collection `path`; raises `Stale` if it exists."""
-        answer = self._answer("create", "POST", path, body, PLAIN, deadline_s=deadline_s)
+        answer = self._request("create", "POST", path, body, PLAIN, deadline_s=deadline_s)
         return self._content(answer, f"creating in {path}", path)
 
     def update(self, path: str, body: Body, *, deadline_s: float | None = None) -> Body:
         """Replace an object; raises `Stale` if the body's resourceVersion is outdated."""
-        answer = self._answer("update", "PUT", path, body, PLAIN, deadline_s=deadline_s)
+        answer = self._request("update", "PUT", path, body, PLAIN, deadline_s=deadline_s)
         return self._content(answer, f"writing {path}", path)
 
     def apply(
@@ -147,14 +147,14 @@ class Api:
         breaks the schema.
         """
         query = urlencode({"fieldManager": manager, "force": "true" if force else "false"})
-        answer = self._answer("apply", "PATCH", f"{path}?{query}", body, APPLY, deadline_s)
+        answer = self._request("apply", "PATCH", f"{path}?{query}", body, APPLY, deadline_s)
         return self._content(answer, f"applying {path}", path)
 
     def patch_json(
         self, path: str, operations: Sequence[Body], *, deadline_s: float | None = None
     ) -> Body:
         """Apply all operations of a JSON patch or none; raises `Stale` if a test in it fails."""
-        answer = self._answer("patch", "PATCH", path, list(operations), JSON_PATCH, deadline_s)
+        answer = self._request("patch", "PATCH", path, list(operations), JSON_PATCH, deadline_s)
         tests = any(operation["op"] == "test" for operation in operations)
         return self._content(answer, f"patching {path}", path, tests=tests)
 
@@ -175,7 +175,7 @@ class Api:
             options["propagationPolicy"] = propagation
         if uid is not None:
             options["preconditions"] = {"uid": uid}
-        answer = self._answer("delete", "DELETE", path, options, PLAIN, deadline_s)
+        answer = self._request("delete", "DELETE", path, options, PLAIN, deadline_s)
         if answer.status == 404:
             return False
         self._content(answer, f"deleting {path}", path)
@@ -186,13 +186,13 @@ class Api:
             raise failures.failure(answer, doing, path, tests=tests)
         return failures.content(answer, doing)
 
-    def _answer(
+    def _request(
         self,
         verb: str,
         method: str,
         target: str,
         body: object = None,
-        kind: str = "",
+        content_type: str = "",
         deadline_s: float | None = None,
     ) -> ApiResponse:
         """Send until the response is more than "come back later", or the deadline is over."""
@@ -202,8 +202,10 @@ class Api:
         for _ in range(BUSY_ANSWERS_MAX):
             self.requests[verb] += 1
             try:
-                answer = self._told(verb, lambda: self._once(method, target, data, kind, end_s))
-            except _Broken as broken:
+                answer = self._timed_request(
+                    verb, lambda: self._send(method, target, data, content_type, end_s)
+                )
+            except _ConnectionBroken as broken:
                 if not repeatable or time.monotonic() >= end_s:
                     raise Unavailable(str(broken)) from broken
                 repeatable = False
@@ -213,23 +215,23 @@ class Api:
             Event().wait(answer.retry_after_s)
         return answer
 
-    def _told(self, verb: str, ask: Callable[[], ApiResponse]) -> ApiResponse:
+    def _timed_request(self, verb: str, send: Callable[[], ApiResponse]) -> ApiResponse:
         """Send a request and report it to `on_request`, also if no response came."""
         began_s = time.monotonic()
         status: int | None = None
         try:
-            answer = ask()
+            answer = send()
             status = answer.status
             return answer
         finally:
             self.on_request(verb, status, time.monotonic() - began_s)
 
-    def _once(
-        self, method: str, target: str, data: bytes | None, kind: str, end_s: float
+    def _send(
+        self, method: str, target: str, data: bytes | None, content_type: str, end_s: float
     ) -> ApiResponse:
         headers = {"Accept": PLAIN, "User-Agent": f"poolkeeper/{poolkeeper.__version__}"}
-        if kind:
-            headers["Content-Type"] = kind
+        if content_type:
+            headers["Content-Type"] = content_type
         headers |= self._authorization(end_s)
         left_s = max(0.001, end_s - time.monotonic())
         try:
@@ -245,11 +247,11 @@ class Api:
             )
             return ApiResponse(
                 response.status,
-                _whole(response, end_s),
+                _read_body(response, end_s),
                 failures.retry_after_s(response.headers),
             )
         except (urllib3.exceptions.HTTPError, OSError) as failed:
-            raise _failed(failed, self._server) from failed
+            raise _unavailable(failed, self._server) from failed
 
     def _authorization(self, end_s: float) -> dict[str, str]:
         """Return the Authorization header, with a renewed token if it is due."""
@@ -265,11 +267,11 @@ class Api:
         return {"Authorization": token["value"]} if token and token["value"] else {}
 
 
-class _Broken(Unavailable):
+class _ConnectionBroken(Unavailable):
     """The connection broke before the response had arrived."""
 
 
-def _failed(failed: Exception, server: str) -> PoolkeeperError:
+def _unavailable(failed: Exception, server: str) -> PoolkeeperError:
     while isinstance(failed, urllib3.exceptions.MaxRetryError) and failed.reason is not None:
         failed = failed.reason
     # urllib3 raises a timeout for a refused connection, too.
@@ -284,10 +286,10 @@ def _failed(failed: Exception, server: str) -> PoolkeeperError:
         return Unavailable(f"the API server {server} is not trusted: {cause.verify_message}")
     text = cause.strerror if isinstance(cause, OSError) else str(cause)
     said = " ".join(str(text or "").split()) or type(cause).__name__
-    return _Broken(f"the API server {server} cannot be reached: {said}")
+    return _ConnectionBroken(f"the API server {server} cannot be reached: {said}")
 
 
-def _whole(response: urllib3.BaseHTTPResponse, end_s: float) -> bytes:
+def _read_body(response: urllib3.BaseHTTPResponse, end_s: float) -> bytes:
     """Read a response in pieces: one that trickles in must not outlast the deadline."""
     pieces, size = [], 0
     try:

@@ -25,14 +25,14 @@ _malformed_yaml: Any = vars(kube_config)["yaml"].YAMLError
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ApiAccess:
     """A configuration of the `kubernetes` package, and its namespace."""
 
     configuration: Any
     namespace: str
 
 
-def find(environ: Mapping[str, str], account: Path) -> Found:
+def find(environ: Mapping[str, str], account: Path) -> ApiAccess:
     """Return the pod's own account if there is one, else the kubeconfig's current context.
 
     Raises `Refused` with one line if there is neither, or if the configuration is unusable.
@@ -46,14 +46,14 @@ def find(environ: Mapping[str, str], account: Path) -> Found:
         raise Refused(f"the Kubernetes configuration cannot be used: {line}") from broken
 
 
-def _of_pod(environ: Mapping[str, str], account: Path) -> Found:
+def _of_pod(environ: Mapping[str, str], account: Path) -> ApiAccess:
     configuration = Configuration()
     loader = _of_account(str(account / "token"), str(account / "ca.crt"), environ=dict(environ))
     loader.load_and_set(configuration)
-    return Found(configuration, (account / "namespace").read_text().strip())
+    return ApiAccess(configuration, (account / "namespace").read_text().strip())
 
 
-def _of_file(environ: Mapping[str, str]) -> Found:
+def _of_file(environ: Mapping[str, str]) -> ApiAccess:
     files = os.path.expanduser(environ.get("KUBECONFIG") or DEFAULT_KUBECONFIG)
     if not any(os.path.exists(file) for file in files.split(os.pathsep) if file):
         raise Refused(
@@ -63,4 +63,4 @@ def _of_file(environ: Mapping[str, str]) -> Found:
     configuration = Configuration()
     _load(config_file=files, client_configuration=configuration, persist_config=False)
     _, current = _contexts(config_file=files)
-    return Found(configuration, current["context"].get("namespace") or "default")
+    return ApiAccess(configuration, current["context"].get("namespace") or "default")

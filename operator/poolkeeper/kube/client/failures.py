@@ -19,7 +19,7 @@ from typing import Any
 
 from poolkeeper.errors import Forbidden, PoolkeeperError, Refused, Stale, Unavailable
 
-SHOWN_CHARS_MAX = 500
+MESSAGE_CHARS_MAX = 500
 MISTYPED = "failed to create typed patch object"
 
 
@@ -59,7 +59,7 @@ def failure(answer: ApiResponse, doing: str, path: str, *, tests: bool = False) 
     `tests`: the request was a JSON patch with tests.
     """
     reported = _status(answer.body)
-    said = _said(answer, reported)
+    said = _message(answer, reported)
     mistyped = said.startswith(MISTYPED)  # their words: the status says an internal error
     match answer.status:
         case 401:
@@ -96,11 +96,11 @@ def _status(body: bytes) -> dict[str, Any] | None:
     return found if isinstance(found, dict) and found.get("kind") == "Status" else None
 
 
-def _said(answer: ApiResponse, reported: dict[str, Any] | None) -> str:
+def _message(answer: ApiResponse, reported: dict[str, Any] | None) -> str:
     if reported is not None and reported.get("message"):
-        return str(reported["message"])[:SHOWN_CHARS_MAX]
+        return str(reported["message"])[:MESSAGE_CHARS_MAX]
     text = " ".join(answer.body.decode(errors="replace").split())
-    return text[:SHOWN_CHARS_MAX] or f"status {answer.status} without a message"
+    return text[:MESSAGE_CHARS_MAX] or f"status {answer.status} without a message"
 
 
 def _is_failed_test(reported: dict[str, Any] | None) -> bool:

@@ -55,14 +55,14 @@ class JobPhase(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """A Job as read; `said`: why it failed, in a sentence."""
+class JobView:
+    """A Job as read; `failure`: why it failed, in a sentence."""
 
     name: str
     uid: str
     phase: JobPhase
     annotations: Mapping[str, str]
-    said: str = ""
+    failure: str = ""
 
 
 def answer_name(job: str) -> str:
@@ -85,33 +85,35 @@ def owner(job: str, uid: str) -> Body:
     return {"apiVersion": "batch/v1", "kind": "Job", "name": job, "uid": uid}
 
 
-def create(api: JobApi, namespace: str, body: Body) -> Look:
+def create(api: JobApi, namespace: str, body: Body) -> JobView:
     """Create the Job, or adopt the one of this name; raises `Stale` if that one was deleted."""
     try:
-        return _look(api.create(_collection(namespace), body))
+        return _view_of(api.create(_collection(namespace), body))
     except Stale:
-        found = look(api, namespace, body["metadata"]["name"])
+        found = read(api, namespace, body["metadata"]["name"])
         if found is None:
             raise
         return found
 
 
-def look(api: JobApi, namespace: str, name: str) -> Look | None:
+def read(api: JobApi, namespace: str, name: str) -> JobView | None:
     """Read the Job, with the reason if it failed; None if it does not exist."""
     body = api.get(_path(namespace, name))
     if body is None:
         return None
     if _phase(body) is JobPhase.FAILED:
-        return _look(body, pod_failures.failure(body, _pods(api, namespace, f"{JOB_NAME}={name}")))
-    return _look(body)
+        return _view_of(
+            body, pod_failures.failure(body, _pods(api, namespace, f"{JOB_NAME}={name}"))
+        )
+    return _view_of(body)
 
 
-def standing(api: JobApi, namespace: str, name: str) -> str:
+def pending_reason(api: JobApi, namespace: str, name: str) -> str:
     """What pods of a running Job wait for, executors included, in a sentence; may be empty."""
-    return pod_failures.standing(_pods(api, namespace, f"{JOB}={name}"))
+    return pod_failures.pending_reason(_pods(api, namespace, f"{JOB}={name}"))
 
 
-def resume(api: JobApi, namespace: str, job: Look) -> None:
+def resume(api: JobApi, namespace: str, job: JobView) -> None:
     """Start a suspended Job; raises `Stale` if another Job has its name now."""
     api.patch_json(
         _path(namespace, job.name),
@@ -133,9 +135,9 @@ def names(api: JobApi, namespace: str, selector: str) -> list[str]:
     return sorted(body["metadata"]["name"] for body in found)
 
 
-def _look(body: Body, said: str = "") -> Look:
+def _view_of(body: Body, failure: str = "") -> JobView:
     meta = body["metadata"]
-    return Look(meta["name"], meta["uid"], _phase(body), meta.get("annotations") or {}, said)
+    return JobView(meta["name"], meta["uid"], _phase(body), meta.get("annotations") or {}, failure)
 
 
 def _phase(body: Body) -> JobPhase:

@@ -121,19 +121,19 @@ class PlannerJob:
     secrets: Sequence[str] = ()
 
 
-def job(order: PlannerJob, settings: PlannerPodSettings) -> Body:
+def job(planner_job: PlannerJob, settings: PlannerPodSettings) -> Body:
     """The Job's manifest; it is suspended until its request has been written."""
-    labels = {**settings.labels, **order.labels, **jobs.labels(order.name)}
+    labels = {**settings.labels, **planner_job.labels, **jobs.labels(planner_job.name)}
     labels["app.kubernetes.io/component"] = COMPONENT
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {
-            "name": order.name,
-            "namespace": order.namespace,
+            "name": planner_job.name,
+            "namespace": planner_job.namespace,
             "labels": labels,
-            "annotations": {DIGEST: order.digest},
-            "ownerReferences": [order.owner],
+            "annotations": {DIGEST: planner_job.digest},
+            "ownerReferences": [planner_job.owner],
         },
         "spec": {
             "suspend": True,
@@ -146,15 +146,15 @@ def job(order: PlannerJob, settings: PlannerPodSettings) -> Body:
             },
             "template": {
                 "metadata": {"labels": labels},
-                "spec": {**_driver(order, settings), **_placement(settings)},
+                "spec": {**_driver(planner_job, settings), **_placement(settings)},
             },
         },
     }
 
 
-def executor(order: PlannerJob, settings: PlannerPodSettings) -> Body:
+def executor(planner_job: PlannerJob, settings: PlannerPodSettings) -> Body:
     """The template of executor pods; Spark adds image, resources and arguments."""
-    labels = {**settings.labels, **order.labels, **jobs.labels(order.name)}
+    labels = {**settings.labels, **planner_job.labels, **jobs.labels(planner_job.name)}
     labels["app.kubernetes.io/component"] = f"{COMPONENT}-executor"
     return {
         "apiVersion": "v1",
@@ -168,10 +168,10 @@ def executor(order: PlannerJob, settings: PlannerPodSettings) -> Body:
                     "name": "executor",
                     "workingDir": "/tmp",
                     "securityContext": dict(settings.security),
-                    "volumeMounts": _mounts(order, question=False),
+                    "volumeMounts": _mounts(planner_job, question=False),
                 }
             ],
-            "volumes": _volumes(order, settings, question=False),
+            "volumes": _volumes(planner_job, settings, question=False),
             **_placement(settings),
         },
     }
@@ -182,7 +182,7 @@ def text(body: Body) -> str:
     return json.dumps(body, sort_keys=True, indent=1)
 
 
-def _driver(order: PlannerJob, settings: PlannerPodSettings) -> Body:
+def _driver(planner_job: PlannerJob, settings: PlannerPodSettings) -> Body:
     memory = f"{settings.memory_mib}Mi"
     return {
         "restartPolicy": "Never",
@@ -196,7 +196,7 @@ def _driver(order: PlannerJob, settings: PlannerPodSettings) -> Body:
                 "image": settings.image,
                 "imagePullPolicy": settings.pull_policy,
                 "workingDir": "/tmp",
-                "args": _arguments(order, settings),
+                "args": _arguments(planner_job, settings),
                 "env": [
                     _field("POD_IP", "status.podIP"),
                     _field("POD_NAME", "metadata.name"),
@@ -209,40 +209,40 @@ def _driver(order: PlannerJob, settings: PlannerPodSettings) -> Body:
                 "securityContext": dict(settings.security),
                 "terminationMessagePath": MESSAGE,
                 "terminationMessagePolicy": "FallbackToLogsOnError",
-                "volumeMounts": _mounts(order, question=True),
+                "volumeMounts": _mounts(planner_job, question=True),
             }
         ],
-        "volumes": _volumes(order, settings, question=True),
+        "volumes": _volumes(planner_job, settings, question=True),
     }
 
 
-def _arguments(order: PlannerJob, settings: PlannerPodSettings) -> list[str]:
+def _arguments(planner_job: PlannerJob, settings: PlannerPodSettings) -> list[str]:
     conf = {**CONF, "spark.driver.memory": f"{settings.heap_mib}m"}
     master = f"local[{settings.cores}]"
     if settings.executors:
         master = SERVER
-        conf |= _executor_conf(order, settings)
+        conf |= _executor_conf(planner_job, settings)
     words = [
         ("--question", QUESTION),
-        ("--digest", order.digest),
-        ("--job", f"{order.namespace}/{order.name}"),
+        ("--digest", planner_job.digest),
+        ("--job", f"{planner_job.namespace}/{planner_job.name}"),
         ("--job-uid", "$(JOB_UID)"),
         ("--message", MESSAGE),
-        *([("--secrets", SECRETS)] if order.secrets else []),
+        *([("--secrets", SECRETS)] if planner_job.secrets else []),
         ("--master", master),
     ]
     given = [f"--conf={key}={value}" for key, value in sorted({**conf, **settings.conf}.items())]
     return ["fleet", "answer", *(f"{flag}={value}" for flag, value in words), *given]
 
 
-def _executor_conf(order: PlannerJob, settings: PlannerPodSettings) -> dict[str, str]:
+def _executor_conf(planner_job: PlannerJob, settings: PlannerPodSettings) -> dict[str, str]:
     prefix = "spark.kubernetes"
     found = {
         "spark.executor.instances": str(settings.executors),
         "spark.executor.cores": str(settings.cores),
         "spark.executor.memory": f"{settings.heap_mib}m",
         "spark.executor.memoryOverhead": f"{settings.memory_mib - settings.heap_mib}m",
-        f"{prefix}.namespace": order.namespace,
+        f"{prefix}.namespace": planner_job.namespace,
         f"{prefix}.container.image": settings.image,
         f"{prefix}.container.image.pullPolicy": settings.pull_policy,
         # Otherwise executors would outlive a killed driver.
@@ -270,23 +270,25 @@ def _placement(settings: PlannerPodSettings) -> Body:
     return found
 
 
-def _mounts(order: PlannerJob, *, question: bool) -> list[Body]:
+def _mounts(planner_job: PlannerJob, *, question: bool) -> list[Body]:
     found: list[Body] = [{"name": "tmp", "mountPath": "/tmp"}]
     if question:
         found.append({"name": "question", "mountPath": QUESTION, "readOnly": True})
-    for number, name in enumerate(order.secrets):
+    for number, name in enumerate(planner_job.secrets):
         place = {"mountPath": f"{SECRETS}/{name}", "readOnly": True}
         found.append({"name": f"secret-{number}", **place})
     return found
 
 
-def _volumes(order: PlannerJob, settings: PlannerPodSettings, *, question: bool) -> list[Body]:
+def _volumes(
+    planner_job: PlannerJob, settings: PlannerPodSettings, *, question: bool
+) -> list[Body]:
     found: list[Body] = [{"name": "tmp", "emptyDir": {"sizeLimit": settings.tmp_size}}]
     if question:
-        names = (f"{jobs.question_name(order.name)}-{n}" for n in range(order.pieces))
+        names = (f"{jobs.question_name(planner_job.name)}-{n}" for n in range(planner_job.pieces))
         sources = [{"configMap": {"name": name}} for name in names]
         found.append({"name": "question", "projected": {"sources": sources}})
-    for number, name in enumerate(order.secrets):
+    for number, name in enumerate(planner_job.secrets):
         secret = {"secretName": name, "optional": True}
         found.append({"name": f"secret-{number}", "secret": secret})
     return found

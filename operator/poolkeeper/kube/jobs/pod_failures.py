@@ -16,7 +16,7 @@ from typing import Any
 Body = Mapping[str, Any]
 
 KILLED = 137
-SAID_CHARS_MAX = 500
+MESSAGE_CHARS_MAX = 500
 _ENDED = ("Succeeded", "Failed")
 _WORKS = ("ContainerCreating", "PodInitializing")
 
@@ -37,10 +37,12 @@ def failure(job: Body, pods: Sequence[Body]) -> str:
             return f"planning failed: {_latest(pods) or said}"
 
 
-def standing(pods: Iterable[Body]) -> str:
+def pending_reason(pods: Iterable[Body]) -> str:
     """What the latest pod that has not started waits for; empty if all have started."""
     begun = (pod for pod in pods if pod.get("status", {}).get("phase") not in _ENDED)
-    return next(filter(None, map(_waiting, sorted(begun, key=_made, reverse=True))), "")
+    return next(
+        filter(None, map(_pending_reason_of, sorted(begun, key=_created_at, reverse=True))), ""
+    )
 
 
 def pod_failure(pod: Body) -> str:
@@ -49,29 +51,29 @@ def pod_failure(pod: Body) -> str:
     if any(c["type"] == "DisruptionTarget" and c["status"] == "True" for c in _conditions(pod)):
         return "its pod was removed from its node (evicted, drained or preempted)"
     for container in status.get("containerStatuses") or ():
-        ended = (container.get("state") or {}).get("terminated")
-        if ended and ended.get("exitCode"):
-            return _ended(ended, _memory_limit(pod, container["name"]))
+        terminated = (container.get("state") or {}).get("terminated")
+        if terminated and terminated.get("exitCode"):
+            return _termination(terminated, _memory_limit(pod, container["name"]))
     if status.get("phase") == "Failed":
         return str(status.get("message") or status.get("reason") or "its pod failed")
     return ""
 
 
 def _latest(pods: Sequence[Body]) -> str:
-    said = (pod_failure(pod) for pod in sorted(pods, key=_made, reverse=True))
+    said = (pod_failure(pod) for pod in sorted(pods, key=_created_at, reverse=True))
     return next(filter(None, said), "")
 
 
-def _ended(ended: Body, limit: str) -> str:
-    code = ended["exitCode"]
-    if ended.get("reason") == "OOMKilled" or code == KILLED:
+def _termination(terminated: Body, limit: str) -> str:
+    code = terminated["exitCode"]
+    if terminated.get("reason") == "OOMKilled" or code == KILLED:
         return f"killed, as a rule for using more memory than its limit{limit}"
-    words = str(ended.get("message") or "").strip()
-    last = words.splitlines()[-1][:SAID_CHARS_MAX] if words else ""
+    words = str(terminated.get("message") or "").strip()
+    last = words.splitlines()[-1][:MESSAGE_CHARS_MAX] if words else ""
     return last or f"exit code {code} without a message"
 
 
-def _waiting(pod: Body) -> str:
+def _pending_reason_of(pod: Body) -> str:
     for condition in _conditions(pod):
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
             return (
@@ -99,6 +101,6 @@ def _conditions(body: Body) -> Sequence[Body]:
     return body.get("status", {}).get("conditions") or ()
 
 
-def _made(pod: Body) -> tuple[str, str]:
+def _created_at(pod: Body) -> tuple[str, str]:
     metadata = pod["metadata"]
     return metadata.get("creationTimestamp") or "", metadata["name"]

@@ -22,10 +22,10 @@ from poolkeeper.kube.leadership.leases import (
 
 logger = logging.getLogger(__name__)
 
-Changed = Callable[[LeaderRole, str], None]
+OnRoleChange = Callable[[LeaderRole, str], None]
 
 
-class Leases(Protocol):
+class LeaseApi(Protocol):
     """The methods of `client.Api` that an elector needs."""
 
     def get(self, path: str, *, deadline_s: float | None = None) -> dict[str, Any] | None:
@@ -48,7 +48,7 @@ def clock_s() -> float:
     return time.clock_gettime(boot)
 
 
-class Elector:
+class LeaderElector:
     """One instance's part in an election; call `start`, and `release` or `stop` at the end.
 
     `on_change(role, reason)` is called in the elector's thread at every change of role. It must not
@@ -57,13 +57,13 @@ class Elector:
 
     def __init__(
         self,
-        api: Leases,
+        api: LeaseApi,
         namespace: str,
         name: str,
         identity: str,
         *,
         duration_s: int = leases.DURATION_S,
-        on_change: Changed | None = None,
+        on_change: OnRoleChange | None = None,
         clock: Callable[[], float] = clock_s,
     ) -> None:
         self.identity = identity
@@ -79,9 +79,9 @@ class Elector:
         self._lock = Lock()
         self._observed = ObservedLease()
         self._renewed_s = 0.0
-        self._told: LeaderRole = LeaderRole.STANDBY
+        self._reported_role: LeaderRole = LeaderRole.STANDBY
         self._reason = "has not asked for the lease yet"
-        self._beat_s = clock()
+        self._last_round_s = clock()
         self._stop = Event()
         self._thread = Thread(target=self._run, name="elector", daemon=True)
 
@@ -110,7 +110,7 @@ class Elector:
     @property
     def quiet_s(self) -> float:
         """Seconds since the elector's thread last ran a round; many if it is stuck or dead."""
-        return self._clock() - self._beat_s
+        return self._clock() - self._last_round_s
 
     def start(self) -> None:
         """Start to compete for the Lease."""
@@ -129,16 +129,16 @@ class Elector:
         """
         self.stop()
         with self._lock:
-            held = self._observed.held
-            self._observed = replace(self._observed, held=False)
-        self._tell("the lease was released")
+            held = self._observed.is_ours
+            self._observed = replace(self._observed, is_ours=False)
+        self._report_role("the lease was released")
         if not held:
             return True
         try:
             found = self._api.get(self._path, deadline_s=leases.REQUEST_S)
             lease = None if found is None else leases.read(found)
             if lease is not None and lease.holder == self.identity:
-                self._write(leases.freed(lease, datetime.now(UTC)))
+                self._write(leases.release(lease, datetime.now(UTC)))
         except PoolkeeperError as failed:
             logger.warning("the lease was not released, it expires by itself: %s", failed)
             return False
@@ -146,10 +146,10 @@ class Elector:
 
     def round(self) -> float:
         """Read the Lease once and act on it; return the seconds until the next round."""
-        self._beat_s = self._clock()
-        self._tell(self._reason)
+        self._last_round_s = self._clock()
+        self._report_role(self._reason)
         try:
-            pause_s, reason = self._renewed_blindly() or self._decided()
+            pause_s, reason = self._renew_unread() or self._read_and_decide()
         except Stale as lost:
             pause_s, reason = leases.RETRY_S / 4, f"somebody else wrote the lease: {lost}"
         except Forbidden as forbidden:
@@ -158,7 +158,7 @@ class Elector:
             pause_s, reason = leases.RETRY_S, f"the lease was refused: {refused}"
         except PoolkeeperError as away:
             pause_s, reason = leases.RETRY_S, str(away)
-        self._tell(reason)
+        self._report_role(reason)
         return pause_s
 
     def _run(self) -> None:
@@ -167,26 +167,26 @@ class Elector:
             pause_s = self.round()
 
     def _role(self, now_s: float) -> LeaderRole:
-        if not self._observed.held:
+        if not self._observed.is_ours:
             return LeaderRole.STANDBY
         return LeaderRole.HELD if now_s < self._renewed_s + self._hold_s else LeaderRole.UNSURE
 
-    def _renewed_blindly(self) -> tuple[float, str] | None:
+    def _renew_unread(self) -> tuple[float, str] | None:
         """Renew our Lease without reading it first; its resourceVersion tells if it is ours."""
         lease = self._observed.lease
-        if not self._observed.held or lease is None or self.role is not LeaderRole.HELD:
+        if not self._observed.is_ours or lease is None or self.role is not LeaderRole.HELD:
             return None
         try:
             return self._claim(lease)
         except Stale:
             return None
 
-    def _decided(self) -> tuple[float, str]:
+    def _read_and_decide(self) -> tuple[float, str]:
         found = self._api.get(self._path, deadline_s=leases.REQUEST_S)
         lease = None if found is None else leases.read(found)
         now_s = self._clock()
         with self._lock:
-            self._observed = observed = self._observed.seeing(lease, now_s)
+            self._observed = observed = self._observed.after_reading(lease, now_s)
         match leases.decide(lease, self.identity, now_s, observed):
             case Acquire() | Renew():
                 return self._claim(lease)
@@ -195,15 +195,15 @@ class Elector:
                 return pause_s, f"{self.holder} holds the lease"
             case Lost(holder):
                 with self._lock:
-                    self._observed = replace(observed, held=False)
+                    self._observed = replace(observed, is_ours=False)
                 return leases.RETRY_S, f"{holder} took the lease"
 
     def _claim(self, lease: Lease | None) -> tuple[float, str]:
         sent_s = self._clock()
-        self._write(leases.claimed(lease, self.identity, self._duration_s, datetime.now(UTC)))
+        self._write(leases.claim(lease, self.identity, self._duration_s, datetime.now(UTC)))
         with self._lock:
             # A response that arrives after `release` must not restore the role.
-            self._observed = replace(self._observed, held=not self._stop.is_set())
+            self._observed = replace(self._observed, is_ours=not self._stop.is_set())
             self._renewed_s = sent_s
         return leases.RENEW_S, "holds the lease"
 
@@ -215,15 +215,15 @@ class Elector:
             answer = self._api.create(self._collection, sent, deadline_s=leases.REQUEST_S)
         now_s = self._clock()
         with self._lock:
-            self._observed = self._observed.seeing(leases.read(answer), now_s)
+            self._observed = self._observed.after_reading(leases.read(answer), now_s)
 
-    def _tell(self, reason: str) -> None:
+    def _report_role(self, reason: str) -> None:
         """Report a change of role once; a changed reason alone is only stored."""
         self._reason = reason
         role = self.role
-        if role is self._told:
+        if role is self._reported_role:
             return
-        self._told = role
+        self._reported_role = role
         logger.info("%s is %s: %s", self.identity, role, reason)
         self.changed.set()
         if self._on_change is not None:

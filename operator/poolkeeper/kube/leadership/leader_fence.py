@@ -1,8 +1,9 @@
 """Refuses every write to the API server unless this instance holds the Lease at that moment.
 
 A leader that was frozen or cut off wakes up with outdated writes, while another instance may lead
-and have written newer values. So a write through `Fence` raises `Unavailable` while the instance is
-not sure to lead. The writer retries later, and by then knows its role. Reads are never refused.
+and have written newer values. So a write through `LeaderFence` raises `Unavailable` while the
+instance is not sure to lead. The writer retries later, and by then knows its role. Reads are never
+refused.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ from poolkeeper.errors import Unavailable
 Body = dict[str, Any]
 
 
-class FencedApi(Protocol):
+class LeaderApi(Protocol):
     """The methods of `client.Api` that are fenced."""
 
     def get(self, path: str, *, deadline_s: float | None = None) -> Body | None:
@@ -35,12 +36,12 @@ class FencedApi(Protocol):
         """Yield some objects of a collection."""
 
 
-class Fence:
-    """The API server; writes are refused unless `leads` returns true."""
+class LeaderFence:
+    """The API server; writes are refused unless `is_leader` returns true."""
 
-    def __init__(self, api: FencedApi, leads: Callable[[], bool]) -> None:
+    def __init__(self, api: LeaderApi, is_leader: Callable[[], bool]) -> None:
         self._api = api
-        self._leads = leads
+        self._is_leader = is_leader
 
     def get(self, path: str, *, deadline_s: float | None = None) -> Body | None:
         """Return an object."""
@@ -48,28 +49,28 @@ class Fence:
 
     def apply(self, path: str, body: Body, manager: str) -> Body:
         """Apply a part of an object."""
-        self._require_lead()
+        self._require_leadership()
         return self._api.apply(path, body, manager)
 
     def create(self, path: str, body: Body) -> Body:
         """Create an object."""
-        self._require_lead()
+        self._require_leadership()
         return self._api.create(path, body)
 
     def patch_json(self, path: str, operations: list[Body]) -> Body:
         """Do all operations or none."""
-        self._require_lead()
+        self._require_leadership()
         return self._api.patch_json(path, operations)
 
     def delete(self, path: str, uid: str | None = None, *, propagation: str = "") -> bool:
         """Delete an object; false if it is gone."""
-        self._require_lead()
+        self._require_leadership()
         return self._api.delete(path, uid, propagation=propagation)
 
     def list(self, path: str, chunk: int = 500, *, labels: str = "") -> Iterator[Body]:
         """Yield some objects of a collection."""
         return self._api.list(path, chunk, labels=labels)
 
-    def _require_lead(self) -> None:
-        if not self._leads():
+    def _require_leadership(self) -> None:
+        if not self._is_leader():
             raise Unavailable("the lease is not held at the moment")

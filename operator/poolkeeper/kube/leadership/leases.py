@@ -51,13 +51,13 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class ObservedLease:
-    """The Lease last seen, unchanged since `since_s`; `held`: whether we believe to hold it."""
+    """The Lease last seen, unchanged since `since_s`; `is_ours`: whether we believe to hold it."""
 
     lease: Lease | None = None
     since_s: float = 0.0
-    held: bool = False
+    is_ours: bool = False
 
-    def seeing(self, lease: Lease | None, now_s: float) -> "ObservedLease":
+    def after_reading(self, lease: Lease | None, now_s: float) -> "ObservedLease":
         """Return what is known after another read; an absent Lease leaves the one seen before."""
         if lease is None or lease == self.lease:
             return self
@@ -91,19 +91,19 @@ class Lost:
 Decision = Acquire | Renew | LeaseWait | Lost
 
 
-def decide(lease: Lease | None, me: str, now_s: float, observed: ObservedLease) -> Decision:
+def decide(lease: Lease | None, identity: str, now_s: float, observed: ObservedLease) -> Decision:
     """Decide what to do about the Lease as read; `observed` includes this read.
 
     Seen held by b at 100 and unchanged, 9 s long: at 105 → Wait(109), at 109 → Acquire.
     """
-    if lease is not None and lease.holder == me:
+    if lease is not None and lease.holder == identity:
         return Renew()
-    if lease is not None and observed.held and lease.holder:
+    if lease is not None and observed.is_ours and lease.holder:
         return Lost(lease.holder)
     if lease is not None and not lease.holder:
         return Acquire()
     last = observed.lease
-    if last is None or last.holder in ("", me):
+    if last is None or last.holder in ("", identity):
         return Acquire()
     until_s = observed.since_s + min(max(last.duration_s, 1), DURATION_S_MAX)
     return Acquire() if now_s >= until_s else LeaseWait(until_s)
@@ -122,18 +122,18 @@ def read(body: dict[str, Any]) -> Lease:
     )
 
 
-def claimed(lease: Lease | None, me: str, duration_s: int, now: datetime) -> Lease:
+def claim(lease: Lease | None, identity: str, duration_s: int, now: datetime) -> Lease:
     """Return the record to write to take a Lease or to renew it."""
     moment = microtime(now)
     if lease is None:
-        return Lease(me, duration_s, moment, moment, 0, "")
-    if lease.holder == me:
+        return Lease(identity, duration_s, moment, moment, 0, "")
+    if lease.holder == identity:
         return replace(lease, duration_s=duration_s, renewed=moment)
     transitions = lease.transitions + 1
-    return Lease(me, duration_s, moment, moment, transitions, lease.version)
+    return Lease(identity, duration_s, moment, moment, transitions, lease.version)
 
 
-def freed(lease: Lease, now: datetime) -> Lease:
+def release(lease: Lease, now: datetime) -> Lease:
     """Return the record to write to release a Lease, so that a standby takes it at once."""
     return replace(lease, holder="", duration_s=1, renewed=microtime(now))
 

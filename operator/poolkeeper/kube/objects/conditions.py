@@ -22,12 +22,13 @@ def with_transitions(new: Status, live: Status | None, now: datetime) -> Status:
     if "conditions" not in new:
         return dict(new)
     dated = [
-        _dated(condition, before.get(condition["type"]), now) for condition in new["conditions"]
+        _with_transition_time(condition, before.get(condition["type"]), now)
+        for condition in new["conditions"]
     ]
     return {**new, "conditions": dated}
 
 
-def _dated(condition: Status, old: Status | None, now: datetime) -> Status:
+def _with_transition_time(condition: Status, old: Status | None, now: datetime) -> Status:
     state, since = condition["status"], ""
     if old is not None and old.get("status") == state:
         since = old.get("lastTransitionTime") or ""
@@ -36,17 +37,17 @@ def _dated(condition: Status, old: Status | None, now: datetime) -> Status:
 
 def canonical(status: Status) -> bytes:
     """Return the status as bytes; equal statuses give equal bytes."""
-    return jsontext.canonical(_cleaned(status)).encode()
+    return jsontext.canonical(_without_empty(status)).encode()
 
 
-def _cleaned(value: Any) -> Any:
+def _without_empty(value: Any) -> Any:
     """Return the value without nulls, with conditions sorted by type."""
     if isinstance(value, dict):
-        kept = {key: _cleaned(part) for key, part in value.items() if part is not None}
+        kept = {key: _without_empty(part) for key, part in value.items() if part is not None}
         if isinstance(kept.get("conditions"), list):
             kept["conditions"] = sorted(kept["conditions"], key=_type)
         return kept
-    return [_cleaned(part) for part in value] if isinstance(value, list | tuple) else value
+    return [_without_empty(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def _type(condition: Any) -> str:

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from poolkeeper.errors import Forbidden, PoolkeeperError, Refused, Stale
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.leadership.leases import microtime
-from poolkeeper.kube.objects.rate_limit import Filter
+from poolkeeper.kube.objects.rate_limit import EventRateLimit
 from poolkeeper.model.names import API_VERSION
 
 NOTE_BYTES_MAX = 1024
@@ -49,7 +49,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Reporting:
+class EventSource:
     """The sender of an event: the controller's name and its process."""
 
     controller: str
@@ -57,13 +57,13 @@ class Reporting:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _PendingEvent:
     reference: Reference
     body: dict[str, Any]
     at_s: float
 
 
-class Recorder:
+class EventRecorder:
     """A thread that writes events; `component` names the controller, `identity` this process.
 
     `pause_s` is the pause before a retry while the server is away.
@@ -82,12 +82,12 @@ class Recorder:
         self.written = 0
         self.dropped = 0
         self._api = api
-        self._by = Reporting(component, identity)
+        self._source = EventSource(component, identity)
         self._pause_s, self._clock, self._now = pause_s, clock, now
-        self._filter = Filter(clock())
-        self._queue: deque[_Told] = deque()
+        self._filter = EventRateLimit(clock())
+        self._queue: deque[_PendingEvent] = deque()
         self._busy = False
-        self._unwanted = False
+        self._drop_current = False
         self._ended = False
         self._condition = Condition()
         self._thread = Thread(target=self._run, name="events", daemon=True)
@@ -110,11 +110,11 @@ class Recorder:
         with self._condition:
             if self._ended or not self._filter.admits(reference, (reason, note), self._clock()):
                 return False
-            body = event(reference, Note(reason, note, action, warning), self._by, self._now())
+            body = event(reference, Note(reason, note, action, warning), self._source, self._now())
             if len(self._queue) >= QUEUE_MAX:
                 self._queue.popleft()
                 self.dropped += 1
-            self._queue.append(_Told(reference, body, self._clock()))
+            self._queue.append(_PendingEvent(reference, body, self._clock()))
             self._condition.notify_all()
             return True
 
@@ -122,7 +122,7 @@ class Recorder:
         """Drop queued events, because another instance leads now."""
         with self._condition:
             self._queue.clear()
-            self._unwanted = self._busy
+            self._drop_current = self._busy
             self._condition.notify_all()
 
     def flush(self, deadline_s: float) -> bool:
@@ -139,35 +139,35 @@ class Recorder:
         self._thread.join(1)
 
     def _run(self) -> None:
-        while (told := self._next()) is not None:
-            keep = self._write(told)
+        while (pending := self._next()) is not None:
+            keep = self._write(pending)
             with self._condition:
                 self._busy = False
-                if keep and not self._unwanted and len(self._queue) < QUEUE_MAX:
-                    self._queue.appendleft(told)
+                if keep and not self._drop_current and len(self._queue) < QUEUE_MAX:
+                    self._queue.appendleft(pending)
                     self._condition.wait_for(lambda: self._ended, self._pause_s)
                 self._condition.notify_all()
 
-    def _next(self) -> _Told | None:
+    def _next(self) -> _PendingEvent | None:
         with self._condition:
             self._condition.wait_for(lambda: self._queue or self._ended)
             if self._ended:
                 return None
-            self._busy, self._unwanted = True, False
+            self._busy, self._drop_current = True, False
             return self._queue.popleft()
 
-    def _write(self, told: _Told) -> bool:
+    def _write(self, pending: _PendingEvent) -> bool:
         """Write one event; return whether to retry it later."""
-        namespace = told.body["metadata"]["namespace"]
+        namespace = pending.body["metadata"]["namespace"]
         path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
         try:
-            self._api.create(path, told.body)
+            self._api.create(path, pending.body)
         except (Refused, Stale, Forbidden) as failed:
             self.dropped += 1
-            logger.info("an event of %s was not accepted: %s", told.reference, failed)
+            logger.info("an event of %s was not accepted: %s", pending.reference, failed)
             return False
         except PoolkeeperError:
-            if self._clock() - told.at_s < AGE_S_MAX:
+            if self._clock() - pending.at_s < AGE_S_MAX:
                 return True
             self.dropped += 1
             return False
@@ -175,10 +175,10 @@ class Recorder:
         return False
 
 
-def event(reference: Reference, told: Note, by: Reporting, now: datetime) -> dict[str, Any]:
+def event(reference: Reference, note: Note, source: EventSource, now: datetime) -> dict[str, Any]:
     """Return the Event to create; texts are cut to the API server's limits."""
     namespace = reference.namespace or CLUSTER_NAMESPACE
-    suffix = f".{int(now.timestamp() * 1e6):x}{hash((told.reason, told.text)) & 0xFFFF:04x}"
+    suffix = f".{int(now.timestamp() * 1e6):x}{hash((note.reason, note.text)) & 0xFFFF:04x}"
     regarding = {
         "apiVersion": API_VERSION,
         "kind": reference.kind,
@@ -192,12 +192,12 @@ def event(reference: Reference, told: Note, by: Reporting, now: datetime) -> dic
         "kind": "Event",
         "metadata": {"name": name, "namespace": namespace},
         "eventTime": microtime(now),
-        "reportingController": by.controller[:FIELD_CHARS_MAX],
-        "reportingInstance": by.instance[:FIELD_CHARS_MAX],
-        "action": told.action[:FIELD_CHARS_MAX],
-        "reason": told.reason[:FIELD_CHARS_MAX],
-        "type": "Warning" if told.warning else "Normal",
-        "note": shortened(told.text, NOTE_BYTES_MAX),
+        "reportingController": source.controller[:FIELD_CHARS_MAX],
+        "reportingInstance": source.instance[:FIELD_CHARS_MAX],
+        "action": note.action[:FIELD_CHARS_MAX],
+        "reason": note.reason[:FIELD_CHARS_MAX],
+        "type": "Warning" if note.warning else "Normal",
+        "note": shortened(note.text, NOTE_BYTES_MAX),
         "regarding": {key: value for key, value in regarding.items() if value},
     }
 

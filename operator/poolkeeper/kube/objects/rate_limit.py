@@ -1,8 +1,8 @@
 """The rate limit of events: pure.
 
-A `Bucket` holds up to `burst` tokens and gains one every `refill_s` seconds; an event costs one.
-`Filter` admits an event on two conditions. The same event was not sent for the object recently. And
-the object's bucket and the common bucket each have a token left.
+A `TokenBucket` holds up to `burst` tokens and gains one every `refill_s` seconds; an event costs
+one. `EventRateLimit` admits an event on two conditions. The same event was not sent for the object
+recently. And the object's bucket and the common bucket each have a token left.
 """
 
 from collections import OrderedDict
@@ -14,13 +14,13 @@ REPEAT_S = 600.0
 OBJECT_BURST, OBJECT_REFILL_S = 25, 300.0
 TOTAL_BURST, TOTAL_REFILL_S = 200, 0.5
 OBJECTS_MAX = 4096
-SAID_MAX = 8192
+REPEATS_MAX = 8192
 
 Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
-class Bucket:
+class TokenBucket:
     """The number of tokens at a moment."""
 
     burst: int
@@ -29,41 +29,41 @@ class Bucket:
     at_s: float
 
     @classmethod
-    def full(cls, burst: int, refill_s: float, now_s: float) -> "Bucket":
+    def full(cls, burst: int, refill_s: float, now_s: float) -> "TokenBucket":
         """Return a full bucket."""
         return cls(burst, refill_s, burst, now_s)
 
-    def at(self, now_s: float) -> "Bucket":
+    def refill(self, now_s: float) -> "TokenBucket":
         """Return the bucket at that time; a clock that goes back adds no tokens."""
         gained = max(0.0, now_s - self.at_s) / self.refill_s
         tokens = min(float(self.burst), self.tokens + gained)
         return replace(self, tokens=tokens, at_s=max(now_s, self.at_s))
 
-    def taken(self) -> "Bucket | None":
+    def take(self) -> "TokenBucket | None":
         """Return the bucket with one token less, `None` if it is empty."""
         return replace(self, tokens=self.tokens - 1) if self.tokens >= 1 else None
 
 
-class Filter:
+class EventRateLimit:
     """The events sent of late; bounded: it drops the objects without events for longest."""
 
     def __init__(self, now_s: float) -> None:
-        self._total = Bucket.full(TOTAL_BURST, TOTAL_REFILL_S, now_s)
-        self._objects: OrderedDict[Hashable, Bucket] = OrderedDict()
-        self._said: OrderedDict[Hashable, float] = OrderedDict()
+        self._total = TokenBucket.full(TOTAL_BURST, TOTAL_REFILL_S, now_s)
+        self._objects: OrderedDict[Hashable, TokenBucket] = OrderedDict()
+        self._repeats: OrderedDict[Hashable, float] = OrderedDict()
 
     def admits(self, about: Hashable, what: Hashable, now_s: float) -> bool:
         """Return whether the event `what` of an object may be sent now; if so, count it as sent."""
         said = (about, what)
-        if said in self._said and now_s - self._said[said] < REPEAT_S:
+        if said in self._repeats and now_s - self._repeats[said] < REPEAT_S:
             return False
-        own = self._objects.get(about) or Bucket.full(OBJECT_BURST, OBJECT_REFILL_S, now_s)
-        own_left, total_left = own.at(now_s).taken(), self._total.at(now_s).taken()
+        own = self._objects.get(about) or TokenBucket.full(OBJECT_BURST, OBJECT_REFILL_S, now_s)
+        own_left, total_left = own.refill(now_s).take(), self._total.refill(now_s).take()
         if own_left is None or total_left is None:
             return False
         self._total = total_left
         _remember(self._objects, about, own_left, OBJECTS_MAX)
-        _remember(self._said, said, now_s, SAID_MAX)
+        _remember(self._repeats, said, now_s, REPEATS_MAX)
         return True
 
 

@@ -38,7 +38,7 @@ WRITERS = 4
 VIEW_LAG_S = 10.0
 """A watch shows our own write well within this time; until then our own copy is newer."""
 REMEMBERED_MAX = 20_000
-COMPLAIN_EVERY_S = 60.0
+LOG_EVERY_S = 60.0
 
 logger = logging.getLogger(__name__)
 
@@ -54,15 +54,15 @@ class StatusApi(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _PendingStatus:
     reference: Reference
     status: bytes
-    known: Status | None
+    live: Status | None
     at: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
+class _WrittenStatus:
     """The status sent, and the digest of the status that the server returned."""
 
     sent: bytes
@@ -93,10 +93,10 @@ class StatusWriter:
         self._api = api
         self._clock = clock
         self._now = now
-        self._queue: WorkQueue[Reference, _Wanted] = WorkQueue(clock, pause_s=pause_s)
-        self._written: OrderedDict[Reference, _Written] = OrderedDict()
+        self._queue: WorkQueue[Reference, _PendingStatus] = WorkQueue(clock, pause_s=pause_s)
+        self._written: OrderedDict[Reference, _WrittenStatus] = OrderedDict()
         self._reason = ""
-        self._complained_s = float("-inf")
+        self._logged_s = float("-inf")
         self._threads = [
             Thread(target=self._work, name=f"status-{number}", daemon=True)
             for number in range(workers)
@@ -104,16 +104,18 @@ class StatusWriter:
         for thread in self._threads:
             thread.start()
 
-    def put(self, reference: Reference, status: Status, known: Status | None = None) -> None:
+    def put(self, reference: Reference, status: Status, live: Status | None = None) -> None:
         """Set the object's status; conditions need no `lastTransitionTime`.
 
-        `known` is the object's status as the caller last saw it, `{}` if it had none, `None` if the
+        `live` is the object's status as the caller last saw it, `{}` if it had none, `None` if the
         caller does not know. The call never waits for the server; a later call wins. Raises
         `TypeError` or `KeyError` here, not in a thread, for a value that cannot be a status.
         """
         at = self._now()
-        said = canonical(with_transitions(status, known, at))
-        if not self._queue.put(replace(reference, uid=""), _Wanted(reference, said, known, at)):
+        said = canonical(with_transitions(status, live, at))
+        if not self._queue.put(
+            replace(reference, uid=""), _PendingStatus(reference, said, live, at)
+        ):
             logger.warning("too many statuses wait to be written: that of %s is dropped", reference)
 
     def forget(self, reference: Reference) -> None:
@@ -150,22 +152,22 @@ class StatusWriter:
 
     def _work(self) -> None:
         while (taken := self._queue.take()) is not None:
-            name, wanted = taken
-            failed = self._attempt(wanted)
+            name, pending = taken
+            failed = self._attempt(pending)
             if failed is None:
                 self._queue.done(name)
             else:
                 self.failures += 1
                 self._reason = str(failed)
-                self._complain(wanted.reference)
+                self._log_failure(pending.reference)
                 self._queue.again(name, shared=not isinstance(failed, Forbidden | Stale))
 
-    def _complain(self, reference: Reference) -> None:
+    def _log_failure(self, reference: Reference) -> None:
         """Log why a write failed; the log is rate-limited over all objects."""
         now_s = self._clock()
-        due = now_s - self._complained_s >= COMPLAIN_EVERY_S
+        due = now_s - self._logged_s >= LOG_EVERY_S
         if due:
-            self._complained_s = now_s
+            self._logged_s = now_s
         logger.log(
             logging.WARNING if due else logging.DEBUG,
             "the status of %s is not written yet: %s (%d wait)",
@@ -174,39 +176,39 @@ class StatusWriter:
             self.pending,
         )
 
-    def _attempt(self, wanted: _Wanted) -> PoolkeeperError | None:
+    def _attempt(self, pending: _PendingStatus) -> PoolkeeperError | None:
         """Write a status if it differs from the live one; return the error that a retry follows."""
         try:
-            self._write(wanted)
+            self._write(pending)
             self._reason = ""
         except Refused as refused:
             self.refused += 1
-            logger.warning("the status of %s was refused: %s", wanted.reference, refused)
+            logger.warning("the status of %s was refused: %s", pending.reference, refused)
         except Stale as stale:
-            return self._unless_gone(wanted.reference, stale)
+            return self._stale_unless_gone(pending.reference, stale)
         except PoolkeeperError as failed:
             return failed
         return None
 
-    def _write(self, wanted: _Wanted) -> None:
-        reference = wanted.reference
-        before = self._before(reference, wanted.known)
-        status = with_transitions(json.loads(wanted.status), before, wanted.at)
+    def _write(self, pending: _PendingStatus) -> None:
+        reference = pending.reference
+        before = self._live_status(reference, pending.live)
+        status = with_transitions(json.loads(pending.status), before, pending.at)
         sent = canonical(status)
         if before is not None and sent == canonical(before):
             return
         answer = self._api.apply(reference.status_path, _body(reference, sent), MANAGER)
         self.writes += 1
-        self._on_written((self._now() - wanted.at).total_seconds())
+        self._on_written((self._now() - pending.at).total_seconds())
         if reference.uid not in ("", answer["metadata"]["uid"]):
             return
         live = _digest(answer.get("status") or {})
-        self._written[reference] = _Written(sent, live, self._clock())
+        self._written[reference] = _WrittenStatus(sent, live, self._clock())
         self._written.move_to_end(reference)
         while len(self._written) > REMEMBERED_MAX:
             self._written.popitem(last=False)
 
-    def _unless_gone(self, reference: Reference, stale: Stale) -> PoolkeeperError | None:
+    def _stale_unless_gone(self, reference: Reference, stale: Stale) -> PoolkeeperError | None:
         """Return the error to retry after; `None` if the object is gone or has another uid."""
         try:
             found = self._api.get(reference.path)
@@ -217,16 +219,16 @@ class StatusWriter:
         self._written.pop(reference, None)
         return None
 
-    def _before(self, reference: Reference, known: Status | None) -> Status | None:
+    def _live_status(self, reference: Reference, live: Status | None) -> Status | None:
         """Return the live status as far as the writer or the caller knows it."""
         written = self._written.get(reference)
         if written is None:
-            return known
+            return live
         fresh = self._clock() - written.at_s < VIEW_LAG_S
-        if known is None or fresh or _digest(known) == written.live:
+        if live is None or fresh or _digest(live) == written.live:
             last: Status = json.loads(written.sent)
             return last
-        return known
+        return live
 
 
 def _body(reference: Reference, sent: bytes) -> dict[str, Any]:

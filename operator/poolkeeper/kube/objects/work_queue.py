@@ -38,9 +38,9 @@ class WorkQueue(Generic[Key, Value]):
         self._clock = clock
         self._pause_s = pause_s
         self._waiting: dict[Key, _Entry[Value]] = {}
-        self._taken: dict[Key, _Entry[Value]] = {}
+        self._processing: dict[Key, _Entry[Value]] = {}
         self._ready: list[tuple[float, int, Key]] = []
-        self._pushes = 0
+        self._sequence = 0
         self._failures = 0
         self._closed_until_s = float("-inf")
         self._probing = False
@@ -49,7 +49,7 @@ class WorkQueue(Generic[Key, Value]):
 
     def __len__(self) -> int:
         with self._condition:
-            return len(self._waiting.keys() | self._taken.keys())
+            return len(self._waiting.keys() | self._processing.keys())
 
     def put(self, key: Key, value: Value) -> bool:
         """Set the value of a key; false if the queue is full."""
@@ -61,7 +61,7 @@ class WorkQueue(Generic[Key, Value]):
             if len(self._waiting) >= KEYS_MAX:
                 return False
             self._waiting[key] = _Entry(value, self._clock())
-            if key not in self._taken:
+            if key not in self._processing:
                 self._push(key, self._clock())
             return True
 
@@ -69,8 +69,8 @@ class WorkQueue(Generic[Key, Value]):
         """Remove a key and its value."""
         with self._condition:
             self._waiting.pop(key, None)
-            if key in self._taken:
-                self._taken[key].dropped = True
+            if key in self._processing:
+                self._processing[key].dropped = True
             self._condition.notify_all()
 
     def take(self) -> tuple[Key, Value] | None:
@@ -90,7 +90,7 @@ class WorkQueue(Generic[Key, Value]):
         """Mark the taken value as written; this also ends a shared pause."""
         with self._condition:
             self._failures, self._probing = 0, False
-            del self._taken[key]
+            del self._processing[key]
             if key in self._waiting:
                 self._push(key, self._clock())
             self._condition.notify_all()
@@ -99,7 +99,7 @@ class WorkQueue(Generic[Key, Value]):
         """Mark the taken value as failed: the key's latest value is retried after a pause."""
         with self._condition:
             self._probing = False
-            entry = self._taken.pop(key)
+            entry = self._processing.pop(key)
             if shared:
                 self._close_for_a_while()
                 pause_s = paused_s(entry.failures, SHARED_PAUSE_S, SHARED_PAUSE_S_MAX)
@@ -119,14 +119,14 @@ class WorkQueue(Generic[Key, Value]):
         """Return the age of the oldest value not yet written; 0 if there is none."""
         with self._condition:
             now_s = self._clock()
-            entries = (*self._waiting.values(), *self._taken.values())
+            entries = (*self._waiting.values(), *self._processing.values())
             return max((now_s - entry.since_s for entry in entries), default=0.0)
 
     def wait_empty(self, deadline_s: float) -> bool:
         """Wait until the queue is empty; return whether it is."""
         with self._condition:
             return self._condition.wait_for(
-                lambda: not self._waiting and not self._taken, deadline_s
+                lambda: not self._waiting and not self._processing, deadline_s
             )
 
     def close(self) -> None:
@@ -144,8 +144,8 @@ class WorkQueue(Generic[Key, Value]):
             self._failures += 1
 
     def _push(self, key: Key, ready_s: float) -> None:
-        self._pushes += 1
-        heapq.heappush(self._ready, (ready_s, self._pushes, key))
+        self._sequence += 1
+        heapq.heappush(self._ready, (ready_s, self._sequence, key))
         self._condition.notify()
 
     def _until_ready_s(self) -> float | None:
@@ -157,9 +157,9 @@ class WorkQueue(Generic[Key, Value]):
 
     def _pop(self) -> tuple[Key, Value] | None:
         _, _, key = heapq.heappop(self._ready)
-        if key in self._taken or key not in self._waiting:
+        if key in self._processing or key not in self._waiting:
             return None
-        entry = self._taken[key] = self._waiting.pop(key)
+        entry = self._processing[key] = self._waiting.pop(key)
         self._probing = self._failures > 0
         return key, entry.value
 

@@ -58,12 +58,12 @@ def brokers_picture(balance: PoolBalance, cluster: str = "") -> Picture:
     racks = _racks(brokers, places, bottom + 30)
     title = f"Pool {balance.pool}" if balance.pool else "Brokers of no pool"
     title += f" of cluster {cluster}:" if cluster else ":"
-    tells = _told(balance)
+    tells = _balance_text(balance)
     drawn = svg(bottom + 38, title, tells, *panels, *labels, *racks)
     return Picture(drawn, title, tells, (("before", "before"), ("after", "after")))
 
 
-def _told(balance: PoolBalance) -> str:
+def _balance_text(balance: PoolBalance) -> str:
     parts = [f"{count(len(balance.brokers), 'broker')}."]
     for measure, (before, after) in zip(MEASURES, balance.imbalances, strict=True):
         parts.append(

@@ -332,8 +332,10 @@ def _config_problems(config: tuple[tuple[str, str], ...], version: str | None) -
     return tuple(f"spec.config[{key}]: {problem}" for key, problem in found.items())
 
 
-def _invalid(each: CustomResource) -> Verdict:
-    return Verdict("Invalid", _few([str(problem) for problem in each.problems]) or "is unreadable")
+def _invalid(resource: CustomResource) -> Verdict:
+    return Verdict(
+        "Invalid", _few([str(problem) for problem in resource.problems]) or "is unreadable"
+    )
 
 
 def _few(sentences: Iterable[str]) -> str:

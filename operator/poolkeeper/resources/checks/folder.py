@@ -83,7 +83,7 @@ def load(paths: Sequence[Path]) -> Manifests:
 def load_texts(texts: Mapping[str, str], problems: Iterable[Problem] = ()) -> Manifests:
     """Read texts by file name; `problems` are those found while reading the files."""
     found = list(problems)
-    sorted_out = _Sorted()
+    sorted_out = _DocumentSorter()
     for file, text in texts.items():
         parsed, unreadable = yaml_documents.parse(text, file)
         found += unreadable
@@ -107,7 +107,7 @@ def load_texts(texts: Mapping[str, str], problems: Iterable[Problem] = ()) -> Ma
     )
 
 
-class _Sorted:
+class _DocumentSorter:
     """The documents by kind, in the order in which they come."""
 
     def __init__(self) -> None:

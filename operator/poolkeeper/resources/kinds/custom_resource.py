@@ -77,7 +77,7 @@ class CustomResource:
         return self.spec is not None and not self.problems
 
     @property
-    def guarded(self) -> bool:
+    def has_finalizer(self) -> bool:
         """Whether it has our finalizer."""
         return FINALIZER in self.finalizers
 

@@ -6,9 +6,9 @@ from typing import Any
 from poolkeeper.model.rebalances import (
     BudgetSpec,
     BudgetWindow,
-    Chosen,
     EngineChoice,
     RebalanceSpec,
+    ResourceSelection,
     Site,
 )
 from poolkeeper.model.specs import Approval, ApprovalPolicy, Window
@@ -33,8 +33,8 @@ def _spec(body: Mapping[str, Any], findings: Findings) -> RebalanceSpec:
     spec = body["spec"]
     return RebalanceSpec(
         name=body["metadata"]["name"],
-        clusters=_chosen(spec.get("clusters"), ("spec", "clusters"), findings),
-        pools=_chosen(spec.get("pools"), ("spec", "pools"), findings),
+        clusters=_selection(spec.get("clusters"), ("spec", "clusters"), findings),
+        pools=_selection(spec.get("pools"), ("spec", "pools"), findings),
         engine=EngineChoice(spec["engine"]),
         approval=Approval(
             ApprovalPolicy(spec["approval"]["policy"]), tuple(spec["approval"].get("plans", ()))
@@ -45,9 +45,11 @@ def _spec(body: Mapping[str, Any], findings: Findings) -> RebalanceSpec:
     )
 
 
-def _chosen(found: Mapping[str, Any] | None, path: Path, findings: Findings) -> Chosen:
+def _selection(
+    found: Mapping[str, Any] | None, path: Path, findings: Findings
+) -> ResourceSelection:
     if found is None:
-        return Chosen()
+        return ResourceSelection()
     if ("names" in found) == ("selector" in found):
         said = "has both names and a selector" if found else "has neither names nor a selector"
         findings.add(path, f"{said} (expected one of them)")
@@ -57,7 +59,7 @@ def _chosen(found: Mapping[str, Any] | None, path: Path, findings: Findings) -> 
             expected = "at least one" if takes_values else "none"
             at = (*path, "selector", "matchExpressions", number, "values")
             findings.add(at, f"do not fit {each['operator']} (expected {expected})")
-    return Chosen(tuple(sorted(found.get("names", ()))), found.get("selector"))
+    return ResourceSelection(tuple(sorted(found.get("names", ()))), found.get("selector"))
 
 
 def _budget(found: Mapping[str, Any], findings: Findings) -> BudgetSpec:

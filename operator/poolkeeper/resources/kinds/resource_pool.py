@@ -55,7 +55,7 @@ def _spec(body: Mapping[str, Any], findings: Findings) -> ResourcePoolSpec:
         capacity_of=capacity_of,
         headroom=_headroom(spec.get("headroom")),
         quotas=_quotas(spec.get("quotas")),
-        allowed_namespaces=_allowed(spec.get("allowedNamespaces"), findings),
+        allowed_namespaces=_allowed_namespaces(spec.get("allowedNamespaces"), findings),
         claims=_claims(spec.get("claims", ()), findings),
         defaults=TopicDefaults(
             spec["defaults"].get("partitions"), spec["defaults"].get("replicationFactor")
@@ -182,7 +182,9 @@ def _quotas(found: Mapping[str, Any] | None) -> Quotas | None:
     return Quotas(found.get("topics"), found.get("partitions"), inner)
 
 
-def _allowed(found: Mapping[str, Any] | None, findings: Findings) -> AllowedNamespaces | None:
+def _allowed_namespaces(
+    found: Mapping[str, Any] | None, findings: Findings
+) -> AllowedNamespaces | None:
     if found is None:
         return None
     if not found:

@@ -25,7 +25,7 @@ _Choice = TypeVar("_Choice", bound=StrEnum)
 
 def zookeeper_credentials(name: str, secret: Secret) -> ZooKeeperCredentials:
     """Parse ZooKeeper credentials; raises `Refused` naming the key that is missing or wrong."""
-    scheme = _chosen(name, secret, "scheme", Scheme.DIGEST)
+    scheme = _choice(name, secret, "scheme", Scheme.DIGEST)
     return ZooKeeperCredentials(
         _text(name, secret, "username"), _text(name, secret, "password"), scheme
     )
@@ -33,7 +33,7 @@ def zookeeper_credentials(name: str, secret: Secret) -> ZooKeeperCredentials:
 
 def broker_credentials(name: str, secret: Secret) -> BrokerCredentials:
     """Parse Kafka credentials; raises `Refused` naming the key that is missing or wrong."""
-    mechanism = _chosen(name, secret, "mechanism", Mechanism.PLAIN)
+    mechanism = _choice(name, secret, "mechanism", Mechanism.PLAIN)
     return BrokerCredentials(
         _text(name, secret, "username"), _text(name, secret, "password"), mechanism
     )
@@ -60,7 +60,7 @@ def _text(name: str, secret: Secret, key: str) -> str:
         raise Refused(f"Secret {name}: {key} is no text (expected UTF-8)") from None
 
 
-def _chosen(name: str, secret: Secret, key: str, default: _Choice) -> _Choice:
+def _choice(name: str, secret: Secret, key: str, default: _Choice) -> _Choice:
     if not secret.get(key):
         return default
     kind = type(default)

@@ -7,13 +7,13 @@ tells which to write. The only times in a status are those of transitions.
 from collections.abc import Mapping
 from typing import Any
 
-from poolkeeper.model.outcomes import Outcome, Seen, State
+from poolkeeper.model.outcomes import LastObservation, Outcome, State
 from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.kinds import kafka_cluster, resource_pool
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
 from poolkeeper.resources.status.kafka_cluster import cluster_status
 from poolkeeper.resources.status.resource_pool import pool_status
-from poolkeeper.resources.status.status_inputs import Survey, survey, work_of
+from poolkeeper.resources.status.status_inputs import StatusInputs, status_inputs_of, work_of
 from poolkeeper.resources.status.topic import topic_status
 
 NOT_YET = Outcome(State.WAITING)
@@ -22,18 +22,18 @@ NOT_YET = Outcome(State.WAITING)
 
 def statuses(
     assembly: Assembly,
-    seen: Seen | None,
+    observation: LastObservation | None,
     outcome: Outcome = NOT_YET,
     now_ms: int = 0,
-    known: Survey | None = None,
+    inputs: StatusInputs | None = None,
 ) -> Mapping[ObjectKey, dict[str, Any]]:
     """All statuses by resource.
 
-    `known` is the survey of this assembly and observation, if the caller already has it.
+    `inputs` are those of this assembly and observation, if the caller already has it.
     """
-    found = known or survey(assembly, seen)
+    found = inputs or status_inputs_of(assembly, observation)
     work = None
-    if found.desired is not None and found.seen is not None:
+    if found.desired is not None and found.observation is not None:
         work = work_of(found.desired, outcome)
 
     def status(each: CustomResource) -> dict[str, Any]:

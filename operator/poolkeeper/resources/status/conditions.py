@@ -1,13 +1,13 @@
-"""The conditions of a resource as kstatus reads them, made from one remark.
+"""The conditions of a resource as kstatus reads them, made from its Ready condition.
 
 `Ready` is always present. `Reconciling` is present while work is in progress, `Stalled` while a
 person must act. The two are never present together.
 
-| remark | Ready | also |
+| `ReadyStatus` | Ready | also |
 |---|---|---|
-| DONE | True | |
-| BUSY | False | Reconciling True |
-| UNSURE | Unknown | Reconciling True |
+| READY | True | |
+| RECONCILING | False | Reconciling True |
+| UNKNOWN | Unknown | Reconciling True |
 | STALLED | False | Stalled True |
 """
 
@@ -21,42 +21,42 @@ from poolkeeper.text import moment
 MESSAGE_MAX = 2000
 
 
-class Mood(Enum):
+class ReadyStatus(Enum):
     """The status of Ready, and the other condition that is true, if one is."""
 
-    DONE = ("True", "")
-    BUSY = ("False", "Reconciling")
-    UNSURE = ("Unknown", "Reconciling")
+    READY = ("True", "")
+    RECONCILING = ("False", "Reconciling")
+    UNKNOWN = ("Unknown", "Reconciling")
     STALLED = ("False", "Stalled")
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class ReadyCondition:
     """The reason (a CamelCase word) and the message of the Ready condition."""
 
-    mood: Mood
+    status: ReadyStatus
     reason: str
     message: str
 
 
 def conditions(
-    remark: Remark, generation: int, before: Mapping[str, Any] | None, now_ms: int
+    condition: ReadyCondition, generation: int, before: Mapping[str, Any] | None, now_ms: int
 ) -> list[dict[str, Any]]:
     """The conditions, sorted by type.
 
     A `lastTransitionTime` is kept as long as the condition's status is.
     """
-    ready, other = remark.mood.value
+    ready, other = condition.status.value
     stood = {each.get("type"): each for each in conditions_of(before)}
     statuses = {"Ready": ready, **({other: "True"} if other else {})}
-    message = remark.message
+    message = condition.message
     if len(message) > MESSAGE_MAX:
         message = message[: MESSAGE_MAX - 1] + "…"
     return [
         {
             "type": kind,
             "status": status,
-            "reason": remark.reason,
+            "reason": condition.reason,
             "message": message,
             "observedGeneration": generation,
             "lastTransitionTime": _since(stood.get(kind, {}), status) or moment(now_ms),

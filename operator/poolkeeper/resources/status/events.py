@@ -15,7 +15,7 @@ NOTE_MAX = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Announcement:
+class StatusEvent:
     """An event of Kubernetes: its type, a CamelCase reason and a note."""
 
     type: Literal["Normal", "Warning"]
@@ -23,9 +23,9 @@ class Announcement:
     note: str
 
 
-def announcements(
+def status_events(
     key: ObjectKey, before: Mapping[str, Any] | None, after: Mapping[str, Any]
-) -> tuple[Announcement, ...]:
+) -> tuple[StatusEvent, ...]:
     """The events of the transition from the live status to the new one.
 
     A live status of None means that the resource had none.
@@ -36,7 +36,7 @@ def announcements(
         *(_pool(before or {}, after) if key.kind == "ResourcePool" else ()),
         *(_topic(before or {}, after) if key.kind == "Topic" else ()),
     ]
-    return tuple(Announcement(each.type, each.reason, each.note[:NOTE_MAX]) for each in found)
+    return tuple(StatusEvent(each.type, each.reason, each.note[:NOTE_MAX]) for each in found)
 
 
 _PAST = {"Creating": "Created", "Configuring": "Configured", "Moving": "Moved"}
@@ -52,51 +52,49 @@ _BEGUN: Mapping[str, frozenset[str]] = {
 
 def _condition(
     kind: str, before: Mapping[str, Any] | None, after: Mapping[str, Any]
-) -> Iterator[Announcement]:
+) -> Iterator[StatusEvent]:
     was, now = condition_of(before, "Ready"), condition_of(after, "Ready")
     stalled = condition_of(before, "Stalled")
     reason, note = now["reason"], now["message"]
     if condition_of(after, "Stalled"):
         if stalled.get("reason") != reason:
-            yield Announcement("Warning", reason, note)
+            yield StatusEvent("Warning", reason, note)
     elif now["status"] == "True":
         yield from _ready(kind, was, note, stalled=bool(stalled))
     elif reason in _BEGUN[kind] and was.get("reason") != reason:
-        yield Announcement("Warning" if reason == "Unreachable" else "Normal", reason, note)
+        yield StatusEvent("Warning" if reason == "Unreachable" else "Normal", reason, note)
     elif stalled:
-        yield Announcement("Normal", "Recovered", note)
+        yield StatusEvent("Normal", "Recovered", note)
 
 
-def _ready(
-    kind: str, was: Mapping[str, Any], note: str, *, stalled: bool
-) -> Iterator[Announcement]:
+def _ready(kind: str, was: Mapping[str, Any], note: str, *, stalled: bool) -> Iterator[StatusEvent]:
     if stalled or (was.get("reason") == "Unreachable" and kind == "KafkaCluster"):
-        yield Announcement("Normal", "Recovered", note)
+        yield StatusEvent("Normal", "Recovered", note)
     elif was.get("status") == "False" and (kind, was["reason"]) != ("Topic", "Creating"):
-        yield Announcement("Normal", _PAST.get(was["reason"], "InPlace"), note)
+        yield StatusEvent("Normal", _PAST.get(was["reason"], "InPlace"), note)
 
 
-def _cluster(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Announcement]:
+def _cluster(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[StatusEvent]:
     was, now = before.get("plan") or {}, after.get("plan") or {}
     ready, earlier = condition_of(after, "Ready"), condition_of(before, "Ready")
     if now.get("approval") == "Waiting" and was.get("hash") != now.get("hash"):
         told = ready["reason"] != earlier.get("reason") and ready["status"] != "True"
         if not told:
-            yield Announcement("Normal", "PlanChanged", ready["message"])
+            yield StatusEvent("Normal", "PlanChanged", ready["message"])
     if "stage" in was and "stage" not in now and ready["status"] != "Unknown":
         note = f"the run of plan {was['hash']} has ended after stage {was['stage']}"
-        yield Announcement("Normal", "RunEnded", note)
+        yield StatusEvent("Normal", "RunEnded", note)
 
 
-def _pool(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Announcement]:
+def _pool(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[StatusEvent]:
     emptying = {each["broker"] for each in before.get("draining", ())}
     for broker in after.get("drained", ()):
         if broker in emptying:
-            yield Announcement("Normal", "Drained", f"broker {broker} is empty")
+            yield StatusEvent("Normal", "Drained", f"broker {broker} is empty")
 
 
-def _topic(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Announcement]:
+def _topic(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[StatusEvent]:
     was, now = before.get("partitions", 0), after.get("partitions", 0)
     if now > was and condition_of(before, "Ready").get("reason") == "Creating":
         note = condition_of(after, "Ready")["message"]
-        yield Announcement("Normal", "PartitionsAdded" if was else "Created", note)
+        yield StatusEvent("Normal", "PartitionsAdded" if was else "Created", note)

@@ -16,46 +16,46 @@ from collections.abc import Mapping
 from poolkeeper.model.specs import DeletionPolicy, TopicSpec
 from poolkeeper.resources.kinds import kafka_cluster, resource_pool
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
-from poolkeeper.resources.status.status_inputs import Survey, owned
+from poolkeeper.resources.status.status_inputs import StatusInputs, is_owned
 
 
-def finalizers_wanted(found: Survey, run_looms: bool | None) -> Mapping[ObjectKey, bool]:
-    """Whether each resource needs our finalizer; `run_looms` is None if that is unknown."""
+def finalizers_needed(inputs: StatusInputs, run_possible: bool | None) -> Mapping[ObjectKey, bool]:
+    """Whether each resource needs our finalizer; `run_possible` is None if that is unknown."""
     wanted = {}
-    for key, each in found.assembly.objects.items():
+    for key, each in inputs.assembly.objects.items():
         if each.kind == kafka_cluster.KIND:
-            wanted[key] = each.guarded if run_looms is None else run_looms
+            wanted[key] = each.has_finalizer if run_possible is None else run_possible
         elif each.kind == resource_pool.KIND:
-            going = each.deleting and found.assembly.abandoned
-            wanted[key] = each.name in found.users and not going
+            going = each.deleting and inputs.assembly.abandoned
+            wanted[key] = each.name in inputs.topics_of_pool and not going
         else:
-            wanted[key] = _topic(found, each)
+            wanted[key] = _topic_needs_finalizer(inputs, each)
     return wanted
 
 
-def finalizer_changes(found: Survey, run_looms: bool | None) -> Mapping[ObjectKey, bool]:
+def finalizer_changes(inputs: StatusInputs, run_possible: bool | None) -> Mapping[ObjectKey, bool]:
     """The finalizers to add (True) or remove (False).
 
     None is added to a resource that is being deleted.
     """
     return {
         key: wanted
-        for key, wanted in finalizers_wanted(found, run_looms).items()
-        if wanted != found.assembly.objects[key].guarded
-        and not (wanted and found.assembly.objects[key].deleting)
+        for key, wanted in finalizers_needed(inputs, run_possible).items()
+        if wanted != inputs.assembly.objects[key].has_finalizer
+        and not (wanted and inputs.assembly.objects[key].deleting)
     }
 
 
-def _topic(found: Survey, each: CustomResource) -> bool:
-    spec = each.spec
-    if not isinstance(spec, TopicSpec) or each.key in found.assembly.verdicts:
-        return each.guarded and not each.deleting
+def _topic_needs_finalizer(inputs: StatusInputs, resource: CustomResource) -> bool:
+    spec = resource.spec
+    if not isinstance(spec, TopicSpec) or resource.key in inputs.assembly.verdicts:
+        return resource.has_finalizer and not resource.deleting
     if spec.deletion_policy is not DeletionPolicy.DELETE:
         return False
-    if not each.deleting:
+    if not resource.deleting:
         return True
-    if found.assembly.cluster is None or found.assembly.leaving or found.assembly.abandoned:
+    if inputs.assembly.cluster is None or inputs.assembly.leaving or inputs.assembly.abandoned:
         return False
-    if found.seen is None or found.desired is None:
-        return each.guarded
-    return owned(found, spec)
+    if inputs.observation is None or inputs.desired is None:
+        return resource.has_finalizer
+    return is_owned(inputs, spec)

@@ -22,8 +22,8 @@ from poolkeeper.model.runs import Phase
 from poolkeeper.model.specs import Mode
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.resources.kinds.custom_resource import CustomResource
-from poolkeeper.resources.status.conditions import Mood, Remark, conditions
-from poolkeeper.resources.status.status_inputs import PlannedWork, Survey
+from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus, conditions
+from poolkeeper.resources.status.status_inputs import PlannedWork, StatusInputs
 from poolkeeper.resources.status.wording import (
     about,
     approval_line,
@@ -46,7 +46,7 @@ _FACTS = (
     "plan",
     _BALANCE_WAITS,
 )
-_CHATTER = frozenset(
+_UNREPORTED_WAITS = frozenset(
     (
         WaitReason.STAGE_IN_FLIGHT,
         WaitReason.THROTTLE_SETTLING,
@@ -59,13 +59,17 @@ _CHATTER = frozenset(
 
 
 def cluster_status(
-    survey: Survey, work: PlannedWork | None, outcome: Outcome, each: CustomResource, now_ms: int
+    inputs: StatusInputs,
+    work: PlannedWork | None,
+    outcome: Outcome,
+    resource: CustomResource,
+    now_ms: int,
 ) -> dict[str, Any]:
     """The whole status of a KafkaCluster."""
-    before = each.status or {}
+    before = resource.status or {}
     facts = {name: before[name] for name in _FACTS if name in before}
-    if survey.seen is not None:
-        facts = _facts(survey)
+    if inputs.observation is not None:
+        facts = _facts(inputs)
         known = before.get("plan") or {}
         plan = _plan(work, outcome, known)
         if outcome.error is not None and outcome.plan is None:
@@ -74,17 +78,17 @@ def cluster_status(
             facts["plan"] = plan
         if outcome.balance_waits_until_ms is not None:
             facts[_BALANCE_WAITS] = moment(outcome.balance_waits_until_ms)
-    remark = _remark(survey, work, outcome, each, facts)
+    condition = _ready_condition(inputs, work, outcome, resource, facts)
     return {
-        "observedGeneration": each.generation,
+        "observedGeneration": resource.generation,
         **facts,
-        "conditions": conditions(remark, each.generation, each.status, now_ms),
+        "conditions": conditions(condition, resource.generation, resource.status, now_ms),
     }
 
 
-def _facts(survey: Survey) -> dict[str, Any]:
-    assert survey.seen is not None
-    cluster = survey.seen.cluster
+def _facts(inputs: StatusInputs) -> dict[str, Any]:
+    assert inputs.observation is not None
+    cluster = inputs.observation.cluster
     found: dict[str, Any] = {
         "clusterId": cluster.id,
         "kafkaVersion": cluster.kafka_version,
@@ -104,7 +108,7 @@ def _plan(
         approval = before.get("approval", "NotNeeded") if work is None else work.approval
         return _run(progress, approval, before)
     plan = None if work is None else work.plan
-    if work is None or plan is None or _idle(plan):
+    if work is None or plan is None or _has_only_elections(plan):
         return None
     same = before.get("hash") == plan.hash and "stage" not in before
     told = before.get("bytes") if same else None
@@ -129,50 +133,50 @@ def _run(progress: Progress, approval: str, before: dict[str, Any]) -> dict[str,
     return found
 
 
-def _remark(
-    survey: Survey,
+def _ready_condition(
+    inputs: StatusInputs,
     work: PlannedWork | None,
     outcome: Outcome,
-    each: CustomResource,
+    resource: CustomResource,
     facts: dict[str, Any],
-) -> Remark:
-    assembly = survey.assembly
-    verdict = assembly.verdicts.get(each.key)
-    if each.deleting:
+) -> ReadyCondition:
+    assembly = inputs.assembly
+    verdict = assembly.verdicts.get(resource.key)
+    if resource.deleting:
         message = "the run under way ends after the stage in flight; Kafka stays as it is"
-        return Remark(Mood.BUSY, "Deleting", message)
+        return ReadyCondition(ReadyStatus.RECONCILING, "Deleting", message)
     if verdict is not None:
-        return Remark(Mood.STALLED, verdict.reason, verdict.message)
+        return ReadyCondition(ReadyStatus.STALLED, verdict.reason, verdict.message)
     if assembly.hold:
-        return Remark(Mood.UNSURE, "Waiting", f"nothing is done: {assembly.hold}")
+        return ReadyCondition(ReadyStatus.UNKNOWN, "Waiting", f"nothing is done: {assembly.hold}")
     if outcome.error is not None:
-        return _trouble(outcome.error)
+        return _error_condition(outcome.error)
     if work is None:
         waits = outcome.waits or (Wait(WaitReason.NOT_OBSERVED_YET),)
-        return Remark(Mood.UNSURE, "Waiting", few(wording.sentences(waits), 3))
+        return ReadyCondition(ReadyStatus.UNKNOWN, "Waiting", few(wording.sentences(waits), 3))
     if outcome.progress is not None:
-        return _running(work, outcome, outcome.progress, each.name, facts.get("plan", {}))
-    return _at_rest(work, outcome, each.name, facts)
+        return _run_condition(work, outcome, outcome.progress, resource.name, facts.get("plan", {}))
+    return _idle_condition(work, outcome, resource.name, facts)
 
 
-def _trouble(error: PoolkeeperError) -> Remark:
+def _error_condition(error: PoolkeeperError) -> ReadyCondition:
     message = wording.error_text(error)
     match error:
         case OtherCluster():
-            return Remark(Mood.STALLED, "OtherCluster", message)
+            return ReadyCondition(ReadyStatus.STALLED, "OtherCluster", message)
         case HolderActive() | StalePlan():
-            return Remark(Mood.UNSURE, "Waiting", message)
+            return ReadyCondition(ReadyStatus.UNKNOWN, "Waiting", message)
         case Refused():
-            return Remark(Mood.STALLED, "Impossible", message)
+            return ReadyCondition(ReadyStatus.STALLED, "Impossible", message)
         case Unavailable():
-            return Remark(Mood.UNSURE, "Unreachable", message)
+            return ReadyCondition(ReadyStatus.UNKNOWN, "Unreachable", message)
         case _:
-            return Remark(Mood.UNSURE, "Waiting", message)
+            return ReadyCondition(ReadyStatus.UNKNOWN, "Waiting", message)
 
 
-def _running(
+def _run_condition(
     work: PlannedWork, outcome: Outcome, progress: Progress, name: str, plan: dict[str, Any]
-) -> Remark:
+) -> ReadyCondition:
     paused = work.mode in (Mode.PAUSED, Mode.ROLL_BACK)
     if progress.phase is Phase.MOVING:
         parts = [
@@ -192,43 +196,57 @@ def _running(
         message += f"; waits: {few(waits, 3)}"
     if paused:
         message = f"the stage in flight runs to its end, no further stage starts; {message}"
-        return Remark(Mood.BUSY, "Paused", f"{message}{_mode_step(work, name)}")
-    return Remark(Mood.BUSY, "Moving", message)
+        return ReadyCondition(
+            ReadyStatus.RECONCILING, "Paused", f"{message}{_mode_step(work, name)}"
+        )
+    return ReadyCondition(ReadyStatus.RECONCILING, "Moving", message)
 
 
-def _at_rest(work: PlannedWork, outcome: Outcome, name: str, facts: dict[str, Any]) -> Remark:
+def _idle_condition(
+    work: PlannedWork, outcome: Outcome, name: str, facts: dict[str, Any]
+) -> ReadyCondition:
     plan, waits = work.plan, _waits(outcome)
-    if plan is None or _idle(plan):
+    if plan is None or _has_only_elections(plan):
         if waits:
-            return Remark(Mood.BUSY, _standstill(work), few(waits, 3))
+            return ReadyCondition(ReadyStatus.RECONCILING, _hold_reason(work), few(waits, 3))
         said = [f"balance waits until {facts[_BALANCE_WAITS]}"] if _BALANCE_WAITS in facts else []
-        return Remark(Mood.DONE, "InPlace", "; ".join(["in place", *said, *_remarks(outcome)]))
+        return ReadyCondition(
+            ReadyStatus.READY,
+            "InPlace",
+            "; ".join(["in place", *said, *_cluster_problems(outcome)]),
+        )
     what = summary(plan, facts.get("plan", {}).get("bytes", 0))
     next_step = _next_step(work, plan, name)
     if not work.needed:
-        return Remark(Mood.DONE, "InPlace", f"in place; would {what}{next_step}")
+        return ReadyCondition(ReadyStatus.READY, "InPlace", f"in place; would {what}{next_step}")
     if work.mode is Mode.PLAN_ONLY:
-        return Remark(Mood.BUSY, "PlanOnly", f"would {what}{next_step}")
+        return ReadyCondition(ReadyStatus.RECONCILING, "PlanOnly", f"would {what}{next_step}")
     if work.mode is not Mode.APPLY:
-        return Remark(Mood.BUSY, "Paused", f"paused; left to do: {what}{next_step}")
+        return ReadyCondition(
+            ReadyStatus.RECONCILING, "Paused", f"paused; left to do: {what}{next_step}"
+        )
     if work.waiting:
-        return Remark(Mood.BUSY, "WaitingForApproval", f"waits to {what}{next_step}")
+        return ReadyCondition(
+            ReadyStatus.RECONCILING, "WaitingForApproval", f"waits to {what}{next_step}"
+        )
     if waits:
-        return Remark(Mood.BUSY, "Waiting", f"waits to {what}: {few(waits, 3)}")
-    return Remark(Mood.BUSY, _busy(plan), f"about to {what}")
+        return ReadyCondition(
+            ReadyStatus.RECONCILING, "Waiting", f"waits to {what}: {few(waits, 3)}"
+        )
+    return ReadyCondition(ReadyStatus.RECONCILING, _step_reason(plan), f"about to {what}")
 
 
-def _idle(plan: Plan) -> bool:
+def _has_only_elections(plan: Plan) -> bool:
     """Whether the plan holds only elections, which come and go as brokers restart."""
     return not plan.moves and all(isinstance(step, ElectLeaders) for step in plan.steps)
 
 
-def _remarks(outcome: Outcome) -> list[str]:
+def _cluster_problems(outcome: Outcome) -> list[str]:
     """Messages about the cluster as a whole, for example about limits."""
     return [p.message for p in outcome.problems if not p.pool and not p.topic][:3]
 
 
-def _standstill(work: PlannedWork) -> str:
+def _hold_reason(work: PlannedWork) -> str:
     return "Paused" if work.mode in (Mode.PAUSED, Mode.ROLL_BACK) else "Waiting"
 
 
@@ -246,7 +264,7 @@ def _mode_step(work: PlannedWork, name: str) -> str:
     return f"; the mode is {work.mode}: {wording.mode_line(name)}"
 
 
-def _busy(plan: Plan) -> str:
+def _step_reason(plan: Plan) -> str:
     kinds = {type(step).__name__ for step in plan.steps}
     if plan.moves or "MoveLogDir" in kinds:
         return "Moving"
@@ -256,4 +274,6 @@ def _busy(plan: Plan) -> str:
 
 
 def _waits(outcome: Outcome) -> list[str]:
-    return [wording.sentence(wait) for wait in outcome.waits if wait.reason not in _CHATTER]
+    return [
+        wording.sentence(wait) for wait in outcome.waits if wait.reason not in _UNREPORTED_WAITS
+    ]

@@ -1,6 +1,6 @@
 """The status of a Rebalance: its progress, and the next step for a person.
 
-A status is read by people, and by the next leader, which resumes from it: `course_of` reads what
+A status is read by people, and by the next leader, which resumes from it: `state_of` reads what
 `rebalance_status` writes.
 """
 
@@ -12,15 +12,20 @@ from typing import Any
 from poolkeeper import wording
 from poolkeeper.model.rebalances import (
     ClusterRebalance,
-    Course,
     PartState,
     RebalanceSpec,
+    RebalanceState,
     RebalanceStep,
 )
 from poolkeeper.model.specs import ApprovalPolicy
 from poolkeeper.resources.kinds.custom_resource import CustomResource
-from poolkeeper.resources.status.conditions import Mood, Remark, condition_of, conditions
-from poolkeeper.resources.status.events import NOTE_MAX, Announcement
+from poolkeeper.resources.status.conditions import (
+    ReadyCondition,
+    ReadyStatus,
+    condition_of,
+    conditions,
+)
+from poolkeeper.resources.status.events import NOTE_MAX, StatusEvent
 from poolkeeper.resources.status.wording import about, coarse_seconds, count, few, size
 
 PART_MESSAGE_MAX = 1024
@@ -28,43 +33,43 @@ SHOWN_MAX = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Saying:
-    """The course of a Rebalance and the remark for its Ready condition."""
+class RebalanceStatusInputs:
+    """The state of a Rebalance and its Ready condition."""
 
-    course: Course
-    remark: Remark
+    state: RebalanceState
+    condition: ReadyCondition
 
 
 def rebalance_status(
-    each: CustomResource, said: Saying, spec: RebalanceSpec | None, now_ms: int
+    resource: CustomResource, inputs: RebalanceStatusInputs, spec: RebalanceSpec | None, now_ms: int
 ) -> dict[str, Any]:
     """The whole status of a Rebalance."""
-    course = said.course
+    rebalance_state = inputs.state
     facts: dict[str, Any] = {
-        "step": course.step.value,
-        "engine": course.engine,
-        "asked": _time(course.asked_ms),
-        "scope": course.scope,
-        "record": course.record,
-        "ended": _time(course.ended_ms),
+        "step": rebalance_state.step.value,
+        "engine": rebalance_state.engine,
+        "asked": _time(rebalance_state.requested_ms),
+        "scope": rebalance_state.scope,
+        "record": rebalance_state.record,
+        "ended": _time(rebalance_state.ended_ms),
     }
-    if course.parts:
-        facts["plan"] = _plan(course, spec)
-        facts["clusters"] = [_cluster(part) for part in course.parts]
+    if rebalance_state.parts:
+        facts["plan"] = _plan(rebalance_state, spec)
+        facts["clusters"] = [_cluster(part) for part in rebalance_state.parts]
     return {
-        "observedGeneration": each.generation,
+        "observedGeneration": resource.generation,
         **{name: value for name, value in facts.items() if value},
-        "conditions": conditions(said.remark, each.generation, each.status, now_ms),
+        "conditions": conditions(inputs.condition, resource.generation, resource.status, now_ms),
     }
 
 
-def course_of(status: Mapping[str, Any] | None) -> Course:
-    """The course recorded in a status; a new course if the status has none."""
+def state_of(status: Mapping[str, Any] | None) -> RebalanceState:
+    """The state recorded in a status; a new state if the status has none."""
     found = status or {}
     plan = found.get("plan") or {}
-    return Course(
+    return RebalanceState(
         step=RebalanceStep(found.get("step", RebalanceStep.PLANNING)),
-        asked_ms=asked_ms(found),
+        requested_ms=requested_ms_of(found),
         scope=found.get("scope", ""),
         engine=found.get("engine", ""),
         hash=plan.get("hash", ""),
@@ -76,48 +81,50 @@ def course_of(status: Mapping[str, Any] | None) -> Course:
     )
 
 
-def asked_ms(status: Mapping[str, Any]) -> int:
+def requested_ms_of(status: Mapping[str, Any]) -> int:
     """The time at which planning began, in milliseconds; 0 before that."""
     return _ms(status.get("asked", ""))
 
 
-def invalid(each: CustomResource) -> Remark:
-    """The remark of a Rebalance whose spec is invalid."""
-    message = few(map(str, each.problems)) or "it cannot be read"
-    return Remark(Mood.STALLED, "Invalid", message)
+def invalid_condition(resource: CustomResource) -> ReadyCondition:
+    """The condition of a Rebalance whose spec is invalid."""
+    message = few(map(str, resource.problems)) or "it cannot be read"
+    return ReadyCondition(ReadyStatus.STALLED, "Invalid", message)
 
 
-def remark_of(course: Course, spec: RebalanceSpec) -> Remark:
-    """The remark of a Rebalance that nothing blocks."""
-    match course.step:
+def ready_condition_of(rebalance_state: RebalanceState, spec: RebalanceSpec) -> ReadyCondition:
+    """The condition of a Rebalance that nothing blocks."""
+    match rebalance_state.step:
         case RebalanceStep.PLANNING:
-            return Remark(Mood.BUSY, "Planning", "the clusters are read and planned")
+            return ReadyCondition(
+                ReadyStatus.RECONCILING, "Planning", "the clusters are read and planned"
+            )
         case RebalanceStep.WAITING_FOR_APPROVAL:
-            return _waiting(course, spec)
+            return _approval_condition(rebalance_state, spec)
         case RebalanceStep.EXECUTING:
-            return _executing(course, spec)
+            return _execution_condition(rebalance_state, spec)
         case RebalanceStep.SUCCEEDED:
-            return Remark(Mood.DONE, "Succeeded", _succeeded(course))
+            return ReadyCondition(ReadyStatus.READY, "Succeeded", _success_message(rebalance_state))
         case RebalanceStep.FAILED:
-            return Remark(Mood.STALLED, "Failed", _failed(course))
+            return ReadyCondition(ReadyStatus.STALLED, "Failed", _failure_message(rebalance_state))
 
 
 def rebalance_events(
     before: Mapping[str, Any] | None, after: Mapping[str, Any]
-) -> Iterator[Announcement]:
+) -> Iterator[StatusEvent]:
     """The event of a change of reason, and one for each cluster that failed."""
     was, now = condition_of(before, "Ready"), condition_of(after, "Ready")
     bad = bool(condition_of(after, "Stalled")) or now["status"] == "Unknown"
     if was.get("reason") != now["reason"]:
         note = now["message"][:NOTE_MAX]
-        yield Announcement("Warning" if bad else "Normal", now["reason"], note)
+        yield StatusEvent("Warning" if bad else "Normal", now["reason"], note)
     if (before or {}).get("step") != RebalanceStep.EXECUTING:
         return
-    failed = {part.cluster for part in course_of(before).failed}
-    for part in course_of(after).failed:
+    failed = {part.cluster for part in state_of(before).failed}
+    for part in state_of(after).failed:
         if part.cluster not in failed:
             note = f"{part.cluster}: {part.message}"[:NOTE_MAX]
-            yield Announcement("Warning", "ClusterFailed", note)
+            yield StatusEvent("Warning", "ClusterFailed", note)
 
 
 def approval_line(name: str, plan: str) -> str:
@@ -126,83 +133,96 @@ def approval_line(name: str, plan: str) -> str:
     return f"kubectl patch rebalance {name} --type=merge -p '{patch}'"
 
 
-def _waiting(course: Course, spec: RebalanceSpec) -> Remark:
-    moving = [part for part in course.parts if part.hash]
-    copied = f" ({size(course.bytes)})" if course.bytes else ""
-    where = f"in {count(len(moving), 'cluster')}, in {count(course.waves, 'wave')}"
-    took = f", {about(coarse_seconds(course.seconds))}" if course.seconds else ""
-    what = f"waits to move {count(course.moves, 'partition')}{copied} {where}{took}"
-    others = f"; {_named(course, PartState.FAILED)}" if course.failed else ""
-    line = approval_line(spec.name, course.hash)
-    message = f"{what}{others}; approve {course.hash}: {line}"
-    return Remark(Mood.BUSY, "WaitingForApproval", message)
+def _approval_condition(rebalance_state: RebalanceState, spec: RebalanceSpec) -> ReadyCondition:
+    moving = [part for part in rebalance_state.parts if part.hash]
+    copied = f" ({size(rebalance_state.bytes)})" if rebalance_state.bytes else ""
+    where = f"in {count(len(moving), 'cluster')}, in {count(rebalance_state.waves, 'wave')}"
+    took = f", {about(coarse_seconds(rebalance_state.seconds))}" if rebalance_state.seconds else ""
+    what = f"waits to move {count(rebalance_state.moves, 'partition')}{copied} {where}{took}"
+    others = (
+        f"; {_clusters_in(rebalance_state, PartState.FAILED)}" if rebalance_state.failed else ""
+    )
+    line = approval_line(spec.name, rebalance_state.hash)
+    message = f"{what}{others}; approve {rebalance_state.hash}: {line}"
+    return ReadyCondition(ReadyStatus.RECONCILING, "WaitingForApproval", message)
 
 
-def _executing(course: Course, spec: RebalanceSpec) -> Remark:
-    done = sum(part.state in (PartState.DONE, PartState.IN_PLACE) for part in course.parts)
-    parts = [f"{done} of {count(len(course.parts), 'cluster')} done"]
-    moved = sum(part.moves_done for part in course.parts)
-    parts.append(f"{moved} of {count(course.moves, 'move')}")
-    left = course.bytes - sum(part.bytes_done for part in course.parts)
+def _execution_condition(rebalance_state: RebalanceState, spec: RebalanceSpec) -> ReadyCondition:
+    done = sum(part.state in (PartState.DONE, PartState.IN_PLACE) for part in rebalance_state.parts)
+    parts = [f"{done} of {count(len(rebalance_state.parts), 'cluster')} done"]
+    moved = sum(part.moves_done for part in rebalance_state.parts)
+    parts.append(f"{moved} of {count(rebalance_state.moves, 'move')}")
+    left = rebalance_state.bytes - sum(part.bytes_done for part in rebalance_state.parts)
     parts += [f"{size(left)} left"] if left > 0 else []
     message = ", ".join(parts)
-    moving = any(part.state is PartState.MOVING for part in course.parts)
+    moving = any(part.state is PartState.MOVING for part in rebalance_state.parts)
     for state in (PartState.FAILED, PartState.WAITING):
-        if told := _named(course, state):
+        if told := _clusters_in(rebalance_state, state):
             message += f"; {'failed' if state is PartState.FAILED else 'waits'}: {told}"
     if spec.paused:
-        return Remark(
-            Mood.BUSY,
+        return ReadyCondition(
+            ReadyStatus.RECONCILING,
             "Paused",
-            (f"stages in flight run to their end, no further stage starts; {message}"),
+            f"stages in flight run to their end, no further stage starts; {message}",
         )
-    reason = "Moving" if moving or not _named(course, PartState.WAITING) else "Waiting"
-    return Remark(Mood.BUSY, reason, message)
+    reason = (
+        "Moving" if moving or not _clusters_in(rebalance_state, PartState.WAITING) else "Waiting"
+    )
+    return ReadyCondition(ReadyStatus.RECONCILING, reason, message)
 
 
-def _succeeded(course: Course) -> str:
-    if not course.moves:
-        return f"in place: nothing had to move in {count(len(course.parts), 'cluster')}"
-    moving = sum(bool(part.hash) for part in course.parts)
-    copied = f" ({size(course.bytes)})" if course.bytes else ""
+def _success_message(rebalance_state: RebalanceState) -> str:
+    if not rebalance_state.moves:
+        return f"in place: nothing had to move in {count(len(rebalance_state.parts), 'cluster')}"
+    moving = sum(bool(part.hash) for part in rebalance_state.parts)
+    copied = f" ({size(rebalance_state.bytes)})" if rebalance_state.bytes else ""
     where = count(moving, "cluster")
-    remarks = [f"{part.cluster}: {told(part)}" for part in course.parts if told(part)]
-    said = f"moved {count(course.moves, 'partition')}{copied} in {where}"
+    remarks = [
+        f"{part.cluster}: {part_message(part)}"
+        for part in rebalance_state.parts
+        if part_message(part)
+    ]
+    said = f"moved {count(rebalance_state.moves, 'partition')}{copied} in {where}"
     return "; ".join([said, *remarks[:SHOWN_MAX]])
 
 
-def _failed(course: Course) -> str:
-    done = sum(part.state in (PartState.DONE, PartState.IN_PLACE) for part in course.parts)
-    said = f"{done} of {count(len(course.parts), 'cluster')} done"
-    return f"{said}; {_named(course, PartState.FAILED)}; make another Rebalance for the rest"
+def _failure_message(rebalance_state: RebalanceState) -> str:
+    done = sum(part.state in (PartState.DONE, PartState.IN_PLACE) for part in rebalance_state.parts)
+    said = f"{done} of {count(len(rebalance_state.parts), 'cluster')} done"
+    failed = _clusters_in(rebalance_state, PartState.FAILED)
+    return f"{said}; {failed}; make another Rebalance for the rest"
 
 
-def _named(course: Course, state: PartState) -> str:
-    found = [f"{part.cluster}: {told(part)}" for part in course.parts if part.state is state]
+def _clusters_in(rebalance_state: RebalanceState, state: PartState) -> str:
+    found = [
+        f"{part.cluster}: {part_message(part)}"
+        for part in rebalance_state.parts
+        if part.state is state
+    ]
     return few(found, SHOWN_MAX)
 
 
-def _plan(course: Course, spec: RebalanceSpec | None) -> dict[str, Any]:
-    done = sum(part.state in (PartState.DONE, PartState.IN_PLACE) for part in course.parts)
-    found: dict[str, Any] = {"hash": course.hash} if course.hash else {}
+def _plan(rebalance_state: RebalanceState, spec: RebalanceSpec | None) -> dict[str, Any]:
+    done = sum(part.state in (PartState.DONE, PartState.IN_PLACE) for part in rebalance_state.parts)
+    found: dict[str, Any] = {"hash": rebalance_state.hash} if rebalance_state.hash else {}
     return {
         **found,
-        "clusters": len(course.parts),
+        "clusters": len(rebalance_state.parts),
         "clustersDone": done,
-        "moves": course.moves,
-        "bytes": course.bytes,
-        "movesDone": sum(part.moves_done for part in course.parts),
-        "bytesDone": sum(part.bytes_done for part in course.parts),
-        "waves": course.waves,
-        "seconds": course.seconds,
-        "approval": _approval(course, spec),
+        "moves": rebalance_state.moves,
+        "bytes": rebalance_state.bytes,
+        "movesDone": sum(part.moves_done for part in rebalance_state.parts),
+        "bytesDone": sum(part.bytes_done for part in rebalance_state.parts),
+        "waves": rebalance_state.waves,
+        "seconds": rebalance_state.seconds,
+        "approval": _approval(rebalance_state, spec),
     }
 
 
-def _approval(course: Course, spec: RebalanceSpec | None) -> str:
-    if not course.hash or (spec and spec.approval.policy is ApprovalPolicy.AUTO):
+def _approval(rebalance_state: RebalanceState, spec: RebalanceSpec | None) -> str:
+    if not rebalance_state.hash or (spec and spec.approval.policy is ApprovalPolicy.AUTO):
         return "NotNeeded"
-    return "Waiting" if course.step is RebalanceStep.WAITING_FOR_APPROVAL else "Approved"
+    return "Waiting" if rebalance_state.step is RebalanceStep.WAITING_FOR_APPROVAL else "Approved"
 
 
 def _cluster(part: ClusterRebalance) -> dict[str, Any]:
@@ -216,13 +236,13 @@ def _cluster(part: ClusterRebalance) -> dict[str, Any]:
             "movesDone": part.moves_done,
             "bytesDone": part.bytes_done,
         }
-    message = told(part)
+    message = part_message(part)
     if len(message) > PART_MESSAGE_MAX:
         message = message[: PART_MESSAGE_MAX - 1] + "…"
     return found | ({"message": message} if message else {})
 
 
-def told(part: ClusterRebalance) -> str:
+def part_message(part: ClusterRebalance) -> str:
     """The message about one cluster of a Rebalance."""
     return part.message or few(wording.sentences(part.why), SHOWN_MAX)
 

@@ -8,8 +8,8 @@ from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.specs import Mode, ResourcePoolSpec
 from poolkeeper.planning.run_state.convergence import PoolStanding
 from poolkeeper.resources.kinds.custom_resource import CustomResource
-from poolkeeper.resources.status.conditions import Mood, Remark, conditions
-from poolkeeper.resources.status.status_inputs import PlannedWork, Survey, TopicWork
+from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus, conditions
+from poolkeeper.resources.status.status_inputs import PlannedWork, StatusInputs, TopicWork
 from poolkeeper.resources.status.wording import coarse, count, few
 
 STEPS = 20
@@ -18,19 +18,25 @@ _FACTS = ("brokers", "topics", "partitions", "replicas", "drained", "draining", 
 
 
 def pool_status(
-    survey: Survey, work: PlannedWork | None, outcome: Outcome, each: CustomResource, now_ms: int
+    inputs: StatusInputs,
+    work: PlannedWork | None,
+    outcome: Outcome,
+    resource: CustomResource,
+    now_ms: int,
 ) -> dict[str, Any]:
     """The whole status of a ResourcePool."""
-    facts = {name: (each.status or {})[name] for name in _FACTS if name in (each.status or {})}
-    spec = each.spec
-    standing = survey.standings.pools.get(each.name)
+    facts = {
+        name: (resource.status or {})[name] for name in _FACTS if name in (resource.status or {})
+    }
+    spec = resource.spec
+    standing = inputs.standings.pools.get(resource.name)
     if isinstance(spec, ResourcePoolSpec) and standing is not None:
         facts = _facts(spec, standing)
-    remark = _remark(survey, work, outcome, each, standing)
+    condition = _ready_condition(inputs, work, outcome, resource, standing)
     return {
-        "observedGeneration": each.generation,
+        "observedGeneration": resource.generation,
         **facts,
-        "conditions": conditions(remark, each.generation, each.status, now_ms),
+        "conditions": conditions(condition, resource.generation, resource.status, now_ms),
     }
 
 
@@ -57,89 +63,97 @@ def _facts(spec: ResourcePoolSpec, standing: PoolStanding) -> dict[str, Any]:
     return facts
 
 
-def _remark(
-    survey: Survey,
+def _ready_condition(
+    inputs: StatusInputs,
     work: PlannedWork | None,
     outcome: Outcome,
-    each: CustomResource,
+    resource: CustomResource,
     standing: PoolStanding | None,
-) -> Remark:
-    verdict = survey.assembly.verdicts.get(each.key)
-    if each.deleting:
-        named = survey.users.get(each.name)
+) -> ReadyCondition:
+    verdict = inputs.assembly.verdicts.get(resource.key)
+    if resource.deleting:
+        named = inputs.topics_of_pool.get(resource.name)
         waits = (
             f"kept while Topics name it: {few(named)}" if named else "no Topic names it any more"
         )
-        return Remark(Mood.BUSY, "Deleting", waits)
+        return ReadyCondition(ReadyStatus.RECONCILING, "Deleting", waits)
     if verdict is not None:
-        return Remark(Mood.STALLED, verdict.reason, verdict.message)
-    hold = survey.assembly.hold
+        return ReadyCondition(ReadyStatus.STALLED, verdict.reason, verdict.message)
+    hold = inputs.assembly.hold
     if hold:
-        return Remark(Mood.UNSURE, "Waiting", f"nothing is done: {hold}")
-    name = f"KafkaCluster {survey.assembly.name}"
+        return ReadyCondition(ReadyStatus.UNKNOWN, "Waiting", f"nothing is done: {hold}")
+    name = f"KafkaCluster {inputs.assembly.name}"
     if standing is None or work is None:
         if outcome.error is None:
-            return Remark(Mood.UNSURE, "Waiting", f"{name} has not been observed yet")
+            return ReadyCondition(
+                ReadyStatus.UNKNOWN, "Waiting", f"{name} has not been observed yet"
+            )
         message = f"{name} cannot be read; see its status"
-        return Remark(Mood.UNSURE, "Unreachable", message)
-    return _progress(survey, work, outcome, each.name, standing)
+        return ReadyCondition(ReadyStatus.UNKNOWN, "Unreachable", message)
+    return _progress_condition(inputs, work, outcome, resource.name, standing)
 
 
-def _progress(
-    survey: Survey, work: PlannedWork, outcome: Outcome, pool: str, standing: PoolStanding
-) -> Remark:
-    running = _moves(survey, work.run, pool)
-    planned = _moves(survey, work.planned, pool)
+def _progress_condition(
+    inputs: StatusInputs, work: PlannedWork, outcome: Outcome, pool: str, standing: PoolStanding
+) -> ReadyCondition:
+    running = _moves(inputs, work.run_work, pool)
+    planned = _moves(inputs, work.plan_work, pool)
     emptying = [f"broker {b} holds {count(n, 'replica')}" for b, n in standing.draining.items()]
     if running.needed and running.arrived < running.moves:
         done = coarse(running.arrived, running.moves, STEPS)
         message = f"moving: {done} of {count(running.moves, 'partition')}"
-        return Remark(Mood.BUSY, "Moving", "; ".join([message, *emptying]))
+        return ReadyCondition(ReadyStatus.RECONCILING, "Moving", "; ".join([message, *emptying]))
     if not emptying and not planned.needed:
-        return Remark(Mood.DONE, "InPlace", "; ".join(["in place", *_remarks(outcome, pool)]))
+        return ReadyCondition(
+            ReadyStatus.READY, "InPlace", "; ".join(["in place", *_pool_problems(outcome, pool)])
+        )
     what = "; ".join(emptying) or f"{count(planned.needed, 'partition')} to move"
     leaving = any(work.leaving.get(broker) for broker in standing.draining)
     paused = work.mode in (Mode.PAUSED, Mode.ROLL_BACK)
     if not (paused or leaving or planned.needed or work.plan is None):
-        return Remark(Mood.STALLED, "Impossible", _stuck(outcome, pool, standing))
-    cluster = f"KafkaCluster {survey.assembly.name}"
-    return _to_come(work, outcome, cluster, what, leaving=leaving)
+        return ReadyCondition(
+            ReadyStatus.STALLED, "Impossible", _drain_problem(outcome, pool, standing)
+        )
+    cluster = f"KafkaCluster {inputs.assembly.name}"
+    return _pending_condition(work, outcome, cluster, what, leaving=leaving)
 
 
-def _to_come(
+def _pending_condition(
     work: PlannedWork, outcome: Outcome, cluster: str, what: str, *, leaving: bool
-) -> Remark:
-    """The remark about the work left, `what`, and what it waits for."""
+) -> ReadyCondition:
+    """The condition for the work left, `what`, and what it waits for."""
     if work.mode in (Mode.PAUSED, Mode.ROLL_BACK):
-        return Remark(Mood.BUSY, "Paused", f"{cluster} is in mode {work.mode}; {what}; {_APPLY}")
+        return ReadyCondition(
+            ReadyStatus.RECONCILING, "Paused", f"{cluster} is in mode {work.mode}; {what}; {_APPLY}"
+        )
     if work.mode is Mode.PLAN_ONLY:
         message = f"{cluster} is in mode PlanOnly; {what}; {_APPLY}"
-        return Remark(Mood.BUSY, "PlanOnly", message)
+        return ReadyCondition(ReadyStatus.RECONCILING, "PlanOnly", message)
     if work.waiting and work.plan is not None:
         message = f"approve plan {work.plan.hash} in {cluster}; {what}"
-        return Remark(Mood.BUSY, "WaitingForApproval", message)
+        return ReadyCondition(ReadyStatus.RECONCILING, "WaitingForApproval", message)
     if outcome.progress is not None:
         reason = "Moving" if leaving else "Queued"
-        return Remark(Mood.BUSY, reason, f"{what}; a run is under way")
+        return ReadyCondition(ReadyStatus.RECONCILING, reason, f"{what}; a run is under way")
     why = f": {few(wording.sentences(outcome.waits), 2)}" if outcome.waits else ""
-    return Remark(Mood.BUSY, "Waiting", f"{what}{why}")
+    return ReadyCondition(ReadyStatus.RECONCILING, "Waiting", f"{what}{why}")
 
 
-def _moves(survey: Survey, work: dict[str, TopicWork], pool: str) -> TopicWork:
+def _moves(inputs: StatusInputs, work: dict[str, TopicWork], pool: str) -> TopicWork:
     """The work on the topics that are, or will be, in the pool."""
     found = TopicWork()
     for topic, each in work.items():
-        if survey.standings.homes.get(topic) == pool:
+        if inputs.standings.homes.get(topic) == pool:
             found.moves += each.moves
             found.arrived += each.arrived
             found.needed += each.needed
     return found
 
 
-def _stuck(outcome: Outcome, pool: str, standing: PoolStanding) -> str:
+def _drain_problem(outcome: Outcome, pool: str, standing: PoolStanding) -> str:
     left = {name for names in standing.left.values() for name in names}
     said = [
-        _told(problem)
+        _problem_text(problem)
         for problem in outcome.problems
         if problem.topic in left or (problem.pool == pool and problem.law == "drained")
     ]
@@ -151,10 +165,10 @@ def _stuck(outcome: Outcome, pool: str, standing: PoolStanding) -> str:
     return f"{'; '.join(drained)}: {why}"
 
 
-def _remarks(outcome: Outcome, pool: str) -> list[str]:
+def _pool_problems(outcome: Outcome, pool: str) -> list[str]:
     """Messages about rules and goals that the pool as a whole does not meet."""
     return [p.message for p in outcome.problems if p.pool == pool and not p.topic][:3]
 
 
-def _told(problem: PlanProblem) -> str:
+def _problem_text(problem: PlanProblem) -> str:
     return f"{problem.topic}: {problem.message}" if problem.topic else problem.message

@@ -1,6 +1,6 @@
 """The inputs of all statuses of one cluster: topic owners, progress, planned work.
 
-A `Survey` depends only on the resources and the observation, and may be reused while both are
+A `StatusInputs` depends only on the resources and the observation, and may be reused while both are
 unchanged. `PlannedWork` is the outcome of one pass, by topic.
 """
 
@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from poolkeeper.model import waits
-from poolkeeper.model.outcomes import Outcome, Seen
+from poolkeeper.model.outcomes import LastObservation, Outcome
 from poolkeeper.model.plans import ElectLeaders, Move, Plan, PlanProblem, Step, Urgency
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode, TopicSpec
@@ -27,25 +27,25 @@ _PASSING = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
-    """An assembly compared with an observation; `seen` is None without an observation.
+class StatusInputs:
+    """An assembly compared with an observation; `observation` is None without an observation.
 
     `claimants`: the owners of all Topics that name a Kafka topic, rightly or not, except Topics
-    that are being deleted. `users`: the Topics that name each pool. `namesakes`: the existing Kafka
-    topic by the name that it has in Kafka's metrics.
+    that are being deleted. `topics_of_pool`: the Topics that name each pool.
+    `topic_of_metric_name`: the existing Kafka topic by the name that it has in Kafka's metrics.
     """
 
     assembly: Assembly
     desired: Desired | None
-    seen: Seen | None
+    observation: LastObservation | None
     standings: Standings = field(default_factory=Standings)
     owners: TopicOwners = field(default_factory=lambda: TopicOwners({}, frozenset()))
     claimants: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    users: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    namesakes: Mapping[str, str] = field(default_factory=dict)
+    topics_of_pool: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    topic_of_metric_name: Mapping[str, str] = field(default_factory=dict)
 
 
-def survey(assembly: Assembly, seen: Seen | None) -> Survey:
+def status_inputs_of(assembly: Assembly, observation: LastObservation | None) -> StatusInputs:
     """Compare the declared state with the observation."""
     users = _grouped(
         (each.refers, f"{key.namespace}/{key.name}")
@@ -53,19 +53,19 @@ def survey(assembly: Assembly, seen: Seen | None) -> Survey:
         if key.kind == topic.KIND
     )
     desired = assembly.desired
-    if desired is None or seen is None:
-        return Survey(assembly, desired, seen, users=users)
-    owners = topic_owners(desired, seen.records)
+    if desired is None or observation is None:
+        return StatusInputs(assembly, desired, observation, topics_of_pool=users)
+    owners = topic_owners(desired, observation.records)
     wanted = only_followed(desired, owners)
-    return Survey(
+    return StatusInputs(
         assembly,
         wanted,
-        seen,
-        standings(wanted, seen.cluster, seen.records, seen.gone),
+        observation,
+        standings(wanted, observation.cluster, observation.records, observation.gone),
         owners,
         _grouped([*((each.topic, each.owner) for each in desired.topics), *desired.held]),
         users,
-        {metric_name(name): name for name in sorted(seen.cluster.topics)},
+        {metric_name(name): name for name in sorted(observation.cluster.topics)},
     )
 
 
@@ -91,7 +91,7 @@ class TopicWork:
 
 @dataclass(slots=True)
 class PlannedWork:
-    """The work of the run under way (`run`) and of the latest plan (`plan`), by topic.
+    """The work of the run under way (`run_work`) and of the latest plan (`plan`), by topic.
 
     `leaving`: the partitions still to leave each broker. `waiting`: the plan needs a person's
     approval and does not have it; under `auto` only many deletions at once need it. `needed`: the
@@ -100,8 +100,8 @@ class PlannedWork:
 
     mode: Mode
     leaving: Mapping[int, int] = field(default_factory=dict)
-    run: dict[str, TopicWork] = field(default_factory=dict)
-    planned: dict[str, TopicWork] = field(default_factory=dict)
+    run_work: dict[str, TopicWork] = field(default_factory=dict)
+    plan_work: dict[str, TopicWork] = field(default_factory=dict)
     plan: Plan | None = None
     approval: str = "NotNeeded"
     auto: bool = False
@@ -122,14 +122,14 @@ def work_of(desired: Desired, outcome: Outcome) -> PlannedWork:
     if outcome.plan is not None:
         work.approval = _approval(desired, outcome, outcome.plan, running=running)
     if outcome.plan is not None and outcome.progress is not None:
-        work.run = _run(outcome.plan, outcome.progress.arrived)
-    work.planned = _planned(latest, outcome.problems)
+        work.run_work = _work_of_run(outcome.plan, outcome.progress.arrived)
+    work.plan_work = _work_of_plan(latest, outcome.problems)
     work.leaving = _leaving(outcome, latest)
-    work.needed = any(each.needed or each.steps for each in work.planned.values())
+    work.needed = any(each.needed or each.steps for each in work.plan_work.values())
     return work
 
 
-def _run(plan: Plan, arrived: Collection[int]) -> dict[str, TopicWork]:
+def _work_of_run(plan: Plan, arrived: Collection[int]) -> dict[str, TopicWork]:
     """The moves of a run by topic; `arrived` are the positions of the moves that are done."""
     found: dict[str, TopicWork] = {}
     for index, move in enumerate(plan.moves):
@@ -137,7 +137,7 @@ def _run(plan: Plan, arrived: Collection[int]) -> dict[str, TopicWork]:
     return found
 
 
-def _planned(plan: Plan | None, problems: Iterable[PlanProblem]) -> dict[str, TopicWork]:
+def _work_of_plan(plan: Plan | None, problems: Iterable[PlanProblem]) -> dict[str, TopicWork]:
     """The steps, moves and problems of a plan, by topic."""
     found: dict[str, TopicWork] = {}
     for move in plan.moves if plan else ():
@@ -184,20 +184,20 @@ def _approval(desired: Desired, outcome: Outcome, plan: Plan, *, running: bool) 
     return "Approved" if running or plan.hash in approval.plans else "Waiting"
 
 
-def hindrance(problems: list[PlanProblem]) -> PlanProblem | None:
+def blocking_problem(problems: list[PlanProblem]) -> PlanProblem | None:
     """The problem that a person must fix, quota problems first; None without one."""
     real = [problem for problem in problems if problem.reason not in _PASSING]
     return min(real, key=lambda problem: (problem.law != "quotas", problem.message), default=None)
 
 
-def owned(survey: Survey, spec: TopicSpec) -> bool:
+def is_owned(inputs: StatusInputs, spec: TopicSpec) -> bool:
     """Whether the Kafka topic exists, is recorded as this Topic's, and no other Topic names it."""
-    if survey.seen is None or survey.desired is None:
+    if inputs.observation is None or inputs.desired is None:
         return False
-    cluster, record = survey.seen.cluster, survey.seen.records.topics.get(spec.topic)
+    cluster, record = inputs.observation.cluster, inputs.observation.records.topics.get(spec.topic)
     exists = any(
         spec.topic in names
         for names in (cluster.topics, cluster.torn, cluster.damaged, cluster.deleting)
     )
-    named = spec.topic in survey.claimants or spec.topic in survey.owners.held
+    named = spec.topic in inputs.claimants or spec.topic in inputs.owners.held
     return exists and record is not None and record.owner == spec.owner and not named

@@ -1,15 +1,20 @@
-"""The status of a Topic: where its replicas are, and the remark that fits its situation."""
+"""The status of a Topic: where its replicas are, and the Ready condition that applies."""
 
 from typing import Any
 
-from poolkeeper.model.outcomes import Outcome, Seen
+from poolkeeper.model.outcomes import LastObservation, Outcome
 from poolkeeper.model.specs import TopicSpec
 from poolkeeper.planning.run_state.convergence import TopicStanding
 from poolkeeper.resources.checks.assembly import Verdict
 from poolkeeper.resources.kinds.custom_resource import CustomResource
-from poolkeeper.resources.status.conditions import Mood, Remark, condition_of, conditions
-from poolkeeper.resources.status.status_inputs import PlannedWork, Survey
-from poolkeeper.resources.status.topic_conditions import REMARKS, STEPS, Situation
+from poolkeeper.resources.status.conditions import (
+    ReadyCondition,
+    ReadyStatus,
+    condition_of,
+    conditions,
+)
+from poolkeeper.resources.status.status_inputs import PlannedWork, StatusInputs
+from poolkeeper.resources.status.topic_conditions import READY_RULES, STEPS, TopicSituation
 from poolkeeper.resources.status.wording import coarse
 
 _FACTS = (
@@ -18,69 +23,79 @@ _FACTS = (
 
 
 def topic_status(
-    survey: Survey, work: PlannedWork | None, outcome: Outcome, each: CustomResource, now_ms: int
+    inputs: StatusInputs,
+    work: PlannedWork | None,
+    outcome: Outcome,
+    resource: CustomResource,
+    now_ms: int,
 ) -> dict[str, Any]:
     """The whole status of a Topic."""
-    verdict = survey.assembly.verdicts.get(each.key)
-    facts = _facts_before(each)
+    verdict = inputs.assembly.verdicts.get(resource.key)
+    facts = _facts_before(resource)
     if verdict is not None:
-        return _whole(each, facts, _not_followed(each, verdict), now_ms)
-    if survey.desired is None or survey.seen is None or work is None:
-        return _whole(each, facts, _unseen(survey, outcome), now_ms)
-    situation = _situation(survey, survey.seen, work, outcome, each)
-    remark = next(said for remark in REMARKS if (said := remark(situation)) is not None)
-    if situation.spec.topic not in survey.seen.cluster.torn and situation.speaks:
+        return _status(resource, facts, _rejected_condition(resource, verdict), now_ms)
+    if inputs.desired is None or inputs.observation is None or work is None:
+        return _status(resource, facts, _unobserved_condition(inputs, outcome), now_ms)
+    situation = _situation(inputs, inputs.observation, work, outcome, resource)
+    condition = next(said for rule in READY_RULES if (said := rule(situation)) is not None)
+    if situation.spec.topic not in inputs.observation.cluster.torn and situation.is_owner:
         facts = _facts(situation)
-    if remark.reason == "Moving":
+    if condition.reason == "Moving":
         facts["moving"] = _moving(situation)
-        remark = _unhurried(each, facts["moving"], remark)
-    return _whole(each, facts, remark, now_ms)
+        condition = _with_steady_message(resource, facts["moving"], condition)
+    return _status(resource, facts, condition, now_ms)
 
 
-def _facts_before(each: CustomResource) -> dict[str, Any]:
-    before = each.status or {}
+def _facts_before(resource: CustomResource) -> dict[str, Any]:
+    before = resource.status or {}
     return {name: before[name] for name in _FACTS if name in before}
 
 
-def _not_followed(each: CustomResource, verdict: Verdict) -> Remark:
-    if each.deleting:
-        return Remark(Mood.BUSY, "Deleting", "its Kafka topic is kept")
-    return Remark(Mood.STALLED, verdict.reason, verdict.message)
+def _rejected_condition(resource: CustomResource, verdict: Verdict) -> ReadyCondition:
+    if resource.deleting:
+        return ReadyCondition(ReadyStatus.RECONCILING, "Deleting", "its Kafka topic is kept")
+    return ReadyCondition(ReadyStatus.STALLED, verdict.reason, verdict.message)
 
 
 def _situation(
-    survey: Survey, seen: Seen, work: PlannedWork, outcome: Outcome, each: CustomResource
-) -> Situation:
-    assert isinstance(each.spec, TopicSpec)
-    standing = survey.standings.topics.get(each.spec.topic, TopicStanding())
-    if each.spec.topic in seen.cluster.torn:
+    inputs: StatusInputs,
+    observation: LastObservation,
+    work: PlannedWork,
+    outcome: Outcome,
+    resource: CustomResource,
+) -> TopicSituation:
+    assert isinstance(resource.spec, TopicSpec)
+    standing = inputs.standings.topics.get(resource.spec.topic, TopicStanding())
+    if resource.spec.topic in observation.cluster.torn:
         standing = TopicStanding(exists=True)
-    return Situation(survey, work, outcome, each, each.spec, standing)
+    return TopicSituation(inputs, work, outcome, resource, resource.spec, standing)
 
 
-def _whole(
-    each: CustomResource, facts: dict[str, Any], remark: Remark, now_ms: int
+def _status(
+    resource: CustomResource, facts: dict[str, Any], condition: ReadyCondition, now_ms: int
 ) -> dict[str, Any]:
-    named = {"topicName": each.spec.topic} if isinstance(each.spec, TopicSpec) else {}
+    named = {"topicName": resource.spec.topic} if isinstance(resource.spec, TopicSpec) else {}
     return {
-        "observedGeneration": each.generation,
+        "observedGeneration": resource.generation,
         **facts,
         **named,
-        "conditions": conditions(remark, each.generation, each.status, now_ms),
+        "conditions": conditions(condition, resource.generation, resource.status, now_ms),
     }
 
 
-def _unseen(survey: Survey, outcome: Outcome) -> Remark:
-    hold = survey.assembly.hold
+def _unobserved_condition(inputs: StatusInputs, outcome: Outcome) -> ReadyCondition:
+    hold = inputs.assembly.hold
     if hold:
-        return Remark(Mood.UNSURE, "Waiting", f"nothing is done: {hold}")
-    name = f"KafkaCluster {survey.assembly.name}"
+        return ReadyCondition(ReadyStatus.UNKNOWN, "Waiting", f"nothing is done: {hold}")
+    name = f"KafkaCluster {inputs.assembly.name}"
     if outcome.error is None:
-        return Remark(Mood.UNSURE, "Waiting", f"{name} has not been observed yet")
-    return Remark(Mood.UNSURE, "Unreachable", f"{name} cannot be read; see its status")
+        return ReadyCondition(ReadyStatus.UNKNOWN, "Waiting", f"{name} has not been observed yet")
+    return ReadyCondition(
+        ReadyStatus.UNKNOWN, "Unreachable", f"{name} cannot be read; see its status"
+    )
 
 
-def _facts(at: Situation) -> dict[str, Any]:
+def _facts(at: TopicSituation) -> dict[str, Any]:
     standing = at.standing
     if not standing.exists:
         return {}
@@ -94,8 +109,8 @@ def _facts(at: Situation) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value}
 
 
-def _moving(at: Situation) -> dict[str, int]:
-    run = at.run
+def _moving(at: TopicSituation) -> dict[str, int]:
+    run = at.run_work
     return {
         "partitions": run.moves,
         "done": coarse(run.arrived, run.moves, STEPS),
@@ -104,12 +119,18 @@ def _moving(at: Situation) -> dict[str, int]:
     }
 
 
-def _unhurried(each: CustomResource, moving: dict[str, int], remark: Remark) -> Remark:
-    """The remark with its live message, unless a number other than the time left changed."""
-    before = condition_of(each.status, "Ready")
+def _with_steady_message(
+    resource: CustomResource, moving: dict[str, int], condition: ReadyCondition
+) -> ReadyCondition:
+    """The condition with its live message, unless a number other than the time left changed."""
+    before = condition_of(resource.status, "Ready")
     stands = (
-        before.get("reason") == remark.reason
-        and (each.status or {}).get("moving") == moving
-        and before.get("observedGeneration") == each.generation
+        before.get("reason") == condition.reason
+        and (resource.status or {}).get("moving") == moving
+        and before.get("observedGeneration") == resource.generation
     )
-    return Remark(remark.mood, remark.reason, before["message"]) if stands else remark
+    return (
+        ReadyCondition(condition.status, condition.reason, before["message"])
+        if stands
+        else condition
+    )

@@ -1,9 +1,9 @@
-"""The remarks about a Topic: each is a function from the Topic's situation to a remark or None.
+"""The Ready condition of a Topic: rules from the Topic's situation to a condition or None.
 
-`REMARKS` lists them in order, and the first that applies is used. A Kafka topic that is as declared
-is Ready, also while balance moves a little of it: the message says so. Then come, in this order: a
-declared pause, work under way, what a person must fix, what a person must approve, and what the
-loop does next by itself.
+`READY_RULES` lists them in order, and the first that applies is used. A Kafka topic that is as
+declared is Ready, also while balance moves a little of it: the message says so. Then come, in this
+order: a declared pause, work under way, what a person must fix, what a person must approve, and
+what the loop does next by itself.
 """
 
 from collections.abc import Callable
@@ -18,13 +18,13 @@ from poolkeeper.planning.proposals.identity import is_destructive
 from poolkeeper.planning.run_state.convergence import TopicStanding
 from poolkeeper.resources.kinds import resource_pool
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
-from poolkeeper.resources.status.conditions import Mood, Remark, condition_of
+from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus, condition_of
 from poolkeeper.resources.status.status_inputs import (
     PlannedWork,
-    Survey,
+    StatusInputs,
     TopicWork,
-    hindrance,
-    owned,
+    blocking_problem,
+    is_owned,
 )
 from poolkeeper.resources.status.wording import about, coarse, coarse_seconds, count, few, size
 
@@ -36,51 +36,51 @@ _APPLY = "set spec.mode to Apply to go on"
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
-    """The inputs of every remark about one Topic."""
+class TopicSituation:
+    """The inputs of every rule about one Topic."""
 
-    survey: Survey
+    inputs: StatusInputs
     work: PlannedWork
     outcome: Outcome
-    each: CustomResource
+    resource: CustomResource
     spec: TopicSpec
     standing: TopicStanding
 
     @property
-    def run(self) -> TopicWork:
+    def run_work(self) -> TopicWork:
         """The work of the run under way on the topic."""
-        return self.work.run.get(self.spec.topic, _NOTHING)
+        return self.work.run_work.get(self.spec.topic, _NOTHING)
 
     @property
-    def planned(self) -> TopicWork:
+    def plan_work(self) -> TopicWork:
         """The work of the latest plan on the topic."""
-        return self.work.planned.get(self.spec.topic, _NOTHING)
+        return self.work.plan_work.get(self.spec.topic, _NOTHING)
 
     @property
     def manual(self) -> bool:
         """Whether plans need a person's approval."""
-        desired = self.survey.desired
+        desired = self.inputs.desired
         return desired is not None and desired.cluster.approval.policy is ApprovalPolicy.MANUAL
 
     @property
     def cluster(self) -> str:
         """The KafkaCluster as messages name it."""
-        return f"KafkaCluster {self.survey.assembly.name}"
+        return f"KafkaCluster {self.inputs.assembly.name}"
 
     @property
-    def speaks(self) -> bool:
+    def is_owner(self) -> bool:
         """Whether this Topic is the one that the Kafka topic follows."""
-        followed = self.survey.owners.specs.get(self.spec.topic)
+        followed = self.inputs.owners.specs.get(self.spec.topic)
         return followed is not None and followed.owner == self.spec.owner
 
 
-def _deleting(at: Situation) -> Remark | None:
-    if not at.each.deleting:
+def _if_deleting(at: TopicSituation) -> ReadyCondition | None:
+    if not at.resource.deleting:
         return None
     message = "its Kafka topic is kept"
-    if claimants := at.survey.claimants.get(at.spec.topic):
+    if claimants := at.inputs.claimants.get(at.spec.topic):
         message += f", as it is also named by {few(sorted(claimants))}"
-    if at.spec.deletion_policy is DeletionPolicy.DELETE and owned(at.survey, at.spec):
+    if at.spec.deletion_policy is DeletionPolicy.DELETE and is_owned(at.inputs, at.spec):
         message = f"Kafka topic {at.spec.topic} is being deleted"
         keep = "set spec.deletionPolicy to Retain to delete this Topic and keep the data"
         if at.work.mode is not Mode.APPLY:
@@ -88,47 +88,49 @@ def _deleting(at: Situation) -> Remark | None:
         elif at.outcome.progress is not None:
             message = f"waits for the run under way to end; {keep}"
         elif at.work.waiting and at.work.plan:
-            message = f"{_approve(at)} to delete Kafka topic {at.spec.topic}; {keep}"
-        elif at.planned.problems:
-            message = f"{at.planned.problems[0].message}; {keep}"
-    return Remark(Mood.BUSY, "Deleting", message)
+            message = f"{_approval_text(at)} to delete Kafka topic {at.spec.topic}; {keep}"
+        elif at.plan_work.problems:
+            message = f"{at.plan_work.problems[0].message}; {keep}"
+    return ReadyCondition(ReadyStatus.RECONCILING, "Deleting", message)
 
 
-def _conflict(at: Situation) -> Remark | None:
-    topic, found = at.spec.topic, at.survey
-    if not at.speaks:
-        assert found.seen is not None
+def _if_conflict(at: TopicSituation) -> ReadyCondition | None:
+    topic, found = at.spec.topic, at.inputs
+    if not at.is_owner:
+        assert found.observation is not None
         winner = found.owners.specs.get(topic)
         if winner is not None:
             holds = f"belongs to {winner.owner}, which declared it first"
         else:
             rivals = {*found.claimants.get(topic, ())} - {at.spec.owner}
-            record = found.seen.records.topics.get(topic)
+            record = found.observation.records.topics.get(topic)
             # The recorded owner keeps its Kafka topic even if its spec cannot be read.
             others = few(sorted(rivals) or [record.owner if record else "another Topic"])
             holds = f"is {others}'s, too"
         message = f"Kafka topic {topic} {holds}; delete one of the Topics"
-        return Remark(Mood.STALLED, "TopicConflict", message)
-    twin = at.survey.namesakes.get(metric_name(topic), topic)
+        return ReadyCondition(ReadyStatus.STALLED, "TopicConflict", message)
+    twin = at.inputs.topic_of_metric_name.get(metric_name(topic), topic)
     if not at.standing.exists and twin != topic:
         message = f"Kafka cannot tell {topic} from topic {twin} in its metrics: choose another name"
-        return Remark(Mood.STALLED, "TopicConflict", message)
+        return ReadyCondition(ReadyStatus.STALLED, "TopicConflict", message)
     return None
 
 
-def _torn(at: Situation) -> Remark | None:
-    assert at.survey.seen is not None
-    if at.spec.topic not in at.survey.seen.cluster.torn:
+def _if_torn(at: TopicSituation) -> ReadyCondition | None:
+    assert at.inputs.observation is not None
+    if at.spec.topic not in at.inputs.observation.cluster.torn:
         return None
-    before = condition_of(at.each.status, "Ready")
-    if before.get("observedGeneration") == at.each.generation:
-        mood = next(m for m in Mood if m.value[0] == before["status"])
-        stalled = bool(condition_of(at.each.status, "Stalled"))
-        return Remark(Mood.STALLED if stalled else mood, before["reason"], before["message"])
-    return Remark(Mood.BUSY, "Waiting", "it changes while it is being read")
+    before = condition_of(at.resource.status, "Ready")
+    if before.get("observedGeneration") == at.resource.generation:
+        status = next(m for m in ReadyStatus if m.value[0] == before["status"])
+        stalled = bool(condition_of(at.resource.status, "Stalled"))
+        return ReadyCondition(
+            ReadyStatus.STALLED if stalled else status, before["reason"], before["message"]
+        )
+    return ReadyCondition(ReadyStatus.RECONCILING, "Waiting", "it changes while it is being read")
 
 
-def _in_place(at: Situation) -> Remark | None:
+def _if_in_place(at: TopicSituation) -> ReadyCondition | None:
     standing = at.standing
     if not standing.in_place:
         return None
@@ -138,36 +140,37 @@ def _in_place(at: Situation) -> Remark | None:
     )
     if at.spec.paused:
         message += "; paused"
-    if at.run.moves > at.run.arrived:
-        message += f"; {count(at.run.moves, 'partition')} move for balance"
-    elif at.planned.moves:
-        message += f"; {count(at.planned.moves, 'partition')} could move for balance"
-    return Remark(Mood.DONE, "InPlace", message)
+    if at.run_work.moves > at.run_work.arrived:
+        message += f"; {count(at.run_work.moves, 'partition')} move for balance"
+    elif at.plan_work.moves:
+        message += f"; {count(at.plan_work.moves, 'partition')} could move for balance"
+    return ReadyCondition(ReadyStatus.READY, "InPlace", message)
 
 
-def _frozen(at: Situation) -> Remark | None:
-    verdict = at.survey.assembly.verdicts.get(ObjectKey(resource_pool.KIND, "", at.spec.pool))
+def _if_pool_rejected(at: TopicSituation) -> ReadyCondition | None:
+    verdict = at.inputs.assembly.verdicts.get(ObjectKey(resource_pool.KIND, "", at.spec.pool))
     if verdict is None:
         return None
-    return Remark(Mood.BUSY, "Waiting", f"ResourcePool {at.spec.pool}: {verdict.message}")
+    return ReadyCondition(
+        ReadyStatus.RECONCILING, "Waiting", f"ResourcePool {at.spec.pool}: {verdict.message}"
+    )
 
 
-def _paused(at: Situation) -> Remark | None:
+def _if_paused(at: TopicSituation) -> ReadyCondition | None:
     if at.spec.paused:
-        message = (
-            f"paused, and not as declared: {_differences(at)}; set spec.paused to false to go on"
-        )
-        return Remark(Mood.BUSY, "Paused", message)
+        how = "set spec.paused to false to go on"
+        message = f"paused, and not as declared: {_differences_text(at)}; {how}"
+        return ReadyCondition(ReadyStatus.RECONCILING, "Paused", message)
     if at.work.mode in (Mode.PAUSED, Mode.ROLL_BACK):
         message = (
-            f"{at.cluster} is in mode {at.work.mode}; left to do: {_differences(at)}; {_APPLY}"
+            f"{at.cluster} is in mode {at.work.mode}; left to do: {_differences_text(at)}; {_APPLY}"
         )
-        return Remark(Mood.BUSY, "Paused", message)
+        return ReadyCondition(ReadyStatus.RECONCILING, "Paused", message)
     return None
 
 
-def _in_run(at: Situation) -> Remark | None:
-    run, standing = at.run, at.standing
+def _if_moving(at: TopicSituation) -> ReadyCondition | None:
+    run, standing = at.run_work, at.standing
     if not run.moves or not (run.arrived < run.moves or standing.misplaced):
         return None
     where = f"into pool {at.spec.pool}" if standing.outside else f"in pool {at.spec.pool}"
@@ -179,88 +182,94 @@ def _in_run(at: Situation) -> Remark | None:
     progress = at.outcome.progress
     if progress is not None and progress.seconds_left is not None:
         parts.append(about(coarse_seconds(progress.seconds_left)))
-    return Remark(Mood.BUSY, "Moving", ", ".join(parts))
+    return ReadyCondition(ReadyStatus.RECONCILING, "Moving", ", ".join(parts))
 
 
-def _hindered(at: Situation) -> Remark | None:
-    problem = hindrance(at.planned.problems)
-    if problem is None or at.planned.steps or at.planned.moves:
+def _if_blocked(at: TopicSituation) -> ReadyCondition | None:
+    problem = blocking_problem(at.plan_work.problems)
+    if problem is None or at.plan_work.steps or at.plan_work.moves:
         return None
     reason = "QuotaExceeded" if problem.law == "quotas" else "Impossible"
-    return Remark(Mood.STALLED, reason, problem.message)
+    return ReadyCondition(ReadyStatus.STALLED, reason, problem.message)
 
 
-def _only_planned(at: Situation) -> Remark | None:
+def _if_plan_only(at: TopicSituation) -> ReadyCondition | None:
     if at.work.mode is not Mode.PLAN_ONLY:
         return None
-    message = f"{at.cluster} is in mode PlanOnly; would {_differences(at)}; {_APPLY}"
-    return Remark(Mood.BUSY, "PlanOnly", message)
+    message = f"{at.cluster} is in mode PlanOnly; would {_differences_text(at)}; {_APPLY}"
+    return ReadyCondition(ReadyStatus.RECONCILING, "PlanOnly", message)
 
 
-def _unapproved(at: Situation) -> Remark | None:
-    asks = at.planned.moves or any(map(is_destructive, at.planned.steps))
+def _if_unapproved(at: TopicSituation) -> ReadyCondition | None:
+    asks = at.plan_work.moves or any(map(is_destructive, at.plan_work.steps))
     if not at.work.waiting or not asks:
         return None
-    return Remark(Mood.BUSY, "WaitingForApproval", f"{_approve(at)} to {_differences(at)}")
+    return ReadyCondition(
+        ReadyStatus.RECONCILING,
+        "WaitingForApproval",
+        f"{_approval_text(at)} to {_differences_text(at)}",
+    )
 
 
-def _stepping(at: Situation) -> Remark | None:
-    for step in at.planned.steps:
+def _if_step_due(at: TopicSituation) -> ReadyCondition | None:
+    for step in at.plan_work.steps:
         if is_destructive(step) and at.outcome.progress is not None and at.manual:
-            message = f"waits for the run under way to end; then: {_differences(at)}"
-            return Remark(Mood.BUSY, "Queued", message)
+            message = f"waits for the run under way to end; then: {_differences_text(at)}"
+            return ReadyCondition(ReadyStatus.RECONCILING, "Queued", message)
         if isinstance(step, CreateTopic):
             message = f"creating {count(len(step.replicas), 'partition')} in pool {step.pool}"
-            return Remark(Mood.BUSY, "Creating", message)
+            return ReadyCondition(ReadyStatus.RECONCILING, "Creating", message)
         if isinstance(step, AddPartitions):
             message = f"adding {count(len(step.replicas), 'partition')}"
-            return Remark(Mood.BUSY, "Creating", message)
+            return ReadyCondition(ReadyStatus.RECONCILING, "Creating", message)
         if isinstance(step, SetConfig):
-            return Remark(Mood.BUSY, "Configuring", f"setting {few(at.standing.differing)}")
+            return ReadyCondition(
+                ReadyStatus.RECONCILING, "Configuring", f"setting {few(at.standing.differing)}"
+            )
     if at.standing.unled and not at.standing.misplaced:
         message = f"waiting for leaders of {count(at.standing.unled, 'partition')}"
-        return Remark(Mood.BUSY, "Creating", message)
+        return ReadyCondition(ReadyStatus.RECONCILING, "Creating", message)
     return None
 
 
-def _queued(at: Situation) -> Remark | None:
-    if not at.planned.moves:
+def _if_queued(at: TopicSituation) -> ReadyCondition | None:
+    if not at.plan_work.moves:
         return None
     if at.outcome.progress is not None:
         message = (
-            f"waits for the run of {at.outcome.progress.plan} to end; then: {_differences(at)}"
+            f"waits for the run of {at.outcome.progress.plan} to end; then: {_differences_text(at)}"
         )
-        return Remark(Mood.BUSY, "Queued", message)
+        return ReadyCondition(ReadyStatus.RECONCILING, "Queued", message)
     if at.outcome.waits:
-        message = f"waits to {_differences(at)}: {few(wording.sentences(at.outcome.waits), 2)}"
-        return Remark(Mood.BUSY, "Waiting", message)
-    return Remark(Mood.BUSY, "Queued", f"about to {_differences(at)}")
+        message = f"waits to {_differences_text(at)}: {few(wording.sentences(at.outcome.waits), 2)}"
+        return ReadyCondition(ReadyStatus.RECONCILING, "Waiting", message)
+    return ReadyCondition(ReadyStatus.RECONCILING, "Queued", f"about to {_differences_text(at)}")
 
 
-def _otherwise(at: Situation) -> Remark:
-    problems = [p.message for p in at.planned.problems]
+def _otherwise(at: TopicSituation) -> ReadyCondition:
+    problems = [p.message for p in at.plan_work.problems]
     reasons = problems or wording.sentences(at.outcome.waits)
-    message = f"waits to {_differences(at)}" + (f": {few(reasons, 2)}" if reasons else "")
-    return Remark(Mood.BUSY, "Waiting", message)
+    message = f"waits to {_differences_text(at)}" + (f": {few(reasons, 2)}" if reasons else "")
+    return ReadyCondition(ReadyStatus.RECONCILING, "Waiting", message)
 
 
-def _approve(at: Situation) -> str:
+def _approval_text(at: TopicSituation) -> str:
     plan = at.work.plan.hash if at.work.plan else ""
     return f"approve plan {plan} in {at.cluster}"
 
 
-def _differences(at: Situation) -> str:
+def _differences_text(at: TopicSituation) -> str:
     """What is left to do, in a few words."""
     standing = at.standing
     if not standing.exists:
-        return _creation(at)
+        return _creation_text(at)
     parts = []
     if standing.missing > 0:
         parts.append(f"add {count(standing.missing, 'partition')}")
     if standing.missing < 0:
         parts.append(f"have {count(-standing.missing, 'partition')} fewer")
     if standing.misplaced:
-        parts.append(_moves(at))
+        parts.append(_moves_text(at))
     if standing.differing:
         parts.append(f"set config {few(standing.differing)}")
     if standing.unled:
@@ -268,15 +277,15 @@ def _differences(at: Situation) -> str:
     return ", ".join(parts) or "be read again"
 
 
-def _creation(at: Situation) -> str:
-    created = next((s for s in at.planned.steps if isinstance(s, CreateTopic)), None)
+def _creation_text(at: TopicSituation) -> str:
+    created = next((s for s in at.plan_work.steps if isinstance(s, CreateTopic)), None)
     of = f" with {count(len(created.replicas), 'partition')}" if created else ""
     return f"create topic {at.spec.topic} in pool {at.spec.pool}{of}"
 
 
-def _moves(at: Situation) -> str:
+def _moves_text(at: TopicSituation) -> str:
     standing, spec = at.standing, at.spec
-    moves = at.planned.moves or max(
+    moves = at.plan_work.moves or max(
         standing.outside, standing.resized, standing.drained, standing.lost, standing.unpinned
     )
     where = f"into pool {spec.pool}" if standing.outside else f"in pool {spec.pool}"
@@ -285,18 +294,18 @@ def _moves(at: Situation) -> str:
     return f"move {count(moves, 'partition')}{why}{factor}"
 
 
-REMARKS: tuple[Callable[[Situation], Remark | None], ...] = (
-    _deleting,
-    _conflict,
-    _torn,
-    _in_place,
-    _frozen,
-    _paused,
-    _in_run,
-    _hindered,
-    _only_planned,
-    _unapproved,
-    _stepping,
-    _queued,
+READY_RULES: tuple[Callable[[TopicSituation], ReadyCondition | None], ...] = (
+    _if_deleting,
+    _if_conflict,
+    _if_torn,
+    _if_in_place,
+    _if_pool_rejected,
+    _if_paused,
+    _if_moving,
+    _if_blocked,
+    _if_plan_only,
+    _if_unapproved,
+    _if_step_due,
+    _if_queued,
     _otherwise,
 )

@@ -54,12 +54,12 @@ def cluster_body(spec: KafkaClusterSpec) -> Body:
     execution, load, brokers = spec.execution, spec.load, spec.brokers
     remedies = execution.remedies
     return _body("KafkaCluster", {"name": spec.name}, {
-        "zookeeper": _said({
+        "zookeeper": _fields_set({
             "connect": spec.zookeeper.connect,
             "credentialsSecretRef": _reference(spec.zookeeper.credentials_secret),
             "tls": _tls(spec.zookeeper.tls),
         }),
-        "brokers": brokers and _said({
+        "brokers": brokers and _fields_set({
             "bootstrapServers": ",".join(brokers.bootstrap_servers),
             "credentialsSecretRef": _reference(brokers.credentials_secret),
             "tls": _tls(brokers.tls),
@@ -67,11 +67,11 @@ def cluster_body(spec: KafkaClusterSpec) -> Body:
         "kafkaVersion": spec.kafka_version,
         "clusterId": spec.cluster_id,
         "mode": spec.mode.value,
-        "approval": _said({
+        "approval": _fields_set({
             "policy": spec.approval.policy.value,
             "plans": list(spec.approval.plans) or None,
         }),
-        "execution": _said({
+        "execution": _fields_set({
             "maxMoves": execution.max_moves,
             "maxMovesPerBroker": execution.max_moves_per_broker,
             "maxBytes": size_text(execution.max_bytes),
@@ -109,7 +109,7 @@ def cluster_body(spec: KafkaClusterSpec) -> Body:
         },
         "unmanagedTopics": spec.unmanaged_topics.value,
         "defaultPool": spec.default_pool,
-        "load": _said({"source": load.source, "prometheus": dict(load.prometheus) or None}),
+        "load": _fields_set({"source": load.source, "prometheus": dict(load.prometheus) or None}),
         "limits": {
             "partitions": spec.limits.partitions,
             "replicasPerBroker": spec.limits.replicas_per_broker,
@@ -121,18 +121,13 @@ def cluster_body(spec: KafkaClusterSpec) -> Body:
 def pool_body(spec: ResourcePoolSpec) -> Body:
     """A ResourcePool; its brokers are listed one by one, not as ranges."""
     return _body("ResourcePool", {"name": spec.name}, {
-        "clusterRef": {"name": spec.cluster},
-        "brokers": {"ids": list(spec.brokers)},
-        "racks": {str(broker): rack for broker, rack in sorted(spec.racks.items())} or None,
-        "drain": sorted(spec.drain) or None,
-        "demote": sorted(spec.demote) or None,
-        "drainLogDirs": _drained_log_dirs(spec),
-        "capacity": _said({**_capacity(spec.capacity), "overrides": _overrides(spec) or None}),
-        "headroom": _headroom(spec.headroom),
-        "quotas": spec.quotas and _quotas(spec.quotas),
-        "allowedNamespaces": _namespaces(spec.allowed_namespaces),
-        "claims": list(spec.claims) or None,
-        "defaults": _said({
+        "clusterRef": {"name": spec.cluster}, "brokers": {"ids": list(spec.brokers)}, "racks":
+        {str(broker): rack for broker, rack in sorted(spec.racks.items())} or None, "drain":
+        sorted(spec.drain) or None, "demote": sorted(spec.demote) or None, "drainLogDirs":
+        _drained_log_dirs(spec), "capacity": _fields_set({**_capacity(spec.capacity), "overrides":
+        _overrides(spec) or None}), "headroom": _headroom(spec.headroom), "quotas": spec.quotas and
+        _quotas(spec.quotas), "allowedNamespaces": _namespaces(spec.allowed_namespaces), "claims":
+        list(spec.claims) or None, "defaults": _fields_set({
             "partitions": spec.defaults.partitions,
             "replicationFactor": spec.defaults.replication_factor,
         }),
@@ -152,7 +147,7 @@ def topic_body(spec: TopicSpec) -> Body:
         "keyed": spec.keyed,
         "acceptKeyRemapTo": spec.accept_key_remap_to,
         "config": dict(spec.config),
-        "placement": _said({
+        "placement": _fields_set({
             "strategy": spec.strategy.value,
             "assignment": lists if manual else None,
         }),
@@ -164,10 +159,10 @@ def topic_body(spec: TopicSpec) -> Body:
 def _body(kind: str, metadata: Body, spec: Body) -> Body:
     schema = schemas.kinds()[kind].schema["properties"]["spec"]
     body = {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata}
-    return {**body, "spec": _without_defaults(schema, _said(spec))}
+    return {**body, "spec": _without_defaults(schema, _fields_set(spec))}
 
 
-def _said(fields: Body) -> Body:
+def _fields_set(fields: Body) -> Body:
     return {name: value for name, value in fields.items() if value is not None}
 
 
@@ -193,13 +188,13 @@ def _tls(tls: Tls | None) -> Body | None:
     if tls is None:
         return None
     files = {"ca": tls.ca, "certificate": tls.certificate, "key": tls.key}
-    return _said({**files, "secretRef": _reference(tls.secret)})
+    return _fields_set({**files, "secretRef": _reference(tls.secret)})
 
 
 def _capacity(capacity: Capacity) -> Body:
     disk = None if capacity.disk_bytes is None else size_text(capacity.disk_bytes)
     weight = None if capacity.weight == Capacity().weight else _number(capacity.weight)
-    return _said({"weight": weight, "disk": disk, "replicas": capacity.replicas})
+    return _fields_set({"weight": weight, "disk": disk, "replicas": capacity.replicas})
 
 
 def _overrides(spec: ResourcePoolSpec) -> list[Body]:
@@ -226,7 +221,7 @@ def _headroom(headroom: Headroom | None) -> Body | None:
 def _namespaces(allowed: AllowedNamespaces | None) -> Body | None:
     if allowed is None:
         return None
-    return _said({
+    return _fields_set({
         "names": None if allowed.names is None else list(allowed.names),
         "selector": None if allowed.selector is None else dict(allowed.selector),
     })  # fmt: skip
@@ -236,7 +231,7 @@ def _balance(goals: tuple[Goal, ...]) -> Body | None:
     if goals == DEFAULT_GOALS:
         return None
     return {
-        goal.kind.value: _said({"percent": _number(goal.percent), "count": goal.count})
+        goal.kind.value: _fields_set({"percent": _number(goal.percent), "count": goal.count})
         for goal in goals
     }
 
@@ -244,7 +239,7 @@ def _balance(goals: tuple[Goal, ...]) -> Body | None:
 def _quotas(quotas: Quotas) -> Body:
     inner = {namespace: _quotas(quota) for namespace, quota in quotas.per_namespace.items()}
     each = {"topics": quotas.topics, "partitions": quotas.partitions}
-    return _said({**each, "perNamespace": inner or None})
+    return _fields_set({**each, "perNamespace": inner or None})
 
 
 def _number(number: float | None) -> float | None:

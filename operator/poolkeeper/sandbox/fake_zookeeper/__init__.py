@@ -12,7 +12,7 @@ says what goes wrong with the n-th call of a client.
 """
 
 from poolkeeper.sandbox.fake_zookeeper.connection import FakeClient
-from poolkeeper.sandbox.fake_zookeeper.faults import Call, Fault, Faults, Script, Trouble
+from poolkeeper.sandbox.fake_zookeeper.faults import Call, Fault, FaultKind, Faults, Script
 from poolkeeper.sandbox.fake_zookeeper.server import FakeZooKeeper
 
-__all__ = ["Call", "FakeClient", "FakeZooKeeper", "Fault", "Faults", "Script", "Trouble"]
+__all__ = ["Call", "FakeClient", "FakeZooKeeper", "Fault", "FaultKind", "Faults", "Script"]

@@ -66,7 +66,7 @@ def require_operation(tree: Tree, operation: Operation, identities: Collection[I
             require(tree.find(path), Permissions.READ, identities)
 
 
-def shown(acl: Sequence[Any], identities: Collection[Identity]) -> list[Any]:
+def visible_acl(acl: Sequence[Any], identities: Collection[Identity]) -> list[Any]:
     """Return the ACL as a client sees it: hashes only if the client may administer the node."""
     if allows(acl, Permissions.ADMIN, identities):
         return list(acl)

@@ -18,7 +18,7 @@ from kazoo.security import Permissions
 
 from poolkeeper.sandbox.fake_zookeeper import acl as fake_zookeeper_acl
 from poolkeeper.sandbox.fake_zookeeper import faults
-from poolkeeper.sandbox.fake_zookeeper.faults import Call, Died, Fault, Faults, Trouble
+from poolkeeper.sandbox.fake_zookeeper.faults import Call, ClientKilled, Fault, FaultKind, Faults
 from poolkeeper.sandbox.fake_zookeeper.server import FakeZooKeeper
 from poolkeeper.sandbox.fake_zookeeper.tree import Znode
 from poolkeeper.sandbox.simulation.zookeeper.session import (
@@ -147,7 +147,7 @@ class FakeClient:
                 raise NoNodeError
             identities = self.server.identities(self._session)
             fake_zookeeper_acl.require(node, Permissions.READ | Permissions.ADMIN, identities)
-            return fake_zookeeper_acl.shown(node.acl, identities)
+            return fake_zookeeper_acl.visible_acl(node.acl, identities)
 
         return self._read("get_acl", path, answer)
 
@@ -161,7 +161,7 @@ class FakeClient:
     def _watch(self, path: str, watch: Watch | None, zxid: int, *, children: bool) -> None:
         if watch is None:
             return
-        absolute, told = self._absolute(path), self._told(watch)
+        absolute, told = self._absolute(path), self._unrooted(watch)
         if self.server.tree.changed_since(absolute, zxid, children=children):
             # The follower gets there in a moment, and tells then.
             how = Happening.CHILDREN if children else Happening.CHANGED
@@ -169,7 +169,7 @@ class FakeClient:
         else:
             self.server.watch(absolute, self._session, told, children=children)
 
-    def _told(self, watch: Watch) -> Watch:
+    def _unrooted(self, watch: Watch) -> Watch:
         return watch if not self.chroot else _Unrooted(self.chroot, watch)
 
     # Writes
@@ -223,14 +223,14 @@ class FakeClient:
 
     def _read(self, what: str, path: str, answer: Callable[[int], Answer]) -> Answer:
         fault = self._call(False, what, (path,))
-        if fault is not None and fault.trouble is Trouble.STALE:
+        if fault is not None and fault.kind is FaultKind.STALE:
             self._seen = max(self._seen, self.server.zxid - fault.lag)
         else:
             self._seen = self.server.zxid
-        return self._suffer(fault, lambda: answer(self._seen))
+        return self._inject(fault, lambda: answer(self._seen))
 
     def _write(self, what: str, paths: tuple[str, ...], do: Callable[[], Answer]) -> Answer:
-        return self._suffer(self._call(True, what, paths), do)
+        return self._inject(self._call(True, what, paths), do)
 
     def _call(self, write: bool, what: str, paths: tuple[str, ...]) -> Fault | None:
         self._before_call()
@@ -241,20 +241,20 @@ class FakeClient:
         self._calls[write] += 1
         return self.plan(Call(self._calls[write], write, what, paths))
 
-    def _suffer(self, fault: Fault | None, do: Callable[[], Answer]) -> Answer:
-        if fault is None or fault.trouble is Trouble.STALE:
+    def _inject(self, fault: Fault | None, do: Callable[[], Answer]) -> Answer:
+        if fault is None or fault.kind is FaultKind.STALE:
             return do()
-        if fault.trouble is Trouble.DELAYED:
+        if fault.kind is FaultKind.DELAYED:
             answer = do()
             self._on_delay(fault.delay_ms)
             return answer
         if fault.done:
             do()
-        if fault.trouble is Trouble.DIED:
+        if fault.kind is FaultKind.DIED:
             self.drop()
-            self._tell_ended()
-            raise Died
-        if fault.trouble is Trouble.EXPIRED:
+            self._notify_expired()
+            raise ClientKilled
+        if fault.kind is FaultKind.EXPIRED:
             self.server.expire(self._session)
             raise ConnectionLoss if fault.done else SessionExpiredError
         self.server.lose_connection(self._session)
@@ -262,9 +262,9 @@ class FakeClient:
 
     def _ended(self) -> None:
         if not self._closed:
-            self._tell_ended()
+            self._notify_expired()
 
-    def _tell_ended(self) -> None:
+    def _notify_expired(self) -> None:
         for action in self._on_expired:
             action()
 

@@ -12,12 +12,12 @@ from enum import StrEnum
 from typing import TypeAlias
 
 
-class Trouble(StrEnum):
+class FaultKind(StrEnum):
     """The kind of a fault.
 
     LOST: the connection and all watches are lost; the session goes on. EXPIRED: the session is lost
     as well. DELAYED: the answer comes late. STALE: a lagging follower answers, reads only. DIED:
-    the calling process is killed; the call raises `Died`, and the session times out.
+    the calling process is killed; the call raises `ClientKilled`, and the session times out.
     """
 
     LOST = "the connection is lost"
@@ -27,7 +27,7 @@ class Trouble(StrEnum):
     DIED = "the process ends"
 
 
-class Died(BaseException):
+class ClientKilled(BaseException):
     """Stands for the end of the calling process: none of its code runs on."""
 
 
@@ -38,7 +38,7 @@ class Fault:
     `delay_ms` belongs to DELAYED, `lag`, a number of transactions, to STALE.
     """
 
-    trouble: Trouble
+    kind: FaultKind
     done: bool = False
     delay_ms: int = 0
     lag: int = 0
@@ -82,17 +82,17 @@ class Script:
     rate: float
     most: int = 1_000_000
     writes: Sequence[Fault] = (
-        Fault(Trouble.LOST),
-        Fault(Trouble.LOST, done=True),
-        Fault(Trouble.EXPIRED),
-        Fault(Trouble.EXPIRED, done=True),
-        Fault(Trouble.DELAYED, delay_ms=700),
+        Fault(FaultKind.LOST),
+        Fault(FaultKind.LOST, done=True),
+        Fault(FaultKind.EXPIRED),
+        Fault(FaultKind.EXPIRED, done=True),
+        Fault(FaultKind.DELAYED, delay_ms=700),
     )
     reads: Sequence[Fault] = (
-        Fault(Trouble.LOST),
-        Fault(Trouble.STALE, lag=3),
-        Fault(Trouble.STALE, lag=20),
-        Fault(Trouble.DELAYED, delay_ms=700),
+        Fault(FaultKind.LOST),
+        Fault(FaultKind.STALE, lag=3),
+        Fault(FaultKind.STALE, lag=20),
+        Fault(FaultKind.DELAYED, delay_ms=700),
     )
 
     def plan(self) -> Faults:

@@ -26,7 +26,7 @@ from poolkeeper.sandbox.fake_zookeeper.acl import Identity
 from poolkeeper.sandbox.fake_zookeeper.transactions import Operation as Logged
 from poolkeeper.sandbox.fake_zookeeper.transactions import Transaction, TransactionKind
 from poolkeeper.sandbox.fake_zookeeper.tree import Moment, Tree
-from poolkeeper.sandbox.fake_zookeeper.watches import Told, WatchTable
+from poolkeeper.sandbox.fake_zookeeper.watches import WatchEvent, WatchTable
 from poolkeeper.sandbox.simulation.zookeeper.session import (
     CheckNode,
     CreateNode,
@@ -100,7 +100,7 @@ class FakeZooKeeper:
         self._watches.take_all(session)
         self.zxid += 1
         moment = Moment(self.zxid, self.clock.now_ms(), session)
-        told: list[Told] = []
+        told: list[WatchEvent] = []
         paths = self.tree.owned_by(session)
         for path in paths:
             delete = DeleteNode(path)
@@ -112,7 +112,7 @@ class FakeZooKeeper:
                 *moment[:1], session, moment.time_ms, TransactionKind.CLOSE_SESSION, deletes
             )
         )
-        self._tell(told)
+        self._deliver(told)
 
     def lose_connection(self, session: int) -> None:
         """Forget a session's watches, each told that it is; the session itself goes on."""
@@ -140,8 +140,8 @@ class FakeZooKeeper:
         self._session(session)
         self._watches.add(path, session, watch, children=children)
 
-    def _tell(self, told: Sequence[Told]) -> None:
-        for session, watch, event in told:
+    def _deliver(self, events: Sequence[WatchEvent]) -> None:
+        for session, watch, event in events:
             if session in self._sessions:
                 watch(event)
 
@@ -171,7 +171,7 @@ class FakeZooKeeper:
             )
         logged = [_logged(o, a) for o, a in zip(operations, answers, strict=True)]
         self._log(moment, logged)
-        self._tell([one for o, path in told for one in self._watches.after(o, path)])
+        self._deliver([one for o, path in told for one in self._watches.after(o, path)])
         return answers
 
     def set_acl(self, session: int, path: str, acl: Sequence[Any]) -> None:

@@ -18,7 +18,7 @@ from poolkeeper.sandbox.simulation.zookeeper.session import (
     WriteNode,
 )
 
-Told = tuple[int, Watch, Event]
+WatchEvent = tuple[int, Watch, Event]
 """Session, callback, and the event that it gets."""
 
 
@@ -46,23 +46,25 @@ class WatchTable:
                     del table[path]
         return tuple(taken)
 
-    def after(self, operation: Operation, path: str) -> Iterator[Told]:
+    def after(self, operation: Operation, path: str) -> Iterator[WatchEvent]:
         """Take and yield the watches that an operation on `path`, now done, sets off."""
         match operation:
             case CreateNode():
-                yield from _told(self._data.pop(path, {}), Happening.CREATED, path)
+                yield from _events(self._data.pop(path, {}), Happening.CREATED, path)
                 yield from self._of_parent(path)
             case WriteNode():
-                yield from _told(self._data.pop(path, {}), Happening.CHANGED, path)
+                yield from _events(self._data.pop(path, {}), Happening.CHANGED, path)
             case DeleteNode():
                 both = self._data.pop(path, {}) | self._children.pop(path, {})
-                yield from _told(both, Happening.DELETED, path)
+                yield from _events(both, Happening.DELETED, path)
                 yield from self._of_parent(path)
 
-    def _of_parent(self, path: str) -> Iterator[Told]:
+    def _of_parent(self, path: str) -> Iterator[WatchEvent]:
         above = parent_of(path)
-        yield from _told(self._children.pop(above, {}), Happening.CHILDREN, above)
+        yield from _events(self._children.pop(above, {}), Happening.CHILDREN, above)
 
 
-def _told(watching: dict[tuple[int, Watch], None], how: Happening, path: str) -> Iterator[Told]:
+def _events(
+    watching: dict[tuple[int, Watch], None], how: Happening, path: str
+) -> Iterator[WatchEvent]:
     return ((session, watch, Event(how, path)) for session, watch in watching)

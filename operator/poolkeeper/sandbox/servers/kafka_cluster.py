@@ -25,7 +25,7 @@ from typing import Self
 
 from poolkeeper import errors
 from poolkeeper.sandbox.servers import artifacts, processes, readiness, records, settings
-from poolkeeper.sandbox.servers.processes import Child, Identity, Nursery
+from poolkeeper.sandbox.servers.processes import Child, Identity, ProcessGroup
 from poolkeeper.sandbox.servers.settings import BrokerSpec, SandboxSpec
 
 RELEASE = re.compile(r"[0-9]+(\.[0-9]+)+")
@@ -58,7 +58,7 @@ class Sandbox:
         self._simulated: Child | None = None
         racks = [(broker.id, broker.rack) for broker in spec.brokers]
         self.state = records.claim(self._root, _blank_state(spec), racks)
-        self._nursery = Nursery(records.records(self._root, self.state.name), tied=tied)
+        self._processes = ProcessGroup(records.records(self._root, self.state.name), tied=tied)
 
     @classmethod
     def start(
@@ -186,7 +186,7 @@ class Sandbox:
         config.write_text(text, encoding="utf-8")
         heap = self.spec.zookeeper_heap_mib
         command = settings.zookeeper_command(self._java, self._server_jars, heap, config)
-        self._server = self._nursery.start("zookeeper", command, home / "zookeeper.out")
+        self._server = self._processes.start("zookeeper", command, home / "zookeeper.out")
         if wait:
             with readiness.session(self.zookeeper, time.monotonic() + ready_s, self._check_server):
                 pass
@@ -216,7 +216,7 @@ class Sandbox:
         """
         self.state = replace(self.state, detached=True)
         records.write(self._root, self.state)
-        self._nursery.close()
+        self._processes.close()
 
     def close(self, timeout_s: float = 10) -> None:
         """End all processes and remove all data; twice is fine. Raises Unavailable if it cannot."""
@@ -227,7 +227,7 @@ class Sandbox:
         deadline = time.monotonic() + timeout_s
         for child in started:
             child.wait(max(0.0, deadline - time.monotonic()))
-        self._nursery.close()
+        self._processes.close()
         records.end(self._root, self.state)
 
     def __enter__(self) -> Self:
@@ -253,7 +253,7 @@ class Sandbox:
             config.write_text(text, encoding="utf-8")
             command = settings.simulated_command(config)
             log = self.folder / "simulated.out"
-            self._simulated = self._nursery.start("simulated brokers", command, log)
+            self._simulated = self._processes.start("simulated brokers", command, log)
 
     def _launch(self, broker: BrokerSpec) -> None:
         home = self.folder / f"broker-{broker.id}"
@@ -264,7 +264,7 @@ class Sandbox:
         text = settings.broker_config(self.spec, broker, self.zookeeper, port, log_dirs)
         config.write_text(text, encoding="utf-8")
         command = settings.broker_command(self._java, self._jars, self.spec.broker_heap_mib, config)
-        child = self._nursery.start(f"broker-{broker.id}", command, home / "broker.out")
+        child = self._processes.start(f"broker-{broker.id}", command, home / "broker.out")
         self._children[broker.id] = child
 
     def _check_server(self) -> None:

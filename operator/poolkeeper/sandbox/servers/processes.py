@@ -4,9 +4,9 @@ A pid alone names whoever has it now. With the start time (in clock ticks since 
 `/proc/<pid>/stat` tells it) and the boot it belongs to, it names one process for ever; only such
 identities are recorded, asked about and killed here. Linux only, like the sandbox as a whole.
 
-Children of a living owner are started from a thread of their own (`Nursery`), because the kernel's
-"kill me when my parent dies" means the parent *thread*: a sandbox that is started by a worker
-thread would otherwise lose its brokers when that worker ends.
+Children of a living owner are started from a thread of their own (`ProcessGroup`), because the
+kernel's "kill me when my parent dies" means the parent *thread*: a sandbox that is started by a
+worker thread would otherwise lose its brokers when that worker ends.
 """
 
 import os
@@ -100,7 +100,7 @@ class Child:
         return self.log.read_text(encoding="utf-8", errors="replace")[-length:].strip()
 
 
-class Nursery:
+class ProcessGroup:
     """Starts children that are recorded in the file `records` and, if tied, die with the owner.
 
     Tied children live as long as this object at the most: its thread is what they are tied to.

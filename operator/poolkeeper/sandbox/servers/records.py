@@ -173,7 +173,9 @@ def claim(
         sweep(root)
         if read(root, state.name) is not None:
             raise errors.Refused(f"a sandbox named {state.name!r} is up: take it down first")
-        claimed = extend(root, replace(state, zookeeper_port=_free_port(_taken(root))), racks)
+        claimed = extend(
+            root, replace(state, zookeeper_port=_free_port(_ports_in_use(root))), racks
+        )
         records(root, state.name).parent.mkdir()
         records(root, state.name).touch()
     return claimed
@@ -183,7 +185,7 @@ def extend(
     root: Path, state: SandboxRecord, racks: Iterable[tuple[int, str | None]]
 ) -> SandboxRecord:
     """Record more brokers, each with a port of its own; the root's lock is held by the caller."""
-    taken = _taken(root) | set(state.ports)
+    taken = _ports_in_use(root) | set(state.ports)
     brokers = list(state.brokers)
     for broker, rack in racks:
         port = 0 if state.simulated else _free_port(taken)
@@ -194,7 +196,7 @@ def extend(
     return extended
 
 
-def _taken(root: Path) -> set[int]:
+def _ports_in_use(root: Path) -> set[int]:
     return {port for state in all_states(root) for port in state.ports}
 
 

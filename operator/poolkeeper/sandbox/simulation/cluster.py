@@ -180,7 +180,7 @@ class Simulation:
             return "LOG_DIR_NOT_FOUND"
         index, log = broker.disk.index(directory), broker.disk.logs.get(tp)
         if log is None:
-            broker.disk.wanted[tp] = index
+            broker.disk.requested_dirs[tp] = index
             return "REPLICA_NOT_AVAILABLE"
         if log.directory != index:
             self._transfers.settle()
@@ -226,7 +226,7 @@ class Simulation:
         log = self.brokers[id_].disk.logs[tp]
         leader = self.brokers[self.brokers[id_].roles[tp].state.leader]
         log.bytes = leader.disk.logs[tp].bytes
-        leader.joining.caught_up(tp, id_)
+        leader.isr_expansion.caught_up(tp, id_)
 
     def _fetches(self, leader: SimulatedBroker, tp: Tp) -> dict[Hashable, ByteFlow]:
         role, source = leader.roles[tp], leader.disk.logs[tp]

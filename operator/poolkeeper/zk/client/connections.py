@@ -133,7 +133,7 @@ class Connector:
 
     def connect(self, address: Address) -> Connection:
         """Open a session; raises `Unavailable` if no server takes it before the deadline."""
-        reasons = _Reasons()
+        reasons = _LastError()
         logger = logging.Logger("poolkeeper.zk")  # of its own: kazoo's warnings are ours to report
         logger.addHandler(reasons)
         client = KazooClient(
@@ -155,7 +155,7 @@ class Connector:
 
     def _problem(self, client: KazooClient, address: Address) -> str | None:
         paths = ("/", znodes.BROKER_IDS, znodes.TOPICS)
-        with failures.translated(f"looking for a Kafka cluster at {address}"):
+        with failures.translate_errors(f"looking for a Kafka cluster at {address}"):
             results = [client.exists_async(path) for path in paths]
             there = [result.get(True, self.deadline_s) is not None for result in results]
         if all(there):
@@ -199,7 +199,7 @@ def _limit_handshakes(client: KazooClient, timeout_s: float) -> None:
     client._connection._invoke = limited
 
 
-class _Reasons(logging.Handler):
+class _LastError(logging.Handler):
     """Keeps kazoo's last warning, which tells why there is no connection."""
 
     def __init__(self) -> None:

@@ -37,11 +37,11 @@ def unavailable(failed: Exception, doing: str) -> Unavailable:
 
 
 @contextmanager
-def translated(doing: str, passing: type[Exception] | tuple[()] = ()) -> Iterator[None]:
-    """Turn whatever kazoo raises inside into `Unavailable`, except for `passing`."""
+def translate_errors(doing: str, unchanged: type[Exception] | tuple[()] = ()) -> Iterator[None]:
+    """Turn whatever kazoo raises inside into `Unavailable`, except for `unchanged`."""
     try:
         yield
-    except passing:
+    except unchanged:
         raise
     except (KazooException, KazooTimeoutError) as failed:
         raise unavailable(failed, doing) from failed

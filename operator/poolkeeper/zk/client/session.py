@@ -125,7 +125,7 @@ class Session:
         self._require_alive()
         self.reads += len(paths)
         doing = f"reading {len(paths)} nodes" + (f" such as {paths[0]}" if paths else "")
-        with failures.translated(doing), gc_pause.collector_paused():
+        with failures.translate_errors(doing), gc_pause.collector_paused():
             if self._connection.has_multiread:
                 found = multiread.read(paths, self._ask, self._deadline_s, self._client.chroot)
             else:
@@ -134,18 +134,18 @@ class Session:
             return found
         return [multiread.known(p, n, unreadable) for p, n in zip(paths, found, strict=True)]
 
-    def commit(self, wanted: Sequence[Operation]) -> tuple[str, ...]:
+    def commit(self, transaction: Sequence[Operation]) -> tuple[str, ...]:
         """Do all operations or none, in one transaction; return the paths of creates, else "".
 
         Raises `Stale` naming the first that lost against another write, `Unavailable` where ACLs
         forbid one, or where the outcome is unknown, `Refused` if it is too much for a transaction.
         """
-        operations.require_bounds(wanted)
+        operations.require_bounds(transaction)
         self._require_alive()
         self.writes += 1
-        acls = self._acls.of_new(wanted)
-        result = transactions.request(self._client, wanted, acls).commit_async()
-        doing = f"writing {', '.join(dict.fromkeys(operation.path for operation in wanted))}"
+        acls = self._acls.of_new(transaction)
+        result = transactions.request(self._client, transaction, acls).commit_async()
+        doing = f"writing {', '.join(dict.fromkeys(operation.path for operation in transaction))}"
         try:
             answers = result.get(True, self._deadline_s)
         except KazooTimeoutError as late:
@@ -155,7 +155,7 @@ class Session:
             ) from late
         except KazooException as failed:
             raise Unavailable(f"outcome unknown: {failures.unavailable(failed, doing)}") from failed
-        return transactions.created(wanted, answers)
+        return transactions.created(transaction, answers)
 
     def wait(self, paths: Sequence[str], deadline_s: float, wake: Event | None = None) -> bool:
         """Block until one of the paths, or its set of children, changes; false if none did.
@@ -164,7 +164,7 @@ class Session:
         since the last wait that named the path counts. Raises `Unavailable` when the session ends.
         """
         self._require_alive()
-        with failures.translated("watching for changes"):
+        with failures.translate_errors("watching for changes"):
             changed = self._watches.wait(paths, deadline_s, wake or Event())
         self._require_alive()
         return changed
@@ -182,7 +182,7 @@ class Session:
         """Return what kazoo's asynchronous call gives; NoNodeError passes."""
         self._require_alive()
         self.reads += 1
-        with failures.translated(doing, passing=NoNodeError):
+        with failures.translate_errors(doing, unchanged=NoNodeError):
             for _ in range(READ_ATTEMPTS - 1):
                 try:
                     return ask().get(True, self._deadline_s)

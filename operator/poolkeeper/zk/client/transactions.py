@@ -61,7 +61,7 @@ class Acls:
 
     def _of(self, path: str) -> Any:
         if path not in self._known:
-            with failures.translated(f"reading the ACL of {path}"):
+            with failures.translate_errors(f"reading the ACL of {path}"):
                 try:
                     acl, _ = self._client.get_acls_async(path).get(True, self._timeout_s)
                 except NoNodeError as missing:

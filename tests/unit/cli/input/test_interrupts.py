@@ -20,7 +20,7 @@ def swallow(number):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_is_raised_where_the_program_stands_and_at_every_check(number):
-    with interrupts.heard() as check:
+    with interrupts.raise_once() as check:
         check()
         swallow(number)
         for _ in range(2):
@@ -32,7 +32,7 @@ def test_handlers_are_put_back_and_what_is_ignored_stays_ignored():
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     interrupt = signal.getsignal(signal.SIGINT)
     try:
-        with interrupts.heard() as check:
+        with interrupts.raise_once() as check:
             assert signal.getsignal(signal.SIGINT) is not interrupt
             os.kill(os.getpid(), signal.SIGTERM)
             check()

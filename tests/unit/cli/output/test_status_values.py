@@ -7,14 +7,14 @@ from poolkeeper.model.topology import (
     Cluster,
     Controller,
     Partition,
-    Requested,
+    ReassignmentEntry,
     Topic,
     TopicPartition,
 )
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.zk.journal import Holder, JournalView
 
-NOTHING = JournalView(holder=None, run=None, document=None, stopping=False, stopped=None)
+NOTHING = JournalView(holder=None, run=None, document=None, stop_requested=False, stopped=None)
 MIB = 1024**2
 
 
@@ -59,7 +59,7 @@ HALFWAY = cluster(
     partition(0, (3, 4)),
     partition(1, (1, 2, 3, 4), isr=(1, 2), adding=(3, 4), removing=(1, 2)),
     partition(2, (1, 2)),
-    requested=(Requested("t", 1, (3, 4)),),
+    requested=(ReassignmentEntry("t", 1, (3, 4)),),
 )
 
 
@@ -127,7 +127,9 @@ def test_a_run_that_nobody_drives_and_that_shall_stop():
 
 
 def test_a_foreign_reassignment_is_named():
-    found = status_of(cluster(partition(0, (1, 2)), requested=(Requested("t", 0, (3,)),)), NOTHING)
+    found = status_of(
+        cluster(partition(0, (1, 2)), requested=(ReassignmentEntry("t", 0, (3,)),)), NOTHING
+    )
     assert found.waits == (Wait(WaitReason.FOREIGN_REQUEST, partitions=(TopicPartition("t", 0),)),)
 
 

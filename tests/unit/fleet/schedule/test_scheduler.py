@@ -253,7 +253,7 @@ def test_budgets_do_not_need_spark():
 
 def test_openings_are_merged():
     spans = [Opening(5, 9), Opening(0, 3), Opening(3, 4), Opening(6, 7), Opening(1, 1)]
-    assert calendar.merged(spans) == (Opening(0, 4), Opening(5, 9))
+    assert calendar.merge_openings(spans) == (Opening(0, 4), Opening(5, 9))
 
 
 def test_no_windows_are_always_open():

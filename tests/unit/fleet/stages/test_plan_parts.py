@@ -22,7 +22,7 @@ from poolkeeper.model.specs import (
     UnmanagedTopics,
     ZooKeeperSpec,
 )
-from poolkeeper.model.topology import Broker, Cluster, Partition, Requested, Topic
+from poolkeeper.model.topology import Broker, Cluster, Partition, ReassignmentEntry, Topic
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.problem.partitions import table_of
 from poolkeeper.planning.proposals import plan_json
@@ -40,7 +40,7 @@ def assert_parts_give_the_whole(
     if len(found) > 1:
         plans = [plan_parts.plan_of_part(part, desired, cluster, RECORDS, gone) for part in found]
         whole = make_plan(desired, cluster, RECORDS, gone)
-        together = plan_parts.merged(
+        together = plan_parts.merge_plans(
             plans, desired, cluster, RECORDS, gone, held_after(whole, cluster)
         )
         assert plan_json.to_json(together) == plan_json.to_json(whole)
@@ -114,7 +114,9 @@ def separable(draw: st.DrawFn) -> tuple[Desired, Cluster, frozenset[int]]:
         default_pool="a",
         limits=ClusterLimits(partitions=draw(st.sampled_from([10, 1000])), replicas_per_broker=6),
     )
-    busy = tuple(Requested(name, 0, (1, 2)) for name in topics if draw(st.integers(0, 9)) == 0)
+    busy = tuple(
+        ReassignmentEntry(name, 0, (1, 2)) for name in topics if draw(st.integers(0, 9)) == 0
+    )
     cluster = Cluster("main", live, topics, id="c", reassignment=busy)
     return Desired(spec, pools, tuple(specs)), cluster, frozenset(dead)
 

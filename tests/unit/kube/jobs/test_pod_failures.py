@@ -139,4 +139,4 @@ UNSCHEDULABLE = {
     ],
 )
 def test_what_is_waited_for(pods, said):
-    assert pod_failures.standing(pods) == said
+    assert pod_failures.pending_reason(pods) == said

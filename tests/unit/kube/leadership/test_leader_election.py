@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from poolkeeper.errors import Forbidden, Refused, Stale, Unavailable
-from poolkeeper.kube.leadership.leader_election import Elector
+from poolkeeper.kube.leadership.leader_election import LeaderElector
 from poolkeeper.kube.leadership.leases import LeaderRole
 
 HELD, UNSURE, STANDBY = LeaderRole.HELD, LeaderRole.UNSURE, LeaderRole.STANDBY
@@ -106,7 +106,7 @@ class Instance:
         self.timeless = False
         self.turn = Semaphore(0)
         self.changes = []
-        self.elector = Elector(
+        self.elector = LeaderElector(
             self,
             "ops",
             "poolkeeper",

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from poolkeeper.errors import Unavailable
-from poolkeeper.kube.leadership.leader_fence import Fence
+from poolkeeper.kube.leadership.leader_fence import LeaderFence
 
 
 class Server:
@@ -46,7 +46,7 @@ WRITES = [
 @pytest.mark.parametrize("write", WRITES, ids=lambda write: write[0])
 def test_a_write_is_done_by_whoever_leads_at_that_moment_and_refused_to_others(write):
     server, leads = Server(), [False]
-    fenced = Fence(server, lambda: leads[0])
+    fenced = LeaderFence(server, lambda: leads[0])
     name, *said = write
     with pytest.raises(Unavailable, match="the lease is not held at the moment"):
         getattr(fenced, name)(*said)
@@ -58,7 +58,7 @@ def test_a_write_is_done_by_whoever_leads_at_that_moment_and_refused_to_others(w
 
 def test_anybody_may_read():
     server = Server()
-    fenced = Fence(server, lambda: False)
+    fenced = LeaderFence(server, lambda: False)
     assert fenced.get("/a") == {"answer": 1}
     assert fenced.list("/a", labels="b=c") == {"answer": 2}
     assert server.asked == [("get", "/a"), ("list", "/a", 500, "b=c")]

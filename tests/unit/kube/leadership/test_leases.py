@@ -22,7 +22,7 @@ def lease(holder, version="7", duration_s=9):
 
 
 OTHERS = ObservedLease(lease("b"), since_s=100)
-OURS = ObservedLease(lease("a"), since_s=100, held=True)
+OURS = ObservedLease(lease("a"), since_s=100, is_ours=True)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_decisions(found, now_s, observed, decision):
     ],
 )
 def test_time_runs_from_the_last_change_that_was_seen(seen, since_s):
-    assert OTHERS.seeing(seen, 105) == ObservedLease(seen or lease("b"), since_s)
+    assert OTHERS.after_reading(seen, 105) == ObservedLease(seen or lease("b"), since_s)
 
 
 def test_times_in_the_record_do_not_matter():
@@ -80,18 +80,18 @@ def test_times_in_the_record_do_not_matter():
 
 
 def test_taking_counts_a_transition_and_renewing_does_not():
-    first = leases.claimed(None, "a", 9, NOW)
+    first = leases.claim(None, "a", 9, NOW)
     moment = "2026-01-31T12:00:00.000000Z"
     assert first == Lease("a", 9, moment, moment, 0, "")
-    renewed = leases.claimed(first, "a", 9, LATER)
+    renewed = leases.claim(first, "a", 9, LATER)
     assert renewed == Lease("a", 9, moment, "2026-01-31T12:00:05.000000Z", 0, "")
-    assert leases.claimed(renewed, "b", 9, LATER) == Lease(
+    assert leases.claim(renewed, "b", 9, LATER) == Lease(
         "b", 9, "2026-01-31T12:00:05.000000Z", "2026-01-31T12:00:05.000000Z", 1, ""
     )
 
 
 def test_what_is_written_is_read_back():
-    record = leases.claimed(lease("b"), "a", 9, NOW)
+    record = leases.claim(lease("b"), "a", 9, NOW)
     assert leases.read(leases.body(record, "ops", "poolkeeper")) == record
 
 
@@ -100,6 +100,6 @@ def test_an_empty_record_is_free():
 
 
 def test_giving_up_leaves_nobody_to_wait_for():
-    given_up = leases.freed(lease("a"), NOW)
+    given_up = leases.release(lease("a"), NOW)
     assert (given_up.holder, given_up.duration_s, given_up.version) == ("", 1, "7")
     assert decide(given_up, "b", 0, ObservedLease(given_up, 0)) == Acquire()

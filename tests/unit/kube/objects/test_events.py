@@ -8,7 +8,7 @@ from conditions import until
 from poolkeeper.errors import Forbidden, Refused, Stale, Unavailable
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.objects import events
-from poolkeeper.kube.objects.events import Note, Recorder, Reporting, event, shortened
+from poolkeeper.kube.objects.events import EventRecorder, EventSource, Note, event, shortened
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 TOPIC = Reference("Topic", "shop", "orders", "u1")
@@ -33,7 +33,7 @@ def recording():
 
     def make(objects, **extra):
         given = {"pause_s": 0.05, "now": lambda: NOW} | extra
-        recorders.append(Recorder(objects, "poolkeeper", "me-0", **given))
+        recorders.append(EventRecorder(objects, "poolkeeper", "me-0", **given))
         return recorders[-1]
 
     yield make
@@ -43,7 +43,7 @@ def recording():
 
 def made(reference=TOPIC, reason="Moving", note="moving", warning=False, component="poolkeeper"):
     told = Note(reason, note, "Reconcile", warning)
-    return event(reference, told, Reporting(component, "me-0"), NOW)
+    return event(reference, told, EventSource(component, "me-0"), NOW)
 
 
 def test_an_event_says_what_happened_to_which_object():

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from poolkeeper.kube.objects import rate_limit
-from poolkeeper.kube.objects.rate_limit import Bucket, Filter
+from poolkeeper.kube.objects.rate_limit import EventRateLimit, TokenBucket
 
 
 @given(
@@ -12,11 +12,11 @@ from poolkeeper.kube.objects.rate_limit import Bucket, Filter
     st.lists(st.floats(0, 100), min_size=1, max_size=200),
 )
 def test_no_stretch_of_time_sees_more_than_the_burst_and_what_came_in_it(burst, refill_s, pauses):
-    bucket, now_s, taken = Bucket.full(burst, refill_s, 0), 0.0, []
+    bucket, now_s, taken = TokenBucket.full(burst, refill_s, 0), 0.0, []
     for pause in pauses:
         now_s += pause
-        bucket = bucket.at(now_s)
-        if (left := bucket.taken()) is not None:
+        bucket = bucket.refill(now_s)
+        if (left := bucket.take()) is not None:
             bucket = left
             taken.append(now_s)
     for start in range(len(taken)):
@@ -25,10 +25,10 @@ def test_no_stretch_of_time_sees_more_than_the_burst_and_what_came_in_it(burst, 
 
 
 def test_a_clock_that_goes_back_gives_nothing():
-    bucket = Bucket.full(1, 10, 100).taken()
-    assert bucket.at(50).taken() is None
-    assert bucket.at(109).taken() is None
-    assert bucket.at(110).taken() is not None
+    bucket = TokenBucket.full(1, 10, 100).take()
+    assert bucket.refill(50).take() is None
+    assert bucket.refill(109).take() is None
+    assert bucket.refill(110).take() is not None
 
 
 @pytest.mark.parametrize(
@@ -41,28 +41,28 @@ def test_a_clock_that_goes_back_gives_nothing():
     ],
 )
 def test_what_was_said_lately_is_not_said_again(said, now_s, admitted):
-    memory = Filter(0)
+    memory = EventRateLimit(0)
     assert memory.admits("pool", "Moving", 0)
     assert memory.admits(*said, now_s) is admitted
 
 
 def test_an_object_has_25_at_once_and_then_one_in_five_minutes():
-    memory = Filter(0)
+    memory = EventRateLimit(0)
     assert [memory.admits("pool", number, 0) for number in range(27)] == [True] * 25 + [False] * 2
     assert [memory.admits("pool", number, 299) for number in (30,)] == [False]
     assert [memory.admits("pool", number, 300) for number in (31, 32)] == [True, False]
 
 
 def test_all_objects_together_are_bounded_too():
-    memory = Filter(0)
+    memory = EventRateLimit(0)
     admitted = [memory.admits(number, "Moving", 0) for number in range(rate_limit.TOTAL_BURST + 5)]
     assert admitted.count(True) == rate_limit.TOTAL_BURST
     assert memory.admits("late", "Moving", rate_limit.TOTAL_REFILL_S)
 
 
 def test_memory_is_bounded():
-    memory = Filter(0)
+    memory = EventRateLimit(0)
     for number in range(3 * rate_limit.OBJECTS_MAX):
         memory.admits(number, "Moving", number * rate_limit.TOTAL_REFILL_S)
     assert len(memory._objects) <= rate_limit.OBJECTS_MAX
-    assert len(memory._said) <= rate_limit.SAID_MAX
+    assert len(memory._repeats) <= rate_limit.REPEATS_MAX

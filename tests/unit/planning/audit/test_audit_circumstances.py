@@ -79,7 +79,7 @@ def test_what_cannot_be_trusted_is_left_alone(cluster, reason) -> None:
     "cluster",
     [
         pytest.param(
-            replace(CLUSTER, reassignment=(topology.Requested("orders", 0, (9, 2, 3)),)),
+            replace(CLUSTER, reassignment=(topology.ReassignmentEntry("orders", 0, (9, 2, 3)),)),
             id="by-the-request-node",
         ),
         pytest.param(

@@ -5,7 +5,7 @@ import pytest
 from poolkeeper.model.plans import SetConfig
 from poolkeeper.model.records import Records, TopicRecord
 from poolkeeper.model.specs import DeletionPolicy, Strategy
-from poolkeeper.model.topology import Cluster, Partition, Requested, Topic
+from poolkeeper.model.topology import Cluster, Partition, ReassignmentEntry, Topic
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.run_state.convergence import standings
 from unit.planning.byhand import (
@@ -124,7 +124,7 @@ def test_what_is_not_done(fields, seen, said):
                 "main",
                 cluster(flat(1, 2, 3, 4)).brokers,
                 {OFFSETS: Topic(OFFSETS, (Partition(0, (1, 2, 3, 4), leader=1),), config=COMPACT)},
-                reassignment=(Requested(OFFSETS, 0, (3, 4)),),
+                reassignment=(ReassignmentEntry(OFFSETS, 0, (3, 4)),),
             ),
             "a reassignment request names it",
             id="by-the-request",

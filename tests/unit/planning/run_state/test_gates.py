@@ -9,7 +9,7 @@ from poolkeeper.model.topology import (
     Cluster,
     Controller,
     Partition,
-    Requested,
+    ReassignmentEntry,
     Topic,
     TopicPartition,
 )
@@ -60,7 +60,7 @@ def move(number=0, path=((1, 2), (3, 2)), urgency=4) -> Move:
             id="kraft",
         ),
         pytest.param(
-            cluster(reassignment=(Requested("u", 3, (1, 2)),)),
+            cluster(reassignment=(ReassignmentEntry("u", 3, (1, 2)),)),
             HEALTHY,
             (),
             (Wait(R.FOREIGN_REQUEST, partitions=(TopicPartition("u", 3),)),),

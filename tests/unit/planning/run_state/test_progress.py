@@ -3,7 +3,7 @@
 import pytest
 
 from poolkeeper.model.plans import Move
-from poolkeeper.model.topology import Cluster, Partition, Requested, Topic
+from poolkeeper.model.topology import Cluster, Partition, ReassignmentEntry, Topic
 from poolkeeper.planning.run_state.progress import MoveProgress, MoveState, classify
 
 PATH = ((1, 2), (3, 4))
@@ -15,7 +15,7 @@ REORDER = ((1, 2), (2, 1))
 def cluster_with(partition: Partition | None, entry: tuple[int, ...] | None, **other) -> Cluster:
     partitions = () if partition is None else (partition,)
     topics = {"t": Topic("t", partitions, topic_id="id-1")}
-    requested = None if entry is None else (Requested("t", 0, entry),)
+    requested = None if entry is None else (ReassignmentEntry("t", 0, entry),)
     said = {"name": "c", "brokers": {}, "topics": topics, "reassignment": requested}
     return Cluster(**(said | other))
 

@@ -13,7 +13,14 @@ from poolkeeper.model.plans import (
     SetConfig,
 )
 from poolkeeper.model.refusals import Drift, DriftReason
-from poolkeeper.model.topology import Broker, Cluster, Partition, Requested, Topic, TopicPartition
+from poolkeeper.model.topology import (
+    Broker,
+    Cluster,
+    Partition,
+    ReassignmentEntry,
+    Topic,
+    TopicPartition,
+)
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.run_state import step_progress
 from poolkeeper.planning.run_state.step_progress import DONE, TO_DO, StepProgress, StepState
@@ -85,7 +92,7 @@ DELETE = DeleteTopic("t", "id-1")
         ),
         pytest.param(
             ADD,
-            cluster(led(0, 1, 2), reassignment=(Requested("t", 0, (1, 3)),)),
+            cluster(led(0, 1, 2), reassignment=(ReassignmentEntry("t", 0, (1, 3)),)),
             settling(R.TOPIC_REASSIGNED, topic="t"),
             id="never-add-while-the-topic-moves",
         ),

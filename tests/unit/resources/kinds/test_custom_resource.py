@@ -38,7 +38,7 @@ def test_what_is_kept_of_a_topic() -> None:
         refers="fast",
         status={"observedGeneration": 6},
     )
-    assert (found.guarded, found.sound) == (True, True)
+    assert (found.has_finalizer, found.sound) == (True, True)
     assert str(found.key) == "Topic shop/orders"
 
 
@@ -46,7 +46,7 @@ def test_a_cluster_scoped_resource_has_no_namespace_and_may_have_no_status() -> 
     spec = {"clusterRef": {"name": "main"}, "brokers": {"ids": [1]}}
     found = read_object(body("ResourcePool", "fast", spec))
     assert found.key == ObjectKey("ResourcePool", "", "fast")
-    assert (found.refers, found.status, found.guarded) == ("main", None, False)
+    assert (found.refers, found.status, found.has_finalizer) == ("main", None, False)
 
 
 @pytest.mark.parametrize(

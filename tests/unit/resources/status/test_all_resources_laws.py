@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from jsonschema.protocols import Validator
 
 from poolkeeper.errors import HolderActive, OtherCluster, Refused, Unavailable
-from poolkeeper.model.outcomes import Outcome, Seen, State
+from poolkeeper.model.outcomes import LastObservation, Outcome, State
 from poolkeeper.model.records import Records, TopicRecord
 from poolkeeper.model.specs import (
     Approval,
@@ -32,9 +32,9 @@ from poolkeeper.resources.checks.assembly import Assembly, assemble
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.parse import schemas
 from poolkeeper.resources.status.all_resources import statuses
-from poolkeeper.resources.status.events import announcements
+from poolkeeper.resources.status.events import status_events
 from poolkeeper.resources.status.finalizers import finalizer_changes
-from poolkeeper.resources.status.status_inputs import survey
+from poolkeeper.resources.status.status_inputs import status_inputs_of
 from unit.planning.instances import instances
 from unit.resources.bodies import kafka, kafka_cluster, kafka_topic, pool, topic
 from unit.resources.differences import changed
@@ -70,7 +70,7 @@ def resources(
 
 
 @st.composite
-def situations(draw: st.DrawFn) -> tuple[list[CustomResource], Seen | None, Outcome]:
+def situations(draw: st.DrawFn) -> tuple[list[CustomResource], LastObservation | None, Outcome]:
     """Resources, what was seen, and the outcome of a pass."""
     desired, cluster, gone = draw(instances())
     cluster_spec = replace(
@@ -96,12 +96,14 @@ def situations(draw: st.DrawFn) -> tuple[list[CustomResource], Seen | None, Outc
         for each in topics
         if draw(st.booleans())
     }
-    seen = Seen(cluster, Records("c1", owners), gone)
+    seen = LastObservation(cluster, Records("c1", owners), gone)
     return objects, *draw(_outcomes(assemble(objects)["main"], seen))
 
 
 @st.composite
-def _outcomes(draw: st.DrawFn, assembly: Assembly, seen: Seen) -> tuple[Seen | None, Outcome]:
+def _outcomes(
+    draw: st.DrawFn, assembly: Assembly, seen: LastObservation
+) -> tuple[LastObservation | None, Outcome]:
     kind = draw(st.sampled_from(["away", "rest", "run"]))
     if kind == "away" or assembly.desired is None:
         errors = [Unavailable("x"), OtherCluster("y"), HolderActive("z"), Refused("w"), None]
@@ -117,7 +119,7 @@ def _outcomes(draw: st.DrawFn, assembly: Assembly, seen: Seen) -> tuple[Seen | N
 @settings(max_examples=8)
 @given(situations())
 def test_statuses_are_sound_and_a_fixpoint(
-    situation: tuple[list[CustomResource], Seen | None, Outcome],
+    situation: tuple[list[CustomResource], LastObservation | None, Outcome],
 ) -> None:
     objects, seen, outcome = situation
     for name in assemble(objects):
@@ -133,7 +135,7 @@ def test_statuses_are_sound_and_a_fixpoint(
         again = statuses(after, what, outcome, LATER_MS)
         assert changed(after, again) == {}
         for key, status in found.items():
-            assert announcements(key, status, again[key]) == ()
+            assert status_events(key, status, again[key]) == ()
 
 
 @functools.cache
@@ -165,16 +167,16 @@ def _check(status: dict[str, Any]) -> None:
 @settings(max_examples=8)
 @given(situations())
 def test_finalizers_come_to_rest(
-    situation: tuple[list[CustomResource], Seen | None, Outcome],
+    situation: tuple[list[CustomResource], LastObservation | None, Outcome],
 ) -> None:
     objects, seen, _ = situation
     place = assemble(objects)["main"]
-    changes = finalizer_changes(survey(place, seen), False)
+    changes = finalizer_changes(status_inputs_of(place, seen), False)
     guarded = [
         replace(o, finalizers=("poolkeeper.dev/finalizer",) if changes.get(o.key) else ())
         for o in objects
     ]
-    assert finalizer_changes(survey(assemble(guarded)["main"], seen), False) == {}
+    assert finalizer_changes(status_inputs_of(assemble(guarded)["main"], seen), False) == {}
 
 
 def _calls(work: Callable[[], object]) -> int:
@@ -210,7 +212,7 @@ def test_twice_the_topics_are_twice_the_work() -> None:
     def work(topics: int) -> int:
         objects, live = _many(topics)
         records = Records("c1", {f"t{n}": TopicRecord(f"shop/t{n}") for n in range(topics)})
-        seen = Seen(live, records)
+        seen = LastObservation(live, records)
         place = assemble(objects)["main"]
         outcome = at_rest(place, seen)
         statuses(place, seen, outcome, NOW_MS)  # what is cached once is no growth

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from poolkeeper.resources.kinds.custom_resource import ObjectKey
-from poolkeeper.resources.status.events import NOTE_MAX, Announcement, announcements
+from poolkeeper.resources.status.events import NOTE_MAX, StatusEvent, status_events
 from unit.resources.stages import conditions
 
 TOPIC = ObjectKey("Topic", "shop", "orders")
@@ -198,21 +198,21 @@ def test_events_of_a_transition(
     after: dict[str, Any],
     expected: list[tuple[str, str]],
 ) -> None:
-    found = announcements(key, before, after)
+    found = status_events(key, before, after)
     assert [(each.type, each.reason) for each in found] == expected
-    assert announcements(key, after, after) == ()
+    assert status_events(key, after, after) == ()
 
 
 def test_the_note_of_an_event_says_what_the_condition_says() -> None:
     after = status("Stalled", "Impossible", "x" * 2000)
-    assert announcements(TOPIC, None, after) == (
-        Announcement("Warning", "Impossible", "x" * NOTE_MAX),
+    assert status_events(TOPIC, None, after) == (
+        StatusEvent("Warning", "Impossible", "x" * NOTE_MAX),
     )
 
 
 def test_an_empty_broker_is_named() -> None:
     before = status("Busy", "Moving", draining=[{"broker": 3, "replicas": 1}])
     after = status("Busy", "Moving", drained=[3])
-    assert announcements(POOL, before, after) == (
-        Announcement("Normal", "Drained", "broker 3 is empty"),
+    assert status_events(POOL, before, after) == (
+        StatusEvent("Normal", "Drained", "broker 3 is empty"),
     )

@@ -2,11 +2,11 @@
 
 import pytest
 
-from poolkeeper.model.outcomes import Seen
+from poolkeeper.model.outcomes import LastObservation
 from poolkeeper.resources.checks.assembly import assemble
 from poolkeeper.resources.kinds.custom_resource import CustomResource
-from poolkeeper.resources.status.finalizers import finalizer_changes, finalizers_wanted
-from poolkeeper.resources.status.status_inputs import survey
+from poolkeeper.resources.status.finalizers import finalizer_changes, finalizers_needed
+from poolkeeper.resources.status.status_inputs import status_inputs_of
 from unit.resources.bodies import kafka, kafka_cluster, kafka_topic, pool, topic
 from unit.resources.stages import seen
 
@@ -20,9 +20,11 @@ UNRECORDED = seen(kafka([kafka_topic("orders", (1, 2))]))
 EMPTY = seen(kafka(), orders="shop/orders")
 
 
-def wanted(each: CustomResource, objects: tuple[CustomResource, ...], what: Seen | None) -> bool:
+def wanted(
+    each: CustomResource, objects: tuple[CustomResource, ...], what: LastObservation | None
+) -> bool:
     place = next(a for a in assemble((*objects, each)).values() if each.key in a.objects)
-    return finalizers_wanted(survey(place, what), None)[each.key]
+    return finalizers_needed(status_inputs_of(place, what), None)[each.key]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +82,10 @@ def wanted(each: CustomResource, objects: tuple[CustomResource, ...], what: Seen
     ],
 )
 def test_a_resource_is_kept(
-    each: CustomResource, others: tuple[CustomResource, ...], what: Seen | None, expected: bool
+    each: CustomResource,
+    others: tuple[CustomResource, ...],
+    what: LastObservation | None,
+    expected: bool,
 ) -> None:
     assert wanted(each, others, what) is expected
 
@@ -109,7 +114,7 @@ def test_nothing_is_kept_that_goes_with_its_definition(
 ) -> None:
     places = assemble((*others, each), abandoned=True).values()
     place = next(a for a in places if each.key in a.objects)
-    assert finalizers_wanted(survey(place, OURS), None)[each.key] is expected
+    assert finalizers_needed(status_inputs_of(place, OURS), None)[each.key] is expected
 
 
 @pytest.mark.parametrize(
@@ -125,8 +130,8 @@ def test_a_cluster_is_kept_while_a_run_is_recorded(
     guarded: bool, recorded: bool | None, expected: bool
 ) -> None:
     cluster = kafka_cluster(guarded=guarded)
-    found = survey(assemble([cluster])["main"], EMPTY)
-    assert finalizers_wanted(found, recorded) == {cluster.key: expected}
+    found = status_inputs_of(assemble([cluster])["main"], EMPTY)
+    assert finalizers_needed(found, recorded) == {cluster.key: expected}
 
 
 def test_only_changes_are_told_and_nothing_is_added_to_what_is_being_deleted() -> None:
@@ -135,5 +140,5 @@ def test_only_changes_are_told_and_nothing_is_added_to_what_is_being_deleted() -
     new = topic("new", "fast", deletionPolicy="Delete")
     loose = topic("loose", "fast", guarded=True)
     fast = pool("fast", 1, 2, guarded=True)
-    found = survey(assemble([MAIN, fast, late, kept, new, loose])["main"], OURS)
+    found = status_inputs_of(assemble([MAIN, fast, late, kept, new, loose])["main"], OURS)
     assert finalizer_changes(found, None) == {new.key: True, loose.key: False}

@@ -9,22 +9,22 @@ from hypothesis import strategies as st
 
 from poolkeeper.model.rebalances import (
     ClusterRebalance,
-    Course,
     PartState,
     RebalanceSpec,
+    RebalanceState,
     RebalanceStep,
 )
 from poolkeeper.model.specs import Approval, ApprovalPolicy
 from poolkeeper.resources.kinds.custom_resource import read_object
 from poolkeeper.resources.parse import schemas
-from poolkeeper.resources.status.conditions import Mood, Remark
-from poolkeeper.resources.status.events import Announcement
+from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus
+from poolkeeper.resources.status.events import StatusEvent
 from poolkeeper.resources.status.rebalance import (
-    Saying,
-    course_of,
+    RebalanceStatusInputs,
+    ready_condition_of,
     rebalance_events,
     rebalance_status,
-    remark_of,
+    state_of,
 )
 from unit.resources.bodies import body
 
@@ -46,7 +46,7 @@ A = ClusterRebalance("a", PartState.PLANNED, 1, OWN, 12, 40 * GIB)
 B = ClusterRebalance("b", PartState.PLANNED, 2, OWN, 4, 2 * GIB)
 LOST = ClusterRebalance("c", PartState.FAILED, message="not planned: no answer from zk:2181")
 EMPTY = ClusterRebalance("d", PartState.IN_PLACE)
-WAITING = Course(
+WAITING = RebalanceState(
     RebalanceStep.WAITING_FOR_APPROVAL,
     NOW_MS + 7,
     "sha256:scope",
@@ -65,23 +65,25 @@ LINE = (
 
 
 def remark(course, **spec):
-    return remark_of(course, replace(SPEC, **spec))
+    return ready_condition_of(course, replace(SPEC, **spec))
 
 
 @pytest.mark.parametrize(
     ("course", "spec", "expected"),
     [
         pytest.param(
-            Course(),
+            RebalanceState(),
             {},
-            Remark(Mood.BUSY, "Planning", "the clusters are read and planned"),
+            ReadyCondition(
+                ReadyStatus.RECONCILING, "Planning", "the clusters are read and planned"
+            ),
             id="planning",
         ),
         pytest.param(
             WAITING,
             {},
-            Remark(
-                Mood.BUSY,
+            ReadyCondition(
+                ReadyStatus.RECONCILING,
                 "WaitingForApproval",
                 "waits to move 16 partitions (42 GiB) in 2 clusters, in 2 waves, about 15 min;"
                 f" c: not planned: no answer from zk:2181; approve {HASH}: {LINE}",
@@ -99,8 +101,8 @@ def remark(course, **spec):
                 ),
             ),
             {},
-            Remark(
-                Mood.BUSY,
+            ReadyCondition(
+                ReadyStatus.RECONCILING,
                 "Moving",
                 "1 of 4 clusters done, 3 of 16 moves, 32 GiB left; failed: c: not planned: no"
                 " answer from zk:2181; waits: b: outside spec.execution.windows",
@@ -110,8 +112,8 @@ def remark(course, **spec):
         pytest.param(
             replace(EXECUTING, parts=(replace(A, state=PartState.WAITING, message="paused"),)),
             {},
-            Remark(
-                Mood.BUSY,
+            ReadyCondition(
+                ReadyStatus.RECONCILING,
                 "Waiting",
                 "0 of 1 cluster done, 0 of 12 moves, 40 GiB left; waits: a: paused",
             ),
@@ -120,8 +122,8 @@ def remark(course, **spec):
         pytest.param(
             replace(EXECUTING, parts=(A,)),
             {"paused": True},
-            Remark(
-                Mood.BUSY,
+            ReadyCondition(
+                ReadyStatus.RECONCILING,
                 "Paused",
                 "stages in flight run to their end, no further stage starts; 0 of 1 cluster done,"
                 " 0 of 12 moves, 40 GiB left",
@@ -135,17 +137,19 @@ def remark(course, **spec):
                 parts=(replace(A, state=PartState.DONE, message="left alone: t-1"), EMPTY),
             ),
             {},
-            Remark(
-                Mood.DONE,
+            ReadyCondition(
+                ReadyStatus.READY,
                 "Succeeded",
                 "moved 12 partitions (40 GiB) in 1 cluster; a: left alone: t-1",
             ),
             id="succeeded",
         ),
         pytest.param(
-            Course(RebalanceStep.SUCCEEDED, parts=(EMPTY,)),
+            RebalanceState(RebalanceStep.SUCCEEDED, parts=(EMPTY,)),
             {},
-            Remark(Mood.DONE, "Succeeded", "in place: nothing had to move in 1 cluster"),
+            ReadyCondition(
+                ReadyStatus.READY, "Succeeded", "in place: nothing had to move in 1 cluster"
+            ),
             id="nothing-had-to-move",
         ),
         pytest.param(
@@ -153,8 +157,8 @@ def remark(course, **spec):
                 EXECUTING, step=RebalanceStep.FAILED, parts=(replace(A, state=PartState.DONE), LOST)
             ),
             {},
-            Remark(
-                Mood.STALLED,
+            ReadyCondition(
+                ReadyStatus.STALLED,
                 "Failed",
                 "1 of 2 clusters done; c: not planned: no answer from zk:2181; make another"
                 " Rebalance for the rest",
@@ -168,7 +172,9 @@ def test_remarks(course, spec, expected):
 
 
 def status(course, spec=SPEC, each=OBJECT):
-    return rebalance_status(each, Saying(course, remark_of(course, spec)), spec, NOW_MS)
+    return rebalance_status(
+        each, RebalanceStatusInputs(course, ready_condition_of(course, spec)), spec, NOW_MS
+    )
 
 
 def test_a_whole_status():
@@ -242,9 +248,9 @@ PARTS = st.builds(
     *([COUNTS] * 5),
 )
 COURSES = st.builds(
-    Course,
+    RebalanceState,
     step=st.sampled_from(RebalanceStep),
-    asked_ms=st.integers(1, 4 * 10**12),
+    requested_ms=st.integers(1, 4 * 10**12),
     scope=HASHES,
     engine=st.sampled_from(["Local", "Spark"]),
     hash=HASHES,
@@ -261,12 +267,12 @@ COURSES = st.builds(
 @given(COURSES)
 def test_a_status_tells_the_course_and_is_what_the_definition_allows(course):
     found = status(course)
-    assert course_of(found) == course
+    assert state_of(found) == course
     assert [error.message for error in SCHEMA.iter_errors(found)] == []
 
 
 def test_without_a_status_it_is_at_its_beginning():
-    assert course_of(None) == course_of({"observedGeneration": -1}) == Course()
+    assert state_of(None) == state_of({"observedGeneration": -1}) == RebalanceState()
 
 
 def events(before, after):
@@ -274,16 +280,16 @@ def events(before, after):
 
 
 def test_events_tell_transitions():
-    assert events(None, Course()) == [
-        Announcement("Normal", "Planning", "the clusters are read and planned")
+    assert events(None, RebalanceState()) == [
+        StatusEvent("Normal", "Planning", "the clusters are read and planned")
     ]
-    assert [each.reason for each in events(Course(), WAITING)] == ["WaitingForApproval"]
+    assert [each.reason for each in events(RebalanceState(), WAITING)] == ["WaitingForApproval"]
     moving = replace(EXECUTING, parts=(replace(A, state=PartState.MOVING), B))
     further = replace(moving, parts=(replace(A, state=PartState.MOVING, moves_done=4), B))
     assert events(moving, further) == []
     failed = replace(A, state=PartState.FAILED, message="the plan is outdated")
     assert events(moving, replace(moving, parts=(failed, replace(B, state=PartState.MOVING)))) == [
-        Announcement("Warning", "ClusterFailed", "a: the plan is outdated")
+        StatusEvent("Warning", "ClusterFailed", "a: the plan is outdated")
     ]
     ended = replace(
         EXECUTING, step=RebalanceStep.FAILED, parts=(failed, replace(B, state=PartState.DONE))

@@ -4,7 +4,7 @@ import pytest
 
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.problems import ProblemReason, Recorded
-from poolkeeper.resources.status.status_inputs import hindrance
+from poolkeeper.resources.status.status_inputs import blocking_problem
 
 
 def _told(reason: ProblemReason) -> Recorded:
@@ -29,4 +29,4 @@ ROOM = PlanProblem("p", "capacity", _told(ProblemReason.AWAITS_ROOM), "t")
 def test_only_what_does_not_mend_itself_is_a_hindrance(
     problems: list[PlanProblem], mend: PlanProblem | None
 ) -> None:
-    assert hindrance(problems) == mend
+    assert blocking_problem(problems) == mend

@@ -12,7 +12,7 @@ import pytest
 
 from conditions import until
 from poolkeeper.sandbox.servers import processes
-from poolkeeper.sandbox.servers.processes import Identity, Nursery
+from poolkeeper.sandbox.servers.processes import Identity, ProcessGroup
 
 SLEEP = (sys.executable, "-S", "-c", "import time; time.sleep(60)")
 
@@ -53,7 +53,7 @@ def test_only_the_very_process_is_killed():
 
 
 def test_a_child_records_itself_before_it_is_what_it_shall_be(records, tmp_path):
-    nursery = Nursery(records, tied=True)
+    nursery = ProcessGroup(records, tied=True)
     children = [nursery.start(f"c{n}", SLEEP, tmp_path / "log") for n in range(5)]
     until(lambda: len(recorded(records)) == 5, "five records")
     assert {identity.pid for identity in recorded(records)} == {child.pid for child in children}
@@ -65,7 +65,7 @@ def test_a_child_records_itself_before_it_is_what_it_shall_be(records, tmp_path)
 
 
 def test_a_child_outlives_the_thread_that_asked_for_it(records, tmp_path):
-    nursery = Nursery(records, tied=True)
+    nursery = ProcessGroup(records, tied=True)
     started = []
     worker = threading.Thread(
         target=lambda: started.append(nursery.start("c", SLEEP, tmp_path / "log"))
@@ -80,9 +80,9 @@ def test_a_child_outlives_the_thread_that_asked_for_it(records, tmp_path):
 
 OWNER = """
 import sys, pathlib
-from poolkeeper.sandbox.servers.processes import Nursery
+from poolkeeper.sandbox.servers.processes import ProcessGroup
 records = pathlib.Path(sys.argv[1])
-nursery = Nursery(records, tied=sys.argv[2] == "tied")
+nursery = ProcessGroup(records, tied=sys.argv[2] == "tied")
 nursery.start("c", [sys.executable, "-c", "import time; time.sleep(60)"], records.parent / "log")
 while not records.read_text(): pass
 print("ready", flush=True)
@@ -108,7 +108,7 @@ def test_when_the_owner_is_killed_a_child_that_is(records, tied):
 
 
 def test_last_words_are_the_end_of_the_log(records, tmp_path):
-    nursery = Nursery(records, tied=True)
+    nursery = ProcessGroup(records, tied=True)
     child = nursery.start("c", [sys.executable, "-c", "print('x' * 50 + 'end')"], tmp_path / "log")
     child.wait(10)
     nursery.close()

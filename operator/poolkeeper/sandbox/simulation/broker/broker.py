@@ -19,13 +19,13 @@ from kazoo.exceptions import (
 from poolkeeper.sandbox.servers.settings import BrokerSpec
 from poolkeeper.sandbox.simulation import codecs
 from poolkeeper.sandbox.simulation.broker.configs import ConfigReader
-from poolkeeper.sandbox.simulation.broker.isr_joining import Joining
+from poolkeeper.sandbox.simulation.broker.isr_joining import IsrExpansion
 from poolkeeper.sandbox.simulation.broker.log_dirs import Disk
 from poolkeeper.sandbox.simulation.broker.throttles import Throttles
 from poolkeeper.sandbox.simulation.codecs import Ids, PartitionState, Tp
 from poolkeeper.sandbox.simulation.controller import candidate, elections, membership, topics
 from poolkeeper.sandbox.simulation.controller.controller import ActiveController
-from poolkeeper.sandbox.simulation.controller.event_queue import Inbox, Steps, Work
+from poolkeeper.sandbox.simulation.controller.event_queue import EventQueue, Steps, Work
 from poolkeeper.sandbox.simulation.controller.request_node import BROKEN
 from poolkeeper.sandbox.simulation.world import World
 from poolkeeper.sandbox.simulation.zookeeper.session import Client, CreateNode, Event, WriteNode
@@ -127,13 +127,13 @@ class SimulatedBroker:
     def _begin_memory(self) -> None:
         pause = self._world.choices.pause_ms
         troubles = (*BROKEN, KazooException)
-        self._office = Inbox(self._world.clock, pause, troubles, self._trouble)
-        self.side = Inbox(self._world.clock, pause, troubles, self._side_trouble)
+        self._office = EventQueue(self._world.clock, pause, troubles, self._on_failure)
+        self.side = EventQueue(self._world.clock, pause, troubles, self._on_side_failure)
         self.roles = {}
         self.behind = set()
         self.throttles = Throttles(self.id)
         self.configs = ConfigReader(self, self._world)
-        self.joining = Joining(self, self._world)
+        self.isr_expansion = IsrExpansion(self, self._world)
 
     # Session
 
@@ -172,7 +172,7 @@ class SimulatedBroker:
         if self._world.gathering:
             self._office.post(self._gather, GATHER_MS)
         else:
-            yield from self._stand()
+            yield from self._stand_for_controller()
 
     # Office
 
@@ -184,11 +184,11 @@ class SimulatedBroker:
         ours = found is not None and found[1].ephemeralOwner == self.client.session_id
         if self.term is not None and not ours:
             self._resign()
-            self._office.post(self._stand)
+            self._office.post(self._stand_for_controller)
         else:
-            yield from self._stand()
+            yield from self._stand_for_controller()
 
-    def _stand(self) -> Steps:
+    def _stand_for_controller(self) -> Steps:
         term = candidate.run(self, self._world, self._on_office)
         if term is None:
             return
@@ -208,7 +208,7 @@ class SimulatedBroker:
             self.term = None
             self._office.clear()
 
-    def _trouble(self, failure: Exception) -> None:
+    def _on_failure(self, failure: Exception) -> None:
         if isinstance(failure, BadVersionError) and self.term is not None:
             self._resign()
             self._office.post(self._office_changed)
@@ -217,7 +217,7 @@ class SimulatedBroker:
         elif not isinstance(failure, _ENDED):
             self._world.note(f"controller {self.id}: {failure!r}")
 
-    def _side_trouble(self, failure: Exception) -> None:
+    def _on_side_failure(self, failure: Exception) -> None:
         if not isinstance(failure, _ENDED):
             self._world.note(f"broker {self.id}: {failure!r}")
 

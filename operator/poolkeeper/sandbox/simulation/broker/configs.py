@@ -11,7 +11,7 @@ from typing import Protocol
 from poolkeeper.sandbox.simulation import codecs
 from poolkeeper.sandbox.simulation.broker.throttles import Throttles
 from poolkeeper.sandbox.simulation.codecs import CHANGES
-from poolkeeper.sandbox.simulation.controller.event_queue import Inbox, Steps
+from poolkeeper.sandbox.simulation.controller.event_queue import EventQueue, Steps
 from poolkeeper.sandbox.simulation.controller.request_node import BROKEN
 from poolkeeper.sandbox.simulation.world import World
 from poolkeeper.sandbox.simulation.zookeeper.session import Client, DeleteNode, Event
@@ -20,12 +20,12 @@ KEPT_MS = 900_000
 DEFAULT = "<default>"
 
 
-class Configured(Protocol):
+class ConfiguredBroker(Protocol):
     """The broker whose config it is."""
 
     id: int
     throttles: Throttles
-    side: Inbox
+    side: EventQueue
 
     @property
     def client(self) -> Client:
@@ -40,7 +40,7 @@ class Configured(Protocol):
 class ConfigReader:
     """The notifications that one broker has handled."""
 
-    def __init__(self, broker: Configured, world: World) -> None:
+    def __init__(self, broker: ConfiguredBroker, world: World) -> None:
         self._broker = broker
         self._world = world
         self._last = -1

@@ -12,7 +12,7 @@ from kazoo.exceptions import BadVersionError
 from poolkeeper.sandbox.simulation import codecs
 from poolkeeper.sandbox.simulation.codecs import ISR_CHANGES, PartitionState, Tp, state_path
 from poolkeeper.sandbox.simulation.controller import membership
-from poolkeeper.sandbox.simulation.controller.event_queue import Inbox, Steps
+from poolkeeper.sandbox.simulation.controller.event_queue import EventQueue, Steps
 from poolkeeper.sandbox.simulation.world import World
 from poolkeeper.sandbox.simulation.zookeeper.session import Client, CreateNode, WriteNode
 
@@ -21,11 +21,11 @@ QUIET_MS = 5000
 """A notification is left when the ISRs of a leader have not changed for so long."""
 
 
-class Leading(Protocol):
+class LeadingBroker(Protocol):
     """The broker that leads."""
 
     id: int
-    side: Inbox
+    side: EventQueue
 
     @property
     def alive(self) -> bool:
@@ -46,10 +46,10 @@ class Leading(Protocol):
         ...
 
 
-class Joining:
+class IsrExpansion:
     """The replicas that one broker is letting in."""
 
-    def __init__(self, broker: Leading, world: World) -> None:
+    def __init__(self, broker: LeadingBroker, world: World) -> None:
         self._broker = broker
         self._world = world
         self._asked: set[tuple[Tp, int]] = set()

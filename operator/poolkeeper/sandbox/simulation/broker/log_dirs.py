@@ -22,7 +22,7 @@ class Log:
 
 @dataclass(slots=True)
 class Disk:
-    """The logs in a broker's directories; `wanted` remembers directories for logs still to come.
+    """The logs in a broker's directories; `requested_dirs`: those of logs still to come.
 
     `moving` are those on their way to another directory: kept, and counts of logs too, because
     nobody can look through a hundred thousand logs each time that something flows.
@@ -30,7 +30,7 @@ class Disk:
 
     directories: tuple[str, ...]
     logs: dict[Tp, Log] = field(default_factory=dict)
-    wanted: dict[Tp, int] = field(default_factory=dict)
+    requested_dirs: dict[Tp, int] = field(default_factory=dict)
     moving: set[Tp] = field(default_factory=set)
     _counts: list[int] = field(init=False)
 
@@ -41,7 +41,7 @@ class Disk:
         """Return the log of a replica, made where it was wanted or where fewest logs are."""
         log = self.logs.get(tp)
         if log is None:
-            log = Log(self.wanted.pop(tp, self._emptiest()), topic_id=topic_id)
+            log = Log(self.requested_dirs.pop(tp, self._emptiest()), topic_id=topic_id)
             self.logs[tp] = log
             self._counts[log.directory] += 1
         elif log.topic_id is None:

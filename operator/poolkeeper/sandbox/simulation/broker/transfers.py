@@ -69,7 +69,7 @@ class Transfers:
         """Reckon anew, soon: several changes of one moment cost one reckoning."""
         if not self._due:
             self._due = True
-            self._clock.after(0, self._reckon)
+            self._clock.after(0, self._share_rates)
 
     def settle(self) -> None:
         """Deliver what has flowed until now."""
@@ -80,7 +80,7 @@ class Transfers:
                 missing = self._flows[name].missing_bytes
                 self._source.arrived(name, min(missing, rate * passed_s))
 
-    def _reckon(self) -> None:
+    def _share_rates(self) -> None:
         self._due = False
         self.settle()
         self._rates = {}

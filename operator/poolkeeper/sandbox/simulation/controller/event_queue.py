@@ -15,7 +15,7 @@ Steps: TypeAlias = Iterator[None]
 Work: TypeAlias = Callable[[], Steps]
 
 
-class Inbox:
+class EventQueue:
     """Works in the order of their posting.
 
     `pause_ms` tells how long each pause lasts. `troubles` are the exceptions that end a work but

@@ -218,7 +218,7 @@ def test_creations_are_not_held_up_by_it(ground: Ground) -> None:
 @pytest.mark.parametrize(
     ("offer", "why"),
     [
-        pytest.param({"held": NIGHT}, NIGHT.reason, id="held"),
+        pytest.param({"wait": NIGHT}, NIGHT.reason, id="held"),
         pytest.param({"plan": None}, WaitReason.PLAN_BEING_READ, id="not-read-yet"),
     ],
 )

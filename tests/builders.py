@@ -58,16 +58,21 @@ def topic(
 def cluster(
     brokers: Mapping[int, str | None] | Iterable[int | Broker], *topics: Topic, **fields: Any
 ) -> Cluster:
-    """A cluster of live brokers: racks by id, or ids alone, or brokers as they are."""
+    """A cluster of live brokers: racks by id, or ids alone, or brokers as they are.
+
+    Brokers and topics among the fields replace these.
+    """
     if isinstance(brokers, Mapping):
         live = [Broker(id_, rack) for id_, rack in brokers.items()]
     else:
         live = [each if isinstance(each, Broker) else Broker(each) for each in brokers]
-    return Cluster(
-        brokers={each.id: each for each in live},
-        topics={each.name: each for each in topics},
-        **{"name": "main", "id": "c1", **fields},
-    )
+    found: dict[str, Any] = {
+        "name": "main",
+        "id": "c1",
+        "brokers": {each.id: each for each in live},
+        "topics": {each.name: each for each in topics},
+    }
+    return Cluster(**{**found, **fields})
 
 
 # What is declared

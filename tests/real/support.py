@@ -16,23 +16,16 @@ from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
+import builders
 import txnlog
+from builders import pool_spec, topic_spec
 from poolkeeper.brokers.protocol import BrokerClient
 from poolkeeper.cli.main import main
 from poolkeeper.connections import ClusterConnections
 from poolkeeper.controller.loop import drive
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.plans import CreateTopic, Move, Plan, Step
-from poolkeeper.model.specs import (
-    Desired,
-    Execution,
-    KafkaClusterSpec,
-    ResourcePoolSpec,
-    Throttle,
-    ThrottleMode,
-    TopicSpec,
-    ZooKeeperSpec,
-)
+from poolkeeper.model.specs import Desired, Execution, Throttle, ThrottleMode
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.sandbox import Sandbox
@@ -78,10 +71,9 @@ def desired(
     brokers: tuple[int, ...] = (1, 2, 3),
     **said: object,
 ) -> Desired:
-    cluster = KafkaClusterSpec("c", ZooKeeperSpec("unused"), execution=execution)
-    pool = ResourcePoolSpec("p", "c", brokers)
-    specs = tuple(TopicSpec(name, "default", name, "p", **said) for name in sorted(topics))
-    return Desired(cluster, (pool,), specs)
+    pool = pool_spec("p", *brokers, cluster="c")
+    specs = (topic_spec(name, namespace="default", **said) for name in sorted(topics))
+    return builders.desired(pool, *specs, name="c", execution=execution)
 
 
 def plan_of(

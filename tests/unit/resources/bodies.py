@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from poolkeeper.model.topology import Broker, Cluster, Controller, Partition, Topic
+import builders
+from poolkeeper.model.topology import Cluster, Controller, Topic
 from poolkeeper.resources.checks.assembly import Assembly, assemble
 from poolkeeper.resources.kinds.custom_resource import FINALIZER, CustomResource, read_object
 
@@ -90,18 +91,11 @@ def kafka_topic(
     config: Mapping[str, str] | None = None,
     size: int | None = GIB,
 ) -> Topic:
-    partitions = tuple(
-        Partition(n, r, leader=r[0], isr=r, size_bytes=size) for n, r in enumerate(lists)
-    )
-    return Topic(name, partitions, topic_id=f"id-{name}", config=dict(config or {}))
+    found = dict(config or {})
+    return builders.topic(name, *lists, topic_id=f"id-{name}", config=found, size_bytes=size)
 
 
 def kafka(topics: Iterable[Topic] = (), brokers: Iterable[int] = range(1, 7)) -> Cluster:
-    return Cluster(
-        "main",
-        {broker: Broker(broker) for broker in brokers},
-        {each.name: each for each in topics},
-        id="kafka-id",
-        kafka_version="2.8.2",
-        controller=Controller(1, 1, 1),
+    return builders.cluster(
+        brokers, *topics, id="kafka-id", kafka_version="2.8.2", controller=Controller(1, 1, 1)
     )

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event, Thread
 
+import manifests
 from builders import pool_spec
 from chart.releases import OPERATOR, release_name, restricted_namespace
 from chart.rendering import Object, render
@@ -191,8 +192,7 @@ class Planning:
     @contextmanager
     def rebalance(self) -> Iterator[str]:
         name = release_name()
-        body = {"apiVersion": "poolkeeper.dev/v1alpha1", "kind": "Rebalance"}
-        self.plane.request("POST", REBALANCES, {**body, "metadata": {"name": name}, "spec": {}})
+        self.plane.request("POST", REBALANCES, manifests.body("Rebalance", name, {}))
         yield name
         self.plane.kubectl("delete", "rebalance", name, "--ignore-not-found")
         until(lambda: not self.left(), "everything of the Job is gone", 60)

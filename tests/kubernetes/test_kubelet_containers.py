@@ -9,14 +9,8 @@ import pytest
 
 from conditions import until
 from control_plane.building import CHECKOUT
-from control_plane.kubelet import Kubelet
 from control_plane.kubelet.trials import Json, Pods, bash, connects
 from control_plane.planes import ControlPlane
-
-
-@pytest.fixture
-def pods(control_plane: ControlPlane, kubelet: Kubelet, namespace: str) -> Pods:
-    return Pods(control_plane, kubelet, namespace)
 
 
 def test_two_containers_see_one_empty_dir_and_each_its_own_root(pods: Pods) -> None:

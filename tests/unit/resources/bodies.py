@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import builders
+import manifests
 from poolkeeper.model.topology import Cluster, Controller, Topic
 from poolkeeper.resources.checks.assembly import Assembly, assemble
 from poolkeeper.resources.kinds.custom_resource import FINALIZER, CustomResource, read_object
@@ -20,16 +21,11 @@ def body(
     **marks: Any,
 ) -> Body:
     """`marks` are those of `metadata`."""
-    whole = {
-        "apiVersion": "poolkeeper.dev/v1alpha1",
-        "kind": kind,
-        "metadata": metadata(name, **marks),
-        "spec": dict(spec),
-    }
+    whole = manifests.body(kind, name, spec, **_metadata(name, **marks))
     return whole if status is None else {**whole, "status": status}
 
 
-def metadata(
+def _metadata(
     name: str,
     *,
     namespace: str = "",
@@ -37,9 +33,7 @@ def metadata(
     guarded: bool = False,
     generation: int = 1,
 ) -> Body:
-    found: Body = {"name": name, "uid": f"uid-{name}", "generation": generation}
-    if namespace:
-        found["namespace"] = namespace
+    found: Body = {"namespace": namespace, "uid": f"uid-{name}", "generation": generation}
     if deleting:
         found["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     if guarded:

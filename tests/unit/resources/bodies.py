@@ -13,54 +13,52 @@ GIB = 1024**3
 Body = dict[str, Any]
 
 
-def body(
-    kind: str,
-    name: str,
-    spec: Mapping[str, Any],
-    status: Mapping[str, Any] | None = None,
-    **marks: Any,
-) -> Body:
-    """`marks` are those of `metadata`."""
-    whole = manifests.body(kind, name, spec, **_metadata(name, **marks))
-    return whole if status is None else {**whole, "status": status}
+def body(kind: str, name: str, spec: Mapping[str, Any], **marks: Any) -> Body:
+    """`marks` are those of `metadata`, and the status."""
+    return _marked(manifests.body(kind, name, spec), **marks)
 
 
-def _metadata(
-    name: str,
+def _marked(
+    found: Body,
     *,
     namespace: str = "",
     deleting: bool = False,
     guarded: bool = False,
     generation: int = 1,
+    status: Mapping[str, Any] | None = None,
 ) -> Body:
-    found: Body = {"namespace": namespace, "uid": f"uid-{name}", "generation": generation}
+    name = found["metadata"]["name"]
+    metadata: Body = {"name": name, "uid": f"uid-{name}", "generation": generation}
+    if namespace:
+        metadata["namespace"] = namespace
     if deleting:
-        found["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     if guarded:
-        found["finalizers"] = [FINALIZER]
-    return found
+        metadata["finalizers"] = [FINALIZER]
+    whole = {**found, "metadata": metadata}
+    return whole if status is None else {**whole, "status": status}
 
 
 def kafka_cluster(
     name: str = "main", connect: str = "zk:2181/kafka", **fields: Any
 ) -> CustomResource:
     """`mode`, `approval` and the like go into the spec; what `body` knows does not."""
-    spec, rest = _apart(fields)
-    return read_object(
-        body("KafkaCluster", name, {"zookeeper": {"connect": connect}, **spec}, **rest)
-    )
+    spec, marks = _apart(fields)
+    return read_object(_marked(manifests.kafka_cluster(name, connect, **spec), **marks))
 
 
 def pool(name: str, *ids: int, cluster: str = "main", **fields: Any) -> CustomResource:
-    spec, rest = _apart(fields)
-    wanted = {"clusterRef": {"name": cluster}, "brokers": {"ids": list(ids)}, **spec}
-    return read_object(body("ResourcePool", name, wanted, **rest))
+    spec, marks = _apart(fields)
+    return read_object(
+        _marked(manifests.resource_pool(name, *ids, cluster=cluster, **spec), **marks)
+    )
 
 
-def topic(name: str, in_pool: str, **fields: Any) -> CustomResource:
-    spec, rest = _apart(fields)
-    rest.setdefault("namespace", "shop")
-    return read_object(body("Topic", name, {"poolRef": {"name": in_pool}, **spec}, **rest))
+def topic(name: str, in_pool: str, namespace: str = "shop", **fields: Any) -> CustomResource:
+    spec, marks = _apart(fields)
+    return read_object(
+        _marked(manifests.topic(name, in_pool, **spec), namespace=namespace, **marks)
+    )
 
 
 def _apart(fields: Mapping[str, Any]) -> tuple[Body, Body]:

@@ -33,8 +33,8 @@ UNSEEN: Mapping[str, Any] = {"leader": None, "isr": None, "size_bytes": None}
 
 def partition(number: int, *replicas: int, **fields: Any) -> Partition:
     """A partition with this replica list."""
-    healthy = {"leader": replicas[0], "isr": replicas, "size_bytes": 10 * MIB}
-    return Partition(number, replicas, **{**healthy, **fields})
+    whole = Partition(number, replicas, (), (), replicas[0], replicas, None, 10 * MIB)
+    return whole._replace(**fields) if fields else whole
 
 
 def topic(

@@ -25,8 +25,6 @@ from poolkeeper.planning.proposals.plan_json import plan_hash
 
 MIB, GIB = 1024**2, 1024**3
 NO_CONFIG: Mapping[str, str] = {}
-UNSEEN: Mapping[str, Any] = {"leader": None, "isr": None, "size_bytes": None}
-"""Fields of a partition of which only the replica list was read: `topic("t", (1, 2), **UNSEEN)`."""
 
 # What is observed
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from builders import desired, pool_spec, topic_spec
-from poolkeeper.model.specs import Claim, DeletionPolicy, ResourcePoolSpec
+from poolkeeper.model.specs import Claim, DeletionPolicy
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation.clusters import SimulatedCluster
 from simulation.executors import Executor
@@ -15,17 +15,13 @@ TOPIC = topic_spec(
 )
 
 
-def pool(*brokers: int) -> ResourcePoolSpec:
-    return pool_spec("p", *brokers, cluster="c")
-
-
 @pytest.mark.parametrize("kafka", ["1.1.1", "2.0.1", "2.8.2", "3.9.2"])
 def test_a_topic_made_again_is_another_one_and_moves_like_any(kafka: str) -> None:
     cluster = SimulatedCluster(SimulationSpec(spread(4), kafka=kafka))
     cluster.start()
-    declared = desired(pool(1, 2), TOPIC, name="c")
+    declared = desired(pool_spec("p", 1, 2, cluster="c"), TOPIC, name="c")
     gone = replace(declared, topics=(), doomed=frozenset({Claim("t", "shop/t")}))
-    moved = replace(declared, pools=(pool(3, 4),))
+    moved = replace(declared, pools=(pool_spec("p", 3, 4, cluster="c"),))
     for wanted in (declared, gone, declared, moved):
         Executor(cluster, wanted).finish()
         cluster.settle()

@@ -48,7 +48,7 @@ HOSTILE = st.one_of(
 
 def partition(number: int, *replicas: int, mib: int | None = 1) -> topology.Partition:
     size = None if mib is None else mib * MIB
-    return topology.Partition(number, replicas, leader=replicas[0], size_bytes=size)
+    return builders.partition(number, *replicas, size_bytes=size)
 
 
 def small(topic: str = "events", pool: str = "fast", rack: str = "a", said: str = "x"):

@@ -63,8 +63,8 @@ def _fact(fact: Fact) -> str:
             return drift_text(fact)
         case HopelessMove():
             return (
-                f"{fact.partition} takes in {fact.in_bytes_per_s / _MIB:.1f} MiB/s, "
-                f"the throttle lets {fact.throttle_bytes_per_s / _MIB:.1f} MiB/s through"
+                f"{fact.partition} receives {fact.in_bytes_per_s / _MIB:.1f} MiB/s, "
+                f"the throttle allows {fact.throttle_bytes_per_s / _MIB:.1f} MiB/s"
             )
 
 
@@ -80,7 +80,7 @@ def _approval(wait: Wait) -> str:
 def _conflict(wait: Wait) -> str:
     owners = [f"topic {name}" for name in wait.topics] + [f"broker {b}" for b in wait.brokers]
     named = ", ".join(owners[:NAMED_MAX])
-    return f"somebody else throttles {named} since the run began: remove those values"
+    return f"somebody else set throttles on {named} since the run began: remove them"
 
 
 def _hanging(wait: Wait) -> str:
@@ -91,24 +91,25 @@ def _hanging(wait: Wait) -> str:
 
 def _few_in_sync(wait: Wait) -> str:
     return (
-        f"{_partition(wait)} would keep {wait.count} of {len(wait.replicas)} replicas in"
-        f" sync by going to {list(wait.replicas)}, {wait.of} are needed"
+        f"moving {_partition(wait)} to {list(wait.replicas)} would leave {wait.count} of"
+        f" {len(wait.replicas)} replicas in sync, {wait.of} are needed"
     )
 
 
 def _worsened(wait: Wait) -> str:
     return (
-        f"{_partition(wait)} would make the law {wait.law} worse on its way from"
-        f" {list(wait.before)} to {list(wait.replicas)}"
+        f"moving {_partition(wait)} from {list(wait.before)} to {list(wait.replicas)} would"
+        f" violate the law {wait.law} further"
     )
 
 
 def _room(wait: Wait) -> str:
     shortage = wait.room or RoomShortage()
-    more = f"; {shortage.more} more wait for room as well" if shortage.more > 0 else ""
-    ways = ", or ".join(f"make room for {listed(map(_amount, way))}" for way in shortage.ways)
+    partitions = _counted(shortage.more, "more partition")
+    more = f"; {partitions} {_lack(shortage.more)} space too" if shortage.more > 0 else ""
+    ways = ", or ".join(f"free {listed(map(_amount, way))}" for way in shortage.ways)
     told = "; ".join(_need(need) for need in shortage.needs)
-    return f"{told}{more}" + (f". What helps: {ways}" if ways else "")
+    return f"{told}{more}" + (f". {ways[0].upper()}{ways[1:]}" if ways else "")
 
 
 def _need(need: RoomNeed) -> str:
@@ -136,7 +137,7 @@ def _became(what: str) -> Callable[[Wait], str]:
 
 
 def _remedy(stall: str) -> Callable[[Wait], str]:
-    return lambda wait: f"{stall} (execution.remedies.removeStaleRequests would withdraw it)"
+    return lambda wait: f"{stall} (to withdraw it, set spec.execution.remedies.removeStaleRequests)"
 
 
 def _told(text: str) -> Callable[[Wait], str]:
@@ -145,10 +146,12 @@ def _told(text: str) -> Callable[[Wait], str]:
 
 
 _STALE = (
-    "all of the request is done but it stays in /admin/reassign_partitions, "
+    "the reassignment request is done but stays in /admin/reassign_partitions, "
     "where it blocks every later one"
 )
-_UNNOTICED = "the controller does not act on the request: it may have stopped noticing new ones"
+_UNNOTICED = (
+    "the controller does not act on the reassignment request: it may have stopped noticing new ones"
+)
 _R = WaitReason
 
 _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
@@ -156,17 +159,21 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.PAUSED: _told("the cluster is paused"),
     _R.PLAN_ONLY: _told("the mode is PlanOnly: nothing is written"),
     _R.STOPPED_BY_PERSON: _told(
-        "stopped by a person; `poolkeeper apply` goes on, or an edit that changes the plan"
+        "a person stopped the run: to go on, run `poolkeeper apply`, or change what is declared"
     ),
     _R.RUN_RECORDED: lambda wait: f"a run is recorded, and {_cause(wait)}",
     _R.RUN_WITHOUT_EXECUTOR: _told(
-        "nobody drives this run: `poolkeeper apply` or `run` takes it up again"
+        "no executor is active on this run: to resume it, start `poolkeeper apply` or `run`"
     ),
     _R.SETTLING: _told(
-        "what is declared changed a moment ago: moves and deletions wait until it has settled"
+        "what is declared changed a moment ago: moves and deletions wait for the settle time"
     ),
-    _R.OUTSIDE_WINDOW: lambda wait: f"outside the windows for stages; the next opens {wait.until}",
-    _R.RESTART_LOCKED: lambda wait: f"{wait.path} exists: brokers are being restarted",
+    _R.OUTSIDE_WINDOW: lambda wait: (
+        f"outside spec.execution.windows: the next window opens {wait.until}"
+    ),
+    _R.RESTART_LOCKED: lambda wait: (
+        f"the restart lock {wait.path} exists: no stage starts while brokers are restarted"
+    ),
     _R.EXECUTOR_ACTIVE: lambda wait: f"another executor is active on this cluster: {wait.detail}",
     _R.FOREIGN_REQUEST: lambda wait: (
         f"a foreign reassignment request runs for {_named(wait.partitions)}"
@@ -181,22 +188,22 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     ),
     _R.UNDER_REPLICATED: _became("under-replicated"),
     _R.UNDER_MIN_ISR: _became("below min.insync.replicas"),
-    _R.TOPICS_CHANGING: _told("topics change while read"),
+    _R.TOPICS_CHANGING: _told("topics change while they are read"),
     _R.UNAVAILABLE: lambda wait: wait.detail,
     _R.STALE_WRITE: lambda wait: wait.detail,
     _R.FAILED: lambda wait: wait.detail if wait.refusal is None else _refusal(wait.refusal),
-    _R.THROTTLE_SETTLING: _told("the brokers take up the throttle"),
+    _R.THROTTLE_SETTLING: _told("the brokers are applying the throttle"),
     _R.STAGE_IN_FLIGHT: _stage,
     _R.STAGE_DEADLINE: lambda wait: f"stage {wait.stage} is over its deadline",
     _R.ROLL_BACK_UNSUPPORTED: _told(
-        "onDeadline: RollBack is not done by this release: it goes on waiting"
+        "this release does not support onDeadline: RollBack: the stage goes on"
     ),
     _R.REQUEST_IGNORED: lambda wait: f"the controller ignored this request {wait.count} times",
     _R.REQUEST_STALE: _remedy(_STALE),
     _R.REQUEST_UNNOTICED: _remedy(_UNNOTICED),
     _R.CONTROLLER_UNNOTICING: lambda wait: (
-        f"the controller may not notice requests ({wait.detail or 'the brokers cannot be asked'}); "
-        "execution.remedies.allowControllerFailover would elect another"
+        f"the controller may not notice requests ({wait.detail or 'the brokers cannot be asked'}): "
+        "to elect another, set spec.execution.remedies.allowControllerFailover"
     ),
     _R.FAILOVER_UNSAFE: lambda wait: f"no controller failover: {_cause(wait)}",
     _R.ELECTION_IN_PROGRESS: _told("a preferred leader election is under way"),
@@ -215,24 +222,24 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.NO_LIVE_REPLICA_IN_SYNC: lambda wait: f"{_partition(wait)}: no in-sync replica is live",
     _R.TOO_FEW_IN_SYNC: _few_in_sync,
     _R.TOPIC_NODE_TOO_LARGE: lambda wait: (
-        f"{_partition(wait)}: the node of topic {wait.partitions[0].topic} is too large"
+        f"{_partition(wait)}: the znode of topic {wait.partitions[0].topic} is too large"
         " for any move"
     ),
     _R.LAW_WORSENED: _worsened,
     _R.NO_ROOM_ON_DISKS: _room,
     _R.TOPIC_CHANGING: lambda wait: f"topic {wait.topic} changed while it was being read",
     _R.TOPIC_REASSIGNED: lambda wait: (
-        f"topic {wait.topic} is being reassigned: partitions are added after"
+        f"topic {wait.topic} is being reassigned: its partitions are added afterwards"
     ),
     _R.TOPIC_STILL_DELETING: lambda wait: f"topic {wait.topic} is still being deleted",
     _R.TOPIC_DELETING: lambda wait: f"topic {wait.topic} is being deleted by the brokers",
     _R.LEADERS_MISSING: _leaders,
     _R.LOG_DIRS_UNKNOWN: lambda wait: (
-        f"broker {_joined(wait.brokers)} does not tell its log directories"
+        f"broker {_joined(wait.brokers)} does not report its log directories"
     ),
     _R.REPLICA_COPYING: lambda wait: f"{_partition(wait)} is being copied to {wait.path}",
     _R.LOG_DIR_MOVES_IN_FLIGHT: lambda wait: (
-        f"{_between_log_dirs(wait.count)} on their way, {wait.of} to go"
+        f"{_between_log_dirs(wait.count)} in flight, {wait.of} to go"
     ),
     _R.LOG_DIR_MOVE_REFUSED: lambda wait: (
         f"broker {_joined(wait.brokers)} does not move {_partition(wait)}: {wait.detail}"
@@ -245,17 +252,21 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.OUTSIDE_REBALANCE_WINDOW: lambda wait: (
         f"outside the windows of the Rebalance; the next opens {wait.until}"
     ),
-    _R.OWN_PLAN_RUNNING: _told("a plan of the cluster's own is under way"),
+    _R.OWN_PLAN_RUNNING: _told("the cluster's own plan is under way"),
     _R.OWN_PLAN_URGENT: _told("the cluster's own plan heals or drains: it goes first"),
     _R.RUN_ENDING: lambda wait: f"its run ends: {wait.ending}",
     _R.CLUSTER_MISSING: lambda wait: f"KafkaCluster {wait.name} does not exist",
     _R.DECLARATION_HELD: lambda wait: f"nothing is done: {wait.detail}",
     _R.MODE_NOT_APPLY: lambda wait: f"the mode is {wait.mode}: {mode_line(wait.name)}",
     _R.OTHER_REBALANCE_FIRST: lambda wait: f"Rebalance {wait.name} goes first",
-    _R.NOT_OBSERVED_YET: _told("it has not been looked at yet"),
+    _R.NOT_OBSERVED_YET: _told("the cluster has not been observed yet"),
     _R.TOPIC_DAMAGED: lambda wait: f"topic {wait.topic} is damaged: {wait.detail}",
-    _R.NO_REPLICAS_WANTED: lambda wait: f"no replicas are wanted of {_named(wait.partitions)}",
-    _R.MOVES_WITHOUT_REQUEST: lambda wait: f"{wait.count} moves run without their request",
+    _R.NO_REPLICAS_WANTED: lambda wait: (
+        f"topic znodes list no target replicas for {_named(wait.partitions)}"
+    ),
+    _R.MOVES_WITHOUT_REQUEST: lambda wait: (
+        f"{_counted(wait.count, 'move')} in flight without a reassignment request"
+    ),
 }
 
 
@@ -313,9 +324,9 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
     ),
     _A.STALE_REQUEST_WITHDRAWN: lambda action: f"withdrew the request: {_STALE}",
     _A.UNNOTICED_REQUEST_WITHDRAWN: lambda action: f"withdrew the request: {_UNNOTICED}",
-    _A.CONTROLLER_WOKEN: lambda action: "let the controller look for requests again",
+    _A.CONTROLLER_WOKEN: lambda action: "made the controller look for requests again",
     _A.CONTROLLER_FAILOVER: lambda action: "elected another controller",
-    _A.WITHDRAWN: lambda action: "withdrawn",
+    _A.WITHDRAWN: lambda action: "the plan is withdrawn",
 }
 
 
@@ -327,19 +338,19 @@ _DRIFTS: Mapping[DriftReason, Callable[[Drift], str]] = {
     _D.REPLICAS_CHANGED: lambda drift: (
         f"{drift.partition} has replicas {list(drift.live)}, planned from {list(drift.planned)}"
     ),
-    _D.MOVED_TOPIC_GONE: lambda drift: f"topic {drift.topic} is gone, or was created anew",
+    _D.MOVED_TOPIC_GONE: lambda drift: f"topic {drift.topic} is gone or was created again",
     _D.TOPIC_GONE: lambda drift: f"topic {drift.topic} is gone",
-    _D.TOPIC_EXISTS: lambda drift: f"topic {drift.topic} exists by now, with other replicas",
-    _D.PARTITIONS_ADDED: lambda drift: f"topic {drift.topic} has {drift.count} partitions by now",
+    _D.TOPIC_EXISTS: lambda drift: f"topic {drift.topic} now exists, with other replicas",
+    _D.PARTITIONS_ADDED: lambda drift: f"topic {drift.topic} now has {drift.count} partitions",
     _D.TOPIC_RECREATED: lambda drift: (
         f"topic {drift.topic} was deleted and created again by somebody else"
     ),
-    _D.REPLICA_GONE: lambda drift: f"broker {drift.broker} holds {drift.partition} no longer",
+    _D.REPLICA_GONE: lambda drift: f"broker {drift.broker} no longer holds {drift.partition}",
     _D.LOG_DIR_CHANGED: lambda drift: (
-        f"{drift.partition} is in {drift.path} of broker {drift.broker}"
+        f"{drift.partition} is now in {drift.path} of broker {drift.broker}"
     ),
     _D.DECLARED_OTHERWISE: lambda drift: (
-        "the cluster, its pools or the topics to move are declared otherwise by now"
+        "the declaration of the cluster, its pools or the topics to move has changed"
     ),
 }
 
@@ -361,6 +372,10 @@ def _named(names: Sequence[object]) -> str:
 
 def _was(items: Sequence[object]) -> str:
     return "was" if len(items) == 1 else "were"
+
+
+def _lack(number: int) -> str:
+    return "lacks" if number == 1 else "lack"
 
 
 def _is(items: Sequence[object]) -> str:

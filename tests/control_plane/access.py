@@ -61,8 +61,11 @@ class Access:
         return json.loads(text) if is_json else text
 
 
-def kubeconfig(access: Access, namespace: str = "default") -> str:
-    """Return a kubeconfig that needs no other file. It is JSON, which is YAML as well."""
+def write_kubeconfig(file: Path, access: Access, namespace: str = "default") -> Path:
+    """Write a kubeconfig that needs no other file and only we can read; return its path.
+
+    It is JSON, which is YAML as well.
+    """
     trusted = base64.b64encode(access.ca.read_bytes()).decode()
     cluster = {"server": access.server, "certificate-authority-data": trusted}
     context = {"cluster": "test", "user": "test", "namespace": namespace}
@@ -74,11 +77,6 @@ def kubeconfig(access: Access, namespace: str = "default") -> str:
         "contexts": [{"name": "test", "context": context}],
         "current-context": "test",
     }
-    return json.dumps(config, indent=1)
-
-
-def write_kubeconfig(file: Path, access: Access, namespace: str = "default") -> Path:
-    """Write a kubeconfig that only we can read, and return its path."""
     file.touch(mode=0o600)
-    file.write_text(kubeconfig(access, namespace), encoding="utf-8")
+    file.write_text(json.dumps(config, indent=1), encoding="utf-8")
     return file

@@ -30,8 +30,7 @@ class AuditEvent:
     """One request. `account` is "namespace/name"; what does not apply is empty.
 
     A list of pods: verb "list", resource "pods", group "". A write of a Topic's status: "patch",
-    "topics", "poolkeeper.dev", subresource "status". A request for no resource, such as
-    `GET /version`, has a `path` only.
+    "topics", "poolkeeper.dev", subresource "status". A request such as `GET /version` has none.
     """
 
     at: datetime
@@ -41,8 +40,6 @@ class AuditEvent:
     resource: str
     subresource: str
     namespace: str
-    name: str
-    path: str
     status: int
 
 
@@ -66,7 +63,5 @@ def _event(body: dict[str, Any]) -> AuditEvent:
         resource=target.get("resource", ""),
         subresource=target.get("subresource", ""),
         namespace=target.get("namespace", ""),
-        name=target.get("name", ""),
-        path=body["requestURI"].partition("?")[0],
         status=body.get("responseStatus", {}).get("code", 0),
     )

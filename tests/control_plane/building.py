@@ -50,15 +50,12 @@ def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
     return Path(chosen).absolute() if chosen else CHECKOUT / ".cache"
 
 
-def control_plane(
-    source: Path = SOURCE, cache: Path | None = None, search_path: str | None = None
-) -> Path:
+def control_plane(source: Path = SOURCE, cache: Path | None = None) -> Path:
     """Return the folder that holds `control-plane` and `kubectl`, building them at the first call.
 
-    `source` is the Go module, `search_path` is where `go` is looked for, as in `$PATH`.
-    Raises BuildError.
+    `source` is the Go module. Raises BuildError.
     """
-    go, version = find_go(search_path)
+    go, version = find_go()
     files = [source / "go.mod", source / "go.sum", *sorted(source.glob("*.go"))]
     flags = _linker_flags(files[0].read_text(encoding="utf-8"))
     digest = hashlib.sha256(f"{version}\n{flags}\n".encode())
@@ -75,32 +72,32 @@ def control_plane(
     return _once(folder, "building the control plane (minutes, the first time)", build)
 
 
-def helm(cache: Path | None = None, search_path: str | None = None) -> Path:
+def helm() -> Path:
     """Return the program `helm`, building it at the first call. Raises BuildError."""
-    go, _ = find_go(search_path)
+    go, _ = find_go()
 
     def build(work: Path) -> None:
         command = [go, "install", f"helm.sh/helm/v4/cmd/helm@{HELM_VERSION}"]
         _run(command, "helm", GO_TIMEOUT_S, environment=_for_go({"GOBIN": str(work)}))
 
-    folder = (cache or cache_folder()) / "helm" / HELM_VERSION
+    folder = cache_folder() / "helm" / HELM_VERSION
     return _once(folder, f"building helm {HELM_VERSION}", build) / "helm"
 
 
-def promtool(cache: Path | None = None, search_path: str | None = None) -> Path:
+def promtool() -> Path:
     """Return the program `promtool`. Raises BuildError."""
-    return _of_prometheus("promtool", cache, search_path)
+    return _of_prometheus("promtool")
 
 
-def prometheus(cache: Path | None = None, search_path: str | None = None) -> Path:
+def prometheus() -> Path:
     """Return the program `prometheus`, the server. Raises BuildError."""
-    return _of_prometheus("prometheus", cache, search_path)
+    return _of_prometheus("prometheus")
 
 
-def find_go(search_path: str | None = None) -> tuple[str, str]:
+def find_go() -> tuple[str, str]:
     """Return Go's path and version, such as "go1.26.8". Raises BuildError if none is new enough."""
     least = ".".join(map(str, GO_LEAST))
-    go = shutil.which("go", path=search_path)
+    go = shutil.which("go")
     if go is None:
         raise BuildError(
             f"the control plane for tests is built with Go {least} or later, "
@@ -137,10 +134,10 @@ def _for_go(more: Mapping[str, str]) -> dict[str, str]:
     return {**os.environ, **fixed, "GOFLAGS": "-trimpath -buildvcs=false", **more}
 
 
-def _of_prometheus(name: str, cache: Path | None, search_path: str | None) -> Path:
-    if found := shutil.which(name, path=search_path):
+def _of_prometheus(name: str) -> Path:
+    if found := shutil.which(name):
         return Path(found)
-    apt, dpkg = (shutil.which(tool, path=search_path) for tool in ("apt-get", "dpkg-deb"))
+    apt, dpkg = shutil.which("apt-get"), shutil.which("dpkg-deb")
     if apt is None or dpkg is None:
         raise BuildError(
             f"{name} is not on the search path, and this is no Debian whose package "
@@ -159,7 +156,7 @@ def _of_prometheus(name: str, cache: Path | None, search_path: str | None) -> Pa
             for package in Path(download).glob("*.deb"):
                 _run([dpkg, "-x", str(package), str(work)], package.name, APT_TIMEOUT_S)
 
-    folder = (cache or cache_folder()) / "debian" / "prometheus"
+    folder = cache_folder() / "debian" / "prometheus"
     return _once(folder, "bringing Debian's package prometheus", unpack) / "usr" / "bin" / name
 
 

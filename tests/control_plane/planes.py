@@ -29,7 +29,6 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from control_plane import audits, building, readiness, servers, sites
@@ -202,14 +201,12 @@ class ControlPlane:
                 time.sleep(servers.POLL_S)
         return name
 
-    def account_kubeconfig(
-        self, namespace: str, service_account: str, expires_s: int = 86_400
-    ) -> Path:
-        """Return a new kubeconfig of a service account, whose token lasts so long (600 or more)."""
+    def account_kubeconfig(self, namespace: str, service_account: str) -> Path:
+        """Return a new kubeconfig of a service account, whose token lasts for a day."""
         answer = self.request(
             "POST",
             f"/api/v1/namespaces/{namespace}/serviceaccounts/{service_account}/token",
-            {"spec": {"expirationSeconds": expires_s}},
+            {"spec": {"expirationSeconds": 86_400}},
         )
         name = f"{namespace}-{service_account}-{secrets.token_hex(3)}.kubeconfig"
         return write_kubeconfig(
@@ -231,17 +228,10 @@ class ControlPlane:
         self._nursery.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    stop = close
-
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _access(self, token: str) -> Access:

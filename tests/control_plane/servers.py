@@ -21,6 +21,7 @@ from control_plane.sites import ADDRESS, Site
 from poolkeeper import errors
 from poolkeeper.sandbox.servers.processes import Child, Nursery
 
+READY_S = 60.0
 STOP_S = 30.0
 POLL_S = 0.02
 
@@ -57,7 +58,6 @@ def api_server(site: Site) -> list[str]:
         "service-cluster-ip-range": "10.96.0.0/16",
         "token-auth-file": site.folder / "tokens.csv",
         "authorization-mode": "RBAC",
-        "allow-privileged": "true",
         "shutdown-watch-termination-grace-period": "2s",
         "audit-policy-file": site.folder / "audit-policy.json",
         "audit-log-path": site.folder / "audit.log",
@@ -132,15 +132,15 @@ class Server:
         if wait:
             self.await_ready()
 
-    def await_ready(self, timeout_s: float = 60) -> None:
+    def await_ready(self) -> None:
         """Wait until it serves. Raises Unavailable with the end of its log if it does not."""
-        deadline = time.monotonic() + timeout_s
+        deadline = time.monotonic() + READY_S
         while not self._ready():
             if self.pid is None:
                 raise errors.Unavailable(f"{self.name} ended: {self._last_words()}")
             if time.monotonic() > deadline:
                 raise errors.Unavailable(
-                    f"{self.name} is not ready after {timeout_s:g} s: {self._last_words()}"
+                    f"{self.name} is not ready after {READY_S:g} s: {self._last_words()}"
                 )
             time.sleep(POLL_S)
 

@@ -111,9 +111,11 @@ def kubelet(control_plane: ControlPlane) -> Iterator[Kubelet]:
 
 
 @pytest.fixture
-def pods(control_plane: ControlPlane, kubelet: Kubelet, namespace: str) -> Pods:
-    """Pods of a namespace of their own."""
-    return Pods(control_plane, kubelet, namespace)
+def pods(control_plane: ControlPlane, kubelet: Kubelet, namespace: str) -> Iterator[Pods]:
+    """Pods of a namespace of their own, deleted in the end."""
+    found = Pods(control_plane, kubelet, namespace)
+    yield found
+    found.delete_all()
 
 
 @pytest.fixture(scope="session")

@@ -262,7 +262,6 @@ def event(audit_id, verb, end="\n"):
         "auditID": audit_id,
         "verb": verb,
         "requestReceivedTimestamp": "2026-11-21T10:00:00.5Z",
-        "requestURI": "/version?timeout=32s",
         "user": {"username": "system:serviceaccount:a:b"},
     }
     return json.dumps(body) + end
@@ -280,7 +279,5 @@ def test_an_audit_event_is_read_once_and_when_it_is_written_whole():
         resource="",
         subresource="",
         namespace="",
-        name="",
-        path="/version",
         status=0,
     )

@@ -179,7 +179,7 @@ def test_kinds_that_kopf_was_not_told_of_are_not_forgotten(
     saved = plane.kubectl("get", "crd", "resourcepools.poolkeeper.dev", "-o", "yaml").stdout
     plane.kubectl("delete", "crd", "resourcepools.poolkeeper.dev")
     hearing = hear(source=Hasty)
-    unheard = "the API server did not name resourcepools as served"
+    unheard = "the API server did not list resourcepools as served"
     until(lambda: hearing.failure == unheard, "what is not watched is named")
     plane.apply(saved)
     plane.kubectl("wait", "--for=condition=Established", "crd/resourcepools.poolkeeper.dev")

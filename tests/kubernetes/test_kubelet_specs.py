@@ -1,7 +1,5 @@
 """What the kubelet reads out of a pod object: environment, command, identity, probes. No server."""
 
-from base64 import b64encode
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,20 +7,10 @@ import pytest
 
 from control_plane.kubelet import environments, podspecs
 from control_plane.kubelet.environments import Missing
-from control_plane.kubelet.inside import capabilities
 from control_plane.kubelet.podspecs import Identity, Mount, Probe
 
 Json = dict[str, Any]
-OBJECTS: Mapping[tuple[str, str], Json] = {
-    ("ConfigMap", "settings"): {"data": {"A": "1", "B": "two"}},
-    ("Secret", "login"): {"data": {"password": b64encode(b"hunter2").decode()}},
-}
 IMAGES = {"app:1": Path("/images/app")}
-
-
-def lookup(kind: str, namespace: str, name: str) -> Json | None:
-    found = OBJECTS.get((kind, name)) if namespace == "ns" else None
-    return {**found, "kind": kind, "metadata": {"name": name}} if found else None
 
 
 def pod(container: Json, **spec: Any) -> Json:
@@ -39,13 +27,9 @@ def from_field(path: str) -> Json:
     return {"name": "X", "valueFrom": {"fieldRef": {"fieldPath": path}}}
 
 
-def from_key(kind: str, name: str, key: str, **more: Any) -> Json:
-    return {"name": "X", "valueFrom": {f"{kind}KeyRef": {"name": name, "key": key, **more}}}
-
-
 def env_of(container: Json) -> dict[str, str]:
     body = pod(container)
-    return environments.environment(body, body["spec"]["containers"][0], {"PORT": "6443"}, lookup)
+    return environments.environment(body, body["spec"]["containers"][0], {"PORT": "6443"})
 
 
 @pytest.mark.parametrize(
@@ -74,47 +58,12 @@ def test_expansion(text: str, expected: str) -> None:
             id="a-value-refers-to-what-comes-before-it",
         ),
         pytest.param(
-            {"env": [{"name": "B", "value": "mine-$(A)"}],
-             "envFrom": [{"configMapRef": {"name": "settings"}},
-                         {"prefix": "L_", "secretRef": {"name": "login"}}]},
-            {"A": "1", "B": "mine-1", "L_password": "hunter2"},
-            id="env-wins-over-env-from",
-        ),
-        pytest.param(
             {"env": [{"name": "PORT", "value": "1"}]}, {"PORT": "1"}, id="env-wins-over-the-kubelet"
         ),
         pytest.param({"env": [from_field("metadata.name")]}, {"X": "web-0"}, id="field-name"),
         pytest.param({"env": [from_field("status.podIP")]}, {"X": "127.1.0.1"}, id="field-ip"),
         pytest.param({"env": [from_field("spec.nodeName")]}, {"X": "local"}, id="field-node"),
         pytest.param({"env": [from_field("metadata.labels['app']")]}, {"X": "web"}, id="label"),
-        pytest.param(
-            {"env": [from_field("metadata.annotations['a']")]}, {"X": ""}, id="no-annotation"
-        ),
-        pytest.param(
-            {"env": [from_key("secret", "login", "password")]}, {"X": "hunter2"}, id="secret"
-        ),
-        pytest.param(
-            {"env": [from_key("configMap", "settings", "B")]}, {"X": "two"}, id="config-map"
-        ),
-        pytest.param(
-            {"env": [from_key("configMap", "settings", "C", optional=True),
-                     from_key("secret", "nobody", "C", optional=True)]},
-            {},
-            id="what-is-optional-and-absent-is-not-set",
-        ),
-        pytest.param(
-            {"env": [{"name": "X", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}}],
-             "resources": {"limits": {"cpu": "1500m"}}},
-            {"X": "2"},
-            id="cores-are-rounded-up",
-        ),
-        pytest.param(
-            {"env": [{"name": "X", "valueFrom": {"resourceFieldRef":
-                      {"resource": "requests.memory", "divisor": "1Mi"}}}],
-             "resources": {"requests": {"memory": "1Gi"}}},
-            {"X": "1024"},
-            id="memory-in-units-of-the-divisor",
-        ),
     ],
 )  # fmt: skip
 def test_environment(container: Json, expected: dict[str, str]) -> None:
@@ -122,32 +71,87 @@ def test_environment(container: Json, expected: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("container", "message"),
+    ("entry", "message"),
     [
         pytest.param(
-            {"env": [from_key("secret", "nobody", "k")]},
-            'Secret "nobody" not found',
-            id="no-secret",
+            from_field("spec.nobody"), "this kubelet knows no field spec.nobody", id="field"
         ),
         pytest.param(
-            {"envFrom": [{"configMapRef": {"name": "nobody"}}]},
-            'ConfigMap "nobody" not found',
-            id="no-config-map",
+            from_field("metadata.labels"),
+            "this kubelet knows no field metadata.labels",
+            id="no-single-value",
         ),
         pytest.param(
-            {"env": [from_key("secret", "login", "k")]}, "Secret login has no key k", id="no-key"
-        ),
-        pytest.param(
-            {"env": [from_field("spec.nobody")]},
-            "this kubelet knows no field spec.nobody",
-            id="field",
+            {"name": "X", "valueFrom": {"secretKeyRef": {"name": "login", "key": "password"}}},
+            "this kubelet knows no value from secretKeyRef",
+            id="source",
         ),
     ],
 )
-def test_what_is_missing_is_named(container: Json, message: str) -> None:
+def test_what_is_missing_is_named(entry: Json, message: str) -> None:
     with pytest.raises(Missing) as missing:
-        env_of(container)
+        env_of({"env": [entry]})
     assert (str(missing.value), missing.value.reason) == (message, "CreateContainerConfigError")
+
+
+USUAL = {
+    "dnsPolicy": "ClusterFirst",
+    "enableServiceLinks": True,
+    "hostNetwork": False,
+    "schedulerName": "default-scheduler",
+}
+PROBED = {"httpGet": {"path": "/healthz", "port": "http", "scheme": "HTTP"}}
+
+
+@pytest.mark.parametrize(
+    ("container", "spec", "unknown"),
+    [
+        pytest.param({}, {"initContainers": [{"name": "i"}]}, "initContainers", id="init"),
+        pytest.param(
+            {}, {"securityContext": {"sysctls": [{}]}}, "securityContext.sysctls", id="pod-security"
+        ),
+        pytest.param({}, {"dnsPolicy": "None"}, "dnsPolicy", id="another-value"),
+        pytest.param({"lifecycle": {"preStop": {}}}, {}, "container.lifecycle", id="hook"),
+        pytest.param(
+            {"securityContext": {"privileged": True, "capabilities": {"add": ["SYS_ADMIN"]}}},
+            {},
+            "capabilities.add, container.securityContext.privileged",
+            id="more-powers",
+        ),
+        pytest.param(
+            {"volumeMounts": [{"name": "v", "mountPath": "/v", "subPath": "a"}]},
+            {},
+            "volumeMounts.subPath",
+            id="part-of-a-volume",
+        ),
+        pytest.param(
+            {"livenessProbe": {"exec": {"command": ["true"]}}}, {}, "livenessProbe.exec", id="probe"
+        ),
+        pytest.param(
+            {"readinessProbe": {"httpGet": {"port": 1, "scheme": "HTTPS"}}},
+            {},
+            "readinessProbe.httpGet.scheme",
+            id="https",
+        ),
+        pytest.param(
+            {},
+            {"volumes": [{"name": "a", "emptyDir": {"medium": "Memory"}},
+                         {"name": "b", "hostPath": {"path": "/", "type": "DirectoryOrCreate"}}]},
+            "emptyDir.medium, hostPath.type",
+            id="volumes",
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_pod_asks_for_in_vain_is_named(container: Json, spec: Json, unknown: str) -> None:
+    podspecs.check(pod({"startupProbe": PROBED}, **USUAL))
+    with pytest.raises(Missing) as missing:
+        podspecs.check(pod({"startupProbe": PROBED, **container}, **{**USUAL, **spec}))
+    assert str(missing.value) == f"this kubelet does not know {unknown}"
+
+
+def test_a_pod_of_two_containers_is_refused() -> None:
+    with pytest.raises(Missing, match="pods of one container only"):
+        podspecs.check(pod({}, containers=[{"name": "one"}, {"name": "two"}]))
 
 
 @pytest.mark.parametrize(
@@ -164,77 +168,52 @@ def test_what_is_missing_is_named(container: Json, message: str) -> None:
     ],
 )
 def test_command(container: Json, expected: list[str]) -> None:
-    (found,) = podspecs.containers(pod(container))
+    found = podspecs.container(pod(container))
     assert podspecs.command(found, IMAGES, {"A": "1"}) == expected
 
 
 def test_an_unknown_image_cannot_be_pulled() -> None:
-    (found,) = podspecs.containers(pod({"image": "other", "args": ["x"]}))
+    found = podspecs.container(pod({"image": "other", "args": ["x"]}))
     with pytest.raises(Missing, match='there is no image "other" here') as missing:
         podspecs.command(found, IMAGES, {})
     assert missing.value.reason == "ImagePullBackOff"
 
 
-ROOT = Identity(
-    uid=0, gid=0, groups=(), drop=(), add=(), privileged=False, escalates=True
-)  # fmt: skip
+USUAL_CAPABILITIES = tuple(podspecs.CAPABILITIES.values())
 
 
 @pytest.mark.parametrize(
     ("of_pod", "of_container", "expected"),
     [
-        pytest.param({}, {}, ROOT, id="root-without-any-setting"),
         pytest.param(
-            {"runAsUser": 1, "runAsGroup": 2, "fsGroup": 4, "supplementalGroups": [5, 3]},
+            {}, {}, Identity(0, 0, (), USUAL_CAPABILITIES, True), id="root-without-any-setting"
+        ),
+        pytest.param(
+            {"runAsUser": 1, "runAsGroup": 2, "fsGroup": 4},
             {"runAsUser": 9, "runAsNonRoot": True, "allowPrivilegeEscalation": False,
-             "capabilities": {"drop": ["ALL"], "add": ["CHOWN"]}},
-            Identity(9, 2, (3, 4, 5), ("ALL",), ("CHOWN",), False, False),
+             "capabilities": {"drop": ["ALL"]}},
+            Identity(9, 2, (4,), (), False),
             id="the-container-wins-over-the-pod",
+        ),
+        pytest.param(
+            {},
+            {"capabilities": {"drop": ["KILL", "SYS_ADMIN"]}},
+            Identity(0, 0, (), tuple(n for n in USUAL_CAPABILITIES if n != 5), True),
+            id="one-power-less",
         ),
     ],
 )  # fmt: skip
 def test_identity(of_pod: Json, of_container: Json, expected: Identity) -> None:
     body = pod({"securityContext": of_container}, securityContext=of_pod)
-    (container,) = podspecs.containers(body)
+    container = podspecs.container(body)
     assert podspecs.identity(body, container) == expected
 
 
 def test_root_is_refused_where_the_pod_forbids_it() -> None:
     body = pod({}, securityContext={"runAsNonRoot": True})
-    (container,) = podspecs.containers(body)
+    container = podspecs.container(body)
     with pytest.raises(Missing, match="set runAsUser"):
         podspecs.identity(body, container)
-
-
-@pytest.mark.parametrize(
-    ("drop", "add", "privileged", "expected"),
-    [
-        pytest.param([], [], False, capabilities.DEFAULT, id="the-usual"),
-        pytest.param(["ALL"], [], False, frozenset(), id="none"),
-        pytest.param(["ALL"], ["CHOWN"], False, {"CHOWN"}, id="one"),
-        pytest.param(["KILL"], [], False, capabilities.DEFAULT - {"KILL"}, id="one-less"),
-        pytest.param(["ALL"], [], True, set(capabilities.CAPABILITIES), id="privileged"),
-    ],
-)
-def test_capabilities(
-    drop: list[str], add: list[str], privileged: bool, expected: set[str]
-) -> None:
-    assert capabilities.kept(drop, add, privileged) == expected
-
-
-@pytest.mark.parametrize(
-    ("pod_policy", "own", "expected"),
-    [
-        pytest.param("Always", {}, "OnFailure", id="until-it-succeeds"),
-        pytest.param("OnFailure", {}, "OnFailure", id="on-failure"),
-        pytest.param("Never", {}, "Never", id="once"),
-        pytest.param("Never", {"restartPolicy": "Always"}, "Always", id="sidecar"),
-    ],
-)
-def test_restart_policies_of_init_containers(pod_policy: str, own: Json, expected: str) -> None:
-    body = pod({}, restartPolicy=pod_policy, initContainers=[{"name": "i", **own}])
-    (init,) = podspecs.init_containers(body)
-    assert (init.restart_policy, init.sidecar) == (expected, expected == "Always")
 
 
 @pytest.mark.parametrize(
@@ -251,32 +230,24 @@ def test_restarts(policy: str, exit_code: int, expected: bool) -> None:
 
 
 def test_probes_and_mounts_have_their_defaults() -> None:
-    action = {"httpGet": {"port": "web"}}
     container = {
-        "readinessProbe": action,
-        "livenessProbe": {**action, "periodSeconds": 3, "failureThreshold": 9},
+        "readinessProbe": {"httpGet": {"port": "web"}},
+        "livenessProbe": {
+            "httpGet": {"path": "/well", "port": 80},
+            "periodSeconds": 3,
+            "failureThreshold": 9,
+        },
         "ports": [{"name": "web", "containerPort": 80}],
         "volumeMounts": [
-            {"name": "v", "mountPath": "/a/b", "subPathExpr": "x/$(POD)"},
+            {"name": "w", "mountPath": "/a/b"},
             {"name": "v", "mountPath": "/a", "readOnly": True},
         ],
     }
-    (found,) = podspecs.containers(pod(container))
+    found = podspecs.container(pod(container))
     assert found.startup is None
-    assert found.readiness == Probe(action, 0, 10, 1, 3, 1)
-    assert found.liveness == Probe(container["livenessProbe"], 0, 3, 1, 9, 1)
-    assert podspecs.mounts(found, {"POD": "p"}) == (
-        Mount("v", "/a", "", True),
-        Mount("v", "/a/b", "x/p", False),
-    )
+    assert found.readiness == Probe("/", "web", 0, 10, 1, 3, 1)
+    assert found.liveness == Probe("/well", 80, 0, 3, 1, 9, 1)
+    assert podspecs.mounts(found) == (Mount("v", "/a", True), Mount("w", "/a/b", False))
     assert podspecs.port_number(found, "web") == 80
     with pytest.raises(Missing, match='has no port "admin"'):
         podspecs.port_number(found, "admin")
-
-
-@pytest.mark.parametrize(
-    ("quantity", "expected"),
-    [("2", 2), ("250m", 0.25), ("2Ki", 2048), ("3M", 3_000_000), ("1Gi", 2**30), ("1e3", 1000)],
-)
-def test_amount(quantity: str, expected: float) -> None:
-    assert environments.amount(quantity) == expected

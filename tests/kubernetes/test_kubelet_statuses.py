@@ -1,4 +1,4 @@
-"""What the kubelet says of a pod, what it starts next, and how it counts answers. No server."""
+"""What the kubelet says of a pod, and how it counts answers. No server."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from control_plane.kubelet import podspecs, probes, statuses
 from control_plane.kubelet.podspecs import Probe
 from control_plane.kubelet.probes import Tally
 from control_plane.kubelet.runners import back_off_s
-from control_plane.kubelet.statuses import Running, State, Terminated, View, Views, Waiting
+from control_plane.kubelet.statuses import NOT_BEGUN, Running, State, Terminated, View, Waiting
 
 EARLY, LATE = "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"
 RUNS = Running(EARLY)
@@ -19,121 +19,32 @@ BROKE = Terminated(1, "Error", "why", EARLY, LATE)
 CRASHED = Waiting("CrashLoopBackOff")
 
 
-def view(name: str, policy: str, state: State | None, **more: Any) -> View:
-    """A container in a state; None: not told to start yet."""
-    body = {"spec": {"restartPolicy": policy, "containers": [{"name": name, "image": "app"}]}}
-    (container,) = podspecs.containers(body)
-    if state is None:
-        return View(container)
-    return View(container, state, begun=True, **more)
-
-
-def init(name: str, state: State | None, policy: str = "OnFailure", **more: Any) -> View:
-    return view(name, policy, state, **more)
-
-
-def main(state: State | None, policy: str = "Always", name: str = "main", **more: Any) -> View:
-    return view(name, policy, state, **more)
+def view(state: State, policy: str = "Always", **more: Any) -> View:
+    """A container in a state."""
+    body = {"spec": {"restartPolicy": policy, "containers": [{"name": "main", "image": "app"}]}}
+    return View(podspecs.container(body), state, **more)
 
 
 @pytest.mark.parametrize(
-    ("views", "phase", "due"),
+    ("found", "phase"),
     [
-        pytest.param(Views((), (main(None),)), "Pending", ("main",), id="new"),
-        pytest.param(
-            Views((), (main(None), main(None, name="b"))),
-            "Pending",
-            ("main", "b"),
-            id="both-at-once",
-        ),
-        pytest.param(Views((), (main(RUNS),)), "Running", (), id="running"),
-        pytest.param(
-            Views((), (main(RUNS), main(Waiting("ImagePullBackOff"), name="b"))),
-            "Pending",
-            (),
-            id="one-never-ran",
-        ),
-        pytest.param(Views((), (main(CRASHED, last=BROKE),)), "Running", (), id="between-two-runs"),
-        pytest.param(Views((), (main(BROKE),)), "Running", (), id="will-be-restarted"),
-        pytest.param(Views((), (main(DONE, "OnFailure"),)), "Succeeded", (), id="done"),
-        pytest.param(Views((), (main(BROKE, "Never"),)), "Failed", (), id="failed"),
-        pytest.param(
-            Views((), (main(DONE, "Never"), main(RUNS, "Never", "b"))), "Running", (), id="one-left"
-        ),
-        pytest.param(
-            Views((), (main(DONE, "Never"), main(BROKE, "Never", "b"))),
-            "Failed",
-            (),
-            id="one-of-two",
-        ),
-        pytest.param(
-            Views((), (main(BROKE),), stopping=True), "Failed", (), id="stopped-while-failed"
-        ),
-        pytest.param(
-            Views((), (main(None),), stopping=True), "Pending", (), id="stopped-before-it-ran"
-        ),
-        pytest.param(
-            Views((init("one", None), init("two", None)), (main(None),)),
-            "Pending",
-            ("one",),
-            id="init",
-        ),
-        pytest.param(
-            Views((init("one", RUNS), init("two", None)), (main(None),)),
-            "Pending",
-            (),
-            id="init-runs",
-        ),
-        pytest.param(
-            Views((init("one", BROKE), init("two", None)), (main(None),)),
-            "Pending",
-            (),
-            id="init-is-tried-again",
-        ),
-        pytest.param(
-            Views((init("one", BROKE, "Never"),), (main(None, "Never"),)),
-            "Failed",
-            (),
-            id="init-failed",
-        ),
-        pytest.param(
-            Views((init("one", DONE), init("two", None)), (main(None),)),
-            "Pending",
-            ("two",),
-            id="second",
-        ),
-        pytest.param(
-            Views((init("one", DONE), init("two", DONE)), (main(None),)),
-            "Pending",
-            ("main",),
-            id="mains",
-        ),
-        pytest.param(
-            Views((init("side", RUNS, "Always"),), (main(None),)),
-            "Pending",
-            (),
-            id="sidecar-starts",
-        ),
-        pytest.param(
-            Views((init("side", RUNS, "Always", started=True),), (main(None),)),
-            "Pending",
-            ("main",),
-            id="sidecar-has-started",
-        ),
-        pytest.param(
-            Views((init("side", RUNS, "Always", started=True),), (main(DONE, "Never"),)),
-            "Succeeded",
-            (),
-            id="a-sidecar-keeps-no-pod-alive",
-        ),
+        pytest.param(view(NOT_BEGUN), "Pending", id="new"),
+        pytest.param(view(Waiting("ImagePullBackOff")), "Pending", id="never-ran"),
+        pytest.param(view(RUNS), "Running", id="running"),
+        pytest.param(view(CRASHED, last=BROKE), "Running", id="between-two-runs"),
+        pytest.param(view(BROKE), "Running", id="will-be-restarted"),
+        pytest.param(view(DONE, "OnFailure"), "Succeeded", id="done"),
+        pytest.param(view(BROKE, "Never"), "Failed", id="failed"),
+        pytest.param(view(BROKE, stopping=True), "Failed", id="stopped-while-failed"),
+        pytest.param(view(NOT_BEGUN, stopping=True), "Pending", id="stopped-before-it-ran"),
     ],
 )
-def test_phase_and_what_to_start(views: Views, phase: str, due: tuple[str, ...]) -> None:
-    assert (views.phase, statuses.due(views)) == (phase, due)
+def test_phase(found: View, phase: str) -> None:
+    assert found.phase == phase
 
 
-def status(views: Views, before: dict[str, Any], now: str) -> dict[str, Any]:
-    return statuses.pod_status(views, before, "127.1.0.1", EARLY, now)
+def status(found: View, before: dict[str, Any], now: str) -> dict[str, Any]:
+    return statuses.pod_status(found, before, "127.1.0.1", EARLY, now)
 
 
 def condition(kind: str, holds: bool, since: str, reason: str | None = None) -> dict[str, Any]:
@@ -141,7 +52,7 @@ def condition(kind: str, holds: bool, since: str, reason: str | None = None) -> 
 
 
 def test_a_whole_status_and_the_one_after_it() -> None:
-    first = status(Views((), (main(RUNS, started=True, pid=7),)), {}, EARLY)
+    first = status(view(RUNS, started=True, pid=7), {}, EARLY)
     container = {
         "name": "main",
         "image": "app",
@@ -169,7 +80,7 @@ def test_a_whole_status_and_the_one_after_it() -> None:
         "containerStatuses": [container],
     }
     assert first == expected
-    again = Views((), (main(RUNS, started=True, ready=True, pid=7, restarts=1, last=BROKE),))
+    again = view(RUNS, started=True, ready=True, pid=7, restarts=1, last=BROKE)
     ended = {"exitCode": 1, "reason": "Error", "message": "why"}
     last = {"terminated": {**ended, "startedAt": EARLY, "finishedAt": LATE}}
     restarted = {**container, "ready": True, "restartCount": 1, "lastState": last}
@@ -185,17 +96,8 @@ def test_a_whole_status_and_the_one_after_it() -> None:
     }
 
 
-def test_while_init_containers_run_the_others_say_so() -> None:
-    found = status(Views((init("one", RUNS),), (main(None),)), {}, EARLY)
-    assert found["containerStatuses"][0]["state"] == {"waiting": {"reason": "PodInitializing"}}
-    assert found["initContainerStatuses"][0]["state"] == {"running": {"startedAt": EARLY}}
-    assert found["conditions"][1] == condition(
-        "Initialized", False, EARLY, "ContainersNotInitialized"
-    )
-
-
 def test_a_pod_that_stops_is_not_ready() -> None:
-    ready = Views((), (main(RUNS, ready=True),), stopping=True)
+    ready = view(RUNS, ready=True, stopping=True)
     assert [each["status"] for each in status(ready, {}, EARLY)["conditions"]] == [
         "True",
         "True",
@@ -206,7 +108,7 @@ def test_a_pod_that_stops_is_not_ready() -> None:
 
 def verdicts(answers: str, failures: int, successes: int) -> str:
     """Return the verdict after each answer, `+` or `-`; `?` before the first verdict."""
-    probe = Probe({}, 0, 1, 1, failures, successes)
+    probe = Probe("/", 80, 0, 1, 1, failures, successes)
     tally, said = Tally(), ""
     for each in answers:
         tally = probes.counted(tally, each == "+", probe)

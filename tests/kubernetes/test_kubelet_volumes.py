@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 
 def pod(*bodies: Json) -> Json:
-    metadata = {"name": "p", "namespace": "ns", "labels": {"b": "2", "a": "1"}}
+    metadata = {"name": "p", "namespace": "ns"}
     return {"metadata": metadata, "spec": {"volumes": list(bodies)}}
 
 
@@ -46,17 +46,6 @@ def test_a_token_is_renewed_after_four_fifths_of_its_life(tmp_path: Path) -> Non
     assert made == [("", 1000), ("", 1000)]
 
 
-def test_labels_in_a_downward_volume_follow_the_pod(tmp_path: Path) -> None:
-    item = {"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}
-    body = pod({"name": "v", "downwardAPI": {"items": [item]}})
-    mine = Volumes(body, tmp_path, nothing, no_token)
-    mine.fill(body)
-    assert (mine.path("v") / "labels").read_text() == 'a="1"\nb="2"\n'
-    body["metadata"]["labels"] = {"a": "3"}
-    mine.fill(body)
-    assert (mine.path("v") / "labels").read_text() == 'a="3"\n'
-
-
 @pytest.mark.parametrize(
     ("body", "message"),
     [
@@ -80,15 +69,26 @@ def test_what_is_optional_and_absent_is_an_empty_folder(tmp_path: Path) -> None:
     assert [each.name for each in mine.path("v").iterdir() if each.name[:2] != ".."] == []
 
 
-def test_sub_paths_are_made_only_where_pods_may_write(tmp_path: Path) -> None:
-    optional = {"secretName": "s", "optional": True}
-    body = pod({"name": "own", "emptyDir": {}}, {"name": "given", "secret": optional})
-    mine = Volumes(body, tmp_path, nothing, no_token)
-    mine.fill(body)
-    assert mine.path("own", "a/b").is_dir()
-    assert (mine.writable("own"), mine.writable("given")) == (True, False)
-    with pytest.raises(Missing, match="volume given has no a"):
-        mine.path("given", "a")
+SETTINGS = {"metadata": {"name": "settings"}, "data": {"A": "1"}, "binaryData": {"B": "Mg=="}}
+LOGIN = {"metadata": {"name": "login"}, "data": {"password": "aHVudGVyMg=="}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "found", "items", "expected"),
+    [
+        ("ConfigMap", SETTINGS, None, [("A", b"1", None), ("B", b"2", None)]),
+        ("ConfigMap", SETTINGS, [{"key": "B", "path": "b", "mode": 7}], [("b", b"2", 7)]),
+        ("Secret", LOGIN, None, [("password", b"hunter2", None)]),
+    ],
+    ids=["text-and-binary", "items-only", "secret"],
+)
+def test_entries(kind: str, found: Json, items: list[Json] | None, expected: list[Any]) -> None:
+    assert list(volumes.entries(kind, found, items)) == expected
+
+
+def test_a_key_that_is_not_there_is_named() -> None:
+    with pytest.raises(Missing, match="Secret login has no key k"):
+        list(volumes.entries("Secret", LOGIN, [{"key": "k", "path": "k"}]))
 
 
 def test_two_kubelets_of_one_machine_give_different_addresses() -> None:

@@ -123,12 +123,13 @@ def test_what_is_invalid_is_said_and_is_nobody_elses_trouble(scene):
         ),
         "too-many": (
             "Impossible",
-            "not created: 4 replicas need 4 brokers; usable in pool p: 1, 2, 3."
-            " What helps: 1 more, undrained or new",
+            "not created: 4 replicas need 4 brokers; usable in pool p: 1, 2, 3. Add 1 broker, or"
+            " take as many out of spec.drain",
         ),
         "unsized": (
             "Impossible",
-            "not created: neither the Topic nor pool p says how many partitions",
+            "not created: neither the Topic nor pool p says how many partitions (set"
+            " spec.partitions)",
         ),
     }
     for name, (reason, message) in expected.items():

@@ -34,8 +34,8 @@ def test_delete_deletes_exactly_that_topic_once_it_is_approved(scene):
     scene.delete("topic", "orders")
     said = scene.says("topic", "orders", "Deleting", about="approve")
     assert scene.text(said) == (
-        "approve plan sha256:PLAN in KafkaCluster main to delete Kafka topic orders;"
-        " spec.deletionPolicy: Retain lets this Topic go and keeps the data"
+        "approve plan sha256:PLAN in KafkaCluster main to delete Kafka topic orders; set"
+        " spec.deletionPolicy to Retain to delete this Topic and keep the data"
     )
     message = scene.says("cluster", reason="WaitingForApproval")
     assert message.startswith("waits to delete 1 topic; approve sha256:")
@@ -102,7 +102,7 @@ def test_many_deletions_at_once_wait_for_a_person(scene):
         scene.wait(lambda name=name: guarded(scene, name), f"{name} is guarded")
     scene.kubectl("delete", "topics", "--all", "-n", scene.namespace, "--wait=false")
     message = scene.says("cluster", reason="WaitingForApproval")
-    assert "so many deletions wait for a person: approve" in message
+    assert "so many deletions need a person's approval: approve" in message
     scene.barrier("p")
     assert len(set(names) & set(scene.topics())) > 2  # a few may have gone before it was a storm
     scene.run_printed(scene.says("cluster", reason="WaitingForApproval"))

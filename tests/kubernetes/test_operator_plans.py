@@ -53,12 +53,12 @@ def test_the_first_apply_on_a_live_cluster_writes_nothing_and_says_what_it_would
         "other | old | 2 | 2 | False | PlanOnly |  | ",
     ]
     assert [row.rpartition(" | ")[2] for row in scene.table("topic", "-o", "wide")[1:]] == [
-        "KafkaCluster main is in mode PlanOnly; would create topic fresh in pool old with"
-        " 2 partitions; spec.mode: Apply goes on",
-        "KafkaCluster main is in mode PlanOnly; would move 3 partitions into pool new;"
-        " spec.mode: Apply goes on",
-        "KafkaCluster main is in mode PlanOnly; would set config retention.ms;"
-        " spec.mode: Apply goes on",
+        "KafkaCluster main is in mode PlanOnly; would create topic fresh in pool old with 2"
+        " partitions; set spec.mode to Apply to go on",
+        "KafkaCluster main is in mode PlanOnly; would move 3 partitions into pool new; set"
+        " spec.mode to Apply to go on",
+        "KafkaCluster main is in mode PlanOnly; would set config retention.ms; set spec.mode to"
+        " Apply to go on",
     ]
     assert scene.changes() == before
     scene.run_printed(message)

@@ -59,7 +59,7 @@ def test_what_cannot_leave_a_drained_broker_is_named(scene):
     scene.patch("pool", "p", drain=[3])
     why = (
         "1 replica cannot leave broker 3: 3 replicas need 3 brokers; usable: 1, 2; 3 is drained."
-        " What helps: undrain 3, or add a broker"
+        " Take broker 3 out of spec.drain, or add a broker"
     )
     said = scene.says("pool", "p", "Impossible")
     assert said == f"broker 3 keeps 1 replica (wide): wide: {why}"

@@ -64,16 +64,16 @@ def test_paused_in_mid_run_finishes_the_stage_and_starts_none(moving):
     moving.patch("cluster", mode="Paused")
     said = moving.says("cluster", reason="Paused", about="stage 1")
     assert moving.text(said).startswith(
-        "the stage in flight is brought to its end, the next one waits;"
-        " stage 1: 0 of 6 moves done, 12 MiB left; the mode is Paused: kubectl patch kafkacluster"
+        "the stage in flight runs to its end, no further stage starts; stage 1: 0 of 6 moves done,"
+        " 12 MiB left; the mode is Paused: kubectl patch kafkacluster"
     )
     moving.make_light("a-heavy")
     moving.says("topic", "a-heavy")
     moving.says("cluster", reason="Paused", about="3 of 6 moves done, 6 MiB left; the mode")
     said = moving.says("topic", "b-light", "Paused")
     assert moving.text(said) == (
-        "KafkaCluster main is in mode Paused; left to do: move 3 partitions into pool new;"
-        " spec.mode: Apply goes on"
+        "KafkaCluster main is in mode Paused; left to do: move 3 partitions into pool new; set"
+        " spec.mode to Apply to go on"
     )
     moving.apply(moving.topic("later", "old", partitions=1, replicationFactor=1))
     moving.says("topic", "later", "Paused")
@@ -91,7 +91,9 @@ def test_stop_on_the_command_line_ends_the_run_after_the_stage(moving):
     assert ran.code == 0
     moving.make_light("a-heavy")
     moving.says("topic", "a-heavy")
-    stopped = "stopped by a person; `poolkeeper apply` goes on, or an edit that changes the plan"
+    stopped = (
+        "a person stopped the run: to go on, run `poolkeeper apply`, or change what is declared"
+    )
     said = moving.says("cluster", reason="Waiting", about="stopped")
     assert said == f"waits to move 3 partitions (6 MiB): {stopped}"
     moving.says("topic", "b-light", "Waiting", about=stopped)
@@ -115,8 +117,8 @@ def test_a_topic_with_delete_deleted_while_it_moves(moving):
     moving.delete("topic", "a-heavy")
     said = moving.says("topic", "a-heavy", "Deleting")
     assert said == (
-        "waits for the run under way to end;"
-        " spec.deletionPolicy: Retain lets this Topic go and keeps the data"
+        "waits for the run under way to end; set spec.deletionPolicy to Retain to delete this"
+        " Topic and keep the data"
     )
     moving.barrier("old")
     assert "a-heavy" in moving.topics()

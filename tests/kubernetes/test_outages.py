@@ -165,7 +165,7 @@ def test_rights_that_are_taken_back_are_said_and_waited_for(
 
     rights.withdraw("leases")
     until(
-        lambda: "the lease is not allowed to us" in operator.page("/readyz")[1],
+        lambda: "access to the lease is forbidden" in operator.page("/readyz")[1],
         "the leader says why it starts nothing",
     )
     rights.grant("leases")

@@ -143,14 +143,16 @@ def test_what_keeps_a_job_from_beginning_is_told(planning, question):
         nowhere = planning.engine(cores=1000)
         assert nowhere.ask(name, question) is None
         said = until(lambda: nowhere.standing(name, question), "it says what it waits for")
-        assert said.startswith("its pod finds no node: 0/1 nodes are available: 1 Insufficient cpu")
+        assert said.startswith(
+            "its pod cannot be scheduled: 0/1 nodes are available: 1 Insufficient cpu"
+        )
         nowhere.forget(name)
         until(lambda: not planning.left(), "everything of the Job is gone")
         nameless = planning.engine(image="example.test/nobody:1", deadline_s=5)
         assert nameless.ask(name, question) is None
         said = until(lambda: nameless.standing(name, question), "it says what it waits for")
         assert re.match(r"its pod waits: \w*Image\w* \(image example.test/nobody:1\)", said)
-        with pytest.raises(Unavailable, match=r"^planning was not done within 5 s$"):
+        with pytest.raises(Unavailable, match=r"^planning was not finished within 5 s$"):
             planning.answer(nameless, name, question)
         until(lambda: not planning.left(), "what failed is gone")
 

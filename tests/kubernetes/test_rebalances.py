@@ -130,7 +130,7 @@ def test_a_cluster_that_cannot_be_reached_is_told_and_the_others_are_carried_out
     fleet.approve()
     message = fleet.text(fleet.says("Failed"))
     assert message.startswith("1 of 2 clusters done; second: not planned: ")
-    assert message.endswith("; another Rebalance does the rest")
+    assert message.endswith("; make another Rebalance for the rest")
     assert fleet.states() == {"first": "Done", "second": "Failed"}
     conditions = {each["type"]: each["status"] for each in fleet.status()["conditions"]}
     assert conditions == {"Ready": "False", "Stalled": "True"}
@@ -146,8 +146,8 @@ def test_what_moved_on_since_is_not_touched_and_the_others_are_carried_out(fleet
     fleet.approve()
     message = fleet.text(fleet.says("Failed"))
     assert message.startswith(
-        "1 of 2 clusters done; first: the plan is of another time: orders-0 has replicas [4, 5],"
-        " planned from [1, 2]; "
+        "1 of 2 clusters done; first: the plan is outdated: orders-0 has replicas [4, 5], planned"
+        " from [1, 2]; "
     )
     assert fleet.states() == {"first": "Failed", "second": "Done"}
     assert fleet.scenes[0].holders("orders") == {4, 5}
@@ -198,7 +198,7 @@ def test_deleted_in_mid_run_it_is_gone_after_the_stage_in_flight(fleet):
     fleet.scenes[0].wait(lambda: fleet.scenes[0].request, "a stage is in flight")
     fleet.wait(lambda: fleet.cluster(0).get("state") == "Moving", "it moves")
     fleet.delete()
-    assert fleet.text(fleet.says("Deleting")) == "what runs ends after its stage in flight: first"
+    assert fleet.text(fleet.says("Deleting")) == "its runs end after their stages in flight: first"
     fleet.scenes[0].make_light("orders")
     fleet.scenes[0].gone("rebalance", fleet.name)
     assert not fleet.scenes[0].exists("/poolkeeper/run")

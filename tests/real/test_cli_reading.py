@@ -134,7 +134,7 @@ def test_a_plan_knows_sizes_and_changes_nothing(run, kafka, manifests, topic):
 def test_until_when_balance_waits_is_said(run, kafka, manifests):
     for number, changed in (
         (0, {"mode": "Apply", "approval": {"policy": "Auto"}, "balancing": {"coolDown": "2h"}}),
-        (1, {"brokers": {"ids": [1, 2, 3]}}),
+        (1, {"brokers": {"ids": [1, 2, 3]}, "balance": {"topicReplicas": {"count": 1}}}),
     ):
         body = json.loads((manifests / f"{number}.json").read_text())
         body["spec"] |= changed

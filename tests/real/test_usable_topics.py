@@ -159,9 +159,7 @@ def consuming(sandbox: Sandbox, topic: str) -> Iterator[list[bytes]]:
         while not ending.is_set():
             for records in consumer.poll(timeout_ms=200).values():
                 received.extend(record.value for record in records)
-            with suppress(
-                CommitFailedError
-            ):  # the group moved: the next poll joins it
+            with suppress(CommitFailedError):  # the group moved: the next poll joins it
                 consumer.commit()
         consumer.close()
 

@@ -127,11 +127,13 @@ def drifts(reason: DriftReason) -> Drift:
 def refusals() -> Iterator[Refusal]:
     yield Refusal(RefusalReason.OTHER_CLUSTER, "this is another cluster")
     for reason in DriftReason:
-        yield Refusal(RefusalReason.STALE_PLAN, "the cluster moved on", (drifts(reason),))
+        yield Refusal(RefusalReason.STALE_PLAN, "the cluster changed", (drifts(reason),))
     many = tuple(Drift(D.TOPIC_GONE, f"t{number}") for number in range(7))
-    yield Refusal(RefusalReason.STALE_PLAN, "the plan is of another time", many)
+    yield Refusal(RefusalReason.STALE_PLAN, "the plan is outdated", many)
     slow = HopelessMove(T[0], 3.0 * 2**20, 2 * 2**20)
-    yield Refusal(RefusalReason.THROTTLE_TOO_LOW, "the throttle can never catch up", (slow,))
+    yield Refusal(
+        RefusalReason.THROTTLE_TOO_LOW, "the throttle is too low for a move to catch up", (slow,)
+    )
 
 
 def values() -> Iterator[tuple[str, Why]]:
@@ -150,8 +152,8 @@ def test_the_words_of_every_value(update_golden: bool) -> None:
 
 
 def test_an_error_is_told_with_its_facts() -> None:
-    stale = StalePlan("the cluster moved on", facts=[drifts(D.TOPIC_GONE)])
-    assert wording.error_text(stale) == "the cluster moved on: topic t is gone"
+    stale = StalePlan("the cluster changed", facts=[drifts(D.TOPIC_GONE)])
+    assert wording.error_text(stale) == "the cluster changed: topic t is gone"
     assert wording.error_text(Unavailable("away")) == "away"
 
 

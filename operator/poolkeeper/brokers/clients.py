@@ -84,13 +84,13 @@ def reason(error: BaseException) -> str:
         case kafka_errors.SaslAuthenticationFailedError():
             return "the credentials are wrong"
         case kafka_errors.IllegalSaslStateError():
-            return "no credentials are taken at this port"
+            return "this port accepts no credentials"
         case kafka_errors.UnsupportedSaslMechanismError():
             return f"this SASL mechanism is not offered ({_detail(error)})"
         case kafka_errors.AuthorizationError():
-            return "these credentials lack the right for it"
+            return "these credentials are not authorized for it"
         case kafka_errors.IncompatibleBrokerVersion():
-            return "this version of Kafka cannot tell"
+            return "this version of Kafka does not support the request"
         case kafka_errors.UnknownBrokerIdError():
             return "the other brokers do not know it"
         case kafka_errors.KafkaTimeoutError() | kafka_errors.RequestTimedOutError():
@@ -140,12 +140,12 @@ class _Attempts(KafkaConnectionManager):  # type: ignore[misc] # it has no types
             return  # the deadline ended the last attempt; those before it say more
         self.remark = reason(error)
         if not answered and not late and self.config["security_protocol"] in WITHOUT_TLS:
-            self.remark += "; brokers that want TLS hang up where it is not spoken"
+            self.remark += "; brokers that require TLS close connections without it"
 
     def _began(self) -> None:
-        self.remark = "it answers, and then nothing in time"
+        self.remark = "it accepts connections, but does not answer in time"
         if self.config["sasl_mechanism"] is None:
-            self.remark += "; brokers that want credentials hang up where none are shown"
+            self.remark += "; brokers that require credentials close connections without them"
 
 
 def _knock(bootstrap: Sequence[str], deadline: float) -> None:

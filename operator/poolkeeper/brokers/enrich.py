@@ -33,7 +33,7 @@ def enriched(cluster: Cluster, brokers: BrokerClient, deadline_s: float) -> Enri
     deadline = time.monotonic() + deadline_s
     sizes = brokers.sizes(cluster.brokers, deadline_s)
     warnings = [
-        f"broker {broker} does not tell sizes: {why}" for broker, why in sizes.failures.items()
+        f"broker {broker} does not report sizes: {why}" for broker, why in sizes.failures.items()
     ]
     warnings += _offline(sizes)
     reachable = [broker for broker in cluster.brokers if broker not in sizes.failures]

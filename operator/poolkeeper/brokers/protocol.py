@@ -189,7 +189,7 @@ class BrokerClient:
         answer = manager.run(manager.send, DescribeLogDirsRequest(topics=None), broker)
         if not answer.results:
             # A refusal had no code of its own before Kafka 3.2; no broker has no directory.
-            raise Unavailable("these credentials lack the right to describe the cluster")
+            raise Unavailable("these credentials are not authorized to describe the cluster")
         return from_answer(directory.to_dict() for directory in answer.results)
 
     def _release(self, broker: int) -> str:

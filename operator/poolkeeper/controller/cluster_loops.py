@@ -77,7 +77,7 @@ class ClusterLoop:
             offer=lambda: of.offers.get(name),
         )
         self.thread = Thread(
-            target=loop.keep, args=(self._kept,), name=f"keeper of {name}", daemon=True
+            target=loop.keep, args=(self._kept,), name=f"loop of {name}", daemon=True
         )
 
     @property
@@ -234,7 +234,7 @@ class Keepers:
         except PoolkeeperError:
             return bool(self._gone)
         if gone and gone != self._gone:
-            logger.warning("%s: nothing is begun, and nothing deleted for what goes", gone)
+            logger.warning("%s: nothing is begun, and no Kafka topic is deleted", gone)
         self._gone = gone
         return bool(gone)
 
@@ -259,7 +259,7 @@ class Keepers:
 
     def _begin(self, name: str, assembly: Assembly, desired: Desired) -> None:
         keeper = self._keepers[name] = ClusterLoop(name, assembly, desired, self)
-        logger.info("keeping cluster %s", name, extra={"cluster": name})
+        logger.info("the loop of cluster %s starts", name, extra={"cluster": name})
         keeper.thread.start()
 
     def _end_all(self) -> None:
@@ -275,7 +275,7 @@ class Keepers:
         del self._keepers[keeper.name]
         keeper.end()
         self._ending.append(keeper)
-        logger.info("letting go of cluster %s", keeper.name, extra={"cluster": keeper.name})
+        logger.info("the loop of cluster %s ends", keeper.name, extra={"cluster": keeper.name})
 
     def _reap(self) -> None:
         for keeper in list(self._ending):

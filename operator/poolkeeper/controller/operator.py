@@ -176,7 +176,7 @@ class Operator:
                     stack.callback(part.end)
             while not stop.wait(LOOK_S):
                 self._tell()
-            logger.info("ending: the stages in flight go on by themselves")
+            logger.info("shutting down: stages in flight go on by themselves")
 
     def _keepers(self, planners: WorkerPool, reporter: Reporter) -> Keepers:
         return Keepers(

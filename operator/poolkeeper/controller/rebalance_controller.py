@@ -36,7 +36,7 @@ from poolkeeper.rebalances import offers as rebalances_offers
 from poolkeeper.rebalances.engines import PlanningEngine
 from poolkeeper.rebalances.lifecycle import KnownCluster
 from poolkeeper.rebalances.metrics import RebalanceMetrics, tally
-from poolkeeper.rebalances.planning_task import Inquiry
+from poolkeeper.rebalances.planning_task import PlanningTask
 from poolkeeper.rebalances.records import RebalanceRecords, Record
 from poolkeeper.reconcile.external_plan import ExternalPlan
 from poolkeeper.resources.checks.assembly import Assembly
@@ -62,7 +62,7 @@ class _Kept:
 
     uid: str
     course: Course
-    inquiry: Inquiry
+    planning: PlanningTask
     record: Record | None = None
     told: tuple[int, bool, bool] | None = None
     reason: str = ""
@@ -93,7 +93,7 @@ class Rebalancers:
                 self.look()
             except Exception:
                 # A bug in one look must not end this thread: nobody would notice.
-                logger.exception("a look at the rebalances failed")
+                logger.exception("a pass over all Rebalances failed")
             self.wake.wait(LOOK_S)
             self.wake.clear()
 
@@ -117,11 +117,11 @@ class Rebalancers:
                 offers = {**self._looked(each, assemblies, takers), **offers}
             except Exception:
                 # A bug, or a status written by a later release, must not stop the other Rebalances.
-                logger.exception("a look at %s failed", each.key)
+                logger.exception("a pass over %s failed", each.key)
         self.keepers.offer(offers)
         uids = {each.uid for each in found}
         for uid in set(self._kept) - uids:
-            self._kept.pop(uid).inquiry.end()
+            self._kept.pop(uid).planning.end()
         self.reporter.retain(uids)
         self.metrics.rebalances(Counter(kept.reason for kept in self._kept.values()))
 
@@ -143,7 +143,7 @@ class Rebalancers:
         kept = self._kept.get(each.uid)
         if kept is None:
             course = course_of(each.status)
-            kept = _Kept(each.uid, course, Inquiry(each.name, self.engines))
+            kept = _Kept(each.uid, course, PlanningTask(each.name, self.engines))
             self._kept[each.uid] = kept
         return kept
 
@@ -214,14 +214,14 @@ class Rebalancers:
         assemblies: Mapping[str, Assembly],
     ) -> Remark:
         settling, now_ms = self.keepers.settling(), self.now_ms()
-        found = kept.inquiry.look(spec, kept.course, assemblies, settling, now_ms)
+        found = kept.planning.look(spec, kept.course, assemblies, settling, now_ms)
         kept.course = found.course
         if found.record is None or found.scope is None:
             return found.remark
         digest = self.records.write(each, found.record)
         course = lifecycle.planned(found.course, found.scope, found.record.answer, digest)
         kept.course, kept.record = lifecycle.ended(course, now_ms), found.record
-        kept.inquiry.end()
+        kept.planning.end()
         return remark_of(kept.course, spec)
 
     def _await_approval(
@@ -232,7 +232,7 @@ class Rebalancers:
         assemblies: Mapping[str, Assembly],
     ) -> None:
         """Begin to execute once the plans are approved; plan again if they are outdated."""
-        if kept.inquiry.is_outdated(spec, kept.course, assemblies):
+        if kept.planning.is_outdated(spec, kept.course, assemblies):
             self.records.remove(each, kept.course.record)
             kept.course, kept.record = Course(), None
         elif lifecycle.is_approved(spec, kept.course) and not spec.paused:
@@ -267,13 +267,13 @@ class Rebalancers:
 
         Returns a withdrawn external plan for each cluster that may still run one.
         """
-        kept.inquiry.end()
+        kept.planning.end()
         offers = {}
         if kept.course.step is RebalanceStep.EXECUTING:
             for part in kept.course.parts:
                 outcome, loops = self.keepers.outcome(part.cluster), self.keepers.names()
                 if rebalances_offers.may_run(part, outcome, kept=part.cluster in loops):
                     offers[part.cluster] = ExternalPlan(part.hash, withdrawn=True)
-        left = ", ".join(sorted(offers)) or "nothing any more"
-        message = f"what runs ends after its stage in flight: {left}"
+        left = ", ".join(sorted(offers)) or "none is left"
+        message = f"its runs end after their stages in flight: {left}"
         return offers, Remark(Mood.BUSY, "Deleting", message)

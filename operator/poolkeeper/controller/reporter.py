@@ -223,7 +223,7 @@ class Guards:
                 change(self._api, reference)
             except PoolkeeperError as error:
                 extra = about(reference.kind, reference.name, reference.namespace)
-                logger.info("the finalizer is not as wanted yet: %s", error, extra=extra)
+                logger.info("the finalizer is not written yet: %s", error, extra=extra)
 
     def _take(self) -> tuple[Reference, bool] | None:
         with self._condition:

@@ -163,8 +163,8 @@ class Hearing:
         await insights.ready_resources.wait()
         watched = {resource.plural for resource in insights.watched_resources}
         if unheard := sorted({*KINDS.values()} - watched):
-            self._unheard = f"the API server did not name {', '.join(unheard)} as served"
-            logger.warning("the watch is begun anew: %s", self._unheard)
+            self._unheard = f"the API server did not list {', '.join(unheard)} as served"
+            logger.warning("the watch is restarted: %s", self._unheard)
             self._round.set()
 
     def _compare(self) -> None:
@@ -178,7 +178,7 @@ class Hearing:
                 self.ready.set()
             except PoolkeeperError as error:
                 if str(error) != said:
-                    logger.warning("comparing with what the API server has: %s", error)
+                    logger.warning("resources cannot be listed: %s", error)
                 said = str(error)
                 if isinstance(error, Forbidden) or not self.ready.is_set():
                     self._comparing = said
@@ -195,7 +195,7 @@ class Hearing:
             known = self.declared.uids(kind)
             missed = self.declared.compare(kind, self.source.bodies(kind), known)
             if missed and self.ready.is_set():
-                logger.info("%d changes of %s were not heard of", missed, KINDS[kind])
+                logger.info("the watch missed %d changes of %s", missed, KINDS[kind])
 
 
 def registry_of(declared: Declared, relisted: Event, login: Login) -> kopf.OperatorRegistry:

@@ -25,25 +25,25 @@ from poolkeeper.model.plans import (
     Step,
 )
 from poolkeeper.model.records import Records
-from poolkeeper.model.specs import Desired, ReplicasAtATime, ResourcePoolSpec
-from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.model.specs import Desired, ReplicasAtATime
+from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.constraints import sources
-from poolkeeper.planning.constraints.quotas import QuotaUsage, replicas_cap, standing_problems
+from poolkeeper.planning.constraints.capacity import eligible_brokers
+from poolkeeper.planning.constraints.quotas import QuotaUsage, quota_problems
 from poolkeeper.planning.diagnosis import problems as diagnosis_problems
 from poolkeeper.planning.layout.all_pools import LayoutInput, PoolLayouts, lay_out_all
 from poolkeeper.planning.layout.changes import Change
 from poolkeeper.planning.layout.pool_layout import Layout
 from poolkeeper.planning.placement.initial import ReplicaCounts
 from poolkeeper.planning.problem import internal_topics
-from poolkeeper.planning.problem.arrays import BrokerIndex, brokers_of, eligible_of
-from poolkeeper.planning.problem.eligible_brokers import EligibleBrokers
+from poolkeeper.planning.problem.arrays import Rows, brokers_of
 from poolkeeper.planning.problem.partitions import Lists, PartitionTable, lists_of, table_of
-from poolkeeper.planning.problem.pool_rows import named_again
-from poolkeeper.planning.problem.scope import PlanScope, TopicHome, TopicRole, scope
+from poolkeeper.planning.problem.pool_rows import repeated_brokers
+from poolkeeper.planning.problem.scope import PlanScope, TopicHome, TopicRole, plan_scope
 from poolkeeper.planning.proposals import identity, new_partitions, topic_steps
 from poolkeeper.planning.proposals.log_dirs import between_log_dirs
-from poolkeeper.planning.proposals.lower_bounds import certificate, together
-from poolkeeper.planning.proposals.manual_placement import pinned_changes
+from poolkeeper.planning.proposals.lower_bounds import certificate, combine
+from poolkeeper.planning.proposals.manual_placement import manual_changes
 from poolkeeper.planning.proposals.moves import move_of, moves_of
 
 _NOTHING_RECORDED = Records()
@@ -66,53 +66,60 @@ def make_plan(
     `table`: the cluster's columns, if the caller keeps them.
     """
     table = table or table_of(cluster)
-    reach = scope(desired, cluster, records, prune=prune, odd=table.odd)
+    scope = plan_scope(desired, cluster, records, prune=prune, odd=table.odd)
     brokers = brokers_of(cluster, desired, records, gone, table.ids)
-    usable = {name: _usable(pool, brokers, desired) for name, pool in sorted(reach.pools.items())}
-    pinned, unpinned = pinned_changes(reach, cluster, usable)
-    lists = _with_pinned(lists_of(table, brokers, sources.sourceless(cluster, table)), pinned)
-    ground = new_partitions.Ground(
-        usable, _loads(reach, lists), QuotaUsage.of(desired, reach, cluster, usable)
-    )
-    created, refused = new_partitions.creations(reach, ground)
-    added, not_added = new_partitions.additions(reach, cluster, ground)
-    lists = lists.with_changed({step.topic: step.replicas for step in created})
-    homes = {
-        s.topic: TopicHome(TopicRole.PLACED, s.pool, s) for s in reach.absent if s.topic in lists
+    usable = {
+        name: eligible_brokers(pool, brokers, desired.cluster.limits)
+        for name, pool in sorted(scope.pools.items())
     }
-    situation = LayoutInput(desired, usable, {**reach.homes, **homes})
-    laid = lay_out_all(situation, lists, added, {change.topic for change in pinned})
-    moves = _moves(desired, cluster, table, [*pinned, *laid.changes], laid.layouts)
-    moving = frozenset(map(_PLACE, moves))
-    held = _held(reach, laid)
-    if moves:
-        refused = tuple(new_partitions.delayed(reach, ground.holding(held), refused))
-    copied, not_copied = between_log_dirs(
-        reach.pools, cluster, situation.homes, moving, balance=desired.cluster.balancing.enabled
+    manual, unassignable = manual_changes(scope, cluster, usable)
+    lists = _with_manual(
+        lists_of(table, brokers, sources.rows_without_source(cluster, table)), manual
     )
-    deleted, not_deleted = topic_steps.deletions(reach, cluster)
+    counts = new_partitions.PlacementCounts(
+        usable, _replica_counts(scope, lists), QuotaUsage.of(desired, scope, cluster, usable)
+    )
+    created, refused = new_partitions.creations(scope, counts)
+    added, not_added = new_partitions.additions(scope, cluster, counts)
+    lists = lists.with_changed({s.topic: brokers.row_lists(s.replicas) for s in created})
+    homes = {
+        s.topic: TopicHome(TopicRole.PLACED, s.pool, s) for s in scope.to_create if s.topic in lists
+    }
+    given = LayoutInput(desired, usable, {**scope.homes, **homes})
+    layouts = lay_out_all(given, lists, added, {change.topic for change in manual})
+    moves = _moves(desired, cluster, table, [*manual, *layouts.changes], layouts.layouts)
+    moving = frozenset(map(_PLACE, moves))
+    held = _replicas_after(scope, layouts)
+    if moves:
+        refused = tuple(new_partitions.awaiting_room(scope, counts.after_moves(held), refused))
+    copied, not_copied = between_log_dirs(
+        scope.pools, cluster, given.homes, moving, balance=desired.cluster.balancing.enabled
+    )
+    deleted, not_deleted = topic_steps.deletions(scope, cluster)
     steps: tuple[Step, ...] = (
-        *_as_laid(created, laid),
-        *_as_laid(added, laid),
-        *topic_steps.configs(reach, cluster, records),
+        *_with_lists(created, layouts),
+        *_with_lists(added, layouts),
+        *topic_steps.configs(scope, cluster, records),
         *copied,
-        *topic_steps.elections(reach, cluster, table, moving),
+        *topic_steps.elections(scope, cluster, table, moving),
         *deleted,
     )
     problems = {
-        *reach.problems,
-        *unpinned,
+        *scope.problems,
+        *unassignable,
         *refused,
         *not_added,
-        *topic_steps.postponed(
-            situation.homes, cluster, laid.crowded_out, laid.deferred, laid.unfinished
+        *topic_steps.postponed_partitions(
+            given.homes, cluster, layouts.crowded_out, layouts.deferred, layouts.unfinished
         ),
         *not_deleted,
-        *internal_topics.postponed({n: home.spec for n, home in reach.homes.items()}, cluster),
+        *internal_topics.postponed_configs(
+            {n: home.spec for n, home in scope.homes.items()}, cluster
+        ),
         *not_copied,
-        *sources.problems(cluster, situation.homes, gone),
-        *diagnosis_problems.of_all(laid.layouts),
-        *standing_problems(ground.tally, held),
+        *sources.problems(cluster, given.homes, gone),
+        *diagnosis_problems.of_layouts(layouts.layouts),
+        *quota_problems(counts.quotas, held),
     }
     return Plan(
         cluster=desired.cluster.name,
@@ -120,20 +127,20 @@ def make_plan(
         fingerprint=identity.fingerprint(desired, cluster.id, gone),
         steps=steps,
         moves=moves,
-        certificates=_certificates(laid.layouts),
+        certificates=_certificates(layouts.layouts),
         problems=tuple(sorted(problems, key=lambda p: (p.pool, p.topic, p.law, p.message))),
     )
 
 
-def _as_laid(
-    steps: Iterable[CreateTopic | AddPartitions], laid: PoolLayouts
+def _with_lists(
+    steps: Iterable[CreateTopic | AddPartitions], layouts: PoolLayouts
 ) -> Iterator[CreateTopic | AddPartitions]:
     """The steps with the lists that the layouts gave them, without those that layouts left out."""
     for step in steps:
         first = step.first if isinstance(step, AddPartitions) else 0
-        lists = laid.lists[step.topic][first:]
+        lists = layouts.lists[step.topic][first:]
         if lists:
-            yield replace(step, replicas=lists)
+            yield replace(step, replicas=layouts.lists.brokers.id_lists(lists))
 
 
 def _moves(
@@ -155,7 +162,7 @@ def _moves(
     found = (move_of(change, cluster, table, one_at_a_time=one) for change in latest.values())
     parts = [sorted(found, key=order)]
     for layout in layouts:
-        if layout.unit.role is TopicRole.PLACED:
+        if layout.problem.role is TopicRole.PLACED:
             parts.append(moves_of(layout, cluster, table, one_at_a_time=one))
     parts = [part for part in parts if part]
     if len(parts) == 1:
@@ -166,43 +173,30 @@ def _moves(
 def _certificates(layouts: Iterable[Layout]) -> tuple[PoolCertificate, ...]:
     by_pool: dict[str, list[PoolCertificate]] = {}
     for layout in layouts:
-        by_pool.setdefault(layout.unit.pool.name, []).append(certificate(layout))
-    return tuple(together(proofs) for proofs in by_pool.values())
+        by_pool.setdefault(layout.problem.pool.name, []).append(certificate(layout))
+    return tuple(combine(proofs) for proofs in by_pool.values())
 
 
-def _usable(pool: ResourcePoolSpec, brokers: BrokerIndex, desired: Desired) -> EligibleBrokers:
-    eligible = eligible_of(pool, brokers)
-    rows = {b: brokers.index[b] for b in pool.brokers if eligible[brokers.index[b]]}
-    limits = desired.cluster.limits
-    caps = {b: replicas_cap(pool, b, limits) for b in rows}
-    return EligibleBrokers(
-        racks={b: brokers.rack_names[brokers.rack[row]] or None for b, row in rows.items()},
-        weights={b: pool.capacity_for(b).weight for b in rows},
-        caps={b: cap for b, cap in caps.items() if cap is not None},
-        quiet=pool.demote,
-    )
-
-
-def _with_pinned(lists: Lists, pinned: Iterable[Change]) -> Lists:
-    changed: dict[str, list[Replicas]] = {}
-    for change in pinned:
+def _with_manual(lists: Lists, manual: Iterable[Change]) -> Lists:
+    changed: dict[str, list[Rows]] = {}
+    for change in manual:
         if change.topic not in changed:
             changed[change.topic] = list(lists[change.topic])
-        changed[change.topic][change.partition] = change.target
-    return lists.with_changed({name: tuple(assigned) for name, assigned in changed.items()})
+        changed[change.topic][change.partition] = tuple(lists.brokers.rows(change.target))
+    return lists.with_changed(changed)
 
 
-def _held(reach: PlanScope, laid: PoolLayouts) -> dict[int, int]:
+def _replicas_after(scope: PlanScope, layouts: PoolLayouts) -> dict[int, int]:
     """Replicas by broker after all moves and steps."""
-    held = laid.held()
-    for broker, _ in named_again(reach.homes, laid.lists):
+    held = layouts.replicas_by_broker()
+    for broker, _ in repeated_brokers(scope.homes, layouts.lists):
         held[broker] += 1
-    return dict(zip(laid.lists.brokers.ids, held.tolist(), strict=True))
+    return dict(zip(layouts.lists.brokers.ids, held.tolist(), strict=True))
 
 
-def _loads(reach: PlanScope, lists: Lists) -> ReplicaCounts:
+def _replica_counts(scope: PlanScope, lists: Lists) -> ReplicaCounts:
     held, leads = lists.counts()
-    for broker, _ in named_again(reach.homes, lists):
+    for broker, _ in repeated_brokers(scope.homes, lists):
         held[broker] += 1
     by_id = (zip(lists.brokers.ids, counts.tolist(), strict=True) for counts in (held, leads))
     return ReplicaCounts(*(Counter(dict(counts)) for counts in by_id))

@@ -29,14 +29,14 @@ MIB = 1024**2
 class AuditHome(NamedTuple):
     """The pool that a topic should live in, or none.
 
-    `fixed`: why the topic may not be touched, if it may not.
-    `pinned`: a person chose its brokers, so that the law of racks does not apply.
+    `untouchable`: why the topic may not be touched, if it may not.
+    `manual`: a person chose its brokers, so that the law of racks does not apply.
     """
 
     pool: str | None
     evacuate: bool = False
-    fixed: str = ""
-    pinned: bool = False
+    untouchable: str = ""
+    manual: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Rules:
         return {broker: pool for pool in self.desired.pools for broker in pool.brokers}
 
     @cached_property
-    def shunned(self) -> frozenset[int]:
+    def to_empty(self) -> frozenset[int]:
         """Brokers that should hold nothing: drained ones and those that count as gone."""
         return self.gone.union(*(pool.drain for pool in self.desired.pools))
 
@@ -109,8 +109,8 @@ class Rules:
 
     @cached_property
     def usable(self) -> Mapping[str, Mapping[int, str]]:
-        """The usable brokers of each pool, live and not shunned, with their racks."""
-        usable = self.cluster.brokers.keys() - self.shunned
+        """The usable brokers of each pool, live and not to be emptied, with their racks."""
+        usable = self.cluster.brokers.keys() - self.to_empty
         return {
             name: {broker: self.racks[broker] for broker in sorted(members & usable)}
             for name, members in self.members.items()
@@ -171,29 +171,31 @@ class Rules:
     def _find_home(self, topic: str) -> AuditHome:
         spec = self.specs.get(topic)
         if self.held_back(topic):
-            return AuditHome(None, fixed="a Topic names it that cannot be acted on")
+            return AuditHome(None, untouchable="a Topic that names it cannot be acted on")
         if spec is not None:
             return self._declared_home(spec)
         claims = sorted(n for n, patterns in self._claims.items() if _matches(patterns, topic))
         if len(claims) > 1:
-            return AuditHome(None, fixed=f"pools {' and '.join(claims)} both claim it")
+            return AuditHome(None, untouchable=f"pools {' and '.join(claims)} both claim it")
         policy = self.desired.cluster.unmanaged_topics
         if claims:
-            return AuditHome(claims[0], fixed=self._shared(claims[0]))
+            return AuditHome(claims[0], untouchable=self._shared(claims[0]))
         default = self.desired.cluster.default_pool
         if policy is UnmanagedTopics.MANAGE and default is not None and default in self.pools:
-            return AuditHome(default, fixed=self._shared(default))
+            return AuditHome(default, untouchable=self._shared(default))
         if policy is UnmanagedTopics.EVACUATE_ONLY:
             return AuditHome(None, evacuate=True)
-        return AuditHome(None, fixed="no Topic, claim or default pool manages it")
+        return AuditHome(None, untouchable="no Topic, claim or default pool manages it")
 
     def _declared_home(self, spec: TopicSpec) -> AuditHome:
         if spec.pool not in self.pools:
-            return AuditHome(None, fixed=f"its pool {spec.pool} is not declared")
+            return AuditHome(None, untouchable=f"its pool {spec.pool} is not declared")
         if self._declarations[spec.topic] > 1 and spec.owner != self._owner_of(spec.topic):
-            return AuditHome(spec.pool, fixed="two Topics declare it")
-        fixed = "it is paused" if spec.paused else self._shared(spec.pool)
-        return AuditHome(spec.pool, fixed=fixed, pinned=spec.strategy is Strategy.MANUAL)
+            return AuditHome(spec.pool, untouchable="two Topics declare it")
+        untouchable = "it is paused" if spec.paused else self._shared(spec.pool)
+        return AuditHome(
+            spec.pool, untouchable=untouchable, manual=spec.strategy is Strategy.MANUAL
+        )
 
     def _owner_of(self, topic: str) -> str | None:
         record = self.records.topics.get(topic)

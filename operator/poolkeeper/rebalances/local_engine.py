@@ -78,7 +78,7 @@ class LocalEngine:
             return None
         if work.answer is None:
             self.forget(name)
-            raise Internal("planning ended without an answer: the operator's log says why")
+            raise Internal("planning ended without a response: see the operator's log")
         return work.answer
 
     def standing(self, name: str, question: RebalanceRequest) -> str:
@@ -108,7 +108,7 @@ class LocalEngine:
         self, work: _Work, asked: ClusterRequest, question: RebalanceRequest
     ) -> ClusterResponse:
         if work.dropped.is_set():
-            return problem_of(asked, Unavailable("nobody wants to know any more"))
+            return problem_of(asked, Unavailable("planning was cancelled"))
         try:
             seen = seen_through(self._access_of(asked.desired.cluster), asked, question)
             return part_of(asked, seen, question, self._planner)

@@ -160,10 +160,10 @@ class JobEngine:
                 raise Refused("its ConfigMaps are not all there")
             answer = RebalanceResponse.from_json(text_chunks.joined(kept.chunks, kept.digest))
             if answer.question != known.digest:
-                raise Refused("it is one to another question")
+                raise Refused("it is the response to another request")
         except Refused as wrong:
             jobs.delete(self.api, self.namespace, look.name, look.uid)
-            raise Unavailable(f"the answer of Job {look.name} is no use: {wrong}") from wrong
+            raise Unavailable(f"the response of Job {look.name} cannot be used: {wrong}") from wrong
         return answer
 
 

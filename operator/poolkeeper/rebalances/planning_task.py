@@ -38,7 +38,7 @@ class Finding:
     record: Record | None = None
 
 
-class Inquiry:
+class PlanningTask:
     """The planning of one Rebalance; see the module. One for each, while it is being planned."""
 
     def __init__(
@@ -74,7 +74,7 @@ class Inquiry:
         arriving = not {each.cluster for each in scope.asked}.isdisjoint(settling)
         early = self._question is None and now_ms - course.asked_ms < SETTLING_MS_MAX
         if arriving and early:
-            message = "what is declared changed a moment ago: planning waits until it settles"
+            message = "what is declared changed a moment ago: planning waits for the settle time"
             return Finding(course, Remark(Mood.BUSY, "Planning", message))
         if self._failed is not None:
             if self._clock() < self._again_s:
@@ -133,7 +133,7 @@ def _hindrance(scope: RebalanceScope) -> Remark | None:
         message = f"spec.pools: no cluster in scope has ResourcePool {few(scope.missing)}"
         return Remark(Mood.STALLED, "NoSuchPool", message)
     if len(scope.asked) + len(scope.others) > CLUSTERS_MAX:
-        message = f"more than {CLUSTERS_MAX} clusters are in scope; part them by spec.clusters"
+        message = f"more than {CLUSTERS_MAX} clusters are in scope; divide them by spec.clusters"
         return Remark(Mood.STALLED, "Impossible", message)
     if scope.asked:
         return None
@@ -156,5 +156,5 @@ def _trouble(failed: PoolkeeperError) -> Remark:
 
 def _nowhere(answer: RebalanceResponse) -> Remark:
     told = few((f"{each.cluster}: {each.problem}" for each in answer.clusters), SHOWN_MAX)
-    message = f"no cluster could be planned, which is tried again: {told}"
+    message = f"no cluster could be planned, retrying: {told}"
     return Remark(Mood.UNSURE, "Unreachable", message)

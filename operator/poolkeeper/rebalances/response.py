@@ -71,7 +71,7 @@ class RebalanceResponse:
         try:
             return cls.from_data(json.loads(text))
         except ValueError as wrong:
-            raise Refused(f"an answer of planners cannot be read: {wrong!r}") from wrong
+            raise Refused(f"the planners' response cannot be read: {wrong!r}") from wrong
 
     @classmethod
     def from_data(cls, data: Any) -> "RebalanceResponse":
@@ -83,7 +83,7 @@ class RebalanceResponse:
             waves = _waves_of(data["waves"]) if "waves" in data else None
             return cls(data["question"], clusters, waves)
         except (KeyError, TypeError, ValueError) as wrong:
-            raise Refused(f"an answer of planners cannot be read: {wrong!r}") from wrong
+            raise Refused(f"the planners' response cannot be read: {wrong!r}") from wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +121,9 @@ def with_room(sizes: Iterable[int], bytes_max: int) -> list[bool]:
 def without_room(cluster: str, moves: int, bytes_max: int) -> ClusterResponse:
     """The part of a cluster whose plan, of that many moves, does not fit into the response."""
     problem = (
-        f"its plan of {moves} moves has no room: all plans of a Rebalance may have {bytes_max}"
-        " bytes; put it into another one, if need be pool by pool (spec.clusters, spec.pools)"
+        f"its plan of {moves} moves is too large: all plans of a Rebalance together may have"
+        f" {bytes_max} bytes; put the cluster into another Rebalance, if need be pool by pool"
+        " (spec.clusters, spec.pools)"
     )
     return ClusterResponse(Planned(cluster, problem=problem))
 

@@ -27,7 +27,7 @@ from poolkeeper.model.refusals import refusal_of
 from poolkeeper.model.runs import Run
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.waits import Wait, WaitReason
-from poolkeeper.planning.problem.ownership import settled
+from poolkeeper.planning.problem.ownership import resolve_conflicts
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.proposals.cool_down import Cooled
 from poolkeeper.planning.run_state import gates, step_progress
@@ -83,10 +83,11 @@ def reconcile_cluster(
     with context.timed("observe"):
         observed = observe_cluster(context.access, desired, context.now_ms(), context.enrich)
     context.memory.seen = what_to_show(observed, context.memory.seen)
+    owned = resolve_conflicts(desired, observed.records)
     if external is not None and agreed is None:
-        outcome = _follow_external_plan(context, desired, authority, observed, external)
+        outcome = _follow_external_plan(context, desired, owned, authority, observed, external)
     else:
-        outcome = _follow_plan(context, desired, authority, observed, agreed)
+        outcome = _follow_plan(context, owned, authority, observed, agreed)
     return replace(outcome, seen=context.memory.seen)
 
 
@@ -132,7 +133,7 @@ def _guard(
         if agreed is not None:
             return run.fingerprint == agreed.fingerprint
         records = context.access.read_records()
-        owned = settled(desired, records)
+        owned = resolve_conflicts(desired, records)
         return run.concern == plan_json.concern(owned, plan.moves, records.cluster_id, gone())
 
     return RunGuard(wanted, gone, authority.paused)
@@ -148,8 +149,10 @@ def _follow_plan(
     observed: Observation,
     agreed: Plan | None,
 ) -> Outcome:
-    """Make a plan, or take the confirmed one, and carry out what is allowed of it."""
-    desired = settled(desired, observed.records)
+    """Make a plan, or take the confirmed one, and carry out what is allowed of it.
+
+    `desired` has no resources that lose a conflict.
+    """
     closed = (*gates.controller(observed.cluster), *gates.foreign(observed.cluster, ()))
     if closed:
         cured = stall_recovery.recover_foreign(context, desired, authority, observed)
@@ -160,7 +163,7 @@ def _follow_plan(
         cooled = Cooled(agreed)
         drifts = () if context.memory.begun else step_progress.staleness(agreed, observed.cluster)
         if drifts:
-            raise StalePlan("the cluster moved on since the plan was made", facts=drifts)
+            raise StalePlan("the cluster changed since the plan was made", facts=drifts)
     plan = cooled.plan
     context.memory.begun = True
     enforce_rest(plan, desired, observed)
@@ -197,29 +200,33 @@ def _make_plan(
 def _follow_external_plan(
     context: PassContext,
     desired: Desired,
+    owned: Desired,
     authority: Authority,
     observed: Observation,
     external: ExternalPlan,
 ) -> Outcome:
-    """Do the work that precedes the external plan, or begin that plan."""
+    """Do the work that precedes the external plan, or begin that plan.
+
+    `owned` is `desired` without the resources that lose a conflict.
+    """
     status = external_plan.readiness(external, desired, observed.cluster)
     if status is None and authority.settling:
         status = external.status(ExternalPlanState.WAITING, Wait(WaitReason.SETTLING))
     if status is not None:
-        own = _follow_plan(context, desired, authority, observed, None)
+        own = _follow_plan(context, owned, authority, observed, None)
         return replace(own, external=status)
     steps_only = replace(authority, plans=frozenset())
-    own = _follow_plan(context, desired, steps_only, observed, None)
+    own = _follow_plan(context, owned, steps_only, observed, None)
     if own.state is State.PROGRESSED or own.plan is None:
         return replace(own, external=external.status(ExternalPlanState.WAITING, *own.waits))
     if external_plan.has_urgent(own.plan) and authority.covers(own.plan):
-        own = _follow_plan(context, desired, authority, observed, None)
+        own = _follow_plan(context, owned, authority, observed, None)
         urgent = Wait(WaitReason.OWN_PLAN_URGENT)
         return replace(own, external=external.status(ExternalPlanState.WAITING, urgent))
     try:
-        begun = _begin_external_plan(context, desired, authority, observed, external)
+        begun = _begin_external_plan(context, desired, owned, authority, observed, external)
     except Refused as refused:
-        own = _follow_plan(context, desired, authority, observed, None)
+        own = _follow_plan(context, owned, authority, observed, None)
         status = external.status(ExternalPlanState.REFUSED, refusal_of(refused))
         return replace(own, external=status)
     if begun.state is State.PROGRESSED:
@@ -231,12 +238,13 @@ def _follow_external_plan(
 def _begin_external_plan(
     context: PassContext,
     desired: Desired,
+    owned: Desired,
     authority: Authority,
     observed: Observation,
     external: ExternalPlan,
 ) -> Outcome:
     assert external.plan is not None, "it is ready"
-    enforce_rest(external.plan, settled(desired, observed.records), observed)
+    enforce_rest(external.plan, owned, observed)
     approved = replace(authority, plans=frozenset((external.hash,)))
     pace = external_plan.with_rate(desired, external)
     return carry_out(context, pace, approved, external.plan, observed, by_person=False)
@@ -258,7 +266,7 @@ def preview(
     """Make a plan without a single write; a recorded run is left as it is."""
     with context.timed("observe"):
         observed = observe_cluster(context.view, desired, context.now_ms(), context.enrich)
-    desired = settled(desired, observed.records)
+    desired = resolve_conflicts(desired, observed.records)
     with context.timed("plan"):
         plan = context.plan(desired, observed.cluster, observed.records, observed.gone)
     plan = approval.renew(context.pending, plan, desired, observed)

@@ -132,7 +132,7 @@ def readiness(
     if declaration(desired, external.plan) != external.declared:
         stale = (Drift(DriftReason.DECLARED_OTHERWISE),)
     if stale:
-        refusal = Refusal(RefusalReason.STALE_PLAN, "the plan is of another time", stale)
+        refusal = Refusal(RefusalReason.STALE_PLAN, "the plan is outdated", stale)
         return external.status(ExternalPlanState.REFUSED, refusal)
     if external.held is not None:
         return external.status(ExternalPlanState.WAITING, external.held)

@@ -237,7 +237,9 @@ def refuse_hopeless(desired: Desired, plan: Plan, cluster: Cluster) -> None:
     hopeless = throttles.hopeless(plan.moves, _ingest(plan, cluster), throttle.rate_bytes_per_s)
     if hopeless:
         reason = RefusalReason.THROTTLE_TOO_LOW
-        raise Refused("the throttle can never catch up", reason=reason, facts=hopeless)
+        raise Refused(
+            "the throttle is too low for a move to catch up", reason=reason, facts=hopeless
+        )
 
 
 def _ingest(plan: Plan, cluster: Cluster) -> Sequence[float | None]:

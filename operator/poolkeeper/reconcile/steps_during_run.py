@@ -14,7 +14,7 @@ from poolkeeper.model.plans import Plan, Step
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.waits import Wait
 from poolkeeper.planning.audit import audit
-from poolkeeper.planning.problem.ownership import settled
+from poolkeeper.planning.problem.ownership import resolve_conflicts
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state import gates
 from poolkeeper.planning.run_state.progress import classify
@@ -35,8 +35,8 @@ def with_steps(
         return outcome
     known = context.memory.beside
     if known is None or known.desired is not desired or context.now_ms() >= known.until_ms:
-        observed, plan = _plan_anew(context, desired)
-        result = _write(context, desired, authority, observed, plan, outcome.plan)
+        observed, owned, plan = _plan_anew(context, desired)
+        result = _write(context, owned, authority, observed, plan, outcome.plan)
         again = bool(result.did or observed.cluster.torn)
         until_ms = context.now_ms() + (LOOK_AGAIN_MS if again else LOOK_EVERY_MS)
         known = StepsBeside(desired, until_ms, plan, result.waits)
@@ -47,18 +47,20 @@ def with_steps(
     return replace(outcome, waits=waits, fresh=known.plan, seen=context.memory.seen)
 
 
-def _plan_anew(context: PassContext, desired: Desired) -> tuple[Observation, Plan]:
+def _plan_anew(context: PassContext, desired: Desired) -> tuple[Observation, Desired, Plan]:
+    """Observe the cluster; return also what is declared without conflicts, and the plan of it."""
     with context.timed("observe"):
         observed = observe_cluster(context.access, desired, context.now_ms(), context.enrich)
     context.memory.seen = what_to_show(observed, context.memory.seen)
-    owned = settled(desired, observed.records)
+    owned = resolve_conflicts(desired, observed.records)
     with context.timed("plan"):
-        return observed, context.plan(owned, observed.cluster, observed.records, observed.gone)
+        plan = context.plan(owned, observed.cluster, observed.records, observed.gone)
+    return observed, owned, plan
 
 
 def _write(
     context: PassContext,
-    desired: Desired,
+    owned: Desired,
     authority: Authority,
     observed: Observation,
     plan: Plan,
@@ -69,7 +71,6 @@ def _write(
     closed = gates.controller(cluster)
     if not authority.steps or closed:
         return Result(waits=closed)
-    owned = settled(desired, observed.records)
     due = steps.early_of(plan.steps, _moving_topics(running, observed))
     _enforce(due, plan, owned, observed)
     decision = steps.decide(due, cluster, lambda step: _hold(step, authority))

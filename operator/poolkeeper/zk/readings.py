@@ -159,7 +159,7 @@ def _topics(reading: ZnodeReading, damaged: dict[str, str], notes: list[str]) ->
             continue
         states = list(islice(found, len(node.partitions)))
         if damage := next((s for s in states if isinstance(s, str)), None):
-            damaged[name] = f"the state of a partition makes no sense: {damage}"
+            damaged[name] = f"the state of a partition is invalid: {damage}"
             continue
         config = configs[name]
         topics[name] = Topic(

@@ -1,6 +1,5 @@
 """The kubelet's process: `python -m control_plane.kubelet KUBECONFIG NAME DIRECTORY IMAGES READY`.
 
-Mounts for volumes in memory are made in a mount namespace of its own, so none is left behind.
 On SIGTERM it withdraws the Node and ends; its pods end with it, however it ends. On SIGUSR1 it
 writes to its log where each of its threads is.
 """
@@ -15,7 +14,6 @@ from threading import Thread
 
 from control_plane.kubelet import nodes
 from control_plane.kubelet.api import Api
-from control_plane.kubelet.inside import syscalls
 from control_plane.kubelet.kubelet import Loop
 from poolkeeper import errors
 
@@ -31,8 +29,6 @@ def main(kubeconfig: str, name: str, directory: str, images: str, ready: str) ->
     os.set_blocking(end, False)
     signal.set_wakeup_fd(end)
     signal.signal(signal.SIGTERM, lambda *_: None)
-    syscalls.unshare(syscalls.CLONE_NEWNS)
-    syscalls.make_private()
     server = Api(Path(kubeconfig))
     loop = Loop(server, name, Path(directory), Path(images))
     # A bug in the loop is to end the process, not to leave it deaf.

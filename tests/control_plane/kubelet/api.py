@@ -5,15 +5,14 @@ better in a moment (no connection, no answer in time, 429, 5xx) errors.Unavailab
 """
 
 import json
+import ssl
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import urllib3
-from ruamel.yaml import YAML
 
 from poolkeeper import errors
 
@@ -24,23 +23,19 @@ MERGE = "application/merge-patch+json"
 
 
 class Api:
-    """One API server, as whoever the current context of a kubeconfig is. Safe for threads."""
+    """One API server, as the user of a kubeconfig of `access`. Safe for threads."""
 
     def __init__(self, kubeconfig: Path) -> None:
-        config = YAML(typ="safe", pure=True).load(kubeconfig)
-        context = _named(config["contexts"], config["current-context"])["context"]
-        cluster = _named(config["clusters"], context["cluster"])["cluster"]
-        user = _named(config["users"], context["user"])["user"]
-        self.server = str(cluster["server"])
-        self._headers = {"User-Agent": "process-kubelet"}
-        if token := user.get("token"):
-            self._headers["Authorization"] = f"Bearer {token}"
+        config = json.loads(kubeconfig.read_text("utf-8"))
+        (cluster,), (user,) = config["clusters"], config["users"]
+        trusted = b64decode(cluster["cluster"]["certificate-authority-data"]).decode()
+        self.server = str(cluster["cluster"]["server"])
+        self._headers = {
+            "User-Agent": "process-kubelet",
+            "Authorization": f"Bearer {user['user']['token']}",
+        }
         self._pool = urllib3.PoolManager(
-            maxsize=32,
-            ca_certs=_file(cluster, "certificate-authority"),
-            cert_file=_file(user, "client-certificate"),
-            key_file=_file(user, "client-key"),
-            retries=False,
+            maxsize=32, ssl_context=ssl.create_default_context(cadata=trusted), retries=False
         )
 
     @property
@@ -129,17 +124,3 @@ class Api:
         if answer.status == 429 or answer.status >= 500:
             raise errors.Unavailable(message)
         raise errors.Refused(message)
-
-
-def _named(entries: list[Json], name: str) -> Json:
-    (entry,) = (each for each in entries if each["name"] == name)
-    return entry
-
-
-def _file(entry: Mapping[str, Any], key: str) -> str | None:
-    """Return the path of what a kubeconfig gives as a file or as base64 data."""
-    if data := entry.get(f"{key}-data"):
-        with NamedTemporaryFile("wb", suffix=".pem", delete=False) as file:
-            file.write(b64decode(data))
-            return file.name
-    return entry.get(key)

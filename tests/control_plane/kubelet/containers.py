@@ -13,7 +13,6 @@ from threading import Thread
 from typing import Any
 
 from control_plane.building import CHECKOUT
-from control_plane.kubelet.inside import capabilities
 from control_plane.kubelet.podspecs import Identity
 from poolkeeper import errors
 
@@ -51,12 +50,9 @@ class Launch:
 class Process:
     """A container's process; ends with the thread that started it."""
 
-    def __init__(
-        self, keeper: subprocess.Popen[bytes], pid: int, launch: Launch, output: Thread
-    ) -> None:
+    def __init__(self, keeper: subprocess.Popen[bytes], pid: int, output: Thread) -> None:
         self.pid = pid
         self._keeper = keeper
-        self._launch = launch
         self._output = output
 
     def wait(self, timeout_s: float | None = None) -> int | None:
@@ -77,23 +73,6 @@ class Process:
     def kill(self) -> None:
         """End it and all its descendants now."""
         self._signal(signal.SIGKILL)
-
-    def execute(self, command: Sequence[str], timeout_s: float) -> int:
-        """Run a command beside it, in its namespaces and as its user; return the exit code.
-
-        Raises TimeoutExpired after killing the command, OSError if there is nothing to run it in.
-        """
-        enter = ["nsenter", f"--target={self.pid}", "--mount", "--uts", "--ipc", "--pid", "--"]
-        done = subprocess.run(
-            [*enter, *_as_user(self._launch.identity), "--", *command],
-            env=dict(self._launch.env),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=timeout_s,
-            check=False,
-        )
-        return done.returncode
 
     def _signal(self, number: signal.Signals) -> None:
         # The keeper waits for the child, so its pid is taken for as long as the keeper lives.
@@ -130,7 +109,7 @@ def start(launch: Launch, log: Path) -> Process:
         keeper.wait(START_S)
         output.join(START_S)
         raise errors.Refused(facts.get("failure") or f"container did not start; see {log}")
-    return Process(keeper, facts["pid"], launch, output)
+    return Process(keeper, facts["pid"], output)
 
 
 def searchable(program: str) -> list[str]:
@@ -145,8 +124,6 @@ def searchable(program: str) -> list[str]:
 
 
 def _described(launch: Launch) -> dict[str, Any]:
-    identity = asdict(launch.identity)
-    keep = capabilities.kept(identity.pop("drop"), identity.pop("add"), identity.pop("privileged"))
     hosts = f"127.0.0.1 localhost\n{launch.ip} {launch.host_name}\n"
     mounts = [asdict(mount) for mount in launch.mounts]
     return {
@@ -158,7 +135,7 @@ def _described(launch: Launch) -> dict[str, Any]:
         "working_dir": launch.working_dir,
         "host_name": launch.host_name,
         "hosts": hosts,
-        "identity": {**identity, "keep": sorted(keep)},
+        "identity": asdict(launch.identity),
         "read_only_root": launch.read_only_root,
         "searchable": searchable(launch.command[0]),
         "mounts": mounts,
@@ -188,20 +165,6 @@ def _keep_output(keeper: subprocess.Popen[bytes], log: Path) -> None:
         while chunk := os.read(output.fileno(), 65536):
             file.write(chunk[: max(0, room)])
             room -= len(chunk)
-
-
-def _as_user(user: Identity) -> list[str]:
-    """Return what makes a command that user's, and its life that of who started it."""
-    groups = f"--groups={','.join(map(str, user.groups))}" if user.groups else "--clear-groups"
-    powers = [] if user.escalates else ["--no-new-privs"]
-    return [
-        "setpriv",
-        f"--regid={user.gid}",
-        f"--reuid={user.uid}",
-        groups,
-        "--pdeathsig=KILL",
-        *powers,
-    ]
 
 
 def message_of(path: Path, log: Path, log_from: int, exit_code: int, last_words: bool) -> str:

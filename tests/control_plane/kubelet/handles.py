@@ -1,9 +1,9 @@
 """The kubelet as tests hold it: started, asked for logs and pids, stopped.
 
-It runs as a process of its own rather than as threads of the test process: the mount namespace of
-its volumes is not the tests', a busy or stopped test does not starve probes and heartbeats, and
-it can be killed like the real one. What tests ask for is read from the files that it writes, so
-there is no protocol between the two, and a stopped kubelet can still be asked.
+It runs as a process of its own rather than as threads of the test process: a busy or stopped test
+does not starve probes and heartbeats, and it can be killed like the real one. What tests ask for is
+read from the files that it writes, so there is no protocol between the two, and a stopped kubelet
+can still be asked.
 
 It ends with the process that started it, however that ends, and all its pods end with it.
 """
@@ -17,7 +17,6 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol, Self
 
 from poolkeeper import errors
@@ -64,8 +63,6 @@ class Kubelet:
         """
         if os.geteuid() != 0:
             raise errors.Unavailable("the process kubelet needs root: it makes mount namespaces")
-        if not shutil.which("nsenter") or not shutil.which("setpriv"):
-            raise errors.Unavailable("the process kubelet needs nsenter and setpriv of util-linux")
         kubelet = cls(plane, images, name)
         kubelet._await_ready()
         return kubelet
@@ -93,12 +90,7 @@ class Kubelet:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def add_image(self, name: str, path: Path) -> None:
@@ -106,36 +98,31 @@ class Kubelet:
         self._images[name] = path
         self._write_images()
 
-    def logs(self, namespace: str, pod: str, container: str | None = None) -> str:
-        """Return what all runs of a container wrote, "" before the first; also after its deletion.
+    def logs(self, namespace: str, pod: str) -> str:
+        """Return what all runs of a pod wrote, "" before the first; also after its deletion.
 
-        Without `container`, that of a pod that has only one. Raises Refused for a pod that never
-        was here.
+        Raises Refused for a pod that never was here.
         """
-        path = self._container(namespace, pod, container) / "log"
+        path = self._container(namespace, pod) / "log"
         return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
-    def pid(self, namespace: str, pod: str, container: str | None = None) -> int:
-        """Return the pid, for this machine, of a container's first process.
+    def pid(self, namespace: str, pod: str) -> int:
+        """Return the pid, for this machine, of the first process of a pod's container.
 
         Raises Unavailable if it does not run now, Refused as `logs` does.
         """
         try:
-            return int((self._container(namespace, pod, container) / "pid").read_text())
+            return int((self._container(namespace, pod) / "pid").read_text())
         except FileNotFoundError:
             raise errors.Unavailable(f"no container of {namespace}/{pod} runs now") from None
 
-    def _container(self, namespace: str, pod: str, container: str | None) -> Path:
-        """Return the folder of a container of the latest pod of this name."""
-        name = container or "*"
-        found = list((self._pods / namespace / pod).glob(f"*/containers/{name}"))
-        latest = max((path.parent for path in found), default=None, key=_made)
-        mine = [path for path in found if path.parent == latest]
-        if len(mine) != 1:
-            names = sorted(path.name for path in mine)
-            what = f"has several containers: {names}" if names else f"never ran {name} here"
-            raise errors.Refused(f"pod {namespace}/{pod} {what}")
-        return mine[0]
+    def _container(self, namespace: str, pod: str) -> Path:
+        """Return the folder of the container of the latest pod of this name."""
+        found = (self._pods / namespace / pod).glob("*/containers/*")
+        latest = max(found, default=None, key=_begun_at)
+        if latest is None:
+            raise errors.Refused(f"pod {namespace}/{pod} never ran here")
+        return latest
 
     def _pids(self) -> list[int]:
         return [int(path.read_text()) for path in self._pods.glob("*/*/*/containers/*/pid")]
@@ -165,6 +152,6 @@ class Kubelet:
             time.sleep(POLL_S)
 
 
-def _made(containers: Path) -> int:
-    # Changes only when a container of the pod is started for the first time.
-    return containers.stat().st_mtime_ns
+def _begun_at(container: Path) -> int:
+    # This folder changes only when the container is started for the first time.
+    return container.parent.stat().st_mtime_ns

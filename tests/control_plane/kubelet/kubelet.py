@@ -37,7 +37,7 @@ class Loop:
     def __init__(self, server: Api, name: str, directory: Path, images: Path) -> None:
         self._server = server
         self._name = name
-        self._node = Node(name, server, directory, partial(read_images, images))
+        self._node = Node(server, directory, partial(read_images, images))
         self._addresses = Addresses()
         self._pods: dict[str, Pod] = {}
         self._stop = Event()

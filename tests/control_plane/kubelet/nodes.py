@@ -14,7 +14,7 @@ from control_plane.kubelet.api import Api
 from poolkeeper import errors
 
 LEASE_S = 40
-RENEWAL_S = 10
+RENEWAL_S = 3
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 CAPACITY = {"cpu": "64", "memory": "64Gi", "pods": "250", "ephemeral-storage": "100Gi"}
 

@@ -1,7 +1,7 @@
 """One pod from its binding to this node until it is deleted.
 
-A thread of its own goes round: volumes up to date, containers started that may start (`due`),
-status written if it changed. It is woken by its containers and by changes of the pod object, and
+A thread of its own goes round: volumes up to date, the container started once they are there,
+status written if it changed. It is woken by its container and by changes of the pod object, and
 goes round every so often by itself, to try again what failed and to renew what ages.
 """
 
@@ -9,7 +9,6 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Any
@@ -19,9 +18,8 @@ from control_plane.kubelet.api import Api
 from control_plane.kubelet.containers import Bind, Launch
 from control_plane.kubelet.environments import Json, Missing
 from control_plane.kubelet.nodes import now
-from control_plane.kubelet.podspecs import Container
 from control_plane.kubelet.runners import Place, Runner
-from control_plane.kubelet.statuses import View, Views, Waiting
+from control_plane.kubelet.statuses import View, Waiting
 from control_plane.kubelet.volumes import Volumes
 from poolkeeper import errors
 
@@ -36,7 +34,6 @@ COLLECTIONS = {"ConfigMap": "configmaps", "Secret": "secrets"}
 class Node:
     """What all pods of a kubelet share. `directory` holds everything of every pod."""
 
-    name: str
     server: Api
     directory: Path
     images: Callable[[], Mapping[str, Path]]
@@ -44,8 +41,7 @@ class Node:
     def lookup(self, kind: str, namespace: str, name: str) -> Json | None:
         """Read a ConfigMap or Secret; None if there is none."""
         path = f"/api/v1/namespaces/{namespace}/{COLLECTIONS[kind]}/{name}"
-        found = self.server.get(path)
-        return {**found, "kind": kind} if found else None
+        return self.server.get(path)
 
 
 class Pod:
@@ -64,11 +60,8 @@ class Pod:
         self._directory = node.directory / metadata["namespace"] / metadata["name"] / self._uid
         self._volumes = Volumes(body, self._directory / "volumes", node.lookup, self._make_token)
         self._filled_at: float | None = None
-        self._views = Views(
-            tuple(View(each) for each in podspecs.init_containers(body)),
-            tuple(View(each) for each in podspecs.containers(body)),
-        )
-        self._runners: dict[str, Runner] = {}
+        self._view = View(podspecs.container(body))
+        self._runner: Runner | None = None
         self._lock = Lock()
         self._wake = Event()
         self._killed = Event()
@@ -86,16 +79,14 @@ class Pod:
     def kill(self) -> None:
         """End all of it now: the pod object is gone."""
         self._killed.set()
-        for runner in tuple(self._runners.values()):
+        if runner := self._runner:
             runner.kill()
         self._wake.set()
 
     def _run(self) -> None:
         while not self._killed.is_set() and "deletionTimestamp" not in self._body["metadata"]:
-            if not self._views.over:
+            if not self._view.over:
                 self._go_round()
-            elif any(view.pid for view in self._views.inits):
-                self._stop(self._views.inits, self._grace_s)  # sidecars have nobody to serve now
             self._publish()
             self._wake.wait(ROUND_S)
             self._wake.clear()
@@ -110,42 +101,33 @@ class Pod:
         except errors.PoolkeeperError as failure:
             log.warning("%s: volumes: %s", self._path, failure)
             if self._filled_at is None:
-                self._wait_for(failure)
+                with self._lock:  # and no wake: the next round is soon enough
+                    waiting = Waiting(statuses.NOT_BEGUN.reason, str(failure))
+                    self._view = replace(self._view, state=waiting)
                 return
-        for name in statuses.due(self._views):
-            self._begin(name)
+        if self._runner is None:
+            self._begin()
 
-    def _wait_for(self, failure: Exception) -> None:
-        waiting = Waiting(statuses.NOT_BEGUN.reason, str(failure))
-        with self._lock:
-            mains = tuple(replace(view, state=waiting) for view in self._views.mains)
-            self._views = replace(self._views, mains=mains)
-
-    def _begin(self, name: str) -> None:
-        (view,) = (v for v in (*self._views.inits, *self._views.mains) if v.container.name == name)
+    def _begin(self) -> None:
+        container = self._view.container
         place = Place(
             ip=self.ip,
-            directory=self._directory / "containers" / name,
+            directory=self._directory / "containers" / container.name,
             grace_s=self._grace_s,
             prepare=self._prepare,
-            tell=partial(self._change, name),
+            tell=self._change,
         )
-        self._change(name, begun=True, state=statuses.NOT_BEGUN)
-        runner = Runner(view.container, place, view.restarts)
-        self._runners[name] = runner
-        runner.start()
+        self._change(state=statuses.NOT_BEGUN)
+        self._runner = Runner(container, place)
+        self._runner.start()
 
-    def _change(self, name: str, **changes: Any) -> None:
-        def changed(views: tuple[View, ...]) -> tuple[View, ...]:
-            return tuple(replace(v, **changes) if v.container.name == name else v for v in views)
-
+    def _change(self, **changes: Any) -> None:
         with self._lock:
-            inits, mains = changed(self._views.inits), changed(self._views.mains)
-            self._views = replace(self._views, inits=inits, mains=mains)
+            self._view = replace(self._view, **changes)
         self._wake.set()
 
     def _publish(self) -> None:
-        status = statuses.pod_status(self._views, self._published, self.ip, self._started_at, now())
+        status = statuses.pod_status(self._view, self._published, self.ip, self._started_at, now())
         if status == self._published:
             return
         try:
@@ -154,19 +136,14 @@ class Pod:
                 f"{self._path}/status", {"metadata": {"uid": self._uid}, "status": status}
             )
             self._published = status
-        except errors.Unavailable as unavailable:
-            log.warning("%s: status: %s", self._path, unavailable)
-        except (errors.Stale, errors.Refused) as refused:
-            log.warning("%s: status: %s", self._path, refused)
+        except (errors.Unavailable, errors.Stale, errors.Refused) as failure:
+            log.warning("%s: status: %s", self._path, failure)
 
     def _end(self) -> None:
-        """Stop the containers, sidecars last; say so; let the API server forget the pod."""
-        with self._lock:
-            self._views = replace(self._views, stopping=True)
-        grace_s = 0 if self._killed.is_set() else self._grace_s
-        deadline = time.monotonic() + grace_s
-        self._stop(self._views.mains, grace_s)
-        self._stop(self._views.inits, max(0, deadline - time.monotonic()))
+        """Stop the container; say so; let the API server forget the pod."""
+        self._change(stopping=True)
+        if self._runner:
+            self._runner.stop(0 if self._killed.is_set() else self._grace_s)
         while not self._killed.is_set():
             self._publish()
             body = {"gracePeriodSeconds": 0, "preconditions": {"uid": self._uid}}
@@ -181,14 +158,6 @@ class Pod:
                 break
         self._volumes.remove()
 
-    def _stop(self, views: tuple[View, ...], grace_s: float) -> None:
-        runners = [self._runners.get(view.container.name) for view in views]
-        stops = [Thread(target=each.stop, args=(grace_s,), daemon=True) for each in runners if each]
-        for stop in stops:
-            stop.start()
-        for stop in stops:
-            stop.join()
-
     @property
     def _grace_s(self) -> float:
         given = self._body["metadata"].get("deletionGracePeriodSeconds")
@@ -201,20 +170,21 @@ class Pod:
         status = {**self._body.get("status", {}), "podIP": self.ip, "hostIP": "127.0.0.1"}
         return {**self._body, "status": status}
 
-    def _prepare(self, container: Container, directory: Path) -> Launch:
-        """Return what to run now; images, Secrets and ConfigMaps may have changed since last."""
-        pod = self._seen()
+    def _prepare(self, directory: Path) -> Launch:
+        """Return what to run now; images may have changed since last. Raises Missing."""
+        pod, container = self._seen(), self._view.container
+        podspecs.check(pod)
         identity = podspecs.identity(pod, container)
         base = podspecs.base_environment(pod, identity.uid, *self._node.server.address)
-        env = environments.environment(pod, container.body, base, self._node.lookup)
+        env = environments.environment(pod, container.body, base)
         command = podspecs.command(container, self._node.images(), env)
         binds = [
             Bind(
-                str(self._volumes.path(mount.volume, mount.sub_path)),
+                str(self._volumes.path(mount.volume)),
                 mount.path,
                 mount.read_only or not self._volumes.writable(mount.volume),
             )
-            for mount in podspecs.mounts(container, env)
+            for mount in podspecs.mounts(container)
         ]
         message = Bind(str(directory / "termination-log"), container.termination_log, False)
         return Launch(

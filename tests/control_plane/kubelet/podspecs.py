@@ -1,15 +1,15 @@
 """From a pod object to what is to be run: whom as, with which probes, mounts and command. Pure.
 
-What of a pod this kubelet honours is what is read here and in `environments` and `volumes`.
-Not honoured: resource limits, seccomp and AppArmor profiles, ports (a pod's processes use the
-machine's network; only the pod's IP is its own), host aliases, DNS, post-start hooks, affinity to
-devices, ephemeral containers.
+What of a pod this kubelet honours is what is read here and in `environments` and `volumes`. Not
+honoured, though a pod may say it: resources, seccomp profiles, ports (a pod's processes use the
+machine's network; only the pod's IP is its own), DNS, links to services, how images are pulled,
+size limits of emptyDirs. A pod that asks for anything else is refused (`check`): its container
+waits, and says for what.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from control_plane.kubelet import environments
 from control_plane.kubelet.environments import Json, Missing
@@ -17,12 +17,42 @@ from control_plane.kubelet.environments import Json, Missing
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 TERMINATION_LOG = "/dev/termination-log"
 
+# What container engines leave a process by default, with the kernel's numbers.
+CAPABILITIES = {
+    "CHOWN": 0, "DAC_OVERRIDE": 1, "FOWNER": 3, "FSETID": 4, "KILL": 5, "SETGID": 6, "SETUID": 7,
+    "SETPCAP": 8, "NET_BIND_SERVICE": 10, "NET_RAW": 13, "SYS_CHROOT": 18, "MKNOD": 27,
+    "AUDIT_WRITE": 29, "SETFCAP": 31,
+}  # fmt: skip
+
+# The fields that a pod may have, or `field=value` where it may have that value only.
+POD = """
+containers volumes securityContext restartPolicy terminationGracePeriodSeconds hostname
+serviceAccountName serviceAccount automountServiceAccountToken imagePullSecrets
+nodeName nodeSelector affinity tolerations topologySpreadConstraints schedulerName=default-scheduler
+priority priorityClassName preemptionPolicy dnsPolicy=ClusterFirst enableServiceLinks
+"""
+CONTAINER = """
+name image imagePullPolicy command args workingDir env volumeMounts securityContext
+startupProbe livenessProbe readinessProbe terminationMessagePath terminationMessagePolicy
+ports resources resizePolicy
+"""
+SECURITY = "runAsUser runAsGroup runAsNonRoot seccompProfile"
+POD_SECURITY = f"{SECURITY} fsGroup"
+CONTAINER_SECURITY = f"{SECURITY} allowPrivilegeEscalation readOnlyRootFilesystem capabilities"
+MOUNT = "name mountPath readOnly"
+PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
+PROBE = """
+httpGet initialDelaySeconds periodSeconds timeoutSeconds failureThreshold successThreshold
+"""
+HTTP_GET = "path port scheme=HTTP"
+
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """When and how often to ask; `action` is the pod's own httpGet, tcpSocket or exec."""
+    """When and how often to ask, and where."""
 
-    action: Json
+    path: str
+    port: int | str
     initial_delay_s: float
     period_s: float
     timeout_s: float
@@ -32,30 +62,27 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Whom a process runs as and what it may become."""
+    """Whom a process runs as, and the numbers of the capabilities that it may have."""
 
     uid: int
     gid: int
     groups: tuple[int, ...]
-    drop: tuple[str, ...]
-    add: tuple[str, ...]
-    privileged: bool
+    capabilities: tuple[int, ...]
     escalates: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """One volume at one path of a container; `sub_path` is within the volume, "" all of it."""
+    """One volume at one path of a container."""
 
     volume: str
     path: str
-    sub_path: str
     read_only: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """What does not change while a pod lives; probes and hook are None if absent."""
+    """What does not change while a pod lives; probes are None if absent."""
 
     name: str
     image: str
@@ -64,29 +91,74 @@ class Container:
     startup: Probe | None
     liveness: Probe | None
     readiness: Probe | None
-    pre_stop: Json | None
     read_only_root: bool
     termination_log: str
     last_words: bool  # without a message, a failed container's message is the end of its log
 
-    @property
-    def sidecar(self) -> bool:
-        """Whether this, if an init container, goes on beside the others."""
-        return self.restart_policy == "Always"
+
+def check(pod: Json) -> None:
+    """Raise Missing, with the names, for what a pod asks for and this kubelet does not do."""
+    if len(pod["spec"]["containers"]) > 1:
+        raise Missing("this kubelet runs pods of one container only")
+    unknown = [
+        f"{part}.{field}".strip(".")
+        for part, known, body in _parts(pod["spec"])
+        for field, value in body.items()
+        if value and not {field, f"{field}={value}"} & set(known.split())
+    ]
+    if unknown:
+        raise Missing(f"this kubelet does not know {', '.join(sorted(unknown))}")
 
 
-def containers(pod: Json) -> tuple[Container, ...]:
-    """Return the containers of a pod."""
-    policy = pod["spec"].get("restartPolicy", "Always")
-    return tuple(_container(pod, body, policy) for body in pod["spec"]["containers"])
+def _parts(spec: Json) -> Iterator[tuple[str, str, Json]]:
+    """Yield the parts of a pod by name, each with the fields that it may have."""
+    container = spec["containers"][0]
+    security = container.get("securityContext", {})
+    yield "", POD, spec
+    yield "securityContext", POD_SECURITY, spec.get("securityContext", {})
+    yield "container", CONTAINER, container
+    yield "container.securityContext", CONTAINER_SECURITY, security
+    yield "capabilities", "drop", security.get("capabilities", {})
+    for mount in container.get("volumeMounts", ()):
+        yield "volumeMounts", MOUNT, mount
+    for name in PROBES:
+        probe = container.get(name, {})
+        yield name, PROBE, probe
+        yield f"{name}.httpGet", HTTP_GET, probe.get("httpGet", {})
+    for volume in spec.get("volumes", ()):
+        yield "emptyDir", "sizeLimit", volume.get("emptyDir", {})
+        yield "hostPath", "path", volume.get("hostPath", {})
 
 
-def init_containers(pod: Json) -> tuple[Container, ...]:
-    """Return the init containers in order; theirs is `Always` only if they are sidecars."""
-    once = "Never" if pod["spec"].get("restartPolicy") == "Never" else "OnFailure"
-    return tuple(
-        _container(pod, body, body.get("restartPolicy", once))
-        for body in pod["spec"].get("initContainers", ())
+def container(pod: Json) -> Container:
+    """Return the container of a pod."""
+    body = pod["spec"]["containers"][0]
+    return Container(
+        name=body["name"],
+        image=body.get("image", ""),
+        body=body,
+        restart_policy=pod["spec"].get("restartPolicy", "Always"),
+        startup=_probe(body.get("startupProbe")),
+        liveness=_probe(body.get("livenessProbe")),
+        readiness=_probe(body.get("readinessProbe")),
+        read_only_root=body.get("securityContext", {}).get("readOnlyRootFilesystem", False),
+        termination_log=body.get("terminationMessagePath", TERMINATION_LOG),
+        last_words=body.get("terminationMessagePolicy") == "FallbackToLogsOnError",
+    )
+
+
+def _probe(body: Json | None) -> Probe | None:
+    if body is None:
+        return None
+    get = body.get("httpGet", {})
+    return Probe(
+        path=get.get("path", "/"),
+        port=get.get("port", ""),
+        initial_delay_s=body.get("initialDelaySeconds", 0),
+        period_s=body.get("periodSeconds", 10),
+        timeout_s=body.get("timeoutSeconds", 1),
+        failures=body.get("failureThreshold", 3),
+        successes=body.get("successThreshold", 1),
     )
 
 
@@ -108,18 +180,14 @@ def identity(pod: Json, container: Container) -> Identity:
             f"container {container.name} has runAsNonRoot and its image would run as root: "
             "set runAsUser"
         )
-    groups = {
-        *ours.get("supplementalGroups", ()),
-        *([ours["fsGroup"]] if "fsGroup" in ours else ()),
-    }
-    capabilities = own.get("capabilities", {})
+    dropped = own.get("capabilities", {}).get("drop", ())
     return Identity(
         uid=uid,
         gid=both.get("runAsGroup", 0),
-        groups=tuple(sorted(groups)),
-        drop=tuple(capabilities.get("drop", ())),
-        add=tuple(capabilities.get("add", ())),
-        privileged=own.get("privileged", False),
+        groups=(ours["fsGroup"],) if "fsGroup" in ours else (),
+        capabilities=tuple(
+            number for name, number in CAPABILITIES.items() if not {"ALL", name} & set(dropped)
+        ),
         escalates=own.get("allowPrivilegeEscalation", True),
     )
 
@@ -153,16 +221,10 @@ def command(container: Container, images: Mapping[str, Path], env: Mapping[str, 
     return [environments.expanded(word, env) for word in words]
 
 
-def mounts(container: Container, env: Mapping[str, str]) -> tuple[Mount, ...]:
+def mounts(container: Container) -> tuple[Mount, ...]:
     """Return the mounts, outer before inner."""
     found = (
-        Mount(
-            volume=body["name"],
-            path=body["mountPath"],
-            sub_path=environments.expanded(body.get("subPathExpr", ""), env)
-            or body.get("subPath", ""),
-            read_only=body.get("readOnly", False),
-        )
+        Mount(body["name"], body["mountPath"], body.get("readOnly", False))
         for body in container.body.get("volumeMounts", ())
     )
     return tuple(sorted(found, key=lambda mount: mount.path))
@@ -176,32 +238,3 @@ def port_number(container: Container, port: str | int) -> int:
         if body.get("name") == port:
             return int(body["containerPort"])
     raise Missing(f'container {container.name} has no port "{port}"')
-
-
-def _container(pod: Json, body: Json, policy: str) -> Container:
-    return Container(
-        name=body["name"],
-        image=body.get("image", ""),
-        body=body,
-        restart_policy=policy,
-        startup=_probe(body.get("startupProbe")),
-        liveness=_probe(body.get("livenessProbe")),
-        readiness=_probe(body.get("readinessProbe")),
-        pre_stop=body.get("lifecycle", {}).get("preStop"),
-        read_only_root=body.get("securityContext", {}).get("readOnlyRootFilesystem", False),
-        termination_log=body.get("terminationMessagePath", TERMINATION_LOG),
-        last_words=body.get("terminationMessagePolicy") == "FallbackToLogsOnError",
-    )
-
-
-def _probe(body: Mapping[str, Any] | None) -> Probe | None:
-    if body is None:
-        return None
-    return Probe(
-        action=body,
-        initial_delay_s=body.get("initialDelaySeconds", 0),
-        period_s=body.get("periodSeconds", 10),
-        timeout_s=body.get("timeoutSeconds", 1),
-        failures=body.get("failureThreshold", 3),
-        successes=body.get("successThreshold", 1),
-    )

@@ -7,21 +7,14 @@ other.
 """
 
 import http.client
-import socket
-import ssl
-import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from threading import Event
-from typing import Any
 
 from control_plane.kubelet import podspecs
 from control_plane.kubelet.environments import Missing
 from control_plane.kubelet.podspecs import Container, Probe
-
-# A command to execute in the container, its limit in seconds -> its exit code.
-Execute = Callable[[list[str], float], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,37 +46,13 @@ def ask_regularly(
         pause_s = probe.period_s
 
 
-def answer(probe: Probe, container: Container, ip: str, execute: Execute) -> bool:
+def answer(probe: Probe, container: Container, ip: str) -> bool:
     """Ask once; every kind of failure to answer is a no."""
     try:
-        match probe.action:
-            case {"httpGet": get}:
-                return 200 <= http_status(get, container, ip, probe.timeout_s) < 400
-            case {"tcpSocket": opened}:
-                return _connects(opened, container, ip, probe.timeout_s)
-            case {"exec": run}:
-                return execute(list(run["command"]), probe.timeout_s) == 0
-    except (OSError, http.client.HTTPException, subprocess.TimeoutExpired, Missing):
+        port = podspecs.port_number(container, probe.port)
+        connection = http.client.HTTPConnection(ip, port, timeout=probe.timeout_s)
+        with closing(connection):
+            connection.request("GET", probe.path)
+            return 200 <= connection.getresponse().status < 400
+    except (OSError, http.client.HTTPException, Missing):
         return False
-    return False
-
-
-def http_status(get: Mapping[str, Any], container: Container, ip: str, timeout_s: float) -> int:
-    """Return the status that an httpGet action is answered with; certificates are not checked."""
-    host, port = get.get("host") or ip, podspecs.port_number(container, get["port"])
-    connection: http.client.HTTPConnection
-    if get.get("scheme") == "HTTPS":
-        unchecked = ssl._create_unverified_context()
-        connection = http.client.HTTPSConnection(host, port, timeout=timeout_s, context=unchecked)
-    else:
-        connection = http.client.HTTPConnection(host, port, timeout=timeout_s)
-    headers = {each["name"]: each["value"] for each in get.get("httpHeaders", ())}
-    with closing(connection):
-        connection.request("GET", get.get("path") or "/", headers=headers)
-        return connection.getresponse().status
-
-
-def _connects(opened: Mapping[str, Any], container: Container, ip: str, timeout_s: float) -> bool:
-    address = opened.get("host") or ip, podspecs.port_number(container, opened["port"])
-    with socket.create_connection(address, timeout_s):
-        return True

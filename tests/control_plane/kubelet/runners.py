@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from pathlib import Path
-from subprocess import TimeoutExpired
 from threading import Event, Lock, Thread
 
 from control_plane.kubelet import containers, podspecs, probes
 from control_plane.kubelet.containers import Launch, Process
-from control_plane.kubelet.environments import Json, Missing
+from control_plane.kubelet.environments import Missing
 from control_plane.kubelet.nodes import now
 from control_plane.kubelet.podspecs import Container, Probe
 from control_plane.kubelet.statuses import Running, Terminated, Waiting
@@ -37,7 +36,7 @@ class Place:
     ip: str
     directory: Path
     grace_s: float
-    prepare: Callable[[Container, Path], Launch]  # raises Missing
+    prepare: Callable[[Path], Launch]  # raises Missing
     tell: Callable[..., None]
 
     @property
@@ -54,10 +53,9 @@ def back_off_s(crashes: int) -> float:
 class Runner:
     """Runs one container until it is over or stopped."""
 
-    def __init__(self, container: Container, place: Place, restarts: int) -> None:
+    def __init__(self, container: Container, place: Place) -> None:
         self.container = container
         self._place = place
-        self._restarts = restarts
         self._stopping = Event()
         self._process: Process | None = None
         self._lock = Lock()
@@ -69,15 +67,12 @@ class Runner:
         self._thread.start()
 
     def stop(self, grace_s: float) -> None:
-        """End it for good: the pre-stop hook, SIGTERM, SIGKILL after `grace_s` in all."""
-        deadline = time.monotonic() + grace_s
+        """End it for good: SIGTERM, and SIGKILL after `grace_s`."""
         with self._lock:
             self._stopping.set()
             process = self._process
         if process:
-            if hook := self.container.pre_stop:
-                self._run_hook(hook, process, grace_s)
-            process.stop(max(0, deadline - time.monotonic()))
+            process.stop(grace_s)
         if self._thread.is_alive():
             self._thread.join(containers.START_S)
 
@@ -104,7 +99,7 @@ class Runner:
             if self._stopping.wait(pause_s):
                 self._place.tell(state=ended[0])
                 return
-            self._place.tell(last=ended[0], restarts=self._restarts + attempt + 1)
+            self._place.tell(last=ended[0], restarts=attempt + 1)
 
     def _run_once(self) -> tuple[Terminated, float] | None:
         """Return how the run ended and how many seconds it took; None if stopped before it."""
@@ -131,7 +126,7 @@ class Runner:
     def _prepared(self) -> Launch | None:
         while not self._stopping.is_set():
             try:
-                return self._place.prepare(self.container, self._place.directory)
+                return self._place.prepare(self._place.directory)
             except Missing as missing:
                 self._place.tell(state=Waiting(missing.reason, str(missing)))
             except errors.Unavailable as unavailable:
@@ -159,7 +154,7 @@ class Runner:
         def ask(probe: Probe | None, on_verdict: Callable[[bool], None]) -> None:
             if probe is None:
                 return
-            question = partial(probes.answer, probe, container, self._place.ip, process.execute)
+            question = partial(probes.answer, probe, container, self._place.ip)
             arguments = (probe, question, on_verdict, done)
             Thread(target=probes.ask_regularly, args=arguments, daemon=True).start()
 
@@ -182,18 +177,6 @@ class Runner:
             ask(container.startup, end_if_bad("startup", started))
         else:
             started()
-
-    def _run_hook(self, hook: Json, process: Process, limit_s: float) -> None:
-        try:
-            match hook:
-                case {"exec": run}:
-                    process.execute(run["command"], limit_s)
-                case {"httpGet": get}:
-                    probes.http_status(get, self.container, self._place.ip, limit_s)
-                case {"sleep": pause}:
-                    process.wait(min(pause["seconds"], limit_s))
-        except (OSError, TimeoutExpired, Missing) as failure:
-            log.warning("container %s: pre-stop hook: %s", self.container.name, failure)
 
     def _log_size(self) -> int:
         return self._place.log.stat().st_size if self._place.log.exists() else 0

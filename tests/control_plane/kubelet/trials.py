@@ -1,6 +1,5 @@
 """Pods as the kubelet's own tests make them and ask about them."""
 
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -10,22 +9,22 @@ from control_plane.planes import ControlPlane
 from poolkeeper import errors
 
 Json = dict[str, Any]
-FOREVER = "trap 'exit 0' TERM; while :; do sleep 0.1 & wait $!; done"
+FOREVER = "trap 'exit 0' TERM; sleep infinity & wait"
 
 
-def bash(script: str, name: str = "main", **more: Any) -> Json:
+def bash(script: str, **more: Any) -> Json:
     """A container that runs a script of bash."""
-    return {"name": name, "image": "none", "command": ["bash", "-c", script], **more}
+    return {"name": "main", "image": "none", "command": ["bash", "-c", script], **more}
 
 
-def pod(namespace: str, name: str, *containers: Json, **spec: Any) -> Json:
+def pod(namespace: str, name: str, container: Json, **spec: Any) -> Json:
     """A pod that is run once and ends at once when it is deleted."""
     defaults = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 0}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": name, "namespace": namespace, "labels": {"app": name}},
-        "spec": {**defaults, "containers": list(containers), **spec},
+        "spec": {**defaults, "containers": [container], **spec},
     }
 
 
@@ -35,9 +34,9 @@ class Pods:
     def __init__(self, plane: ControlPlane, kubelet: Kubelet, namespace: str) -> None:
         self.plane, self.kubelet, self.namespace = plane, kubelet, namespace
 
-    def create(self, name: str, *containers: Json, **spec: Any) -> None:
+    def create(self, name: str, container: Json, **spec: Any) -> None:
         """Create a pod."""
-        self.add("pods", pod(self.namespace, name, *containers, **spec))
+        self.add("pods", pod(self.namespace, name, container, **spec))
 
     def add(self, collection: str, body: Json, group: str = "/api/v1") -> None:
         """Create any object of the namespace."""
@@ -53,22 +52,26 @@ class Pods:
         """Ask for its end."""
         self.plane.request("DELETE", self._path(name))
 
+    def delete_all(self) -> None:
+        """Ask for the end of all, so that no later test shares the machine with them."""
+        self.plane.request("DELETE", f"/api/v1/namespaces/{self.namespace}/pods")
+
     def names(self) -> list[str]:
         """Return whom the API server still knows."""
         listed = self.plane.request("GET", f"/api/v1/namespaces/{self.namespace}/pods")
         return [each["metadata"]["name"] for each in listed["items"]]
 
-    def container(self, name: str, kind: str = "containerStatuses") -> Json:
-        """Return the status of its first container; empty if there is none yet."""
-        return next(iter(self.get(name)["status"].get(kind, ())), {})
+    def container(self, name: str) -> Json:
+        """Return the status of its container; empty if there is none yet."""
+        return next(iter(self.get(name)["status"].get("containerStatuses", ())), {})
 
     def state(self, name: str) -> Json:
-        """Return the state of its first container."""
+        """Return the state of its container."""
         state: Json = self.container(name).get("state", {})
         return state
 
     def outcome(self, name: str) -> str:
-        """Wait for its end; return the phase and what its first container left as message."""
+        """Wait for its end; return the phase and what its container left as message."""
         until(
             lambda: self.get(name)["status"]["phase"] in ("Succeeded", "Failed"),
             f"pod {name} ends; {self.kubelet.log.read_text()[-2000:]}",
@@ -78,15 +81,15 @@ class Pods:
         return f"{self.get(name)['status']['phase']}: {ended.get('message', '').strip()}"
 
     def await_running(self, name: str) -> None:
-        """Wait until its first container runs."""
+        """Wait until its container runs."""
         until(lambda: "running" in self.state(name), f"pod {name} runs", 60)
 
-    def await_log(self, name: str, text: str, container: str | None = None) -> None:
+    def await_log(self, name: str, text: str) -> None:
         """Wait until it has written `text`."""
 
         def written() -> bool:
             try:
-                return text in self.kubelet.logs(self.namespace, name, container)
+                return text in self.kubelet.logs(self.namespace, name)
             except errors.Refused:
                 return False
 
@@ -94,22 +97,6 @@ class Pods:
 
     def _path(self, name: str) -> str:
         return f"/api/v1/namespaces/{self.namespace}/pods/{name}"
-
-
-def running(pods: Pods, name: str, container: str | None = None) -> int:
-    """Return the pid of a container, 0 if it does not run now."""
-    try:
-        return pods.kubelet.pid(pods.namespace, name, container)
-    except (errors.Refused, errors.Unavailable):
-        return 0
-
-
-def connects(address: str, port: int) -> bool:
-    try:
-        socket.create_connection((address, port), 5).close()
-    except OSError:
-        return False
-    return True
 
 
 def descendants(pid: int) -> list[int]:

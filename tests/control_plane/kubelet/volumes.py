@@ -1,9 +1,8 @@
 """A pod's volumes as folders of this machine, and what is in them kept up to date.
 
-Secrets, ConfigMaps, downward API and tokens are published as Kubernetes does it: the files lie in
-a folder of their own, `..data` is a link to it, and every name is a link through `..data`; so all
-files of a volume change at once, when that one link is replaced. A mount of a `subPath` shows a
-file itself and therefore does not change, as on a real node.
+Secrets, ConfigMaps and tokens are published as Kubernetes does it: the files lie in a folder of
+their own, `..data` is a link to it, and every name is a link through `..data`; so all files of a
+volume change at once, when that one link is replaced.
 
 A token is renewed when four fifths of its life are over.
 """
@@ -12,24 +11,17 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from base64 import b64decode
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from control_plane.kubelet.environments import (
-    Json,
-    Lookup,
-    Missing,
-    entries,
-    field,
-    referred,
-    resource,
-)
-from control_plane.kubelet.inside import syscalls
+from control_plane.kubelet.environments import Json, Missing, field
 
-PUBLISHED = ("secret", "configMap", "downwardAPI", "projected")
+PUBLISHED = ("secret", "configMap", "projected")
 MODE = 0o644
+# Kind, namespace and name -> the object, None if there is none.
+Lookup = Callable[[str, str, str], Json | None]
 # Audience and lifetime in seconds -> a token of the pod's service account.
 MakeToken = Callable[[str, int], str]
 
@@ -60,7 +52,6 @@ class Volumes:
         self._tokens: dict[tuple[str, int], tuple[str, float]] = {}
         self._bodies = {body["name"]: body for body in pod["spec"].get("volumes", ())}
         self._group = pod["spec"].get("securityContext", {}).get("fsGroup")
-        self._in_memory: list[Path] = []
 
     def fill(self, pod: Json) -> None:
         """Make every volume what it should be by now. Raises Missing."""
@@ -69,22 +60,16 @@ class Volumes:
             if any(kind in body for kind in PUBLISHED):
                 publish(path, dict(self._files(pod, body)), self._group)
             elif "emptyDir" in body:
-                self._make_empty(path, body["emptyDir"] or {})
-            elif "hostPath" in body:
-                _check_host_path(body["hostPath"])
-            else:
-                raise Missing(f"this kubelet knows no volume like {name}", "ContainerCreating")
+                self._make_empty(path)
+            elif "hostPath" not in body:
+                raise Missing(f"this kubelet knows no volume like {name}")
+            elif not path.exists():
+                raise Missing(f"hostPath {path} is not there")
 
-    def path(self, name: str, sub_path: str = "") -> Path:
-        """Return where a volume is, or something in it, which is made if it can be."""
+    def path(self, name: str) -> Path:
+        """Return where a volume is."""
         body = self._bodies[name]
-        root = Path(body["hostPath"]["path"]) if "hostPath" in body else self._directory / name
-        found = root / sub_path
-        if sub_path and not found.exists():
-            if not self.writable(name):
-                raise Missing(f"volume {name} has no {sub_path}")
-            found.mkdir(parents=True)
-        return found
+        return Path(body["hostPath"]["path"]) if "hostPath" in body else self._directory / name
 
     def writable(self, name: str) -> bool:
         """Say whether containers may write to this volume at all."""
@@ -92,18 +77,12 @@ class Volumes:
 
     def remove(self) -> None:
         """Remove the volumes; those of the machine stay."""
-        for path in self._in_memory:
-            syscalls.detach(str(path))
         shutil.rmtree(self._directory, ignore_errors=True)
 
-    def _make_empty(self, path: Path, body: Json) -> None:
+    def _make_empty(self, path: Path) -> None:
         if path.exists():
             return
         path.mkdir(parents=True)
-        if body.get("medium") == "Memory":
-            size = body.get("sizeLimit", "1Gi").replace("i", "").lower()
-            syscalls.mount("tmpfs", str(path), "tmpfs", 0, f"mode=777,size={size}")
-            self._in_memory.append(path)
         if self._group is not None:
             os.chown(path, -1, self._group)
         path.chmod(0o777 if self._group is None else 0o2777)
@@ -118,18 +97,30 @@ class Volumes:
     def _source(self, pod: Json, source: Json) -> Iterator[tuple[str, bytes, int | None]]:
         match source:
             case {"secret": reference}:
-                found = referred("Secret", reference, pod, self._lookup)
-                yield from entries(found, reference.get("items")) if found else ()
+                yield from self._entries("Secret", reference, pod)
             case {"configMap": reference}:
-                found = referred("ConfigMap", reference, pod, self._lookup)
-                yield from entries(found, reference.get("items")) if found else ()
-            case {"downwardAPI": reference}:
-                for item in reference.get("items", ()):
-                    yield item["path"], _downward(pod, item).encode(), item.get("mode")
+                yield from self._entries("ConfigMap", reference, pod)
+            case {"downwardAPI": reference}:  # the namespace, beside every token
+                for item in reference["items"]:
+                    if "fieldRef" not in item:
+                        raise Missing("this kubelet knows no item but of a fieldRef")
+                    content = field(pod, item["fieldRef"]["fieldPath"]).encode()
+                    yield item["path"], content, item.get("mode")
             case {"serviceAccountToken": reference}:
                 yield reference["path"], self._token(reference).encode(), None
             case _:
                 raise Missing(f"this kubelet knows no source {', '.join(source)}")
+
+    def _entries(
+        self, kind: str, reference: Json, pod: Json
+    ) -> Iterator[tuple[str, bytes, int | None]]:
+        """Yield what the ConfigMap or Secret holds; nothing if it is optional and absent."""
+        name = reference.get("name") or reference.get("secretName", "")
+        found = self._lookup(kind, pod["metadata"]["namespace"], name)
+        if found is not None:
+            yield from entries(kind, found, reference.get("items"))
+        elif not reference.get("optional"):
+            raise Missing(f'{kind} "{name}" not found')
 
     def _token(self, reference: Json) -> str:
         key = reference.get("audience", ""), int(reference.get("expirationSeconds", 3600))
@@ -138,6 +129,25 @@ class Volumes:
             token = self._make_token(*key)
             self._tokens[key] = token, self._clock() + 0.8 * key[1]
         return token
+
+
+def entries(
+    kind: str, found: Json, items: Sequence[Json] | None
+) -> Iterator[tuple[str, bytes, int | None]]:
+    """Yield path, content and mode of what a Secret or ConfigMap holds; only `items` if given.
+
+    Raises Missing for an item whose key is not there.
+    """
+    texts = found.get("data") or {}
+    encoded = found.get("binaryData") or {}
+    if kind == "Secret":
+        texts, encoded = {}, texts
+    contents = {key: text.encode() for key, text in texts.items()}
+    contents |= {key: b64decode(text) for key, text in encoded.items()}
+    for item in items if items is not None else [{"key": key, "path": key} for key in contents]:
+        if item["key"] not in contents:
+            raise Missing(f"{kind} {found['metadata']['name']} has no key {item['key']}")
+        yield item["path"], contents[item["key"]], item.get("mode")
 
 
 def publish(directory: Path, files: Mapping[str, File], group: int | None) -> None:
@@ -175,20 +185,3 @@ def _link_names(directory: Path, names: set[str]) -> None:
     for name in names:
         if not (directory / name).is_symlink():
             (directory / name).symlink_to(f"..data/{name}")
-
-
-def _downward(pod: Json, item: Mapping[str, Any]) -> str:
-    if "fieldRef" in item:
-        return field(pod, item["fieldRef"]["fieldPath"])
-    reference = item["resourceFieldRef"]
-    return resource(pod, pod["spec"]["containers"][0], reference)
-
-
-def _check_host_path(body: Json) -> None:
-    path, kind = Path(body["path"]), body.get("type", "")
-    if kind == "DirectoryOrCreate":
-        path.mkdir(parents=True, exist_ok=True)
-    elif kind == "FileOrCreate":
-        path.touch()
-    if not path.exists():
-        raise Missing(f"hostPath {path} is not there", "ContainerCreating")

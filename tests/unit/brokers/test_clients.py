@@ -27,7 +27,7 @@ def test_address(server, expected):
         ),
         pytest.param(
             kafka_errors.ClusterAuthorizationFailedError(),
-            "these credentials lack the right for it",
+            "these credentials are not authorized for it",
             id="acl",
         ),
         pytest.param(kafka_errors.KafkaTimeoutError(), "no answer in time", id="timeout"),
@@ -41,7 +41,7 @@ def test_address(server, expected):
         ),
         pytest.param(
             kafka_errors.IncompatibleBrokerVersion("…"),
-            "this version of Kafka cannot tell",
+            "this version of Kafka does not support the request",
             id="too-old",
         ),
     ],

@@ -91,7 +91,7 @@ def test_silent_brokers_and_offline_directories_are_warnings():
     sizes = Sizes({1: sick}, {2: "no answer in time"})
     found = enrich.enriched(cluster(version="2.8"), Answers(sizes), deadline_s=1)
     assert found.warnings == (
-        "broker 2 does not tell sizes: no answer in time",
+        "broker 2 does not report sizes: no answer in time",
         "broker 1: log directory /d1 is offline (error 57)",
     )
 

@@ -38,7 +38,7 @@ def waiting(reason: str) -> list[dict[str, Any]]:
     ]
 
 
-NEVER_SEEN = "Poolkeeper has not looked at it yet"
+NEVER_SEEN = "Poolkeeper has not observed it yet"
 TABLE = [
     pytest.param(None, ("Progressing", NEVER_SEEN), "InProgress", id="no-status-yet"),
     pytest.param({}, ("Progressing", NEVER_SEEN), "InProgress", id="an-empty-status"),
@@ -50,13 +50,13 @@ TABLE = [
     ),
     pytest.param(
         {"observedGeneration": 1, "conditions": [READY]},
-        ("Progressing", "Poolkeeper has not looked at the last change yet"),
+        ("Progressing", "Poolkeeper has not observed the last change yet"),
         "InProgress",
         id="ready-as-it-was-before-the-last-change",
     ),
     pytest.param(
         {"observedGeneration": 1, "conditions": [STALLED]},
-        ("Progressing", "Poolkeeper has not looked at the last change yet"),
+        ("Progressing", "Poolkeeper has not observed the last change yet"),
         "InProgress",
         id="stalled-as-it-was-before-the-change-that-may-mend-it",
     ),

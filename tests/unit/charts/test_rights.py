@@ -19,8 +19,6 @@ def event(verb, resource, group="poolkeeper.dev", *, account=ACCOUNT, subresourc
         resource=resource,
         subresource=subresource,
         namespace="",
-        name="",
-        path="/x",
         status=status,
     )
 

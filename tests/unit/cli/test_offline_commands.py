@@ -136,7 +136,7 @@ def test_manifests_are_required(run, command):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        pytest.param([], "nothing to follow: -f DIR, or --kubernetes", id="nothing"),
+        pytest.param([], "no manifests to follow: give -f DIR, or --kubernetes", id="nothing"),
         pytest.param(
             ["--kubernetes", "-f", "x"],
             "--kubernetes takes manifests from the API server alone",
@@ -268,7 +268,7 @@ def test_import_overwrites_nothing(run, snapshot, tmp_path):
 def test_import_takes_a_snapshot_or_a_cluster(run, snapshot, tmp_path):
     code, _, err = run("import", "main", "--snapshot", snapshot, "--out", tmp_path / "x")
     assert code == 1
-    assert "--snapshot stands instead of a cluster" in err
+    assert "--snapshot replaces the live cluster" in err
 
 
 def test_a_new_topic(run):

@@ -36,7 +36,7 @@ from unit.resources.bodies import body
 HOUR_MS = 3_600_000
 MOVES = (Move("t", None, 0, ((1, 2), (2, 3)), 100, "balance"),)
 PLAN = Plan("", plan_json.plan_hash(MOVES, ()), "f", moves=MOVES)
-STALE = Refusal(RefusalReason.STALE_PLAN, "the plan is of another time")
+STALE = Refusal(RefusalReason.STALE_PLAN, "the plan is outdated")
 SEEN_NOTHING = Outcome(State.CONVERGED)
 
 

@@ -127,7 +127,9 @@ def test_a_partition_too_large_for_any_share_is_nobodys_fault() -> None:
 def test_rates_that_nobody_knows_are_said_to_be_left_out() -> None:
     seen = cluster(2, [((1,), 0), ((2,), 0)])
     plan, _ = lawful(desired(seen, (Goal(GoalKind.BYTES_IN, percent=10.0),)), seen)
-    assert [p.message for p in plan.problems] == ["balance.bytesIn is left out: no rate is known"]
+    assert [p.message for p in plan.problems] == [
+        "spec.balance.bytesIn is left out: spec.load of the cluster gives no rate"
+    ]
 
 
 @pytest.mark.parametrize(("percent", "moved"), [(10.0, True), (90.0, False)])
@@ -136,7 +138,10 @@ def test_balancing_that_gains_too_little_is_left_out(percent: float, moved: bool
     seen = cluster(2, [((1,), 1)] * 7 + [((2,), 1)])
     plan, _ = lawful(desired(seen, (Goal(GoalKind.REPLICAS, count=3),), percent), seen)
     assert bool(plan.moves) is moved
-    said = "nothing is evened out: that would remove less imbalance than balancing.minGain"
+    said = (
+        "nothing moves for balance: that would remove less imbalance than spec.balancing.minGain"
+        " of the cluster"
+    )
     assert (said in [p.message for p in plan.problems]) is not moved
 
 

@@ -10,8 +10,13 @@ from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit.audit import check_plan
+from poolkeeper.planning.facts.new_partitions import (
+    AwaitsMoves,
+    AwaitsRoom,
+    CrowdedOut,
+    NotExtended,
+)
 from poolkeeper.planning.facts.pools import AwaitsPartitions
-from poolkeeper.planning.facts.topics import AwaitsMoves, AwaitsRoom, CrowdedOut, NotExtended
 from poolkeeper.planning.planner import make_plan
 from unit.planning.instances import after, instances
 

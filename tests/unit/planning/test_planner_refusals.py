@@ -26,8 +26,8 @@ from unit.planning.byhand import COUNT_1, RACKS, lawful, messages, paths
         pytest.param(
             desired([pool_spec("p", 1, 2, 3, drain=frozenset({1}))], topic_spec("t", "p")),
             cluster((1, 2, 3), topic("t", (1, 2, 3))),
-            "t: 1 replica cannot leave broker 1: 3 replicas need 3 brokers; usable: 2, 3;"
-            " 1 is drained. What helps: undrain 1, or add a broker",
+            "t: 1 replica cannot leave broker 1: 3 replicas need 3 brokers; usable: 2, 3; 1 is"
+            " drained. Take broker 1 out of spec.drain, or add a broker",
             id="a drain that leaves too few brokers",
         ),
         pytest.param(
@@ -35,8 +35,8 @@ from unit.planning.byhand import COUNT_1, RACKS, lawful, messages, paths
                 [pool_spec("p", 1, 2)], topic_spec("t", "p", partitions=3, replication_factor=3)
             ),
             cluster((1, 2)),
-            "t: not created: 3 replicas need 3 brokers; usable in pool p: 1, 2. What helps:"
-            " 1 more, undrained or new",
+            "t: not created: 3 replicas need 3 brokers; usable in pool p: 1, 2. Add 1 broker, or"
+            " take as many out of spec.drain",
             id="a new topic with more replicas than brokers",
         ),
         pytest.param(
@@ -48,8 +48,8 @@ from unit.planning.byhand import COUNT_1, RACKS, lawful, messages, paths
         pytest.param(
             desired([pool_spec("p", 1, 2)], topic_spec("t", "p", partitions=3, keyed=True)),
             cluster((1, 2), topic("t", (1,), (2,))),
-            "t: stays at 2 partitions instead of 3: its keys would go to other partitions;"
-            " acceptKeyRemapTo: 3 allows it",
+            "t: stays at 2 partitions instead of 3: its keys would go to other partitions (set"
+            " spec.acceptKeyRemapTo to 3 to allow it)",
             id="more partitions of a keyed topic",
         ),
         pytest.param(
@@ -59,7 +59,8 @@ from unit.planning.byhand import COUNT_1, RACKS, lawful, messages, paths
                 topic_spec("u", "p"),
             ),
             cluster((1, 2), topic("t", (1,))),
-            "u: not created: neither the Topic nor pool p says how many partitions",
+            "u: not created: neither the Topic nor pool p says how many partitions (set"
+            " spec.partitions)",
             id="nobody says how many partitions",
         ),
         pytest.param(
@@ -89,8 +90,8 @@ from unit.planning.byhand import COUNT_1, RACKS, lawful, messages, paths
                 topic_spec("u", "p"),
             ),
             cluster((1, 2), topic("t", (1,), (2,))),
-            "u: not created: pool p would hold 5 replicas, 4 fit with the largest broker lost."
-            " What helps: add a broker, or ask for less headroom, or make room for 1 more replica",
+            "u: not created: pool p would hold 5 replicas, 4 fit with the largest broker lost. Add"
+            " a broker, or lower spec.headroom, or add capacity for 1 more replica",
             id="headroom",
         ),
         pytest.param(
@@ -100,14 +101,14 @@ from unit.planning.byhand import COUNT_1, RACKS, lawful, messages, paths
                 topic_spec("u", "p"),
             ),
             cluster((1, 2), topic("t", (1, 2))),
-            "u: not created: brokers 1, 2 would hold 10 replicas and may hold 8. What helps: add a"
-            " broker, or raise capacity.replicas",
+            "u: not created: brokers 1, 2 would hold 10 replicas and may hold 8. Add a broker, or"
+            " raise spec.capacity.replicas",
             id="caps of brokers",
         ),
         pytest.param(
             desired([pool_spec("p", 1, 2), pool_spec("q", 2, 3)], topic_spec("t", "p")),
             cluster((1, 2, 3), topic("t", (3,))),
-            ": nothing moves: broker 2 is also in q",
+            ": nothing moves: broker 2 is also in pool q",
             id="a broker in two pools",
         ),
         pytest.param(
@@ -115,7 +116,7 @@ from unit.planning.byhand import COUNT_1, RACKS, lawful, messages, paths
                 [pool_spec("p", 1, 2)], topic_spec("a.b", "p", partitions=1, replication_factor=1)
             ),
             cluster((1, 2), topic("a_b", (1,))),
-            "a.b: not created: Kafka's metrics cannot tell it from a_b",
+            "a.b: not created: Kafka's metrics cannot tell it from a_b: choose another name",
             id="names that collide",
         ),
         pytest.param(
@@ -124,8 +125,8 @@ from unit.planning.byhand import COUNT_1, RACKS, lawful, messages, paths
                 topic_spec("t", "p", strategy=Strategy.MANUAL, assignment=((1,),)),
             ),
             cluster((1, 2), topic("t", (1,))),
-            "t: stays as it is: it is pinned, and broker 1 is drained. What helps: undrain 1, or"
-            " pin it elsewhere",
+            "t: stays as it is: spec.placement.assignment pins it, and broker 1 is drained. Take"
+            " broker 1 out of spec.drain, or change the assignment",
             id="a pinned topic on a drained broker",
         ),
         pytest.param(
@@ -134,14 +135,14 @@ from unit.planning.byhand import COUNT_1, RACKS, lawful, messages, paths
                 cluster((1, 2, 3), topic("t", (3,))),
                 reassignment=(Requested("t", 0, (1,)),),
             ),
-            "t: left out: a reassignment request names it",
+            "t: left out of this plan: a reassignment request names it",
             id="a topic that somebody else moves",
         ),
         pytest.param(
             desired([pool_spec("p", *RACKS)], topic_spec("t", "p")),
             cluster(RACKS, topic("t", (1, 2, 3, 4))),
             ": 1 topic of replication factor 4 needs 4 racks; racks a, b, c have usable brokers,"
-            " so some hold two replicas of a partition. What helps: add a broker in another rack",
+            " so some hold two replicas of a partition. Add a broker in another rack",
             id="more replicas than racks",
         ),
     ],

@@ -6,11 +6,11 @@ import pytest
 
 from poolkeeper.model import problems
 from poolkeeper.model.problems import ProblemReason
-from poolkeeper.planning.facts import capacity, pools, topics
+from poolkeeper.planning.facts import capacity, new_partitions, pools, topics
 from poolkeeper.planning.facts.phrases import Names
 from poolkeeper.planning.proposals import plan_json
 
-ROOMS = (topics, pools, capacity)
+ROOMS = (topics, new_partitions, pools, capacity)
 FACTS = {
     kind
     for room in ROOMS

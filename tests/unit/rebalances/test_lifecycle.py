@@ -161,7 +161,7 @@ RUNNING = Outcome(
 MODE = (Wait(WaitReason.MODE_NOT_APPLY, name="a", mode=Mode.PLAN_ONLY),)
 CLOSED = Wait(WaitReason.OUTSIDE_WINDOW, until="tomorrow")
 LEFT = Action(ActionKind.LEFT_TO_OTHERS, partitions=(TopicPartition("t", 1),))
-STALE = Refusal(RefusalReason.STALE_PLAN, "the plan is of another time")
+STALE = Refusal(RefusalReason.STALE_PLAN, "the plan is outdated")
 
 
 @pytest.mark.parametrize(

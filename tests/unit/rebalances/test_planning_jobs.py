@@ -143,7 +143,7 @@ def test_the_answer_is_read_as_often_as_it_is_asked_for(server, engine):
         pytest.param(lambda server: None, "its ConfigMaps are not all there", id="no-answer"),
         pytest.param(
             lambda server: server.keep(replace(ANSWER, question="sha256:0")),
-            "it is one to another question",
+            "it is the response to another request",
             id="another-answer",
         ),
         pytest.param(
@@ -171,7 +171,7 @@ def _path(name):
 def test_a_failed_job_is_told_once_and_made_anew(server, engine):
     engine.ask("daily", QUESTION)
     server.end("Failed", reason="DeadlineExceeded")
-    with pytest.raises(Unavailable, match="planning was not done within 3600 s"):
+    with pytest.raises(Unavailable, match="planning was not finished within 3600 s"):
         engine.ask("daily", QUESTION)
     assert server.names() == []
     assert engine.ask("daily", QUESTION) is None

@@ -9,7 +9,7 @@ from poolkeeper.fleet.engines.engines import SPARK_FROM_PARTITIONS
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.rebalances import Chosen, Course, EngineChoice, RebalanceSpec, RebalanceStep
 from poolkeeper.rebalances.engines import LOCAL, SPARK, chosen
-from poolkeeper.rebalances.planning_task import AGAIN_S, CLUSTERS_MAX, Inquiry
+from poolkeeper.rebalances.planning_task import AGAIN_S, CLUSTERS_MAX, PlanningTask
 from poolkeeper.rebalances.response import Planned, RebalanceResponse
 from poolkeeper.resources.checks.assembly import assemble
 from poolkeeper.resources.status.conditions import Mood
@@ -49,11 +49,11 @@ class Ground:
     course: Course = field(default_factory=Course)
 
     def __post_init__(self):
-        self.inquiry = Inquiry("r", {LOCAL: self.engine}, lambda: self.now_s)
+        self.planning = PlanningTask("r", {LOCAL: self.engine}, lambda: self.now_s)
 
     def look(self, objects=OBJECTS, settling=(), **spec):
         wanted = RebalanceSpec("r", **spec)
-        found = self.inquiry.look(
+        found = self.planning.look(
             wanted, self.course, assemble(objects), settling, round(self.now_s * 1000)
         )
         self.course = found.course
@@ -101,7 +101,9 @@ def test_another_scope_is_another_question(ground):
 
 def test_what_arrives_piece_by_piece_is_waited_for(ground):
     for _ in range(5):
-        assert ground.look(settling=("main", "other")).remark.message.endswith("until it settles")
+        assert ground.look(settling=("main", "other")).remark.message.endswith(
+            "for the settle time"
+        )
         ground.now_s += 5
     assert ground.engine.questions == []
     ground.look(settling=("other",))

@@ -155,8 +155,9 @@ def test_a_plan_that_has_no_room_is_a_problem_and_the_others_go_on():
     answer = assembled(question, parts, room)
     assert [each.moves for each in answer.clusters] == [4, 4, 0]
     assert answer.clusters[2].problem == (
-        f"its plan of 4 moves has no room: all plans of a Rebalance may have {room} bytes; put it"
-        " into another one, if need be pool by pool (spec.clusters, spec.pools)"
+        f"its plan of 4 moves is too large: all plans of a Rebalance together may have {room}"
+        " bytes; put the cluster into another Rebalance, if need be pool by pool (spec.clusters,"
+        " spec.pools)"
     )
     assert {turn.cluster for turn in answer.waves.turns} == {"large", "main"}
     engine = Canned({part.planned.cluster: ClusterResult.of(part) for part in parts})

@@ -45,7 +45,7 @@ def cluster(name: str, said: str = "") -> ClusterReport:
         3,
         1,
         30 * GIB,
-        (PoolCertificate("fast", 12, 11, 30 * GIB, 20 * GIB, 9.09, "broker 1 must give 12"),),
+        (PoolCertificate("fast", 12, 11, 30 * GIB, 20 * GIB, 9.09, "broker 1 must lose 12"),),
         (PlanProblem("fast", "rack", Recorded(said or "one rack only"), "orders"),),
         (holding(1, "a", 12, 0, 0.0), holding(2, "a", 8, 14), holding(3, None, 8, 14)),
     )

@@ -11,7 +11,7 @@ from poolkeeper.model.runs import Phase
 from poolkeeper.model.topology import Cluster
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.planner import make_plan
-from poolkeeper.planning.problem.ownership import settled
+from poolkeeper.planning.problem.ownership import resolve_conflicts
 from poolkeeper.resources.checks.assembly import Assembly, assemble
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
 from poolkeeper.resources.status.all_resources import statuses
@@ -28,7 +28,7 @@ def seen(cluster: Cluster, gone: Iterable[int] = (), **owners: str) -> Seen:
 
 def planned(assembly: Assembly, what: Seen) -> Plan:
     assert assembly.desired is not None
-    wanted = settled(assembly.desired, what.records)
+    wanted = resolve_conflicts(assembly.desired, what.records)
     return make_plan(wanted, what.cluster, what.records, what.gone)
 
 

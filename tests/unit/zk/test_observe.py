@@ -119,8 +119,8 @@ def test_configs_that_nobody_wants_or_may_read_are_unknown() -> None:
         ),
         pytest.param(
             {"/brokers/topics/u/partitions/0/state": b"x"},
-            "the state of a partition makes no sense: the node is not JSON: "
-            "Expecting value: line 1 column 1 (char 0)",
+            "the state of a partition is invalid: the node is not JSON: Expecting value: line 1"
+            " column 1 (char 0)",
             id="a-state-that-is-no-json",
         ),
     ],

@@ -62,16 +62,16 @@ class ApplyOptions:
     help="Execute this plan, written by `plan --out`, if it still fits.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask. Needed where there is no terminal.")
-@click.option("--prune", is_flag=True, help="Also delete topics that are declared no more.")
+@click.option("--prune", is_flag=True, help="Also delete topics that are no longer declared.")
 @options.output()
 def apply(address: ClusterSelection, file: Path | None, yes: bool, prune: bool, output: str) -> int:
-    """Carry a plan out: throttles, stage by stage, verification, to the end.
+    """Carry a plan out stage by stage, throttled and verified, to its end.
 
-    Shows the plan and asks first. May be killed at any point and started again: it goes on where it
-    was. Refuses a plan made for another state of cluster or manifests, and to run beside another
-    executor; to an active operator (`poolkeeper run`) it hands the approval over.
+    Shows the plan and asks first. May be killed at any point and started again: it resumes where it
+    was. Refuses a plan made for another state of the cluster or the manifests, and refuses to run
+    beside another executor; to an active operator (`poolkeeper run`) it hands the approval over.
 
-    Topics are deleted with --prune only, and only those whose last resource said
+    Topics are deleted with --prune only, and only those whose last resource declared
     `deletionPolicy: Delete`.
     """
     if file is not None and prune:
@@ -161,7 +161,7 @@ def _reviewed(command: ApplyOptions, file: Path, seen: Observation, wanted: str)
             f"{file} was made for other manifests, or with other brokers gone: plan again"
         )
     if drifts := step_progress.staleness(plan, seen.cluster):
-        raise StalePlan("the cluster moved on since the plan was made", facts=drifts)
+        raise StalePlan("the cluster changed since the plan was made", facts=drifts)
     audit.enforce(plan, command.desired, seen.cluster, seen.records, seen.gone)
     return plan
 
@@ -178,7 +178,7 @@ def _wind_up(command: ApplyOptions, before: JournalView, check: interrupts.Check
     """End a run that is for other manifests or was not recorded completely; then start again."""
     assert before.run is not None
     if before.document is not None:
-        printing.warn([f"run {before.run.plan} is for other manifests: it is wound up first"])
+        printing.warn([f"run {before.run.plan} is for other manifests: it is ended first"])
         confirmation.confirm("Type yes to end it after its stage in flight", yes=command.yes)
     with progress.printer(_stream(command)) as printer:
         report = _checking(check, printer)
@@ -215,8 +215,8 @@ def _drive(command: ApplyOptions, plan: Plan, check: interrupts.Check) -> int:
     except KeyboardInterrupt:
         printing.warn(
             [
-                "what is in flight goes on, and throttles stay: `poolkeeper apply` goes on with "
-                "the run, `poolkeeper stop` and then `poolkeeper apply` ends it"
+                "moves in flight go on and throttles stay: `poolkeeper apply` resumes the run,"
+                " `poolkeeper stop` and then `poolkeeper apply` ends it"
             ]
         )
         raise

@@ -101,7 +101,7 @@ _OPTIONS = (
         "--processes", metavar="N", type=click.IntRange(min=1), help="Without --master: how many."
     ),
     click.option("--conf", metavar="KEY=VALUE", multiple=True, help="For Spark. Repeatable."),
-    click.option("--again", is_flag=True, help="Make anew what is there."),
+    click.option("--again", is_flag=True, help="Make again what exists."),
     options.output(),
 )
 

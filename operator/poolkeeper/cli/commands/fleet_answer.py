@@ -50,14 +50,14 @@ class AnswerOptions:
     metavar="FILE|DIR",
     required=True,
     type=click.Path(exists=True, path_type=Path),
-    help="The question, or a folder with its pieces.",
+    help="The planning request, or a folder with its pieces.",
 )
-@click.option("--digest", metavar="SHA256", help="The question's, where it is in pieces.")
-@click.option("--out", metavar="FILE", type=_FILE, help="Write the answer to this file.")
+@click.option("--digest", metavar="SHA256", help="The digest of a request in pieces.")
+@click.option("--out", metavar="FILE", type=_FILE, help="Write the response to this file.")
 @click.option(
-    "--job", metavar="NAMESPACE/NAME", help="Write the answer to ConfigMaps of this Job's."
+    "--job", metavar="NAMESPACE/NAME", help="Write the response to ConfigMaps of this Job."
 )
-@click.option("--job-uid", metavar="UID", help="The Job's, which owns the ConfigMaps.")
+@click.option("--job-uid", metavar="UID", help="The uid of this Job, which owns the ConfigMaps.")
 @click.option("--message", metavar="FILE", type=_FILE, help="Say here how it ended, in one line.")
 @click.option(
     "--secrets",
@@ -71,9 +71,9 @@ class AnswerOptions:
 )
 @click.option("--conf", metavar="KEY=VALUE", multiple=True, help="For Spark. Repeatable.")
 def answer(**given: Any) -> None:
-    """Answer the question of a Rebalance: read every cluster it names, and plan it.
+    """Answer the planning request of a Rebalance: read and plan every cluster that it names.
 
-    A cluster that cannot be read or planned has its reason in the answer; the others go on.
+    A cluster that cannot be read or planned has its reason in the response; the others go on.
     """
     command = AnswerOptions(**given)
     given_to_spark = settings(command.conf)
@@ -117,7 +117,7 @@ def _question(source: Path, digest: str | None) -> "RebalanceRequest":
     except (OSError, UnicodeDecodeError) as failed:
         raise Refused(f"{source}: cannot be read: {failed}") from failed
     if digest is None:
-        raise click.UsageError("--digest goes with a question in pieces")
+        raise click.UsageError("--digest goes with a request in pieces")
     return RebalanceRequest.from_json(text_chunks.joined(pieces, digest))
 
 

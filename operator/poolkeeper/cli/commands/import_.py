@@ -37,7 +37,7 @@ def import_(where: str | None, snapshot: Path | None, out: Path, output: str, **
     """
     if snapshot is not None:
         if where or any(given[key] for key in ("folders", "zookeeper", "cluster")):
-            raise click.UsageError("--snapshot stands instead of a cluster: give one of both")
+            raise click.UsageError("--snapshot replaces the live cluster: give one of the two")
         files = import_cluster.manifests_of(snapshot_files.read(snapshot))
     else:
         target = targets.target(options.address_of(where, **given))

@@ -15,7 +15,7 @@ def new() -> None:
 
 @new.command()
 @click.argument("name")
-@click.option("--pool", metavar="POOL", required=True, help="The ResourcePool it shall live in.")
+@click.option("--pool", metavar="POOL", required=True, help="The ResourcePool of the topic.")
 @click.option(
     "--replica-assignment",
     "assignment",

@@ -75,7 +75,7 @@ class WhatIf:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Also write the plan there, for `apply --plan`.",
 )
-@click.option("--prune", is_flag=True, help="Plan deletions of topics that are declared no more.")
+@click.option("--prune", is_flag=True, help="Plan deletions of topics that are no longer declared.")
 @options.output(REASSIGN_JSON, *PAGES)
 def plan(
     address: ClusterSelection,
@@ -132,7 +132,7 @@ def document(
 
     `balance_waits_until_ms`: until then a loop leaves out what is for balance alone.
     """
-    left = remaining_capacity.rooms(made, desired, seen.cluster, seen.gone)
+    left = remaining_capacity.remaining_capacities(made, desired, seen.cluster, seen.gone)
     body = {**plan_json.to_json(made), "room": [capacity_table.as_data(room) for room in left]}
     if balance_waits_until_ms is not None:
         body["balanceWaitsUntil"] = moment(balance_waits_until_ms)
@@ -155,7 +155,7 @@ def show(
     elif output in PAGES:
         printing.emit(PAGES[output](made, desired, seen.cluster))
     else:
-        left = remaining_capacity.rooms(made, desired, seen.cluster, seen.gone)
+        left = remaining_capacity.remaining_capacities(made, desired, seen.cluster, seen.gone)
         text = plan_text.render(made, desired, seen.cluster, left, ink.of_output())
         printing.emit(text)
         if balance_waits_until_ms is not None:

@@ -34,7 +34,7 @@ def run(address: ClusterSelection, output: str, kubernetes: bool, **operator: ob
     if kubernetes and (address.folders or address.cluster or address.client_config):
         raise click.UsageError("--kubernetes takes manifests from the API server alone")
     if not kubernetes and not address.folders:
-        raise click.UsageError("nothing to follow: -f DIR, or --kubernetes")
+        raise click.UsageError("no manifests to follow: give -f DIR, or --kubernetes")
     ended = Ended()
     if kubernetes:
         operator_options.operate(operator, ended.event)

@@ -102,7 +102,7 @@ class Follower:
             desired=lambda: self._keepers[name].desired,
             report=printer,
         )
-        thread = Thread(target=loop.keep, args=(kept,), name=f"keeper of {name}", daemon=True)
+        thread = Thread(target=loop.keep, args=(kept,), name=f"loop of {name}", daemon=True)
         self._keepers[name] = ClusterThread(desired, kept, thread)
         thread.start()
 

@@ -18,7 +18,7 @@ import click
 from poolkeeper import sandbox as sandboxes
 from poolkeeper.sandbox.servers import artifacts
 
-NAME = click.option("--name", default="sandbox", show_default=True, help="One name, one sandbox.")
+NAME = click.option("--name", default="sandbox", show_default=True, help="Name of the sandbox.")
 ROOT = click.option(
     "--root",
     type=click.Path(file_okay=False, path_type=Path),

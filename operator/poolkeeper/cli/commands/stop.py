@@ -12,10 +12,10 @@ from poolkeeper.zk import journal
 @options.addressed
 @options.output()
 def stop(address: ClusterSelection, output: str) -> None:
-    """End the run under way after its current stage, whoever drives it.
+    """End the run under way after its current stage, whichever process executes it.
 
-    A flag in the cluster's journal: it works on an operator, and it waits for an executor that is
-    down. What has moved stays moved; throttles are restored. CLUSTER as for `status`.
+    Sets a flag in the cluster's journal, which the active executor obeys, or the next one. What has
+    moved stays moved; throttles are restored. CLUSTER as for `status`.
     """
     target = targets.target(address)
     with cluster_reading.session(target) as session:
@@ -29,8 +29,8 @@ def stop(address: ClusterSelection, output: str) -> None:
         printing.emit("no run is recorded: nothing to stop")
     elif holder is None:
         printing.emit(
-            f"run {run.plan} will be wound up by the next executor; none is active now: "
-            "`poolkeeper apply` does it"
+            f"run {run.plan} is ended by the next executor; none is active now: start `poolkeeper"
+            " apply`"
         )
     else:
-        printing.emit(f"run {run.plan} stops after stage {run.stage}; it is driven by {holder}")
+        printing.emit(f"run {run.plan} stops after stage {run.stage}; it is executed by {holder}")

@@ -52,13 +52,13 @@ _OPTIONS = (
     click.option(
         "--settle",
         metavar="DURATION",
-        help="How long what is declared must stand before moves and deletions begin [5s].",
+        help="How long what is declared must stay unchanged before moves and deletions begin [5s].",
     ),
     click.option(
         "--planning-jobs",
         metavar="FILE",
         type=click.Path(dir_okay=False, path_type=Path),
-        help="What Jobs that plan Rebalances are like, as JSON [no Jobs].",
+        help="Settings of the Jobs that plan Rebalances, as JSON [no Jobs].",
     ),
 )
 

@@ -175,7 +175,7 @@ def _figures(plan: Plan, desired: Desired, cluster: Cluster, ink: Ink) -> Iterat
 
 def _room(rooms: Sequence[RemainingCapacity], ink: Ink) -> list[str]:
     lines = room_table(rooms, ink)
-    return [ink.bold("Room after this plan"), *lines] if lines else []
+    return [ink.bold("Capacity after this plan"), *lines] if lines else []
 
 
 def _proof(certificates: Iterable[PoolCertificate], ink: Ink) -> list[str]:

@@ -67,7 +67,7 @@ class Local:
             try:
                 answers = {n: future.result() for n, future in asked.items()}
             except BrokenProcessPool as broken:
-                raise Unavailable("a process that worked for us died: out of memory?") from broken
+                raise Unavailable("a worker process died: out of memory?") from broken
         return [answers[n] for n in range(len(tasks))]
 
 

@@ -36,7 +36,7 @@ def schedule(works: Iterable[ClusterWork], budget: Budget, begin: datetime) -> S
     listed = sorted(works, key=lambda work: work.cluster)
     for one, other in pairwise(listed):
         if one.cluster == other.cluster:
-            raise Refused(f"cluster {one.cluster} has two works (expected one)")
+            raise Refused(f"cluster {one.cluster} is scheduled twice (expected once)")
     fleet = fleet_of(budget, begin)
     of_windows = {
         windows: openings(windows, begin, budget.horizon_s)
@@ -107,14 +107,14 @@ def _reason(
     stage = work.stages[done]
     needs = {spell: _needs_ms(stage, min(site_rate, spell.bytes_per_s)) for spell in spells}
     if any(ms <= spell.deadline_ms - spell.begin_ms for spell, ms in needs.items()):
-        return f"its turn does not come within {days}"
+        return f"the budget has no time for it within {days}"
     spell, ms = min(
         needs.items(), key=lambda item: item[1] - (item[0].deadline_ms - item[0].begin_ms)
     )
     span = fine_duration((spell.deadline_ms - spell.begin_ms) / 1000)
     return (
-        f"stage {done + 1} needs {fine_duration(ms / 1000)}, and has {span} at most:"
-        " longer windows, more rate or smaller stages are needed"
+        f"stage {done + 1} needs {fine_duration(ms / 1000)}, and has {span} at most: lengthen the"
+        " windows, raise the rate or lower spec.execution.maxBytes"
     )
 
 

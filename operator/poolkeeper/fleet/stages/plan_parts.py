@@ -37,10 +37,10 @@ from poolkeeper.model.specs import (
 )
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.constraints import sources
-from poolkeeper.planning.constraints.quotas import QuotaUsage, standing_problems
+from poolkeeper.planning.constraints.quotas import QuotaUsage, quota_problems
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.problem.partitions import PartitionTable, flat_ids
-from poolkeeper.planning.problem.scope import PlanScope, scope
+from poolkeeper.planning.problem.scope import PlanScope, plan_scope
 from poolkeeper.planning.proposals import identity
 
 _KINDS = (AddPartitions, SetConfig, ElectLeaders)
@@ -66,15 +66,15 @@ def parts(
     whole = (PlanPart(tuple(sorted(p.name for p in desired.pools)), tuple(sorted(cluster.topics))),)
     if len(desired.pools) < 2 or not _separable(desired, cluster):
         return whole
-    reach = scope(desired, cluster, records, prune=False)
+    scope = plan_scope(desired, cluster, records, prune=False)
     names = {pool.name for pool in desired.pools}
-    if any(home.pool and home.pool not in names for home in reach.homes.values()):
+    if any(home.pool and home.pool not in names for home in scope.homes.values()):
         return whole
     touched = _touched(desired, table)
     groups = _Groups(names)
     for holders in _holders(desired).values():
         groups.join(holders)
-    concerned = {name: _binding(desired, reach, name, touched) for name in reach.homes}
+    concerned = {name: _binding(desired, scope, name, touched) for name in scope.homes}
     for pools in concerned.values():
         groups.join(pools)
     return tuple(_sorted_out(groups, concerned, touched))
@@ -138,11 +138,11 @@ def merged(
     steps = _steps(made)
     added = sum(len(step.replicas) for step in steps if isinstance(step, AddPartitions))
     size = sum(len(topic.partitions) for topic in cluster.topics.values())
-    tally = QuotaUsage(replace(desired, pools=()), {}, in_cluster=size + added)
+    usage = QuotaUsage(replace(desired, pools=()), {}, in_cluster=size + added)
     problems = {p for plan in made for p in plan.problems if not _of_whole_cluster(p)}
-    problems.update(standing_problems(tally, held))
+    problems.update(quota_problems(usage, held))
     if gone:
-        homes = scope(desired, cluster, records, prune=False).homes
+        homes = plan_scope(desired, cluster, records, prune=False).homes
         problems.update(filter(_of_whole_cluster, sources.problems(cluster, homes, gone)))
     return Plan(
         cluster=desired.cluster.name,
@@ -233,10 +233,10 @@ def _touched(desired: Desired, table: PartitionTable) -> dict[str, set[str]]:
 
 
 def _binding(
-    desired: Desired, reach: PlanScope, name: str, touched: Mapping[str, set[str]]
+    desired: Desired, scope: PlanScope, name: str, touched: Mapping[str, set[str]]
 ) -> set[str]:
     """The pools that this topic ties together; none where it is merely load."""
-    home = reach.homes[name]
+    home = scope.homes[name]
     if home.pool:
         return {home.pool} | touched[name]
     claiming = {p.name for p in desired.pools if any(re.fullmatch(c, name) for c in p.claims)}

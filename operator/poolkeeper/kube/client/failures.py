@@ -100,7 +100,7 @@ def _said(answer: ApiResponse, reported: dict[str, Any] | None) -> str:
     if reported is not None and reported.get("message"):
         return str(reported["message"])[:SHOWN_CHARS_MAX]
     text = " ".join(answer.body.decode(errors="replace").split())
-    return text[:SHOWN_CHARS_MAX] or f"status {answer.status} without a word"
+    return text[:SHOWN_CHARS_MAX] or f"status {answer.status} without a message"
 
 
 def _is_failed_test(reported: dict[str, Any] | None) -> bool:

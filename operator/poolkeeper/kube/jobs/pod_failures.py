@@ -27,7 +27,7 @@ def failure(job: Body, pods: Sequence[Body]) -> str:
     match condition.get("reason"):
         case "DeadlineExceeded":
             deadline_s = job["spec"].get("activeDeadlineSeconds")
-            return f"planning was not done within {deadline_s} s"
+            return f"planning was not finished within {deadline_s} s"
         case "BackoffLimitExceeded":
             times = int(job["spec"].get("backoffLimit", 0)) + 1
             often = "failed" if times == 1 else f"failed {times} times"
@@ -47,7 +47,7 @@ def pod_failure(pod: Body) -> str:
     """Why the pod failed; empty if it did not."""
     status = pod.get("status", {})
     if any(c["type"] == "DisruptionTarget" and c["status"] == "True" for c in _conditions(pod)):
-        return "its node wanted the pod gone (evicted, drained or preempted)"
+        return "its pod was removed from its node (evicted, drained or preempted)"
     for container in status.get("containerStatuses") or ():
         ended = (container.get("state") or {}).get("terminated")
         if ended and ended.get("exitCode"):
@@ -68,13 +68,16 @@ def _ended(ended: Body, limit: str) -> str:
         return f"killed, as a rule for using more memory than its limit{limit}"
     words = str(ended.get("message") or "").strip()
     last = words.splitlines()[-1][:SAID_CHARS_MAX] if words else ""
-    return last or f"exit code {code} without a word"
+    return last or f"exit code {code} without a message"
 
 
 def _waiting(pod: Body) -> str:
     for condition in _conditions(pod):
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
-            return f"its pod finds no node: {condition.get('message') or condition.get('reason')}"
+            return (
+                "its pod cannot be scheduled:"
+                f" {condition.get('message') or condition.get('reason')}"
+            )
     for container in pod.get("status", {}).get("containerStatuses") or ():
         waiting = (container.get("state") or {}).get("waiting")
         if waiting and waiting.get("reason") not in (None, *_WORKS):

@@ -131,7 +131,7 @@ class Elector:
         with self._lock:
             held = self._observed.held
             self._observed = replace(self._observed, held=False)
-        self._tell("the lease was given up")
+        self._tell("the lease was released")
         if not held:
             return True
         try:
@@ -140,7 +140,7 @@ class Elector:
             if lease is not None and lease.holder == self.identity:
                 self._write(leases.freed(lease, datetime.now(UTC)))
         except PoolkeeperError as failed:
-            logger.warning("the lease was not given up, it runs out by itself: %s", failed)
+            logger.warning("the lease was not released, it expires by itself: %s", failed)
             return False
         return True
 
@@ -153,7 +153,7 @@ class Elector:
         except Stale as lost:
             pause_s, reason = leases.RETRY_S / 4, f"somebody else wrote the lease: {lost}"
         except Forbidden as forbidden:
-            pause_s, reason = leases.RETRY_S, f"the lease is not allowed to us: {forbidden}"
+            pause_s, reason = leases.RETRY_S, f"access to the lease is forbidden: {forbidden}"
         except Refused as refused:
             pause_s, reason = leases.RETRY_S, f"the lease was refused: {refused}"
         except PoolkeeperError as away:

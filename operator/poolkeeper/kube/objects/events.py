@@ -164,7 +164,7 @@ class Recorder:
             self._api.create(path, told.body)
         except (Refused, Stale, Forbidden) as failed:
             self.dropped += 1
-            logger.info("an event of %s was not taken: %s", told.reference, failed)
+            logger.info("an event of %s was not accepted: %s", told.reference, failed)
             return False
         except PoolkeeperError:
             if self._clock() - told.at_s < AGE_S_MAX:

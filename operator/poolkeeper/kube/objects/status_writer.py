@@ -114,7 +114,7 @@ class StatusWriter:
         at = self._now()
         said = canonical(with_transitions(status, known, at))
         if not self._queue.put(replace(reference, uid=""), _Wanted(reference, said, known, at)):
-            logger.warning("too many statuses wait: that of %s is left out", reference)
+            logger.warning("too many statuses wait to be written: that of %s is dropped", reference)
 
     def forget(self, reference: Reference) -> None:
         """Drop the queued and the remembered status of an object that is gone."""
@@ -168,7 +168,7 @@ class StatusWriter:
             self._complained_s = now_s
         logger.log(
             logging.WARNING if due else logging.DEBUG,
-            "%s does not say yet what it should: %s (%d wait)",
+            "the status of %s is not written yet: %s (%d wait)",
             reference,
             self._reason,
             self.pending,

@@ -134,7 +134,7 @@ def _worse(pool: str, was: Excesses, becomes: Excesses) -> Iterator[Violation]:
     yield Violation(
         law,
         f"{name} is worse off: the excess grows from {getattr(was, law)} to"
-        f" {getattr(becomes, law)}, and no higher law gains by it",
+        f" {getattr(becomes, law)}, and no law above it improves",
     )
 
 

@@ -61,21 +61,21 @@ def partition_excess(
 ) -> tuple[int, int, int, int]:
     """The excess of one list by the first four laws: distinct, pool, drained, racks."""
     if home.pool is None:
-        evacuees = sum(broker in rules.shunned for broker in replicas) if home.evacuate else 0
+        evacuees = sum(broker in rules.to_empty for broker in replicas) if home.evacuate else 0
         return 0, 0, evacuees, 0
-    members, shunned = rules.members[home.pool], rules.shunned
+    members, to_empty = rules.members[home.pool], rules.to_empty
     distinct = frozenset(replicas)
     twice = len(replicas) - len(distinct)
     racks = 0
-    if not home.pinned:
+    if not home.manual:
         held = [rules.racks.get(broker) for broker in distinct]
         racks = rack_excess(held, rules.usable_racks[home.pool])
     if not twice:
-        return 0, len(distinct - members), len(distinct & shunned), racks
+        return 0, len(distinct - members), len(distinct & to_empty), racks
     return (
         twice,
         sum(broker not in members for broker in replicas),
-        sum(broker in shunned for broker in replicas),
+        sum(broker in to_empty for broker in replicas),
         racks,
     )
 
@@ -90,7 +90,7 @@ def rack_excess(racks: Collection[str | None], sizes: Mapping[str, int]) -> int:
         return len(known) - len(set(known))
     held = Counter(known)
     level = _level(len(racks), sizes.values())
-    spare = len(racks) - _filled(level, sizes.values())
+    spare = len(racks) - _fill(level, sizes.values())
     full = sum(max(0, held[rack] - size) for rack, size in sizes.items() if size <= level)
     over = sorted(
         (held[rack] - level for rack, size in sizes.items() if size > level), reverse=True
@@ -101,12 +101,12 @@ def rack_excess(racks: Collection[str | None], sizes: Mapping[str, int]) -> int:
 def _level(count: int, sizes: Collection[int]) -> int:
     """The level up to which that many replicas fill all racks at least."""
     level, highest = 0, max(sizes, default=0)
-    while level < highest and _filled(level + 1, sizes) <= count:
+    while level < highest and _fill(level + 1, sizes) <= count:
         level += 1
     return level
 
 
-def _filled(level: int, sizes: Collection[int]) -> int:
+def _fill(level: int, sizes: Collection[int]) -> int:
     """The replicas in racks of these sizes that are filled up to that level."""
     return sum(min(size, level) for size in sizes)
 
@@ -165,7 +165,7 @@ def capacity_excess(
             excess += max(0, held.get(broker, 0) - capacity.replicas)
         if capacity.disk_bytes is not None:
             excess += max(0, mib.get(broker, 0) - capacity.disk_bytes // MIB)
-    usable = [b for b in pool.brokers if b in rules.cluster.brokers and b not in rules.shunned]
+    usable = [b for b in pool.brokers if b in rules.cluster.brokers and b not in rules.to_empty]
     return excess + headroom_excess(pool, usable, rules.racks, held, mib)
 
 

@@ -80,7 +80,7 @@ def _ground(rules: Rules, name: str) -> _Ground | None:
     if untouchable(rules, name):
         return None
     home = rules.home(name)
-    if home.pool is None or home.pinned:
+    if home.pool is None or home.manual:
         return None
     topic = rules.cluster.topics[name]
     return _Ground(topic, rules.usable[home.pool], rules.usable_racks[home.pool])

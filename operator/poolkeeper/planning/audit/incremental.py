@@ -66,15 +66,15 @@ def leaves_worse(
     steps = list(_of_steps(rules, plan))
     whole = _of_the_whole(rules, plan, steps)
     # Lists without excess remove none at worst: if nothing is worse so, nothing is at all.
-    gained = _gained(rules, [*_of_moves(others), *steps], whole, forgiven)
+    gained = _gains(rules, [*_of_moves(others), *steps], whole, forgiven)
     if max(map(max, gained)) <= 0:
         return False
     if len(others) < len(plan.moves):
-        gained = _gained(rules, [*_of_moves(plan.moves), *steps], whole, forgiven)
+        gained = _gains(rules, [*_of_moves(plan.moves), *steps], whole, forgiven)
     return max(gained) > Excesses()
 
 
-def _gained(
+def _gains(
     rules: Rules,
     changes: Iterable[_Change],
     whole: tuple[Counter[str], Counter[str]],
@@ -125,8 +125,8 @@ def _of_the_whole(
     quotas: Counter[str] = Counter()
     if not (plan.moves or steps) or not _is_bounded(rules, plan):
         return capacity, quotas
-    before = _counted(rules)
-    after = _changed(rules, before, chain(_of_moves(plan.moves), steps))
+    before = _count(rules)
+    after = _count_after(rules, before, chain(_of_moves(plan.moves), steps))
     for sign, counts in ((-1, before), (1, after)):
         for name in rules.pools:
             capacity[name] += sign * capacity_excess(rules, name, counts.held, counts.mib)
@@ -147,7 +147,7 @@ def _is_bounded(rules: Rules, plan: Plan) -> bool:
     )
 
 
-def _counted(rules: Rules) -> _Counts:
+def _count(rules: Rules) -> _Counts:
     topics = rules.cluster.topics
     lists = chain.from_iterable(topic.partitions for topic in topics.values())
     held = Counter(chain.from_iterable(partition.replicas for partition in lists))
@@ -162,7 +162,7 @@ def _counted(rules: Rules) -> _Counts:
     return _Counts(held, mib, partitions)
 
 
-def _changed(rules: Rules, before: _Counts, changes: Iterable[_Change]) -> _Counts:
+def _count_after(rules: Rules, before: _Counts, changes: Iterable[_Change]) -> _Counts:
     held, mib, partitions = Counter(before.held), Counter(before.mib), Counter(before.partitions)
     disks = rules.declares_disks
     for topic, number, old, new in changes:

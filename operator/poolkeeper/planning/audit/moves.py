@@ -94,8 +94,8 @@ def _wrong_end(rules: Rules, move: Move) -> Wrong:
     found, aim = set(move.source), len(move.target)
     spec = rules.specs.get(move.topic)
     if spec is not None and spec.strategy is Strategy.MANUAL:
-        pinned = dict(enumerate(spec.assignment or ())).get(move.partition)
-        if move.target != pinned:
+        manual = dict(enumerate(spec.assignment or ())).get(move.partition)
+        if move.target != manual:
             yield "untouched", "its replicas are pinned by a manual assignment"
     usual = _usual_factors(rules, move, spec)
     if not min(usual | {len(found)}) <= aim <= max(usual | {len(found)}):
@@ -104,7 +104,7 @@ def _wrong_end(rules: Rules, move: Move) -> Wrong:
         yield "internal", "an internal topic of Kafka must not lose replicas"
     if rules.home(move.topic).evacuate:
         left = found - set(move.target)
-        if aim != len(found) or not left or left - rules.shunned:
+        if aim != len(found) or not left or left - rules.to_empty:
             yield "untouched", "an unmanaged topic may only leave drained and gone brokers"
 
 

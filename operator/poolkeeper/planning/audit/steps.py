@@ -46,7 +46,7 @@ Wrong = Iterator[tuple[str, str]]
 
 def step_violations(rules: Rules, steps: Sequence[Step], records: Records) -> Iterator[Violation]:
     """Every violation of the steps, each checked by itself, and of two steps of one kind."""
-    yield from _repeated(steps)
+    yield from _repetitions(steps)
     created = Counter(metric_name(step.topic) for step in steps if isinstance(step, CreateTopic))
     for step in steps:
         if isinstance(step, ElectLeaders):
@@ -58,7 +58,7 @@ def step_violations(rules: Rules, steps: Sequence[Step], records: Records) -> It
             yield Violation(law, message, step.topic)
 
 
-def _repeated(steps: Sequence[Step]) -> Iterator[Violation]:
+def _repetitions(steps: Sequence[Step]) -> Iterator[Violation]:
     """Topics for which the plan has two steps of one kind."""
     named = Counter(
         (type(step).__name__, step.topic)
@@ -103,9 +103,9 @@ def _wrong_creation(rules: Rules, step: CreateTopic) -> Wrong:
     if spec is None:
         yield "creation", "no Topic declares it"
         return
-    fixed = rules.home(step.topic).fixed
-    if fixed:
-        yield "untouched", fixed
+    untouchable = rules.home(step.topic).untouchable
+    if untouchable:
+        yield "untouched", untouchable
         return
     if step.pool != spec.pool:
         yield "creation", f"pool {step.pool} is not the declared one, {spec.pool}"
@@ -153,17 +153,17 @@ def _wrong_growth(rules: Rules, step: AddPartitions) -> Wrong:
     if spec is None:
         yield "untouched", "no Topic declares more partitions"
         return
-    pinned = len(spec.assignment or ()) if spec.strategy is Strategy.MANUAL else 0
-    yield from _wrong_count(spec, step.first + len(step.replicas), pinned)
-    if topic.partitions and not pinned:
+    manual = len(spec.assignment or ()) if spec.strategy is Strategy.MANUAL else 0
+    yield from _wrong_count(spec, step.first + len(step.replicas), manual)
+    if topic.partitions and not manual:
         yield from _wrong_factor(spec, len(topic.partitions[0].replicas), step.replicas)
     yield from _wrong_lists(rules, spec, step.replicas, step.first)
 
 
-def _wrong_count(spec: TopicSpec, grown: int, pinned: int) -> Wrong:
-    """Why the topic may not have `grown` partitions; `pinned`: as its manual assignment says."""
-    if grown not in (spec.partitions, pinned):
-        yield "growth", f"{grown} partitions, {spec.partitions or pinned or 'none'} are declared"
+def _wrong_count(spec: TopicSpec, grown: int, manual: int) -> Wrong:
+    """Why the topic may not have `grown` partitions; `manual`: as its manual assignment says."""
+    if grown not in (spec.partitions, manual):
+        yield "growth", f"{grown} partitions, {spec.partitions or manual or 'none'} are declared"
     if spec.keyed and spec.accept_key_remap_to != grown:
         yield "keyed", f"it is keyed and has not accepted {grown} partitions"
 

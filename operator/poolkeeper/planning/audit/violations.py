@@ -29,10 +29,10 @@ def untouchable(rules: Rules, topic: str) -> str:
     if topic in cluster.torn:
         return "it changed while it was read"
     if topic in cluster.damaged:
-        return f"its node is damaged: {cluster.damaged[topic]}"
+        return f"its znode is damaged: {cluster.damaged[topic]}"
     if topic not in cluster.topics:
         return "it does not exist"
-    return rules.home(topic).fixed
+    return rules.home(topic).untouchable
 
 
 def foreign_move(rules: Rules, topic: str) -> str:
@@ -62,7 +62,7 @@ def unfit(rules: Rules, topic: str, brokers: set[int]) -> Iterator[str]:
             yield f"broker {broker} is not live"
         elif broker in rules.gone:
             yield f"broker {broker} counts as gone"
-        elif broker in rules.shunned:
+        elif broker in rules.to_empty:
             yield f"broker {broker} is drained"
         elif pool is not None and broker not in rules.members[pool]:
             yield f"broker {broker} is not in pool {pool}"

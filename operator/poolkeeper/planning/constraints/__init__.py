@@ -2,6 +2,7 @@
 
 In comes a PoolProblem; out go bounds and bands. `racks`: how evenly racks can be used. `evictions`:
 which replicas must leave which broker. `sources`: which partitions have no source to copy from.
-`quotas`, `headroom`: what a pool may take. `measures`: what a goal balances. `bands`: between which
-figures it must lie.
+`capacity`: which brokers are eligible, and what they may hold. `headroom`: what a pool may hold.
+`quotas`: what a pool accepts. `measures`: what a goal balances. `bands`: between which figures it
+must lie.
 """

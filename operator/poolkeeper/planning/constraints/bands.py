@@ -3,7 +3,7 @@
 **Share.** All replicas of the pool are spread in proportion to weight, as far as the laws permit:
 a broker holds one replica of a partition at most, a rack between the even spread's low and high,
 and load that cannot move stays. That is a flow with nested bounds on racks and brokers, so filling
-finds it. Broker b gets clamp(level × weight_b, fixed_b, fixed_b + P), a rack the sum of its brokers
+finds it. Broker b gets clamp(level × weight_b, load_b, load_b + P), a rack the sum of its brokers
 clamped to the rack's bounds, and one level is chosen so that all replicas find a place. A rack that
 hits a bound has a level of its own.
 
@@ -90,12 +90,12 @@ def shares(
     high = np.array([domain.high for domain in domains])
     own, least, most = weight[rows], floor[rows], ceiling[rows]
 
-    def filled(levels: Floats) -> Floats:
+    def fill(levels: Floats) -> Floats:
         part: Floats = np.clip(levels[of] * own, least, most)
         return part
 
     def sums(levels: Floats) -> Floats:
-        total: Floats = np.bincount(of, filled(levels), len(domains)).astype(np.float64)
+        total: Floats = np.bincount(of, fill(levels), len(domains)).astype(np.float64)
         return total
 
     def held(level: Floats) -> Floats:
@@ -103,18 +103,18 @@ def shares(
         return bounded
 
     level = _levels(lambda at: held(at).sum(keepdims=True), np.array([total]))
-    result[rows] = filled(_levels(sums, held(level)))
+    result[rows] = fill(_levels(sums, held(level)))
     return result
 
 
-def _levels(filled: Callable[[Floats], Floats], wanted: Floats) -> Floats:
+def _levels(fill: Callable[[Floats], Floats], wanted: Floats) -> Floats:
     """The smallest level, of each entry by itself, that fills the wanted amount, up to rounding."""
     low, high = np.zeros(len(wanted)), np.ones(len(wanted))
-    while (short := (filled(high) < wanted - _ROUNDING) & (high < 1e15)).any():
+    while (short := (fill(high) < wanted - _ROUNDING) & (high < 1e15)).any():
         high = np.where(short, 2 * high, high)
     for _ in range(_HALVINGS_MAX):
         middle = (low + high) / 2
-        short = filled(middle) < wanted
+        short = fill(middle) < wanted
         low, high = np.where(short, middle, low), np.where(short, high, middle)
         if (high - low <= 1e-15 * high).all():
             break

@@ -20,7 +20,7 @@ import numpy as np
 
 from poolkeeper.planning.constraints.racks import (
     Spread,
-    crowded,
+    crowded_rows,
     rack_capacity,
     rack_counts,
     spread,
@@ -33,208 +33,221 @@ OPEN = -2
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenSlots:
     """The pool's lists with open slots; `spreads[spread_of[row]]` bounds the racks of a row.
 
     By replica:
-    `pinned`: it stays where it is.
-    `fixed`: it stays for good. Other pinned replicas belong to partitions that only this plan
-    holds.
+    `stays`: it stays where it is in this plan: it is immovable, or its partition is on hold.
+    `immovable`: it stays where it is in every plan.
     `stuck`: it should leave and cannot.
 
     By row:
-    `short`: the replicas that were requested and have no broker.
+    `brokerless`: the replicas that were requested and have no broker.
     `forced`: the replicas that every lawful layout must add.
-    `crowded`: those of them that only the rack law demands.
+    `forced_by_racks`: those of them that only the rack law demands.
     """
 
     lists: Ints
-    pinned: Bools
-    fixed: Bools
+    stays: Bools
+    immovable: Bools
     spreads: tuple[Spread, ...]
     spread_of: Ints
     stuck: Bools
-    short: Ints
+    brokerless: Ints
     forced: Ints
-    crowded: Ints
+    forced_by_racks: Ints
 
 
-def open_slots(unit: PoolProblem, load: Ints) -> Opened:
+def open_slots(problem: PoolProblem, load: Ints) -> OpenSlots:
     """Settle every row; `load` (replicas by broker) breaks ties: fuller brokers give first."""
-    if not unit.blocked.any():
-        return _opened(unit, load)
-    there, blocked = unit.lists >= 0, unit.blocked[:, None]
-    held = replace(
-        unit,
-        rf=np.where(unit.blocked, count_slots(there), unit.rf),
-        leaves=unit.leaves & ~blocked,
-        pinned=unit.pinned | (there & blocked),
+    if not problem.no_source.any():
+        return _open(problem, load)
+    there, no_source = problem.lists >= 0, problem.no_source[:, None]
+    left = replace(
+        problem,
+        rf=np.where(problem.no_source, count_slots(there), problem.rf),
+        leaves=problem.leaves & ~no_source,
+        immovable=problem.immovable | (there & no_source),
     )
-    opened = _opened(held, load)
-    return replace(opened, stuck=opened.stuck | (unit.leaves & blocked))
+    opened = _open(left, load)
+    return replace(opened, stuck=opened.stuck | (problem.leaves & no_source))
 
 
-def _opened(unit: PoolProblem, load: Ints) -> Opened:
-    rows, slots = unit.lists.shape
-    lists = unit.lists.copy()
-    pinned = unit.pinned.copy()
+def _open(problem: PoolProblem, load: Ints) -> OpenSlots:
+    rows, slots = problem.lists.shape
+    lists = problem.lists.copy()
+    immovable = problem.immovable.copy()
     stuck = np.zeros((rows, slots), dtype=bool)
-    short, forced, for_racks = (np.zeros(rows, dtype=np.int64) for _ in range(3))
-    capacity = rack_capacity(unit)
+    brokerless, forced, forced_by_racks = (np.zeros(rows, dtype=np.int64) for _ in range(3))
+    capacity = rack_capacity(problem)
     nothing = (0,) * len(capacity)
     spreads: dict[Spread, int] = {}
     plain = {
         int(f): spreads.setdefault(spread(int(f), capacity, nothing), len(spreads))
-        for f in np.unique(unit.rf)
+        for f in np.unique(problem.rf)
     }
-    spread_of = np.array([plain.get(int(f), 0) for f in range(slots + 1)], dtype=np.int64)[unit.rf]
-    relative = load / np.maximum(unit.weight, 1e-9)
-    work = _needs_work(unit, tuple(spreads), spread_of)
-    simple = _simple(unit, work, tuple(spreads), spread_of)
-    forced += _open_simple(unit, simple, lists)
+    spread_of = np.array([plain.get(int(f), 0) for f in range(slots + 1)], dtype=np.int64)[
+        problem.rf
+    ]
+    relative = load / np.maximum(problem.weight, 1e-9)
+    work = _needs_work(problem, tuple(spreads), spread_of)
+    simple = _simple_rows(problem, work, tuple(spreads), spread_of)
+    forced += _open_simple(problem, simple, lists)
     for row in np.flatnonzero(work & ~simple):
-        case = _Case(unit, int(row), relative, capacity)
+        case = _Case(problem, int(row), relative, capacity)
         settled = case.settle()
         lists[row] = NONE
         lists[row, : len(settled.slots)] = settled.slots
         for position, broker in enumerate(settled.slots):
-            pinned[row, position] = broker >= 0 and broker in settled.fixed
+            immovable[row, position] = broker >= 0 and broker in settled.immovable
             stuck[row, position] = broker in settled.stuck
-        pinned[row, len(settled.slots) :] = False
+        immovable[row, len(settled.slots) :] = False
         spread_of[row] = spreads.setdefault(settled.spread, len(spreads))
-        short[row], forced[row] = settled.short, settled.forced
-        for_racks[row] = settled.for_racks
-    fixed = pinned
-    if unit.still.any():
-        held = unit.still[:, None]
-        lists = np.where(held, unit.lists, lists)
-        pinned = np.where(held, unit.lists >= 0, pinned)
-        forced[unit.still] = for_racks[unit.still] = 0
-    return Opened(lists, pinned, fixed, tuple(spreads), spread_of, stuck, short, forced, for_racks)
+        brokerless[row], forced[row] = settled.brokerless, settled.forced
+        forced_by_racks[row] = settled.forced_by_racks
+    stays = immovable
+    if problem.hold.any():
+        on_hold = problem.hold[:, None]
+        lists = np.where(on_hold, problem.lists, lists)
+        stays = np.where(on_hold, problem.lists >= 0, immovable)
+        forced[problem.hold] = forced_by_racks[problem.hold] = 0
+    return OpenSlots(
+        lists,
+        stays,
+        immovable,
+        tuple(spreads),
+        spread_of,
+        stuck,
+        brokerless,
+        forced,
+        forced_by_racks,
+    )
 
 
-def _needs_work(unit: PoolProblem, spreads: tuple[Spread, ...], spread_of: Ints) -> Bools:
-    held = count_slots(unit.lists >= 0)
-    touched = any_slot(unit.leaves | unit.pinned)
+def _needs_work(problem: PoolProblem, spreads: tuple[Spread, ...], spread_of: Ints) -> Bools:
+    held = count_slots(problem.lists >= 0)
+    touched = any_slot(problem.leaves | problem.immovable)
     strict = np.array([s.strict for s in spreads] or [True])
-    uneven = np.zeros(len(unit), dtype=bool)
-    uneven[crowded(unit, unit.lists)] = True
+    uneven = np.zeros(len(problem), dtype=bool)
+    uneven[crowded_rows(problem, problem.lists)] = True
     # With more than one replica per rack, "two in one rack" is not the only uneven spread.
     for number in np.flatnonzero(~strict):
         same = np.flatnonzero(spread_of == number)
-        uneven[same] = _uneven(unit, same, spreads[number])
-    work: Bools = (held != unit.rf) | touched | uneven
+        uneven[same] = _uneven_rows(problem, same, spreads[number])
+    work: Bools = (held != problem.rf) | touched | uneven
     return work
 
 
-def _simple(unit: PoolProblem, work: Bools, spreads: tuple[Spread, ...], spread_of: Ints) -> Bools:
+def _simple_rows(
+    problem: PoolProblem, work: Bools, spreads: tuple[Spread, ...], spread_of: Ints
+) -> Bools:
     """Rows whose remaining replicas stay lawful whichever brokers fill the open slots."""
     if not work.any():
         return work
     strict = np.array([s.strict for s in spreads] or [True])
-    held = count_slots(unit.lists >= 0)
-    kept = np.where(unit.leaves, NONE, unit.lists)
-    simple: Bools = work & strict[spread_of] & ~any_slot(unit.pinned) & (unit.rf >= held)
-    simple &= unit.rf <= unit.eligible.sum()
-    simple[crowded(unit, kept)] = False
+    held = count_slots(problem.lists >= 0)
+    kept = np.where(problem.leaves, NONE, problem.lists)
+    simple: Bools = work & strict[spread_of] & ~any_slot(problem.immovable) & (problem.rf >= held)
+    simple &= problem.rf <= problem.eligible.sum()
+    simple[crowded_rows(problem, kept)] = False
     return simple
 
 
-def _open_simple(unit: PoolProblem, simple: Bools, lists: Ints) -> Ints:
+def _open_simple(problem: PoolProblem, simple: Bools, lists: Ints) -> Ints:
     """Open the slots of these rows in place; return how many, by row."""
     rows = np.flatnonzero(simple)
-    own = np.where(unit.leaves[rows], OPEN, unit.lists[rows])
-    own[(own == NONE) & (np.arange(own.shape[1]) < unit.rf[rows, None])] = OPEN
+    own = np.where(problem.leaves[rows], OPEN, problem.lists[rows])
+    own[(own == NONE) & (np.arange(own.shape[1]) < problem.rf[rows, None])] = OPEN
     lists[rows] = own
-    opened = np.zeros(len(unit), dtype=np.int64)
+    opened = np.zeros(len(problem), dtype=np.int64)
     opened[rows] = (own == OPEN).sum(axis=1)
     return opened
 
 
-def _uneven(unit: PoolProblem, rows: Ints, even: Spread) -> Bools:
-    racks = len(unit.brokers.rack_names)
+def _uneven_rows(problem: PoolProblem, rows: Ints, even: Spread) -> Bools:
+    racks = len(problem.brokers.rack_names)
     counts = np.zeros((len(rows), racks), dtype=np.int64)
-    for slot in range(unit.lists.shape[1]):
-        brokers = unit.lists[rows, slot]
+    for slot in range(problem.lists.shape[1]):
+        brokers = problem.lists[rows, slot]
         there = np.flatnonzero(brokers >= 0)
-        np.add.at(counts, (there, unit.brokers.rack[brokers[there]]), 1)
+        np.add.at(counts, (there, problem.brokers.rack[brokers[there]]), 1)
     outside = (counts > np.array(even.high)) | (counts < np.array(even.low))
     return np.asarray(outside.any(axis=1), dtype=bool)
 
 
 @dataclass(frozen=True, slots=True)
-class _Settled:
+class _RowSlots:
     slots: list[int]
-    fixed: frozenset[int]
+    immovable: frozenset[int]
     stuck: frozenset[int]
     spread: Spread
-    short: int
+    brokerless: int
     forced: int
-    for_racks: int
+    forced_by_racks: int
 
 
 class _Case:
     """One partition being settled; used only within `open_slots`."""
 
     def __init__(
-        self, unit: PoolProblem, row: int, relative: Floats, capacity: tuple[int, ...]
+        self, problem: PoolProblem, row: int, relative: Floats, capacity: tuple[int, ...]
     ) -> None:
-        self.unit, self.relative, self.capacity = unit, relative, capacity
-        self.rf = int(unit.rf[row])
-        found = unit.lists[row].tolist()
+        self.problem, self.relative, self.capacity = problem, relative, capacity
+        self.rf = int(problem.rf[row])
+        found = problem.lists[row].tolist()
         self.slots: list[int] = [b for b in found if b >= 0]
-        self.leaving = {b for s, b in enumerate(found) if b >= 0 and unit.leaves[row, s]}
-        self.fixed = {b for s, b in enumerate(found) if b >= 0 and unit.pinned[row, s]}
-        leader = int(unit.leader[row])
+        self.leaving = {b for s, b in enumerate(found) if b >= 0 and problem.leaves[row, s]}
+        self.immovable = {b for s, b in enumerate(found) if b >= 0 and problem.immovable[row, s]}
+        leader = int(problem.leader[row])
         self.leader = leader if leader in self.slots else self.slots[0]
 
-    def settle(self) -> _Settled:
-        stuck, short = self._retain()
+    def settle(self) -> _RowSlots:
+        stuck, brokerless = self._retain()
         self.slots = [OPEN if b in self.leaving else b for b in self.slots]
-        self._resize(self.rf - short)
+        self._resize(self.rf - brokerless)
         kept = [b for b in self.slots if b >= 0]
         even = self._spread(kept)
         missing = self.slots.count(OPEN)
-        for_racks = self._open_for_racks(even, missing)
-        return _Settled(
+        forced_by_racks = self._open_for_racks(even, missing)
+        return _RowSlots(
             slots=self.slots,
-            fixed=frozenset(self.fixed),
+            immovable=frozenset(self.immovable),
             stuck=frozenset(stuck & set(self.slots)),
             spread=even,
-            short=short,
-            forced=missing + for_racks,
-            for_racks=for_racks,
+            brokerless=brokerless,
+            forced=missing + forced_by_racks,
+            forced_by_racks=forced_by_racks,
         )
 
     def _retain(self) -> tuple[set[int], int]:
         """Keep leaving replicas that cannot be replaced; return how many others have no broker."""
-        unit = self.unit
+        problem = self.problem
         kept = [b for b in self.slots if b not in self.leaving]
-        free = int(unit.eligible.sum()) - sum(bool(unit.eligible[b]) for b in kept)
+        free = int(problem.eligible.sum()) - sum(bool(problem.eligible[b]) for b in kept)
         possible = len(kept) + free
         # Existing replicas are kept. But no replica is added while another ought to leave, nor
         # beyond what live brokers can hold while others are down.
-        target = min(self.rf, max(min(possible, int(unit.eligible.sum())), len(self.slots)))
+        target = min(self.rf, max(min(possible, int(problem.eligible.sum())), len(self.slots)))
         lacking = max(0, target - possible)
-        inside = set(unit.brokers.rows(unit.pool.brokers))
+        inside = set(problem.pool_brokers)
         candidates = sorted(
             (b for b in self.slots if b in self.leaving),
-            key=lambda b: (b not in inside, not unit.brokers.live[b], self.slots.index(b)),
+            key=lambda b: (b not in inside, not problem.brokers.live[b], self.slots.index(b)),
         )
         stuck = set(candidates[:lacking])
         self.leaving -= stuck
-        self.fixed |= stuck
+        self.immovable |= stuck
         return stuck, self.rf - target
 
     def _spread(self, kept: list[int]) -> Spread:
-        fixed = sorted(self.fixed & set(kept))
-        pinned = tuple(rack_counts(self.unit, fixed))
-        room = self.capacity
-        if sum(map(max, room, pinned)) < len(self.slots):
+        holders = sorted(self.immovable & set(kept))
+        immovable = tuple(rack_counts(self.problem, holders))
+        capacity = self.capacity
+        if sum(map(max, capacity, immovable)) < len(self.slots):
             # Live brokers have too little room while others are down: count those as well.
-            free = rack_capacity(self.unit, fixed)
-            room = tuple(a + b for a, b in zip(free, pinned, strict=True))
-        return spread(len(self.slots), room, pinned)
+            free = rack_capacity(self.problem, holders)
+            capacity = tuple(a + b for a, b in zip(free, immovable, strict=True))
+        return spread(len(self.slots), capacity, immovable)
 
     def _resize(self, wanted: int) -> None:
         while len(self.slots) > wanted and OPEN in self.slots:
@@ -248,9 +261,9 @@ class _Case:
         even = spread(wanted, self.capacity, (0,) * len(self.capacity))
 
         def key(broker: int) -> tuple[bool, int, bool, float, int]:
-            rest = rack_counts(self.unit, [b for b in self.slots if b >= 0 and b != broker])
+            rest = rack_counts(self.problem, [b for b in self.slots if b >= 0 and b != broker])
             return (
-                bool(self.unit.brokers.live[broker]),
+                bool(self.problem.brokers.live[broker]),
                 even.excess(rest),
                 broker == self.leader,
                 -float(self.relative[broker]),
@@ -264,13 +277,15 @@ class _Case:
         opened = 0
         while True:
             kept = [b for b in self.slots if b >= 0]
-            counts = rack_counts(self.unit, kept)
+            counts = rack_counts(self.problem, kept)
             above = even.above(counts)
             if above == 0 and even.below(counts) <= missing + opened:
                 return opened
-            rack = self.unit.brokers.rack
+            rack = self.problem.brokers.rack
             bound = even.high if above else even.low
-            givers = [b for b in kept if b not in self.fixed and counts[rack[b]] > bound[rack[b]]]
+            givers = [
+                b for b in kept if b not in self.immovable and counts[rack[b]] > bound[rack[b]]
+            ]
             if not givers:
                 return opened
             giver = min(

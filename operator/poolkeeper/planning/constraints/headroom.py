@@ -21,7 +21,7 @@ class BrokerBound(NamedTuple):
     bound: int | None
 
 
-def room_left(headroom: Headroom, brokers: Iterable[BrokerBound]) -> int | None:
+def capacity_left(headroom: Headroom, brokers: Iterable[BrokerBound]) -> int | None:
     """What these brokers can hold after the worst failures; `None` if one of them has no bound."""
     by_rack = headroom.domain is FailureDomain.RACK
     domains: Counter[str] = Counter()
@@ -39,7 +39,7 @@ def headroom_replicas(pool: ResourcePoolSpec, racks: Mapping[int, str | None]) -
     """
     if pool.headroom is None or not racks:
         return None
-    return room_left(
+    return capacity_left(
         pool.headroom,
         (BrokerBound(b, r or "", pool.capacity_for(b).replicas) for b, r in racks.items()),
     )
@@ -49,7 +49,7 @@ def headroom_mib(pool: ResourcePoolSpec, racks: Mapping[int, str | None]) -> int
     """MiB that fit after the worst failures, or `None` if that is unknown."""
     if pool.headroom is None or not racks:
         return None
-    return room_left(
+    return capacity_left(
         pool.headroom,
         (BrokerBound(b, r or "", _disk_mib(pool, b)) for b, r in racks.items()),
     )

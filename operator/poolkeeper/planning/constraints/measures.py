@@ -15,7 +15,7 @@ import numpy as np
 
 from poolkeeper.model.specs import Goal, GoalKind
 from poolkeeper.planning.constraints.bands import Band, BoundedGroup, band, shares
-from poolkeeper.planning.constraints.evictions import Opened
+from poolkeeper.planning.constraints.evictions import OpenSlots
 from poolkeeper.planning.problem.arrays import NONE, Bools, Floats, Ints, count_slots, weights_by
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
@@ -24,14 +24,14 @@ _HEAVIER_MAX = 8
 
 @dataclass(frozen=True, slots=True)
 class LoadMeasure:
-    """A value by row, the load by broker that does not move, and the bands.
+    """A value by row, the background load in it by broker, and the bands.
 
     `kind`: what the value counts.
     """
 
     kind: GoalKind
     value: Ints
-    fixed: Ints
+    background: Ints
     wide: Band
     narrow: Band
 
@@ -40,91 +40,98 @@ class LoadMeasure:
         """Whether the measure has no target but its bounds."""
         return self.narrow is self.wide
 
-    def held(self, lists: Ints) -> Ints:
+    def load(self, lists: Ints) -> Ints:
         """The load by broker."""
-        return self.fixed + weights_by(lists, self.value, len(self.fixed))
+        return self.background + weights_by(lists, self.value, len(self.background))
 
-    def outside(self, held: Ints, eligible: Bools) -> bool:
+    def outside(self, load: Ints, eligible: Bools) -> bool:
         """Whether an eligible broker lies outside the wide band."""
-        return bool((self.wide.outside(held) != 0)[eligible].any())
+        return bool((self.wide.outside(load) != 0)[eligible].any())
 
 
-def measure_of(unit: PoolProblem, opened: Opened, lists: Ints, goal: Goal) -> LoadMeasure:
+def measure_of(problem: PoolProblem, opened: OpenSlots, lists: Ints, goal: Goal) -> LoadMeasure:
     """The measure of a goal for replicas, bytes or bytes per second; `lists`: those so far."""
-    value, fixed = _values(unit, goal.kind)
-    share = share_of_value(unit, opened, lists, value, fixed)
-    return LoadMeasure(goal.kind, value, fixed, band(share, goal), band(share, goal, half=True))
-
-
-def replica_measure(unit: PoolProblem, share: Floats, goal: Goal) -> LoadMeasure:
-    """The measure of replicas around a known share."""
-    ones = np.ones(len(unit), dtype=np.int64)
-    bands = band(share, goal), band(share, goal, half=True)
-    return LoadMeasure(goal.kind, ones, unit.fixed, *bands)
-
-
-def laws(unit: PoolProblem, replicas: Ints, mib: Ints) -> tuple[LoadMeasure, LoadMeasure]:
-    """The measures of two laws: replicas under the brokers' caps, MiB under their disks."""
-    nothing = np.zeros(len(unit.fixed), dtype=np.int64)
-    caps, disks = (Band(nothing, high, nothing.astype(float)) for high in (replicas, mib))
-    ones = np.ones(len(unit), dtype=np.int64)
-    return (
-        LoadMeasure(GoalKind.REPLICAS, ones, unit.fixed, caps, caps),
-        LoadMeasure(GoalKind.BYTES, unit.mib, unit.fixed_mib, disks, disks),
+    value, background = _values(problem, goal.kind)
+    share = share_of_value(problem, opened, lists, value, background)
+    return LoadMeasure(
+        goal.kind, value, background, band(share, goal), band(share, goal, half=True)
     )
 
 
-def _values(unit: PoolProblem, kind: GoalKind) -> tuple[Ints, Ints]:
+def replica_measure(problem: PoolProblem, share: Floats, goal: Goal) -> LoadMeasure:
+    """The measure of replicas around a known share."""
+    ones = np.ones(len(problem), dtype=np.int64)
+    bands = band(share, goal), band(share, goal, half=True)
+    return LoadMeasure(goal.kind, ones, problem.background_load.replicas, *bands)
+
+
+def laws(problem: PoolProblem, replicas: Ints, mib: Ints) -> tuple[LoadMeasure, LoadMeasure]:
+    """The measures of two laws: replicas under the brokers' caps, MiB under their disks."""
+    nothing = np.zeros(len(problem.brokers), dtype=np.int64)
+    caps, disks = (Band(nothing, high, nothing.astype(float)) for high in (replicas, mib))
+    ones = np.ones(len(problem), dtype=np.int64)
+    return (
+        LoadMeasure(GoalKind.REPLICAS, ones, problem.background_load.replicas, caps, caps),
+        LoadMeasure(GoalKind.BYTES, problem.mib, problem.background_load.mib, disks, disks),
+    )
+
+
+def _values(problem: PoolProblem, kind: GoalKind) -> tuple[Ints, Ints]:
     if kind is GoalKind.BYTES:
-        return unit.size, unit.fixed_mib * 1024 * 1024
+        return problem.size, problem.background_load.mib * 1024 * 1024
     if kind is GoalKind.BYTES_IN:
-        return unit.rate, unit.fixed_rate
-    return np.ones(len(unit), dtype=np.int64), unit.fixed
+        return problem.rate, problem.background_load.rate
+    return np.ones(len(problem), dtype=np.int64), problem.background_load.replicas
 
 
 def share_of_value(
-    unit: PoolProblem, opened: Opened, lists: Ints, value: Ints, fixed: Ints
+    problem: PoolProblem, opened: OpenSlots, lists: Ints, value: Ints, background: Ints
 ) -> Floats:
     """Each eligible broker's fair share of the value of all replicas and the background load.
 
     If a partition is larger than a fair share, no layout can do better: the broker's share is then
     that partition, and the others divide the rest.
     """
-    eligible = unit.eligible
+    eligible = problem.eligible
     heavy = np.zeros(len(value), dtype=bool)
-    share = _filled(unit, opened, lists, value, fixed, heavy)
+    share = _fill(problem, opened, lists, value, background, heavy)
     for _ in range(_HEAVIER_MAX):
         light = share[eligible].min(initial=np.inf)
-        heavier = (value > max(light, 1.0)) & ~unit.fresh
+        heavier = (value > max(light, 1.0)) & ~problem.fresh
         if (heavier == heavy).all():
             break
         heavy = heavier
-        share = _filled(unit, opened, lists, value, fixed, heavy)
+        share = _fill(problem, opened, lists, value, background, heavy)
     return share
 
 
-def _filled(
-    unit: PoolProblem, opened: Opened, lists: Ints, value: Ints, fixed: Ints, heavy: Bools
+def _fill(
+    problem: PoolProblem,
+    opened: OpenSlots,
+    lists: Ints,
+    value: Ints,
+    background: Ints,
+    heavy: Bools,
 ) -> Floats:
-    """Shares by filling; pinned replicas and those of larger partitions stay."""
-    eligible, rack = unit.eligible, unit.brokers.rack
-    racks, size, spreads = len(unit.brokers.rack_names), len(fixed), len(opened.spreads)
+    """Shares by filling; immovable replicas and those of larger partitions stay."""
+    eligible, rack = problem.eligible, problem.brokers.rack
+    racks, size, spreads = len(problem.brokers.rack_names), len(background), len(opened.spreads)
     weight = np.bincount(opened.spread_of, weights=value, minlength=spreads).astype(float)
     low = _by_rack(weight, [spread.low for spread in opened.spreads], racks)
     high = _by_rack(weight, [spread.high for spread in opened.spreads], racks)
-    row, slot = np.nonzero((opened.fixed | heavy[:, None]) & (lists >= 0))
+    row, slot = np.nonzero((opened.immovable | heavy[:, None]) & (lists >= 0))
     stays = np.bincount(lists[row, slot], weights=value[row], minlength=size).astype(float)
-    floor: Floats = fixed.astype(float) + stays
+    floor: Floats = background.astype(float) + stays
     elsewhere = np.bincount(rack[~eligible], weights=stays[~eligible], minlength=racks)
     domains = []
     for number in np.unique(rack[eligible]):
         members = np.flatnonzero(eligible & (rack == number))
-        own = fixed[members].sum() - elsewhere[number]
+        own = background[members].sum() - elsewhere[number]
         domains.append(BoundedGroup(members, float(low[number] + own), float(high[number] + own)))
     per_row = count_slots(opened.lists != NONE)
-    total = float((per_row * value).sum() + fixed[eligible].sum() - stays[~eligible].sum())
+    total = float((per_row * value).sum() + background[eligible].sum() - stays[~eligible].sum())
     ceiling = floor + float((per_row * value).sum())
-    return shares(total, unit.weight, floor, ceiling, tuple(domains))
+    return shares(total, problem.weight, floor, ceiling, tuple(domains))
 
 
 def _by_rack(weight: Floats, bounds: Sequence[tuple[int, ...]], racks: int) -> Floats:

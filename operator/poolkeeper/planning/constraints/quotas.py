@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.specs import (
-    ClusterLimits,
     Desired,
     LimitPolicy,
     Quotas,
@@ -20,10 +19,9 @@ from poolkeeper.model.specs import (
     TopicSpec,
 )
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.constraints.headroom import headroom_replicas
+from poolkeeper.planning.constraints.capacity import EligibleBrokers
 from poolkeeper.planning.facts.capacity import QuotaHeld, TooManyPartitions, TooManyReplicas
-from poolkeeper.planning.facts.topics import BeyondHeadroom, QuotaExceeded, QuotaExcess
-from poolkeeper.planning.problem.eligible_brokers import EligibleBrokers
+from poolkeeper.planning.facts.new_partitions import BeyondHeadroom, QuotaExceeded, QuotaExcess
 from poolkeeper.planning.problem.scope import PlanScope
 
 
@@ -42,12 +40,12 @@ class QuotaUsage:
         desired: Desired, scope: PlanScope, cluster: Cluster, usable: Mapping[str, EligibleBrokers]
     ) -> "QuotaUsage":
         """Count the existing topics."""
-        tally = QuotaUsage(desired, usable)
+        usage = QuotaUsage(desired, usable)
         namespaces = {spec.topic: spec.namespace for spec in desired.topics}
         for name, home in scope.homes.items():
             count = len(cluster.topics[name].partitions)
-            tally._count(home.pool, namespaces.get(name, ""), 1, count)
-        return tally
+            usage._count(home.pool, namespaces.get(name, ""), 1, count)
+        return usage
 
     def add(self, spec: TopicSpec, *, topics: int, partitions: int) -> None:
         """Count an accepted topic or partitions."""
@@ -96,9 +94,9 @@ class QuotaUsage:
     def headroom_refusal(self, pool: str, held: Mapping[int, int]) -> BeyondHeadroom | None:
         """Why the pool cannot hold that many replicas by broker, or `None` if it can."""
         spec = self._pool(pool)
-        left = headroom_replicas(spec, self.usable[pool].racks)
+        left = self.usable[pool].bounds.pool_replicas
         total = sum(held.get(broker, 0) for broker in spec.brokers)
-        if spec.headroom is None or left is None or total <= left:
+        if spec.headroom is None or total <= left:
             return None
         return BeyondHeadroom(pool, total, left, spec.headroom)
 
@@ -106,31 +104,23 @@ class QuotaUsage:
         return next(pool for pool in self.desired.pools if pool.name == name)
 
 
-def replicas_cap(pool: ResourcePoolSpec, broker: int, limits: ClusterLimits) -> int | None:
-    """The most replicas that the broker may hold: its own cap, or the cluster's enforced limit."""
-    caps = [pool.capacity_for(broker).replicas]
-    if limits.policy is LimitPolicy.ENFORCE:
-        caps.append(limits.replicas_per_broker)
-    return min((cap for cap in caps if cap is not None), default=None)
-
-
-def standing_problems(tally: QuotaUsage, held: Mapping[int, int]) -> tuple[PlanProblem, ...]:
+def quota_problems(usage: QuotaUsage, held: Mapping[int, int]) -> tuple[PlanProblem, ...]:
     """Problems for quotas and limits that existing topics exceed."""
     problems = []
-    for pool in tally.desired.pools:
+    for pool in usage.desired.pools:
         quotas = pool.quotas or Quotas()
         for namespace, quota in (("", quotas), *sorted(quotas.per_namespace.items())):
             key = pool.name, namespace
             for count, most, noun in (
-                (tally.topics[key], quota.topics, "topics"),
-                (tally.partitions[key], quota.partitions, "partitions"),
+                (usage.topics[key], quota.topics, "topics"),
+                (usage.partitions[key], quota.partitions, "partitions"),
             ):
                 if most is not None and count > most:
                     facts = QuotaHeld(count, noun, most, namespace)
                     problems.append(PlanProblem(pool.name, "quotas", facts))
-    limits = tally.desired.cluster.limits
-    if tally.in_cluster > limits.partitions:
-        partitions = TooManyPartitions(tally.in_cluster, limits.partitions)
+    limits = usage.desired.cluster.limits
+    if usage.in_cluster > limits.partitions:
+        partitions = TooManyPartitions(usage.in_cluster, limits.partitions)
         problems.append(PlanProblem("", "quotas", partitions))
     over = {broker: count for broker, count in held.items() if count > limits.replicas_per_broker}
     if over:

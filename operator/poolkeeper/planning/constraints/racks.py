@@ -1,7 +1,7 @@
 """The rack law: how even the replicas of one partition can be, and how far a layout is from that.
 
 Let rack r have room for l_r replicas of a partition, one on each of its eligible brokers.
-Let d_r of its replicas be pinned in r, on dead brokers for example: they stay whatever happens.
+Let d_r of its replicas be immovable in r, on dead brokers for example: they stay whatever happens.
 With f replicas, the water level L is the smallest with
 
     sum over r of max(d_r, min(l_r, L)) >= f
@@ -51,39 +51,41 @@ class Spread:
 
 
 @cache
-def spread(replicas: int, room: tuple[int, ...], pinned: tuple[int, ...]) -> Spread:
-    """The even spread of that many replicas. RF 4 with room 2 2 2: low 1 1 1, high 2 2 2."""
+def spread(replicas: int, capacity: tuple[int, ...], immovable: tuple[int, ...]) -> Spread:
+    """The even spread of that many replicas. RF 4 with capacity 2 2 2: low 1 1 1, high 2 2 2."""
 
-    def filled(level: int) -> tuple[int, ...]:
-        return tuple(max(d, min(most, level)) for most, d in zip(room, pinned, strict=True))
+    def fill(level: int) -> tuple[int, ...]:
+        return tuple(max(d, min(most, level)) for most, d in zip(capacity, immovable, strict=True))
 
     level = 0
-    while sum(filled(level)) < replicas and level < replicas:
+    while sum(fill(level)) < replicas and level < replicas:
         level += 1
-    low, high = filled(max(level - 1, 0)), filled(level)
+    low, high = fill(max(level - 1, 0)), fill(level)
     # What the other racks cannot hold must be here.
     left = replicas - sum(high)
     return Spread(tuple(max(a, left + b) for a, b in zip(low, high, strict=True)), high)
 
 
-def rack_capacity(unit: PoolProblem, without: Sequence[int] = ()) -> tuple[int, ...]:
+def rack_capacity(problem: PoolProblem, without: Sequence[int] = ()) -> tuple[int, ...]:
     """Eligible brokers by rack number, those in `without` (indices) not counted."""
-    usable = unit.eligible.copy()
+    usable = problem.eligible.copy()
     usable[list(without)] = False
-    return tuple(np.bincount(unit.brokers.rack[usable], minlength=len(unit.brokers.rack_names)))
+    return tuple(
+        np.bincount(problem.brokers.rack[usable], minlength=len(problem.brokers.rack_names))
+    )
 
 
-def rack_counts(unit: PoolProblem, brokers: Sequence[int]) -> list[int]:
+def rack_counts(problem: PoolProblem, brokers: Sequence[int]) -> list[int]:
     """Replicas by rack number of one list of broker indices."""
-    counts = [0] * len(unit.brokers.rack_names)
+    counts = [0] * len(problem.brokers.rack_names)
     for broker in brokers:
-        counts[unit.brokers.rack[broker]] += 1
+        counts[problem.brokers.rack[broker]] += 1
     return counts
 
 
-def crowded(unit: PoolProblem, lists: Ints) -> Ints:
+def crowded_rows(problem: PoolProblem, lists: Ints) -> Ints:
     """Rows that hold two replicas in one rack, as indices."""
-    racks = np.where(lists >= 0, unit.brokers.rack[lists], NONE)
+    racks = np.where(lists >= 0, problem.brokers.rack[lists], NONE)
     twice = np.zeros(len(lists), dtype=bool)
     for second in range(1, lists.shape[1]):
         for first in range(second):

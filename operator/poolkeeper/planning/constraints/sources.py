@@ -40,7 +40,7 @@ def has_source(partition: Partition, live: Collection[int]) -> bool:
     return any(broker in live for broker in partition.isr or partition.replicas)
 
 
-def sourceless(cluster: Cluster, table: PartitionTable) -> Bools:
+def rows_without_source(cluster: Cluster, table: PartitionTable) -> Bools:
     """By row of the table, whether it has no source; a partition with a live leader has one."""
     live = cluster.brokers
     found = ~np.isin(table.leader, np.array(sorted(live), dtype=np.int64))
@@ -52,7 +52,7 @@ def sourceless(cluster: Cluster, table: PartitionTable) -> Bools:
     return found
 
 
-def blocked_problem(pool: str, names: Sequence[TopicPartition]) -> PlanProblem:
+def no_source_problem(pool: str, names: Sequence[TopicPartition]) -> PlanProblem:
     """The problem of partitions that should change and have no source."""
     return PlanProblem(pool, "", NoSource(Names.of(names)))
 

@@ -21,7 +21,11 @@ from dataclasses import replace
 from math import inf
 
 from poolkeeper.planning.constraints.racks import Spread
-from poolkeeper.planning.diagnosis.capacity_conflicts import CapacityDemand, Seat, overflow
+from poolkeeper.planning.diagnosis.capacity_conflicts import (
+    BrokerCapacity,
+    CapacityDemand,
+    overflow,
+)
 
 _LOOKS_MAX = 200_000
 """Brokers to look at for all partitions together; where it were more, the largest weighs little."""
@@ -30,38 +34,38 @@ _LOOKS_MAX = 200_000
 def packs(demand: CapacityDemand) -> bool:
     """Whether all replicas, which fit by count, are known to fit by size too."""
     largest = max((size for size, _ in demand.sizes), default=0)
-    if not largest or all(seat.bound is None for seat in demand.usable):
+    if not largest or all(broker.bound is None for broker in demand.usable):
         return True
-    seats = tuple(_less(seat, largest) for seat in demand.seats)
-    if overflow(replace(demand, seats=seats, headroom=None)) is None:
+    brokers = tuple(_less(broker, largest) for broker in demand.brokers)
+    if overflow(replace(demand, brokers=brokers, headroom=None)) is None:
         return True
-    return len(demand.sizes) * len(demand.usable) <= _LOOKS_MAX and _placed(demand)
+    return len(demand.sizes) * len(demand.usable) <= _LOOKS_MAX and _fits_greedily(demand)
 
 
-def _less(seat: Seat, size: int) -> Seat:
-    if seat.bound is None:
-        return seat
-    return replace(seat, bound=max(min(seat.bound, seat.fixed), seat.bound - size))
+def _less(broker: BrokerCapacity, size: int) -> BrokerCapacity:
+    if broker.bound is None:
+        return broker
+    return replace(broker, bound=max(min(broker.bound, broker.immovable), broker.bound - size))
 
 
-def _placed(demand: CapacityDemand) -> bool:
+def _fits_greedily(demand: CapacityDemand) -> bool:
     usable = demand.usable
     names = demand.racks_of(usable)
     rack = [names.index(s.member.rack) if demand.by_racks else 0 for s in usable]
-    free = [inf if s.bound is None else s.bound - s.fixed for s in usable]
+    free = [inf if s.bound is None else s.bound - s.immovable for s in usable]
     spreads: dict[int, Spread] = {}
     for size, factor in sorted(demand.sizes, reverse=True):
         count = min(factor, len(usable))
         if count not in spreads:
             spreads[count] = demand.spread_of(count, usable)
-        for broker in _chosen(free, rack, count, spreads[count]):
+        for broker in _choose(free, rack, count, spreads[count]):
             free[broker] -= size
             if free[broker] < 0:
                 return False
     return True
 
 
-def _chosen(free: Sequence[float], rack: Sequence[int], count: int, even: Spread) -> list[int]:
+def _choose(free: Sequence[float], rack: Sequence[int], count: int, even: Spread) -> list[int]:
     """The brokers with most free room, as the spread over racks allows."""
     order = sorted(range(len(free)), key=lambda broker: (-free[broker], broker))
     held: Counter[int] = Counter()

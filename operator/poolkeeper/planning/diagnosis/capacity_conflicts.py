@@ -30,18 +30,18 @@ import numpy as np
 from ortools.graph.python import max_flow
 
 from poolkeeper.model.specs import Headroom
-from poolkeeper.planning.constraints.headroom import BrokerBound, room_left
+from poolkeeper.planning.constraints.headroom import BrokerBound, capacity_left
 from poolkeeper.planning.constraints.racks import Spread, spread
 from poolkeeper.planning.facts.conflicts import Member
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class BrokerCapacity:
     """A broker: its bound, if it has one, and the load that cannot leave it."""
 
     member: Member
     bound: int | None
-    fixed: int = 0
+    immovable: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +53,16 @@ class CapacityDemand:
     """
 
     amounts: Mapping[int, int]
-    seats: tuple[Seat, ...]
+    brokers: tuple[BrokerCapacity, ...]
     headroom: Headroom | None = None
     by_racks: bool = True
     sizes: tuple[tuple[int, int], ...] = ()
 
     @property
-    def usable(self) -> tuple[Seat, ...]:
+    def usable(self) -> tuple[BrokerCapacity, ...]:
         """Brokers that may be given replicas, by id."""
-        free = (seat for seat in self.seats if not seat.member.obstacle)
-        return tuple(sorted(free, key=lambda seat: seat.member.id))
+        free = (broker for broker in self.brokers if not broker.member.obstacle)
+        return tuple(sorted(free, key=lambda broker: broker.member.id))
 
     @property
     def wanted(self) -> int:
@@ -72,16 +72,16 @@ class CapacityDemand:
         """
         usable = self.usable
         amounts = (_factor(f, usable) * amount for f, amount in self.amounts.items())
-        return sum(seat.fixed for seat in usable) + sum(amounts)
+        return sum(broker.immovable for broker in usable) + sum(amounts)
 
-    def racks_of(self, usable: Sequence[Seat]) -> tuple[str, ...]:
+    def racks_of(self, usable: Sequence[BrokerCapacity]) -> tuple[str, ...]:
         """The racks of these brokers, each once, if the rack law counts."""
-        return tuple(sorted({seat.member.rack for seat in usable})) if self.by_racks else ("",)
+        return tuple(sorted({broker.member.rack for broker in usable})) if self.by_racks else ("",)
 
-    def spread_of(self, factor: int, usable: Sequence[Seat]) -> Spread:
+    def spread_of(self, factor: int, usable: Sequence[BrokerCapacity]) -> Spread:
         """How many replicas of a partition each of `racks_of` may hold."""
         names = self.racks_of(usable)
-        held = Counter(seat.member.rack if self.by_racks else "" for seat in usable)
+        held = Counter(broker.member.rack if self.by_racks else "" for broker in usable)
         even = spread(factor, tuple(held[name] for name in names), (0,) * len(names))
         # The cache compares arguments, which may be equal and of another type.
         return Spread(tuple(map(int, even.low)), tuple(map(int, even.high)))
@@ -92,21 +92,21 @@ class CapacityDemand:
             return replace(self, by_racks=False)
         if constraint == HEADROOM:
             return replace(self, headroom=None)
-        seats = (
-            replace(seat, member=replace(seat.member, obstacle=None))
-            if seat.member.id == constraint
-            else seat
-            for seat in self.seats
+        brokers = (
+            replace(broker, member=replace(broker.member, obstacle=None))
+            if broker.member.id == constraint
+            else broker
+            for broker in self.brokers
         )
-        return replace(self, seats=tuple(seats))
+        return replace(self, brokers=tuple(brokers))
 
     @property
     def constraints(self) -> tuple["Constraint", ...]:
         """The constraints that can be removed, in the order in which they are tried."""
-        blocked = [seat for seat in self.seats if seat.member.obstacle]
-        blocked.sort(key=lambda seat: (seat.bound or 0, -seat.member.id))
+        blocked = [broker for broker in self.brokers if broker.member.obstacle]
+        blocked.sort(key=lambda broker: (broker.bound or 0, -broker.member.id))
         laws = ([RACK_LAW] if self.by_racks else []) + ([HEADROOM] if self.headroom else [])
-        return (*laws, *(seat.member.id for seat in blocked))
+        return (*laws, *(broker.member.id for broker in blocked))
 
 
 Constraint = int | str
@@ -177,23 +177,25 @@ def overflow(demand: CapacityDemand) -> Overflow | None:
     return max(found, key=lambda o: (o.lacking, -len(o.brokers), o.brokers), default=None)
 
 
-def _headroom_overflow(demand: CapacityDemand, usable: Sequence[Seat]) -> Iterator[Overflow]:
+def _headroom_overflow(
+    demand: CapacityDemand, usable: Sequence[BrokerCapacity]
+) -> Iterator[Overflow]:
     if demand.headroom is None:
         return
-    bounds = (BrokerBound(seat.member.id, seat.member.rack, seat.bound) for seat in usable)
-    room = room_left(demand.headroom, bounds)
+    bounds = (BrokerBound(broker.member.id, broker.member.rack, broker.bound) for broker in usable)
+    room = capacity_left(demand.headroom, bounds)
     wanted = sum(_factor(f, usable) * amount for f, amount in demand.amounts.items())
-    wanted += sum(seat.fixed for seat in demand.seats)
+    wanted += sum(broker.immovable for broker in demand.brokers)
     if room is not None and wanted > room:
-        yield Overflow(tuple(seat.member.id for seat in usable), wanted, room)
+        yield Overflow(tuple(broker.member.id for broker in usable), wanted, room)
 
 
-def _factor(factor: int, usable: Sequence[Seat]) -> int:
+def _factor(factor: int, usable: Sequence[BrokerCapacity]) -> int:
     """The replicas that have distinct brokers; another problem reports the others."""
     return min(factor, len(usable))
 
 
-def _overflow(demand: CapacityDemand, usable: Sequence[Seat]) -> Iterator[Overflow]:
+def _overflow(demand: CapacityDemand, usable: Sequence[BrokerCapacity]) -> Iterator[Overflow]:
     """By the maximum flow from the source through factors, racks and brokers to the sink."""
     total = demand.wanted
     solver = max_flow.SimpleMaxFlow()
@@ -207,23 +209,25 @@ def _overflow(demand: CapacityDemand, usable: Sequence[Seat]) -> Iterator[Overfl
     lacking = total - solver.optimal_flow()
     if lacking:
         cut = set(solver.get_source_side_min_cut())
-        full = [seat for node, seat in enumerate(usable, _FIRST) if node in cut]
-        room = sum(seat.bound or 0 for seat in full)
-        yield Overflow(tuple(seat.member.id for seat in full), room + lacking, room)
+        full = [broker for node, broker in enumerate(usable, _FIRST) if node in cut]
+        room = sum(broker.bound or 0 for broker in full)
+        yield Overflow(tuple(broker.member.id for broker in full), room + lacking, room)
 
 
 _SOURCE, _SINK, _FIRST = range(3)
 """Nodes of the flow; from the third on come the usable brokers, then each factor and its racks."""
 
 
-def _arcs(demand: CapacityDemand, usable: Sequence[Seat], total: int) -> list[tuple[int, int, int]]:
+def _arcs(
+    demand: CapacityDemand, usable: Sequence[BrokerCapacity], total: int
+) -> list[tuple[int, int, int]]:
     """(from, to, capacity) of every arc; a broker without a bound has the total as its capacity."""
     names = demand.racks_of(usable)
-    rack = [names.index(seat.member.rack) if demand.by_racks else 0 for seat in usable]
-    arcs = [(_SOURCE, node, seat.fixed) for node, seat in enumerate(usable, _FIRST)]
+    rack = [names.index(broker.member.rack) if demand.by_racks else 0 for broker in usable]
+    arcs = [(_SOURCE, node, broker.immovable) for node, broker in enumerate(usable, _FIRST)]
     arcs += [
-        (node, _SINK, total if seat.bound is None else seat.bound)
-        for node, seat in enumerate(usable, _FIRST)
+        (node, _SINK, total if broker.bound is None else broker.bound)
+        for node, broker in enumerate(usable, _FIRST)
     ]
     free = _FIRST + len(usable)
     for factor, amount in demand.amounts.items():

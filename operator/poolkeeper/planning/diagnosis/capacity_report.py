@@ -12,17 +12,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from poolkeeper.model.problems import Facts
+from poolkeeper.planning.constraints.capacity import UNLIMITED, UNLIMITED_MIB
 from poolkeeper.planning.diagnosis.bin_packing import packs
 from poolkeeper.planning.diagnosis.capacity_conflicts import (
     HEADROOM,
     RACK_LAW,
+    BrokerCapacity,
     CapacityDemand,
-    Seat,
     Shortage,
     overflow,
     shortage,
 )
-from poolkeeper.planning.diagnosis.incoming_load import Arrived
+from poolkeeper.planning.diagnosis.incoming_load import IncomingLoad
 from poolkeeper.planning.facts.capacity import (
     BrokerOverfull,
     CapacityConflict,
@@ -34,9 +35,8 @@ from poolkeeper.planning.facts.capacity import (
 from poolkeeper.planning.facts.conflicts import Member
 from poolkeeper.planning.facts.phrases import Names
 from poolkeeper.planning.layout.pool_layout import Layout
-from poolkeeper.planning.placement.broker_choice import held_mib
-from poolkeeper.planning.placement.flow import UNLIMITED, UNLIMITED_MIB
-from poolkeeper.planning.placement.rounds import held_by
+from poolkeeper.planning.placement.broker_choice import mib_by_broker
+from poolkeeper.planning.placement.rounds import replicas_by_broker
 from poolkeeper.planning.problem.arrays import NONE, Ints, any_slot, count_slots
 
 
@@ -49,7 +49,7 @@ class PoolLoad:
 
     quantity: Quantity
     held: Ints
-    arrived: Ints
+    incoming: Ints
     bounds: Ints
     weights: Ints
     pool_bound: int
@@ -72,21 +72,23 @@ class Conflict:
     @property
     def members(self) -> dict[int, Member]:
         """The pool's brokers by id."""
-        return {seat.member.id: seat.member for seat in self.demand.seats}
+        return {broker.member.id: broker.member for broker in self.demand.brokers}
 
 
-def shortfalls(layout: Layout, members: tuple[Member, ...], arrived: Arrived) -> Iterator[Facts]:
+def shortfalls(
+    layout: Layout, members: tuple[Member, ...], incoming: IncomingLoad
+) -> Iterator[Facts]:
     """Each conflict, each broker above its bound, and the headroom if it is exceeded."""
-    for amount in amounts(layout, arrived):
-        yield from _shortfalls(layout, amount, members, arrived)
+    for amount in amounts(layout, incoming):
+        yield from _shortfalls(layout, amount, members, incoming)
 
 
 def _shortfalls(
-    layout: Layout, amount: PoolLoad, members: tuple[Member, ...], arrived: Arrived
+    layout: Layout, amount: PoolLoad, members: tuple[Member, ...], incoming: IncomingLoad
 ) -> Iterator[Facts]:
     """The same for replicas alone, or for MiB alone."""
-    unit = layout.unit
-    inside = unit.brokers.rows(unit.pool.brokers)
+    problem = layout.problem
+    inside = problem.pool_brokers
     total = int(amount.held[inside].sum())
     above = [row for row in inside if amount.held[row] > amount.bounds[row]]
     beyond = total > amount.pool_bound
@@ -98,36 +100,38 @@ def _shortfalls(
         beyond = beyond and HEADROOM not in conflict.found.constraints
     for row in above:
         yield BrokerOverfull(
-            broker=unit.brokers.ids[row],
+            broker=problem.brokers.ids[row],
             quantity=amount.quantity,
             held=int(amount.held[row]),
             room=int(amount.bounds[row]),
-            came=int(amount.arrived[row]),
-            left=Names.of(arrived.left),
+            came=int(amount.incoming[row]),
+            left=Names.of(incoming.left),
         )
-    if beyond and unit.pool.headroom is not None:
-        yield HeadroomExceeded(amount.quantity, total, int(amount.pool_bound), unit.pool.headroom)
+    if beyond and problem.pool.headroom is not None:
+        yield HeadroomExceeded(
+            amount.quantity, total, int(amount.pool_bound), problem.pool.headroom
+        )
 
 
-def amounts(layout: Layout, arrived: Arrived) -> Iterator[PoolLoad]:
+def amounts(layout: Layout, incoming: IncomingLoad) -> Iterator[PoolLoad]:
     """The pool's load in replicas, then in MiB."""
-    unit, room = layout.unit, layout.room
+    problem, capacity = layout.problem, layout.capacity
     yield PoolLoad(
         Quantity.REPLICAS,
-        held_by(unit, layout.lists),
-        arrived.replicas,
-        room.replicas,
-        np.ones(len(unit), dtype=np.int64),
-        room.pool_replicas,
+        replicas_by_broker(problem, layout.lists),
+        incoming.replicas,
+        capacity.replicas,
+        np.ones(len(problem), dtype=np.int64),
+        capacity.pool_replicas,
         UNLIMITED,
     )
     yield PoolLoad(
         Quantity.MIB,
-        unit.fixed_mib + held_mib(unit, layout.lists),
-        arrived.mib,
-        room.mib,
-        unit.mib,
-        room.pool_mib,
+        problem.background_load.mib + mib_by_broker(problem, layout.lists),
+        incoming.mib,
+        capacity.mib,
+        problem.mib,
+        capacity.pool_mib,
         UNLIMITED_MIB,
     )
 
@@ -141,9 +145,9 @@ def conflict_of(layout: Layout, amount: PoolLoad, members: tuple[Member, ...]) -
 
 def _demand(layout: Layout, amount: PoolLoad, members: tuple[Member, ...]) -> CapacityDemand:
     """What the planner was free to place, and the load that it was not free to move."""
-    unit = layout.unit
-    free = unit.placed & ~unit.still & ~unit.blocked & ~any_slot(unit.pinned)
-    factors = np.where(free, np.minimum(unit.rf, count_slots(layout.lists >= 0)), 0)
+    problem = layout.problem
+    free = problem.placed & ~problem.hold & ~problem.no_source & ~any_slot(problem.immovable)
+    factors = np.where(free, np.minimum(problem.rf, count_slots(layout.lists >= 0)), 0)
     totals = {
         int(factor): int(amount.weights[factors == factor].sum())
         for factor in np.unique(factors[factors > 0])
@@ -153,8 +157,8 @@ def _demand(layout: Layout, amount: PoolLoad, members: tuple[Member, ...]) -> Ca
     moved = np.bincount(
         there[there >= 0], weights=slots[there >= 0], minlength=len(amount.held)
     ).astype(np.int64)
-    fixed = amount.held - amount.arrived - moved
-    rows = [unit.brokers.index[member.id] for member in members]
+    immovable = amount.held - amount.incoming - moved
+    rows = [problem.brokers.index[member.id] for member in members]
     bounds = [
         None if bound >= amount.unlimited else bound for bound in amount.bounds[rows].tolist()
     ]
@@ -162,8 +166,8 @@ def _demand(layout: Layout, amount: PoolLoad, members: tuple[Member, ...]) -> Ca
     some = (factors > 0) & (amount.weights > 0) & amount.sized
     return CapacityDemand(
         totals,
-        tuple(map(Seat, members, bounds, fixed[rows].tolist())),
-        unit.pool.headroom if amount.pool_bound < UNLIMITED_MIB else None,
+        tuple(map(BrokerCapacity, members, bounds, immovable[rows].tolist())),
+        problem.pool.headroom if amount.pool_bound < UNLIMITED_MIB else None,
         by_racks=len(racks) > 1,
         sizes=tuple(zip(amount.weights[some].tolist(), factors[some].tolist(), strict=True)),
     )
@@ -207,7 +211,11 @@ def _new_one_helps(conflict: Conflict) -> bool:
     number = max(conflict.members) + 1
     return any(
         overflow(
-            replace(demand, seats=(*demand.seats, Seat(Member(number, rack), None)), headroom=None)
+            replace(
+                demand,
+                brokers=(*demand.brokers, BrokerCapacity(Member(number, rack), None)),
+                headroom=None,
+            )
         )
         is None
         for rack in sorted({*racks, f"{max(racks, default='')}+"})

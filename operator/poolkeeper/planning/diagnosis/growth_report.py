@@ -14,7 +14,7 @@ from poolkeeper.planning.diagnosis.capacity_report import (
     conflict_of,
     remedies_of,
 )
-from poolkeeper.planning.diagnosis.incoming_load import Arrived
+from poolkeeper.planning.diagnosis.incoming_load import IncomingLoad
 from poolkeeper.planning.facts.capacity import FactorNotRaised, Growth, Lack
 from poolkeeper.planning.facts.conflicts import Member
 from poolkeeper.planning.layout.pool_layout import Layout
@@ -23,38 +23,40 @@ from poolkeeper.planning.problem.arrays import count_slots
 _NAMED_MAX = 5
 
 
-def growths(
-    layout: Layout, members: tuple[Member, ...], arrived: Arrived
+def unraised_factors(
+    layout: Layout, members: tuple[Member, ...], incoming: IncomingLoad
 ) -> Iterator[tuple[str, FactorNotRaised]]:
     """Every topic that keeps fewer replicas than it declares, and why."""
-    wished = layout.wished
-    if wished is None:
+    wanted = layout.with_all_factors
+    if wanted is None:
         return
-    unit = wished.unit
-    found = count_slots(unit.lists >= 0)
-    rows = np.flatnonzero(unit.placed & (unit.rf > count_slots(layout.lists >= 0)))
-    topics, starts = np.unique(unit.topic[rows], return_index=True)
-    why = _growth(wished, len(topics), members, arrived)
+    problem = wanted.problem
+    found = count_slots(problem.lists >= 0)
+    rows = np.flatnonzero(problem.placed & (problem.rf > count_slots(layout.lists >= 0)))
+    topics, starts = np.unique(problem.topic[rows], return_index=True)
+    why = _growth(wanted, len(topics), members, incoming)
     for topic, own in zip(topics.tolist(), np.split(rows, starts[1:]), strict=True):
         before = tuple(np.unique(found[own]).tolist())
-        yield unit.topics[topic], FactorNotRaised(before, int(unit.rf[own].max()), why)
+        yield problem.topics[topic], FactorNotRaised(before, int(problem.rf[own].max()), why)
 
 
-def _growth(wished: Layout, topics: int, members: tuple[Member, ...], arrived: Arrived) -> Growth:
+def _growth(
+    wanted: Layout, topics: int, members: tuple[Member, ...], incoming: IncomingLoad
+) -> Growth:
     """What is missing for that many topics, and the remedies."""
     lacks, remedies = [], []
-    for amount in amounts(wished, arrived):
-        lack = _lack(wished, amount)
+    for amount in amounts(wanted, incoming):
+        lack = _lack(wanted, amount)
         lacks.append(lack)
         if lack.over or lack.beyond > 0:
-            conflict = conflict_of(wished, amount, members)
+            conflict = conflict_of(wanted, amount, members)
             remedies.append(None if conflict is None else remedies_of(conflict))
     return Growth(topics, tuple(lacks), tuple(remedies))
 
 
-def _lack(wished: Layout, amount: PoolLoad) -> Lack:
+def _lack(wanted: Layout, amount: PoolLoad) -> Lack:
     """How much is missing on which brokers, the largest amount first."""
-    brokers, pool = wished.unit.brokers, wished.unit.pool
+    brokers, pool = wanted.problem.brokers, wanted.problem.pool
     inside = brokers.rows(pool.brokers)
     over = {b: int(amount.held[b] - amount.bounds[b]) for b in inside}
     rows = sorted((b for b in inside if over[b] > 0), key=lambda b: (-over[b], b))

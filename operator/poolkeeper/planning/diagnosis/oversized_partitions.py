@@ -8,39 +8,41 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from poolkeeper.planning.constraints.capacity import UNLIMITED_MIB
 from poolkeeper.planning.facts.capacity import PartitionTooLarge
 from poolkeeper.planning.layout.pool_layout import Layout
-from poolkeeper.planning.placement.broker_choice import held_mib
-from poolkeeper.planning.placement.flow import UNLIMITED_MIB
+from poolkeeper.planning.placement.broker_choice import mib_by_broker
 from poolkeeper.planning.problem.arrays import Ints, count_slots
 
 
-def misfits(layout: Layout, arrived_mib: Ints) -> Iterator[tuple[str, PartitionTooLarge]]:
-    """(topic, its largest such partition); `arrived_mib` is left out, as it could go elsewhere."""
-    unit = layout.unit
-    brokers = np.flatnonzero(unit.eligible)
-    if not len(brokers) or (layout.room.mib[brokers] >= UNLIMITED_MIB).any():
+def oversized_partitions(
+    layout: Layout, incoming_mib: Ints
+) -> Iterator[tuple[str, PartitionTooLarge]]:
+    """(topic, its largest such partition); `incoming_mib` is left out, as it could go elsewhere."""
+    problem = layout.problem
+    brokers = np.flatnonzero(problem.eligible)
+    if not len(brokers) or (layout.capacity.mib[brokers] >= UNLIMITED_MIB).any():
         return
-    staying = held_mib(unit, np.where(unit.blocked[:, None], unit.lists, -1))
-    free = layout.room.mib - (unit.fixed_mib - arrived_mib) - staying
+    staying = mib_by_broker(problem, np.where(problem.no_source[:, None], problem.lists, -1))
+    free = layout.capacity.mib - (problem.background_load.mib - incoming_mib) - staying
     brokers = brokers[np.argsort(-free[brokers], kind="stable")]
-    wanted = count_slots((layout.lists >= 0) & unit.eligible[layout.lists])
-    found = np.searchsorted(-free[brokers], -unit.mib, side="right")
-    misfit = (found < wanted) & unit.placed & ~unit.blocked & (unit.mib > 0)
-    for topic in np.unique(unit.topic[misfit]).tolist():
-        rows = np.flatnonzero(misfit & (unit.topic == topic))
-        row = int(rows[np.argmax(unit.mib[rows])])
+    wanted = count_slots((layout.lists >= 0) & problem.eligible[layout.lists])
+    found = np.searchsorted(-free[brokers], -problem.mib, side="right")
+    oversized = (found < wanted) & problem.placed & ~problem.no_source & (problem.mib > 0)
+    for topic in np.unique(problem.topic[oversized]).tolist():
+        rows = np.flatnonzero(oversized & (problem.topic == topic))
+        row = int(rows[np.argmax(problem.mib[rows])])
         fitting = int(found[row])
         at = brokers[fitting]
         yield (
-            unit.topics[topic],
+            problem.topics[topic],
             PartitionTooLarge(
-                partition=f"{unit.topics[topic]}-{unit.number[row]}",
-                mib=int(unit.mib[row]),
+                partition=f"{problem.topics[topic]}-{problem.number[row]}",
+                mib=int(problem.mib[row]),
                 wanted=int(wanted[row]),
-                pool=unit.pool.name,
-                fitting=tuple(unit.brokers.ids[b] for b in brokers[:fitting]),
-                broker=unit.brokers.ids[at],
+                pool=problem.pool.name,
+                fitting=tuple(problem.brokers.ids[b] for b in brokers[:fitting]),
+                broker=problem.brokers.ids[at],
                 free_mib=max(0, int(free[at])),
                 more=len(rows) - 1,
             ),

@@ -10,11 +10,11 @@ from poolkeeper.model.problems import Facts
 from poolkeeper.model.specs import GoalKind
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.constraints.bands import Band
-from poolkeeper.planning.constraints.sources import blocked_problem
+from poolkeeper.planning.constraints.sources import no_source_problem
 from poolkeeper.planning.diagnosis.capacity_report import shortfalls
-from poolkeeper.planning.diagnosis.growth_report import growths
-from poolkeeper.planning.diagnosis.incoming_load import Arrived, arrived
-from poolkeeper.planning.diagnosis.oversized_partitions import misfits
+from poolkeeper.planning.diagnosis.growth_report import unraised_factors
+from poolkeeper.planning.diagnosis.incoming_load import IncomingLoad, incoming_load
+from poolkeeper.planning.diagnosis.oversized_partitions import oversized_partitions
 from poolkeeper.planning.facts.conflicts import Member, brokers_lacking, obstacle_of, racks_lacking
 from poolkeeper.planning.facts.phrases import Names
 from poolkeeper.planning.facts.pools import (
@@ -38,77 +38,77 @@ from poolkeeper.planning.problem.scope import TopicRole
 _NAMED_MAX = 5
 
 
-def of_all(layouts: Sequence[Layout]) -> Iterator[PlanProblem]:
+def of_layouts(layouts: Sequence[Layout]) -> Iterator[PlanProblem]:
     """All problems of all pools."""
     for layout in layouts:
-        unit = layout.unit
-        yield from of(layout, arrived(unit.pool.name, layouts, len(unit.fixed)))
+        problem = layout.problem
+        yield from of(layout, incoming_load(problem.pool.name, layouts, len(problem.brokers)))
 
 
-def of(layout: Layout, came: Arrived) -> tuple[PlanProblem, ...]:
+def of(layout: Layout, incoming: IncomingLoad) -> tuple[PlanProblem, ...]:
     """All problems of one pool: those of the laws in their order, then those of the goals.
 
-    `came`: the load that unmanaged topics brought to its brokers. Brokers that it overfills are
+    `incoming`: the load that unmanaged topics brought to its brokers. Brokers that it overfills are
     judged in the layout of the pool's own topics.
     """
-    laws = (*_short(layout), *_stuck(layout), *_blocked(layout))
-    if layout.unit.role is not TopicRole.PLACED:
+    laws = (*_missing_replicas(layout), *_stuck_replicas(layout), *_without_source(layout))
+    if layout.problem.role is not TopicRole.PLACED:
         return laws
-    capacity = _capacity(layout, came)
-    if not layout.unit.placed.any():
+    capacity = _capacity(layout, incoming)
+    if not layout.problem.placed.any():
         return (*laws, *capacity)
     return (
         *laws,
-        *_mixed(layout),
-        *_racks(layout),
+        *_incomplete_racks(layout),
+        *_too_few_racks(layout),
         *capacity,
-        *_demoted(layout),
+        *_demoted_leaders(layout),
         *_goals(layout),
     )
 
 
-def _short(layout: Layout) -> list[PlanProblem]:
+def _missing_replicas(layout: Layout) -> list[PlanProblem]:
     """Topics that lack replicas because the pool has too few usable brokers."""
-    unit, opened = layout.unit, layout.opened
+    problem, opened = layout.problem, layout.opened
     problems = []
-    for topic in np.unique(unit.topic[opened.short > 0]):
-        rows = np.flatnonzero((unit.topic == topic) & (opened.short > 0))
-        asked = int(unit.rf[rows].max())
+    for topic in np.unique(problem.topic[opened.brokerless > 0]):
+        rows = np.flatnonzero((problem.topic == topic) & (opened.brokerless > 0))
+        asked = int(problem.rf[rows].max())
         facts = TooFewBrokers(len(rows), asked, _usable(layout, asked))
-        problems.append(_problem(layout, "distinct", facts, unit.topics[topic]))
+        problems.append(_problem(layout, "distinct", facts, problem.topics[topic]))
     return problems
 
 
-def _stuck(layout: Layout) -> list[PlanProblem]:
+def _stuck_replicas(layout: Layout) -> list[PlanProblem]:
     """Replicas that should leave their broker and cannot, by topic."""
-    unit, opened = layout.unit, layout.opened
+    problem, opened = layout.problem, layout.opened
     problems = []
-    inside = np.zeros(len(unit.fixed), dtype=bool)
-    inside[unit.brokers.rows(unit.pool.brokers)] = True
-    stuck = any_slot(opened.stuck) & ~unit.blocked
-    for topic in np.unique(unit.topic[stuck]):
-        rows = stuck & (unit.topic == topic)
+    inside = np.zeros(len(problem.brokers), dtype=bool)
+    inside[problem.pool_brokers] = True
+    stuck = any_slot(opened.stuck) & ~problem.no_source
+    for topic in np.unique(problem.topic[stuck]):
+        rows = stuck & (problem.topic == topic)
         brokers = np.unique(opened.lists[rows][opened.stuck[rows]])
         count = int(opened.stuck[rows].sum())
-        asked = int(unit.rf[rows].max())
+        asked = int(problem.rf[rows].max())
         law = "drained" if inside[brokers].all() else "pool"
-        ids = tuple(unit.brokers.ids[b] for b in brokers)
+        ids = tuple(problem.brokers.ids[b] for b in brokers)
         facts = CannotLeave(count, ids, asked, _usable(layout, asked))
-        problems.append(_problem(layout, law, facts, unit.topics[topic]))
+        problems.append(_problem(layout, law, facts, problem.topics[topic]))
     return problems
 
 
-def _blocked(layout: Layout) -> list[PlanProblem]:
+def _without_source(layout: Layout) -> list[PlanProblem]:
     """Partitions that should change and have no source to copy from."""
-    unit = layout.unit
-    resized = unit.placed & (unit.rf != count_slots(unit.lists >= 0))
-    rows = np.flatnonzero(unit.blocked & (any_slot(unit.leaves) | resized))
-    found = zip(unit.topic[rows].tolist(), unit.number[rows].tolist(), strict=True)
-    names = [TopicPartition(unit.topics[topic], number) for topic, number in found]
-    return [blocked_problem(unit.pool.name, names)] if names else []
+    problem = layout.problem
+    resized = problem.placed & (problem.rf != count_slots(problem.lists >= 0))
+    rows = np.flatnonzero(problem.no_source & (any_slot(problem.leaves) | resized))
+    found = zip(problem.topic[rows].tolist(), problem.number[rows].tolist(), strict=True)
+    names = [TopicPartition(problem.topics[topic], number) for topic, number in found]
+    return [no_source_problem(problem.pool.name, names)] if names else []
 
 
-def _mixed(layout: Layout) -> list[PlanProblem]:
+def _incomplete_racks(layout: Layout) -> list[PlanProblem]:
     """Pools with brokers without a rack beside brokers with one."""
     usable = [member for member in _members(layout) if not member.obstacle]
     racks = sorted({member.rack for member in usable if member.rack})
@@ -118,14 +118,14 @@ def _mixed(layout: Layout) -> list[PlanProblem]:
     return [_problem(layout, "", RacksIncomplete(without, tuple(racks)))]
 
 
-def _racks(layout: Layout) -> list[PlanProblem]:
+def _too_few_racks(layout: Layout) -> list[PlanProblem]:
     """Replication factors that need more racks than have usable brokers."""
-    unit = layout.unit
+    problem = layout.problem
     members = _members(layout)
     if len({member.rack for member in members if not member.obstacle}) < 2:
         return []
-    factors = np.zeros(len(unit.topics), dtype=np.int64)
-    np.maximum.at(factors, unit.topic, unit.rf)
+    factors = np.zeros(len(problem.topics), dtype=np.int64)
+    np.maximum.at(factors, problem.topic, problem.rf)
     counts = Counter(factors.tolist())
     problems = []
     for factor, count in sorted(counts.items()):
@@ -137,10 +137,10 @@ def _racks(layout: Layout) -> list[PlanProblem]:
 
 def _members(layout: Layout) -> list[Member]:
     """The pool's brokers, each with its obstacle, if any."""
-    brokers, pool = layout.unit.brokers, layout.unit.pool
+    brokers, pool = layout.problem.brokers, layout.problem.pool
     live, gone = (
         {brokers.ids[row] for row in np.flatnonzero(which)}
-        for which in (layout.unit.eligible, brokers.gone)
+        for which in (layout.problem.eligible, brokers.gone)
     )
     return [
         Member(
@@ -154,24 +154,26 @@ def _members(layout: Layout) -> list[Member]:
 
 def _usable(layout: Layout, factor: int) -> UsableBrokers:
     """The usable brokers, and why they are too few."""
-    brokers = layout.unit.brokers
-    ids = tuple(brokers.ids[row] for row in np.flatnonzero(layout.unit.eligible))
+    brokers = layout.problem.brokers
+    ids = tuple(brokers.ids[row] for row in np.flatnonzero(layout.problem.eligible))
     return UsableBrokers(ids, brokers_lacking(factor, _members(layout)))
 
 
-def _capacity(layout: Layout, came: Arrived) -> list[PlanProblem]:
+def _capacity(layout: Layout, incoming: IncomingLoad) -> list[PlanProblem]:
     members = tuple(_members(layout))
     found: list[tuple[str, Facts]] = [
-        *growths(layout, members, came),
-        *(("", facts) for facts in shortfalls(layout, members, came)),
-        *misfits(layout.wished or layout, came.mib),
+        *unraised_factors(layout, members, incoming),
+        *(("", facts) for facts in shortfalls(layout, members, incoming)),
+        *oversized_partitions(layout.with_all_factors or layout, incoming.mib),
     ]
     return [_problem(layout, "capacity", facts, topic) for topic, facts in found]
 
 
-def _demoted(layout: Layout) -> list[PlanProblem]:
-    unit = layout.unit
-    leading = unit.placed & unit.eligible[layout.lists[:, 0]] & ~unit.leads[layout.lists[:, 0]]
+def _demoted_leaders(layout: Layout) -> list[PlanProblem]:
+    problem = layout.problem
+    leading = (
+        problem.placed & problem.eligible[layout.lists[:, 0]] & ~problem.leads[layout.lists[:, 0]]
+    )
     count = int(leading.sum())
     return [_problem(layout, "", DemotedLeads(count))] if count else []
 
@@ -179,36 +181,41 @@ def _demoted(layout: Layout) -> list[PlanProblem]:
 def _goals(layout: Layout) -> list[PlanProblem]:
     if not layout.balance:
         return []
-    if layout.too_little:
+    if layout.gain_too_small:
         return [_problem(layout, "", GainTooSmall())]
-    unit = layout.unit
+    problem = layout.problem
     problems: list[PlanProblem] = []
-    if any(g.kind is GoalKind.BYTES_IN for g in unit.pool.goals) and not unit.rate.any():
+    if any(g.kind is GoalKind.BYTES_IN for g in problem.pool.goals) and not problem.rate.any():
         problems.append(_problem(layout, "", RatesUnknown()))
-    for aimed in layout.evened.goals:
+    for aimed in layout.optimization.goals:
         if isinstance(aimed, TopicCounts):
-            problems += _uneven_topics(layout, aimed.recounted(unit, layout.lists))
+            problems += _uneven_topics(layout, aimed.counted_in(problem, layout.lists))
         else:
-            held = aimed.measure.held(layout.lists)
-            problems += _outside(layout, aimed.measure.kind, aimed.band, held, unit.eligible)
-    led = layout.led
-    return [*problems, *_outside(layout, GoalKind.LEADERS, led.band, led.held, unit.leads)]
+            held = aimed.measure.load(layout.lists)
+            problems += _uneven_brokers(
+                layout, aimed.measure.kind, aimed.band, held, problem.eligible
+            )
+    led = layout.leadership
+    return [
+        *problems,
+        *_uneven_brokers(layout, GoalKind.LEADERS, led.band, led.leaders, problem.leads),
+    ]
 
 
 def _uneven_topics(layout: Layout, counts: TopicCounts) -> list[PlanProblem]:
-    outside = any_slot((counts.held > counts.high) | (counts.held < counts.low))
+    outside = any_slot((counts.replicas > counts.high) | (counts.replicas < counts.low))
     rows = np.flatnonzero(outside)
-    names = [layout.unit.topics[row] for row in rows]
+    names = [layout.problem.topics[row] for row in rows]
     return [_problem(layout, "", UnevenTopics(Names.of(names)))] if names else []
 
 
-def _outside(
+def _uneven_brokers(
     layout: Layout, goal: GoalKind, band: Band, held: Ints, brokers: Bools
 ) -> list[PlanProblem]:
     rows = np.flatnonzero((band.outside(held) != 0) & brokers)
     shown = tuple(
         OutsideBand(
-            layout.unit.brokers.ids[row], int(held[row]), int(band.low[row]), int(band.high[row])
+            layout.problem.brokers.ids[row], int(held[row]), int(band.low[row]), int(band.high[row])
         )
         for row in rows[:_NAMED_MAX]
     )
@@ -217,4 +224,4 @@ def _outside(
 
 
 def _problem(layout: Layout, law: str, facts: Facts, topic: str = "") -> PlanProblem:
-    return PlanProblem(layout.unit.pool.name, law, facts, topic)
+    return PlanProblem(layout.problem.pool.name, law, facts, topic)

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired, FailureDomain, Headroom, Quotas, ResourcePoolSpec
 from poolkeeper.model.topology import Cluster, Replicas
-from poolkeeper.planning.constraints.headroom import BrokerBound, room_left
-from poolkeeper.planning.constraints.quotas import replicas_cap
-from poolkeeper.planning.diagnosis.capacity_conflicts import Seat
+from poolkeeper.planning.constraints.capacity import replicas_cap
+from poolkeeper.planning.constraints.headroom import BrokerBound, capacity_left
+from poolkeeper.planning.diagnosis.capacity_conflicts import BrokerCapacity
 from poolkeeper.planning.diagnosis.survivable_failures import Survival, demand_of, survivals
 from poolkeeper.planning.facts.conflicts import Member, obstacle_of
 from poolkeeper.planning.rules import Rules
@@ -71,7 +71,7 @@ class RemainingCapacity:
         return any(amount.most is not None for amount in amounts)
 
 
-def rooms(
+def remaining_capacities(
     plan: Plan, desired: Desired, cluster: Cluster, gone: frozenset[int] = frozenset()
 ) -> tuple[RemainingCapacity, ...]:
     """The remaining capacity of every pool after the plan, pools by name."""
@@ -104,12 +104,12 @@ def rooms(
             survived_replicas=survivals(
                 demand_of(
                     own.replicas[pool.name],
-                    _seats(pool, rules, own.foreign_replicas, _caps(pool, desired)),
+                    _brokers(pool, rules, own.foreign_replicas, _caps(pool, desired)),
                 )
             ),
             survived_bytes=survivals(
                 demand_of(
-                    own.bytes[pool.name], _seats(pool, rules, own.foreign_bytes, _disks(pool))
+                    own.bytes[pool.name], _brokers(pool, rules, own.foreign_bytes, _disks(pool))
                 )
             ),
         )
@@ -138,17 +138,17 @@ class _Own:
                 self.foreign_bytes[broker] += size
 
 
-def _seats(
+def _brokers(
     pool: ResourcePoolSpec,
     rules: Rules,
     foreign: Mapping[int, int],
     bounds: Mapping[int, int | None],
-) -> Iterator[Seat]:
+) -> Iterator[BrokerCapacity]:
     for broker in pool.brokers:
         usable = broker in rules.usable[pool.name]
         obstacle = None if usable else obstacle_of(pool, broker, (), rules.gone)
         member = Member(broker, rules.racks[broker] if usable else "", obstacle)
-        yield Seat(member, bounds[broker], foreign.get(broker, 0) if usable else 0)
+        yield BrokerCapacity(member, bounds[broker], foreign.get(broker, 0) if usable else 0)
 
 
 def _caps(pool: ResourcePoolSpec, desired: Desired) -> dict[int, int | None]:
@@ -164,7 +164,7 @@ def _amount(
 ) -> Utilization:
     held = sum(load.get(broker, 0) for broker in pool.brokers)
     usable = [BrokerBound(b, rack, bounds[b]) for b, rack in rules.usable[pool.name].items()]
-    left = room_left(pool.headroom or _ONE_BROKER, usable)
+    left = capacity_left(pool.headroom or _ONE_BROKER, usable)
     if left is None:
         return Utilization(held)
     return Utilization(held, sum(each.bound or 0 for each in usable), left - held)

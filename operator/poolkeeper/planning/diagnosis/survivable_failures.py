@@ -18,7 +18,11 @@ from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement, islice
 
 from poolkeeper.model.specs import FailureDomain
-from poolkeeper.planning.diagnosis.capacity_conflicts import CapacityDemand, Seat, overflow
+from poolkeeper.planning.diagnosis.capacity_conflicts import (
+    BrokerCapacity,
+    CapacityDemand,
+    overflow,
+)
 from poolkeeper.planning.facts.conflicts import Obstacle
 
 FAILURES_MAX = 3
@@ -44,8 +48,8 @@ def survivals(demand: CapacityDemand, losses_max: int = LOSSES_MAX) -> tuple[Sur
 
     Stops at the first number of failures that is not survived. Empty if some bound is unknown.
     """
-    live = [seat for seat in demand.seats if not seat.member.obstacle]
-    if not live or any(seat.bound is None for seat in live):
+    live = [broker for broker in demand.brokers if not broker.member.obstacle]
+    if not live or any(broker.bound is None for broker in live):
         return ()
     found: list[Survival] = []
     for domain in (FailureDomain.BROKER, FailureDomain.RACK):
@@ -57,22 +61,24 @@ def survivals(demand: CapacityDemand, losses_max: int = LOSSES_MAX) -> tuple[Sur
     return tuple(found)
 
 
-_Unit = tuple[str, tuple[Seat, ...]]
+_Unit = tuple[str, tuple[BrokerCapacity, ...]]
 """What is lost as one: its name and its brokers."""
 
 
-def _groups(live: Sequence[Seat], domain: FailureDomain) -> list[list[_Unit]]:
+def _groups(live: Sequence[BrokerCapacity], domain: FailureDomain) -> list[list[_Unit]]:
     """Interchangeable brokers or racks grouped, those that may hold most first."""
-    units: dict[str, list[Seat]] = {}
-    for seat in sorted(live, key=lambda seat: seat.member.id):
+    units: dict[str, list[BrokerCapacity]] = {}
+    for broker in sorted(live, key=lambda broker: broker.member.id):
         by_rack = domain is FailureDomain.RACK
-        units.setdefault(seat.member.rack if by_rack else str(seat.member.id), []).append(seat)
+        units.setdefault(broker.member.rack if by_rack else str(broker.member.id), []).append(
+            broker
+        )
     alike: dict[tuple[object, ...], list[_Unit]] = {}
-    for name, seats in units.items():
-        kind: tuple[object, ...] = tuple(sorted((s.bound or 0, s.fixed) for s in seats))
+    for name, brokers in units.items():
+        kind: tuple[object, ...] = tuple(sorted((s.bound or 0, s.immovable) for s in brokers))
         if domain is FailureDomain.BROKER:
-            kind = (seats[0].member.rack, *kind)
-        alike.setdefault(kind, []).append((name, tuple(seats)))
+            kind = (brokers[0].member.rack, *kind)
+        alike.setdefault(kind, []).append((name, tuple(brokers)))
     return sorted(alike.values(), key=lambda group: -_bound(group[0][1]))
 
 
@@ -105,9 +111,11 @@ def _losses(groups: Sequence[Sequence[_Unit]], failures: int) -> Iterator[tuple[
 
 def _spare(demand: CapacityDemand, lost: Iterable[_Unit]) -> int:
     """The capacity that is left in all after the loss; negative if the load does not fit."""
-    ids = {seat.member.id for _, seats in lost for seat in seats}
-    seats = tuple(_gone(seat) if seat.member.id in ids else seat for seat in demand.seats)
-    after = replace(demand, seats=seats, headroom=None)
+    ids = {broker.member.id for _, brokers in lost for broker in brokers}
+    brokers = tuple(
+        _gone(broker) if broker.member.id in ids else broker for broker in demand.brokers
+    )
+    after = replace(demand, brokers=brokers, headroom=None)
     left = after.usable
     homeless = sum(max(0, f - len(left)) * amount for f, amount in demand.amounts.items())
     found = overflow(after)
@@ -116,16 +124,16 @@ def _spare(demand: CapacityDemand, lost: Iterable[_Unit]) -> int:
     return _bound(left) - after.wanted
 
 
-def _gone(seat: Seat) -> Seat:
-    return replace(seat, member=replace(seat.member, obstacle=Obstacle.GONE), fixed=0)
+def _gone(broker: BrokerCapacity) -> BrokerCapacity:
+    return replace(broker, member=replace(broker.member, obstacle=Obstacle.GONE), immovable=0)
 
 
-def _bound(seats: Iterable[Seat]) -> int:
-    return sum(seat.bound or 0 for seat in seats)
+def _bound(brokers: Iterable[BrokerCapacity]) -> int:
+    return sum(broker.bound or 0 for broker in brokers)
 
 
-def demand_of(amounts: Mapping[int, int], seats: Iterable[Seat]) -> CapacityDemand:
+def demand_of(amounts: Mapping[int, int], brokers: Iterable[BrokerCapacity]) -> CapacityDemand:
     """A pool's demand as it is judged here: racks count if there is more than one."""
-    found = tuple(seats)
-    racks = {seat.member.rack for seat in found if not seat.member.obstacle}
+    found = tuple(brokers)
+    racks = {broker.member.rack for broker in found if not broker.member.obstacle}
     return CapacityDemand(dict(amounts), found, by_racks=len(racks) > 1)

@@ -8,7 +8,7 @@ from typing import ClassVar
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import Headroom
 from poolkeeper.planning.facts.conflicts import Member
-from poolkeeper.planning.facts.phrases import Names, brokers, counted, joined, lost
+from poolkeeper.planning.facts.phrases import Names, advised, brokers, counted, joined, lost
 from poolkeeper.text import named, size_of_mib, sizes_of_mib
 
 
@@ -69,12 +69,12 @@ class ConflictRemedies:
 
     @property
     def ways(self) -> tuple[str, ...]:
-        """Each way by itself: `undrain 6`, `make room for 1 more replica on broker 1`."""
+        """Each way by itself: `replace broker 6`, `add capacity for 1 more replica on broker 1`."""
         elsewhere = " or on a new broker" if self.new_broker else ""
         return (
-            *(["ask for less headroom"] if self.less_headroom else []),
+            *(["lower spec.headroom"] if self.less_headroom else []),
             *(m.obstacle.remedy(m.id) for m in self.unblock if m.obstacle),
-            f"make room for {self.quantity.more(self.lacking)} on {self.place}{elsewhere}",
+            f"add capacity for {self.quantity.more(self.lacking)} on {self.place}{elsewhere}",
         )
 
 
@@ -109,7 +109,7 @@ class CapacityConflict:
             said = str(HeadroomExceeded(self.quantity, self.wanted, self.room, self.headroom))
         spread = ["replicas of a partition are spread over all racks"] if self.spread else []
         why = "; ".join([said, *spread, *map(str, self.blocked)])
-        return f"{why}. What helps: {', or '.join(self.remedies.ways)}"
+        return advised(why, self.remedies.ways)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +169,11 @@ class Lack:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """`18 MiB find no room: broker 1 lacks 6 MiB`, `1 replica does not fit with …`."""
+        """`18 MiB do not fit: broker 1 lacks 6 MiB`, `1 replica does not fit with …`."""
         found = []
         if self.over:
-            finds = "finds" if self.over == 1 else "find"
-            found.append(f"{self.quantity.text(self.over)} {finds} no room: {self._named()}")
+            does = "does" if self.over == 1 else "do"
+            found.append(f"{self.quantity.text(self.over)} {does} not fit: {self._named()}")
         if self.beyond > 0 and self.headroom is not None:
             does = "does" if self.beyond == 1 else "do"
             more = self.quantity.text(self.beyond)
@@ -181,11 +181,11 @@ class Lack:
         return tuple(found)
 
     def _named(self) -> str:
-        """`broker 4 lacks 8 GiB, broker 5 lacks 4 GiB, and 3 brokers more lack 345 MiB`."""
+        """`broker 4 lacks 8 GiB, broker 5 lacks 4 GiB, and 3 more brokers lack 345 MiB`."""
         named = [f"broker {b} lacks {self.quantity.text(lacks)}" for b, lacks in self.brokers]
         if self.rest:
             lack = "lacks" if self.rest == 1 else "lack"
-            rest = f"{counted(self.rest, 'broker')} more"
+            rest = counted(self.rest, "more broker")
             named.append(f"and {rest} {lack} {self.quantity.text(self.rest_lacks)}")
         return joined(named)
 
@@ -202,15 +202,15 @@ class Growth:
     remedies: tuple[ConflictRemedies | None, ...]
 
     def __str__(self) -> str:
-        together = f"{self.topics} topics of the pool want more replicas, and with them "
+        together = f"{self.topics} topics of the pool declare more replicas; with all of them "
         lacks = "; ".join(part for lack in self.lacks for part in lack.parts)
         ways = [
             way
             for found in self.remedies
-            for way in (["make room there or on new brokers"] if found is None else found.ways)
+            for way in (["add capacity there or on new brokers"] if found is None else found.ways)
         ]
-        ways = list(dict.fromkeys([*ways, "ask for fewer replicas"]))
-        return f"{together if self.topics > 1 else ''}{lacks}. What helps: {', or '.join(ways)}"
+        ways = list(dict.fromkeys([*ways, "lower the replication factor"]))
+        return advised(f"{together if self.topics > 1 else ''}{lacks}", ways)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,8 +260,10 @@ class PartitionTooLarge:
                 f"partition {self.partition} of {size} fits no broker of pool {self.pool}: the"
                 f" largest free disk has {largest}"
             )
-        also = f"; so for {counted(self.more, 'partition')} more of it" if self.more else ""
-        return f"{said}{also}. What helps: brokers with larger disks, or a topic that retains less"
+        verb = "is" if self.more == 1 else "are"
+        more = f"; {counted(self.more, 'more partition')} of the topic {verb} too large as well"
+        also = more if self.more else ""
+        return advised(f"{said}{also}", ("add brokers with larger disks", "lower its retention"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +304,8 @@ class TooManyReplicas:
     held: int
 
     def __str__(self) -> str:
+        verb = "holds" if self.brokers == 1 else "hold"
         return (
-            f"{self.brokers} brokers hold more replicas than the limit of {self.most} (broker"
-            f" {self.broker} most, {self.held})"
+            f"{counted(self.brokers, 'broker')} {verb} more replicas than the limit of"
+            f" {self.most} (broker {self.broker} most, {self.held})"
         )

@@ -27,15 +27,15 @@ class Obstacle(StrEnum):
     GONE = "is gone"
 
     def remedy(self, broker: int) -> str:
-        """What a person can do about it: `undrain 3`."""
+        """What a person can do about it: `take broker 3 out of spec.drain`."""
         return _REMEDIES[self].format(broker)
 
 
 _ORDER = tuple(Obstacle)
 _REMEDIES = {
-    Obstacle.DRAINED: "undrain {}",
-    Obstacle.DOWN: "bring {} back",
-    Obstacle.GONE: "replace {}",
+    Obstacle.DRAINED: "take broker {} out of spec.drain",
+    Obstacle.DOWN: "bring broker {} back",
+    Obstacle.GONE: "replace broker {}",
 }
 _NAMED_MAX = 5
 
@@ -104,11 +104,12 @@ class Witness:
         return "; ".join([", ".join(self.usable) or "none", *self.obstacles])
 
     def advice(self, new: str) -> str:
-        """`undrain 3, or add a broker`; `new` says how to get one more."""
+        """`replace broker 3, or add a broker`; `new` says how to get one more."""
         shown = [*map(self._remedy, self.blocked[:_NAMED_MAX]), new]
         if self.lacking == 1:
             return ", or ".join(shown)
-        return f"{self.lacking} more are needed: {', '.join(shown)}"
+        noun = "rack" if self.of_racks else "broker"
+        return f"{self.lacking} more {noun}s are needed: {', '.join(shown)}"
 
     def _named(self, group: tuple[Member, ...]) -> str:
         rack = f"of rack {group[0].rack or '(none)'} " if self.of_racks else ""

@@ -7,7 +7,7 @@ from poolkeeper.model.specs import FailureDomain, Headroom
 from poolkeeper.text import count as counted
 from poolkeeper.text import more, named
 
-__all__ = ["Names", "brokers", "counted", "joined", "lost"]
+__all__ = ["Names", "advised", "brokers", "counted", "joined", "lost"]
 
 _NAMED_MAX = 5
 
@@ -15,6 +15,12 @@ _NAMED_MAX = 5
 def joined(parts: Iterable[object]) -> str:
     """`1, 2, 3`."""
     return ", ".join(map(str, parts))
+
+
+def advised(said: str, ways: Iterable[str]) -> str:
+    """`Broker 1 is full. Add a broker, or drain it`: what is so, and what a person can do."""
+    advice = ", or ".join(ways)
+    return f"{said}. {advice[:1].upper()}{advice[1:]}"
 
 
 def brokers(ids: Sequence[int]) -> str:

@@ -10,7 +10,8 @@ from typing import ClassVar
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import GoalKind
 from poolkeeper.planning.facts.conflicts import Witness
-from poolkeeper.planning.facts.phrases import Names, brokers, counted, joined
+from poolkeeper.planning.facts.phrases import Names, advised, brokers, counted, joined
+from poolkeeper.text import named
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,8 @@ class SharedBrokers:
 
     def __str__(self) -> str:
         verb = "is" if len(self.brokers) == 1 else "are"
-        return f"nothing moves: {brokers(self.brokers)} {verb} also in {joined(self.pools)}"
+        pools = named("pool", self.pools)
+        return f"nothing moves: {brokers(self.brokers)} {verb} also in {pools}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ class UsableBrokers:
     def __str__(self) -> str:
         if self.lacking is None:
             return joined(self.brokers) or "none"
-        return f"{self.lacking.text}. What helps: {self.lacking.advice('add a broker')}"
+        return advised(self.lacking.text, [self.lacking.advice("add a broker")])
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +120,12 @@ class TooFewRacks:
     def __str__(self) -> str:
         factor, needs = self.witness.factor, "needs" if self.topics == 1 else "need"
         why = "".join(f"; {obstacle}" for obstacle in self.witness.obstacles)
-        return (
+        said = (
             f"{counted(self.topics, 'topic')} of replication factor {factor} {needs} {factor}"
             f" racks; racks {joined(self.witness.usable)} have usable brokers{why}, so some hold"
-            " two replicas of a partition."
-            f" What helps: {self.witness.advice('add a broker in another rack')}"
+            " two replicas of a partition"
         )
+        return advised(said, [self.witness.advice("add a broker in another rack")])
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +139,8 @@ class RacksIncomplete:
     def __str__(self) -> str:
         verb = "has" if len(self.brokers) == 1 else "have"
         return (
-            f"{brokers(self.brokers)} {verb} no rack and count as one more beside"
-            f" {joined(self.racks)}; spec.racks of the pool can name theirs"
+            f"{brokers(self.brokers)} {verb} no rack and count as one more rack beside"
+            f" {joined(self.racks)}; name theirs in spec.racks of the pool"
         )
 
 
@@ -163,7 +165,10 @@ class GainTooSmall:
     reason: ClassVar = ProblemReason.GAIN_TOO_SMALL
 
     def __str__(self) -> str:
-        return "nothing is evened out: that would remove less imbalance than balancing.minGain"
+        return (
+            "nothing moves for balance: that would remove less imbalance than"
+            " spec.balancing.minGain of the cluster"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +178,7 @@ class RatesUnknown:
     reason: ClassVar = ProblemReason.RATES_UNKNOWN
 
     def __str__(self) -> str:
-        return "balance.bytesIn is left out: no rate is known"
+        return "spec.balance.bytesIn is left out: spec.load of the cluster gives no rate"
 
 
 _NOUNS = {
@@ -181,7 +186,7 @@ _NOUNS = {
     GoalKind.LEADERS: "preferred leaders",
     GoalKind.TOPIC_REPLICAS: "replicas of one topic",
     GoalKind.BYTES: "bytes",
-    GoalKind.BYTES_IN: "KiB/s",
+    GoalKind.BYTES_IN: "bytes in (KiB/s)",
 }
 
 
@@ -194,7 +199,7 @@ class UnevenTopics:
 
     def __str__(self) -> str:
         noun = _NOUNS[GoalKind.TOPIC_REPLICAS]
-        return f"{noun} cannot be evened out further: {self.topics}"
+        return f"{noun} cannot be balanced further: {self.topics}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +225,8 @@ class UnevenBrokers:
     more: int
 
     def __str__(self) -> str:
-        more = f", and {self.more} brokers more" if self.more else ""
-        return f"{_NOUNS[self.goal]} cannot be evened out further: {joined(self.brokers)}{more}"
+        more = f", and {counted(self.more, 'more broker')}" if self.more else ""
+        return f"{_NOUNS[self.goal]} cannot be balanced further: {joined(self.brokers)}{more}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +236,7 @@ class AwaitsPartitions:
     reason: ClassVar = ProblemReason.AWAITS_PARTITIONS
 
     def __str__(self) -> str:
-        return "is evened out further once new partitions exist, as their topics cannot move now"
+        return "is balanced further once new partitions exist: their topics cannot move before"
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +258,7 @@ class LogDirsUnknown:
     broker: int
 
     def __str__(self) -> str:
-        return f"broker {self.broker} does not tell its log directories"
+        return f"broker {self.broker} does not report its log directories"
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,9 +278,9 @@ class NoSuchLogDir:
 class KeptBecause(Enum):
     """Why a replica stays in a drained log directory."""
 
-    NO_ROOM = "no other directory has room for them"
+    NO_ROOM = "no other directory has space for them"
     ALL_DRAINED = "it has no directory that is not drained"
-    NOT_OURS = "they go to other brokers, or are not this pool's to move"
+    NOT_OURS = "they move to other brokers, or another pool decides about them"
 
 
 @dataclass(frozen=True, slots=True)

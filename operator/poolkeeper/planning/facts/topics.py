@@ -1,13 +1,12 @@
-"""Why a topic is not what its Topic declares: one class of facts for each kind of problem."""
+"""Why a topic stays as it is, though its Topic declares otherwise."""
 
 from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
-from poolkeeper.model.problems import Facts, ProblemReason
-from poolkeeper.model.specs import Headroom
+from poolkeeper.model.problems import ProblemReason
 from poolkeeper.planning.facts.conflicts import Member
-from poolkeeper.planning.facts.phrases import brokers, counted, joined, lost
+from poolkeeper.planning.facts.phrases import advised, joined
 
 
 class Unsettled(Enum):
@@ -18,7 +17,7 @@ class Unsettled(Enum):
     GAPS = "its partition ids have gaps"
     NO_REPLICAS = "it has partitions without replicas"
     CHANGING = "it changed while it was being read"
-    DAMAGED = "its node is damaged: {}"
+    DAMAGED = "its znode is damaged: {}"
     DELETING = "it is being deleted"
 
 
@@ -31,7 +30,7 @@ class TopicLeftOut:
     detail: str = ""
 
     def __str__(self) -> str:
-        return f"left out: {self.why.value.format(self.detail)}"
+        return f"left out of this plan: {self.why.value.format(self.detail)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,10 @@ class DeclaredTwice:
     others: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{self.owner} declares a topic that {joined(self.others)} declares too"
+        return (
+            f"{self.owner} declares a topic that {joined(self.others)} declares too; delete one"
+            " of the Topics"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class ClaimedTwice:
     pools: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"nothing moves: pools {joined(self.pools)} claim it"
+        return f"nothing moves: spec.claims of pools {joined(self.pools)} match it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class NoDefaultPool:
     reason: ClassVar = ProblemReason.NO_DEFAULT_POOL
 
     def __str__(self) -> str:
-        return "unmanaged, and there is no default pool that could be worked in"
+        return "nothing moves: no Topic and no claim names it, and no default pool can be used"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ class PoolUnavailable:
     pool: str
 
     def __str__(self) -> str:
-        return f"nothing is done: its pool {self.pool} does not exist or may not be worked in"
+        return f"nothing is done: its pool {self.pool} does not exist or cannot be used"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +108,12 @@ class PinnedElsewhere:
         for broker in self.brokers:
             if broker.obstacle is None:
                 reasons.append(f"{broker.id} is not in pool {self.pool}")
-                ways.append(f"add {broker.id} to the pool")
+                ways.append(f"add broker {broker.id} to the pool")
             else:
                 reasons.append(str(broker))
                 ways.append(broker.obstacle.remedy(broker.id))
-        return (
-            f"stays as it is: it is pinned, and broker {joined(reasons)}. What helps:"
-            f" {' and '.join(ways)}, or pin it elsewhere"
-        )
+        said = f"stays as it is: spec.placement.assignment pins it, and broker {joined(reasons)}"
+        return advised(said, (" and ".join(ways), "change the assignment"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,268 +128,6 @@ class NotDeleted:
 
 
 @dataclass(frozen=True, slots=True)
-class NotCreated:
-    """A declared topic that is not created."""
-
-    because: Facts
-
-    @property
-    def reason(self) -> ProblemReason:
-        """The kind of the problem."""
-        return self.because.reason
-
-    def __str__(self) -> str:
-        return f"not created: {self.because}"
-
-
-@dataclass(frozen=True, slots=True)
-class NotExtended:
-    """A topic that has `found` partitions and keeps them, though `wanted` are declared."""
-
-    found: int
-    wanted: int
-    because: Facts
-
-    @property
-    def reason(self) -> ProblemReason:
-        """The kind of the problem."""
-        return self.because.reason
-
-    def __str__(self) -> str:
-        return f"stays at {self.found} partitions instead of {self.wanted}: {self.because}"
-
-
-@dataclass(frozen=True, slots=True)
-class AwaitsRoom:
-    """A declared topic that the next plan creates."""
-
-    reason: ClassVar = ProblemReason.AWAITS_ROOM
-
-    def __str__(self) -> str:
-        return "not created until moves of this plan have made room for it"
-
-
-@dataclass(frozen=True, slots=True)
-class AwaitsMoves:
-    """A topic of `found` partitions that gets more by a later plan."""
-
-    reason: ClassVar = ProblemReason.AWAITS_MOVES
-    found: int
-
-    def __str__(self) -> str:
-        return f"stays at {self.found} partitions until its replicas have moved"
-
-
-@dataclass(frozen=True, slots=True)
-class CrowdedOut:
-    """A topic whose new partitions fit by themselves, but not beside the pool's other replicas."""
-
-    reason: ClassVar = ProblemReason.CAPACITY_EXCEEDED
-
-    def __str__(self) -> str:
-        return "gets no new partitions: the pool has no room for them and for its other replicas"
-
-
-@dataclass(frozen=True, slots=True)
-class MetricNameTaken:
-    """`other` is the existing topic."""
-
-    reason: ClassVar = ProblemReason.METRIC_NAME_TAKEN
-    other: str
-
-    def __str__(self) -> str:
-        return f"Kafka's metrics cannot tell it from {self.other}"
-
-
-@dataclass(frozen=True, slots=True)
-class IllegalName:
-    """A topic name that Kafka refuses; `name_problem`: why."""
-
-    reason: ClassVar = ProblemReason.ILLEGAL_NAME
-    name_problem: str
-
-    def __str__(self) -> str:
-        return f"the name {self.name_problem}"
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionsUndeclared:
-    """Neither the Topic nor its pool declares a number of partitions."""
-
-    reason: ClassVar = ProblemReason.PARTITIONS_UNDECLARED
-    pool: str
-
-    def __str__(self) -> str:
-        return f"neither the Topic nor pool {self.pool} says how many partitions"
-
-
-@dataclass(frozen=True, slots=True)
-class FactorUndeclared:
-    """Neither the Topic nor its pool declares a replication factor."""
-
-    reason: ClassVar = ProblemReason.REPLICATION_FACTOR_UNDECLARED
-    pool: str
-
-    def __str__(self) -> str:
-        return f"neither the Topic nor pool {self.pool} says how many replicas"
-
-
-@dataclass(frozen=True, slots=True)
-class QuotaExcess:
-    """`held` of at most `most` exist, and `more` are wanted; `field`: where `most` is declared.
-
-    `whose`: the cluster, a pool, or a namespace in a pool.
-    """
-
-    whose: str
-    noun: str
-    held: int
-    more: int
-    most: int
-    field: str
-
-    def __str__(self) -> str:
-        return (
-            f"{self.whose} has {self.held} of {self.most} {self.noun} and would get {self.more}"
-            f" more (raise {self.field} to {self.held + self.more})"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class QuotaExceeded:
-    """Quotas and limits that would be exceeded; each conflicts by itself, so all are named."""
-
-    reason: ClassVar = ProblemReason.QUOTA_EXCEEDED
-    excesses: tuple[QuotaExcess, ...]
-
-    def __str__(self) -> str:
-        return "; ".join(map(str, self.excesses))
-
-
-@dataclass(frozen=True, slots=True)
-class FewerBrokers:
-    """The pool's usable brokers are fewer than `factor`."""
-
-    reason: ClassVar = ProblemReason.TOO_FEW_BROKERS
-    pool: str
-    factor: int
-    usable: tuple[int, ...]
-
-    def __str__(self) -> str:
-        return (
-            f"{self.factor} replicas need {self.factor} brokers; usable in pool {self.pool}:"
-            f" {joined(self.usable) or 'none'}. What helps: {self.factor - len(self.usable)} more,"
-            " undrained or new"
-        )
-
-
-_MORE_ROOM = "What helps: add a broker, or raise capacity.replicas"
-
-
-@dataclass(frozen=True, slots=True)
-class BrokersFull:
-    """These brokers together would hold `wanted` replicas and may hold at most `room`.
-
-    `even`: they would because replicas of a partition are spread over racks.
-    """
-
-    reason: ClassVar = ProblemReason.CAPACITY_EXCEEDED
-    brokers: tuple[int, ...]
-    wanted: int
-    room: int
-    even: bool = False
-
-    def __str__(self) -> str:
-        even = ", to be even over racks" if self.even else ""
-        return (
-            f"{brokers(self.brokers)} would hold {self.wanted} replicas and may hold"
-            f" {self.room}{even}. {_MORE_ROOM}"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class NoRoomBetween:
-    """Every set of brokers has room by count, and yet no replica list is possible."""
-
-    reason: ClassVar = ProblemReason.CAPACITY_EXCEEDED
-
-    def __str__(self) -> str:
-        return f"the brokers' caps of replicas leave no room. {_MORE_ROOM}"
-
-
-@dataclass(frozen=True, slots=True)
-class BeyondHeadroom:
-    """The pool would hold `held` replicas, of which `room` fit after its headroom's failures."""
-
-    reason: ClassVar = ProblemReason.HEADROOM_EXCEEDED
-    pool: str
-    held: int
-    room: int
-    headroom: Headroom
-
-    def __str__(self) -> str:
-        more = counted(self.held - self.room, "more replica")
-        return (
-            f"pool {self.pool} would hold {self.held} replicas, {self.room} fit with"
-            f" {lost(self.headroom)}. What helps: add a broker, or ask for less headroom, or make"
-            f" room for {more}"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class AssignedElsewhere:
-    """A manual assignment names these brokers, which the pool cannot use."""
-
-    reason: ClassVar = ProblemReason.PINNED_BROKERS_UNUSABLE
-    pool: str
-    brokers: tuple[int, ...]
-
-    def __str__(self) -> str:
-        named = joined(self.brokers)
-        return f"its assignment names brokers that pool {self.pool} cannot use: {named}"
-
-
-@dataclass(frozen=True, slots=True)
-class InvalidAssignment:
-    """A list of a manual assignment is empty or names a broker twice."""
-
-    reason: ClassVar = ProblemReason.INVALID_ASSIGNMENT
-
-    def __str__(self) -> str:
-        return "its assignment has an empty list or names a broker twice"
-
-
-@dataclass(frozen=True, slots=True)
-class TopicFixed:
-    """Nothing is done about the topic; another problem says why."""
-
-    reason: ClassVar = ProblemReason.UNTOUCHED
-
-    def __str__(self) -> str:
-        return "the topic is left out of this plan"
-
-
-@dataclass(frozen=True, slots=True)
-class NeverShrinks:
-    """Fewer partitions are declared than exist; Kafka cannot remove partitions."""
-
-    reason: ClassVar = ProblemReason.PARTITIONS_NEVER_SHRINK
-
-    def __str__(self) -> str:
-        return "partitions never shrink"
-
-
-@dataclass(frozen=True, slots=True)
-class InternalTopicAbsent:
-    """An internal topic that is declared and does not exist."""
-
-    reason: ClassVar = ProblemReason.AWAITS_KAFKA
-
-    def __str__(self) -> str:
-        return "not created until Kafka does so itself, at its first use"
-
-
-@dataclass(frozen=True, slots=True)
 class InternalTopicResized:
     """An internal topic's assignment has another number of partitions than the topic."""
 
@@ -399,7 +137,7 @@ class InternalTopicResized:
 
     def __str__(self) -> str:
         return (
-            f"nothing is done: its assignment is of {self.declared} partitions, and an internal"
+            f"nothing is done: its assignment has {self.declared} partitions, and an internal"
             f" topic keeps its {self.found}"
         )
 
@@ -433,24 +171,3 @@ class AwaitsReplicas:
             f"{self.key} is set to {self.value} once as many replicas of every partition are in"
             f" sync, now {self.in_sync}"
         )
-
-
-@dataclass(frozen=True, slots=True)
-class InternalTopic:
-    """Kafka has created the topic for its own use."""
-
-    reason: ClassVar = ProblemReason.INTERNAL_TOPIC
-
-    def __str__(self) -> str:
-        return "it is an internal topic of Kafka"
-
-
-@dataclass(frozen=True, slots=True)
-class KeyedTopic:
-    """`wanted` partitions are declared of a topic whose records are placed by key."""
-
-    reason: ClassVar = ProblemReason.KEYS_WOULD_MOVE
-    wanted: int
-
-    def __str__(self) -> str:
-        return f"its keys would go to other partitions; acceptKeyRemapTo: {self.wanted} allows it"

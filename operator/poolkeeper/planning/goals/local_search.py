@@ -21,7 +21,7 @@ from itertools import islice
 import numpy as np
 
 from poolkeeper.planning.constraints.bands import Band
-from poolkeeper.planning.constraints.evictions import Opened
+from poolkeeper.planning.constraints.evictions import OpenSlots
 from poolkeeper.planning.constraints.measures import LoadMeasure
 from poolkeeper.planning.goals.swaps import (
     REPLICA_MIB,
@@ -44,28 +44,28 @@ class Bounded:
     measure: LoadMeasure
     band: Band
 
-    def excess(self, unit: PoolProblem, lists: Ints) -> int:
+    def excess(self, problem: PoolProblem, lists: Ints) -> int:
         """How far brokers lie outside the wide band, in sum."""
-        held = self.measure.held(lists)
-        return int(np.abs(self.measure.wide.outside(held))[unit.eligible].sum())
+        held = self.measure.load(lists)
+        return int(np.abs(self.measure.wide.outside(held))[problem.eligible].sum())
 
-    def imbalance(self, unit: PoolProblem, lists: Ints) -> float:
+    def imbalance(self, problem: PoolProblem, lists: Ints) -> float:
         """The part of the load that is on the wrong broker."""
         share = self.measure.wide.share
-        missed = np.abs(self.measure.held(lists) - share)[unit.eligible].sum()
-        return float(missed / max(share[unit.eligible].sum(), 1.0))
+        missed = np.abs(self.measure.load(lists) - share)[problem.eligible].sum()
+        return float(missed / max(share[problem.eligible].sum(), 1.0))
 
 
 def refine(
-    unit: PoolProblem,
-    opened: Opened,
+    problem: PoolProblem,
+    opened: OpenSlots,
     lists: Ints,
     aim: Bounded,
     guards: Sequence[Bounded],
     topics: TopicCounts | None = None,
 ) -> Ints:
     """Lists nearer to the aim's band; the measures in `guards` and `topics` get no worse."""
-    search = _Search(unit, opened, lists.copy(), (aim, *guards), topics)
+    search = _Search(problem, opened, lists.copy(), (aim, *guards), topics)
     search.run()
     return search.lists
 
@@ -75,32 +75,32 @@ class _Search:
 
     def __init__(
         self,
-        unit: PoolProblem,
-        opened: Opened,
+        problem: PoolProblem,
+        opened: OpenSlots,
         lists: Ints,
         bounded: Sequence[Bounded],
         topics: TopicCounts | None,
     ) -> None:
-        self.unit, self.opened, self.lists, self.topics = unit, opened, lists, topics
+        self.problem, self.opened, self.lists, self.topics = problem, opened, lists, topics
         self.value = np.array([b.measure.value for b in bounded])
-        self.load = np.array([b.measure.held(lists) for b in bounded])
+        self.load = np.array([b.measure.load(lists) for b in bounded])
         self.low = np.array([b.band.low for b in bounded])
         self.high = np.array([b.band.high for b in bounded])
         self.share = bounded[0].band.share
         self.is_law = bounded[0].measure.is_law
         # MiB per unit of the measure, on average.
-        self.scale = float(unit.mib.sum()) / max(float(self.value[0].sum()), 1.0)
-        racks = len(unit.brokers.rack_names)
+        self.scale = float(problem.mib.sum()) / max(float(self.value[0].sum()), 1.0)
+        racks = len(problem.brokers.rack_names)
         shape = len(opened.spreads), racks
         self.least = np.array([s.low for s in opened.spreads], dtype=np.int64).reshape(shape)
         self.most = np.array([s.high for s in opened.spreads], dtype=np.int64).reshape(shape)
         # The number of moves by broker, and the best steps known at that number.
-        self.changes = [0] * len(unit.fixed)
+        self.changes = [0] * len(problem.brokers)
         self.known: dict[tuple[int, int], tuple[tuple[int, int], ReplicaSwap | None]] = {}
         self.rows_on = {b: np.flatnonzero(any_slot(lists == b)) for b in self._brokers()}
 
     def _brokers(self) -> list[int]:
-        rows: list[int] = np.flatnonzero(self.unit.eligible).tolist()
+        rows: list[int] = np.flatnonzero(self.problem.eligible).tolist()
         return rows
 
     def run(self) -> None:
@@ -185,10 +185,10 @@ class _Search:
 
     def _candidates(self, source: int, target: int) -> Candidates:
         rows = self.rows_on[source]
-        lists, rack = self.lists[rows], self.unit.brokers.rack
+        lists, rack = self.lists[rows], self.problem.brokers.rack
         here = lists == source
         slot = np.argmax(here, axis=1)
-        free = ~self.opened.pinned[rows, slot] & ~any_slot(lists == target)
+        free = ~self.opened.stays[rows, slot] & ~any_slot(lists == target)
         if rack[source] != rack[target]:
             racks = np.where(lists >= 0, rack[lists], -1)
             spread = self.opened.spread_of[rows]
@@ -197,12 +197,12 @@ class _Search:
             free &= there < self.most[spread, rack[target]]
             free &= left >= self.least[spread, rack[source]]
         if self.topics is not None:
-            free &= self.topics.may_go(self.unit.topic[rows], source, target)
+            free &= self.topics.may_go(self.problem.topic[rows], source, target)
         rows, slot = rows[free], slot[free]
-        found = self.unit.lists[rows]
+        found = self.problem.lists[rows]
         new, old = ~any_slot(found == target), ~any_slot(found == source)
-        added = (new.astype(np.int64) - old) * ~self.unit.fresh[rows]
-        return Candidates(rows, slot, added * (self.unit.mib[rows] + REPLICA_MIB), added)
+        added = (new.astype(np.int64) - old) * ~self.problem.fresh[rows]
+        return Candidates(rows, slot, added * (self.problem.mib[rows] + REPLICA_MIB), added)
 
     def _take(self, step: ReplicaSwap) -> None:
         self._move(*step.given, step.giver, step.taker)
@@ -220,4 +220,4 @@ class _Search:
         at = np.searchsorted(self.rows_on[target], row)
         self.rows_on[target] = np.insert(self.rows_on[target], at, row)
         if self.topics is not None:
-            self.topics.move(int(self.unit.topic[row]), source, target)
+            self.topics.move(int(self.problem.topic[row]), source, target)

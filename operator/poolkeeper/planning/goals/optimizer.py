@@ -16,7 +16,7 @@ import numpy as np
 
 from poolkeeper.model.specs import Goal, GoalKind
 from poolkeeper.planning.constraints.bands import Band
-from poolkeeper.planning.constraints.evictions import Opened
+from poolkeeper.planning.constraints.evictions import OpenSlots
 from poolkeeper.planning.constraints.measures import LoadMeasure, laws, measure_of, share_of_value
 from poolkeeper.planning.goals.local_search import Bounded, refine
 from poolkeeper.planning.goals.topic_counts import TopicCounts, topic_bands
@@ -25,89 +25,93 @@ from poolkeeper.planning.goals.topic_spread import spread_topics
 from poolkeeper.planning.problem.arrays import Ints
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
-EVENED = frozenset({GoalKind.REPLICAS, GoalKind.TOPIC_REPLICAS, GoalKind.BYTES, GoalKind.BYTES_IN})
+REPLICA_GOALS = frozenset(
+    {GoalKind.REPLICAS, GoalKind.TOPIC_REPLICAS, GoalKind.BYTES, GoalKind.BYTES_IN}
+)
 """Goals that replicas move for."""
 
-WEIGHED = frozenset({GoalKind.BYTES, GoalKind.BYTES_IN})
-"""Those for which partitions differ."""
+WEIGHTED_GOALS = frozenset({GoalKind.BYTES, GoalKind.BYTES_IN})
+"""Goals for which a partition weighs what it holds, or what is written to it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Evened:
+class Optimization:
     """The lists, and the bands that were aimed at, in the order of the goals."""
 
     lists: Ints
     goals: tuple[Bounded | TopicCounts, ...]
 
 
-def even(
-    unit: PoolProblem,
-    opened: Opened,
+def optimize(
+    problem: PoolProblem,
+    opened: OpenSlots,
     lists: Ints,
     caps: tuple[Ints, Ints],
     goals: Iterable[Goal],
-    placed: Sequence[Bounded],
-) -> Evened:
+    counted: Sequence[Bounded],
+) -> Optimization:
     """Bring the lists nearer to the goals, in their order.
 
     `caps`: the most replicas and MiB by broker.
-    `placed`: the goal of replicas with the band that the flow aimed at, if that goal comes first.
+    `counted`: the goal of replicas with the band that the flow aimed at, if that goal comes first.
     It is not among `goals` then.
     """
-    replicas, disks = laws(unit, *caps)
+    replicas, disks = laws(problem, *caps)
     capacity = Bounded(replicas, replicas.wide), Bounded(disks, disks.wide)
-    if disks.outside(disks.held(lists), unit.eligible):
-        lists = refine(unit, opened, lists, capacity[1], [capacity[0], *placed])
-        if placed and disks.outside(disks.held(lists), unit.eligible):
-            lists = refine(unit, opened, lists, capacity[1], capacity[:1])
-            lists = refine(unit, opened, lists, placed[0], capacity)
-    guards = [*capacity, *placed]
-    aimed: list[Bounded | TopicCounts] = [*placed]
+    if disks.outside(disks.load(lists), problem.eligible):
+        lists = refine(problem, opened, lists, capacity[1], [capacity[0], *counted])
+        if counted and disks.outside(disks.load(lists), problem.eligible):
+            lists = refine(problem, opened, lists, capacity[1], capacity[:1])
+            lists = refine(problem, opened, lists, counted[0], capacity)
+    guards = [*capacity, *counted]
+    targets: list[Bounded | TopicCounts] = [*counted]
     topics: TopicCounts | None = None
     for goal in goals:
         if goal.kind is GoalKind.TOPIC_REPLICAS:
-            lists, topics = _even_topics(unit, opened, lists, guards, goal)
-            aimed.append(topics)
+            lists, topics = _optimize_topics(problem, opened, lists, guards, goal)
+            targets.append(topics)
             continue
-        measure = measure_of(unit, opened, lists, goal)
-        aim = Bounded(measure, _band(measure, lists, unit))
+        measure = measure_of(problem, opened, lists, goal)
+        aim = Bounded(measure, _band(measure, lists, problem))
         if aim.band is measure.narrow:
-            lists = refine(unit, opened, lists, aim, guards, topics)
+            lists = refine(problem, opened, lists, aim, guards, topics)
         guards.append(aim)
-        aimed.append(aim)
-    return Evened(lists, tuple(aimed))
+        targets.append(aim)
+    return Optimization(lists, tuple(targets))
 
 
-def _band(measure: LoadMeasure, lists: Ints, unit: PoolProblem) -> Band:
-    held = measure.held(unit.lists), measure.held(lists)
-    triggered = any(measure.outside(each, unit.eligible) for each in held)
+def _band(measure: LoadMeasure, lists: Ints, problem: PoolProblem) -> Band:
+    held = measure.load(problem.lists), measure.load(lists)
+    triggered = any(measure.outside(each, problem.eligible) for each in held)
     return measure.narrow if triggered else measure.wide
 
 
-def _even_topics(
-    unit: PoolProblem, opened: Opened, lists: Ints, guards: Sequence[Bounded], goal: Goal
+def _optimize_topics(
+    problem: PoolProblem, opened: OpenSlots, lists: Ints, guards: Sequence[Bounded], goal: Goal
 ) -> tuple[Ints, TopicCounts]:
     """Spread the topics freely and repair earlier goals; if that fails, spread within these."""
-    ones = np.ones(len(unit), dtype=np.int64)
-    share = share_of_value(unit, opened, lists, ones, np.zeros(len(unit.fixed), dtype=np.int64))
-    wide, narrow = topic_bands(unit, lists, share, goal)
+    ones = np.ones(len(problem), dtype=np.int64)
+    share = share_of_value(
+        problem, opened, lists, ones, np.zeros(len(problem.brokers), dtype=np.int64)
+    )
+    wide, narrow = topic_bands(problem, lists, share, goal)
     if not wide.outside():
         return lists, wide
-    by_count = measure_of(unit, opened, lists, Goal(GoalKind.REPLICAS, count=1))
-    even = Bounded(by_count, by_count.wide)
-    before = _outside(unit, lists, guards)
-    mixed = any(other.kind in WEIGHED for other in unit.pool.goals)
-    found = route_topics(unit, opened, lists, narrow, _counted(guards), mixed=mixed)
-    free = narrow.recounted(unit, found)
-    found = spread_topics(unit, opened, found, free, even, ())
+    by_count = measure_of(problem, opened, lists, Goal(GoalKind.REPLICAS, count=1))
+    total = Bounded(by_count, by_count.wide)
+    before = _excess_by_guard(problem, lists, guards)
+    all_sizes = any(other.kind in WEIGHTED_GOALS for other in problem.pool.goals)
+    found = route_topics(problem, opened, lists, narrow, _replica_band(guards), all_sizes=all_sizes)
+    free = narrow.counted_in(problem, found)
+    found = spread_topics(problem, opened, found, free, total, ())
     for number, guard in enumerate(guards):
-        found = refine(unit, opened, found, guard, guards[:number], free)
-    if _outside(unit, found, guards) <= before:
+        found = refine(problem, opened, found, guard, guards[:number], free)
+    if _excess_by_guard(problem, found, guards) <= before:
         return found, free
-    return spread_topics(unit, opened, lists, narrow, even, guards), narrow
+    return spread_topics(problem, opened, lists, narrow, total, guards), narrow
 
 
-def _counted(guards: Sequence[Bounded]) -> Band:
+def _replica_band(guards: Sequence[Bounded]) -> Band:
     """The band of replicas that all guards allow; the first guards are the brokers' caps."""
     bands = [guard.band for guard in guards if guard.measure.kind is GoalKind.REPLICAS]
     low = np.max([band.low for band in bands], axis=0)
@@ -115,9 +119,9 @@ def _counted(guards: Sequence[Bounded]) -> Band:
     return Band(np.minimum(low, high), high, bands[-1].share)
 
 
-def _outside(unit: PoolProblem, lists: Ints, guards: Iterable[Bounded]) -> list[int]:
+def _excess_by_guard(problem: PoolProblem, lists: Ints, guards: Iterable[Bounded]) -> list[int]:
     """How far the brokers lie outside their bands, by guard."""
     return [
-        int(np.abs(guard.band.outside(guard.measure.held(lists)))[unit.eligible].sum())
+        int(np.abs(guard.band.outside(guard.measure.load(lists)))[problem.eligible].sum())
         for guard in guards
     ]

@@ -18,73 +18,75 @@ from poolkeeper.planning.problem.pool_problem import PoolProblem
 class TopicCounts:
     """Replicas by (topic, broker), which `move` updates, and the band of each."""
 
-    held: Ints
+    replicas: Ints
     low: Ints
     high: Ints
 
     def may_go(self, topic: Ints, source: int, target: int) -> Bools:
         """By topic, whether a replica may move from source to target without leaving a band."""
-        may: Bools = self.held[topic, source] > self.low[topic, source]
-        may &= self.held[topic, target] < self.high[topic, target]
+        may: Bools = self.replicas[topic, source] > self.low[topic, source]
+        may &= self.replicas[topic, target] < self.high[topic, target]
         return may
 
     def move(self, topic: int, source: int, target: int) -> None:
         """Count a replica on another broker."""
-        self.held[topic, source] -= 1
-        self.held[topic, target] += 1
+        self.replicas[topic, source] -= 1
+        self.replicas[topic, target] += 1
 
     def copy(self) -> "TopicCounts":
         """An independent copy."""
-        return TopicCounts(self.held.copy(), self.low, self.high)
+        return TopicCounts(self.replicas.copy(), self.low, self.high)
 
-    def recounted(self, unit: PoolProblem, lists: Ints) -> "TopicCounts":
+    def counted_in(self, problem: PoolProblem, lists: Ints) -> "TopicCounts":
         """The same bands with the counts of other lists."""
-        return TopicCounts(held_by_topic(unit, lists), self.low, self.high)
+        return TopicCounts(replicas_by_topic(problem, lists), self.low, self.high)
 
     def outside(self) -> int:
         """Replicas above the bands plus replicas missing below them."""
-        above = np.maximum(self.held - self.high, 0).sum()
-        return int(above + np.maximum(self.low - self.held, 0).sum())
+        above = np.maximum(self.replicas - self.high, 0).sum()
+        return int(above + np.maximum(self.low - self.replicas, 0).sum())
 
-    def excess(self, unit: PoolProblem, lists: Ints) -> int:
+    def excess(self, problem: PoolProblem, lists: Ints) -> int:
         """The same as `outside`, for other lists."""
-        return self.recounted(unit, lists).outside()
+        return self.counted_in(problem, lists).outside()
 
-    def imbalance(self, unit: PoolProblem, lists: Ints) -> float:
+    def imbalance(self, problem: PoolProblem, lists: Ints) -> float:
         """The part of all replicas that lies outside its topic's band."""
-        return self.excess(unit, lists) / max(int((lists >= 0).sum()), 1)
+        return self.excess(problem, lists) / max(int((lists >= 0).sum()), 1)
 
 
-def held_by_topic(unit: PoolProblem, lists: Ints) -> Ints:
+def replicas_by_topic(problem: PoolProblem, lists: Ints) -> Ints:
     """Replicas by (topic, broker)."""
-    topics, size = len(unit.topics), len(unit.fixed)
+    topics, size = len(problem.topics), len(problem.brokers)
     at = np.flatnonzero(lists >= 0)
-    place = unit.topic[at // lists.shape[1]] * size + lists.ravel()[at]
-    held: Ints = np.bincount(place, minlength=topics * size)
-    return held.reshape(topics, size)
+    place = problem.topic[at // lists.shape[1]] * size + lists.ravel()[at]
+    replicas: Ints = np.bincount(place, minlength=topics * size)
+    return replicas.reshape(topics, size)
 
 
 def topic_bands(
-    unit: PoolProblem, lists: Ints, share: Floats, goal: Goal
+    problem: PoolProblem, lists: Ints, share: Floats, goal: Goal
 ) -> tuple[TopicCounts, TopicCounts]:
     """The counts with the goal's band, and with half of it; only eligible brokers have a band.
 
     `share`: by broker, how many replicas of all topics it should hold.
     """
-    held = held_by_topic(unit, lists)
-    partitions = np.bincount(unit.topic, minlength=len(unit.topics))
-    mine = np.where(unit.eligible, held, 0).sum(axis=1)
-    part = np.where(unit.eligible, share, 0.0)
+    replicas = replicas_by_topic(problem, lists)
+    partitions = np.bincount(problem.topic, minlength=len(problem.topics))
+    mine = np.where(problem.eligible, replicas, 0).sum(axis=1)
+    part = np.where(problem.eligible, share, 0.0)
     part /= max(part.sum(), 1e-9)
     shares = np.minimum(mine[:, None] * part[None, :], partitions[:, None])
     flat = shares.ravel()
-    wide = _counts(unit, held, band(flat, goal), partitions)
-    return wide, _counts(unit, held.copy(), band(flat, goal, half=True), partitions)
+    wide = _counts(problem, replicas, band(flat, goal), partitions)
+    return wide, _counts(problem, replicas.copy(), band(flat, goal, half=True), partitions)
 
 
-def _counts(unit: PoolProblem, held: Ints, target: Band, partitions: Ints) -> TopicCounts:
-    low = np.minimum(target.low.reshape(held.shape), partitions[:, None])
-    high = target.high.reshape(held.shape)
+def _counts(problem: PoolProblem, replicas: Ints, target: Band, partitions: Ints) -> TopicCounts:
+    low = np.minimum(target.low.reshape(replicas.shape), partitions[:, None])
+    high = target.high.reshape(replicas.shape)
     # Brokers that may be given no replicas have a share of 0.
     huge = np.iinfo(np.int32).max
-    return TopicCounts(held, np.where(unit.eligible, low, 0), np.where(unit.eligible, high, huge))
+    return TopicCounts(
+        replicas, np.where(problem.eligible, low, 0), np.where(problem.eligible, high, huge)
+    )

@@ -17,8 +17,8 @@ like this is left to `topic_spread`.
 import numpy as np
 
 from poolkeeper.planning.constraints.bands import Band
-from poolkeeper.planning.constraints.evictions import OPEN, Opened
-from poolkeeper.planning.goals.topic_counts import TopicCounts, held_by_topic
+from poolkeeper.planning.constraints.evictions import OPEN, OpenSlots
+from poolkeeper.planning.goals.topic_counts import TopicCounts, replicas_by_topic
 from poolkeeper.planning.placement.network import Network
 from poolkeeper.planning.placement.replica_classes import bounds_of
 from poolkeeper.planning.problem.arrays import NONE, Bools, Ints, any_slot, count_slots
@@ -30,37 +30,37 @@ _TURNS = 64
 
 
 def route_topics(
-    unit: PoolProblem,
-    opened: Opened,
+    problem: PoolProblem,
+    opened: OpenSlots,
     lists: Ints,
     topics: TopicCounts,
     brokers: Band,
     *,
-    mixed: bool,
+    all_sizes: bool,
 ) -> Ints:
     """Lists with the topics' counts as near to their bands as one flow brings them.
 
     `lists`: filled where the laws opened slots; all other partitions start from where they were
     found.
     `brokers`: the band of replicas by broker.
-    `mixed`: whether replicas of all sizes should go everywhere.
+    `all_sizes`: whether replicas of all sizes should go everywhere.
     """
     start = np.where(any_slot(opened.lists == OPEN)[:, None], lists, opened.lists)
-    movable = (start >= 0) & unit.eligible[start] & ~opened.pinned
-    wanted = _wanted(unit, start, movable, topics, brokers)
-    return _dealt(unit, opened, start, movable, wanted, mixed=mixed)
+    movable = (start >= 0) & problem.eligible[start] & ~opened.stays
+    target = _target_counts(problem, start, movable, topics, brokers)
+    return _move_surplus(problem, opened, start, movable, target, all_sizes=all_sizes)
 
 
-def _wanted(
-    unit: PoolProblem, lists: Ints, movable: Bools, topics: TopicCounts, brokers: Band
+def _target_counts(
+    problem: PoolProblem, lists: Ints, movable: Bools, topics: TopicCounts, brokers: Band
 ) -> Ints:
     """The wanted number of movable replicas by (topic, broker)."""
-    eligible = np.flatnonzero(unit.eligible)
-    free = held_by_topic(unit, np.where(movable, lists, NONE))[:, eligible]
-    fixed = held_by_topic(unit, np.where(movable, NONE, lists))[:, eligible]
-    most = np.bincount(unit.topic, minlength=len(unit.topics))[:, None] - fixed
-    low = np.clip(topics.low[:, eligible] - fixed, 0, most)
-    high = np.clip(topics.high[:, eligible] - fixed, low, most)
+    eligible = np.flatnonzero(problem.eligible)
+    free = replicas_by_topic(problem, np.where(movable, lists, NONE))[:, eligible]
+    staying = replicas_by_topic(problem, np.where(movable, NONE, lists))[:, eligible]
+    most = np.bincount(problem.topic, minlength=len(problem.topics))[:, None] - staying
+    low = np.clip(topics.low[:, eligible] - staying, 0, most)
+    high = np.clip(topics.high[:, eligible] - staying, low, most)
     network = Network()
     topic = network.add_nodes(len(free))
     broker = network.add_nodes(len(eligible))
@@ -80,7 +80,7 @@ def _wanted(
     for capacity, cost in tiers:
         of, at = np.nonzero(capacity > 0)
         arcs.append((network.add_arcs(topic[of], broker[at], capacity[of, at], cost), of, at))
-    other = unit.fixed[eligible] + fixed.sum(axis=0)
+    other = problem.background_load.replicas[eligible] + staying.sum(axis=0)
     least, enough = (np.maximum(end[eligible] - other, 0) for end in (brokers.low, brokers.high))
     everything = int(free.sum())
     into = np.repeat(sink, len(eligible))
@@ -91,77 +91,83 @@ def _wanted(
     supply[topic] = free.sum(axis=1)
     supply[sink] = -everything
     flow = network.solve(supply)
-    wanted = np.zeros((len(free), len(unit.fixed)), dtype=np.int64)
+    target = np.zeros((len(free), len(problem.brokers)), dtype=np.int64)
     for block, of, at in arcs:
-        np.add.at(wanted, (of, eligible[at]), flow[block])
-    return wanted
+        np.add.at(target, (of, eligible[at]), flow[block])
+    return target
 
 
-def _dealt(
-    unit: PoolProblem, opened: Opened, lists: Ints, movable: Bools, wanted: Ints, *, mixed: bool
+def _move_surplus(
+    problem: PoolProblem,
+    opened: OpenSlots,
+    lists: Ints,
+    movable: Bools,
+    target: Ints,
+    *,
+    all_sizes: bool,
 ) -> Ints:
     """The lists with surplus replicas moved to brokers that lack some, as far as racks permit."""
     lists = lists.copy()
-    rack = unit.brokers.rack
-    least, most = bounds_of(opened, opened.spread_of, len(unit.brokers.rack_names))
+    rack = problem.brokers.rack
+    least, most = bounds_of(opened, opened.spread_of, len(problem.brokers.rack_names))
     for smallest in (True, False):
         here = np.where(movable, lists, NONE)
-        surplus = held_by_topic(unit, here) - wanted
-        row, slot = _givers(unit, here, surplus, smallest=smallest, mixed=mixed)
+        surplus = replicas_by_topic(problem, here) - target
+        row, slot = _givers(problem, here, surplus, smallest=smallest, all_sizes=all_sizes)
         topic, taker = np.nonzero(surplus < 0)
         order = np.lexsort((taker, rack[taker], topic))
         lacking = -surplus[topic, taker][order]
         topic, taker = (np.repeat(column[order], lacking) for column in (topic, taker))
         for turn in range(_TURNS):
-            seat = _seats(unit.topic[row], topic, turn)
-            row, slot, seat = row[seat >= 0], slot[seat >= 0], seat[seat >= 0]
+            receiver = _receivers(problem.topic[row], topic, turn)
+            row, slot, receiver = row[receiver >= 0], slot[receiver >= 0], receiver[receiver >= 0]
             if not len(row):
                 break
-            fits = _lawful(lists[row], rack, slot, taker[seat], least[row], most[row])
+            fits = _may_go(lists[row], rack, slot, taker[receiver], least[row], most[row])
             at = fits.nonzero()[0]
             # One replica of a partition moves per turn.
             at = at[np.sort(np.unique(row[at], return_index=True)[1])]
-            lists[row[at], slot[at]] = taker[seat[at]]
-            topic, taker = np.delete(topic, seat[at]), np.delete(taker, seat[at])
+            lists[row[at], slot[at]] = taker[receiver[at]]
+            topic, taker = np.delete(topic, receiver[at]), np.delete(taker, receiver[at])
             row, slot = np.delete(row, at), np.delete(slot, at)
     return lists
 
 
 def _givers(
-    unit: PoolProblem, lists: Ints, surplus: Ints, *, smallest: bool, mixed: bool
+    problem: PoolProblem, lists: Ints, surplus: Ints, *, smallest: bool, all_sizes: bool
 ) -> tuple[Ints, Ints]:
     """The (row, slot) of each surplus replica by (topic, broker), in order of racks."""
-    gives = (lists >= 0) & (surplus > 0)[unit.topic[:, None], lists]
+    gives = (lists >= 0) & (surplus > 0)[problem.topic[:, None], lists]
     place = np.flatnonzero(gives)
     row, slot = np.divmod(place, lists.shape[1])
     broker = lists.ravel()[place]
-    size = unit.mib[row] if smallest else -unit.mib[row]
-    order = np.lexsort((slot, row, size, broker, unit.brokers.rack[broker], unit.topic[row]))
+    size = problem.mib[row] if smallest else -problem.mib[row]
+    order = np.lexsort((slot, row, size, broker, problem.brokers.rack[broker], problem.topic[row]))
     row, slot, broker = row[order], slot[order], broker[order]
-    key = unit.topic[row] * surplus.shape[1] + broker
+    key = problem.topic[row] * surplus.shape[1] + broker
     begin = np.flatnonzero(np.diff(key, prepend=-1))
     count = np.diff(np.append(begin, len(key)))
     number = np.arange(len(key)) - np.repeat(begin, count)
     count, goes = np.repeat(count, count), surplus.ravel()[key]
     chosen = number < goes
-    if mixed:
+    if all_sizes:
         chosen = (number + 1) * goes // count > number * goes // count
     return row[chosen], slot[chosen]
 
 
-def _seats(topic: Ints, seats: Ints, turn: int) -> Ints:
+def _receivers(topic: Ints, receivers: Ints, turn: int) -> Ints:
     """A receiving place of its topic for each replica, another every turn; -1 where there is none.
 
     Both are in order of topics, and of racks within them.
     """
-    begin, end = np.searchsorted(seats, topic), np.searchsorted(seats, topic, side="right")
+    begin, end = np.searchsorted(receivers, topic), np.searchsorted(receivers, topic, side="right")
     number = np.arange(len(topic)) - np.searchsorted(topic, topic)
     count = end - begin
     alone = number < count  # each place is offered to one replica at a time
     return np.where(alone, begin + (number + turn) % np.maximum(count, 1), NONE)
 
 
-def _lawful(lists: Ints, rack: Ints, slot: Ints, taker: Ints, least: Ints, most: Ints) -> Bools:
+def _may_go(lists: Ints, rack: Ints, slot: Ints, taker: Ints, least: Ints, most: Ints) -> Bools:
     """Whether each replica may go to its receiving broker: distinctness and racks."""
     every = np.arange(len(lists))
     giver = lists[every, slot]

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from poolkeeper.planning.constraints.evictions import Opened
+from poolkeeper.planning.constraints.evictions import OpenSlots
 from poolkeeper.planning.goals.local_search import Bounded
 from poolkeeper.planning.goals.swaps import REPLICA_MIB
 from poolkeeper.planning.goals.topic_counts import TopicCounts
@@ -23,20 +23,20 @@ from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 
 def spread_topics(
-    unit: PoolProblem,
-    opened: Opened,
+    problem: PoolProblem,
+    opened: OpenSlots,
     lists: Ints,
     counts: TopicCounts,
-    even: Bounded,
+    total: Bounded,
     guards: Sequence[Bounded],
 ) -> Ints:
     """Lists with the topics' counts inside their bands; `counts` is updated.
 
-    `even`: the measure by which the emptiest brokers are chosen.
+    `total`: the measure of replicas of all topics, by which the emptiest brokers are chosen.
     `guards`: the measures that forbid steps.
     """
-    work = _Spreading(unit, opened, lists.copy(), counts, even, guards)
-    above, below = counts.held > counts.high, counts.held < counts.low
+    work = _Spreading(problem, opened, lists.copy(), counts, total, guards)
+    above, below = counts.replicas > counts.high, counts.replicas < counts.low
     for topic in np.flatnonzero(any_slot(above | below)).tolist():
         work.spread(topic)
     return work.lists
@@ -47,39 +47,41 @@ class _Spreading:
 
     def __init__(
         self,
-        unit: PoolProblem,
-        opened: Opened,
+        problem: PoolProblem,
+        opened: OpenSlots,
         lists: Ints,
         counts: TopicCounts,
-        even: Bounded,
+        total: Bounded,
         guards: Sequence[Bounded],
     ) -> None:
-        self.unit, self.opened, self.lists, self.counts = unit, opened, lists, counts
+        self.problem, self.opened, self.lists, self.counts = problem, opened, lists, counts
         self.guards = guards
-        self.loads = [guard.measure.held(lists) for guard in guards]
-        self.load = even.measure.held(lists) - even.band.share
-        racks = len(unit.brokers.rack_names)
+        self.loads = [guard.measure.load(lists) for guard in guards]
+        self.load = total.measure.load(lists) - total.band.share
+        racks = len(problem.brokers.rack_names)
         shape = len(opened.spreads), racks
         self.least = np.array([s.low for s in opened.spreads], dtype=np.int64).reshape(shape)
         self.most = np.array([s.high for s in opened.spreads], dtype=np.int64).reshape(shape)
-        self.start = np.searchsorted(unit.topic, np.arange(len(unit.topics) + 1))
+        self.start = np.searchsorted(problem.topic, np.arange(len(problem.topics) + 1))
 
     def spread(self, topic: int) -> None:
         """Move replicas of the topic until no broker outside its band has a step."""
-        held, low, high = (a[topic] for a in (self.counts.held, self.counts.low, self.counts.high))
-        stuck = np.zeros(len(held), dtype=bool)
+        replicas, low, high = (
+            a[topic] for a in (self.counts.replicas, self.counts.low, self.counts.high)
+        )
+        stuck = np.zeros(len(replicas), dtype=bool)
         while True:
-            above = np.where(self.unit.eligible & ~stuck, held - high, 0)
-            below = np.where(self.unit.eligible & ~stuck, low - held, 0)
+            above = np.where(self.problem.eligible & ~stuck, replicas - high, 0)
+            below = np.where(self.problem.eligible & ~stuck, low - replicas, 0)
             if above.max() > 0:
                 worst = int(np.lexsort((-self.load, -above))[0])
-                done = self._give(topic, worst, held < high, held < low) is not None
-                done = done or self._relay(topic, worst, held < high)
+                done = self._give(topic, worst, replicas < high, replicas < low) is not None
+                done = done or self._relay(topic, worst, replicas < high)
             elif below.max() > 0:
                 worst = int(np.lexsort((self.load, -below))[0])
-                spare = np.flatnonzero(self.unit.eligible & (held > low))
+                spare = np.flatnonzero(self.problem.eligible & (replicas > low))
                 order = spare[np.argsort(-self.load[spare], kind="stable")]
-                only = np.arange(len(held)) == worst
+                only = np.arange(len(replicas)) == worst
                 done = any(self._give(topic, int(b), only, only) is not None for b in order)
                 done = done or any(self._relay(topic, int(giver), only) for giver in order)
             else:
@@ -92,7 +94,7 @@ class _Spreading:
         The emptiest broker that makes this possible is chosen.
         """
         everyone = np.arange(len(takers))
-        between = np.flatnonzero(self.unit.eligible & ~takers & (everyone != giver))
+        between = np.flatnonzero(self.problem.eligible & ~takers & (everyone != giver))
         for broker in between[np.argsort(self.load[between], kind="stable")].tolist():
             only = everyone == broker
             first = self._give(topic, giver, only, only)
@@ -110,14 +112,14 @@ class _Spreading:
         begin, stop = self.start[topic : topic + 2]
         row, slot = np.nonzero(self.lists[begin:stop] == giver)
         row = row + begin
-        free = ~self.opened.pinned[row, slot]
+        free = ~self.opened.stays[row, slot]
         row, slot = row[free], slot[free]
         if not len(row):
             return None
-        lawful = self._lawful(row, giver) & (takers & self.unit.eligible)
+        lawful = self._permitted_by_laws(row, giver) & (takers & self.problem.eligible)
         cost = self._cost(row, giver)
         for number, guard in enumerate(self.guards):
-            lawful &= self._allowed(self.loads[number], guard, row, giver)
+            lawful &= self._permitted_by_guard(self.loads[number], guard, row, giver)
         possible = np.flatnonzero(lawful.any(axis=0))
         if not len(possible):
             return None
@@ -129,9 +131,9 @@ class _Spreading:
         self._move(topic, *moved, giver, taker)
         return moved
 
-    def _lawful(self, row: Ints, giver: int) -> Bools:
+    def _permitted_by_laws(self, row: Ints, giver: int) -> Bools:
         """By (row, broker), whether the replica may go there: distinctness and racks."""
-        rack = self.unit.brokers.rack
+        rack = self.problem.brokers.rack
         lists = self.lists[row]
         racks = np.zeros((len(row), self.least.shape[1]), dtype=np.int64)
         lawful = np.ones((len(row), len(rack)), dtype=bool)
@@ -147,16 +149,16 @@ class _Spreading:
 
     def _cost(self, row: Ints, giver: int) -> Ints:
         """By (row, broker), what the plan costs more if the replica moves there."""
-        price = np.where(self.unit.fresh[row], 0, self.unit.mib[row] + REPLICA_MIB)
-        found = self.unit.lists[row]
-        cost = np.repeat(price[:, None], len(self.unit.fixed), axis=1)
+        price = np.where(self.problem.fresh[row], 0, self.problem.mib[row] + REPLICA_MIB)
+        found = self.problem.lists[row]
+        cost = np.repeat(price[:, None], len(self.problem.brokers), axis=1)
         cost -= price[:, None] * ~any_slot(found == giver)[:, None]
         for slot in range(found.shape[1]):
             there = np.flatnonzero(found[:, slot] >= 0)
             cost[there, found[there, slot]] -= price[there]
         return cost
 
-    def _allowed(self, load: Ints, guard: Bounded, row: Ints, giver: int) -> Bools:
+    def _permitted_by_guard(self, load: Ints, guard: Bounded, row: Ints, giver: int) -> Bools:
         value = guard.measure.value[row]
         low, high = guard.band.low, guard.band.high
         gives = load[giver] - value >= min(low[giver], load[giver])

@@ -16,13 +16,12 @@ import numpy as np
 
 from poolkeeper.model.plans import AddPartitions
 from poolkeeper.model.specs import Desired, ResourcePoolSpec
-from poolkeeper.model.topology import Replicas
-from poolkeeper.planning.layout.changes import Change, changed_rows, changes_of, targets_of
+from poolkeeper.planning.constraints.capacity import EligibleBrokers
+from poolkeeper.planning.layout.changes import Change, changed_rows, changes_of
 from poolkeeper.planning.layout.pool_layout import Layout, lay_out
-from poolkeeper.planning.problem.arrays import Ints
-from poolkeeper.planning.problem.eligible_brokers import EligibleBrokers
+from poolkeeper.planning.problem.arrays import Ints, Rows
 from poolkeeper.planning.problem.partitions import Lists
-from poolkeeper.planning.problem.pool_problem import Guests, unit_of
+from poolkeeper.planning.problem.pool_problem import StuckLoad, pool_problem
 from poolkeeper.planning.problem.scope import TopicHome, TopicRole
 
 
@@ -60,54 +59,57 @@ class PoolLayouts:
     @property
     def unfinished(self) -> tuple[str, ...]:
         """Pools that the next plan will balance further, once all new partitions exist."""
-        return tuple(layout.unit.pool.name for layout in self.layouts if layout.unfinished)
+        return tuple(layout.problem.pool.name for layout in self.layouts if layout.unfinished)
 
-    def held(self) -> Ints:
+    def replicas_by_broker(self) -> Ints:
         """Replicas by broker after all layouts are carried out."""
         counts, _ = self.lists.counts()
         for layout in self.layouts:
-            unit = layout.unit
-            known = np.array([name in self.lists.changed for name in unit.topics], dtype=bool)
+            problem = layout.problem
+            known = np.array([name in self.lists.changed for name in problem.topics], dtype=bool)
             rows = changed_rows(layout)
-            rows = rows[~known[unit.topic[rows]]]
-            for lists, sign in ((unit.lists[rows], -1), (layout.lists[rows], 1)):
+            rows = rows[~known[problem.topic[rows]]]
+            for lists, sign in ((problem.lists[rows], -1), (layout.lists[rows], 1)):
                 counts += sign * np.bincount(lists[lists >= 0], minlength=len(counts))
         return counts
 
 
 def lay_out_all(
-    situation: LayoutInput, lists: Lists, added: Sequence[AddPartitions], moving: set[str]
+    given: LayoutInput, lists: Lists, added: Sequence[AddPartitions], moving: set[str]
 ) -> PoolLayouts:
     """Lay out every pool.
 
     `lists`: replica lists of all topics, including topics that this plan creates.
     `moving`: topics that move for another reason than their pool's layout.
     """
-    first = _lay_out(situation, lists, frozenset())
+    first = _lay_out(given, lists, frozenset())
     if not added:
         return first
-    moving = moving.union(*map(_moving, first.layouts))
+    moving = moving.union(*map(_moved_topics, first.layouts))
     joining = [step for step in added if step.topic not in moving]
     deferred = tuple(step.topic for step in added if step.topic in moving)
     if joining:
-        grown = {step.topic: (*lists[step.topic], *step.replicas) for step in joining}
-        first = _lay_out(situation, lists.with_changed(grown), frozenset(grown))
+        grown = {
+            step.topic: (*lists[step.topic], *lists.brokers.row_lists(step.replicas))
+            for step in joining
+        }
+        first = _lay_out(given, lists.with_changed(grown), frozenset(grown))
     return PoolLayouts(first.layouts, first.changes, first.lists, first.crowded_out, deferred)
 
 
-def _lay_out(situation: LayoutInput, start: Lists, held: frozenset[str]) -> PoolLayouts:
+def _lay_out(given: LayoutInput, start: Lists, hold: frozenset[str]) -> PoolLayouts:
     """Lay out the pools one after another.
 
     If some replicas cannot leave the brokers of another pool, lay all pools out a second time, with
     these replicas as load on those brokers.
     """
-    laid = _in_turn(situation, start, held, None)
-    guests = _guests(laid.layouts)
-    return laid if guests is None else _in_turn(situation, start, held, guests)
+    laid = _lay_out_in_turn(given, start, hold, None)
+    stuck_load = _stuck_load(laid.layouts)
+    return laid if stuck_load is None else _lay_out_in_turn(given, start, hold, stuck_load)
 
 
-def _in_turn(
-    situation: LayoutInput, start: Lists, held: frozenset[str], guests: Guests | None
+def _lay_out_in_turn(
+    given: LayoutInput, start: Lists, hold: frozenset[str], stuck_load: StuckLoad | None
 ) -> PoolLayouts:
     """Lay out the pools in order of name.
 
@@ -119,110 +121,109 @@ def _in_turn(
     layouts: list[Layout] = []
     changes: list[Change] = []
     crowded_out: list[str] = []
-    evacuate = any(home.role is TopicRole.EVACUATED for home in situation.homes.values())
-    for pool in sorted(situation.desired.pools, key=lambda pool: pool.name):
-        if pool.name not in situation.usable:
+    evacuate = any(home.role is TopicRole.EVACUATED for home in given.homes.values())
+    for pool in sorted(given.desired.pools, key=lambda pool: pool.name):
+        if pool.name not in given.usable:
             continue
         if evacuate:
-            leaving = _of_pool(situation, pool, lists, held, guests, TopicRole.EVACUATED)
-            layouts += [leaving] if len(leaving.unit) else []
+            leaving = _lay_out_pool(given, pool, lists, hold, stuck_load, TopicRole.EVACUATED)
+            layouts += [leaving] if len(leaving.problem) else []
             changes += changes_of(leaving)
-            lists = _reached(lists, leaving, leaving.unit.topics)
-        layout = _of_pool(situation, pool, lists, held, guests)
-        if layout.excess and _new_in(situation, pool, lists):
-            lists, layout, left_out = _fitting(situation, pool, lists, held, guests, layout)
+            lists = _lists_after(lists, leaving, leaving.problem.topics)
+        layout = _lay_out_pool(given, pool, lists, hold, stuck_load)
+        if layout.excess and _growing_topics(given, pool, lists):
+            lists, layout, left_out = _leave_out_new(given, pool, lists, hold, stuck_load, layout)
             crowded_out += left_out
-        lists = _reached(lists, layout, lists.changed)
+        lists = _lists_after(lists, layout, lists.changed)
         layouts.append(layout)
     return PoolLayouts(tuple(layouts), tuple(changes), lists, tuple(crowded_out))
 
 
-def _moving(layout: Layout) -> set[str]:
+def _moved_topics(layout: Layout) -> set[str]:
     """Topics with existing partitions that the layout moves."""
-    unit, rows = layout.unit, changed_rows(layout)
-    moved = np.unique(unit.topic[rows[~unit.fresh[rows]]]).tolist()
-    return {unit.topics[topic] for topic in moved}
+    problem, rows = layout.problem, changed_rows(layout)
+    moved = np.unique(problem.topic[rows[~problem.fresh[rows]]]).tolist()
+    return {problem.topics[topic] for topic in moved}
 
 
-def _reached(lists: Lists, layout: Layout, topics: Iterable[str]) -> Lists:
+def _lists_after(lists: Lists, layout: Layout, topics: Iterable[str]) -> Lists:
     """The replica lists after the layout's changes to these topics."""
-    unit, wanted = layout.unit, set(topics)
-    chosen = np.array([name in wanted for name in unit.topics], dtype=bool)
+    problem, wanted = layout.problem, set(topics)
+    chosen = np.array([name in wanted for name in problem.topics], dtype=bool)
     rows = changed_rows(layout)
-    rows = rows[chosen[unit.topic[rows]]]
-    changed: dict[str, list[Replicas]] = {}
-    for row, target in zip(rows.tolist(), targets_of(layout, rows), strict=True):
-        name = unit.topics[unit.topic[row]]
+    rows = rows[chosen[problem.topic[rows]]]
+    changed: dict[str, list[Rows]] = {}
+    for row, target in zip(rows.tolist(), layout.lists[rows].tolist(), strict=True):
+        name = problem.topics[problem.topic[row]]
         if name not in changed:
             changed[name] = list(lists[name])
-        changed[name][unit.number[row]] = target
-    return lists.with_changed({name: tuple(assigned) for name, assigned in changed.items()})
+        changed[name][problem.number[row]] = tuple(broker for broker in target if broker >= 0)
+    return lists.with_changed(changed)
 
 
-def _fitting(
-    situation: LayoutInput,
+def _leave_out_new(
+    given: LayoutInput,
     pool: ResourcePoolSpec,
     lists: Lists,
-    held: frozenset[str],
-    guests: Guests | None,
+    hold: frozenset[str],
+    stuck_load: StuckLoad | None,
     layout: Layout,
 ) -> tuple[Lists, Layout, list[str]]:
     """Leave new partitions out, the last topics first, until they cost no capacity."""
-    new = _new_in(situation, pool, lists)
+    new = _growing_topics(given, pool, lists)
     without = lists.with_changed({name: lists[name][:found] for name, found in new.items()})
-    modest = _of_pool(situation, pool, without, held, guests)
+    modest = _lay_out_pool(given, pool, without, hold, stuck_load)
     names = sorted(new)
     left_out: list[str] = []
     while names and layout.excess > modest.excess:
         left_out.append(names.pop())
         lists = lists.with_changed({left_out[-1]: without[left_out[-1]]})
-        layout = _of_pool(situation, pool, lists, held, guests) if names else modest
+        layout = _lay_out_pool(given, pool, lists, hold, stuck_load) if names else modest
     return lists, layout, left_out
 
 
-def _of_pool(
-    situation: LayoutInput,
+def _lay_out_pool(
+    given: LayoutInput,
     pool: ResourcePoolSpec,
     lists: Lists,
-    held: frozenset[str],
-    guests: Guests | None,
+    hold: frozenset[str],
+    stuck_load: StuckLoad | None,
     role: TopicRole = TopicRole.PLACED,
 ) -> Layout:
-    unit = unit_of(pool, situation.homes, lists, role, held, guests)
-    spec = situation.desired.cluster
+    problem = pool_problem(pool, given.homes, lists, role, hold, stuck_load)
+    spec = given.desired.cluster
     balance = spec.balancing.enabled and role is TopicRole.PLACED
     return lay_out(
-        unit,
-        situation.usable[pool.name],
-        spec.limits,
+        problem,
+        given.usable[pool.name].bounds,
         balance=balance,
         min_gain=spec.balancing.min_gain_percent,
     )
 
 
-def _guests(layouts: Sequence[Layout]) -> Guests | None:
+def _stuck_load(layouts: Sequence[Layout]) -> StuckLoad | None:
     """Replicas and MiB on brokers of other pools that should leave and cannot, by broker.
 
     `None` if there are none.
     """
     if not any(layout.opened.stuck.any() for layout in layouts):
         return None
-    brokers = len(layouts[0].unit.fixed)
+    brokers = len(layouts[0].problem.brokers)
     replicas, mib = np.zeros(brokers, dtype=np.int64), np.zeros(brokers, dtype=np.int64)
     for layout in layouts:
-        unit, opened = layout.unit, layout.opened
+        problem, opened = layout.problem, layout.opened
         inside = np.zeros(brokers, dtype=bool)
-        inside[unit.brokers.rows(unit.pool.brokers)] = True
+        inside[problem.pool_brokers] = True
         row, slot = np.nonzero(opened.stuck & ~inside[opened.lists])
         np.add.at(replicas, opened.lists[row, slot], 1)
-        np.add.at(mib, opened.lists[row, slot], unit.mib[row])
-    return Guests(replicas, mib) if replicas.any() else None
+        np.add.at(mib, opened.lists[row, slot], problem.mib[row])
+    return StuckLoad(replicas, mib) if replicas.any() else None
 
 
-def _new_in(situation: LayoutInput, pool: ResourcePoolSpec, lists: Lists) -> dict[str, int]:
+def _growing_topics(given: LayoutInput, pool: ResourcePoolSpec, lists: Lists) -> dict[str, int]:
     """Topics of the pool that gain partitions, with their present number of partitions."""
     return {
         name: lists.found(name)
         for name in sorted(lists.changed)
-        if situation.homes[name].pool == pool.name and len(lists.changed[name]) > lists.found(name)
+        if given.homes[name].pool == pool.name and len(lists.changed[name]) > lists.found(name)
     }

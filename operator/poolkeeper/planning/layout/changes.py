@@ -11,11 +11,11 @@ import numpy as np
 from poolkeeper.model.plans import Urgency
 from poolkeeper.model.topology import Replicas
 from poolkeeper.planning.constraints.racks import rack_capacity, rack_counts, spread
-from poolkeeper.planning.layout.leaders import leaders_by
+from poolkeeper.planning.layout.leaders import leaders_by_broker
 from poolkeeper.planning.layout.pool_layout import Layout
-from poolkeeper.planning.placement.rounds import held_by
+from poolkeeper.planning.placement.rounds import replicas_by_broker
 from poolkeeper.planning.problem.arrays import NONE, Ints, any_slot, count_slots
-from poolkeeper.planning.problem.grouping import numbered
+from poolkeeper.planning.problem.grouping import number_groups
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 Badness = Callable[[Iterable[int]], int]
@@ -37,14 +37,14 @@ class Change:
 
 def changed_rows(layout: Layout) -> Ints:
     """Rows whose list changes, new partitions included."""
-    before, after = layout.unit.lists, layout.lists
+    before, after = layout.problem.lists, layout.lists
     differ = any_slot((before != after) & ((before >= 0) | (after >= 0)))
-    return np.flatnonzero(differ | layout.unit.doubled)
+    return np.flatnonzero(differ | layout.problem.duplicate)
 
 
 def targets_of(layout: Layout, rows: Ints) -> list[Replicas]:
     """The wanted lists of these rows."""
-    ids = np.array([*layout.unit.brokers.ids, NONE], dtype=np.int64)
+    ids = np.array([*layout.problem.brokers.ids, NONE], dtype=np.int64)
     wanted = np.maximum(layout.lists[rows], NONE)
     found: list[Replicas] = list(zip(*ids[wanted].T.tolist(), strict=True))
     held = count_slots(wanted != NONE)
@@ -55,7 +55,7 @@ def targets_of(layout: Layout, rows: Ints) -> list[Replicas]:
 
 def added_by(layout: Layout, rows: Ints) -> Ints:
     """For each of these rows, the number of replicas that the layout adds."""
-    before, after = layout.unit.lists[rows], layout.lists[rows]
+    before, after = layout.problem.lists[rows], layout.lists[rows]
     new = after >= 0
     for slot in range(before.shape[1]):
         new &= after != before[:, slot, None]
@@ -64,14 +64,14 @@ def added_by(layout: Layout, rows: Ints) -> Ints:
 
 def changes_of(layout: Layout) -> list[Change]:
     """The changes of all partitions whose list changes."""
-    unit, rows = layout.unit, changed_rows(layout)
+    problem, rows = layout.problem, changed_rows(layout)
     kind, causes = causes_by_kind(layout, rows)
-    badness = rack_badness(unit)
+    badness = rack_badness(problem)
     return [
-        Change(unit.topics[topic], number, target, causes[of], badness)
+        Change(problem.topics[topic], number, target, causes[of], badness)
         for topic, number, target, of in zip(
-            unit.topic[rows].tolist(),
-            unit.number[rows].tolist(),
+            problem.topic[rows].tolist(),
+            problem.number[rows].tolist(),
             targets_of(layout, rows),
             kind.tolist(),
             strict=True,
@@ -79,14 +79,14 @@ def changes_of(layout: Layout) -> list[Change]:
     ]
 
 
-def rack_badness(unit: PoolProblem) -> Badness:
+def rack_badness(problem: PoolProblem) -> Badness:
     """A function that says how unevenly a set of broker ids is spread over the pool's racks."""
-    capacity = rack_capacity(unit)
+    capacity = rack_capacity(problem)
     nothing = (0,) * len(capacity)
 
     def badness(brokers: Iterable[int]) -> int:
-        rows = unit.brokers.rows(brokers)
-        return spread(len(rows), capacity, nothing).excess(rack_counts(unit, rows))
+        rows = problem.brokers.rows(brokers)
+        return spread(len(rows), capacity, nothing).excess(rack_counts(problem, rows))
 
     return badness
 
@@ -96,23 +96,23 @@ def causes_by_kind(layout: Layout, rows: Ints) -> tuple[Ints, list[Causes]]:
 
     All rows of one kind change for the same causes.
     """
-    unit = layout.unit
-    before, after = unit.lists[rows], layout.lists[rows]
+    problem = layout.problem
+    before, after = problem.lists[rows], layout.lists[rows]
     before, after = np.where(before >= 0, before, NONE), np.where(after >= 0, after, NONE)
     stays = np.zeros(before.shape, dtype=bool)
     for slot in range(after.shape[1]):
         stays |= before == after[:, slot, None]
     removed = np.where(stays, NONE, before)
     reordered = ~any_slot(removed != NONE)
-    kind, first = numbered(
+    kind, first = number_groups(
         [
             *removed.T,
             np.where(reordered, before[:, 0], NONE),
             np.where(reordered, after[:, 0], NONE),
             count_slots(before >= 0),
             count_slots(after >= 0),
-            (layout.opened.crowded[rows] > 0).astype(np.int64),
-            unit.placed[rows].astype(np.int64),
+            (layout.opened.forced_by_racks[rows] > 0).astype(np.int64),
+            problem.placed[rows].astype(np.int64),
         ]
     )
     why = _Why(layout)
@@ -125,12 +125,12 @@ class _Why:
     """Finds the causes of changes; used only within `causes_by_kind`."""
 
     def __init__(self, layout: Layout) -> None:
-        unit = layout.unit
-        self.layout, self.unit = layout, unit
-        self.held = held_by(unit, unit.lists)
-        self.leading = leaders_by(unit, unit.lists)
-        self.inside = set(unit.brokers.rows(unit.pool.brokers))
-        self.drained = set(unit.brokers.rows(unit.pool.drain & set(unit.pool.brokers)))
+        problem = layout.problem
+        self.layout, self.problem = layout, problem
+        self.held = replicas_by_broker(problem, problem.lists)
+        self.leading = leaders_by_broker(problem, problem.lists)
+        self.inside = set(problem.pool_brokers)
+        self.drained = set(problem.brokers.rows(problem.pool.drain & set(problem.pool.brokers)))
         self.too_full: dict[int, str] = {}
 
     def causes(self, row: int, before: list[int], after: list[int]) -> Causes:
@@ -150,20 +150,20 @@ class _Why:
         causes = [cause for b in removed if (cause := self._leaves(row, b))]
         if len(found) != len(wanted):
             causes.append((Urgency.FACTOR, f"replication factor {len(found)} → {len(wanted)}"))
-        if self.layout.opened.crowded[row]:
+        if self.layout.opened.forced_by_racks[row]:
             causes.append(
                 (Urgency.FACTOR, f"{len(found)} replicas are not spread evenly over racks")
             )
         return causes
 
     def _leaves(self, row: int, broker: int) -> tuple[int, str] | None:
-        name = self.unit.brokers.ids[broker]
-        if self.unit.brokers.gone[broker]:
+        name = self.problem.brokers.ids[broker]
+        if self.problem.brokers.gone[broker]:
             return Urgency.HEAL, f"broker {name} is gone"
         if broker in self.drained:
             return Urgency.DRAIN, f"broker {name} is drained"
-        if broker not in self.inside and self.unit.placed[row]:
-            return Urgency.POOL, f"moves into pool {self.unit.pool.name}"
+        if broker not in self.inside and self.problem.placed[row]:
+            return Urgency.POOL, f"moves into pool {self.problem.pool.name}"
         return None
 
     def _too_full(self, broker: int) -> str:
@@ -172,23 +172,23 @@ class _Why:
         return self.too_full[broker]
 
     def _how_full(self, broker: int) -> str:
-        name, held = self.unit.brokers.ids[broker], int(self.held[broker])
-        cap = int(self.layout.room.replicas[broker])
+        name, held = self.problem.brokers.ids[broker], int(self.held[broker])
+        cap = int(self.layout.capacity.replicas[broker])
         if held > cap:
             return f"broker {name} holds {held} replicas, it may hold {cap}"
-        share = self.layout.placed.band.share[broker]
+        share = self.layout.placement.band.share[broker]
         return f"broker {name} holds {held} replicas, its share is {share:.4g}"
 
     def _leader(self, found: list[int], wanted: list[int]) -> tuple[int, str]:
-        ids = self.unit.brokers.ids
+        ids = self.problem.brokers.ids
         if found[0] == wanted[0]:
             return Urgency.HEAL, "the list names a broker twice"
         old, new = found[0], wanted[0]
         text = f"preferred leader {ids[old]} → {ids[new]}"
-        if not self.unit.leads[old]:
-            kind = "is demoted" if self.unit.eligible[old] else "shall lead nothing here"
+        if not self.problem.leads[old]:
+            kind = "is demoted" if self.problem.eligible[old] else "may not lead in this pool"
             return Urgency.DRAIN, f"{text}: broker {ids[old]} {kind}"
-        held, share = int(self.leading[old]), self.layout.led.band.share[old]
+        held, share = int(self.leading[old]), self.layout.leadership.band.share[old]
         return (
             Urgency.BALANCE,
             f"{text}: broker {ids[old]} leads {held} partitions, its share is {share:.4g}",

@@ -20,7 +20,7 @@ from poolkeeper.model.specs import Goal
 from poolkeeper.planning.constraints.bands import Band, BoundedGroup, band, shares
 from poolkeeper.planning.placement.network import Network
 from poolkeeper.planning.problem.arrays import Bools, Floats, Ints, any_slot
-from poolkeeper.planning.problem.grouping import numbered, stable_order
+from poolkeeper.planning.problem.grouping import number_groups, stable_order
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 _CHANGE = 1_000
@@ -31,113 +31,119 @@ _ROUNDS_MAX = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Led:
+class Leadership:
     """Lists with preferred leaders first, the leader counts, and the band that was aimed at."""
 
     lists: Ints
-    held: Ints
+    leaders: Ints
     band: Band
 
 
-def lead(unit: PoolProblem, lists: Ints, goal: Goal | None, *, balance: bool) -> Led:
+def choose_leaders(
+    problem: PoolProblem, lists: Ints, goal: Goal | None, *, balance: bool
+) -> Leadership:
     """Reorder the lists of the pool's partitions, but for those that the plan holds in place."""
     lists = lists.copy()
-    candidates = _candidates(unit, lists)
-    held = leaders_by(unit, lists)
-    share = _share(unit, lists, candidates)
-    candidates &= ~unit.still[:, None]
+    candidates = _candidates(problem, lists)
+    leaders = leaders_by_broker(problem, lists)
+    share = _share(problem, lists, candidates)
+    candidates &= ~problem.hold[:, None]
     wide = band(share, goal if balance else None)
     narrow = band(share, goal if balance else None, half=True)
-    forced = ~unit.leads[lists[:, 0]] & any_slot(candidates)
+    forced = ~problem.leads[lists[:, 0]] & any_slot(candidates)
     if forced.any():
-        trial = _rounds(unit, lists, candidates & forced[:, None], wide)
-        if not forced_left(unit, trial, candidates) and _settled(unit, trial, wide):
-            return Led(trial, leaders_by(unit, trial), wide)
-    elif _settled(unit, lists, wide):
-        return Led(lists, held, wide)
-    lists = _rounds(unit, lists, candidates, narrow)
-    return Led(lists, leaders_by(unit, lists), narrow)
+        trial = _rounds(problem, lists, candidates & forced[:, None], wide)
+        if not forced_left(problem, trial, candidates) and _is_balanced(problem, trial, wide):
+            return Leadership(trial, leaders_by_broker(problem, trial), wide)
+    elif _is_balanced(problem, lists, wide):
+        return Leadership(lists, leaders, wide)
+    lists = _rounds(problem, lists, candidates, narrow)
+    return Leadership(lists, leaders_by_broker(problem, lists), narrow)
 
 
-def forced_left(unit: PoolProblem, lists: Ints, candidates: Bools) -> bool:
+def forced_left(problem: PoolProblem, lists: Ints, candidates: Bools) -> bool:
     """Whether a partition is led by a broker that may not lead while another replica could."""
-    return bool((~unit.leads[lists[:, 0]] & any_slot(candidates)).any())
+    return bool((~problem.leads[lists[:, 0]] & any_slot(candidates)).any())
 
 
-def leaders_by(unit: PoolProblem, lists: Ints) -> Ints:
+def leaders_by_broker(problem: PoolProblem, lists: Ints) -> Ints:
     """Preferred leaders by broker, of these lists and of the background load."""
-    counts: Ints = np.bincount(lists[:, 0], minlength=len(unit.fixed))
-    return unit.fixed_leaders + counts
+    counts: Ints = np.bincount(lists[:, 0], minlength=len(problem.brokers))
+    return problem.background_load.leaders + counts
 
 
-def _candidates(unit: PoolProblem, lists: Ints) -> Bools:
+def _candidates(problem: PoolProblem, lists: Ints) -> Bools:
     """By (row, slot), whether the reordering may put that replica first.
 
-    No slot of a blocked partition, of an unmanaged one, or of one with a dead preferred leader may
-    be.
+    It changes no partition without a source, no unmanaged one, and none with a dead preferred
+    leader.
     """
-    able = (lists >= 0) & unit.leads[lists]
-    movable = unit.placed & ~unit.blocked & (lists[:, 0] >= 0) & unit.brokers.live[lists[:, 0]]
+    able = (lists >= 0) & problem.leads[lists]
+    movable = (
+        problem.placed & ~problem.no_source & (lists[:, 0] >= 0) & problem.brokers.live[lists[:, 0]]
+    )
     return able & movable[:, None]
 
 
-def _share(unit: PoolProblem, lists: Ints, candidates: Bools) -> Floats:
+def _share(problem: PoolProblem, lists: Ints, candidates: Bools) -> Floats:
     rows = any_slot(candidates)
     able = candidates[rows]
     chosen = lists[rows]
-    could = np.bincount(chosen[able], minlength=len(unit.fixed))
-    stays = leaders_by(unit, lists) - np.bincount(lists[rows, 0], minlength=len(unit.fixed))
-    leads = np.flatnonzero(unit.leads)
+    could = np.bincount(chosen[able], minlength=len(problem.brokers))
+    stays = leaders_by_broker(problem, lists) - np.bincount(
+        lists[rows, 0], minlength=len(problem.brokers)
+    )
+    leads = np.flatnonzero(problem.leads)
     floor = stays.astype(np.float64)
     total = float(rows.sum() + floor[leads].sum())
     everyone = BoundedGroup(leads, 0.0, float("inf"))
-    return shares(total, unit.weight, floor, floor + could, (everyone,))
+    return shares(total, problem.weight, floor, floor + could, (everyone,))
 
 
-def _settled(unit: PoolProblem, lists: Ints, target: Band) -> bool:
-    return bool((target.outside(leaders_by(unit, lists)) == 0)[unit.leads].all())
+def _is_balanced(problem: PoolProblem, lists: Ints, target: Band) -> bool:
+    return bool((target.outside(leaders_by_broker(problem, lists)) == 0)[problem.leads].all())
 
 
-def _rounds(unit: PoolProblem, lists: Ints, candidates: Bools, target: Band) -> Ints:
+def _rounds(problem: PoolProblem, lists: Ints, candidates: Bools, target: Band) -> Ints:
     """Solve and reorder until no list changes; return at once if all brokers are in their bands."""
     able = np.where(candidates, lists, -1)
     eligible_rows = np.flatnonzero(any_slot(candidates))
-    original = unit.lists[:, 0]
+    original = problem.lists[:, 0]
     lists = lists.copy()
     for _ in range(_ROUNDS_MAX):
-        if _settled(unit, lists, target) and unit.leads[lists[eligible_rows, 0]].all():
+        if _is_balanced(problem, lists, target) and problem.leads[lists[eligible_rows, 0]].all():
             break
-        if not _round(unit, lists, able, eligible_rows, original, target):
+        if not _round(problem, lists, able, eligible_rows, original, target):
             break
     return lists
 
 
 def _round(
-    unit: PoolProblem, lists: Ints, able: Ints, rows: Ints, original: Ints, target: Band
+    problem: PoolProblem, lists: Ints, able: Ints, rows: Ints, original: Ints, target: Band
 ) -> int:
     """Solve one flow and reorder the lists in place; return the number of partitions changed."""
     leader = lists[rows, 0]
     others = able[rows]
     others[others == leader[:, None]] = -1
     if len(rows) > _CLASSED_ROWS_MAX:
-        return _round_by_pairs(unit, lists, rows, leader, others, target)
+        return _round_by_pairs(problem, lists, rows, leader, others, target)
     others.sort(axis=1)
     # Clients notice no difference if a list is reordered whose first replica is new anyway.
-    settled = ((leader == original[rows]) & ~unit.fresh[rows]).astype(np.int64)
-    number, first = numbered([leader, settled, *others.T])
+    unmoved = ((leader == original[rows]) & ~problem.fresh[rows]).astype(np.int64)
+    number, first = number_groups([leader, unmoved, *others.T])
     if len(first) > _CLASSES_MAX:
-        return _round_by_pairs(unit, lists, rows, leader, others, target)
+        return _round_by_pairs(problem, lists, rows, leader, others, target)
     size = np.bincount(number, minlength=len(first))
     network = Network()
-    broker = network.add_nodes(len(unit.fixed))
+    broker = network.add_nodes(len(problem.brokers))
     classes = network.add_nodes(len(first))
     sink = network.add_nodes(1)
-    cost = np.where(settled[first] == 1, _CHANGE, _FREE_CHANGE)
+    cost = np.where(unmoved[first] == 1, _CHANGE, _FREE_CHANGE)
     network.add_arcs(broker[leader[first]], classes, size, cost)
     tail, slot = np.nonzero(others[first] >= 0)
     heads = others[first][tail, slot]
     arcs = network.add_arcs(classes[tail], broker[heads], size[tail], 0)
-    flow = _solved(network, unit, lists, rows, broker, sink, target)[arcs]
+    flow = _solve(network, problem, lists, rows, broker, sink, target)[arcs]
     order = stable_order(number, len(first))
     next_of = np.searchsorted(number[order], np.arange(len(first)))
     changed = 0
@@ -151,13 +157,13 @@ def _round(
 
 
 def _round_by_pairs(
-    unit: PoolProblem, lists: Ints, rows: Ints, leader: Ints, others: Ints, target: Band
+    problem: PoolProblem, lists: Ints, rows: Ints, leader: Ints, others: Ints, target: Band
 ) -> int:
     """Do the same as `_round` with (leader, other broker) pairs as classes.
 
     This makes a smaller network, but a partition is then a member of several classes.
     """
-    count = len(unit.fixed)
+    count = len(problem.brokers)
     place = np.flatnonzero(others >= 0)
     where = place // others.shape[1]
     pair = leader[where] * count + others.ravel()[place]
@@ -171,7 +177,7 @@ def _round_by_pairs(
     sink = network.add_nodes(1)
     network.add_arcs(broker, giver, np.bincount(leader, minlength=count), _CHANGE)
     arcs = network.add_arcs(giver[kinds // count], broker[kinds % count], size[kinds], 0)
-    flow = _solved(network, unit, lists, rows, broker, sink, target)[arcs]
+    flow = _solve(network, problem, lists, rows, broker, sink, target)[arcs]
     used = np.zeros(len(rows), dtype=bool)
     changed = 0
     for arc in np.flatnonzero(flow):
@@ -184,9 +190,9 @@ def _round_by_pairs(
     return changed
 
 
-def _solved(
+def _solve(
     network: Network,
-    unit: PoolProblem,
+    problem: PoolProblem,
     lists: Ints,
     rows: Ints,
     broker: Ints,
@@ -194,16 +200,16 @@ def _solved(
     target: Band,
 ) -> Ints:
     """Add all brokers' tiers and solve; a broker that may not lead pays for every partition."""
-    leading = np.bincount(lists[rows, 0], minlength=len(unit.fixed))
-    base = leaders_by(unit, lists) - leading
+    leading = np.bincount(lists[rows, 0], minlength=len(problem.brokers))
+    base = leaders_by_broker(problem, lists) - leading
     outside = 2 * _CHANGE * (len(broker) + 2)
     unlimited = np.full(len(base), np.iinfo(np.int32).max, dtype=np.int64)
-    low = np.where(unit.leads, target.low, 0)
-    high = np.where(unit.leads, target.high, 0)
+    low = np.where(problem.leads, target.low, 0)
+    high = np.where(problem.leads, target.high, 0)
     floor = np.floor(target.share + 1e-6).astype(np.int64)
     ceiling = np.ceil(target.share - 1e-6).astype(np.int64)
     begin = base
-    wall = np.where(unit.leads, outside, outside * 1_000)
+    wall = np.where(problem.leads, outside, outside * 1_000)
     ends = (low, np.minimum(floor, high), np.minimum(ceiling, high), high, unlimited)
     costs = (*(np.full(len(base), cost) for cost in (-outside, -1, 0, 1)), wall)
     for end, cost in zip(ends, costs, strict=True):

@@ -15,22 +15,24 @@ from functools import partial
 
 import numpy as np
 
-from poolkeeper.model.specs import ClusterLimits, Goal, GoalKind
+from poolkeeper.model.specs import Goal, GoalKind
 from poolkeeper.planning.constraints.bands import BoundedGroup, shares
-from poolkeeper.planning.constraints.evictions import Opened, open_slots
-from poolkeeper.planning.constraints.headroom import headroom_mib, headroom_replicas
+from poolkeeper.planning.constraints.capacity import CapacityBounds
+from poolkeeper.planning.constraints.evictions import OpenSlots, open_slots
 from poolkeeper.planning.constraints.measures import measure_of, replica_measure
-from poolkeeper.planning.constraints.quotas import replicas_cap
 from poolkeeper.planning.goals.local_search import Bounded
-from poolkeeper.planning.goals.optimizer import EVENED, WEIGHED, Evened, even
-from poolkeeper.planning.layout.leaders import Led, lead
-from poolkeeper.planning.layout.replication_factor import raised
-from poolkeeper.planning.placement.broker_choice import held_mib
-from poolkeeper.planning.placement.flow import UNLIMITED, UNLIMITED_MIB, CapacityBounds
-from poolkeeper.planning.placement.rounds import Placed, held_by, place
+from poolkeeper.planning.goals.optimizer import (
+    REPLICA_GOALS,
+    WEIGHTED_GOALS,
+    Optimization,
+    optimize,
+)
+from poolkeeper.planning.layout.leaders import Leadership, choose_leaders
+from poolkeeper.planning.layout.replication_factor import raise_factors
+from poolkeeper.planning.placement.broker_choice import mib_by_broker
+from poolkeeper.planning.placement.rounds import Placement, place, replicas_by_broker
 from poolkeeper.planning.problem.arrays import NONE, Floats, Ints, any_slot, count_slots
-from poolkeeper.planning.problem.eligible_brokers import EligibleBrokers
-from poolkeeper.planning.problem.pool_problem import PoolProblem, reached
+from poolkeeper.planning.problem.pool_problem import PoolProblem, problem_after
 
 _ROUNDS_MAX = 8
 
@@ -39,75 +41,72 @@ _ROUNDS_MAX = 8
 class Layout:
     """A pool's problem, its slots as the laws opened them, and where all replicas go.
 
-    `evened`: what the balance goals reached, and what they aimed at.
-    `wished`: the layout with all wanted replication factors, if some were not raised for want of
-    space.
-    `too_little`: balancing was left out because its gain is below the configured minimum.
+    `optimization`: what the balance goals reached, and what they aimed at.
+    `with_all_factors`: the layout with all wanted replication factors, if some were not raised
+    because they do not fit.
+    `gain_too_small`: balancing was left out because its gain is below the configured minimum.
     `unfinished`: the next plan will move more, because this plan holds some partitions in place.
     """
 
-    unit: PoolProblem
-    opened: Opened
-    placed: Placed
-    evened: Evened
-    led: Led
-    room: CapacityBounds
+    problem: PoolProblem
+    opened: OpenSlots
+    placement: Placement
+    optimization: Optimization
+    leadership: Leadership
+    capacity: CapacityBounds
     balance: bool
-    wished: "Layout | None" = None
-    too_little: bool = False
+    with_all_factors: "Layout | None" = None
+    gain_too_small: bool = False
     unfinished: bool = False
 
     @property
     def excess(self) -> int:
         """Replicas and MiB above caps, disks and headroom."""
-        return _excess(self.unit, self.lists, self.room)
+        return _excess(self.problem, self.lists, self.capacity)
 
     @property
     def lists(self) -> Ints:
         """The wanted replica lists, rows × slots."""
-        return self.led.lists
+        return self.leadership.lists
 
 
 def lay_out(
-    unit: PoolProblem,
-    usable: EligibleBrokers,
-    limits: ClusterLimits,
+    problem: PoolProblem,
+    capacity: CapacityBounds,
     *,
     balance: bool,
     min_gain: float = 0.0,
 ) -> Layout:
     """The wanted layout of one pool; balancing that gains less than `min_gain` % is left out."""
-    layout = _laid_out(unit, usable, limits, balance=balance, min_gain=min_gain)
-    if not unit.still.any():
+    layout = _lay_out_fitting(problem, capacity, balance=balance, min_gain=min_gain)
+    if not problem.hold.any():
         return layout
-    found = replace(reached(unit, layout.lists), still=np.zeros(len(unit), dtype=bool))
-    after = _laid_out(found, usable, limits, balance=balance, min_gain=min_gain)
+    found = replace(problem_after(problem, layout.lists), hold=np.zeros(len(problem), dtype=bool))
+    after = _lay_out_fitting(found, capacity, balance=balance, min_gain=min_gain)
     return replace(layout, unfinished=bool((after.lists != layout.lists).any()))
 
 
-def _laid_out(
-    unit: PoolProblem,
-    usable: EligibleBrokers,
-    limits: ClusterLimits,
+def _lay_out_fitting(
+    problem: PoolProblem,
+    capacity: CapacityBounds,
     *,
     balance: bool,
     min_gain: float,
 ) -> Layout:
     """Lay out with all wanted replicas, or with those of as many topics as fit."""
-    room = room_of(unit, usable, limits)
-    settle = partial(_settle, room=room, balance=balance, min_gain=min_gain)
-    full = settle(unit)
-    found = count_slots(unit.lists >= 0)
-    if not full.excess or not (unit.rf > found).any():
+    settle = partial(_lay_out_stable, capacity=capacity, balance=balance, min_gain=min_gain)
+    full = settle(problem)
+    found = count_slots(problem.lists >= 0)
+    if not full.excess or not (problem.rf > found).any():
         return full
-    modest = settle(replace(unit, rf=np.minimum(unit.rf, found)))
+    modest = settle(replace(problem, rf=np.minimum(problem.rf, found)))
     if modest.excess >= full.excess:
         return full
-    return _raised(unit, full, modest, settle)
+    return _raise_factors(problem, full, modest, settle)
 
 
-def _raised(
-    unit: PoolProblem, full: Layout, modest: Layout, settle: Callable[[PoolProblem], Layout]
+def _raise_factors(
+    problem: PoolProblem, full: Layout, modest: Layout, settle: Callable[[PoolProblem], Layout]
 ) -> Layout:
     """Raise the topics that fit on top of the modest layout, and repeat from the outcome.
 
@@ -115,157 +114,149 @@ def _raised(
     """
     layout = modest
     while True:
-        start = reached(unit, layout.lists)
+        start = problem_after(problem, layout.lists)
         again = settle(start)
         if again.excess <= layout.excess:
-            return replace(again, unit=unit, opened=full.opened)
+            return replace(again, problem=problem, opened=full.opened)
 
-        def fits(some: PoolProblem, most: int = layout.excess) -> bool:
-            return _lay_out(some, modest.room, balance=False).excess <= most
+        def fits(candidate: PoolProblem, most: int = layout.excess) -> bool:
+            return _lay_out(candidate, modest.capacity, balance=False).excess <= most
 
-        some = raised(start, modest.room, fits)
-        more = None if some is None else settle(some)
+        candidate = raise_factors(start, modest.capacity, fits)
+        more = None if candidate is None else settle(candidate)
         if more is None or more.excess > layout.excess:
             break
         if (more.lists >= 0).sum() <= (layout.lists >= 0).sum():
             break  # something other than space prevents the replicas
         layout = more
-    wished = replace(again, unit=unit, opened=full.opened)
+    with_all_factors = replace(again, problem=problem, opened=full.opened)
     if layout is modest:
-        return replace(modest, wished=wished)
-    less = replace(unit, rf=layout.unit.rf)
-    opened = open_slots(less, held_by(less, less.lists))
-    return replace(layout, unit=less, opened=opened, wished=wished)
+        return replace(modest, with_all_factors=with_all_factors)
+    less = replace(problem, rf=layout.problem.rf)
+    opened = open_slots(less, replicas_by_broker(less, less.lists))
+    return replace(layout, problem=less, opened=opened, with_all_factors=with_all_factors)
 
 
-def _settle(unit: PoolProblem, room: CapacityBounds, *, balance: bool, min_gain: float) -> Layout:
+def _lay_out_stable(
+    problem: PoolProblem, capacity: CapacityBounds, *, balance: bool, min_gain: float
+) -> Layout:
     """The layout that the next plan would leave unchanged.
 
     If all goals are met, the first layout is that. Otherwise the search is repeated from its
     outcome, as the next plan would do, until it finds nothing better.
     """
-    layout = _better(unit, room, balance=balance, min_gain=min_gain)
+    layout = _lay_out_better(problem, capacity, balance=balance, min_gain=min_gain)
     for _ in range(_ROUNDS_MAX):
-        if not any(_unmet(layout, layout.lists)):
+        if not any(_goal_excess(layout, layout.lists)):
             break
-        again = _better(reached(unit, layout.lists), room, balance=balance, min_gain=min_gain)
+        again = _lay_out_better(
+            problem_after(problem, layout.lists), capacity, balance=balance, min_gain=min_gain
+        )
         if (again.lists == layout.lists).all():
             break
-        layout = replace(again, unit=unit, opened=layout.opened)
+        layout = replace(again, problem=problem, opened=layout.opened)
     return layout
 
 
-def _better(unit: PoolProblem, room: CapacityBounds, *, balance: bool, min_gain: float) -> Layout:
+def _lay_out_better(
+    problem: PoolProblem, capacity: CapacityBounds, *, balance: bool, min_gain: float
+) -> Layout:
     """The balanced layout if it meets the goals better, in their order; else the unbalanced one."""
-    full = _lay_out(unit, room, balance=balance)
-    if not balance or not (min_gain > 0 or any(_unmet(full, full.lists))):
+    full = _lay_out(problem, capacity, balance=balance)
+    if not balance or not (min_gain > 0 or any(_goal_excess(full, full.lists))):
         return full
-    plain = _lay_out(unit, room, balance=False)
-    was, becomes = (_judged(full, layout) for layout in (plain, full))
+    plain = _lay_out(problem, capacity, balance=False)
+    was, becomes = (_score(full, layout) for layout in (plain, full))
     before, after = (_imbalance(full, layout) for layout in (plain, full))
-    too_little = min_gain > 0 and before - after < before * min_gain / 100
-    if becomes < was and not too_little:
+    gain_too_small = min_gain > 0 and before - after < before * min_gain / 100
+    if becomes < was and not gain_too_small:
         return full
     # The goals aimed at are kept, so that unmet goals can be reported.
     return replace(
         full,
-        placed=replace(full.placed, lists=plain.placed.lists),
-        evened=replace(full.evened, lists=plain.evened.lists),
-        led=replace(full.led, lists=plain.led.lists, held=plain.led.held),
-        too_little=too_little and becomes < was,
+        placement=replace(full.placement, lists=plain.placement.lists),
+        optimization=replace(full.optimization, lists=plain.optimization.lists),
+        leadership=replace(plain.leadership, band=full.leadership.band),
+        gain_too_small=gain_too_small and becomes < was,
     )
 
 
-def _unmet(layout: Layout, lists: Ints) -> tuple[int, ...]:
+def _goal_excess(layout: Layout, lists: Ints) -> tuple[int, ...]:
     """How far these lists exceed disks, then each goal's band, in order."""
-    unit = layout.unit
+    problem = layout.problem
     return (
-        _excess(unit, lists, layout.room),
-        *(aimed.excess(unit, lists) for aimed in layout.evened.goals),
+        _excess(problem, lists, layout.capacity),
+        *(aimed.excess(problem, lists) for aimed in layout.optimization.goals),
     )
 
 
-def _judged(goals: Layout, layout: Layout) -> tuple[int, ...]:
-    leaders = np.abs(goals.led.band.outside(layout.led.held))[goals.unit.leads].sum()
-    return *_unmet(goals, layout.lists), int(leaders)
+def _score(goals: Layout, layout: Layout) -> tuple[int, ...]:
+    leaders = np.abs(goals.leadership.band.outside(layout.leadership.leaders))[
+        goals.problem.leads
+    ].sum()
+    return *_goal_excess(goals, layout.lists), int(leaders)
 
 
 def _imbalance(goals: Layout, layout: Layout) -> float:
     """The part of all loads that is on the wrong broker, summed over the goals."""
-    unit = goals.unit
-    parts = [aimed.imbalance(unit, layout.lists) for aimed in goals.evened.goals]
-    share = goals.led.band.share[unit.leads]
-    missed = np.abs(layout.led.held[unit.leads] - share).sum() / max(share.sum(), 1.0)
+    problem = goals.problem
+    parts = [aimed.imbalance(problem, layout.lists) for aimed in goals.optimization.goals]
+    share = goals.leadership.band.share[problem.leads]
+    missed = np.abs(layout.leadership.leaders[problem.leads] - share).sum() / max(share.sum(), 1.0)
     return float(sum(parts) + missed)
 
 
-def _lay_out(unit: PoolProblem, room: CapacityBounds, *, balance: bool) -> Layout:
-    opened = open_slots(unit, held_by(unit, unit.lists))
-    share = share_of(unit, opened, room)
-    goals = _goals(unit) if balance else []
+def _lay_out(problem: PoolProblem, capacity: CapacityBounds, *, balance: bool) -> Layout:
+    opened = open_slots(problem, replicas_by_broker(problem, problem.lists))
+    share = share_of(problem, opened, capacity)
+    goals = _goals(problem) if balance else []
     first = goals[0] if goals and goals[0].kind is GoalKind.REPLICAS else None
-    heavy = next((g for g in goals if g.kind in WEIGHED), None)
-    weighed = measure_of(unit, opened, opened.lists, heavy) if heavy else None
-    placed = place(unit, opened, share, first, room, balance=balance, weighed=weighed)
-    counted = [Bounded(replica_measure(unit, share, first), placed.band)] if first else []
-    caps = room.replicas, room.mib
-    evened = even(unit, opened, placed.lists, caps, goals[len(counted) :], counted)
-    leaders = next((g for g in unit.pool.goals if g.kind is GoalKind.LEADERS), None)
-    led = lead(unit, evened.lists, leaders, balance=balance)
-    return Layout(unit, opened, placed, evened, led, room, balance)
+    heavy = next((g for g in goals if g.kind in WEIGHTED_GOALS), None)
+    weighed = measure_of(problem, opened, opened.lists, heavy) if heavy else None
+    placement = place(problem, opened, share, first, capacity, balance=balance, weighed=weighed)
+    counted = [Bounded(replica_measure(problem, share, first), placement.band)] if first else []
+    caps = capacity.replicas, capacity.mib
+    optimization = optimize(problem, opened, placement.lists, caps, goals[len(counted) :], counted)
+    leaders = next((g for g in problem.pool.goals if g.kind is GoalKind.LEADERS), None)
+    leadership = choose_leaders(problem, optimization.lists, leaders, balance=balance)
+    return Layout(problem, opened, placement, optimization, leadership, capacity, balance)
 
 
-def _goals(unit: PoolProblem) -> list[Goal]:
+def _goals(problem: PoolProblem) -> list[Goal]:
     """The pool's goals for replicas and loads. A bytes goal is left out if no size is known."""
-    goals = (goal for goal in unit.pool.goals if goal.kind in EVENED)
-    return [goal for goal in goals if unit.sized or goal.kind is not GoalKind.BYTES]
+    goals = (goal for goal in problem.pool.goals if goal.kind in REPLICA_GOALS)
+    return [goal for goal in goals if problem.sized or goal.kind is not GoalKind.BYTES]
 
 
-def room_of(unit: PoolProblem, usable: EligibleBrokers, limits: ClusterLimits) -> CapacityBounds:
-    """The most replicas and MiB that each broker may hold; unlimited where nothing is declared."""
-    replicas = np.full(len(unit.fixed), UNLIMITED, dtype=np.int64)
-    mib = np.full(len(unit.fixed), UNLIMITED_MIB, dtype=np.int64)
-    for broker in unit.pool.brokers:
-        row, capacity = unit.brokers.index[broker], unit.pool.capacity_for(broker)
-        cap = replicas_cap(unit.pool, broker, limits)
-        if cap is not None:
-            replicas[row] = cap
-        if capacity.disk_bytes is not None:
-            mib[row] = capacity.disk_bytes // (1024 * 1024)
-    in_pool = headroom_replicas(unit.pool, usable.racks), headroom_mib(unit.pool, usable.racks)
-    pool_replicas, pool_mib = (UNLIMITED_MIB if left is None else left for left in in_pool)
-    return CapacityBounds(replicas, mib, int(pool_replicas), int(pool_mib))
-
-
-def share_of(unit: PoolProblem, opened: Opened, room: CapacityBounds) -> Floats:
+def share_of(problem: PoolProblem, opened: OpenSlots, capacity: CapacityBounds) -> Floats:
     """Each eligible broker's fair share of the pool's replicas and the background load."""
-    eligible, rack = unit.eligible, unit.brokers.rack
-    racks, size = len(unit.brokers.rack_names), len(unit.fixed)
+    eligible, rack = problem.eligible, problem.brokers.rack
+    racks, size = len(problem.brokers.rack_names), len(problem.brokers)
     lows, highs = _bounds(opened, racks)
     spreads = len(opened.spreads)
     count = np.bincount(opened.spread_of, minlength=spreads)
     low, high = count @ lows, count @ highs
-    pinned = np.bincount(opened.lists[opened.fixed], minlength=size)
-    base = unit.fixed + pinned
+    immovable = np.bincount(opened.lists[opened.immovable], minlength=size)
+    base = problem.background_load.replicas + immovable
     # Partitions that need all brokers of a rack, or nearly all, leave these brokers no choice.
-    plain = np.bincount(opened.spread_of[~any_slot(opened.fixed)], minlength=spreads)
+    plain = np.bincount(opened.spread_of[~any_slot(opened.immovable)], minlength=spreads)
     members = np.bincount(rack[eligible], minlength=racks)
     needed = plain @ np.maximum(lows - np.maximum(members - 1, 0), 0)
     floor = base + needed[rack] * eligible
-    movable = int(any_slot((opened.lists != NONE) & ~opened.fixed).sum())
-    ceiling = np.maximum(np.minimum(base + movable, room.replicas), floor)
-    elsewhere = np.bincount(rack[~eligible], weights=pinned[~eligible], minlength=racks)
+    movable = int(any_slot((opened.lists != NONE) & ~opened.immovable).sum())
+    ceiling = np.maximum(np.minimum(base + movable, capacity.replicas), floor)
+    elsewhere = np.bincount(rack[~eligible], weights=immovable[~eligible], minlength=racks)
     domains = []
     for number in np.unique(rack[eligible]):
         rows = np.flatnonzero(eligible & (rack == number))
-        own = unit.fixed[rows].sum() - elsewhere[number]
+        own = problem.background_load.replicas[rows].sum() - elsewhere[number]
         domains.append(BoundedGroup(rows, float(low[number] + own), float(high[number] + own)))
-    slots = int((opened.lists != NONE).sum()) - int(pinned[~eligible].sum())
-    total = float(unit.fixed[eligible].sum() + slots)
-    return shares(total, unit.weight, floor.astype(float), ceiling.astype(float), tuple(domains))
+    slots = int((opened.lists != NONE).sum()) - int(immovable[~eligible].sum())
+    total = float(problem.background_load.replicas[eligible].sum() + slots)
+    return shares(total, problem.weight, floor.astype(float), ceiling.astype(float), tuple(domains))
 
 
-def _bounds(opened: Opened, racks: int) -> tuple[Ints, Ints]:
+def _bounds(opened: OpenSlots, racks: int) -> tuple[Ints, Ints]:
     """The fewest and the most replicas, by (spread, rack)."""
     shape = len(opened.spreads), racks
     lows = np.array([spread.low for spread in opened.spreads], dtype=np.int64)
@@ -273,14 +264,16 @@ def _bounds(opened: Opened, racks: int) -> tuple[Ints, Ints]:
     return lows.reshape(shape), highs.reshape(shape)
 
 
-def _excess(unit: PoolProblem, lists: Ints, room: CapacityBounds) -> int:
+def _excess(problem: PoolProblem, lists: Ints, capacity: CapacityBounds) -> int:
     """Replicas and MiB above caps, disks and headroom, summed over the pool's brokers."""
-    if not room.bounded:
+    if not capacity.bounded:
         return 0
-    inside = unit.brokers.rows(unit.pool.brokers)
-    held = held_by(unit, lists)[inside]
-    mib = (unit.fixed_mib + held_mib(unit, lists))[inside]
-    single = np.maximum(held - room.replicas[inside], 0).sum()
-    single += np.maximum(mib - room.mib[inside], 0).sum()
-    together = max(0, int(held.sum()) - room.pool_replicas) + max(0, int(mib.sum()) - room.pool_mib)
+    inside = problem.pool_brokers
+    replicas = replicas_by_broker(problem, lists)[inside]
+    mib = (problem.background_load.mib + mib_by_broker(problem, lists))[inside]
+    single = np.maximum(replicas - capacity.replicas[inside], 0).sum()
+    single += np.maximum(mib - capacity.mib[inside], 0).sum()
+    together = max(0, int(replicas.sum()) - capacity.pool_replicas) + max(
+        0, int(mib.sum()) - capacity.pool_mib
+    )
     return int(single) + together

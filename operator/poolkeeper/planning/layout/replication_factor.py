@@ -14,9 +14,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from poolkeeper.planning.placement.broker_choice import held_mib
-from poolkeeper.planning.placement.flow import CapacityBounds
-from poolkeeper.planning.placement.rounds import held_by
+from poolkeeper.planning.constraints.capacity import CapacityBounds
+from poolkeeper.planning.placement.broker_choice import mib_by_broker
+from poolkeeper.planning.placement.rounds import replicas_by_broker
 from poolkeeper.planning.problem.arrays import Bools, Ints, count_slots
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
@@ -27,73 +27,81 @@ _PLENTY = 2**50
 """More room than anything needs, so that sums of it stay numbers."""
 
 
-def raised(
-    unit: PoolProblem, room: CapacityBounds, fits: Callable[[PoolProblem], bool]
+def raise_factors(
+    problem: PoolProblem, capacity: CapacityBounds, fits: Callable[[PoolProblem], bool]
 ) -> PoolProblem | None:
     """The pool's problem with as many topics raised as fit.
 
     `None` if no topic fits. All topics together are not tried: the caller has done that.
     `fits`: whether the pool has room for the replication factors of a problem.
     """
-    found = count_slots(unit.lists >= 0)
-    wanting = np.flatnonzero(unit.rf > found)
-    taken, left_out = np.zeros(len(unit.topics), dtype=bool), 0
+    found = count_slots(problem.lists >= 0)
+    short_of = np.flatnonzero(problem.rf > found)
+    taken, left_out = np.zeros(len(problem.topics), dtype=bool), 0
 
-    def asking(topics: Ints) -> PoolProblem:
+    def with_factors(topics: Ints) -> PoolProblem:
         asks = taken.copy()
         asks[topics] = True
-        return replace(unit, rf=np.where(asks[unit.topic], unit.rf, np.minimum(unit.rf, found)))
+        return replace(
+            problem, rf=np.where(asks[problem.topic], problem.rf, np.minimum(problem.rf, found))
+        )
 
-    waiting = _by_need(unit, found, wanting)
+    waiting = _by_need(problem, found, short_of)
     while len(waiting) and left_out < _LEFT_OUT_MAX:
-        fitting, more = 0, min(len(waiting), _room_for(unit, room, found, taken, waiting)) + 1
+        fitting, more = (
+            0,
+            min(len(waiting), _fitting_count(problem, capacity, found, taken, waiting)) + 1,
+        )
         if not left_out and more > len(waiting):
             more = len(waiting)  # all of them were tried before
         while more - fitting > 1:
             half = (fitting + more) // 2
-            if fits(asking(waiting[:half])):
+            if fits(with_factors(waiting[:half])):
                 fitting = half
             else:
                 more = half
         taken[waiting[:fitting]] = True
         waiting = waiting[fitting + 1 :]
         left_out += 1
-    return asking(waiting[:0]) if taken.any() else None
+    return with_factors(waiting[:0]) if taken.any() else None
 
 
-def _by_need(unit: PoolProblem, found: Ints, wanting: Ints) -> Ints:
+def _by_need(problem: PoolProblem, found: Ints, short_of: Ints) -> Ints:
     """Topics that want more replicas, in ascending order of added MiB, then of added replicas."""
-    mib, replicas = _needs(unit, found, wanting)
-    topics = np.unique(unit.topic[wanting])
+    mib, replicas = _needs(problem, found, short_of)
+    topics = np.unique(problem.topic[short_of])
     return topics[np.lexsort((topics, replicas[topics], mib[topics]))]
 
 
-def _needs(unit: PoolProblem, found: Ints, wanting: Ints) -> tuple[Ints, Ints]:
+def _needs(problem: PoolProblem, found: Ints, short_of: Ints) -> tuple[Ints, Ints]:
     """The MiB and the replicas that each topic adds."""
-    more = (unit.rf - found)[wanting]
-    needs = np.zeros((2, len(unit.topics)), dtype=np.int64)
-    for row, counts in zip(needs, (more * unit.mib[wanting], more), strict=True):
-        np.add.at(row, unit.topic[wanting], counts)
+    more = (problem.rf - found)[short_of]
+    needs = np.zeros((2, len(problem.topics)), dtype=np.int64)
+    for row, counts in zip(needs, (more * problem.mib[short_of], more), strict=True):
+        np.add.at(row, problem.topic[short_of], counts)
     return needs[0], needs[1]
 
 
-def _room_for(
-    unit: PoolProblem, room: CapacityBounds, found: Ints, taken: Bools, waiting: Ints
+def _fitting_count(
+    problem: PoolProblem, capacity: CapacityBounds, found: Ints, taken: Bools, waiting: Ints
 ) -> int:
     """How many of the waiting topics fit by sum, besides those already raised."""
-    wanting = np.flatnonzero(unit.rf > found)
+    short_of = np.flatnonzero(problem.rf > found)
     least = len(waiting)
-    for needs, free in zip(_needs(unit, found, wanting), _free(unit, room), strict=True):
+    for needs, free in zip(_needs(problem, found, short_of), _free(problem, capacity), strict=True):
         sums = needs[taken].sum() + np.cumsum(needs[waiting])
         least = min(least, int(np.searchsorted(sums, free, side="right")))
     return least
 
 
-def _free(unit: PoolProblem, room: CapacityBounds) -> Iterator[int]:
+def _free(problem: PoolProblem, capacity: CapacityBounds) -> Iterator[int]:
     """Free MiB, then free replicas, of all the pool's brokers together."""
-    inside = unit.brokers.rows(unit.pool.brokers)
-    held = unit.fixed_mib + held_mib(unit, unit.lists), held_by(unit, unit.lists)
-    bounds = (room.mib, room.pool_mib), (room.replicas, room.pool_replicas)
+    inside = problem.pool_brokers
+    held = (
+        problem.background_load.mib + mib_by_broker(problem, problem.lists),
+        replicas_by_broker(problem, problem.lists),
+    )
+    bounds = (capacity.mib, capacity.pool_mib), (capacity.replicas, capacity.pool_replicas)
     for own, (caps, together) in zip(held, bounds, strict=True):
         single = np.clip(np.minimum(caps[inside], _PLENTY) - own[inside], 0, None).sum()
         yield int(min(single, max(0, min(together, _PLENTY) - int(own[inside].sum()))))

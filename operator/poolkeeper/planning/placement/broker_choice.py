@@ -2,14 +2,14 @@
 
 The flow names cells (racks, or single brokers). Two sorts of replicas get one:
 
-**Open slots** (`Wants`) are dealt like cards. Each cell that the flow gives a class is repeated as
-often as the flow chose it, with all cells of a rack side by side. This row is dealt round after
-round to the N partitions of the class. A cell that was chosen at most m·N times reaches each
-partition at most m times, so distinctness and the rack bounds hold for every single partition, not
-only in sum. The partitions lie in an order that interleaves topics, so each run of equal cells
-takes from every topic in proportion.
+**Open slots** (`SlotDemands`) are dealt like cards. Each cell that the flow gives a class is
+repeated as often as the flow chose it, with all cells of a rack side by side. This row is dealt
+round after round to the N partitions of the class. A cell that was chosen at most m·N times
+reaches each partition at most m times, so distinctness and the rack bounds hold for every single
+partition, not only in sum. The partitions lie in an order that interleaves topics, so each run of
+equal cells takes from every topic in proportion.
 
-**Movable replicas** (`Offers`) are chosen by `rounding`.
+**Movable replicas** (`MovableReplicas`) are chosen by `rounding`.
 
 Then each cell divides its replicas among its brokers, in turn, by the quota that the flow gives
 each broker. If a broker holds the partition already, the broker with the next largest quota left
@@ -23,67 +23,69 @@ import numpy as np
 
 from poolkeeper.planning.constraints.evictions import OPEN
 from poolkeeper.planning.placement.byte_targets import turns_by_value
-from poolkeeper.planning.placement.rounding import ReplicaFlow, joined, pick
+from poolkeeper.planning.placement.rounding import ReplicaFlow, concatenate, pick
 from poolkeeper.planning.problem.arrays import Ints, any_slot, weights_by
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 
 @dataclass(frozen=True, slots=True)
-class Seated:
+class AssignedLists:
     """The new lists, and how many existing replicas moved."""
 
     lists: Ints
     moved: int
 
 
-def seat(unit: PoolProblem, lists: Ints, demand: ReplicaFlow, room_mib: Ints) -> Seated:
+def assign(
+    problem: PoolProblem, lists: Ints, flow: ReplicaFlow, capacity_mib: Ints
+) -> AssignedLists:
     """Realise the flow: fill all open slots, move replicas as far as brokers and disks allow."""
     lists = lists.copy()
-    want_row, want_slot, want_cell = _deal(lists, demand)
-    offer_row, offer_slot, offer_cell = pick(len(lists), demand)
-    row = np.concatenate([want_row, offer_row])
-    slot = np.concatenate([want_slot, offer_slot])
-    cell = np.concatenate([want_cell, offer_cell])
+    demand_row, demand_slot, demand_cell = _deal(lists, flow)
+    movable_row, movable_slot, movable_cell = pick(len(lists), flow)
+    row = np.concatenate([demand_row, movable_row])
+    slot = np.concatenate([demand_slot, movable_slot])
+    cell = np.concatenate([demand_cell, movable_cell])
     # Rows are in order of topic and partition.
     order = np.argsort((cell * len(lists) + row) * lists.shape[1] + slot)
     row, slot, cell = row[order], slot[order], cell[order]
-    bounds = np.searchsorted(cell, np.arange(len(demand.cells.members) + 1))
+    bounds = np.searchsorted(cell, np.arange(len(flow.cells.members) + 1))
     moved = 0
-    disk = _Disk(unit, lists, room_mib)
-    for number, members in enumerate(demand.cells.members):
+    disk = _Disk(problem, lists, capacity_mib)
+    for number, members in enumerate(flow.cells.members):
         part = slice(bounds[number], bounds[number + 1])
         if part.start < part.stop:
-            moved += _fill(lists, row[part], slot[part], members, demand, disk)
-    return Seated(lists, moved)
+            moved += _fill(lists, row[part], slot[part], members, flow, disk)
+    return AssignedLists(lists, moved)
 
 
-def _deal(lists: Ints, demand: ReplicaFlow) -> tuple[Ints, Ints, Ints]:
+def _deal(lists: Ints, flow: ReplicaFlow) -> tuple[Ints, Ints, Ints]:
     """The (row, slot, cell) of every open slot."""
     rows, slots, cells = [], [], []
-    by_rack = np.argsort(demand.cells.rack, kind="stable")
-    for number, chosen in enumerate(demand.want_to_cell):
-        start, stop = demand.wants.start[number : number + 2]
-        members = demand.wants.row[start:stop]
+    by_rack = np.argsort(flow.cells.rack, kind="stable")
+    for number, chosen in enumerate(flow.demand_to_cell):
+        start, stop = flow.demands.start[number : number + 2]
+        members = flow.demands.row[start:stop]
         dealt = np.repeat(by_rack, chosen[by_rack]).reshape(-1, len(members)).T
         open_slots = np.nonzero(lists[members] == OPEN)[1]
         rows.append(np.repeat(members, dealt.shape[1]))
         slots.append(open_slots)
         cells.append(dealt.ravel())
-    return joined(rows), joined(slots), joined(cells)
+    return concatenate(rows), concatenate(slots), concatenate(cells)
 
 
 class _Disk:
-    """MiB held and allowed by broker; used only within `seat`."""
+    """MiB held and allowed by broker; used only within `assign`."""
 
-    def __init__(self, unit: PoolProblem, lists: Ints, room_mib: Ints) -> None:
-        self.mib, self.room = unit.mib, room_mib
-        self.bounded = bool((room_mib < np.iinfo(np.int64).max).any())
-        self.held = unit.fixed_mib.copy()
+    def __init__(self, problem: PoolProblem, lists: Ints, capacity_mib: Ints) -> None:
+        self.mib, self.capacity = problem.mib, capacity_mib
+        self.bounded = bool((capacity_mib < np.iinfo(np.int64).max).any())
+        self.held = problem.background_load.mib.copy()
         if self.bounded:
-            self.held += held_mib(unit, lists)
+            self.held += mib_by_broker(problem, lists)
 
     def admits(self, row: int, broker: int) -> bool:
-        return not self.bounded or self.held[broker] + self.mib[row] <= self.room[broker]
+        return not self.bounded or self.held[broker] + self.mib[row] <= self.capacity[broker]
 
     def admits_all(self, rows: Ints, sources: Ints, targets: Ints) -> bool:
         """Whether all of these moves together fit on the disks; if so, they are counted as made."""
@@ -93,7 +95,7 @@ class _Disk:
         np.add.at(after, targets, self.mib[rows])
         gone = sources >= 0
         np.subtract.at(after, sources[gone], self.mib[rows[gone]])
-        fits = bool((after <= np.maximum(self.room, self.held)).all())
+        fits = bool((after <= np.maximum(self.capacity, self.held)).all())
         if fits:
             self.held = after
         return fits
@@ -105,17 +107,15 @@ class _Disk:
                 self.held[source] -= self.mib[row]
 
 
-def held_mib(unit: PoolProblem, lists: Ints) -> Ints:
+def mib_by_broker(problem: PoolProblem, lists: Ints) -> Ints:
     """MiB by broker, of these lists alone, without background load."""
-    return weights_by(lists, unit.mib, len(unit.fixed))
+    return weights_by(lists, problem.mib, len(problem.brokers))
 
 
-def _fill(
-    lists: Ints, row: Ints, slot: Ints, members: Ints, demand: ReplicaFlow, disk: _Disk
-) -> int:
+def _fill(lists: Ints, row: Ints, slot: Ints, members: Ints, flow: ReplicaFlow, disk: _Disk) -> int:
     """Give one cell's new replicas to its brokers in place; return how many existing ones moved."""
-    quota, aim = demand.quota, demand.aim
-    turns = _in_turn(members, quota)[: len(row)]
+    quota, aim = flow.quota, flow.aim
+    turns = _turns(members, quota)[: len(row)]
     if len(turns) == len(row) and np.bincount(row).max() == 1:
         if aim is not None and len(members) > 1:
             turns = turns_by_value(row, members, quota, aim)
@@ -145,7 +145,7 @@ def _without_clashes(lists: Ints, row: Ints, turns: Ints) -> Ints:
     return turns
 
 
-def _in_turn(members: Ints, quota: Ints) -> Ints:
+def _turns(members: Ints, quota: Ints) -> Ints:
     """Each broker as often as its quota says, interleaved as evenly as possible."""
     amounts = quota[members]
     broker = np.repeat(members, amounts)
@@ -162,7 +162,7 @@ def _fill_one_by_one(
     for r, s in zip(row.tolist(), slot.tolist(), strict=True):
         source = int(lists[r, s])
         taken = set(lists[r].tolist())
-        target = _seat_for(left, taken, r, source, disk)
+        target = _choose_broker(left, taken, r, source, disk)
         if target is None:
             continue
         disk.move(r, source, target)
@@ -171,7 +171,7 @@ def _fill_one_by_one(
     return moved
 
 
-def _seat_for(
+def _choose_broker(
     left: list[tuple[int, int]], taken: set[int], row: int, source: int, disk: _Disk
 ) -> int | None:
     """The broker with the most quota left that may take the replica.

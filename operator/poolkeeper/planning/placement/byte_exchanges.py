@@ -25,21 +25,21 @@ _SMALL = 0.25
 _TAKEN_MAX = 100
 
 
-def leaving(aim: Aim, lists: Ints, held: Ints, counts: Band) -> Ints:
+def replicas_to_leave(aim: Aim, lists: Ints, replicas: Ints, counts: Band) -> Ints:
     """The number of replicas that must leave each broker; 0 where the surplus is enough.
 
-    `held`: the replicas that each broker has.
+    `replicas`: the replicas that each broker has.
     `counts`: the band of replicas that is aimed at.
     """
     row, slot = np.nonzero(lists >= 0)
     broker, value = lists[row, slot], aim.value[row]
     order = np.lexsort((-value, broker))
     value = value[order]
-    bounds = np.searchsorted(broker[order], np.arange(len(held) + 1))
+    bounds = np.searchsorted(broker[order], np.arange(len(replicas) + 1))
     # The replicas that come in exchange are small, but not empty.
     small = float(np.quantile(value, _SMALL)) if len(value) else 0.0
-    surplus, room = np.maximum(held - counts.high, 0), np.maximum(counts.low - held, 0)
-    result = np.zeros(len(held), dtype=np.int64)
+    surplus, lacks = np.maximum(replicas - counts.high, 0), np.maximum(counts.low - replicas, 0)
+    result = np.zeros(len(replicas), dtype=np.int64)
     given: list[int] = []
     below: list[tuple[float, int]] = []
     for at in np.flatnonzero(np.diff(bounds)).tolist():
@@ -48,11 +48,11 @@ def leaving(aim: Aim, lists: Ints, held: Ints, counts: Band) -> Ints:
         sums = np.cumsum(large)
         if aim.give[at] > 0:
             given += large[: int(np.searchsorted(sums, aim.give[at])) + 1].tolist()
-        above = float(aim.held[at] + small * room[at] - aim.high[at])
-        lacking = float(aim.low[at] - aim.held[at] + own[len(own) - int(surplus[at]) :].sum())
+        above = float(aim.load[at] + small * lacks[at] - aim.high[at])
+        lacking = float(aim.low[at] - aim.load[at] + own[len(own) - int(surplus[at]) :].sum())
         if above > 0:
             result[at] = _to_give(sums, small, above, int(surplus[at]))
-        elif lacking > 0 and not room[at]:
+        elif lacking > 0 and not lacks[at]:
             below.append((-lacking, at))
     given.sort()
     for lacking, at in sorted(below):

@@ -4,7 +4,7 @@ The flow fixes how many replicas go from where to where. It leaves open which on
 
 - Each broker should give the bytes above its band and get the bytes that it lacks. If one side has
   more than the other, the difference is divided among the other brokers by one common level.
-- Every giving broker gives to all racks in proportion, as far as it may (`mixed`).
+- Every giving broker gives to all racks in proportion, as far as it may (`spread_over_cells`).
 - A giving broker's replicas are sorted by size, and the ones that move are consecutive. The start
   is chosen such that their sum meets the bytes that the broker should give (`rounding`). So the
   replicas that move are of similar size, and a broker gets bytes in proportion to their number.
@@ -34,7 +34,7 @@ class Aim:
     `value`: by partition.
     `give`, `most`: what a broker should give, and what it may give.
     `get`: what it should get.
-    `held`: what it has now.
+    `load`: what it has now.
     `low`, `high`: the bounds of what it should end with.
     """
 
@@ -42,31 +42,31 @@ class Aim:
     give: Floats
     most: Floats
     get: Floats
-    held: Floats
+    load: Floats
     low: Floats
     high: Floats
 
 
 def aim_of(measure: LoadMeasure, lists: Ints, eligible: Bools) -> Aim:
     """What each broker must give and get until all brokers are inside the band."""
-    held = measure.held(lists)
-    band = measure.narrow if measure.outside(held, eligible) else measure.wide
+    load = measure.load(lists)
+    band = measure.narrow if measure.outside(load, eligible) else measure.wide
     low, high = band.low.astype(float), band.high.astype(float)
     share = np.where(eligible, band.share, 0.0)
 
     def gives(level: float) -> Floats:
-        given: Floats = np.maximum(held - np.clip(level * share, low, high), 0.0) * eligible
+        given: Floats = np.maximum(load - np.clip(level * share, low, high), 0.0) * eligible
         return given
 
     def gets(level: float) -> Floats:
-        got: Floats = np.maximum(np.clip(level * share, low, high) - held, 0.0) * eligible
+        got: Floats = np.maximum(np.clip(level * share, low, high) - load, 0.0) * eligible
         return got
 
     amount = max(gives(_EVERYTHING).sum(), gets(0.0).sum())
     give = gives(_least(lambda level: -gives(level).sum(), -amount))
-    most = np.maximum(np.where(give > 0, held - low, 0.0), give)
+    most = np.maximum(np.where(give > 0, load - low, 0.0), give)
     get = gets(_least(lambda level: gets(level).sum(), amount))
-    return Aim(measure.value, give, most, get, held.astype(float), low, high)
+    return Aim(measure.value, give, most, get, load.astype(float), low, high)
 
 
 def _least(rising: Callable[[float], float], wanted: float) -> float:
@@ -78,7 +78,7 @@ def _least(rising: Callable[[float], float], wanted: float) -> float:
     return high
 
 
-def mixed(chosen: Ints, sites: Ints) -> Ints:
+def spread_over_cells(chosen: Ints, sites: Ints) -> Ints:
     """The same flow by (class, cell), with the same sums, in which every class uses all its cells.
 
     Each class is divided over its cells in proportion. A flow of least cost may send all replicas

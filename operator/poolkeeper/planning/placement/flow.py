@@ -1,11 +1,11 @@
 """The minimum-cost flow of a round: how many replicas of each class go to each broker.
 
-Nodes are brokers, classes (see `replica_classes` and `open_slots`), cells and one sink. An offer is
-a class of replicas that may move; a want is a class of partitions with open slots:
+Nodes are brokers, classes (see `replica_classes` and `open_slots`), cells and one sink. The
+classes are of movable replicas, and of partitions that demand replicas for open slots:
 
-    broker ──(MOVE each)── offers ──┐
-                                    ├── cells ── brokers ──(tiers)── sink
-    wants ── (want, rack) ──────────┘
+    broker ──(MOVE each)── movable ───┐
+                                      ├── cells ── brokers ──(tiers)── sink
+    demands ── (demand, rack) ────────┘
 
 The tiers of a broker, from empty to full, put the goals in their order into one cost:
 
@@ -15,8 +15,8 @@ The tiers of a broker, from empty to full, put the goals in their order into one
 - Inside the band a fuller broker costs a little more, less than one move.
 
 So the flow meets caps first, then bands, with the fewest moves. Where it has a choice it balances.
-The bounds of racks are capacities of (want, rack). Offers reach only racks that keep the spread
-even.
+The bounds of racks are capacities of (demand, rack). Movable replicas reach only racks that keep
+the spread even.
 """
 
 from dataclasses import dataclass
@@ -24,10 +24,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from poolkeeper.planning.constraints.bands import Band
-from poolkeeper.planning.constraints.evictions import Opened
+from poolkeeper.planning.constraints.capacity import CapacityBounds
+from poolkeeper.planning.constraints.evictions import OpenSlots
 from poolkeeper.planning.placement.network import Network
-from poolkeeper.planning.placement.open_slots import Wants
-from poolkeeper.planning.placement.replica_classes import Cells, Offers, bounds_of, by_rack
+from poolkeeper.planning.placement.open_slots import SlotDemands
+from poolkeeper.planning.placement.replica_classes import Cells, MovableReplicas, bounds_of, by_rack
 from poolkeeper.planning.problem.arrays import Ints
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
@@ -35,103 +36,80 @@ _MOVE = 100
 _PROPOSAL = 10  # a changed list of a partition that does not exist yet
 _TIERS = (-4, -2, 0, 2, 4)
 
-UNLIMITED = np.iinfo(np.int32).max
-"""Replicas of a broker without a cap."""
-
-UNLIMITED_MIB = np.iinfo(np.int64).max
-"""MiB of a broker without a disk; of a pool replicas, too."""
-
 
 @dataclass(frozen=True, slots=True)
-class CapacityBounds:
-    """Hard bounds on replicas and MiB, by broker and for the pool; huge where nothing is declared.
-
-    The bounds of the pool are what still fits after the failures that its headroom asks for.
-    """
-
-    replicas: Ints
-    mib: Ints
-    pool_replicas: int
-    pool_mib: int
-
-    @property
-    def bounded(self) -> bool:
-        """Whether any bound is declared."""
-        single = (self.replicas < UNLIMITED) | (self.mib < UNLIMITED_MIB)
-        return bool(single.any()) or min(self.pool_replicas, self.pool_mib) < UNLIMITED_MIB
-
-
-@dataclass(frozen=True, slots=True)
-class RoutingTask:
-    """What the flow routes: classes and cells, replicas by broker, and the bands that it aims at.
+class FlowInput:
+    """What the flow is solved for: classes, cells, replicas by broker, and the bands aimed at.
 
     `leave`: how many replicas at least must leave each broker, where bytes require that.
     """
 
-    unit: PoolProblem
-    opened: Opened
+    problem: PoolProblem
+    opened: OpenSlots
     cells: Cells
-    offers: Offers
-    wants: Wants
-    held: Ints
+    movable: MovableReplicas
+    demands: SlotDemands
+    replicas: Ints
     target: Band
-    room: CapacityBounds
+    capacity: CapacityBounds
     leave: Ints | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class RoutedFlow:
-    """Replicas by (offer, cell), by (want, cell), and by broker."""
+class ClassFlow:
+    """Replicas by (movable class, cell), by (demand, cell), and by broker."""
 
-    offer_to_cell: Ints
-    want_to_cell: Ints
+    movable_to_cell: Ints
+    demand_to_cell: Ints
     quota: Ints
 
 
-def routed(task: RoutingTask) -> RoutedFlow:
+def solve_flow(given: FlowInput) -> ClassFlow:
     """Solve for the flow of least cost."""
-    unit, cells, offers, wants = task.unit, task.cells, task.offers, task.wants
+    problem, cells, movable, demands = given.problem, given.cells, given.movable, given.demands
     network = Network()
-    broker = network.add_nodes(len(unit.fixed))
+    broker = network.add_nodes(len(problem.brokers))
     cell = network.add_nodes(len(cells.members))
     sink = network.add_nodes(1)
-    prices = _Prices.of(int(unit.eligible.sum()))
+    prices = _Prices.of(int(problem.eligible.sum()))
 
-    offer = network.add_nodes(len(offers.size))
-    cost = np.where(offers.fresh, _PROPOSAL, _MOVE)
-    network.add_arcs(broker[offers.broker], offer, offers.size, cost)
-    tail, head = np.nonzero(offers.sites)
-    offer_arcs = network.add_arcs(offer[tail], cell[head], offers.sites[tail, head], 0)
+    group = network.add_nodes(len(movable.size))
+    cost = np.where(movable.fresh, _PROPOSAL, _MOVE)
+    network.add_arcs(broker[movable.broker], group, movable.size, cost)
+    tail, head = np.nonzero(movable.sites)
+    group_arcs = network.add_arcs(group[tail], cell[head], movable.sites[tail, head], 0)
 
-    want_size = np.diff(wants.start)
-    want = network.add_nodes(len(want_size))
-    want_tail, want_head, want_arcs = _add_wants(network, want, cell, task, want_size, prices)
+    demand_size = np.diff(demands.start)
+    demand = network.add_nodes(len(demand_size))
+    demand_tail, demand_head, demand_arcs = _add_demands(
+        network, demand, cell, given, demand_size, prices
+    )
     sizes = [len(members) for members in cells.members]
-    seats = np.concatenate([np.zeros(0, dtype=np.int64), *cells.members])
-    total = int((want_size * wants.slots).sum() + offers.size.sum())
-    movable = np.bincount(offers.broker, weights=offers.size, minlength=len(unit.fixed))
-    movable = movable.astype(np.int64)
+    eligible = np.concatenate([np.zeros(0, dtype=np.int64), *cells.members])
+    total = int((demand_size * demands.slots).sum() + movable.size.sum())
+    may_leave = np.bincount(movable.broker, weights=movable.size, minlength=len(problem.brokers))
+    may_leave = may_leave.astype(np.int64)
     holds = broker
-    if task.leave is not None and task.leave.any():
+    if given.leave is not None and given.leave.any():
         # Replicas that must leave have no arc from their broker to the sink.
-        holds = network.add_nodes(len(unit.fixed))
-        network.add_arcs(broker, holds, np.maximum(movable - task.leave, 0), 0)
-    seat_arcs = network.add_arcs(np.repeat(cell, sizes), holds[seats], total, 0)
+        holds = network.add_nodes(len(problem.brokers))
+        network.add_arcs(broker, holds, np.maximum(may_leave - given.leave, 0), 0)
+    eligible_arcs = network.add_arcs(np.repeat(cell, sizes), holds[eligible], total, 0)
 
     supply = np.zeros(network.nodes, dtype=np.int64)
-    supply[broker] = movable
-    supply[want] = want_size * wants.slots
+    supply[broker] = may_leave
+    supply[demand] = demand_size * demands.slots
     supply[sink] = -total
-    _add_tiers(network, task, holds, sink, task.held - movable, prices)
+    _add_tiers(network, given, holds, sink, given.replicas - may_leave, prices)
 
     flow = network.solve(supply)
-    offer_to_cell = np.zeros(offers.sites.shape, dtype=np.int64)
-    offer_to_cell[tail, head] = flow[offer_arcs]
-    want_to_cell = np.zeros((len(want), len(cells.members)), dtype=np.int64)
-    np.add.at(want_to_cell, (want_tail, want_head), flow[want_arcs])
-    quota = np.zeros(len(unit.fixed), dtype=np.int64)
-    quota[seats] = flow[seat_arcs]
-    return RoutedFlow(offer_to_cell, want_to_cell, quota)
+    movable_to_cell = np.zeros(movable.sites.shape, dtype=np.int64)
+    movable_to_cell[tail, head] = flow[group_arcs]
+    demand_to_cell = np.zeros((len(demand), len(cells.members)), dtype=np.int64)
+    np.add.at(demand_to_cell, (demand_tail, demand_head), flow[demand_arcs])
+    quota = np.zeros(len(problem.brokers), dtype=np.int64)
+    quota[eligible] = flow[eligible_arcs]
+    return ClassFlow(movable_to_cell, demand_to_cell, quota)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,33 +127,33 @@ class _Prices:
         return _Prices(outside, outside * 1_000, outside * 10_000)
 
 
-def _add_wants(
+def _add_demands(
     network: Network,
-    want: Ints,
+    demand: Ints,
     cell: Ints,
-    task: RoutingTask,
+    given: FlowInput,
     size: Ints,
     prices: _Prices,
 ) -> tuple[Ints, Ints, slice]:
-    """Add arcs from wants to racks, within the racks' bounds, and on to cells.
+    """Add arcs from demands to racks, within the racks' bounds, and on to cells.
 
     Returns (class, cell, arcs).
     """
-    cells, wants = task.cells, task.wants
+    cells, demands = given.cells, given.demands
     racks = int(cells.rack.max(initial=-1)) + 1
-    low, high = bounds_of(task.opened, wants.spread_of, racks)
-    kept = by_rack(wants.kept, cells, racks)
+    low, high = bounds_of(given.opened, demands.spread_of, racks)
+    kept = by_rack(demands.kept, cells, racks)
     at_least = np.maximum(low - kept, 0) * size[:, None]
     at_most = np.maximum(high - kept, 0) * size[:, None]
     class_of, rack_of = np.nonzero(at_most)
     middle = network.add_nodes(len(class_of))
     needed = at_least[class_of, rack_of]
-    network.add_arcs(want[class_of], middle, needed, -prices.uneven)
-    network.add_arcs(want[class_of], middle, at_most[class_of, rack_of] - needed, 0)
+    network.add_arcs(demand[class_of], middle, needed, -prices.uneven)
+    network.add_arcs(demand[class_of], middle, at_most[class_of, rack_of] - needed, 0)
     usable = np.array([len(members) > 0 for members in cells.members])
     pair = (cells.rack[None, :] == rack_of[:, None]) & usable
     if cells.fine:
-        pair &= wants.kept[class_of] == 0
+        pair &= demands.kept[class_of] == 0
     node, head = np.nonzero(pair)
     tail = class_of[node]
     capacity = size[tail] if cells.fine else at_most[tail, cells.rack[head]]
@@ -183,13 +161,13 @@ def _add_wants(
 
 
 def _add_tiers(
-    network: Network, task: RoutingTask, broker: Ints, sink: Ints, base: Ints, prices: _Prices
+    network: Network, given: FlowInput, broker: Ints, sink: Ints, base: Ints, prices: _Prices
 ) -> None:
     """Add arcs from brokers to the sink, one tier after another, each at a higher cost.
 
     `base`: the replicas that each broker holds in any case.
     """
-    target, room = task.target, task.room
+    target, capacity = given.target, given.capacity
     floor = np.floor(target.share + 1e-6).astype(np.int64)
     ceiling = np.ceil(target.share - 1e-6).astype(np.int64)
     ends = [
@@ -204,8 +182,8 @@ def _add_tiers(
     unlimited = np.full(len(base), np.iinfo(np.int32).max, dtype=np.int64)
     costs = (-prices.outside, *_TIERS, prices.outside, prices.above_cap)
     for end, cost in zip([*ends, unlimited, unlimited * 2], costs, strict=True):
-        bound = end if cost == prices.above_cap else np.minimum(end, room.replicas)
+        bound = end if cost == prices.above_cap else np.minimum(end, capacity.replicas)
         bound = np.maximum(bound, begin)
-        rows = np.flatnonzero((bound > begin) & task.unit.eligible)
+        rows = np.flatnonzero((bound > begin) & given.problem.eligible)
         network.add_arcs(broker[rows], np.repeat(sink, len(rows)), (bound - begin)[rows], cost)
         begin = bound

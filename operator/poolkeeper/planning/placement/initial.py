@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 
 from poolkeeper.algorithms import assignments
 from poolkeeper.model.topology import Replicas
+from poolkeeper.planning.constraints.capacity import EligibleBrokers
 from poolkeeper.planning.constraints.racks import Spread, spread
-from poolkeeper.planning.problem.eligible_brokers import EligibleBrokers
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class ReplicaCounts:
         return ReplicaCounts(self.replicas.copy(), self.leaders.copy())
 
 
-def balanced(
+def balanced_lists(
     usable: EligibleBrokers,
     partitions: int,
     replication_factor: int,
@@ -70,7 +70,7 @@ def balanced(
     return tuple(lists)
 
 
-def as_kafka(
+def kafka_lists(
     usable: EligibleBrokers, topic: str, partitions: int, replication_factor: int
 ) -> tuple[Replicas, ...]:
     """Lists that Kafka could have drawn for a new topic of that name."""
@@ -86,7 +86,7 @@ def as_kafka(
     return tuple(made[partition] for partition in range(partitions))
 
 
-def added_as_kafka(
+def added_kafka_lists(
     usable: EligibleBrokers, existing: Sequence[Replicas], new_total: int
 ) -> tuple[Replicas, ...]:
     """Lists that Kafka would choose if partitions were added without an assignment."""
@@ -133,7 +133,7 @@ def _leader_first(
     first = min(
         chosen,
         key=lambda b: (
-            b in usable.quiet,
+            b in usable.demoted,
             topic.leaders[b] / usable.weights[b],
             everything.leaders[b] / usable.weights[b],
             b,

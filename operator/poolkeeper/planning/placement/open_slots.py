@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poolkeeper.planning.constraints.evictions import OPEN, Opened
+from poolkeeper.planning.constraints.evictions import OPEN, OpenSlots
 from poolkeeper.planning.placement.replica_classes import Cells, counts_of
 from poolkeeper.planning.problem.arrays import Ints, any_slot
-from poolkeeper.planning.problem.grouping import numbered
+from poolkeeper.planning.problem.grouping import number_groups
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 
 @dataclass(frozen=True, slots=True)
-class Wants:
+class SlotDemands:
     """Partitions with `slots[c]` open slots in class c, in an order that interleaves topics."""
 
     row: Ints
@@ -26,15 +26,15 @@ class Wants:
     kept: Ints
 
 
-def wants_of(unit: PoolProblem, opened: Opened, lists: Ints, cells: Cells) -> Wants:
+def slot_demands(problem: PoolProblem, opened: OpenSlots, lists: Ints, cells: Cells) -> SlotDemands:
     """Class all partitions that have open slots."""
     row = np.flatnonzero(any_slot(lists == OPEN))
     wanted = (lists[row] == OPEN).sum(axis=1)
     keys = [wanted, opened.spread_of[row], *_cell_columns(lists[row], cells)]
-    number, first = numbered(keys)
-    order = _interleaved(number, unit.topic[row], unit.number[row])
+    number, first = number_groups(keys)
+    order = _interleave(number, problem.topic[row], problem.number[row])
     start = np.searchsorted(number[order], np.arange(len(first) + 1))
-    return Wants(
+    return SlotDemands(
         row=row[order],
         start=start,
         slots=wanted[first],
@@ -50,7 +50,7 @@ def _cell_columns(lists: Ints, cells: Cells) -> list[Ints]:
     return [taken[:, column] for column in range(1 if taken.shape[1] > 1 else 0, taken.shape[1])]
 
 
-def _interleaved(number: Ints, topic: Ints, partition: Ints) -> Ints:
+def _interleave(number: Ints, topic: Ints, partition: Ints) -> Ints:
     """An order within a class in which any run of rows takes from each topic in proportion."""
     order = np.lexsort((partition, topic, number))
     same = np.ones(len(order), dtype=bool)

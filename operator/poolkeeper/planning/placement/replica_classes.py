@@ -4,12 +4,12 @@ A cell is a set of brokers of which a replica may take any. In a large pool cell
 small one they are single brokers, and then the flow is exact about distinctness too. There are two
 sorts of classes:
 
-  offers  (broker, cells of the partition's other replicas): replicas that may move from that broker
-  wants   (number of open slots, cells of the kept replicas): partitions that need replicas
+  movable  (broker, cells of the partition's other replicas): replicas that may leave that broker
+  demands  (number of open slots, cells of the kept replicas): partitions that need replicas
 
 All members of a class may go to the same cells, so one node stands for hundreds of partitions.
-With hundreds of brokers on tens of racks there would still be millions of arcs. Then classes of
-offers are *merged*: one class per broker, with the number of members that may go to each rack. The
+With hundreds of brokers on tens of racks there would still be millions of arcs. Then the movable
+classes are *merged*: one class per broker, with the number of members that may go to each rack. The
 flow is then a relaxation, because a member that may go to two racks is counted for both. What
 cannot be realised is left to the next round, which starts from the outcome.
 """
@@ -19,9 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poolkeeper.planning.constraints.evictions import OPEN, Opened
+from poolkeeper.planning.constraints.evictions import OPEN, OpenSlots
 from poolkeeper.planning.problem.arrays import Bools, Ints, any_slot
-from poolkeeper.planning.problem.grouping import numbered, stable_order
+from poolkeeper.planning.problem.grouping import number_groups, stable_order
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 _FINE_ARCS_MAX = 100_000
@@ -44,7 +44,7 @@ class Cells:
 
 
 @dataclass(frozen=True, slots=True)
-class Offers:
+class MovableReplicas:
     """Replicas (`row`, `slot`) that may move, each in class `number`; `size` by class.
 
     `sites[c]`: by cell, how many members of class c may go there. Members of a merged class differ
@@ -65,7 +65,7 @@ class Offers:
 class Members:
     """The members of class c are `row/slot[start[c]:start[c + 1]]`, the smallest first.
 
-    `barred`: as in `Offers`.
+    `barred`: as in `MovableReplicas`.
     """
 
     row: Ints
@@ -74,46 +74,50 @@ class Members:
     barred: Ints | None
 
 
-def cells_of(unit: PoolProblem, *, merge: bool = False) -> Cells:
+def cells_of(problem: PoolProblem, *, merge: bool = False) -> Cells:
     """Single brokers as cells while the network stays small, else racks.
 
     `merge`: use few classes. A flow through few classes leaves open which replicas leave a broker,
     and `byte_targets` needs that freedom.
     """
-    eligible = np.flatnonzero(unit.eligible)
-    brokers, slots = len(eligible), unit.lists.shape[1]
-    by_rows = len(unit) * slots * brokers
+    eligible = np.flatnonzero(problem.eligible)
+    brokers, slots = len(eligible), problem.lists.shape[1]
+    by_rows = len(problem) * slots * brokers
     by_sets = brokers * brokers
     for taken in range(1, slots):
         by_sets = by_sets * max(brokers - taken, 1) // taken
     if min(by_rows, by_sets) <= _FINE_ARCS_MAX:
-        everyone = np.arange(len(unit.brokers.ids))
-        members = tuple(np.array([b] if unit.eligible[b] else [], dtype=np.int64) for b in everyone)
-        return Cells(everyone, members, unit.brokers.rack, True)
-    racks = range(len(unit.brokers.rack_names))
-    members = tuple(eligible[unit.brokers.rack[eligible] == rack] for rack in racks)
+        everyone = np.arange(len(problem.brokers))
+        members = tuple(
+            np.array([b] if problem.eligible[b] else [], dtype=np.int64) for b in everyone
+        )
+        return Cells(everyone, members, problem.brokers.rack, True)
+    racks = range(len(problem.brokers.rack_names))
+    members = tuple(eligible[problem.brokers.rack[eligible] == rack] for rack in racks)
     arcs = brokers * math.comb(len(members), slots - 1) * len(members)
     merged = (merge or arcs > _ARCS_MAX) and len(members) <= _RACKS_MAX
-    return Cells(unit.brokers.rack, members, np.arange(len(members)), False, merged)
+    return Cells(problem.brokers.rack, members, np.arange(len(members)), False, merged)
 
 
-def offers_of(unit: PoolProblem, opened: Opened, lists: Ints, cells: Cells) -> Offers:
+def movable_replicas(
+    problem: PoolProblem, opened: OpenSlots, lists: Ints, cells: Cells
+) -> MovableReplicas:
     """All replicas that may move, of partitions without open slots."""
-    settled = ~any_slot(lists == OPEN)
-    movable = (lists >= 0) & unit.eligible[lists] & settled[:, None]
-    movable &= ~opened.pinned
+    complete = ~any_slot(lists == OPEN)
+    movable = (lists >= 0) & problem.eligible[lists] & complete[:, None]
+    movable &= ~opened.stays
     # Flat positions: two-dimensional ones take several times as long.
     place = np.flatnonzero(movable)
     row, slot = np.divmod(place, lists.shape[1])
     broker = lists.ravel()[place]
-    keys = [broker, unit.fresh[row].astype(np.int64)] if unit.fresh.any() else [broker]
+    keys = [broker, problem.fresh[row].astype(np.int64)] if problem.fresh.any() else [broker]
     if not cells.merged:
         keys += [opened.spread_of[row]] if len(opened.spreads) > 1 else []
         keys += _others(lists, place, row, slot, cells)
-    number, first = numbered(keys)
+    number, first = number_groups(keys)
     size = np.bincount(number, minlength=len(first))
     first_row, first_slot = row[first], slot[first]
-    barred = _barred(unit, opened, lists, row, slot) if cells.merged and len(row) else None
+    barred = _barred_racks(problem, opened, lists, row, slot) if cells.merged and len(row) else None
     if barred is None:
         others = lists[first_row]
         others[np.arange(len(first)), first_slot] = OPEN
@@ -126,21 +130,23 @@ def offers_of(unit: PoolProblem, opened: Opened, lists: Ints, cells: Cells) -> O
         ]
         sites = np.array(free, dtype=np.int64).reshape(len(cells.rack), -1).T
         sites *= np.array([len(members) > 0 for members in cells.members])
-    return Offers(row, slot, number, size, broker[first], unit.fresh[first_row], sites, barred)
+    return MovableReplicas(
+        row, slot, number, size, broker[first], problem.fresh[first_row], sites, barred
+    )
 
 
-def members_of(offers: Offers, chosen: Bools, by_size: Ints) -> Members:
+def members_of(movable: MovableReplicas, chosen: Bools, by_size: Ints) -> Members:
     """The replicas of the chosen classes; `by_size`: all rows, the smallest first."""
     rank = np.empty(len(by_size), dtype=np.int64)
     rank[by_size] = np.arange(len(by_size))
-    at = np.flatnonzero(chosen[offers.number])
-    at = at[stable_order(rank[offers.row[at]], len(by_size))]
-    number = offers.number[at]
+    at = np.flatnonzero(chosen[movable.number])
+    at = at[stable_order(rank[movable.row[at]], len(by_size))]
+    number = movable.number[at]
     order = stable_order(number, len(chosen))
     at = at[order]
     start = np.searchsorted(number[order], np.arange(len(chosen) + 1))
-    barred = None if offers.barred is None else offers.barred[at]
-    return Members(offers.row[at], offers.slot[at], start, barred)
+    barred = None if movable.barred is None else movable.barred[at]
+    return Members(movable.row[at], movable.slot[at], start, barred)
 
 
 def _others(lists: Ints, place: Ints, row: Ints, slot: Ints, cells: Cells) -> list[Ints]:
@@ -161,7 +167,7 @@ def _others(lists: Ints, place: Ints, row: Ints, slot: Ints, cells: Cells) -> li
     return [others[:, column] for column in range(1, others.shape[1])]
 
 
-def _sites(opened: Opened, cells: Cells, broker: Ints, spread_of: Ints, others: Ints) -> Ints:
+def _sites(opened: OpenSlots, cells: Cells, broker: Ints, spread_of: Ints, others: Ints) -> Ints:
     """By (class, cell), whether a replica of that class may go there."""
     racks = int(cells.rack.max(initial=-1)) + 1
     low, high = bounds_of(opened, spread_of, racks)
@@ -174,17 +180,19 @@ def _sites(opened: Opened, cells: Cells, broker: Ints, spread_of: Ints, others: 
     return reach.astype(np.int64)
 
 
-def _barred(unit: PoolProblem, opened: Opened, lists: Ints, row: Ints, slot: Ints) -> Ints:
+def _barred_racks(
+    problem: PoolProblem, opened: OpenSlots, lists: Ints, row: Ints, slot: Ints
+) -> Ints:
     """By replica, the racks that it may not go to, as bits.
 
     If a rack may hold one replica of a partition at most, the racks of its other replicas are
     barred. Otherwise, and if its own rack must keep one, all racks but its own are barred.
     """
-    rack = unit.brokers.rack
+    rack = problem.brokers.rack
     bits = np.append(np.int64(1) << rack, 0)
     own = rack[lists[row, slot]]
     taken = np.bitwise_or.reduce(np.where(lists >= 0, bits[lists], 0), axis=1)[row]
-    low, high = bounds_of(opened, np.arange(len(opened.spreads)), len(unit.brokers.rack_names))
+    low, high = bounds_of(opened, np.arange(len(opened.spreads)), len(problem.brokers.rack_names))
     shut = (high < 1) @ (np.int64(1) << np.arange(high.shape[1]))
     one: Bools = high.max(axis=1, initial=0) <= 1
     strict = one[opened.spread_of[row]]
@@ -194,7 +202,7 @@ def _barred(unit: PoolProblem, opened: Opened, lists: Ints, row: Ints, slot: Int
     return stays
 
 
-def bounds_of(opened: Opened, spread_of: Ints, racks: int) -> tuple[Ints, Ints]:
+def bounds_of(opened: OpenSlots, spread_of: Ints, racks: int) -> tuple[Ints, Ints]:
     """The fewest and the most replicas by (row, rack), for rows with these spreads."""
     shape = len(opened.spreads), racks
     low = np.array([s.low for s in opened.spreads], dtype=np.int64).reshape(shape)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from poolkeeper.planning.placement.byte_targets import Aim
-from poolkeeper.planning.placement.open_slots import Wants
-from poolkeeper.planning.placement.replica_classes import Cells, Members, Offers
+from poolkeeper.planning.placement.open_slots import SlotDemands
+from poolkeeper.planning.placement.replica_classes import Cells, Members, MovableReplicas
 from poolkeeper.planning.problem.arrays import Ints
 
 _PASSES = 8
@@ -25,38 +25,38 @@ _EXCHANGES_MAX = 40
 
 @dataclass(frozen=True, slots=True)
 class ReplicaFlow:
-    """A flow: replicas by (offer, cell) and by (want, cell), and new replicas by broker.
+    """A flow: replicas by (movable class, cell), by (demand, cell), and new ones by broker.
 
     `aim`: the bytes that the brokers of a cell should give and get, if bytes matter.
     """
 
     cells: Cells
-    offers: Offers
+    movable: MovableReplicas
     members: Members
-    wants: Wants
-    offer_to_cell: Ints
-    want_to_cell: Ints
+    demands: SlotDemands
+    movable_to_cell: Ints
+    demand_to_cell: Ints
     quota: Ints
     aim: Aim | None = None
 
 
-def pick(rows: int, demand: ReplicaFlow) -> tuple[Ints, Ints, Ints]:
+def pick(rows: int, flow: ReplicaFlow) -> tuple[Ints, Ints, Ints]:
     """The (row, slot, cell) of every replica that moves."""
-    members = demand.members
+    members = flow.members
     if members.barred is None:
-        taken, cells = _pick_alike(rows, demand)
+        taken, cells = _pick_alike(rows, flow)
     else:
-        taken, cells = _pick_merged(rows, demand, members.barred)
+        taken, cells = _pick_merged(rows, flow, members.barred)
     return members.row[taken], members.slot[taken], cells
 
 
-def _pick_alike(rows: int, demand: ReplicaFlow) -> tuple[Ints, Ints]:
+def _pick_alike(rows: int, flow: ReplicaFlow) -> tuple[Ints, Ints]:
     """(member, cell): the first members of each class whose partition gives no other replica.
 
     All classes choose at once. If two choose the same partition, the first class gets it, and the
     other chooses further members in the next pass.
     """
-    found, chosen = demand.members, demand.offer_to_cell
+    found, chosen = flow.members, flow.movable_to_cell
     size = np.diff(found.start)
     left = chosen.sum(axis=1)
     of = np.repeat(np.arange(len(size)), size)
@@ -74,14 +74,14 @@ def _pick_alike(rows: int, demand: ReplicaFlow) -> tuple[Ints, Ints]:
         used[found.row[members]] = True
         left -= np.bincount(of[members], minlength=len(left))
         picked.append(members)
-    taken = np.sort(joined(picked))
+    taken = np.sort(concatenate(picked))
     begin = np.searchsorted(of[taken], np.arange(len(size)))
     rank = np.arange(len(taken)) - begin[of[taken]]
     offset = np.concatenate([[0], np.cumsum(chosen.sum(axis=1))])
-    return taken, _dealt(chosen)[offset[of[taken]] + rank]
+    return taken, _interleave(chosen)[offset[of[taken]] + rank]
 
 
-def _dealt(chosen: Ints) -> Ints:
+def _interleave(chosen: Ints) -> Ints:
     """The cells of each class, each as often as the flow chose it, evenly interleaved."""
     of, cell = np.nonzero(chosen)
     amount = chosen[of, cell]
@@ -91,41 +91,41 @@ def _dealt(chosen: Ints) -> Ints:
     return cell[np.lexsort((cell, (within + 0.5) / np.maximum(whole, 1), of))]
 
 
-def _pick_merged(rows: int, demand: ReplicaFlow, barred: Ints) -> tuple[Ints, Ints]:
+def _pick_merged(rows: int, flow: ReplicaFlow, barred: Ints) -> tuple[Ints, Ints]:
     """(member, cell) for merged classes, class after class."""
-    found, aim = demand.members, demand.aim
+    found, aim = flow.members, flow.aim
     used = np.zeros(rows, dtype=bool)
     picked, cells = [], []
-    shares = None if aim is None else _Shares(demand, aim)
-    for number in np.flatnonzero(demand.offer_to_cell.sum(axis=1)).tolist():
+    shares = None if aim is None else _CellBytes(flow, aim)
+    for number in np.flatnonzero(flow.movable_to_cell.sum(axis=1)).tolist():
         members = np.arange(*found.start[number : number + 2])
         members = members[~used[found.row[members]]]
-        giver = demand.offers.broker[number]
+        giver = flow.movable.broker[number]
         wanted = None if aim is None else (float(aim.give[giver]), float(aim.most[giver]))
-        taken, where = _from_the_best_place(demand, number, members, barred[members], wanted)
+        taken, where = _from_the_best_place(flow, number, members, barred[members], wanted)
         if shares is not None:
             where = shares.deal(taken, where, barred[taken])
         used[found.row[taken]] = True
         picked.append(taken)
         cells.append(where)
-    return joined(picked), joined(cells)
+    return concatenate(picked), concatenate(cells)
 
 
-class _Shares:
+class _CellBytes:
     """The bytes that cells still want; used only within `_pick_merged`."""
 
-    def __init__(self, demand: ReplicaFlow, aim: Aim) -> None:
-        self.demand, self.aim = demand, aim
-        self.want = [float(aim.get[members].sum()) for members in demand.cells.members]
-        self.left = demand.offer_to_cell.sum(axis=0).tolist()
-        self.rack = demand.cells.rack.tolist()
+    def __init__(self, flow: ReplicaFlow, aim: Aim) -> None:
+        self.flow, self.aim = flow, aim
+        self.want = [float(aim.get[members].sum()) for members in flow.cells.members]
+        self.left = flow.movable_to_cell.sum(axis=0).tolist()
+        self.rack = flow.cells.rack.tolist()
 
     def deal(self, taken: Ints, cells: Ints, barred: Ints) -> Ints:
         """Exchange the cells of members: the largest go where most is wanted per replica to come.
 
         A member that should go to another cell changes places with one of the smallest there.
         """
-        value = self.aim.value[self.demand.members.row[taken]]
+        value = self.aim.value[self.flow.members.row[taken]]
         order = np.argsort(-value, kind="stable").tolist()
         sizes, bars, dealt = value.tolist(), barred.tolist(), cells.tolist()
         waiting: dict[int, list[int]] = {cell: [] for cell in dealt}
@@ -152,7 +152,7 @@ class _Shares:
 
 
 def _from_the_best_place(
-    demand: ReplicaFlow,
+    flow: ReplicaFlow,
     number: int,
     members: Ints,
     barred: Ints,
@@ -162,28 +162,28 @@ def _from_the_best_place(
 
     `bounds`: the wanted value, and the most that is accepted if it cannot be met from below.
     """
-    aim = demand.aim
-    count = min(int(demand.offer_to_cell[number].sum()), len(members))
-    taken, cells = _from_place(demand, number, members, barred, count, count)
+    aim = flow.aim
+    count = min(int(flow.movable_to_cell[number].sum()), len(members))
+    taken, cells = _from_place(flow, number, members, barred, count, count)
     if aim is None or bounds is None:
         return taken, cells
-    best = _Best(*bounds, float(aim.value[demand.members.row[taken]].sum()), (taken, cells))
+    best = _BestChoice(*bounds, float(aim.value[flow.members.row[taken]].sum()), (taken, cells))
     for large in (*(max(count // part, 1) for part in _PARTS), 1):
         small = count - large
         low, high = small, len(members) - large
         while low < high and not best.is_enough:
             place = (low + high + 1) // 2
-            found = _from_place(demand, number, members, barred, small, place)
-            if best.keeps(float(aim.value[demand.members.row[found[0]]].sum()), found):
+            found = _from_place(flow, number, members, barred, small, place)
+            if best.keeps(float(aim.value[flow.members.row[found[0]]].sum()), found):
                 low = place
             else:
                 high = place - 1
     if not best.is_enough and best.above is not None:
         return best.above
-    return _topped_up(demand, members, barred, *best.below, best.wanted - best.value)
+    return _top_up(flow, members, barred, *best.below, best.wanted - best.value)
 
 
-class _Best:
+class _BestChoice:
     """The choices of members nearest to the wanted value, from below and from above.
 
     `value`: that of the choice from below.
@@ -211,17 +211,17 @@ class _Best:
         return False
 
 
-def _topped_up(
-    demand: ReplicaFlow, members: Ints, barred: Ints, taken: Ints, cells: Ints, lacking: float
+def _top_up(
+    flow: ReplicaFlow, members: Ints, barred: Ints, taken: Ints, cells: Ints, lacking: float
 ) -> tuple[Ints, Ints]:
     """Exchange some of the smallest chosen members for larger ones that add what is lacking."""
-    assert demand.aim is not None
-    size = demand.aim.value[demand.members.row]
+    assert flow.aim is not None
+    size = flow.aim.value[flow.members.row]
     taken = taken.copy()
     stay = np.ones(len(members), dtype=bool)
     stay[np.searchsorted(members, taken)] = False
     for at in np.argsort(size[taken], kind="stable")[:_EXCHANGES_MAX].tolist():
-        free = np.flatnonzero(stay & ((barred >> demand.cells.rack[cells[at]] & 1) == 0))
+        free = np.flatnonzero(stay & ((barred >> flow.cells.rack[cells[at]] & 1) == 0))
         place = np.searchsorted(size[members[free]], size[taken[at]] + lacking, side="right") - 1
         if place < 0 or size[members[free[place]]] <= size[taken[at]]:
             continue
@@ -233,25 +233,25 @@ def _topped_up(
 
 
 def _from_place(
-    demand: ReplicaFlow, number: int, members: Ints, barred: Ints, small: int, place: int
+    flow: ReplicaFlow, number: int, members: Ints, barred: Ints, small: int, place: int
 ) -> tuple[Ints, Ints]:
     """The first `small` members, and the members from that position on.
 
     The cells with the fewest possible members choose first.
     """
-    chosen, sites = demand.offer_to_cell[number], demand.offers.sites[number]
+    chosen, sites = flow.movable_to_cell[number], flow.movable.sites[number]
     every = np.arange(len(members))
     order = np.concatenate([every[:small], every[place:], every[small:place][::-1]])
     picked, cells = [], []
     for cell in sorted(np.flatnonzero(chosen).tolist(), key=lambda at: int(sites[at])):
-        free = (barred[order] >> demand.cells.rack[cell] & 1) == 0
+        free = (barred[order] >> flow.cells.rack[cell] & 1) == 0
         taken = np.flatnonzero(free)[: chosen[cell]]
         picked.append(members[order[taken]])
         cells.append(np.full(len(taken), cell))
         order = np.delete(order, taken)
-    return joined(picked), joined(cells)
+    return concatenate(picked), concatenate(cells)
 
 
-def joined(parts: list[Ints]) -> Ints:
+def concatenate(parts: list[Ints]) -> Ints:
     """One array of all parts, in order."""
     return np.concatenate([np.zeros(0, dtype=np.int64), *parts])

@@ -19,14 +19,15 @@ import numpy as np
 
 from poolkeeper.model.specs import Goal
 from poolkeeper.planning.constraints.bands import Band, band
-from poolkeeper.planning.constraints.evictions import OPEN, Opened
+from poolkeeper.planning.constraints.capacity import CapacityBounds
+from poolkeeper.planning.constraints.evictions import OPEN, OpenSlots
 from poolkeeper.planning.constraints.measures import LoadMeasure
 from poolkeeper.planning.placement import byte_exchanges
-from poolkeeper.planning.placement.broker_choice import seat
-from poolkeeper.planning.placement.byte_targets import aim_of, mixed
-from poolkeeper.planning.placement.flow import CapacityBounds, RoutingTask, routed
-from poolkeeper.planning.placement.open_slots import wants_of
-from poolkeeper.planning.placement.replica_classes import cells_of, members_of, offers_of
+from poolkeeper.planning.placement.broker_choice import assign
+from poolkeeper.planning.placement.byte_targets import aim_of, spread_over_cells
+from poolkeeper.planning.placement.flow import FlowInput, solve_flow
+from poolkeeper.planning.placement.open_slots import slot_demands
+from poolkeeper.planning.placement.replica_classes import cells_of, members_of, movable_replicas
 from poolkeeper.planning.placement.rounding import ReplicaFlow
 from poolkeeper.planning.problem.arrays import NONE, Floats, Ints, any_slot
 from poolkeeper.planning.problem.pool_problem import PoolProblem
@@ -35,98 +36,108 @@ _ROUNDS_MAX = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class Placement:
     """The layout found, and the band of replicas that it was made for."""
 
     lists: Ints
     band: Band
 
 
-def held_by(unit: PoolProblem, lists: Ints) -> Ints:
+def replicas_by_broker(problem: PoolProblem, lists: Ints) -> Ints:
     """Replicas by broker, of these lists and of the background load."""
     # `NONE` is counted at index 0, before the first broker.
-    counts: Ints = np.bincount(np.maximum(lists, NONE).ravel() + 1, minlength=len(unit.fixed) + 1)
-    return unit.fixed + counts[1:]
+    counts: Ints = np.bincount(
+        np.maximum(lists, NONE).ravel() + 1, minlength=len(problem.brokers) + 1
+    )
+    return problem.background_load.replicas + counts[1:]
 
 
 def place(
-    unit: PoolProblem,
-    opened: Opened,
+    problem: PoolProblem,
+    opened: OpenSlots,
     share: Floats,
     goal: Goal | None,
-    room: CapacityBounds,
+    capacity: CapacityBounds,
     *,
     balance: bool,
     weighed: LoadMeasure | None = None,
-) -> Placed:
+) -> Placement:
     """Fill all open slots; if `balance`, then bring the brokers inside the goal's band.
 
     `weighed`: a load that should come out even besides the number of replicas, if any.
     """
-    sizes = unit.mib if weighed is None else weighed.value
-    setting = _Setting(unit, opened, np.argsort(sizes, kind="stable"), room, weighed)
+    sizes = problem.mib if weighed is None else weighed.value
+    given = _RoundInput(problem, opened, np.argsort(sizes, kind="stable"), capacity, weighed)
     wide = band(share, goal if balance else None)
     narrow = band(share, goal if balance else None, half=True)
     lists = opened.lists
-    if (lists == OPEN).any() or (unit.fresh.any() and not _settled(unit, lists, wide, room)):
-        first = _round(setting, lists, wide)
-        if first.offered:
-            first = _round(setting, lists, narrow)
+    if (lists == OPEN).any() or (
+        problem.fresh.any() and not _is_inside(problem, lists, wide, capacity)
+    ):
+        first = _round(given, lists, wide)
+        if first.wanted:
+            first = _round(given, lists, narrow)
         lists = first.lists
-    if _settled(unit, lists, wide, room):
-        return Placed(lists, wide)
+    if _is_inside(problem, lists, wide, capacity):
+        return Placement(lists, wide)
     for _ in range(_ROUNDS_MAX):
-        if _settled(unit, lists, narrow, room):
+        if _is_inside(problem, lists, narrow, capacity):
             break
-        step = _round(setting, lists, narrow)
+        step = _round(given, lists, narrow)
         if not step.moved:
             break
         lists = step.lists
-    return Placed(lists, narrow)
+    return Placement(lists, narrow)
 
 
-def _settled(unit: PoolProblem, lists: Ints, target: Band, room: CapacityBounds) -> bool:
-    held = held_by(unit, lists)
-    inside = (target.outside(held) == 0) & (held <= room.replicas)
-    return bool(inside[unit.eligible].all())
+def _is_inside(problem: PoolProblem, lists: Ints, target: Band, capacity: CapacityBounds) -> bool:
+    held = replicas_by_broker(problem, lists)
+    inside = (target.outside(held) == 0) & (held <= capacity.replicas)
+    return bool(inside[problem.eligible].all())
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class _RoundResult:
     """Lists after a round, and the moves of existing replicas that it wanted and that it made."""
 
     lists: Ints
-    offered: int
+    wanted: int
     moved: int
 
 
 @dataclass(frozen=True, slots=True)
-class _Setting:
+class _RoundInput:
     """What is the same in every round; `by_size`: all rows, the smallest first."""
 
-    unit: PoolProblem
-    opened: Opened
+    problem: PoolProblem
+    opened: OpenSlots
     by_size: Ints
-    room: CapacityBounds
+    capacity: CapacityBounds
     weighed: LoadMeasure | None
 
 
-def _round(setting: _Setting, lists: Ints, target: Band) -> _Step:
-    unit, opened, room = setting.unit, setting.opened, setting.room
+def _round(given: _RoundInput, lists: Ints, target: Band) -> _RoundResult:
+    problem, opened, capacity = given.problem, given.opened, given.capacity
     strict = all(spread.strict for spread in opened.spreads)
-    cells = cells_of(unit, merge=setting.weighed is not None and strict)
-    offers = offers_of(unit, opened, lists, cells)
-    wants = wants_of(unit, opened, lists, cells)
-    held, aim, leave = held_by(unit, lists), None, None
-    if setting.weighed is not None:
-        aim = aim_of(setting.weighed, lists, unit.eligible)
+    cells = cells_of(problem, merge=given.weighed is not None and strict)
+    movable = movable_replicas(problem, opened, lists, cells)
+    demands = slot_demands(problem, opened, lists, cells)
+    held, aim, leave = replicas_by_broker(problem, lists), None, None
+    if given.weighed is not None:
+        aim = aim_of(given.weighed, lists, problem.eligible)
         if cells.merged:
-            leave = byte_exchanges.leaving(aim, lists, held, target)
-    flow = routed(RoutingTask(unit, opened, cells, offers, wants, held, target, room, leave))
-    chosen = flow.offer_to_cell
+            leave = byte_exchanges.replicas_to_leave(aim, lists, held, target)
+    class_flow = solve_flow(
+        FlowInput(problem, opened, cells, movable, demands, held, target, capacity, leave)
+    )
+    chosen = class_flow.movable_to_cell
     if aim is not None and chosen.any() and cells.merged:
-        chosen = mixed(chosen, offers.sites)
-    members = members_of(offers, any_slot(chosen > 0), setting.by_size)
-    demand = ReplicaFlow(cells, offers, members, wants, chosen, flow.want_to_cell, flow.quota, aim)
-    seated = seat(unit, lists, demand, room.mib)
-    return _Step(seated.lists, int(flow.offer_to_cell[~offers.fresh].sum()), seated.moved)
+        chosen = spread_over_cells(chosen, movable.sites)
+    members = members_of(movable, any_slot(chosen > 0), given.by_size)
+    flow = ReplicaFlow(
+        cells, movable, members, demands, chosen, class_flow.demand_to_cell, class_flow.quota, aim
+    )
+    assigned = assign(problem, lists, flow, capacity.mib)
+    return _RoundResult(
+        assigned.lists, int(class_flow.movable_to_cell[~movable.fresh].sum()), assigned.moved
+    )

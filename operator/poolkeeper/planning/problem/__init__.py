@@ -4,7 +4,7 @@ In come the observed Cluster and the declared pools and topics; out goes a PoolP
 partition, a column per replica slot, brokers by row number.
 
 Read `scope` (which pool a topic lives in, and what may be done to it), `ownership` (who speaks for
-a topic that several resources name), `internal_topics`, `eligible_brokers`, `arrays` and `grouping`
+a topic that several resources name), `internal_topics`, `arrays` and `grouping`
 (vectors, brokers, groups of rows), `partitions` (all partitions of a cluster), `pool_problem` and
 `pool_rows` (one pool, and the load of everything else).
 """

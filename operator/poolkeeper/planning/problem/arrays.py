@@ -12,11 +12,14 @@ import numpy.typing as npt
 
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired, ResourcePoolSpec
-from poolkeeper.model.topology import Cluster
+from poolkeeper.model.topology import Cluster, Replicas
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+
+Rows = tuple[int, ...]
+"""The brokers of one replica list, by row."""
 
 NONE = -1
 MIB = 1024 * 1024
@@ -37,9 +40,20 @@ class BrokerIndex:
     rack: Ints
     rack_names: tuple[str, ...]
 
+    def __len__(self) -> int:
+        return len(self.ids)
+
     def rows(self, ids: Iterable[int]) -> list[int]:
         """The indices of these broker ids."""
         return [self.index[broker] for broker in ids]
+
+    def row_lists(self, lists: Iterable[Replicas]) -> tuple[Rows, ...]:
+        """These replica lists by row."""
+        return tuple(tuple(self.rows(replicas)) for replicas in lists)
+
+    def id_lists(self, lists: Iterable[Rows]) -> tuple[Replicas, ...]:
+        """These replica lists by id."""
+        return tuple(tuple(self.ids[row] for row in rows) for rows in lists)
 
 
 def brokers_of(
@@ -87,7 +101,7 @@ def rack_name(broker: int, desired: Desired, cluster: Cluster, records: Records)
 
 def eligible_of(pool: ResourcePoolSpec, brokers: BrokerIndex) -> Bools:
     """Brokers of the pool that may be given replicas: live and not drained."""
-    eligible = np.zeros(len(brokers.ids), dtype=bool)
+    eligible = np.zeros(len(brokers), dtype=bool)
     eligible[brokers.rows(set(pool.brokers) - pool.drain)] = True
     return eligible & brokers.live
 

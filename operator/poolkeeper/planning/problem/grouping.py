@@ -7,7 +7,7 @@ import numpy as np
 from poolkeeper.planning.problem.arrays import Ints
 
 
-def numbered(keys: Sequence[Ints]) -> tuple[Ints, Ints]:
+def number_groups(keys: Sequence[Ints]) -> tuple[Ints, Ints]:
     """Number rows by equal keys, in ascending order of the keys; return also the first row of each.
 
     Keys are at least -1. If there are not many more possible keys than rows, counting replaces

@@ -14,9 +14,9 @@ from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.problems import Facts
 from poolkeeper.model.specs import Strategy, TopicSpec
 from poolkeeper.model.topology import Cluster, Topic
+from poolkeeper.planning.facts.new_partitions import InternalTopicAbsent
 from poolkeeper.planning.facts.topics import (
     AwaitsReplicas,
-    InternalTopicAbsent,
     InternalTopicResized,
     InternalTopicShrunk,
 )
@@ -25,21 +25,21 @@ _MIN_ISR = "min.insync.replicas"
 
 
 def refusals(
-    specs: Mapping[str, TopicSpec], cluster: Cluster, untouchable: Collection[str]
+    specs: Mapping[str, TopicSpec], cluster: Cluster, left_out: Collection[str]
 ) -> dict[str, PlanProblem]:
     """The problems of internal topics whose Topics are not followed.
 
-    `untouchable` topics are not judged: some of their replicas may be about to be removed.
+    `left_out` topics are not judged: some of their replicas may be about to be removed.
     """
     found = {}
     for name in sorted(DECLARABLE_TOPICS & specs.keys() & cluster.topics.keys()):
-        facts = None if name in untouchable else _refusal(specs[name], cluster.topics[name])
+        facts = None if name in left_out else _refusal(specs[name], cluster.topics[name])
         if facts is not None:
             found[name] = PlanProblem(specs[name].pool, "", facts, name)
     return found
 
 
-def not_created(spec: TopicSpec) -> PlanProblem:
+def absent_topic(spec: TopicSpec) -> PlanProblem:
     """The problem of an internal topic that does not exist."""
     return PlanProblem(spec.pool, "", InternalTopicAbsent(), spec.topic)
 
@@ -53,7 +53,9 @@ def awaits_replicas(topic: Topic, key: str, value: str) -> bool:
     )
 
 
-def postponed(specs: Mapping[str, TopicSpec | None], cluster: Cluster) -> Iterator[PlanProblem]:
+def postponed_configs(
+    specs: Mapping[str, TopicSpec | None], cluster: Cluster
+) -> Iterator[PlanProblem]:
     """Problems for configs that wait until enough replicas are in sync; `specs` by topic."""
     for name in sorted(DECLARABLE_TOPICS & specs.keys() & cluster.topics.keys()):
         spec, topic = specs[name], cluster.topics[name]

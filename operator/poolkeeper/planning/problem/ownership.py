@@ -16,7 +16,7 @@ from poolkeeper.planning.facts.topics import DeclaredTwice
 
 
 @dataclass(frozen=True, slots=True)
-class Winners:
+class TopicOwners:
     """Which Topic resource is followed for each Kafka topic.
 
     `specs`: the resource that is followed, by topic.
@@ -27,41 +27,45 @@ class Winners:
     held: frozenset[str]
 
 
-def winners(desired: Desired, records: Records) -> Winners:
+def topic_owners(desired: Desired, records: Records) -> TopicOwners:
     """One resource per Kafka topic: the recorded owner, else the only one that can be acted on."""
     claimed: dict[str, list[TopicSpec]] = {}
     for spec in desired.topics:
         claimed.setdefault(spec.topic, []).append(spec)
-    mute = {claim.owner for claim in desired.held}
+    unusable = {claim.owner for claim in desired.held}
     held = {claim.topic for claim in desired.held if claim.topic not in claimed}
-    held |= {topic for topic, record in records.topics.items() if record.owner in mute}
+    held |= {topic for topic, record in records.topics.items() if record.owner in unusable}
     specs = {}
     for name, rivals in claimed.items():
-        winner = _winner(rivals, _owner(records, name))
-        if winner is None:
+        followed = _followed(rivals, _owner(records, name))
+        if followed is None:
             held.add(name)
         elif name not in held:
-            specs[name] = winner
-    return Winners(dict(sorted(specs.items())), frozenset(held))
+            specs[name] = followed
+    return TopicOwners(dict(sorted(specs.items())), frozenset(held))
 
 
-def _winner(rivals: Sequence[TopicSpec], owner: str | None) -> TopicSpec | None:
+def _followed(rivals: Sequence[TopicSpec], owner: str | None) -> TopicSpec | None:
     """The resource that is followed, of all that name one topic."""
     recorded = next((spec for spec in rivals if spec.owner == owner), None)
     return recorded or (rivals[0] if len(rivals) == 1 else None)
 
 
-def settled(desired: Desired, records: Records) -> Desired:
-    """The declaration without the resources that lose a conflict.
+def resolve_conflicts(desired: Desired, records: Records) -> Desired:
+    """The declaration without the resources that lose a conflict."""
+    return only_followed(desired, topic_owners(desired, records))
 
-    The topic of a conflict without a winner is held. A resource that loses changes nothing, not
-    even the plan's fingerprint.
+
+def only_followed(desired: Desired, owners: TopicOwners) -> Desired:
+    """The declaration without the resources that these owners do not follow.
+
+    The topic of a conflict in which none is followed is held. A resource that is not followed
+    changes nothing, not even the plan's fingerprint.
     """
-    won = winners(desired, records)
-    kept = tuple(spec for spec in desired.topics if won.specs.get(spec.topic) is spec)
+    kept = tuple(spec for spec in desired.topics if owners.specs.get(spec.topic) is spec)
     if len(kept) == len(desired.topics):
         return desired
-    lost = {Claim(s.topic, s.owner) for s in desired.topics if s.topic in won.held}
+    lost = {Claim(s.topic, s.owner) for s in desired.topics if s.topic in owners.held}
     return replace(desired, topics=kept, held=desired.held | lost)
 
 
@@ -70,25 +74,25 @@ def _owner(records: Records, topic: str) -> str | None:
     return None if record is None else record.owner
 
 
-def conflicts(topics: Iterable[TopicSpec], won: Winners) -> list[PlanProblem]:
+def conflicts(topics: Iterable[TopicSpec], owners: TopicOwners) -> list[PlanProblem]:
     """One problem for each resource that names a topic and is not followed."""
-    owners: dict[str, list[str]] = {}
+    claimants: dict[str, list[str]] = {}
     for spec in topics:
-        owners.setdefault(spec.topic, []).append(spec.owner)
+        claimants.setdefault(spec.topic, []).append(spec.owner)
     problems = []
     for spec in sorted(topics, key=lambda spec: (spec.topic, spec.owner)):
-        if len(owners[spec.topic]) > 1 and won.specs.get(spec.topic) is not spec:
-            others = tuple(sorted(o for o in owners[spec.topic] if o != spec.owner))
+        if len(claimants[spec.topic]) > 1 and owners.specs.get(spec.topic) is not spec:
+            others = tuple(sorted(o for o in claimants[spec.topic] if o != spec.owner))
             twice = DeclaredTwice(spec.owner, others)
             problems.append(PlanProblem(spec.pool, "", twice, spec.topic))
     return problems
 
 
-def doomed(
-    desired: Desired, cluster: Cluster, records: Records, won: Winners, *, prune: bool
+def topics_to_delete(
+    desired: Desired, cluster: Cluster, records: Records, owners: TopicOwners, *, prune: bool
 ) -> tuple[str, ...]:
     """Existing topics to delete: their recorded owner asked for it, and no resource names them."""
-    named = {spec.topic for spec in desired.topics} | won.held
+    named = {spec.topic for spec in desired.topics} | owners.held
     return tuple(
         name
         for name, record in sorted(records.topics.items())

@@ -5,7 +5,7 @@ twice (what-if, a fleet) keeps the table and passes it on.
 
 `PartitionTable` holds broker ids. `Lists` holds the same as indices into `BrokerIndex.ids`, rows ×
 slots, and besides it the lists of the few topics that this plan creates, grows or has moved
-already.
+already. Ids become indices here, and stay that until moves and steps are written.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from statistics import median_low
 import numpy as np
 
 from poolkeeper.model.topology import Cluster, Partition, Replicas
-from poolkeeper.planning.problem.arrays import MIB, NONE, Bools, BrokerIndex, Ints
+from poolkeeper.planning.problem.arrays import MIB, NONE, Bools, BrokerIndex, Ints, Rows
 
 UNKNOWN = -2
 _KIB = 1024
@@ -29,7 +29,7 @@ class PartitionTable:
 
     `replicas`: the lists as found.
     `ids`: the lists joined into one vector.
-    `held`: the length of each list.
+    `lengths`: the length of each list.
     `odd`: topics with a partition that is moving, misnumbered or without replicas.
     `size`: in bytes; an unknown size counts as the topic's median, else as 1 MiB.
     `rate`: in KiB/s; an unknown rate counts as the topic's median, else as 0.
@@ -42,7 +42,7 @@ class PartitionTable:
     rank: Mapping[str, int]
     start: Ints
     replicas: Sequence[Replicas]
-    held: Ints
+    lengths: Ints
     ids: Ints
     odd: tuple[str, ...]
     leader: Ints
@@ -61,17 +61,17 @@ def table_of(cluster: Cluster) -> PartitionTable:
     np.cumsum(list(map(len, parts)), out=start[1:])
     partitions = list(chain.from_iterable(parts))
     replicas = [p.replicas for p in partitions]
-    held = np.fromiter(map(len, replicas), dtype=np.int64, count=len(replicas))
+    lengths = np.fromiter(map(len, replicas), dtype=np.int64, count=len(replicas))
     sizes = [p.size_bytes for p in partitions]
-    size, unsized = _known(sizes, start, MIB)
-    rate, unrated = _known(_rates_kib_per_s(partitions), start, 0)
+    size, unsized = _fill_unknown(sizes, start, MIB)
+    rate, unrated = _fill_unknown(_rates_kib_per_s(partitions), start, 0)
     return PartitionTable(
         names=names,
         rank={name: number for number, name in enumerate(names)},
         start=start,
         replicas=replicas,
-        held=held,
-        ids=np.fromiter(flat_ids(replicas), dtype=np.int64, count=int(held.sum())),
+        lengths=lengths,
+        ids=np.fromiter(flat_ids(replicas), dtype=np.int64, count=int(lengths.sum())),
         odd=tuple(name for name, part in zip(names, parts, strict=True) if _odd(part)),
         leader=_leaders(partitions),
         size=size,
@@ -97,7 +97,7 @@ def _odd(part: Sequence[Partition]) -> bool:
     return number != tuple(range(len(part))) or not all(replicas) or any(adding + removing)
 
 
-def _known(values: Sequence[int | None], start: Ints, otherwise: int) -> tuple[Ints, Ints]:
+def _fill_unknown(values: Sequence[int | None], start: Ints, otherwise: int) -> tuple[Ints, Ints]:
     """The values, with unknown ones at their topic's median (the lower of two), else `otherwise`.
 
     Also returns, by topic, what its unknown values count as.
@@ -118,21 +118,21 @@ class Lists:
     """Replica lists: of `changed` topics as given there, of all others as found.
 
     `wide`: rows of the table × slots; brokers by index, each once, with `NONE` behind the last.
-    `doubled`: rows whose list, as found, names a broker twice.
-    `blocked`: rows that have no source to copy from (see `sources`).
+    `duplicate`: rows whose list, as found, names a broker twice.
+    `no_source`: rows that have no source to copy from (see `sources`).
     """
 
     table: PartitionTable
     brokers: BrokerIndex
     wide: Ints
-    doubled: Bools
-    blocked: Bools
-    changed: Mapping[str, tuple[Replicas, ...]]
+    duplicate: Bools
+    no_source: Bools
+    changed: Mapping[str, tuple[Rows, ...]]
 
-    def __getitem__(self, topic: str) -> tuple[Replicas, ...]:
+    def __getitem__(self, topic: str) -> tuple[Rows, ...]:
         if topic in self.changed:
             return self.changed[topic]
-        return tuple(self.table.replicas[self.rows(topic)])
+        return self.brokers.row_lists(self.table.replicas[self.rows(topic)])
 
     def __contains__(self, topic: object) -> bool:
         return topic in self.changed or topic in self.table.rank
@@ -147,7 +147,7 @@ class Lists:
         rows = self.rows(topic)
         return int(rows.stop - rows.start)
 
-    def fresh(self, topic: str) -> tuple[int, int]:
+    def new_partition_load(self, topic: str) -> tuple[int, int]:
         """The bytes and KiB/s that a new partition of the topic counts as.
 
         Both are 0, unless the topic has unknown sizes or rates; then
@@ -158,11 +158,12 @@ class Lists:
             return 0 if self.table.sized else MIB, 0
         return int(self.table.unsized[rank]), int(self.table.unrated[rank])
 
-    def with_changed(self, changed: Mapping[str, tuple[Replicas, ...]]) -> "Lists":
+    def with_changed(self, changed: Mapping[str, Sequence[Rows]]) -> "Lists":
         """These lists, with those of the given topics replaced."""
-        return replace(self, changed={**self.changed, **changed})
+        new = {name: tuple(lists) for name, lists in changed.items()}
+        return replace(self, changed={**self.changed, **new})
 
-    def plain(self, topics: Iterable[str]) -> Ints:
+    def unchanged_rows(self, topics: Iterable[str]) -> Ints:
         """The rows of those of the topics whose lists are as found, in ascending order."""
         rank = self.table.rank
         chosen = np.zeros(len(self.table.names), dtype=bool)
@@ -171,24 +172,24 @@ class Lists:
 
     def counts(self) -> tuple[Ints, Ints]:
         """Replicas and preferred leaders by broker."""
-        kept = self.wide[self.plain(self.table.names)] if self.changed else self.wide
-        size = len(self.brokers.ids)
+        kept = self.wide[self.unchanged_rows(self.table.names)] if self.changed else self.wide
+        size = len(self.brokers)
         # `NONE` is counted at index 0, before the first broker.
         held = np.bincount(kept.ravel() - NONE, minlength=size + 1)[1:]
         leads = np.bincount(kept[:, 0] - NONE, minlength=size + 1)[1:]
         for assigned in self.changed.values():
             for replicas in assigned:
-                rows = self.brokers.rows(dict.fromkeys(replicas))
+                rows = list(dict.fromkeys(replicas))
                 held[rows] += 1
                 leads[rows[:1]] += 1
         return held, leads
 
 
-def lists_of(table: PartitionTable, brokers: BrokerIndex, blocked: Bools | None = None) -> Lists:
-    """All lists as found; no row is blocked unless `blocked` says so."""
-    none = np.zeros(len(table.held), dtype=bool)
-    wide, doubled = _wide(table, brokers)
-    return Lists(table, brokers, wide, doubled, none if blocked is None else blocked, {})
+def lists_of(table: PartitionTable, brokers: BrokerIndex, no_source: Bools | None = None) -> Lists:
+    """All lists as found; `no_source`: by row; none if not given."""
+    none = np.zeros(len(table.lengths), dtype=bool)
+    wide, duplicate = _wide(table, brokers)
+    return Lists(table, brokers, wide, duplicate, none if no_source is None else no_source, {})
 
 
 def flat_ids(replicas: Sequence[Replicas]) -> Iterator[int]:
@@ -198,15 +199,15 @@ def flat_ids(replicas: Sequence[Replicas]) -> Iterator[int]:
 
 def _wide(table: PartitionTable, brokers: BrokerIndex) -> tuple[Ints, Bools]:
     """The lists with each broker once, and by row whether the list found names a broker twice."""
-    held = table.held
-    wide = np.full((len(held), int(held.max(initial=1))), NONE, dtype=np.int64)
-    wide[np.arange(wide.shape[1]) < held[:, None]] = index_of(table.ids, brokers)
-    doubled = _repeats(wide)
-    for row in np.flatnonzero(doubled).tolist():
+    lengths = table.lengths
+    wide = np.full((len(lengths), int(lengths.max(initial=1))), NONE, dtype=np.int64)
+    wide[np.arange(wide.shape[1]) < lengths[:, None]] = index_of(table.ids, brokers)
+    duplicate = _repeats(wide)
+    for row in np.flatnonzero(duplicate).tolist():
         once = brokers.rows(dict.fromkeys(table.replicas[row]))
         wide[row] = NONE
         wide[row, : len(once)] = once
-    return wide, doubled
+    return wide, duplicate
 
 
 def index_of(ids: Ints, brokers: BrokerIndex) -> Ints:

@@ -25,7 +25,7 @@ from poolkeeper.planning.problem.arrays import (
     eligible_of,
 )
 from poolkeeper.planning.problem.partitions import Lists
-from poolkeeper.planning.problem.pool_rows import fixed_load, rows_of
+from poolkeeper.planning.problem.pool_rows import BackgroundLoad, background_load, rows_of
 from poolkeeper.planning.problem.scope import TopicHome, TopicRole
 
 
@@ -38,19 +38,19 @@ class PoolProblem:
     `rf`: the replication factor wanted.
     `placed`: the partition lives in this pool; all others are unmanaged, and only evacuated.
     `fresh`: the partition does not exist yet, so that its list is a proposal that may change.
-    `still`: the partition stays as it is in this plan, and may move in the next.
-    `blocked`: the partition cannot move at all, having no source to copy from (see `sources`).
-    `doubled`: the list found names a broker twice, so that it changes in any case.
+    `hold`: the partition stays as it is in this plan, and may move in the next.
+    `no_source`: the partition cannot move at all, having no source to copy from (see `sources`).
+    `duplicate`: the list found names a broker twice, so that it changes in any case.
     `size`: in bytes. `rate`: in KiB/s. `sized`: whether any size is known.
 
     By replica:
     `leaves`: may not stay where it is.
-    `pinned`: stays where it is and may not be moved.
+    `immovable`: stays where it is, in this plan and in the next.
 
     By broker:
     `eligible`: may be given replicas.
     `leads`: is eligible and may lead.
-    `fixed`, `fixed_leaders`, `fixed_mib`, `fixed_rate`: the background load.
+    `background_load`: of topics that are not in this problem.
     """
 
     pool: ResourcePoolSpec
@@ -67,57 +67,59 @@ class PoolProblem:
     leader: Ints
     fresh: Bools
     leaves: Bools
-    pinned: Bools
+    immovable: Bools
     eligible: Bools
     leads: Bools
     placed: Bools
-    still: Bools
-    blocked: Bools
-    doubled: Bools
+    hold: Bools
+    no_source: Bools
+    duplicate: Bools
     sized: bool
     weight: Floats
-    fixed: Ints
-    fixed_leaders: Ints
-    fixed_mib: Ints
-    fixed_rate: Ints
+    background_load: BackgroundLoad
 
     def __len__(self) -> int:
         return len(self.rf)
 
+    @property
+    def pool_brokers(self) -> list[int]:
+        """All brokers of the pool, as indices."""
+        return self.brokers.rows(self.pool.brokers)
+
 
 @dataclass(frozen=True, slots=True)
-class Guests:
+class StuckLoad:
     """The load, by broker, of other pools' topics that should leave it and cannot."""
 
     replicas: Ints
     mib: Ints
 
 
-def unit_of(
+def pool_problem(
     pool: ResourcePoolSpec,
     homes: Mapping[str, TopicHome],
     lists: Lists,
     role: TopicRole = TopicRole.PLACED,
-    held: frozenset[str] = frozenset(),
-    guests: Guests | None = None,
+    hold: frozenset[str] = frozenset(),
+    stuck_load: StuckLoad | None = None,
 ) -> PoolProblem:
     """The problem of one pool.
 
     `homes`, `lists`: of all topics, including those that this plan creates.
     `role`: PLACED for topics that live in the pool; EVACUATED for unmanaged topics with a replica
     that must leave a broker.
-    `held`: topics whose existing partitions stay where they are.
-    `guests`: load of other pools' topics that should leave this pool's brokers and cannot.
+    `hold`: topics whose existing partitions stay where they are.
+    `stuck_load`: load of other pools' topics that should leave this pool's brokers and cannot.
     """
     brokers = lists.brokers
-    inside, emptied = _inside(pool, brokers)
-    names = _topics(pool, homes, role, lists, inside & emptied)
-    rows = rows_of(names, homes, lists, held)
+    inside, to_empty = _inside(pool, brokers)
+    names = _topics(pool, homes, role, lists, inside & to_empty)
+    rows = rows_of(names, homes, lists, hold)
     eligible = eligible_of(pool, brokers)
-    leaves, pinned = _standing(rows.lists, rows.placed, inside, emptied, eligible)
-    demoted = np.zeros(len(brokers.ids), dtype=bool)
+    leaves, immovable = _leaving_and_immovable(rows.lists, rows.placed, inside, to_empty, eligible)
+    demoted = np.zeros(len(brokers), dtype=bool)
     demoted[brokers.rows(pool.demote & set(pool.brokers))] = True
-    fixed = fixed_load(pool, names, homes, lists, inside)
+    load = background_load(pool, names, homes, lists, inside)
     return PoolProblem(
         pool=pool,
         role=role,
@@ -133,52 +135,57 @@ def unit_of(
         leader=rows.leader,
         fresh=rows.fresh,
         leaves=leaves,
-        pinned=pinned,
+        immovable=immovable,
         eligible=eligible,
         leads=eligible & ~demoted,
         placed=rows.placed,
-        still=rows.still,
-        blocked=rows.blocked,
-        doubled=rows.doubled & rows.placed & ~rows.blocked & ~rows.still,
+        hold=rows.hold,
+        no_source=rows.no_source,
+        duplicate=rows.duplicate & rows.placed & ~rows.no_source & ~rows.hold,
         sized=lists.table.sized,
         weight=np.array([pool.capacity_for(b).weight for b in brokers.ids], dtype=np.float64),
-        fixed=fixed.replicas if guests is None else fixed.replicas + guests.replicas,
-        fixed_leaders=fixed.leaders,
-        fixed_mib=fixed.mib if guests is None else fixed.mib + guests.mib,
-        fixed_rate=fixed.rate,
+        background_load=_with_stuck(load, stuck_load),
     )
 
 
-def reached(unit: PoolProblem, lists: Ints) -> PoolProblem:
+def problem_after(problem: PoolProblem, lists: Ints) -> PoolProblem:
     """The problem that the next plan finds once these lists are carried out."""
-    inside, emptied = _inside(unit.pool, unit.brokers)
-    leaves, pinned = _standing(lists, unit.placed, inside, emptied, unit.eligible)
+    inside, to_empty = _inside(problem.pool, problem.brokers)
+    leaves, immovable = _leaving_and_immovable(
+        lists, problem.placed, inside, to_empty, problem.eligible
+    )
     return replace(
-        unit,
+        problem,
         lists=lists,
         leaves=leaves,
-        pinned=pinned,
+        immovable=immovable,
         leader=lists[:, 0].copy(),
-        fresh=np.zeros(len(unit), dtype=bool),
-        doubled=np.zeros(len(unit), dtype=bool),
+        fresh=np.zeros(len(problem), dtype=bool),
+        duplicate=np.zeros(len(problem), dtype=bool),
     )
+
+
+def _with_stuck(load: BackgroundLoad, stuck: StuckLoad | None) -> BackgroundLoad:
+    if stuck is None:
+        return load
+    return replace(load, replicas=load.replicas + stuck.replicas, mib=load.mib + stuck.mib)
 
 
 def _inside(pool: ResourcePoolSpec, brokers: BrokerIndex) -> tuple[Bools, Bools]:
     """The pool's brokers, and all brokers that should be empty."""
-    inside = np.zeros(len(brokers.ids), dtype=bool)
+    inside = np.zeros(len(brokers), dtype=bool)
     inside[brokers.rows(pool.brokers)] = True
-    emptied = brokers.gone.copy()
-    emptied[brokers.rows(pool.drain & set(pool.brokers))] = True
-    return inside, emptied
+    to_empty = brokers.gone.copy()
+    to_empty[brokers.rows(pool.drain & set(pool.brokers))] = True
+    return inside, to_empty
 
 
-def _standing(
-    lists: Ints, placed: Bools, inside: Bools, emptied: Bools, eligible: Bools
+def _leaving_and_immovable(
+    lists: Ints, placed: Bools, inside: Bools, to_empty: Bools, eligible: Bools
 ) -> tuple[Bools, Bools]:
     """The replicas that must leave, and those that stay and may not be moved."""
     there = lists >= 0
-    outside, out = ~inside[lists], emptied[lists]
+    outside, out = ~inside[lists], to_empty[lists]
     # Unmanaged topics may live anywhere; they leave only drained and gone brokers of this pool.
     leaves = there & np.where(placed[:, None], outside | out, ~outside & out)
     return leaves, there & ~leaves & ~(placed[:, None] & eligible[lists])
@@ -189,23 +196,22 @@ def _topics(
     homes: Mapping[str, TopicHome],
     role: TopicRole,
     lists: Lists,
-    emptied: Bools,
+    to_empty: Bools,
 ) -> tuple[str, ...]:
     found = tuple(name for name in sorted(homes) if homes[name].role is role)
     if role is TopicRole.PLACED:
         return tuple(name for name in found if homes[name].pool == pool.name)
-    if not emptied.any():
+    if not to_empty.any():
         return ()
     table = lists.table
-    leaving = any_slot((lists.wide >= 0) & emptied[lists.wide])
+    leaving = any_slot((lists.wide >= 0) & to_empty[lists.wide])
     counts = np.concatenate([[0], np.cumsum(leaving)])
     some = counts[table.start[1:]] > counts[table.start[:-1]]
-    ids = {lists.brokers.ids[row] for row in np.flatnonzero(emptied)}
     return tuple(
         name
         for name in found
         if (
-            any(not ids.isdisjoint(replicas) for replicas in lists.changed[name])
+            any(to_empty[broker] for rows in lists.changed[name] for broker in rows)
             if name in lists.changed
             else some[table.rank[name]]
         )

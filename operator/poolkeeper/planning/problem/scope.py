@@ -4,10 +4,10 @@ A topic lives in the pool of its Topic resource, else in the pool whose claims m
 under `Manage`, in the default pool. Its role says how much may happen there:
 
   PLACED     the planner places and moves its replicas
-  PINNED     Manual placement: brought to the declared lists, never moved otherwise
+  MANUAL     Manual placement: brought to the declared lists, never moved otherwise
   EVACUATED  unmanaged under `EvacuateOnly`: only leaves drained and gone brokers, each replica
              within the pool of the broker it leaves
-  FIXED      counts as load and is not touched: unmanaged under `Ignore`, paused, about to be
+  UNTOUCHED  counts as load and is not touched: unmanaged under `Ignore`, paused, about to be
              deleted, held, or left out because its state cannot be trusted now
 
 If two pools have a broker in common, no topic of either pool moves, and both pools have a problem
@@ -32,28 +32,28 @@ from poolkeeper.model.specs import (
     UnmanagedTopics,
 )
 from poolkeeper.model.topology import Cluster, Topic
+from poolkeeper.planning.facts.new_partitions import MetricNameTaken, NotCreated
 from poolkeeper.planning.facts.phrases import Names
 from poolkeeper.planning.facts.pools import SharedBrokers
 from poolkeeper.planning.facts.topics import (
     ClaimedTwice,
-    MetricNameTaken,
     NoDefaultPool,
     NotAdmitted,
-    NotCreated,
     PoolUnavailable,
     TopicLeftOut,
     Unsettled,
 )
 from poolkeeper.planning.problem import internal_topics, ownership
+from poolkeeper.planning.problem.ownership import TopicOwners
 
 
 class TopicRole(StrEnum):
     """How much the planner may do with a topic's replicas."""
 
     PLACED = "placed"
-    PINNED = "pinned"
+    MANUAL = "manual"
     EVACUATED = "evacuated"
-    FIXED = "fixed"
+    UNTOUCHED = "untouched"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class TopicHome:
     spec: TopicSpec | None = None
 
 
-_NOWHERE = TopicHome(TopicRole.FIXED)
+_NOWHERE = TopicHome(TopicRole.UNTOUCHED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,48 +74,50 @@ class PlanScope:
 
     `pools`: the pools that it may change, by name.
     `homes`: the role and pool of every observed topic.
-    `absent`: the specs of topics to create.
-    `doomed`: the topics to delete.
+    `to_create`: the specs of topics to create.
+    `to_delete`: the topics to delete.
     """
 
     pools: Mapping[str, ResourcePoolSpec]
     homes: Mapping[str, TopicHome]
-    absent: tuple[TopicSpec, ...]
-    doomed: tuple[str, ...]
+    to_create: tuple[TopicSpec, ...]
+    to_delete: tuple[str, ...]
     problems: tuple[PlanProblem, ...]
 
 
-def scope(
+def plan_scope(
     desired: Desired,
     cluster: Cluster,
     records: Records,
     *,
     prune: bool,
     odd: Iterable[str] | None = None,
+    owners: TopicOwners | None = None,
 ) -> PlanScope:
     """Find every topic's pool and role; `problems` has those without a pool and those left out.
 
     `odd`: the topics whose partitions are not in a normal state, if the caller knows them.
+    `owners`: whose resources are followed, if the caller knows that.
     """
     pools, problems = _working_pools(desired)
-    won = ownership.winners(desired, records)
-    specs = won.specs
-    problems += ownership.conflicts(desired.topics, won)
-    untouchable = _untouchable(cluster, cluster.topics if odd is None else odd)
-    doomed = ownership.doomed(desired, cluster, records, won, prune=prune)
-    unfollowed = internal_topics.refusals(specs, cluster, untouchable)
-    fixed = won.held.union(doomed, unfollowed)
-    homes, said = _homes(desired, pools, sorted(cluster.topics), specs, fixed)
+    owners = ownership.topic_owners(desired, records) if owners is None else owners
+    specs = owners.specs
+    problems += ownership.conflicts(desired.topics, owners)
+    left_out = _left_out(cluster, cluster.topics if odd is None else odd)
+    to_delete = ownership.topics_to_delete(desired, cluster, records, owners, prune=prune)
+    unfollowed = internal_topics.refusals(specs, cluster, left_out)
+    untouched = owners.held.union(to_delete, unfollowed)
+    homes, said = _homes(desired, pools, sorted(cluster.topics), specs, untouched)
     problems += [*unfollowed.values(), *said]
-    for name, why in sorted(untouchable.items()):
+    for name, why in sorted(left_out.items()):
         home = homes.get(name, _NOWHERE)
-        if home.role is not TopicRole.FIXED:
-            homes[name] = TopicHome(TopicRole.FIXED, home.pool, home.spec)
+        if home.role is not TopicRole.UNTOUCHED:
+            homes[name] = TopicHome(TopicRole.UNTOUCHED, home.pool, home.spec)
         if name in specs or home.pool:
             problems.append(PlanProblem(home.pool, "", why, name))
-    absent, refused = _absent(pools, specs, cluster, untouchable)
-    doomed = tuple(name for name in doomed if name not in untouchable)
-    return PlanScope(pools, homes, absent, doomed, tuple(problems + refused))
+    to_create, refused = _to_create(pools, specs, cluster, left_out)
+    to_delete = tuple(name for name in to_delete if name not in left_out)
+    return PlanScope(pools, homes, to_create, to_delete, tuple(problems + refused))
 
 
 def _working_pools(desired: Desired) -> tuple[dict[str, ResourcePoolSpec], list[PlanProblem]]:
@@ -143,7 +145,7 @@ def _working_pools(desired: Desired) -> tuple[dict[str, ResourcePoolSpec], list[
     return pools, problems
 
 
-def _untouchable(cluster: Cluster, odd: Iterable[str]) -> dict[str, TopicLeftOut]:
+def _left_out(cluster: Cluster, odd: Iterable[str]) -> dict[str, TopicLeftOut]:
     """Topics whose state cannot be trusted now, and why."""
     why: dict[str, TopicLeftOut] = {}
     for request in cluster.reassignment or ():
@@ -173,13 +175,13 @@ def _homes(
     pools: Mapping[str, ResourcePoolSpec],
     names: Iterable[str],
     specs: Mapping[str, TopicSpec],
-    fixed: Collection[str],
+    untouched: Collection[str],
 ) -> tuple[dict[str, TopicHome], list[PlanProblem]]:
-    """The role and pool of every topic; topics in `fixed` need none."""
+    """The role and pool of every topic; topics in `untouched` need none."""
     homes: dict[str, TopicHome] = {}
     problems: list[PlanProblem] = []
     for name in names:
-        if name in fixed:
+        if name in untouched:
             homes[name] = _NOWHERE
         else:
             homes[name], said = _home(desired, pools, specs.get(name), name)
@@ -198,7 +200,7 @@ def _home(
         return _NOWHERE, [PlanProblem(p, "pool", claimed, name) for p in claiming]
     if claiming:
         return TopicHome(
-            TopicRole.PLACED if claiming[0] in pools else TopicRole.FIXED, claiming[0]
+            TopicRole.PLACED if claiming[0] in pools else TopicRole.UNTOUCHED, claiming[0]
         ), []
     return _unmanaged_home(desired, pools, name)
 
@@ -221,10 +223,10 @@ def _declared_home(
     pools: Mapping[str, ResourcePoolSpec], spec: TopicSpec
 ) -> tuple[TopicHome, list[PlanProblem]]:
     if said := _not_admitted(pools, spec):
-        return TopicHome(TopicRole.FIXED, spec.pool, None), [said]
+        return TopicHome(TopicRole.UNTOUCHED, spec.pool, None), [said]
     if spec.paused:
-        return TopicHome(TopicRole.FIXED, spec.pool, None), []
-    role = TopicRole.PINNED if spec.strategy is Strategy.MANUAL else TopicRole.PLACED
+        return TopicHome(TopicRole.UNTOUCHED, spec.pool, None), []
+    role = TopicRole.MANUAL if spec.strategy is Strategy.MANUAL else TopicRole.PLACED
     return TopicHome(role, spec.pool, spec), []
 
 
@@ -241,17 +243,17 @@ def _not_admitted(pools: Mapping[str, ResourcePoolSpec], spec: TopicSpec) -> Pla
     return None
 
 
-def _absent(
+def _to_create(
     pools: Mapping[str, ResourcePoolSpec],
     specs: Mapping[str, TopicSpec],
     cluster: Cluster,
-    untouchable: Collection[str],
+    left_out: Collection[str],
 ) -> tuple[tuple[TopicSpec, ...], list[PlanProblem]]:
     """Specs of topics to create, without names that collide with another in Kafka's metrics."""
     metric_names = {metric_name(name): name for name in sorted(cluster.topics)}
-    absent, problems = [], []
+    to_create, problems = [], []
     for name, spec in sorted(specs.items()):
-        if name in cluster.topics or name in untouchable or spec.paused:
+        if name in cluster.topics or name in left_out or spec.paused:
             continue
         twin = metric_names.setdefault(metric_name(name), name)
         if twin != name:
@@ -259,10 +261,10 @@ def _absent(
         elif said := _not_admitted(pools, spec):
             problems.append(said)
         elif is_declarable(name):
-            problems.append(internal_topics.not_created(spec))
+            problems.append(internal_topics.absent_topic(spec))
         else:
-            absent.append(spec)
-    return tuple(absent), problems
+            to_create.append(spec)
+    return tuple(to_create), problems
 
 
 def metric_name(name: str) -> str:

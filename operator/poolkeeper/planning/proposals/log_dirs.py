@@ -199,7 +199,7 @@ def _even(disks: list[_LogDir], goal: Goal) -> Iterator[_Copy]:
         replica = _nearing(source, target, most)
         if replica is None:
             return
-        yield _move(replica, source, target, "bytes of log directories are evened out")
+        yield _move(replica, source, target, "log directories are balanced by bytes")
 
 
 def _nearing(source: _LogDir, target: _LogDir, most: float) -> _LogDirReplica | None:

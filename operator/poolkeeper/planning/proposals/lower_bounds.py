@@ -8,9 +8,10 @@ missing below. Count the replicas that such a plan adds to partitions that exist
    factor adds, and a replica too many in a rack, each need one addition, in different slots.
    So additions >= F, the sum over partitions.
 2. *Over-full.* Look at the slots that 1 does not force, except for racks. Broker b holds k_b
-   replicas in them or as fixed load and ends with f_b, so at least k_b - f_b of them leave; each is
-   replaced, as its partition keeps its replication factor, in a slot that 1 did not count. The sum
-   of (f_b - high_b)+ is at most U, so additions >= F without racks + sum of (k_b - high_b)+ - U.
+   replicas in them or as background load and ends with f_b, so at least k_b - f_b of them leave;
+   each is replaced, as its partition keeps its replication factor, in a slot that 1 did not count.
+   The sum of (f_b - high_b)+ is at most U, so additions >= F without racks + sum of
+   (k_b - high_b)+ - U.
 3. *Under-full.* Broker b ends with low_b at least, up to a total of D, and keeps at most K_b, so
    it is given low_b - K_b. Each addition goes to one broker, and N replicas of partitions that
    are only created now may come too. So additions >= sum of (low_b - K_b)+ - D - N.
@@ -38,10 +39,10 @@ import numpy as np
 
 from poolkeeper.model.plans import PoolCertificate
 from poolkeeper.planning.goals.local_search import Bounded
-from poolkeeper.planning.goals.topic_counts import TopicCounts, held_by_topic
+from poolkeeper.planning.goals.topic_counts import TopicCounts, replicas_by_topic
 from poolkeeper.planning.layout.changes import added_by, changed_rows
 from poolkeeper.planning.layout.pool_layout import Layout
-from poolkeeper.planning.placement.rounds import held_by
+from poolkeeper.planning.placement.rounds import replicas_by_broker
 from poolkeeper.planning.problem.arrays import MIB, NONE, Bools, Ints, count_slots
 from poolkeeper.planning.problem.grouping import stable_order
 from poolkeeper.planning.problem.pool_problem import PoolProblem
@@ -52,22 +53,22 @@ _WITNESSES = 5
 
 def certificate(layout: Layout) -> PoolCertificate:
     """The replicas and bytes that one pool's moves copy, and lower bounds for both."""
-    unit, opened = layout.unit, layout.opened
+    problem, opened = layout.problem, layout.opened
     rows = changed_rows(layout)
-    rows = rows[~unit.fresh[rows]]
+    rows = rows[~problem.fresh[rows]]
     gained = added_by(layout, rows)
     added = int(gained.sum())
-    forced, racks = int(opened.forced.sum()), int(opened.crowded.sum())
-    surely, possibly = _kept(layout)
-    band, eligible = layout.placed.band, unit.eligible
-    high = np.minimum(band.high, layout.room.replicas)
-    low = np.minimum(band.low, layout.room.replicas)
-    ends = held_by(unit, layout.lists)
+    forced, racks = int(opened.forced.sum()), int(opened.forced_by_racks.sum())
+    surely, possibly = _kept_replicas(layout)
+    band, eligible = layout.placement.band, problem.eligible
+    high = np.minimum(band.high, layout.capacity.replicas)
+    low = np.minimum(band.low, layout.capacity.replicas)
+    ends = replicas_by_broker(problem, layout.lists)
     over = np.where(eligible, np.maximum(surely - high, 0), 0)
     under = np.where(eligible, np.maximum(low - possibly, 0), 0)
     left_over = int(np.maximum(ends - high, 0)[eligible].sum())
     left_under = int(np.maximum(low - ends, 0)[eligible].sum())
-    new = int((layout.lists[unit.fresh] >= 0).sum())
+    new = int((layout.lists[problem.fresh] >= 0).sum())
     bound = max(
         forced,
         forced - racks + int(over.sum()) - left_over,
@@ -75,17 +76,17 @@ def certificate(layout: Layout) -> PoolCertificate:
         _bound_of_topics(layout),
     )
     return PoolCertificate(
-        pool=unit.pool.name,
+        pool=problem.pool.name,
         replica_moves=added,
         replica_moves_lower_bound=bound,
-        bytes=int((gained * unit.size[rows]).sum()),
+        bytes=int((gained * problem.size[rows]).sum()),
         bytes_lower_bound=max(_bytes_bound(layout, over, left_over), _bytes_bound_of_goal(layout)),
         gap_percent=_gap(added, bound),
         witness=_witness(layout, surely, possibly, over, under),
     )
 
 
-def together(proofs: Sequence[PoolCertificate]) -> PoolCertificate:
+def combine(proofs: Sequence[PoolCertificate]) -> PoolCertificate:
     """One certificate for several of one pool; they concern different partitions, so all adds."""
     moves = sum(proof.replica_moves for proof in proofs)
     bound = sum(proof.replica_moves_lower_bound for proof in proofs)
@@ -104,56 +105,59 @@ def _gap(moves: int, bound: int) -> float:
     return round(100 * (moves - bound) / bound, 2) if bound else 0.0
 
 
-def _kept(layout: Layout) -> tuple[Ints, Ints]:
+def _kept_replicas(layout: Layout) -> tuple[Ints, Ints]:
     """Replicas by broker that stay unless balance moves them: the least and the most."""
-    unit = layout.unit
-    size = len(unit.fixed)
-    surely, possibly = (np.bincount(unit.lists[kept], minlength=size) for kept in _staying(layout))
-    return unit.fixed + surely, unit.fixed + possibly
+    problem = layout.problem
+    size = len(problem.brokers)
+    surely, possibly = (
+        np.bincount(problem.lists[kept], minlength=size) for kept in _kept_slots(layout)
+    )
+    return problem.background_load.replicas + surely, problem.background_load.replicas + possibly
 
 
-def _staying(layout: Layout) -> tuple[Bools, Bools]:
+def _kept_slots(layout: Layout) -> tuple[Bools, Bools]:
     """By (row, slot), whether the replica stays unless balance moves it: surely, and possibly."""
-    unit, opened = layout.unit, layout.opened
-    stays = (unit.lists >= 0) & ~unit.leaves & ~unit.fresh[:, None]
-    shrinking = count_slots(unit.lists >= 0) > count_slots(opened.lists != NONE)
+    problem, opened = layout.problem, layout.opened
+    stays = (problem.lists >= 0) & ~problem.leaves & ~problem.fresh[:, None]
+    shrinking = count_slots(problem.lists >= 0) > count_slots(opened.lists != NONE)
     return stays & ~shrinking[:, None], stays
 
 
 def _bound_of_topics(layout: Layout) -> int:
     """The bound by 4; 0 if the replicas of topics are no goal."""
-    unit, opened = layout.unit, layout.opened
-    aimed = [goal for goal in layout.evened.goals if isinstance(goal, TopicCounts)]
+    problem, opened = layout.problem, layout.opened
+    aimed = [goal for goal in layout.optimization.goals if isinstance(goal, TopicCounts)]
     if not aimed:
         return 0
-    topics = len(unit.topics)
+    topics = len(problem.topics)
     surely, possibly = (
-        held_by_topic(unit, np.where(kept, unit.lists, NONE)) for kept in _staying(layout)
+        replicas_by_topic(problem, np.where(kept, problem.lists, NONE))
+        for kept in _kept_slots(layout)
     )
-    forced = sums(unit.topic, opened.forced - opened.crowded, topics)
-    new = sums(unit.topic, count_slots(layout.lists >= 0) * unit.fresh, topics)
+    forced = sums(problem.topic, opened.forced - opened.forced_by_racks, topics)
+    new = sums(problem.topic, count_slots(layout.lists >= 0) * problem.fresh, topics)
     bounds = []
     for goal in aimed:
-        over = np.where(unit.eligible, np.maximum(surely - goal.high, 0), 0).sum(axis=1)
-        under = np.where(unit.eligible, np.maximum(goal.low - possibly, 0), 0).sum(axis=1)
+        over = np.where(problem.eligible, np.maximum(surely - goal.high, 0), 0).sum(axis=1)
+        under = np.where(problem.eligible, np.maximum(goal.low - possibly, 0), 0).sum(axis=1)
         added = np.maximum(forced + over, under - new)
-        bounds.append(int(added.sum()) - goal.excess(unit, layout.lists))
+        bounds.append(int(added.sum()) - goal.excess(problem, layout.lists))
     return max(bounds)
 
 
 def _bytes_bound(layout: Layout, over: Ints, left_over: int) -> int:
-    unit, opened = layout.unit, layout.opened
-    forced = int((opened.forced * unit.size).sum())
-    for_racks = int((opened.crowded * unit.size).sum())
-    there = (unit.lists >= 0) & (over > 0)[unit.lists] & ~unit.fresh[:, None]
+    problem, opened = layout.problem, layout.opened
+    forced = int((opened.forced * problem.size).sum())
+    for_racks = int((opened.forced_by_racks * problem.size).sum())
+    there = (problem.lists >= 0) & (over > 0)[problem.lists] & ~problem.fresh[:, None]
     place = np.flatnonzero(there)
-    row, broker = place // there.shape[1], unit.lists.ravel()[place]
+    row, broker = place // there.shape[1], problem.lists.ravel()[place]
     order = stable_order(broker, len(over))
     ends = np.cumsum(np.bincount(broker, minlength=len(over)))
     smallest = [np.zeros(0, dtype=np.int64)]
     for giver in np.flatnonzero(over).tolist():
         count = int(over[giver])
-        own = unit.size[row[order[ends[giver - 1] if giver else 0 : ends[giver]]]]
+        own = problem.size[row[order[ends[giver - 1] if giver else 0 : ends[giver]]]]
         smallest.append(np.partition(own, count - 1)[:count] if count < len(own) else own)
     leaving = np.concatenate(smallest)
     if left_over:
@@ -163,56 +167,56 @@ def _bytes_bound(layout: Layout, over: Ints, left_over: int) -> int:
 
 def _bytes_bound_of_goal(layout: Layout) -> int:
     """The bound by 2 and 3 counted in bytes: for disks, and for bytes if they are a goal."""
-    unit = layout.unit
-    nothing = np.zeros(len(unit.fixed), dtype=np.int64)
+    problem = layout.problem
+    nothing = np.zeros(len(problem.brokers), dtype=np.int64)
     bounds = []
-    if (layout.room.mib < 2**62 // MIB).any():
+    if (layout.capacity.mib < 2**62 // MIB).any():
         # A disk bounds the sizes rounded up, and so the sizes themselves.
-        disks = np.minimum(layout.room.mib, 2**62 // MIB) - unit.fixed_mib
+        disks = np.minimum(layout.capacity.mib, 2**62 // MIB) - problem.background_load.mib
         bounds.append(_weighed_bound(layout, nothing, nothing, disks * MIB))
-    for aimed in layout.evened.goals:
-        if isinstance(aimed, Bounded) and aimed.measure.value is unit.size:
-            fixed = aimed.measure.fixed
-            bounds.append(_weighed_bound(layout, fixed, aimed.band.low, aimed.band.high))
+    for aimed in layout.optimization.goals:
+        if isinstance(aimed, Bounded) and aimed.measure.value is problem.size:
+            background = aimed.measure.background
+            bounds.append(_weighed_bound(layout, background, aimed.band.low, aimed.band.high))
     return max([0, *bounds])
 
 
-def _weighed_bound(layout: Layout, fixed: Ints, low: Ints, high: Ints) -> int:
-    unit, opened, eligible = layout.unit, layout.opened, layout.unit.eligible
+def _weighed_bound(layout: Layout, background: Ints, low: Ints, high: Ints) -> int:
+    problem, opened, eligible = layout.problem, layout.opened, layout.problem.eligible
 
     def held(lists: Ints) -> Ints:
         row, slot = np.nonzero(lists >= 0)
-        return fixed + sums(lists[row, slot], unit.size[row], len(fixed))
+        return background + sums(lists[row, slot], problem.size[row], len(background))
 
-    surely, possibly = (held(np.where(kept, unit.lists, NONE)) for kept in _staying(layout))
+    surely, possibly = (held(np.where(kept, problem.lists, NONE)) for kept in _kept_slots(layout))
     ends = held(layout.lists)
     over = int(np.maximum(surely - high, 0)[eligible].sum())
     under = int(np.maximum(low - possibly, 0)[eligible].sum())
     left_over = int(np.maximum(ends - high, 0)[eligible].sum())
     left_under = int(np.maximum(low - ends, 0)[eligible].sum())
-    forced = int(((opened.forced - opened.crowded) * unit.size).sum())
-    new = int(((layout.lists >= 0) * unit.size[:, None])[unit.fresh].sum())
+    forced = int(((opened.forced - opened.forced_by_racks) * problem.size).sum())
+    new = int(((layout.lists >= 0) * problem.size[:, None])[problem.fresh].sum())
     return max(forced + over - left_over, under - left_under - new)
 
 
 def _witness(layout: Layout, surely: Ints, possibly: Ints, over: Ints, under: Ints) -> str:
-    unit = layout.unit
+    problem = layout.problem
     parts = []
-    must = unit.leaves & ~unit.blocked[:, None] & (unit.lists >= 0)
-    leaving = np.bincount(unit.lists[must], minlength=len(over))
+    must = problem.leaves & ~problem.no_source[:, None] & (problem.lists >= 0)
+    leaving = np.bincount(problem.lists[must], minlength=len(over))
     for broker in _largest(leaving):
-        parts.append(f"broker {_id(unit, broker)} must give {leaving[broker]}")
+        parts.append(f"broker {_id(problem, broker)} must lose {leaving[broker]}")
     for broker in _largest(over):
         held, high = surely[broker], surely[broker] - over[broker]
-        parts.append(f"broker {_id(unit, broker)} keeps {held}, may hold {high}")
+        parts.append(f"broker {_id(problem, broker)} keeps {held}, may hold {high}")
     for broker in _largest(under):
         held, low = possibly[broker], possibly[broker] + under[broker]
-        parts.append(f"broker {_id(unit, broker)} keeps {held}, shall hold {low}")
-    grown = int(np.maximum(unit.rf - (unit.lists >= 0).sum(axis=1), 0).sum())
+        parts.append(f"broker {_id(problem, broker)} keeps {held}, must hold {low}")
+    grown = int(np.maximum(problem.rf - (problem.lists >= 0).sum(axis=1), 0).sum())
     if grown:
-        parts.append(f"{grown} replicas more are asked for")
-    if racks := int(layout.opened.crowded.sum()):
-        parts.append(f"{racks} replicas stand too many in their racks")
+        parts.append(f"{grown} more replicas are declared")
+    if racks := int(layout.opened.forced_by_racks.sum()):
+        parts.append(f"{racks} replicas are too many in their racks")
     return "; ".join(parts)
 
 
@@ -221,5 +225,5 @@ def _largest(counts: Ints) -> list[int]:
     return sorted(rows, key=lambda row: (-int(counts[row]), row))[:_WITNESSES]
 
 
-def _id(unit: PoolProblem, row: int) -> int:
-    return unit.brokers.ids[row]
+def _id(problem: PoolProblem, row: int) -> int:
+    return problem.brokers.ids[row]

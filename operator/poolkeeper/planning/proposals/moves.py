@@ -31,31 +31,31 @@ def moves_of(
 
     Rows that change for the same causes share the text of their reason.
     """
-    unit, rows = layout.unit, changed_rows(layout)
-    rows = rows[~unit.fresh[rows]]
+    problem, rows = layout.problem, changed_rows(layout)
+    rows = rows[~problem.fresh[rows]]
     kind, causes = causes_by_kind(layout, rows)
     urgency = np.array([found[0][0] for found in causes], dtype=np.int64)[kind]
     order = np.argsort(urgency, kind="stable")
     rows, kind = rows[order], kind[order]
     reasons = [_reason(found) for found in causes]
-    known = (cluster.topics.get(name) for name in unit.topics)
+    known = (cluster.topics.get(name) for name in problem.topics)
     ids = [topic.topic_id if topic else None for topic in known]
-    badness = rack_badness(unit)
-    begin = np.array([table.start[table.rank.get(n, 0)] for n in unit.topics], dtype=np.int64)
-    found_at = begin[unit.topic[rows]] + unit.number[rows]
+    badness = rack_badness(problem)
+    begin = np.array([table.start[table.rank.get(n, 0)] for n in problem.topics], dtype=np.int64)
+    found_at = begin[problem.topic[rows]] + problem.number[rows]
     sources = list(map(table.replicas.__getitem__, found_at.tolist()))
     targets = targets_of(layout, rows)
     ways: list[tuple[Replicas, ...]] = list(zip(sources, targets, strict=True))
-    resized = count_slots(layout.lists[rows] >= 0) != table.held[found_at]
+    resized = count_slots(layout.lists[rows] >= 0) != table.lengths[found_at]
     for at in np.flatnonzero(resized | one_at_a_time).tolist():
         ways[at] = path(sources[at], targets[at], badness, one_at_a_time=one_at_a_time)
-    topics = unit.topic[rows].tolist()
+    topics = problem.topic[rows].tolist()
     columns = zip(
-        [unit.topics[topic] for topic in topics],
+        [problem.topics[topic] for topic in topics],
         [ids[topic] for topic in topics],
-        unit.number[rows].tolist(),
+        problem.number[rows].tolist(),
         ways,
-        (unit.size[rows] * added_by(layout, rows)).tolist(),
+        (problem.size[rows] * added_by(layout, rows)).tolist(),
         [reasons[of] for of in kind.tolist()],
         urgency[order].tolist(),
         strict=True,

@@ -15,10 +15,15 @@ from poolkeeper.model.plans import AddPartitions, CreateTopic, PlanProblem
 from poolkeeper.model.problems import Facts
 from poolkeeper.model.specs import ResourcePoolSpec, Strategy, TopicSpec
 from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.planning.constraints.capacity import EligibleBrokers
 from poolkeeper.planning.constraints.quotas import QuotaUsage
-from poolkeeper.planning.diagnosis.capacity_conflicts import CapacityDemand, Seat, overflow
+from poolkeeper.planning.diagnosis.capacity_conflicts import (
+    BrokerCapacity,
+    CapacityDemand,
+    overflow,
+)
 from poolkeeper.planning.facts.conflicts import Member
-from poolkeeper.planning.facts.topics import (
+from poolkeeper.planning.facts.new_partitions import (
     AssignedElsewhere,
     AwaitsRoom,
     BrokersFull,
@@ -33,29 +38,33 @@ from poolkeeper.planning.facts.topics import (
     NotCreated,
     NotExtended,
     PartitionsUndeclared,
-    TopicFixed,
+    TopicUntouched,
 )
-from poolkeeper.planning.placement.initial import ReplicaCounts, added_as_kafka, as_kafka, balanced
-from poolkeeper.planning.problem.eligible_brokers import EligibleBrokers
+from poolkeeper.planning.placement.initial import (
+    ReplicaCounts,
+    added_kafka_lists,
+    balanced_lists,
+    kafka_lists,
+)
 from poolkeeper.planning.problem.scope import PlanScope, TopicRole
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class PlacementCounts:
     """What new partitions are placed on: usable brokers by pool, and counts that are updated."""
 
     usable: Mapping[str, EligibleBrokers]
-    loads: ReplicaCounts
-    tally: QuotaUsage
+    by_broker: ReplicaCounts
+    quotas: QuotaUsage
 
-    def holding(self, replicas: Mapping[int, int]) -> "Ground":
+    def after_moves(self, replicas: Mapping[int, int]) -> "PlacementCounts":
         """A copy with that many replicas by broker and no leaders."""
-        counts = Counter(self.tally.topics), Counter(self.tally.partitions)
-        tally = replace(self.tally, topics=counts[0], partitions=counts[1])
-        return Ground(self.usable, ReplicaCounts(Counter(replicas)), tally)
+        counts = Counter(self.quotas.topics), Counter(self.quotas.partitions)
+        quotas = replace(self.quotas, topics=counts[0], partitions=counts[1])
+        return PlacementCounts(self.usable, ReplicaCounts(Counter(replicas)), quotas)
 
 
-class _Not(PoolkeeperError):
+class _Refusal(PoolkeeperError):
     """Why a step is not taken; becomes a problem of the plan and never leaves this module."""
 
     def __init__(self, facts: Facts, law: str = "") -> None:
@@ -64,14 +73,14 @@ class _Not(PoolkeeperError):
 
 
 def creations(
-    scope: PlanScope, ground: Ground
+    scope: PlanScope, counts: PlacementCounts
 ) -> tuple[tuple[CreateTopic, ...], tuple[PlanProblem, ...]]:
     """Create topics that are declared and do not exist, straight in their pools."""
     steps, problems = [], []
-    for spec in scope.absent:
+    for spec in scope.to_create:
         try:
-            lists = _new_lists(spec, scope.pools[spec.pool], ground)
-        except _Not as why:
+            lists = _new_lists(spec, scope.pools[spec.pool], counts)
+        except _Refusal as why:
             problems.append(PlanProblem(spec.pool, why.law, NotCreated(why.facts), spec.topic))
             continue
         reason = f"declared by {spec.owner}"
@@ -79,31 +88,31 @@ def creations(
     return tuple(steps), tuple(problems)
 
 
-def delayed(
-    scope: PlanScope, ground: Ground, refused: Iterable[PlanProblem]
+def awaiting_room(
+    scope: PlanScope, counts: PlacementCounts, refused: Iterable[PlanProblem]
 ) -> Iterator[PlanProblem]:
-    """The problems of creations that the next plan can do, as `ground` has room after this one.
+    """The refusals, with those that the next plan can do as problems that say so.
 
-    The counts of `ground` are changed.
+    `counts`: after this plan; they are changed.
     """
-    specs = {spec.topic: spec for spec in scope.absent}
+    specs = {spec.topic: spec for spec in scope.to_create}
     for problem in refused:
-        if problem.law == "capacity" and _fits(specs[problem.topic], scope, ground):
+        if problem.law == "capacity" and _fits(specs[problem.topic], scope, counts):
             yield replace(problem, facts=AwaitsRoom())
         else:
             yield problem
 
 
-def _fits(spec: TopicSpec, scope: PlanScope, ground: Ground) -> bool:
+def _fits(spec: TopicSpec, scope: PlanScope, counts: PlacementCounts) -> bool:
     try:
-        _new_lists(spec, scope.pools[spec.pool], ground)
-    except _Not:
+        _new_lists(spec, scope.pools[spec.pool], counts)
+    except _Refusal:
         return False
     return True
 
 
 def additions(
-    scope: PlanScope, cluster: Cluster, ground: Ground
+    scope: PlanScope, cluster: Cluster, counts: PlacementCounts
 ) -> tuple[tuple[AddPartitions, ...], tuple[PlanProblem, ...]]:
     """Add partitions that are declared and missing."""
     steps, problems = [], []
@@ -113,10 +122,10 @@ def additions(
         if spec is None or wanted is None or wanted == found:
             continue
         try:
-            if home.role is TopicRole.FIXED:
-                raise _Not(TopicFixed())
-            lists = _added_lists(spec, cluster, wanted, ground)
-        except _Not as why:
+            if home.role is TopicRole.UNTOUCHED:
+                raise _Refusal(TopicUntouched())
+            lists = _added_lists(spec, cluster, wanted, counts)
+        except _Refusal as why:
             facts = NotExtended(found, wanted, why.facts)
             problems.append(PlanProblem(spec.pool, why.law, facts, name))
             continue
@@ -124,118 +133,124 @@ def additions(
     return tuple(steps), tuple(problems)
 
 
-def _new_lists(spec: TopicSpec, pool: ResourcePoolSpec, ground: Ground) -> tuple[Replicas, ...]:
+def _new_lists(
+    spec: TopicSpec, pool: ResourcePoolSpec, counts: PlacementCounts
+) -> tuple[Replicas, ...]:
     if said := topic_name_problem(spec.topic) or ownership_problem(spec.topic):
-        raise _Not(IllegalName(said))
+        raise _Refusal(IllegalName(said))
     partitions = spec.declared_partitions or pool.defaults.partitions
     if partitions is None:
-        raise _Not(PartitionsUndeclared(pool.name))
-    if exceeded := ground.tally.refusal(spec, topics=1, partitions=partitions):
-        raise _Not(exceeded, "quotas")
-    usable = ground.usable[pool.name]
+        raise _Refusal(PartitionsUndeclared(pool.name))
+    if exceeded := counts.quotas.refusal(spec, topics=1, partitions=partitions):
+        raise _Refusal(exceeded, "quotas")
+    usable = counts.usable[pool.name]
     if spec.strategy is Strategy.MANUAL:
-        lists = _manual(spec, usable, 0, ground.loads)
+        lists = _manual_lists(spec, usable, 0, counts.by_broker)
     else:
         factor = spec.replication_factor or pool.defaults.replication_factor
         if factor is None:
-            raise _Not(FactorUndeclared(pool.name))
+            raise _Refusal(FactorUndeclared(pool.name))
         _check_brokers(usable, pool.name, factor)
-        lists = _spread(spec, usable, partitions, factor, (), ground.loads)
-    _check_room(ground, spec.pool, lists)
-    ground.tally.add(spec, topics=1, partitions=partitions)
-    ground.loads.add(lists)
+        lists = _automatic_lists(spec, usable, partitions, factor, (), counts.by_broker)
+    _check_room(counts, spec.pool, lists)
+    counts.quotas.add(spec, topics=1, partitions=partitions)
+    counts.by_broker.add(lists)
     return lists
 
 
 def _added_lists(
-    spec: TopicSpec, cluster: Cluster, wanted: int, ground: Ground
+    spec: TopicSpec, cluster: Cluster, wanted: int, counts: PlacementCounts
 ) -> tuple[Replicas, ...]:
     existing = [p.replicas for p in cluster.topics[spec.topic].partitions]
     added = wanted - len(existing)
     if added < 0:
-        raise _Not(NeverShrinks())
+        raise _Refusal(NeverShrinks())
     if is_internal(spec.topic):
-        raise _Not(InternalTopic())
+        raise _Refusal(InternalTopic())
     if spec.keyed and spec.accept_key_remap_to != wanted:
-        raise _Not(KeyedTopic(wanted))
-    if exceeded := ground.tally.refusal(spec, topics=0, partitions=added):
-        raise _Not(exceeded, "quotas")
-    usable = ground.usable[spec.pool]
+        raise _Refusal(KeyedTopic(wanted))
+    if exceeded := counts.quotas.refusal(spec, topics=0, partitions=added):
+        raise _Refusal(exceeded, "quotas")
+    usable = counts.usable[spec.pool]
     if spec.strategy is Strategy.MANUAL:
-        lists = _manual(spec, usable, len(existing), ground.loads)
+        lists = _manual_lists(spec, usable, len(existing), counts.by_broker)
     else:
         factor = spec.replication_factor or len(existing[0])
         _check_brokers(usable, spec.pool, factor)
-        lists = _spread(spec, usable, added, factor, existing, ground.loads)
-    _check_room(ground, spec.pool, lists)
-    ground.tally.add(spec, topics=0, partitions=added)
-    ground.loads.add(lists)
+        lists = _automatic_lists(spec, usable, added, factor, existing, counts.by_broker)
+    _check_room(counts, spec.pool, lists)
+    counts.quotas.add(spec, topics=0, partitions=added)
+    counts.by_broker.add(lists)
     return lists
 
 
-def _spread(
+def _automatic_lists(
     spec: TopicSpec,
     usable: EligibleBrokers,
     partitions: int,
     factor: int,
     existing: Collection[Replicas],
-    loads: ReplicaCounts,
+    replicas: ReplicaCounts,
 ) -> tuple[Replicas, ...]:
     if spec.strategy is Strategy.KAFKA:
         old = list(existing)
         # Kafka takes the replication factor of partition 0. If a declared one differs, moves change
         # the factor of all partitions, the new ones included.
         if old and len(old[0]) == factor:
-            return added_as_kafka(usable, old, len(old) + partitions)
+            return added_kafka_lists(usable, old, len(old) + partitions)
         if not old:
-            return as_kafka(usable, spec.topic, partitions, factor)
+            return kafka_lists(usable, spec.topic, partitions, factor)
     topic = ReplicaCounts()
     topic.add(existing)
-    lists = balanced(usable, partitions, factor, loads.copy(), topic)
+    lists = balanced_lists(usable, partitions, factor, replicas.copy(), topic)
     if lists is None:
-        raise _Not(_no_room(usable, partitions, factor, loads), "capacity")
+        raise _Refusal(_no_room(usable, partitions, factor, replicas), "capacity")
     return lists
 
 
-def _no_room(usable: EligibleBrokers, partitions: int, factor: int, loads: ReplicaCounts) -> Facts:
+def _no_room(
+    usable: EligibleBrokers, partitions: int, factor: int, replicas: ReplicaCounts
+) -> Facts:
     """Which brokers have no room for their part of the new replicas."""
-    seats = tuple(
-        Seat(Member(broker, rack or ""), usable.caps.get(broker), loads.replicas[broker])
+    brokers = tuple(
+        BrokerCapacity(
+            Member(broker, rack or ""), usable.caps.get(broker), replicas.replicas[broker]
+        )
         for broker, rack in sorted(usable.racks.items())
     )
     for by_racks in (False, True):
-        found = overflow(CapacityDemand({factor: partitions}, seats, by_racks=by_racks))
+        found = overflow(CapacityDemand({factor: partitions}, brokers, by_racks=by_racks))
         if found is not None:
             return BrokersFull(found.brokers, found.wanted, found.room, even=by_racks)
     return NoRoomBetween()
 
 
-def _manual(
-    spec: TopicSpec, usable: EligibleBrokers, first: int, loads: ReplicaCounts
+def _manual_lists(
+    spec: TopicSpec, usable: EligibleBrokers, first: int, replicas: ReplicaCounts
 ) -> tuple[Replicas, ...]:
     lists = (spec.assignment or ())[first:]
     absent = sorted({broker for replicas in lists for broker in replicas} - set(usable.racks))
     if absent:
-        raise _Not(AssignedElsewhere(spec.pool, tuple(absent)), "pool")
+        raise _Refusal(AssignedElsewhere(spec.pool, tuple(absent)), "pool")
     if any(len(set(replicas)) < len(replicas) or not replicas for replicas in lists):
-        raise _Not(InvalidAssignment(), "distinct")
+        raise _Refusal(InvalidAssignment(), "distinct")
     return lists
 
 
 def _check_brokers(usable: EligibleBrokers, pool: str, factor: int) -> None:
     if factor > len(usable.racks):
-        raise _Not(FewerBrokers(pool, factor, tuple(sorted(usable.racks))), "distinct")
+        raise _Refusal(FewerBrokers(pool, factor, tuple(sorted(usable.racks))), "distinct")
 
 
-def _check_room(ground: Ground, pool: str, lists: Collection[Replicas]) -> None:
+def _check_room(counts: PlacementCounts, pool: str, lists: Collection[Replicas]) -> None:
     """Refuse lists that put a broker above its cap of replicas, or the pool beyond its headroom."""
-    after = ground.loads.copy()
+    after = counts.by_broker.copy()
     after.add(lists)
-    caps = ground.usable[pool].caps
+    caps = counts.usable[pool].caps
     full = sorted(b for b, cap in caps.items() if after.replicas[b] > max(cap, 0))
-    grown = [b for b in full if after.replicas[b] > ground.loads.replicas[b]]
+    grown = [b for b in full if after.replicas[b] > counts.by_broker.replicas[b]]
     if grown:
         broker = grown[0]
-        raise _Not(BrokersFull((broker,), after.replicas[broker], caps[broker]), "capacity")
-    if beyond := ground.tally.headroom_refusal(pool, after.replicas):
-        raise _Not(beyond, "capacity")
+        raise _Refusal(BrokersFull((broker,), after.replicas[broker], caps[broker]), "capacity")
+    if beyond := counts.quotas.headroom_refusal(pool, after.replicas):
+        raise _Refusal(beyond, "capacity")

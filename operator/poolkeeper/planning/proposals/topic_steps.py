@@ -15,14 +15,15 @@ from poolkeeper.model.plans import DeleteTopic, ElectLeaders, PlanProblem, SetCo
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import TopicSpec
 from poolkeeper.model.topology import Cluster, Topic
+from poolkeeper.planning.facts.new_partitions import AwaitsMoves, CrowdedOut
 from poolkeeper.planning.facts.pools import AwaitsPartitions
-from poolkeeper.planning.facts.topics import AwaitsMoves, CrowdedOut, NotDeleted
+from poolkeeper.planning.facts.topics import NotDeleted
 from poolkeeper.planning.problem.internal_topics import awaits_replicas
 from poolkeeper.planning.problem.partitions import UNKNOWN, PartitionTable
 from poolkeeper.planning.problem.scope import PlanScope, TopicHome, TopicRole
 
 
-def postponed(
+def postponed_partitions(
     homes: Mapping[str, TopicHome],
     cluster: Cluster,
     crowded_out: Iterable[str],
@@ -67,7 +68,7 @@ def _config_step(
         for key, value in sorted(declared.items())
         if live.get(key) != value and not awaits_replicas(topic, key, value)
     }
-    dropped = _dropped(spec, live, before)
+    dropped = _keys_to_unset(spec, live, before)
     if not changed and not dropped:
         return None
     after = {k: v for k, v in live.items() if k not in dropped} | changed
@@ -75,7 +76,9 @@ def _config_step(
     return SetConfig(spec.topic, changed, dropped, losses, _config_reason(changed, dropped))
 
 
-def _dropped(spec: TopicSpec, live: Mapping[str, str], before: Iterable[str]) -> tuple[str, ...]:
+def _keys_to_unset(
+    spec: TopicSpec, live: Mapping[str, str], before: Iterable[str]
+) -> tuple[str, ...]:
     """Keys to unset: declared before, not declared now, and neither the executor's nor Kafka's."""
     return tuple(
         key
@@ -94,7 +97,7 @@ def elections(
     demoted = {broker for pool in scope.pools.values() for broker in pool.demote}
     found = []
     for name, number in _led_by_others(table):
-        if scope.homes[name].role in (TopicRole.FIXED, TopicRole.EVACUATED):
+        if scope.homes[name].role in (TopicRole.UNTOUCHED, TopicRole.EVACUATED):
             continue
         p = cluster.topics[name].partitions[number]
         first = p.replicas[0]
@@ -112,8 +115,8 @@ def elections(
 
 def _led_by_others(table: PartitionTable) -> Iterator[tuple[str, int]]:
     """Topics and positions of partitions whose known leader is not the first replica."""
-    begin = np.cumsum(table.held) - table.held
-    first = np.append(table.ids, UNKNOWN)[np.where(table.held > 0, begin, -1)]
+    begin = np.cumsum(table.lengths) - table.lengths
+    first = np.append(table.ids, UNKNOWN)[np.where(table.lengths > 0, begin, -1)]
     rows = np.flatnonzero((table.leader != first) & (table.leader != UNKNOWN))
     topics = np.searchsorted(table.start, rows, side="right") - 1
     for row, topic in zip(rows.tolist(), topics.tolist(), strict=True):
@@ -125,11 +128,11 @@ def deletions(
 ) -> tuple[tuple[DeleteTopic, ...], tuple[PlanProblem, ...]]:
     """Delete topics whose recorded owner wanted them deleted with their Topic."""
     steps, problems = [], []
-    for name in scope.doomed:
+    for name in scope.to_delete:
         if said := ownership_problem(name):
             problems.append(PlanProblem("", "", NotDeleted(said), name))
         else:
-            reason = "its Topic is gone and said deletionPolicy: Delete"
+            reason = "its Topic is gone and declared deletionPolicy: Delete"
             steps.append(DeleteTopic(name, cluster.topics[name].topic_id, reason))
     return tuple(steps), tuple(problems)
 

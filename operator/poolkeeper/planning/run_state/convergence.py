@@ -20,8 +20,8 @@ from poolkeeper.model import config_keys
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired, ResourcePoolSpec, TopicSpec
 from poolkeeper.model.topology import Cluster, Replicas, Topic
-from poolkeeper.planning.problem.ownership import settled
-from poolkeeper.planning.problem.scope import scope
+from poolkeeper.planning.problem.ownership import topic_owners
+from poolkeeper.planning.problem.scope import plan_scope
 
 NAMED_MAX = 5
 
@@ -132,15 +132,16 @@ def standings(
     desired: Desired, cluster: Cluster, records: Records, gone: frozenset[int] = frozenset()
 ) -> Standings:
     """Compare every declared topic and every pool with one full observation."""
-    wanted = settled(desired, records)
-    lists = _Lists(wanted, gone - cluster.brokers.keys())
+    owners = topic_owners(desired, records)
+    lists = _Lists(desired, gone - cluster.brokers.keys())
     topics = {
         spec.topic: _topic(spec, cluster.topics.get(spec.topic), records, lists)
-        for spec in wanted.topics
+        for spec in desired.topics
+        if owners.specs.get(spec.topic) is spec
     }
-    reach = scope(wanted, cluster, records, prune=False)
-    homes = {name: home.pool for name, home in reach.homes.items()}
-    return Standings(topics, _pools(wanted, cluster, homes, lists.drain), homes)
+    scope = plan_scope(desired, cluster, records, prune=False, owners=owners)
+    homes = {name: home.pool for name, home in scope.homes.items()}
+    return Standings(topics, _pools(desired, cluster, homes, lists.drain), homes)
 
 
 def _topic(spec: TopicSpec, found: Topic | None, records: Records, lists: _Lists) -> TopicStanding:
@@ -159,7 +160,7 @@ def _topic(spec: TopicSpec, found: Topic | None, records: Records, lists: _Lists
         replication_factor=factors.most_common(1)[0][0] if factors else 0,
         missing=0 if wanted is None else wanted - len(replicas),
         unled=sum(p.leader is None for p in found.partitions),
-        resized=_resized(spec, factors),
+        resized=_count_resized(spec, factors),
         outside=sum(count for place, count in places.items() if place.pool != spec.pool),
         drained=sum(place.drained * count for place, count in places.items()),
         lost=sum(place.lost * count for place, count in places.items()),
@@ -174,7 +175,7 @@ def _pool_of_all(places: Iterable[_Place]) -> str:
     return pools.pop() if len(pools) == 1 else ""
 
 
-def _resized(spec: TopicSpec, factors: Counter[int]) -> int:
+def _count_resized(spec: TopicSpec, factors: Counter[int]) -> int:
     """Partitions with another number of replicas than declared; `factors` counts partitions.
 
     A manual assignment declares the number for each partition.
@@ -225,7 +226,7 @@ def _holdings(
     for name, topic in sorted(cluster.topics.items()):
         own = Counter(p.replicas for p in topic.partitions)
         lists.update(own)
-        for broker in _met(drain, own):
+        for broker in _brokers_in(drain, own):
             if len(left[broker]) < NAMED_MAX:
                 left[broker].append(name)
     held: Counter[int] = Counter()
@@ -256,7 +257,7 @@ def _pool(
     )
 
 
-def _met(brokers: frozenset[int], lists: Iterable[Replicas]) -> frozenset[int]:
+def _brokers_in(brokers: frozenset[int], lists: Iterable[Replicas]) -> frozenset[int]:
     """Which of the brokers are in any of the lists."""
     if not brokers:
         return brokers

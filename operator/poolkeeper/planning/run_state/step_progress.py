@@ -71,14 +71,14 @@ def progress_of(step: Step, cluster: Cluster) -> StepProgress:
         return _between_log_dirs(step, cluster)
     topic = cluster.topics.get(step.topic)
     if isinstance(step, CreateTopic):
-        return _created(step, topic, cluster)
+        return _creation(step, topic, cluster)
     if isinstance(step, DeleteTopic):
-        return _deleted(step, topic, cluster)
+        return _deletion(step, topic, cluster)
     if topic is None or step.topic in cluster.deleting:
         return _stale(Drift(DriftReason.TOPIC_GONE, step.topic))
     if isinstance(step, AddPartitions):
-        return _added(step, topic, cluster)
-    return _configured(step, topic)
+        return _addition(step, topic, cluster)
+    return _config(step, topic)
 
 
 def _between_log_dirs(step: MoveLogDir, cluster: Cluster) -> StepProgress:
@@ -102,17 +102,17 @@ def _between_log_dirs(step: MoveLogDir, cluster: Cluster) -> StepProgress:
     return TO_DO
 
 
-def _created(step: CreateTopic, topic: Topic | None, cluster: Cluster) -> StepProgress:
+def _creation(step: CreateTopic, topic: Topic | None, cluster: Cluster) -> StepProgress:
     if step.topic in cluster.deleting:
         return _settling(Wait(WaitReason.TOPIC_STILL_DELETING, topic=step.topic))
     if topic is None:
         return TO_DO
     if tuple(p.replicas for p in topic.partitions) != step.replicas:
         return _stale(Drift(DriftReason.TOPIC_EXISTS, step.topic))
-    return _led(step.topic, topic.partitions)
+    return _election(step.topic, topic.partitions)
 
 
-def _added(step: AddPartitions, topic: Topic, cluster: Cluster) -> StepProgress:
+def _addition(step: AddPartitions, topic: Topic, cluster: Cluster) -> StepProgress:
     if len(topic.partitions) == step.first:
         requested = any(entry.topic == step.topic for entry in cluster.reassignment or ())
         if requested or any(p.moving for p in topic.partitions):
@@ -122,23 +122,23 @@ def _added(step: AddPartitions, topic: Topic, cluster: Cluster) -> StepProgress:
     if tuple(p.replicas for p in added) != step.replicas:
         count = len(topic.partitions)
         return _stale(Drift(DriftReason.PARTITIONS_ADDED, step.topic, count=count))
-    return _led(step.topic, added)
+    return _election(step.topic, added)
 
 
-def _led(name: str, partitions: Iterable[Partition]) -> StepProgress:
+def _election(name: str, partitions: Iterable[Partition]) -> StepProgress:
     waiting = tuple(TopicPartition(name, p.partition) for p in partitions if p.leader is None)
     if waiting:
         return _settling(Wait(WaitReason.LEADERS_MISSING, topic=name, partitions=waiting))
     return DONE
 
 
-def _configured(step: SetConfig, topic: Topic) -> StepProgress:
+def _config(step: SetConfig, topic: Topic) -> StepProgress:
     live = topic.config or {}
     right = all(live.get(key) == value for key, value in step.set.items())
     return DONE if right and not set(step.unset) & set(live) else TO_DO
 
 
-def _deleted(step: DeleteTopic, topic: Topic | None, cluster: Cluster) -> StepProgress:
+def _deletion(step: DeleteTopic, topic: Topic | None, cluster: Cluster) -> StepProgress:
     if step.topic in cluster.deleting:
         return _settling(Wait(WaitReason.TOPIC_DELETING, topic=step.topic))
     if topic is None:

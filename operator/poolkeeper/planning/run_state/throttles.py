@@ -53,12 +53,15 @@ def lists_of(moves: Iterable[Move]) -> dict[str, dict[str, str]]:
         leaders.setdefault(move.topic, set()).update((move.partition, b) for b in sources)
         followers.setdefault(move.topic, set()).update((move.partition, b) for b in added)
     return {
-        topic: {LEADER_LIST: _listed(leaders[topic]), FOLLOWER_LIST: _listed(followers[topic])}
+        topic: {
+            LEADER_LIST: _list_text(leaders[topic]),
+            FOLLOWER_LIST: _list_text(followers[topic]),
+        }
         for topic in sorted(leaders)
     }
 
 
-def _listed(pairs: set[tuple[int, int]]) -> str:
+def _list_text(pairs: set[tuple[int, int]]) -> str:
     text = list_value(pairs)
     return text if len(text) <= LIST_BYTES_MAX else EVERY
 

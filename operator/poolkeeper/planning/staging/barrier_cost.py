@@ -22,11 +22,11 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import NamedTuple
 
-GIANTS_MAX = 256
+LARGE_MAX = 256
 """Entries that are looked at."""
 
 
-class Giant(NamedTuple):
+class LargeEntry(NamedTuple):
     """An entry: its bytes, and how many of them are on no side of D."""
 
     bytes: int
@@ -37,11 +37,11 @@ class Barrier(NamedTuple):
     """A bound, and the size from which on entries cause it."""
 
     shortest_bytes: int
-    giant_bytes: int
+    large_bytes: int
 
 
 def barrier(
-    giants: Iterable[Giant],
+    entries: Iterable[LargeEntry],
     total_bytes: int,
     sides: int,
     bytes_max: int,
@@ -49,18 +49,18 @@ def barrier(
 ) -> Barrier:
     """The strongest of the bounds.
 
-    `giants`: entries of at most `bytes_max` (M), the largest first.
+    `entries`: entries of at most `bytes_max` (M), the largest first.
     `total_bytes`: T.
     `sides`: m.
     `carried`: P by k.
     """
     best = Barrier(-(-total_bytes // sides), bytes_max)
     held = outside = longer = above_half = stages = size = 0
-    for count, giant in enumerate(islice(giants, GIANTS_MAX), 1):
-        longer += stages * (size - giant.bytes)
-        size = giant.bytes
+    for count, entry in enumerate(islice(entries, LARGE_MAX), 1):
+        longer += stages * (size - entry.bytes)
+        size = entry.bytes
         held += size
-        outside += giant.outside_bytes
+        outside += entry.outside_bytes
         above_half += 2 * size > bytes_max
         stages = max(-(-held // bytes_max), above_half)
         least = None

@@ -76,7 +76,7 @@ def order(chains: Chains, free: Mapping[int, int], tries_max: int = _TRIES_MAX) 
     for more in (healing, others) if healing else (others,):
         found = _search([*left, *more], free, tries_max)
         steps += found.steps
-        left, free = _unfinished([*left, *more], found.steps), found.free
+        left, free = _remaining([*left, *more], found.steps), found.free
     return CopyOrder(tuple(steps), tuple(itertools.chain.from_iterable(left)), free)
 
 
@@ -84,7 +84,7 @@ def _heals(chain: Sequence[CopyStep]) -> bool:
     return all(step.heals for step in chain)
 
 
-def _unfinished(chains: Chains, done: Iterable[CopyStep]) -> list[Sequence[CopyStep]]:
+def _remaining(chains: Chains, done: Iterable[CopyStep]) -> list[Sequence[CopyStep]]:
     count = Counter(step.move for step in done)
     return [c[count[c[0].move] :] for c in chains if len(c) > count[c[0].move]]
 
@@ -204,12 +204,12 @@ def _search(chains: Chains, free: Mapping[int, int], tries_max: int) -> CopyOrde
         after = _after(state, state.choices())
         open_ += after
         if not after:
-            found = _completed(state, free)
+            found = _complete(state, free)
             if best is None or len(found.steps) > len(best.steps):
                 best = found
             if not found.blocked:
                 break
-    return best or _completed(open_.pop(), free)
+    return best or _complete(open_.pop(), free)
 
 
 def _after(state: _State, choices: Sequence[int]) -> list[_State]:
@@ -227,7 +227,7 @@ def _after(state: _State, choices: Sequence[int]) -> list[_State]:
     return found
 
 
-def _completed(state: _State, free: Mapping[int, int]) -> CopyOrder:
+def _complete(state: _State, free: Mapping[int, int]) -> CopyOrder:
     """The order that a search found, and all other steps that still find space."""
     total = {index: (0, len(chain)) for index, chain in enumerate(state.chains)}
     played = _State(state.chains, total, dict(free), {}, [], [])

@@ -170,7 +170,7 @@ class Disks:
             for id, pool in rules.pool_of.items()
             if (disk := pool.capacity_for(id).disk_bytes) is not None
         }
-        used = _used(live_state(rules.cluster), self._sizes) if declared else Counter()
+        used = _used_bytes(live_state(rules.cluster), self._sizes) if declared else Counter()
         for id, disk in declared.items():
             left = disk - used[id]
             self._free[id] = min(left, self._free.get(id, left))
@@ -199,9 +199,11 @@ class Disks:
         into = tuple(b for b in entry.added if b in self._free) if entry.size else ()
         out_of = tuple(b for b in entry.removed if b in self._free)
         heals = entry.urgency == Urgency.HEAL
-        return CopyStep(entry.move, entry.step, into, out_of, entry.size, self._freed(entry), heals)
+        return CopyStep(
+            entry.move, entry.step, into, out_of, entry.size, self._freed_bytes(entry), heals
+        )
 
-    def _freed(self, entry: Entry) -> int:
+    def _freed_bytes(self, entry: Entry) -> int:
         """The bytes of each old copy; for a step that only removes, the observed size."""
         if entry.added:
             return entry.size
@@ -219,7 +221,7 @@ class Disks:
 
     def release(self, entry: Entry) -> None:
         """Count the step as finished and its old copies as deleted."""
-        self._change(entry.removed, self._freed(entry))
+        self._change(entry.removed, self._freed_bytes(entry))
 
     def _change(self, brokers: Replicas, size: int) -> None:
         if self._free:
@@ -229,7 +231,7 @@ class Disks:
 
 
 def _usable(rules: Rules, brokers: Iterable[int]) -> list[int]:
-    return [b for b in brokers if b in rules.cluster.brokers and b not in rules.shunned]
+    return [b for b in brokers if b in rules.cluster.brokers and b not in rules.to_empty]
 
 
 def _free_log_dirs(broker: Broker, margin_percent: int) -> int | None:
@@ -242,7 +244,7 @@ def _free_log_dirs(broker: Broker, margin_percent: int) -> int | None:
     return free if broker.log_dirs else None
 
 
-def _used(state: State, sizes: dict[tuple[str, int], int]) -> Counter[int]:
+def _used_bytes(state: State, sizes: dict[tuple[str, int], int]) -> Counter[int]:
     used: Counter[int] = Counter()
     for name, replicas in state.items():
         for broker in dict.fromkeys(replicas):  # a broker that the list names twice has one replica

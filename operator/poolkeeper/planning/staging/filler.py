@@ -28,7 +28,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from poolkeeper.model.specs import Execution
-from poolkeeper.planning.staging.large_entries import giant_bytes, near_bytes
+from poolkeeper.planning.staging.large_entries import large_bytes, near_bytes
 from poolkeeper.planning.staging.limits import StageCapacity
 from poolkeeper.planning.staging.makespan_bound import level_bytes
 from poolkeeper.planning.staging.queues import Cursor, Side, SideLoads, SideQueue
@@ -96,14 +96,14 @@ def pace_of(
 class Style(NamedTuple):
     """Which entries go first: those of a part of the span, or those that `large_entries` names.
 
-    `giant_percent`: that part, in percent.
+    `large_percent`: that part, in percent.
     `gathers`: they go in order of their bytes, whatever the pace; else in the order of their
     queues.
     `span_percent`: the span, in percent of the usual one. A longer span lets two large entries of
     one side share a stage.
     """
 
-    giant_percent: int | None = None
+    large_percent: int | None = None
     gathers: bool = False
     span_percent: int = 100
 
@@ -111,7 +111,7 @@ class Style(NamedTuple):
 USUAL = Style()
 
 
-class Filling:
+class StageFiller:
     """One pass over some queues; `join` takes an entry out of its queue if it may go."""
 
     def __init__(
@@ -133,9 +133,9 @@ class Filling:
         self._needs = {side: pace.needs(side) for side in pace.loads.bytes_of}
         self._gathers = style.gathers
         by_side = [(side, queue) for (_, side), queue in self._queues.items()]
-        giant = giant_bytes(by_side, pace.loads, self._needs, room.span_bytes, execution)
-        self._giant = _giant_bytes(style, giant, room.span_bytes, pace.largest_bytes)
-        self._left = None if giant is None else pace.loads.bytes_of
+        large = large_bytes(by_side, pace.loads, self._needs, room.span_bytes, execution)
+        self._first_bytes = _first_bytes(style, large, room.span_bytes, pace.largest_bytes)
+        self._left = None if large is None else pace.loads.bytes_of
         self._least = {
             name: _least_bytes(queue, self._parts[name[1]] - 1)
             for name, queue in self._queues.items()
@@ -152,13 +152,13 @@ class Filling:
 
     def _gather(self) -> None:
         """Take the entries that go first, those of most bytes in all their replicas first."""
-        giants = [
+        first = [
             (urgency, -entry.bytes, side, place)
             for (urgency, side), queue in self._queues.items()
             for place, entry in enumerate(queue.entries[: _GATHERED * self._limit])
-            if entry is not None and entry.bytes >= self._giant
+            if entry is not None and entry.bytes >= self._first_bytes
         ]
-        for urgency, _, side, place in sorted(giants):
+        for urgency, _, side, place in sorted(first):
             self._join(self._queues[urgency, side], place)
 
     def _sweep(self, names: list[tuple[int, Side]], *, keeps_slots: bool) -> list[tuple[int, Side]]:
@@ -186,7 +186,7 @@ class Filling:
         size = self._cursors[name].head
         ratio = self._room.span_bytes // max(1, size)
         alike = min(_SMALL, max(0, ratio.bit_length() - 1) // 2)
-        if size >= self._giant:
+        if size >= self._first_bytes:
             return 0, 0, urgency, -size, side
         held = self._room.held_bytes(side.broker, out=side.out)
         needed = held < self._needs[side]
@@ -216,11 +216,11 @@ class Filling:
         return left - self._least[name] * max(0, self._parts[side] - used - 1)
 
 
-def _giant_bytes(style: Style, giant: int | None, span_bytes: int, largest_bytes: int) -> int:
-    """The size from which on entries go first; `giant`: what `large_entries` names, if anything."""
-    if style.giant_percent is not None:
-        return max(1, span_bytes * style.giant_percent // 100)
-    return near_bytes(min(span_bytes, largest_bytes)) if giant is None else giant
+def _first_bytes(style: Style, large: int | None, span_bytes: int, largest_bytes: int) -> int:
+    """The size from which on entries go first; `large`: what `large_entries` names, if anything."""
+    if style.large_percent is not None:
+        return max(1, span_bytes * style.large_percent // 100)
+    return near_bytes(min(span_bytes, largest_bytes)) if large is None else large
 
 
 def _owed_by_side(pace: StagePace, limit: int) -> dict[Side, int]:

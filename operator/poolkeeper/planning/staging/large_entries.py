@@ -10,7 +10,7 @@ last longer, and counts may then keep these sides from using that stage in full.
 from collections.abc import Iterator, Mapping, Sequence
 
 from poolkeeper.model.specs import Execution
-from poolkeeper.planning.staging.barrier_cost import Barrier, Giant, barrier
+from poolkeeper.planning.staging.barrier_cost import Barrier, LargeEntry, barrier
 from poolkeeper.planning.staging.limits import Entry
 from poolkeeper.planning.staging.queues import Side, SideLoads, SideQueue
 
@@ -29,7 +29,7 @@ def near_bytes(length_bytes: int) -> int:
     return length_bytes // _NEAR + 1
 
 
-def giant_bytes(
+def large_bytes(
     queues: Sequence[tuple[Side, SideQueue]],
     loads: SideLoads,
     needs: Mapping[Side, int],
@@ -53,7 +53,7 @@ def giant_bytes(
         if (busy := frozenset(side for side, n in needs.items() if n > 0 and side.out == out))
     ]
     strongest = max(found, default=Barrier(0, 0))
-    return max(strongest.giant_bytes, near_bytes(span_bytes))
+    return max(strongest.large_bytes, near_bytes(span_bytes))
 
 
 def _barrier_of(
@@ -78,7 +78,7 @@ def _barrier_of(
     ]
     large.sort(key=lambda entry: -entry.bytes)
     return barrier(
-        _giants(large, busy, execution.max_bytes),
+        _large_entries(large, busy, execution.max_bytes),
         sum(loads.bytes_of[side] for side in busy),
         len(busy),
         execution.max_bytes,
@@ -95,8 +95,10 @@ def _sides(entry: Entry, busy: frozenset[Side]) -> Iterator[Side]:
             yield side
 
 
-def _giants(large: Sequence[Entry], busy: frozenset[Side], bytes_max: int) -> Iterator[Giant]:
+def _large_entries(
+    large: Sequence[Entry], busy: frozenset[Side], bytes_max: int
+) -> Iterator[LargeEntry]:
     for entry in large:
         if entry.bytes <= bytes_max:  # a larger entry goes alone
             inside = sum(entry.bytes if side.out else entry.size for side in _sides(entry, busy))
-            yield Giant(entry.bytes, entry.bytes - inside)
+            yield LargeEntry(entry.bytes, entry.bytes - inside)

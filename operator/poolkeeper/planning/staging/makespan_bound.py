@@ -28,7 +28,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from poolkeeper.planning.staging.barrier_cost import GIANTS_MAX, Giant, barrier, longest_bytes
+from poolkeeper.planning.staging.barrier_cost import LARGE_MAX, LargeEntry, barrier, longest_bytes
 
 _STAGES_MAX = 64
 """The largest k that is looked at for one side."""
@@ -75,8 +75,8 @@ def shortest_bytes(copies: Iterable[Copy], *, replicas_max: int, bytes_max: int)
     best = _by_one_side(sides, most, bytes_max)
     for out in (False, True):
         some = {broker: load for (broker, outwards), load in sides.items() if outwards == out}
-        giants = [(copy, copy.bytes_of(out=out)) for copy in others[:GIANTS_MAX]]
-        best = max(best, _by_all_sides(giants, some, most, bytes_max, best))
+        largest = [(copy, copy.bytes_of(out=out)) for copy in others[:LARGE_MAX]]
+        best = max(best, _by_all_sides(largest, some, most, bytes_max, best))
     return alone + best
 
 
@@ -140,7 +140,7 @@ def _longest(sides: Mapping[_Side, _Load]) -> list[tuple[int, _Side]]:
 
 
 def _by_all_sides(
-    giants: Sequence[tuple[Copy, Mapping[int, int]]],
+    largest: Sequence[tuple[Copy, Mapping[int, int]]],
     loads: Mapping[int, _Load],
     replicas_max: int,
     bytes_max: int,
@@ -148,14 +148,14 @@ def _by_all_sides(
 ) -> int:
     """Bound 3 for every number of sides of one direction; `loads` by their brokers.
 
-    `giants`: the largest entries first, with their bytes by broker in that direction. The bound is
-    at most the sides' average load and the least duration of the stages of giants together. The
+    `largest`: the largest entries first, with their bytes by broker in that direction. The bound is
+    at most the sides' average load and the least duration of the stages of these together. The
     loop ends where these are below `enough`.
     """
-    longest = longest_bytes((copy.bytes for copy, _ in giants), bytes_max)
+    longest = longest_bytes((copy.bytes for copy, _ in largest), bytes_max)
     best = total = 0
-    outside = [copy.bytes for copy, _ in giants]
-    carried = [0] * (len(giants) + 1)
+    outside = [copy.bytes for copy, _ in largest]
+    carried = [0] * (len(largest) + 1)
     loaded = ((sum(load.replicas), broker) for broker, load in loads.items())
     for count, (size, broker) in enumerate(sorted(loaded, key=lambda one: (-one[0], one[1])), 1):
         total += size
@@ -165,9 +165,11 @@ def _by_all_sides(
         for k in range(len(carried)):
             carried[k] += most[min(k * replicas_max, len(most) - 1)]
         outside = [
-            left - held.get(broker, 0) for left, (_, held) in zip(outside, giants, strict=True)
+            left - held.get(broker, 0) for left, (_, held) in zip(outside, largest, strict=True)
         ]
-        large = (Giant(copy.bytes, left) for (copy, _), left in zip(giants, outside, strict=True))
+        large = (
+            LargeEntry(copy.bytes, left) for (copy, _), left in zip(largest, outside, strict=True)
+        )
         found = barrier(large, total, count, bytes_max, carried.__getitem__)
         best = max(best, found.shortest_bytes)
     return best

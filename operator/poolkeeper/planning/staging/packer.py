@@ -35,7 +35,7 @@ from poolkeeper.planning.staging.disk_deadlock import standstill
 from poolkeeper.planning.staging.disk_order import order
 from poolkeeper.planning.staging.disk_reserve import Guard
 from poolkeeper.planning.staging.excess_ledger import LAWFUL, Disks, Ledger
-from poolkeeper.planning.staging.filler import USUAL, Filling, Style, pace_of
+from poolkeeper.planning.staging.filler import USUAL, StageFiller, Style, pace_of
 from poolkeeper.planning.staging.limits import Bounds, Entry, StageCapacity, TopicCaps
 from poolkeeper.planning.staging.queues import Backlog, SideQueue
 
@@ -129,7 +129,7 @@ class StagePacker:
         self.guard.begin(self.disks.free)
         stage = _Stage(self, backlog, room)
         for pace, queues in paces:
-            Filling(queues, room, pace, self.execution, stage.try_to_join, style).run()
+            StageFiller(queues, room, pace, self.execution, stage.try_to_join, style).run()
         stage.make_up()
         return stage
 

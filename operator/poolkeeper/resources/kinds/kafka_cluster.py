@@ -160,7 +160,7 @@ def _execution(found: Mapping[str, Any], findings: Findings) -> Execution:
 
 def _restart_lock(lock: str | None, path: Path, findings: Findings) -> str | None:
     if lock and (lock == "/poolkeeper" or lock.startswith("/poolkeeper/")):
-        findings.add(path, f"{lock!r} is among our own nodes (expected another path)")
+        findings.add(path, f"{lock!r} is among Poolkeeper's own znodes (expected another path)")
     return lock
 
 
@@ -191,7 +191,7 @@ def _load(found: Mapping[str, Any], findings: Findings) -> LoadSource:
     prometheus = found.get("prometheus")
     if (found["source"] == "Prometheus") != (prometheus is not None):
         if prometheus is None:
-            findings.add((*path, "source"), "Prometheus needs to be found (expected its url)")
+            findings.add((*path, "source"), "Prometheus needs an address (expected prometheus.url)")
         else:
             message = f"the source is {found['source']} (expected source Prometheus with it)"
             findings.add((*path, "prometheus"), message)

@@ -92,7 +92,7 @@ def _check_internal(topic: str, spec: Mapping[str, Any], findings: Findings) -> 
         message = f"{topic} keeps the partitions that Kafka gave it (expected no number)"
         findings.add(("spec", "partitions"), message)
     if spec["deletionPolicy"] == DeletionPolicy.DELETE:
-        message = f"{topic} cannot be deleted: Kafka does not run without (expected Retain)"
+        message = f"{topic} cannot be deleted: Kafka does not run without it (expected Retain)"
         findings.add(("spec", "deletionPolicy"), message)
     for key, value in spec["config"].items():
         findings.add(("spec", "config", key), config_problem(topic, key, value))

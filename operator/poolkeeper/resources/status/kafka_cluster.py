@@ -191,7 +191,7 @@ def _running(
     if waits:
         message += f"; waits: {few(waits, 3)}"
     if paused:
-        message = f"the stage in flight is brought to its end, the next one waits; {message}"
+        message = f"the stage in flight runs to its end, no further stage starts; {message}"
         return Remark(Mood.BUSY, "Paused", f"{message}{_mode_step(work, name)}")
     return Remark(Mood.BUSY, "Moving", message)
 
@@ -237,7 +237,7 @@ def _next_step(work: PlannedWork, plan: Plan, name: str) -> str:
     if work.mode is not Mode.APPLY:
         return _mode_step(work, name)
     if work.waiting:
-        why = "so many deletions wait for a person: " if work.auto else ""
+        why = "so many deletions need a person's approval: " if work.auto else ""
         return f"; {why}approve {plan.hash}: {approval_line(name, plan.hash)}"
     return ""
 

@@ -151,7 +151,11 @@ def _executing(course: Course, spec: RebalanceSpec) -> Remark:
         if told := _named(course, state):
             message += f"; {'failed' if state is PartState.FAILED else 'waits'}: {told}"
     if spec.paused:
-        return Remark(Mood.BUSY, "Paused", f"stages in flight are brought to their end; {message}")
+        return Remark(
+            Mood.BUSY,
+            "Paused",
+            (f"stages in flight run to their end, no further stage starts; {message}"),
+        )
     reason = "Moving" if moving or not _named(course, PartState.WAITING) else "Waiting"
     return Remark(Mood.BUSY, reason, message)
 
@@ -170,7 +174,7 @@ def _succeeded(course: Course) -> str:
 def _failed(course: Course) -> str:
     done = sum(part.state in (PartState.DONE, PartState.IN_PLACE) for part in course.parts)
     said = f"{done} of {count(len(course.parts), 'cluster')} done"
-    return f"{said}; {_named(course, PartState.FAILED)}; another Rebalance does the rest"
+    return f"{said}; {_named(course, PartState.FAILED)}; make another Rebalance for the rest"
 
 
 def _named(course: Course, state: PartState) -> str:

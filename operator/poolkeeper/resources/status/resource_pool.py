@@ -13,7 +13,7 @@ from poolkeeper.resources.status.status_inputs import PlannedWork, Survey, Topic
 from poolkeeper.resources.status.wording import coarse, count, few
 
 STEPS = 20
-_APPLY = "spec.mode: Apply goes on"
+_APPLY = "set spec.mode to Apply to go on"
 _FACTS = ("brokers", "topics", "partitions", "replicas", "drained", "draining", "quota")
 
 
@@ -79,8 +79,8 @@ def _remark(
     name = f"KafkaCluster {survey.assembly.name}"
     if standing is None or work is None:
         if outcome.error is None:
-            return Remark(Mood.UNSURE, "Waiting", f"{name} has not been looked at yet")
-        message = f"{name} cannot be looked at; its status says why"
+            return Remark(Mood.UNSURE, "Waiting", f"{name} has not been observed yet")
+        message = f"{name} cannot be read; see its status"
         return Remark(Mood.UNSURE, "Unreachable", message)
     return _progress(survey, work, outcome, each.name, standing)
 
@@ -147,7 +147,7 @@ def _stuck(outcome: Outcome, pool: str, standing: PoolStanding) -> str:
         f"broker {broker} keeps {count(replicas, 'replica')} ({few(standing.left[broker])})"
         for broker, replicas in standing.draining.items()
     ]
-    why = few(said, 3) or "no Topic, claim or default pool lets them be moved"
+    why = few(said, 3) or "no Topic, claim or default pool manages them"
     return f"{'; '.join(drained)}: {why}"
 
 

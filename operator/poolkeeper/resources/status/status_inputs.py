@@ -13,7 +13,7 @@ from poolkeeper.model.outcomes import Outcome, Seen
 from poolkeeper.model.plans import ElectLeaders, Move, Plan, PlanProblem, Step, Urgency
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode, TopicSpec
-from poolkeeper.planning.problem.ownership import Winners, settled, winners
+from poolkeeper.planning.problem.ownership import TopicOwners, only_followed, topic_owners
 from poolkeeper.planning.problem.scope import metric_name
 from poolkeeper.planning.proposals.identity import is_destructive
 from poolkeeper.planning.run_state.convergence import Standings, standings
@@ -39,7 +39,7 @@ class Survey:
     desired: Desired | None
     seen: Seen | None
     standings: Standings = field(default_factory=Standings)
-    won: Winners = field(default_factory=lambda: Winners({}, frozenset()))
+    owners: TopicOwners = field(default_factory=lambda: TopicOwners({}, frozenset()))
     claimants: Mapping[str, Sequence[str]] = field(default_factory=dict)
     users: Mapping[str, Sequence[str]] = field(default_factory=dict)
     namesakes: Mapping[str, str] = field(default_factory=dict)
@@ -55,13 +55,14 @@ def survey(assembly: Assembly, seen: Seen | None) -> Survey:
     desired = assembly.desired
     if desired is None or seen is None:
         return Survey(assembly, desired, seen, users=users)
-    wanted = settled(desired, seen.records)
+    owners = topic_owners(desired, seen.records)
+    wanted = only_followed(desired, owners)
     return Survey(
         assembly,
         wanted,
         seen,
         standings(wanted, seen.cluster, seen.records, seen.gone),
-        winners(desired, seen.records),
+        owners,
         _grouped([*((each.topic, each.owner) for each in desired.topics), *desired.held]),
         users,
         {metric_name(name): name for name in sorted(seen.cluster.topics)},
@@ -198,5 +199,5 @@ def owned(survey: Survey, spec: TopicSpec) -> bool:
         spec.topic in names
         for names in (cluster.topics, cluster.torn, cluster.damaged, cluster.deleting)
     )
-    named = spec.topic in survey.claimants or spec.topic in survey.won.held
+    named = spec.topic in survey.claimants or spec.topic in survey.owners.held
     return exists and record is not None and record.owner == spec.owner and not named

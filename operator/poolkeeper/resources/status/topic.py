@@ -76,8 +76,8 @@ def _unseen(survey: Survey, outcome: Outcome) -> Remark:
         return Remark(Mood.UNSURE, "Waiting", f"nothing is done: {hold}")
     name = f"KafkaCluster {survey.assembly.name}"
     if outcome.error is None:
-        return Remark(Mood.UNSURE, "Waiting", f"{name} has not been looked at yet")
-    return Remark(Mood.UNSURE, "Unreachable", f"{name} cannot be looked at; its status says why")
+        return Remark(Mood.UNSURE, "Waiting", f"{name} has not been observed yet")
+    return Remark(Mood.UNSURE, "Unreachable", f"{name} cannot be read; see its status")
 
 
 def _facts(at: Situation) -> dict[str, Any]:

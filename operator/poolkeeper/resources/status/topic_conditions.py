@@ -32,7 +32,7 @@ STEPS = 20
 """The number of steps in which one topic's progress is reported."""
 
 _NOTHING = TopicWork()
-_APPLY = "spec.mode: Apply goes on"
+_APPLY = "set spec.mode to Apply to go on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,8 @@ class Situation:
     @property
     def speaks(self) -> bool:
         """Whether this Topic is the one that the Kafka topic follows."""
-        won = self.survey.won.specs.get(self.spec.topic)
-        return won is not None and won.owner == self.spec.owner
+        followed = self.survey.owners.specs.get(self.spec.topic)
+        return followed is not None and followed.owner == self.spec.owner
 
 
 def _deleting(at: Situation) -> Remark | None:
@@ -79,10 +79,10 @@ def _deleting(at: Situation) -> Remark | None:
         return None
     message = "its Kafka topic is kept"
     if claimants := at.survey.claimants.get(at.spec.topic):
-        message += f", which is named by {few(sorted(claimants))}, too"
+        message += f", as it is also named by {few(sorted(claimants))}"
     if at.spec.deletion_policy is DeletionPolicy.DELETE and owned(at.survey, at.spec):
         message = f"Kafka topic {at.spec.topic} is being deleted"
-        keep = "spec.deletionPolicy: Retain lets this Topic go and keeps the data"
+        keep = "set spec.deletionPolicy to Retain to delete this Topic and keep the data"
         if at.work.mode is not Mode.APPLY:
             message = f"{at.cluster} is in mode {at.work.mode}: nothing is deleted; {keep}"
         elif at.outcome.progress is not None:
@@ -98,7 +98,7 @@ def _conflict(at: Situation) -> Remark | None:
     topic, found = at.spec.topic, at.survey
     if not at.speaks:
         assert found.seen is not None
-        winner = found.won.specs.get(topic)
+        winner = found.owners.specs.get(topic)
         if winner is not None:
             holds = f"belongs to {winner.owner}, which declared it first"
         else:
@@ -154,7 +154,9 @@ def _frozen(at: Situation) -> Remark | None:
 
 def _paused(at: Situation) -> Remark | None:
     if at.spec.paused:
-        message = f"paused, and not as declared: {_differences(at)}; spec.paused: false goes on"
+        message = (
+            f"paused, and not as declared: {_differences(at)}; set spec.paused to false to go on"
+        )
         return Remark(Mood.BUSY, "Paused", message)
     if at.work.mode in (Mode.PAUSED, Mode.ROLL_BACK):
         message = (
@@ -256,13 +258,13 @@ def _differences(at: Situation) -> str:
     if standing.missing > 0:
         parts.append(f"add {count(standing.missing, 'partition')}")
     if standing.missing < 0:
-        parts.append(f"have {count(-standing.missing, 'partition')} less")
+        parts.append(f"have {count(-standing.missing, 'partition')} fewer")
     if standing.misplaced:
         parts.append(_moves(at))
     if standing.differing:
         parts.append(f"set config {few(standing.differing)}")
     if standing.unled:
-        parts.append(f"have leaders of {count(standing.unled, 'partition')}")
+        parts.append(f"get leaders for {count(standing.unled, 'partition')}")
     return ", ".join(parts) or "be read again"
 
 

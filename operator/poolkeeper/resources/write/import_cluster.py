@@ -43,7 +43,7 @@ def manifests_of(
     brokers = _brokers(cluster)
     if brokers:
         spec = ResourcePoolSpec(pool, name, brokers, goals=())
-        comment = "All brokers. Nothing is evened out until `balance` is taken out or says how."
+        comment = "All brokers. Nothing is balanced until `balance` is removed or names goals."
         files["pools.yaml"] = manifests.text_of([manifests.pool_body(spec)], comment)
         files["topics.yaml"] = _topics(cluster, pool, namespace, version)
     return {file: text for file, text in files.items() if text}

@@ -8,16 +8,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import syscalls
-from capabilities import CAPABILITIES
 
 
 def take_on(identity: Mapping[str, Any]) -> None:
     """Become the user, the groups and the bounded powers that `identity` describes.
 
-    Its keys: uid, gid, groups, keep (names of capabilities), escalates (may gain privileges).
+    Its keys: uid, gid, groups, capabilities (numbers), escalates (may gain privileges).
     """
     for number in range(_capabilities_of_kernel()):
-        if number >= len(CAPABILITIES) or CAPABILITIES[number] not in identity["keep"]:
+        if number not in identity["capabilities"]:
             syscalls.give_up_capability(number)
     for output in (1, 2):
         os.fchown(output, identity["uid"], identity["gid"])  # it may open /dev/stdout anew

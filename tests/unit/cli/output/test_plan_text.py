@@ -65,7 +65,7 @@ PLAN = plans.Plan(
         plans.Move("payments", None, 0, ((1, 2), (4, 2), (4, 5)), 2 * MIB, "moves to pool slow", 2),
     ),
     certificates=(
-        plans.PoolCertificate("fast", 9, 9, 18 * MIB, 18 * MIB, 0.0, "broker 1 must give 9"),
+        plans.PoolCertificate("fast", 9, 9, 18 * MIB, 18 * MIB, 0.0, "broker 1 must lose 9"),
         plans.PoolCertificate("slow", 2, 1, 2 * MIB, MIB, 50.0, "a; b; c; d"),
     ),
     stages=(plans.PlannedStage(tuple((n, 1) for n in range(10)), 19 * MIB, 125.0),),
@@ -126,7 +126,7 @@ Brokers
 
 Proof
   pool fast: 9 replicas to move, as few as possible; 18 MiB, as little as possible (broker 1
-    must give 9)
+    must lose 9)
   pool slow: 2 replicas to move, at least 1 must; 2 MiB, at least 1 MiB must; gap 50.0 % (a;
     b; c; …)
 

@@ -174,8 +174,8 @@ CASES = [
                     1,
                     2,
                     10 * 360_000,
-                    "stage 2 needs 9 h, and has 8 h at most:"
-                    " longer windows, more rate or smaller stages are needed",
+                    "stage 2 needs 9 h, and has 8 h at most: lengthen the windows, raise the rate"
+                    " or lower spec.execution.maxBytes",
                 ),
             ),
             Bound(12 * HOUR, "the fleet's rate"),
@@ -213,7 +213,7 @@ REASONS = [
     pytest.param(
         replace(WORK, stages=(ScheduledStage(360_000, urgency=HEAL),) * 9, windows=(NIGHT,)),
         replace(SMALL, horizon_s=86_400),
-        "its turn does not come within 1 d",
+        "the budget has no time for it within 1 d",
         id="more work than time",
     ),
 ]
@@ -228,7 +228,7 @@ def test_what_is_left_out_says_why(work, budget, reason):
 
 
 def test_a_cluster_that_is_named_twice_is_refused():
-    with pytest.raises(Refused, match="cluster a has two works"):
+    with pytest.raises(Refused, match="cluster a is scheduled twice"):
         scheduler.schedule([WORK, WORK], SMALL, BEGIN)
 
 

@@ -158,7 +158,7 @@ def test_requests(call, method, target, kind, sent):
             "<html>bad gateway",
             id="502-of-a-proxy",
         ),
-        pytest.param(make, answers(503, ""), Unavailable, "without a word", id="503"),
+        pytest.param(make, answers(503, ""), Unavailable, "without a message", id="503"),
         pytest.param(
             make,
             answers(302, "", Location="http://127.0.0.1:1/"),

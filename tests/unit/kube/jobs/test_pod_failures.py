@@ -43,7 +43,7 @@ def ended(code, message="", reason="Error"):
         pytest.param(
             job("BackoffLimitExceeded", retries=0),
             [pod("p1", terminated=ended(2))],
-            "planning failed: exit code 2 without a word",
+            "planning failed: exit code 2 without a message",
             id="not-a-word",
         ),
         pytest.param(
@@ -61,7 +61,7 @@ def ended(code, message="", reason="Error"):
         pytest.param(
             job("DeadlineExceeded"),
             [pod("p1", terminated=ended(143))],
-            "planning was not done within 60 s",
+            "planning was not finished within 60 s",
             id="too-long",
         ),
         pytest.param(
@@ -79,7 +79,10 @@ def ended(code, message="", reason="Error"):
         pytest.param(
             job("BackoffLimitExceeded"),
             [pod("p1", conditions=[{"type": "DisruptionTarget", "status": "True"}])],
-            "planning failed 3 times: its node wanted the pod gone (evicted, drained or preempted)",
+            (
+                "planning failed 3 times: its pod was removed from its node (evicted, drained or"
+                " preempted)"
+            ),
             id="disrupted",
         ),
     ],
@@ -116,7 +119,7 @@ UNSCHEDULABLE = {
         ),
         pytest.param(
             [pod("p1", "Pending", conditions=[UNSCHEDULABLE])],
-            "its pod finds no node: 0/3 nodes are available",
+            "its pod cannot be scheduled: 0/3 nodes are available",
             id="no-node",
         ),
         pytest.param(
@@ -125,7 +128,7 @@ UNSCHEDULABLE = {
                 pod("p2", "Pending", conditions=[UNSCHEDULABLE]),
                 pod("p3", "Running", running={}),
             ],
-            "its pod finds no node: 0/3 nodes are available",
+            "its pod cannot be scheduled: 0/3 nodes are available",
             id="one-executor-of-two-has-no-node",
         ),
         pytest.param(

@@ -309,7 +309,7 @@ def test_forbidden_is_a_reason_and_no_end(the):
     first = Instance(the, "a", faults=[Fault(answer="forbidden")] * 3)
     the.pass_time(1)
     assert first.elector.role is STANDBY
-    assert first.elector.reason == "the lease is not allowed to us: RBAC was removed"
+    assert first.elector.reason == "access to the lease is forbidden: RBAC was removed"
     the.pass_time(5)
     assert first.elector.role is HELD
 

@@ -261,5 +261,5 @@ def test_why_statuses_do_not_get_through_is_logged_once_a_minute(writing, caplog
         writer.put(OTHER, said(number=number))  # has the queue look at the clock
         until(lambda: writer.pending == 0, "it is written then")
     reasons = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
-    complaint = "Topic shop/orders does not say yet what it should"
+    complaint = "the status of Topic shop/orders is not written yet"
     assert reasons == [f"{complaint}: applying /x is not allowed (1 wait)"] * 2

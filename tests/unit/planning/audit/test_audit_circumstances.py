@@ -62,7 +62,7 @@ def moving(partition: topology.Partition) -> topology.Partition:
         ),
         pytest.param(
             replace(CLUSTER, damaged={"orders": "no JSON"}),
-            "its node is damaged: no JSON",
+            "its znode is damaged: no JSON",
             id="damaged",
         ),
     ],
@@ -128,8 +128,8 @@ def _caps(capacity: dict[str, int]) -> dict[str, object]:
             plan(move("orders", 1, (4, 5, 6), (1, 5, 6))),
             capped(replicas=2),
             [
-                "capacity: pool fast is worse off: the excess grows from 12 to 13, and no higher"
-                " law gains by it"
+                "capacity: pool fast is worse off: the excess grows from 12 to 13, and no law"
+                " above it improves"
             ],
             id="above-the-cap-of-replicas",
         ),
@@ -137,8 +137,8 @@ def _caps(capacity: dict[str, int]) -> dict[str, object]:
             plan(move("orders", 1, (4, 5, 6), (1, 5, 6))),
             capped(disk_bytes=2 * 2**20),
             [
-                "capacity: pool fast is worse off: the excess grows from 12 to 13, and no higher"
-                " law gains by it"
+                "capacity: pool fast is worse off: the excess grows from 12 to 13, and no law"
+                " above it improves"
             ],
             id="above-the-disk",
         ),
@@ -154,8 +154,8 @@ def _caps(capacity: dict[str, int]) -> dict[str, object]:
                 DESIRED, pools=(replace(FAST, quotas=specs.Quotas(topics=6, partitions=8)), SLOW)
             ),
             [
-                "quotas: pool fast is worse off: the excess grows from 1 to 4, and no higher law"
-                " gains by it"
+                "quotas: pool fast is worse off: the excess grows from 1 to 4, and no law above it"
+                " improves"
             ],
             id="above-the-quotas",
         ),
@@ -169,8 +169,8 @@ def _caps(capacity: dict[str, int]) -> dict[str, object]:
                 ),
             ),
             [
-                "quotas: the cluster is worse off: the excess grows from 0 to 1, and no higher law"
-                " gains by it",
+                "quotas: the cluster is worse off: the excess grows from 0 to 1, and no law above"
+                " it improves",
             ],
             id="above-the-enforced-limits",
         ),

@@ -3,7 +3,7 @@ import pytest
 import builders
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.topology import Partition, Topic
-from poolkeeper.planning.constraints.sources import problems, sourceless
+from poolkeeper.planning.constraints.sources import problems, rows_without_source
 from poolkeeper.planning.facts.phrases import Names
 from poolkeeper.planning.facts.pools import DataLost
 from poolkeeper.planning.problem.partitions import table_of
@@ -58,4 +58,4 @@ def test_rows_without_a_source_are_found_whoever_leads() -> None:
     )
     cluster = builders.cluster((1, 2), Topic("t", parts))
     blocked = [False, True, True, False, True, False]
-    assert sourceless(cluster, table_of(cluster)).tolist() == blocked
+    assert rows_without_source(cluster, table_of(cluster)).tolist() == blocked

@@ -16,9 +16,9 @@ from poolkeeper.planning.diagnosis.bin_packing import packs
 from poolkeeper.planning.diagnosis.capacity_conflicts import (
     HEADROOM,
     RACK_LAW,
+    BrokerCapacity,
     CapacityDemand,
     Overflow,
-    Seat,
     Shortage,
     overflow,
     shortage,
@@ -28,8 +28,8 @@ from poolkeeper.planning.facts.conflicts import Member, Obstacle
 
 @st.composite
 def demands(draw: st.DrawFn) -> CapacityDemand:
-    seats = tuple(
-        Seat(
+    brokers = tuple(
+        BrokerCapacity(
             Member(
                 n,
                 draw(st.sampled_from("aabc")),
@@ -41,7 +41,7 @@ def demands(draw: st.DrawFn) -> CapacityDemand:
     )
     amounts = draw(st.dictionaries(st.integers(1, 3), st.integers(1, 2), min_size=1, max_size=2))
     headroom = st.builds(Headroom, st.sampled_from(FailureDomain), st.integers(1, 2))
-    return CapacityDemand(amounts, seats, draw(st.none() | headroom), draw(st.booleans()))
+    return CapacityDemand(amounts, brokers, draw(st.none() | headroom), draw(st.booleans()))
 
 
 @st.composite
@@ -55,33 +55,35 @@ def sized_demands(draw: st.DrawFn) -> CapacityDemand:
         amounts[factor] += size
     held = tuple(
         replace(
-            seat,
+            broker,
             bound=draw(st.sampled_from([None, 3, 5, 7, 9, 12, 16])),
-            fixed=draw(st.sampled_from([0, 0, 0, 2, 4])),
+            immovable=draw(st.sampled_from([0, 0, 0, 2, 4])),
         )
-        for seat in demand.seats
+        for broker in demand.brokers
     )
-    return replace(demand, amounts=dict(amounts), seats=held, sizes=sizes)
+    return replace(demand, amounts=dict(amounts), brokers=held, sizes=sizes)
 
 
 def fits(demand: CapacityDemand) -> bool:
     """Whether some layout obeys: all lists of all partitions are tried, one after the other."""
-    usable = [seat for seat in demand.seats if not seat.member.obstacle]
+    usable = [broker for broker in demand.brokers if not broker.member.obstacle]
     if not usable:
         return True
     partitions = demand.sizes or [
         (1, f) for f, count in demand.amounts.items() for _ in range(count)
     ]
     parts = [(size, min(factor, len(usable))) for size, factor in partitions]
-    if demand.headroom is not None and all(seat.bound is not None for seat in usable):
+    if demand.headroom is not None and all(broker.bound is not None for broker in usable):
         by_rack = demand.headroom.domain is FailureDomain.RACK
         domains: Counter[str] = Counter()
-        for seat in usable:
-            domains[seat.member.rack if by_rack else str(seat.member.id)] += seat.bound or 0
-        wanted = sum(size * factor for size, factor in parts) + sum(s.fixed for s in demand.seats)
+        for broker in usable:
+            domains[broker.member.rack if by_rack else str(broker.member.id)] += broker.bound or 0
+        wanted = sum(size * factor for size, factor in parts) + sum(
+            s.immovable for s in demand.brokers
+        )
         if sum(sorted(domains.values(), reverse=True)[demand.headroom.failures :]) < wanted:
             return False
-    racks = [seat.member.rack if demand.by_racks else "" for seat in usable]
+    racks = [broker.member.rack if demand.by_racks else "" for broker in usable]
     names = sorted(set(racks))
     room = tuple(racks.count(name) for name in names)
 
@@ -101,7 +103,7 @@ def fits(demand: CapacityDemand) -> bool:
                 return True
         return False
 
-    left = tuple(None if s.bound is None else s.bound - s.fixed for s in usable)
+    left = tuple(None if s.bound is None else s.bound - s.immovable for s in usable)
     return all(n is None or n >= 0 for n in left) and placeable(0, left)
 
 
@@ -137,12 +139,12 @@ def judge_lack(demand: CapacityDemand, over: Overflow) -> None:
         for chosen in itertools.combinations_with_replacement(over.brokers, more):
             added = Counter(chosen)
             raised = (
-                replace(seat, bound=(seat.bound or 0) + added[seat.member.id])
-                if seat.member.id in added
-                else seat
-                for seat in demand.seats
+                replace(broker, bound=(broker.bound or 0) + added[broker.member.id])
+                if broker.member.id in added
+                else broker
+                for broker in demand.brokers
             )
-            if overflow(replace(demand, seats=tuple(raised))) is None:
+            if overflow(replace(demand, brokers=tuple(raised))) is None:
                 return True
         return False
 
@@ -163,11 +165,13 @@ def test_what_conflicts_over_bytes_is_smallest_for_partitions_as_they_are(demand
     judge(demand)
 
 
-def seats(text: str, bound: int = 10, fixed: int = 0) -> tuple[Seat, ...]:
+def brokers(text: str, bound: int = 10, immovable: int = 0) -> tuple[BrokerCapacity, ...]:
     """`a1 b2 c3-`: racks and ids, drained ones marked."""
     words = (word for word in text.split())
     return tuple(
-        Seat(Member(int(w[1]), w[0], Obstacle.DRAINED if w.endswith("-") else None), bound, fixed)
+        BrokerCapacity(
+            Member(int(w[1]), w[0], Obstacle.DRAINED if w.endswith("-") else None), bound, immovable
+        )
         for w in words
     )
 
@@ -175,29 +179,29 @@ def seats(text: str, bound: int = 10, fixed: int = 0) -> tuple[Seat, ...]:
 @pytest.mark.parametrize(
     ("demand", "found"),
     [
-        pytest.param(CapacityDemand({3: 10}, seats("a1 b2 c3")), None, id="it-fits-to-the-last"),
+        pytest.param(CapacityDemand({3: 10}, brokers("a1 b2 c3")), None, id="it-fits-to-the-last"),
         pytest.param(
-            CapacityDemand({3: 11}, seats("a1 b2 c3")),
+            CapacityDemand({3: 11}, brokers("a1 b2 c3")),
             Shortage(Overflow((1, 2, 3), 33, 30), (), ()),
             id="more-than-all-brokers-may-hold",
         ),
         pytest.param(
-            CapacityDemand({2: 16}, seats("a1 b2 c3 c4-")),
+            CapacityDemand({2: 16}, brokers("a1 b2 c3 c4-")),
             Shortage(Overflow((1, 2, 3), 32, 30), (4,), (4,)),
             id="a-drained-broker-would-be-enough",
         ),
         pytest.param(
-            CapacityDemand({3: 15}, seats("a1 b2 b3 c4 c5 a6-")),
+            CapacityDemand({3: 15}, brokers("a1 b2 b3 c4 c5 a6-")),
             Shortage(Overflow((1,), 15, 10), (RACK_LAW, 6), (RACK_LAW, 6)),
             id="one-rack-is-too-small",
         ),
         pytest.param(
-            CapacityDemand({2: 11}, seats("a1 b2 c3"), Headroom(FailureDomain.BROKER, 1)),
+            CapacityDemand({2: 11}, brokers("a1 b2 c3"), Headroom(FailureDomain.BROKER, 1)),
             Shortage(Overflow((1, 2, 3), 22, 20), (HEADROOM,), (HEADROOM,)),
             id="with-a-broker-lost-it-would-not-fit",
         ),
         pytest.param(
-            CapacityDemand({1: 5}, seats("a1 b2", 10, 8)),
+            CapacityDemand({1: 5}, brokers("a1 b2", 10, 8)),
             Shortage(Overflow((1, 2), 21, 20), (), ()),
             id="what-cannot-leave-takes-room",
         ),
@@ -210,17 +214,19 @@ def test_shortages(demand, found) -> None:
 def test_numbers_are_pythons_own_whatever_was_asked_before() -> None:
     spread.cache_clear()
     spread(3, tuple(np.array([1, 1, 2])), (0, 0, 0))
-    found = overflow(CapacityDemand({3: 11}, seats("a1 b2 c3 c4")))
+    found = overflow(CapacityDemand({3: 11}, brokers("a1 b2 c3 c4")))
     assert found is not None
     assert type(found.wanted) is int
 
 
 def test_of_a_large_pool_the_one_small_broker_is_found() -> None:
-    many = tuple(Seat(Member(n, "abcdef"[n % 6]), 9 if n % 6 else 5) for n in range(1, 61))
+    many = tuple(
+        BrokerCapacity(Member(n, "abcdef"[n % 6]), 9 if n % 6 else 5) for n in range(1, 61)
+    )
     found = shortage(CapacityDemand({6: 60}, many))
     assert found is not None
     assert found.overflow == Overflow(tuple(range(6, 61, 6)), 60, 50)
-    tight = tuple(replace(seat, fixed=10 if seat.member.id == 17 else 0) for seat in many)
+    tight = tuple(replace(broker, immovable=10 if broker.member.id == 17 else 0) for broker in many)
     found = shortage(CapacityDemand({2: 60}, tight))
     assert found is not None
     assert found.overflow == Overflow((17,), 10, 9)
@@ -230,6 +236,6 @@ def test_a_conflict_that_only_undivided_partitions_make_is_not_blamed_on_who_cou
     None
 ):
     # By count a2 would be enough; but no broker takes 12 MiB.
-    demand = CapacityDemand({1: 12}, seats("a1 a2-"), sizes=((12, 1),))
+    demand = CapacityDemand({1: 12}, brokers("a1 a2-"), sizes=((12, 1),))
     assert shortage(demand) == Shortage(Overflow((1,), 12, 10), (2,), (2,))
     assert shortage(demand, packs) is None

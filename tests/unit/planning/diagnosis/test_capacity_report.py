@@ -37,23 +37,22 @@ def messages(seen: Cluster, **pool: object) -> list[str]:
             cluster((1, 2, 4), (1, 3, 5), (1, 2, 4)),
             {"capacity": Capacity(replicas=2), "drain": frozenset({6})},
             "broker 1 of rack a must hold 3 replicas and may hold 2; replicas of a partition are"
-            " spread over all racks; 6 is drained. What helps: undrain 6, or make room for 1 more"
-            " replica on broker 1 of rack a or on a new broker",
+            " spread over all racks; 6 is drained. Take broker 6 out of spec.drain, or add"
+            " capacity for 1 more replica on broker 1 of rack a or on a new broker",
             id="a-rack-of-which-one-broker-is-drained",
         ),
         pytest.param(
             cluster(*[(1, 2, 4)] * 5),
             {"capacity": Capacity(replicas=2)},
-            "all 6 usable brokers must hold 15 replicas and may hold 12. What helps: make room for"
-            " 3 more replicas on all 6 usable brokers or on a new broker",
+            "all 6 usable brokers must hold 15 replicas and may hold 12. Add capacity for 3 more"
+            " replicas on all 6 usable brokers or on a new broker",
             id="the-pool-is-too-small",
         ),
         pytest.param(
             cluster(*[(1, 2, 4), (6, 3, 5)] * 2),
             {"capacity": Capacity(replicas=2), "headroom": Headroom(FailureDomain.RACK, 1)},
-            "holds 12 replicas; 8 fit with the largest rack lost. What helps: ask for less"
-            " headroom, or make room for 4 more replicas on all 6 usable brokers or on a new"
-            " broker",
+            "holds 12 replicas; 8 fit with the largest rack lost. Lower spec.headroom, or add"
+            " capacity for 4 more replicas on all 6 usable brokers or on a new broker",
             id="a-rack-may-be-lost",
         ),
         pytest.param(
@@ -64,8 +63,8 @@ def messages(seen: Cluster, **pool: object) -> list[str]:
                 "drain": frozenset({6}),
             },
             "broker 1 of rack a must hold 20 MiB and may hold 15; replicas of a partition are"
-            " spread over all racks; 6 is drained. What helps: undrain 6, or make room for at least"
-            " 5 MiB more on broker 1 of rack a or on a new broker",
+            " spread over all racks; 6 is drained. Take broker 6 out of spec.drain, or add"
+            " capacity for at least 5 MiB more on broker 1 of rack a or on a new broker",
             id="bytes-of-a-rack",
         ),
     ],

@@ -34,10 +34,10 @@ PAIRS = cluster((1, 2), (3, 4), (5, 6), size_mib=10)
             [spec("t", 3)],
             {"capacity": Capacity(disk_bytes=14 * MIB)},
             {
-                "t": "the replication factor is not raised from 2 to 3: 18 MiB find no room:"
-                " broker 1 lacks 6 MiB, broker 2 lacks 6 MiB, broker 4 lacks 6 MiB. What helps:"
-                " make room for at least 6 MiB more on all 6 usable brokers or on a new broker, or"
-                " ask for fewer replicas"
+                "t": "the replication factor is not raised from 2 to 3: 18 MiB do not fit: broker"
+                " 1 lacks 6 MiB, broker 2 lacks 6 MiB, broker 4 lacks 6 MiB. Add capacity for at"
+                " least 6 MiB more on all 6 usable brokers or on a new broker, or lower the"
+                " replication factor"
             },
             id="one-topic",
         ),
@@ -49,10 +49,10 @@ PAIRS = cluster((1, 2), (3, 4), (5, 6), size_mib=10)
                 "": "broker 1 holds 2 replicas, it may hold 1",
                 **{
                     name: f"the replication factor is not raised from {before}: 2 topics of the"
-                    " pool want more replicas, and with them 7 replicas find no room: broker 1"
-                    " lacks 2 replicas, broker 2 lacks 2 replicas, broker 4 lacks 2 replicas,"
-                    " broker 6 lacks 1 replica. What helps: make room for 7 more replicas on all 6"
-                    " usable brokers, or ask for fewer replicas"
+                    " pool declare more replicas; with all of them 7 replicas do not fit: broker"
+                    " 1 lacks 2 replicas, broker 2 lacks 2 replicas, broker 4 lacks 2 replicas,"
+                    " broker 6 lacks 1 replica. Add capacity for 7 more replicas on all 6 usable"
+                    " brokers, or lower the replication factor"
                     for name, before in (("t", "2 to 3"), ("u", "1 to 4"))
                 },
             },
@@ -63,9 +63,9 @@ PAIRS = cluster((1, 2), (3, 4), (5, 6), size_mib=10)
             [spec("t", 3), spec("u", 4)],
             {"capacity": Capacity(replicas=2)},
             {
-                "u": "the replication factor is not raised from 1 to 4: 1 replica finds no room:"
-                " broker 6 lacks 1 replica. What helps: make room for 1 more replica on all 6"
-                " usable brokers or on a new broker, or ask for fewer replicas"
+                "u": "the replication factor is not raised from 1 to 4: 1 replica does not fit:"
+                " broker 6 lacks 1 replica. Add capacity for 1 more replica on all 6 usable"
+                " brokers or on a new broker, or lower the replication factor"
             },
             id="the-other-has-room",
         ),
@@ -74,9 +74,10 @@ PAIRS = cluster((1, 2), (3, 4), (5, 6), size_mib=10)
             [spec("t", 3)],
             {"capacity": Capacity(replicas=2), "headroom": Headroom(FailureDomain.RACK, 1)},
             {
-                "t": "the replication factor is not raised from 2 to 3: 1 replica does not fit with"
-                " the largest rack lost. What helps: ask for less headroom, or make room for 1 more"
-                " replica on all 6 usable brokers or on a new broker, or ask for fewer replicas"
+                "t": "the replication factor is not raised from 2 to 3: 1 replica does not fit"
+                " with the largest rack lost. Lower spec.headroom, or add capacity for 1 more"
+                " replica on all 6 usable brokers or on a new broker, or lower the replication"
+                " factor"
             },
             id="headroom",
         ),
@@ -85,10 +86,10 @@ PAIRS = cluster((1, 2), (3, 4), (5, 6), size_mib=10)
             [spec("t", 6)],
             {"capacity": Capacity(disk_bytes=14 * MIB)},
             {
-                "t": "the replication factor is not raised from 2 to 6: 36 MiB find no room:"
-                " broker 1 lacks 6 MiB, broker 2 lacks 6 MiB, broker 3 lacks 6 MiB, broker 4 lacks"
-                " 6 MiB, broker 5 lacks 6 MiB, and 1 broker more lacks 6 MiB. What helps: make room"
-                " for at least 36 MiB more on all 6 usable brokers, or ask for fewer replicas"
+                "t": "the replication factor is not raised from 2 to 6: 36 MiB do not fit: broker"
+                " 1 lacks 6 MiB, broker 2 lacks 6 MiB, broker 3 lacks 6 MiB, broker 4 lacks 6 MiB,"
+                " broker 5 lacks 6 MiB, and 1 more broker lacks 6 MiB. Add capacity for at least"
+                " 36 MiB more on all 6 usable brokers, or lower the replication factor"
             },
             id="many-brokers-lack-and-one-more-would-not-help",
         ),

@@ -5,7 +5,7 @@ import pytest
 from poolkeeper.model.specs import Capacity
 from unit.planning.diagnosis.test_capacity_report import MIB, RACKS, cluster, problems
 
-HELP = "What helps: brokers with larger disks, or a topic that retains less"
+HELP = "Add brokers with larger disks, or lower its retention"
 
 
 def disks(*mib: int) -> dict[int, Capacity]:
@@ -26,7 +26,8 @@ def disks(*mib: int) -> dict[int, Capacity]:
             cluster((1, 2), (1, 2), size_mib=120),
             {"capacity_of": disks(500, 100, 100, 100, 110, 100)},
             "partition t-0 of 120 MiB needs 2 brokers of pool p and fits 1 of them (1): the next"
-            f" free disk has 110 MiB (broker 5); so for 1 partition more of it. {HELP}",
+            " free disk has 110 MiB (broker 5); 1 more partition of the topic is too large as"
+            f" well. {HELP}",
             id="larger-than-all-disks-but-one",
         ),
         pytest.param(

@@ -15,7 +15,7 @@ from poolkeeper.model.specs import (
     Quotas,
 )
 from poolkeeper.model.topology import Cluster, Partition, Topic
-from poolkeeper.planning.diagnosis.remaining_capacity import Utilization, rooms
+from poolkeeper.planning.diagnosis.remaining_capacity import Utilization, remaining_capacities
 from poolkeeper.planning.diagnosis.survivable_failures import Survival
 
 POOL = pool_spec("p", 1, 2, 3, 4, claims=(".*",))
@@ -35,7 +35,7 @@ def desired(limits: ClusterLimits = ClusterLimits(), **pool: object) -> Desired:
 def amounts(
     wanted: Desired, plan: Plan = NOTHING, cluster: Cluster = CLUSTER
 ) -> tuple[Utilization, ...]:
-    (room,) = rooms(plan, wanted, cluster)
+    (room,) = remaining_capacities(plan, wanted, cluster)
     return room.replicas, room.bytes, room.topics, room.partitions
 
 
@@ -77,7 +77,7 @@ def test_room_for_replicas(pool, replicas) -> None:
 
 def test_room_for_bytes_topics_and_partitions_and_what_is_unknown() -> None:
     wanted = desired(capacity=Capacity(disk_bytes=20), quotas=Quotas(topics=5, partitions=2))
-    (room,) = rooms(NOTHING, wanted, CLUSTER)
+    (room,) = remaining_capacities(NOTHING, wanted, CLUSTER)
     assert (room.bytes, room.topics, room.partitions) == (
         Utilization(25, 80, 35),
         Utilization(2, 5),
@@ -108,7 +108,7 @@ def test_what_the_plan_changes_counts() -> None:
 
 
 def test_losses_that_the_pool_survives() -> None:
-    (room,) = rooms(NOTHING, desired(capacity=Capacity(replicas=2)), CLUSTER)
+    (room,) = remaining_capacities(NOTHING, desired(capacity=Capacity(replicas=2)), CLUSTER)
     assert room.survived_replicas == (
         Survival(FailureDomain.BROKER, 1, ("1",), 1),
         Survival(FailureDomain.BROKER, 2, ("1", "2"), -1),

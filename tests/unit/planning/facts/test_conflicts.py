@@ -45,19 +45,27 @@ def test_a_witness_conflicts_and_is_minimal(racks, pool, factor) -> None:
     ("obstacles", "factor", "text", "advice"),
     [
         pytest.param("..", 3, "1, 2", "add one", id="the-pool-is-too-small"),
-        pytest.param("..d", 3, "1, 2; 3 is drained", "undrain 3, or add one", id="one-is-drained"),
+        pytest.param(
+            "..d",
+            3,
+            "1, 2; 3 is drained",
+            "take broker 3 out of spec.drain, or add one",
+            id="one-is-drained",
+        ),
         pytest.param(
             ".d-",
             3,
             "1; 2 is drained",
-            "2 more are needed: undrain 2, bring 3 back, add one",
+            "2 more brokers are needed: take broker 2 out of spec.drain, bring broker 3 back, add"
+            " one",
             id="what-a-person-can-give-back-comes-first",
         ),
         pytest.param(
             "x-d",
             1,
             "none; 3 is drained; 2 is not live; 1 is gone",
-            "undrain 3, or bring 2 back, or replace 1, or add one",
+            "take broker 3 out of spec.drain, or bring broker 2 back, or replace broker 1, or add"
+            " one",
             id="none-is-left",
         ),
     ],
@@ -75,4 +83,4 @@ def test_a_rack_of_which_nothing_is_usable_is_named_with_its_brokers() -> None:
     witness = racks_lacking(3, pool)
     assert witness is not None
     assert witness.text == "a, b; of rack c 3 is drained, 4 is not live"
-    assert witness.advice("add one") == "undrain 3 (rack c), or add one"
+    assert witness.advice("add one") == "take broker 3 out of spec.drain (rack c), or add one"

@@ -6,12 +6,16 @@ import pytest
 import builders
 from builders import pool_spec, topic
 from poolkeeper.model.records import Records
-from poolkeeper.model.specs import ClusterLimits, Goal, GoalKind
+from poolkeeper.model.specs import (
+    ClusterLimits,
+    Goal,
+    GoalKind,
+)
+from poolkeeper.planning.constraints.capacity import eligible_brokers
 from poolkeeper.planning.layout.pool_layout import Layout, lay_out
 from poolkeeper.planning.problem.arrays import brokers_of
-from poolkeeper.planning.problem.eligible_brokers import EligibleBrokers
 from poolkeeper.planning.problem.partitions import lists_of, table_of
-from poolkeeper.planning.problem.pool_problem import unit_of
+from poolkeeper.planning.problem.pool_problem import pool_problem
 from poolkeeper.planning.problem.scope import TopicHome, TopicRole
 
 MIB = 1024**2
@@ -19,7 +23,7 @@ COUNT = (Goal(GoalKind.REPLICAS, count=1),)
 
 
 def laid_out(
-    goals: tuple[Goal, ...], *lists: tuple[int, ...], still: bool = False, size: int | None = MIB
+    goals: tuple[Goal, ...], *lists: tuple[int, ...], hold: bool = False, size: int | None = MIB
 ) -> Layout:
     """Brokers 1 to 4, of which 4 is down; topic t has these lists."""
     pool = pool_spec("p", 1, 2, 3, 4, goals=goals)
@@ -27,24 +31,24 @@ def laid_out(
     desired = builders.desired(pool)
     table = table_of(cluster)
     brokers = brokers_of(cluster, desired, Records(), frozenset(), table.ids)
-    held = frozenset({"t"} if still else ())
+    on_hold = frozenset({"t"} if hold else ())
     homes = {"t": TopicHome(TopicRole.PLACED, "p")}
-    unit = unit_of(pool, homes, lists_of(table, brokers), held=held)
-    usable = EligibleBrokers({1: None, 2: None, 3: None}, {}, {}, frozenset())
-    return lay_out(unit, usable, ClusterLimits(), balance=True)
+    unit = pool_problem(pool, homes, lists_of(table, brokers), hold=on_hold)
+    usable = eligible_brokers(pool, brokers, ClusterLimits())
+    return lay_out(unit, usable.bounds, balance=True)
 
 
-def test_partitions_that_are_kept_still_count_as_in_the_next_plan() -> None:
+def test_partitions_on_hold_count_as_in_the_next_plan() -> None:
     uneven = ((1,), (1,), (1,), (1,), (1,), (4,))
-    kept, free = laid_out(COUNT, *uneven, still=True), laid_out(COUNT, *uneven)
-    assert (kept.lists == kept.unit.lists).all()
+    kept, free = laid_out(COUNT, *uneven, hold=True), laid_out(COUNT, *uneven)
+    assert (kept.lists == kept.problem.lists).all()
     assert kept.unfinished
     assert not free.unfinished
-    assert kept.placed.band.share.tolist() == pytest.approx(free.placed.band.share.tolist())
+    assert kept.placement.band.share.tolist() == pytest.approx(free.placement.band.share.tolist())
 
 
-def test_a_layout_with_partitions_kept_still_is_finished_where_the_next_moves_nothing() -> None:
-    kept = laid_out(COUNT, (1,), (2,), (3,), (4,), still=True)
+def test_a_layout_with_partitions_on_hold_is_finished_where_the_next_moves_nothing() -> None:
+    kept = laid_out(COUNT, (1,), (2,), (3,), (4,), hold=True)
     assert not kept.unfinished
 
 
@@ -57,4 +61,4 @@ def test_a_layout_with_partitions_kept_still_is_finished_where_the_next_moves_no
 )
 def test_bytes_are_evened_out_where_sizes_are_known(size: int | None, moved: int) -> None:
     layout = laid_out((Goal(GoalKind.BYTES, percent=10.0),), (1,), (1,), (1,), size=size)
-    assert int(np.sum(layout.lists != layout.unit.lists)) == moved
+    assert int(np.sum(layout.lists != layout.problem.lists)) == moved

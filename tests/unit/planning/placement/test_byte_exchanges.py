@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from poolkeeper.planning.constraints.bands import Band
-from poolkeeper.planning.placement.byte_exchanges import leaving
+from poolkeeper.planning.placement.byte_exchanges import replicas_to_leave
 from poolkeeper.planning.placement.byte_targets import Aim
 
 COUNTS = Band(np.array([3, 3, 3]), np.array([3, 3, 3]), np.array([3.0, 3.0, 3.0]))
@@ -19,7 +19,9 @@ def counts(*brokers: list[int]) -> tuple[int, ...]:
     give, get = np.maximum(held - 100, 0), np.maximum(100 - held, 0)
     most = np.where(give > 0, held - low, 0)
     aim = Aim(sizes, give, most, get, held, low, high)
-    return tuple(leaving(aim, lists, np.array([len(own) for own in brokers]), COUNTS).tolist())
+    return tuple(
+        replicas_to_leave(aim, lists, np.array([len(own) for own in brokers]), COUNTS).tolist()
+    )
 
 
 @pytest.mark.parametrize(

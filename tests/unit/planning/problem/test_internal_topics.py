@@ -62,14 +62,14 @@ def test_it_is_pinned_where_a_person_wants_it():
         pytest.param(
             {"strategy": Strategy.MANUAL, "assignment": ((1,), (2,))},
             cluster((1, 2, 3), offsets((3,))),
-            f"{OFFSETS}: nothing is done: its assignment is of 2 partitions, and an internal topic"
+            f"{OFFSETS}: nothing is done: its assignment has 2 partitions, and an internal topic"
             " keeps its 1",
             id="more-partitions-pinned",
         ),
         pytest.param(
             {"replication_factor": 3},
             cluster((1, 2, 3)),
-            f"{OFFSETS}: not created until Kafka does so itself, at its first use",
+            f"{OFFSETS}: not created: Kafka creates this topic itself, at its first use",
             id="it-does-not-exist-yet",
         ),
         pytest.param(
@@ -124,7 +124,7 @@ def test_what_is_not_done(fields, seen, said):
 )
 def test_replicas_on_the_way_out_are_none_to_lose(seen, said):
     plan = make_plan(wanted(1, 2, 3, 4, replication_factor=2), seen, Records(), frozenset())
-    assert messages(plan) == [f"{OFFSETS}: left out: {said}"]
+    assert messages(plan) == [f"{OFFSETS}: left out of this plan: {said}"]
 
 
 def test_acknowledgements_are_raised_once_the_replicas_are_there():

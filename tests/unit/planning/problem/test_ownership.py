@@ -12,7 +12,7 @@ from poolkeeper.model.specs import Claim, DeletionPolicy, Desired, TopicSpec, Un
 from poolkeeper.model.topology import Cluster, Topic
 from poolkeeper.planning.audit.audit import check_plan
 from poolkeeper.planning.planner import make_plan
-from poolkeeper.planning.problem.ownership import Winners, settled, winners
+from poolkeeper.planning.problem.ownership import TopicOwners, resolve_conflicts, topic_owners
 from poolkeeper.planning.proposals import identity
 
 FAST = pool_spec("fast", 1, 2)
@@ -45,45 +45,45 @@ ON_FAST = cluster(topic("orders", (1, 2), (2, 1)), topic("audit", (1,), (2,)))
     ("wanted", "records", "expected"),
     [
         pytest.param(
-            desired(OURS), recorded(), Winners({"orders": OURS}, frozenset()), id="one-resource"
+            desired(OURS), recorded(), TopicOwners({"orders": OURS}, frozenset()), id="one-resource"
         ),
         pytest.param(
             desired(OURS, OTHERS),
             recorded(orders="shop/orders"),
-            Winners({"orders": OURS}, frozenset()),
+            TopicOwners({"orders": OURS}, frozenset()),
             id="the-recorded-owner-of-two",
         ),
         pytest.param(
             desired(OURS, OTHERS),
             recorded(),
-            Winners({}, frozenset({"orders"})),
+            TopicOwners({}, frozenset({"orders"})),
             id="nobody-of-two-without-a-record",
         ),
         pytest.param(
             desired(OURS, OTHERS),
             recorded(orders="gone/away"),
-            Winners({}, frozenset({"orders"})),
+            TopicOwners({}, frozenset({"orders"})),
             id="nobody-of-two-where-a-third-is-recorded",
         ),
         pytest.param(
             desired(OURS, held=(Claim("orders", "bank/mine"),)),
             recorded(),
-            Winners({"orders": OURS}, frozenset()),
+            TopicOwners({"orders": OURS}, frozenset()),
             id="a-sound-resource-before-one-that-is-not",
         ),
         pytest.param(
             desired(OURS, held=(Claim("orders", "bank/mine"),)),
             recorded(orders="bank/mine"),
-            Winners({}, frozenset({"orders"})),
+            TopicOwners({}, frozenset({"orders"})),
             id="the-recorded-owner-although-it-is-not-sound",
         ),
     ],
 )
 def test_one_resource_speaks_for_a_topic(
-    wanted: Desired, records: Records, expected: Winners
+    wanted: Desired, records: Records, expected: TopicOwners
 ) -> None:
-    assert winners(wanted, records) == expected
-    assert winners(settled(wanted, records), records) == expected
+    assert topic_owners(wanted, records) == expected
+    assert topic_owners(resolve_conflicts(wanted, records), records) == expected
 
 
 def test_a_loser_changes_nothing_and_its_rival_is_served() -> None:
@@ -94,13 +94,13 @@ def test_a_loser_changes_nothing_and_its_rival_is_served() -> None:
     assert (contested.moves, contested.steps) == (alone.moves, alone.steps)
     assert check_plan(contested, desired(OTHERS, OURS), ON_FAST, records) == ()
     assert [p.message for p in contested.problems] == [
-        "bank/mine declares a topic that shop/orders declares too"
+        "bank/mine declares a topic that shop/orders declares too; delete one of the Topics"
     ]
 
 
 def test_a_loser_does_not_even_count_in_the_fingerprint() -> None:
     records = recorded(orders="shop/orders")
-    calm = settled(desired(OTHERS, OURS), records)
+    calm = resolve_conflicts(desired(OTHERS, OURS), records)
     assert calm == desired(OURS)
     assert identity.fingerprint(calm, "c1", ()) == identity.fingerprint(desired(OURS), "c1", ())
 

@@ -33,7 +33,7 @@ def test_odd_topics_are_found(partitions: tuple[Partition, ...], odd: tuple[str,
 
 def test_lists_are_there_in_a_row() -> None:
     table = table_of(cluster(*SOUND))
-    assert table.held.tolist() == [2, 3, 2, 3]
+    assert table.lengths.tolist() == [2, 3, 2, 3]
     assert table.ids.tolist() == [1, 2, 2, 3, 1] * 2
 
 
@@ -47,7 +47,7 @@ def test_new_partitions_count_nothing_unless_that_would_be_unknown() -> None:
     def fresh(cluster: Cluster, *topics: str) -> list[tuple[int, int]]:
         table = table_of(cluster)
         lists = lists_of(table, brokers_of(cluster, empty, Records(), frozenset(), table.ids))
-        return [lists.fresh(topic) for topic in topics]
+        return [lists.new_partition_load(topic) for topic in topics]
 
     assert fresh(seen, "known", "partly", "new") == [(0, 0), (5, 0), (0, 0)]
     assert fresh(dark, "dark", "new") == [(1024**2, 0), (1024**2, 0)]

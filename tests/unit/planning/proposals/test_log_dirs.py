@@ -101,7 +101,7 @@ def test_without_balance_directories_are_emptied_only():
             pool(A),
             cluster([(A, 1)], silent=True),
             {},
-            "broker 1 does not tell its log directories",
+            "broker 1 does not report its log directories",
             id="an-old-or-silent-broker",
         ),
         pytest.param(
@@ -122,16 +122,16 @@ def test_without_balance_directories_are_emptied_only():
             pool(A),
             cluster([(A, 1)]),
             {"moving": {("t", 0)}},
-            "broker 1: log directory /a keeps t-0: they go to other brokers, or are not this pool's"
-            " to move",
+            "broker 1: log directory /a keeps t-0: they move to other brokers, or another pool"
+            " decides about them",
             id="it-goes-to-another-broker",
         ),
         pytest.param(
             pool(A),
             cluster([(A, 1)] * 5),
-            {"home": TopicHome(TopicRole.FIXED, "p")},
-            "broker 1: log directory /a keeps t-0, t-1, t-2 and 2 more: they go to other brokers,"
-            " or are not this pool's to move",
+            {"home": TopicHome(TopicRole.UNTOUCHED, "p")},
+            "broker 1: log directory /a keeps t-0, t-1, t-2 and 2 more: they move to other"
+            " brokers, or another pool decides about them",
             id="it-may-not-be-touched",
         ),
     ],
@@ -150,7 +150,7 @@ def test_a_directory_takes_what_leaves_some_of_its_disk_free():
     found, problems = planned(pool(A), Cluster("c", brokers, before.topics))
     assert found == {0: (A, C), 1: (A, B)}
     assert problems == [
-        "broker 1: log directory /a keeps t-2: no other directory has room for them"
+        "broker 1: log directory /a keeps t-2: no other directory has space for them"
     ]
 
 

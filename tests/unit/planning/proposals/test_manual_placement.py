@@ -48,7 +48,7 @@ def test_each_broker_that_is_named_is_in_the_way_by_itself(states, assignment) -
     assert bool(found) == bool(blocked)
     if not found:
         return
-    reasons = found[0].split(". What helps: ")[0]
+    reasons = found[0].split(". ")[0]
     assert {int(n) for n in re.findall(r"(\d+) is", reasons)} == blocked
     for broker in blocked:
         only = {other: state if other == broker else "" for other, state in states.items()}
@@ -59,6 +59,7 @@ def test_each_broker_that_is_named_is_in_the_way_by_itself(states, assignment) -
 def test_a_refusal() -> None:
     states = {1: "drained", 2: "down", 3: "elsewhere", 9: ""}
     assert refusals(states, (1, 2, 3)) == [
-        "stays as it is: it is pinned, and broker 1 is drained, 2 is not live, 3 is not in pool p."
-        " What helps: undrain 1 and bring 2 back and add 3 to the pool, or pin it elsewhere"
+        "stays as it is: spec.placement.assignment pins it, and broker 1 is drained, 2 is not"
+        " live, 3 is not in pool p. Take broker 1 out of spec.drain and bring broker 2 back and"
+        " add broker 3 to the pool, or change the assignment"
     ]

@@ -12,10 +12,10 @@ from poolkeeper.planning.audit.audit import check_plan
 from poolkeeper.planning.planner import make_plan
 from unit.planning.instances import after
 
-DELAYED = "not created until moves of this plan have made room for it"
+DELAYED = "not created until moves of this plan have freed capacity for it"
 FULL = (
-    "not created: broker 1 would hold {} replicas and may hold 4. What helps: add a broker, or"
-    " raise capacity.replicas"
+    "not created: broker 1 would hold {} replicas and may hold 4. Add a broker, or raise"
+    " spec.capacity.replicas"
 )
 
 

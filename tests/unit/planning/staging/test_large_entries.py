@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from poolkeeper.model.specs import Execution
-from poolkeeper.planning.staging.filler import USUAL, Filling, Style, pace_of
+from poolkeeper.planning.staging.filler import USUAL, StageFiller, Style, pace_of
 from poolkeeper.planning.staging.large_entries import near_bytes
 from poolkeeper.planning.staging.limits import DEFAULT_BOUNDS, Entry, StageCapacity, TopicCaps
 from poolkeeper.planning.staging.queues import Backlog
@@ -42,7 +42,7 @@ def stage(
         taken.append(found)
         return True
 
-    Filling(backlog.queues, room, pace, execution, join, style).run()
+    StageFiller(backlog.queues, room, pace, execution, join, style).run()
     return sorted((found.size for found in taken), reverse=True)
 
 

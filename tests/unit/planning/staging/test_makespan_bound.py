@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from poolkeeper.planning.staging.barrier_cost import Barrier, Giant, barrier
+from poolkeeper.planning.staging.barrier_cost import Barrier, LargeEntry, barrier
 from poolkeeper.planning.staging.makespan_bound import (
     Copy,
     busiest_bytes,
@@ -99,8 +99,8 @@ def test_the_level_that_all_loads_can_be_brought_down_to() -> None:
 
 
 def test_the_entries_that_a_plan_should_bring_together() -> None:
-    giants = [Giant(50, 50), Giant(40, 0), Giant(4, 4)]
+    entries = [LargeEntry(50, 50), LargeEntry(40, 0), LargeEntry(4, 4)]
     carried = [0, 20, 30, 36].__getitem__
-    assert barrier(giants, 60, 1, 100, carried) == Barrier(50 + 60 - 20, 50)
-    assert barrier(giants, 60, 1, 60, carried) == Barrier(50 + 40 + 60 - 30, 40)
+    assert barrier(entries, 60, 1, 100, carried) == Barrier(50 + 60 - 20, 50)
+    assert barrier(entries, 60, 1, 60, carried) == Barrier(50 + 40 + 60 - 30, 40)
     assert barrier([], 61, 2, 100, carried) == Barrier(31, 100)

@@ -108,19 +108,18 @@ NEEDS = (
     [
         pytest.param(
             {1: 11, 4: 10},
-            NEEDS.format(2048, 1024) + ". What helps: make room for 7,168 MiB on broker 1,"
-            " or make room for 8,192 MiB on broker 4",
+            NEEDS.format(2048, 1024) + ". Free 7,168 MiB on broker 1, or free 8,192 MiB on broker"
+            " 4",
             id="room-on-either-is-enough",
         ),
         pytest.param(
             {1: 11, 4: 9},
-            NEEDS.format(1024, 1024) + ". What helps: make room for 9,216 MiB on broker 4",
+            NEEDS.format(1024, 1024) + ". Free 9,216 MiB on broker 4",
             id="room-on-the-one-whose-target-is-above-the-disk",
         ),
         pytest.param(
             {1: 7, 4: 9},
-            NEEDS.format(1024, 0)
-            + ". What helps: make room for 1,024 MiB on broker 1 and 9,216 MiB on broker 4",
+            NEEDS.format(1024, 0) + ". Free 1,024 MiB on broker 1 and 9,216 MiB on broker 4",
             id="neither-may-hold-what-it-shall",
         ),
     ],

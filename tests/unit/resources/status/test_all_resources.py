@@ -102,7 +102,7 @@ def test_an_approved_plan_waits_for_what_the_loop_says() -> None:
     what = seen(kafka([IN_SLOW]))
     outcome = at_rest(assemble(objects)["main"], what, CLOSED)
     found = told(objects, what, outcome)
-    outside = "outside the windows for stages; the next opens tomorrow"
+    outside = "outside spec.execution.windows: the next window opens tomorrow"
     assert found[MAIN]["plan"]["approval"] == "Approved"
     assert found[MAIN]["conditions"] == conditions(
         "Busy",
@@ -185,8 +185,8 @@ def test_what_a_run_waits_for_is_said_and_its_other_phases_too() -> None:
             id="somebody-else-holds-it",
         ),
         pytest.param(
-            Refused("the throttle can never catch up"),
-            ("Stalled", "Impossible", "the throttle can never catch up"),
+            Refused("the throttle is too low for a move to catch up"),
+            ("Stalled", "Impossible", "the throttle is too low for a move to catch up"),
             id="refused",
         ),
     ],
@@ -203,7 +203,7 @@ def test_trouble_is_told_and_the_rest_stays_as_it_was(
     assert away[ORDERS] == topic_status(
         "Unsure",
         "Unreachable",
-        "KafkaCluster main cannot be looked at; its status says why",
+        "KafkaCluster main cannot be read; see its status",
         **{key: value for key, value in before[ORDERS].items() if key in FACTS},
         pool="fast",
         foreignConfig=["cleanup.policy"],
@@ -216,7 +216,7 @@ def test_trouble_is_told_and_the_rest_stays_as_it_was(
 def test_before_the_first_pass_nothing_is_known() -> None:
     objects = (AUTO, *POOLS, WANTED)
     found = dict(statuses(assemble(objects)["main"], None, now_ms=NOW_MS))
-    assert found[MAIN] == topic_status("Unsure", "Waiting", "it has not been looked at yet")
+    assert found[MAIN] == topic_status("Unsure", "Waiting", "the cluster has not been observed yet")
 
 
 def test_what_holds_a_cluster_is_said_of_all_of_it() -> None:

@@ -93,7 +93,7 @@ def remark(course, **spec):
                 EXECUTING,
                 parts=(
                     replace(A, state=PartState.MOVING, moves_done=3, bytes_done=10 * GIB),
-                    replace(B, state=PartState.WAITING, message="outside the windows"),
+                    replace(B, state=PartState.WAITING, message="outside spec.execution.windows"),
                     LOST,
                     EMPTY,
                 ),
@@ -103,7 +103,7 @@ def remark(course, **spec):
                 Mood.BUSY,
                 "Moving",
                 "1 of 4 clusters done, 3 of 16 moves, 32 GiB left; failed: c: not planned: no"
-                " answer from zk:2181; waits: b: outside the windows",
+                " answer from zk:2181; waits: b: outside spec.execution.windows",
             ),
             id="moving",
         ),
@@ -123,8 +123,8 @@ def remark(course, **spec):
             Remark(
                 Mood.BUSY,
                 "Paused",
-                "stages in flight are brought to their end; 0 of 1 cluster done, 0 of 12 moves,"
-                " 40 GiB left",
+                "stages in flight run to their end, no further stage starts; 0 of 1 cluster done,"
+                " 0 of 12 moves, 40 GiB left",
             ),
             id="paused",
         ),
@@ -156,8 +156,8 @@ def remark(course, **spec):
             Remark(
                 Mood.STALLED,
                 "Failed",
-                "1 of 2 clusters done; c: not planned: no answer from zk:2181; another Rebalance"
-                " does the rest",
+                "1 of 2 clusters done; c: not planned: no answer from zk:2181; make another"
+                " Rebalance for the rest",
             ),
             id="failed",
         ),
@@ -281,9 +281,9 @@ def test_events_tell_transitions():
     moving = replace(EXECUTING, parts=(replace(A, state=PartState.MOVING), B))
     further = replace(moving, parts=(replace(A, state=PartState.MOVING, moves_done=4), B))
     assert events(moving, further) == []
-    failed = replace(A, state=PartState.FAILED, message="the plan is of another time")
+    failed = replace(A, state=PartState.FAILED, message="the plan is outdated")
     assert events(moving, replace(moving, parts=(failed, replace(B, state=PartState.MOVING)))) == [
-        Announcement("Warning", "ClusterFailed", "a: the plan is of another time")
+        Announcement("Warning", "ClusterFailed", "a: the plan is outdated")
     ]
     ended = replace(
         EXECUTING, step=RebalanceStep.FAILED, parts=(failed, replace(B, state=PartState.DONE))

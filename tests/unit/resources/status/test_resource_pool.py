@@ -56,13 +56,13 @@ def test_a_pool_that_is_drained_tells_what_is_left() -> None:
     [
         pytest.param(
             topic("orders", "fast"),
-            "orders: 3 replicas cannot leave broker 1: 3 replicas need 3 brokers; usable: 2, 3;"
-            " 1 is drained. What helps: undrain 1, or add a broker",
+            "orders: 3 replicas cannot leave broker 1: 3 replicas need 3 brokers; usable: 2, 3; 1"
+            " is drained. Take broker 1 out of spec.drain, or add a broker",
             id="too-few-brokers-are-left",
         ),
         pytest.param(
             None,
-            "no Topic, claim or default pool lets them be moved",
+            "no Topic, claim or default pool manages them",
             id="nobody-declares-the-topic",
         ),
     ],

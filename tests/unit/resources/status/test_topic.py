@@ -56,7 +56,10 @@ MOVE = "move 4 partitions into pool fast"
             (
                 "Busy",
                 "PlanOnly",
-                f"KafkaCluster main is in mode PlanOnly; would {MOVE}; spec.mode: Apply goes on",
+                (
+                    f"KafkaCluster main is in mode PlanOnly; would {MOVE}; set spec.mode to Apply"
+                    " to go on"
+                ),
             ),
             id="plan-only",
         ),
@@ -74,8 +77,8 @@ MOVE = "move 4 partitions into pool fast"
             (
                 "Busy",
                 "Paused",
-                f"KafkaCluster main is in mode Paused; left to do: {MOVE};"
-                " spec.mode: Apply goes on",
+                f"KafkaCluster main is in mode Paused; left to do: {MOVE}; set spec.mode to Apply"
+                " to go on",
             ),
             id="paused",
         ),
@@ -108,7 +111,7 @@ def test_a_topic_elsewhere_tells_what_lies_between(
                 "Busy",
                 "PlanOnly",
                 "KafkaCluster main is in mode PlanOnly; would create topic orders in pool fast"
-                " with 4 partitions; spec.mode: Apply goes on",
+                " with 4 partitions; set spec.mode to Apply to go on",
             ),
             id="would-be-created",
         ),
@@ -119,7 +122,8 @@ def test_a_topic_elsewhere_tells_what_lies_between(
             (
                 "Stalled",
                 "Impossible",
-                "not created: neither the Topic nor pool fast says how many replicas",
+                "not created: neither the Topic nor pool fast says how many replicas (set"
+                " spec.replicationFactor)",
             ),
             id="cannot-be-created",
         ),
@@ -166,8 +170,8 @@ def test_a_topic_elsewhere_tells_what_lies_between(
             (
                 "Busy",
                 "Paused",
-                "paused, and not as declared: move 4 partitions into pool fast;"
-                " spec.paused: false goes on",
+                "paused, and not as declared: move 4 partitions into pool fast; set spec.paused to"
+                " false to go on",
             ),
             id="paused-elsewhere",
         ),
@@ -204,8 +208,8 @@ def test_a_topic_elsewhere_tells_what_lies_between(
             (
                 "Busy",
                 "Waiting",
-                "waits to create topic __consumer_offsets in pool fast: not created until Kafka"
-                " does so itself, at its first use",
+                "waits to create topic __consumer_offsets in pool fast: not created: Kafka creates"
+                " this topic itself, at its first use",
             ),
             id="internal-and-not-there-yet",
         ),
@@ -308,7 +312,7 @@ def test_balance_alone_makes_no_topic_unready() -> None:
 
 
 GOING = topic("orders", "fast", deleting=True, guarded=True, deletionPolicy="Delete")
-KEEP = "spec.deletionPolicy: Retain lets this Topic go and keeps the data"
+KEEP = "set spec.deletionPolicy to Retain to delete this Topic and keep the data"
 
 
 @pytest.mark.parametrize(
@@ -345,5 +349,5 @@ def test_a_topic_that_is_being_deleted_says_who_else_names_its_kafka_topic() -> 
     what = seen(kafka([IN_FAST]), orders="shop/orders")
     place = assemble(objects)["main"]
     found = told(objects, what, at_rest(place, what))[ORDERS]["conditions"]
-    expected = "its Kafka topic is kept, which is named by bank/mine, too"
+    expected = "its Kafka topic is kept, as it is also named by bank/mine"
     assert found == conditions("Busy", "Deleting", expected)

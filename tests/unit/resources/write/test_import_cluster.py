@@ -115,7 +115,7 @@ spec:
     policy: Manual
 """,
         "pools.yaml": """\
-# All brokers. Nothing is evened out until `balance` is taken out or says how.
+# All brokers. Nothing is balanced until `balance` is removed or names goals.
 apiVersion: poolkeeper.dev/v1alpha1
 kind: ResourcePool
 metadata:

@@ -1,0 +1,100 @@
+"""Which brokers of a pool may be given replicas, and what all of its brokers may hold.
+
+Derived once a plan for each pool. New partitions ask by broker id, layouts by row.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from poolkeeper.model.specs import ClusterLimits, LimitPolicy, ResourcePoolSpec
+from poolkeeper.planning.constraints.headroom import headroom_mib, headroom_replicas
+from poolkeeper.planning.problem.arrays import MIB, BrokerIndex, Ints, eligible_of
+
+UNLIMITED = np.iinfo(np.int32).max
+"""Replicas of a broker without a cap."""
+
+UNLIMITED_MIB = np.iinfo(np.int64).max
+"""MiB of a broker without a disk; of a pool replicas, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityBounds:
+    """Hard bounds on replicas and MiB, by broker and for the pool; huge where nothing is declared.
+
+    The bounds of the pool are what still fits after the failures that its headroom asks for.
+    """
+
+    replicas: Ints
+    mib: Ints
+    pool_replicas: int
+    pool_mib: int
+
+    @property
+    def bounded(self) -> bool:
+        """Whether any bound is declared."""
+        single = (self.replicas < UNLIMITED) | (self.mib < UNLIMITED_MIB)
+        return bool(single.any()) or min(self.pool_replicas, self.pool_mib) < UNLIMITED_MIB
+
+
+@dataclass(frozen=True, slots=True)
+class EligibleBrokers:
+    """Brokers of a pool that may be given replicas: racks and weights by id.
+
+    `caps`: the most replicas of each broker of the pool that has a bound.
+    `bounds`: the same with disks and headroom, by row.
+    `demoted`: brokers that should lead no partition.
+    The rack of a broker is `None` if neither the broker nor its pool names one.
+    """
+
+    racks: Mapping[int, str | None]
+    weights: Mapping[int, float]
+    caps: Mapping[int, int]
+    bounds: CapacityBounds
+    demoted: frozenset[int] = frozenset()
+
+
+def eligible_brokers(
+    pool: ResourcePoolSpec, brokers: BrokerIndex, limits: ClusterLimits
+) -> EligibleBrokers:
+    """The eligible brokers of one pool, and what the pool's brokers may hold."""
+    eligible = eligible_of(pool, brokers)
+    rows = {b: brokers.index[b] for b in pool.brokers if eligible[brokers.index[b]]}
+    racks = {b: brokers.rack_names[brokers.rack[row]] or None for b, row in rows.items()}
+    caps = {b: replicas_cap(pool, b, limits) for b in pool.brokers}
+    declared = {b: cap for b, cap in caps.items() if cap is not None}
+    return EligibleBrokers(
+        racks=racks,
+        weights={b: pool.capacity_for(b).weight for b in rows},
+        caps=declared,
+        bounds=_bounds(pool, brokers, declared, racks),
+        demoted=pool.demote,
+    )
+
+
+def replicas_cap(pool: ResourcePoolSpec, broker: int, limits: ClusterLimits) -> int | None:
+    """The most replicas that the broker may hold: its own cap, or the cluster's enforced limit."""
+    caps = [pool.capacity_for(broker).replicas]
+    if limits.policy is LimitPolicy.ENFORCE:
+        caps.append(limits.replicas_per_broker)
+    return min((cap for cap in caps if cap is not None), default=None)
+
+
+def _bounds(
+    pool: ResourcePoolSpec,
+    brokers: BrokerIndex,
+    caps: Mapping[int, int],
+    racks: Mapping[int, str | None],
+) -> CapacityBounds:
+    """The bounds by row; `racks`: of the eligible brokers, for the headroom."""
+    replicas = np.full(len(brokers), UNLIMITED, dtype=np.int64)
+    mib = np.full(len(brokers), UNLIMITED_MIB, dtype=np.int64)
+    replicas[brokers.rows(caps)] = list(caps.values())
+    for broker in pool.brokers:
+        disk_bytes = pool.capacity_for(broker).disk_bytes
+        if disk_bytes is not None:
+            mib[brokers.index[broker]] = disk_bytes // MIB
+    in_pool = headroom_replicas(pool, racks), headroom_mib(pool, racks)
+    pool_replicas, pool_mib = (UNLIMITED_MIB if left is None else left for left in in_pool)
+    return CapacityBounds(replicas, mib, int(pool_replicas), int(pool_mib))

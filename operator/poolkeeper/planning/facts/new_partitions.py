@@ -1,0 +1,300 @@
+"""Why a declared topic is not created, or an existing one gets no new partitions."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from poolkeeper.model.problems import Facts, ProblemReason
+from poolkeeper.model.specs import Headroom
+from poolkeeper.planning.facts.phrases import advised, brokers, counted, joined, lost
+
+
+@dataclass(frozen=True, slots=True)
+class NotCreated:
+    """A declared topic that is not created."""
+
+    because: Facts
+
+    @property
+    def reason(self) -> ProblemReason:
+        """The kind of the problem."""
+        return self.because.reason
+
+    def __str__(self) -> str:
+        return f"not created: {self.because}"
+
+
+@dataclass(frozen=True, slots=True)
+class NotExtended:
+    """A topic that has `found` partitions and keeps them, though `wanted` are declared."""
+
+    found: int
+    wanted: int
+    because: Facts
+
+    @property
+    def reason(self) -> ProblemReason:
+        """The kind of the problem."""
+        return self.because.reason
+
+    def __str__(self) -> str:
+        return f"stays at {self.found} partitions instead of {self.wanted}: {self.because}"
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitsRoom:
+    """A declared topic that the next plan creates."""
+
+    reason: ClassVar = ProblemReason.AWAITS_ROOM
+
+    def __str__(self) -> str:
+        return "not created until moves of this plan have freed capacity for it"
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitsMoves:
+    """A topic of `found` partitions that gets more by a later plan."""
+
+    reason: ClassVar = ProblemReason.AWAITS_MOVES
+    found: int
+
+    def __str__(self) -> str:
+        return f"stays at {self.found} partitions until its replicas have moved"
+
+
+@dataclass(frozen=True, slots=True)
+class CrowdedOut:
+    """A topic whose new partitions fit by themselves, but not beside the pool's other replicas."""
+
+    reason: ClassVar = ProblemReason.CAPACITY_EXCEEDED
+
+    def __str__(self) -> str:
+        return "gets no new partitions: the pool lacks capacity for them and its other replicas"
+
+
+@dataclass(frozen=True, slots=True)
+class MetricNameTaken:
+    """`other` is the existing topic."""
+
+    reason: ClassVar = ProblemReason.METRIC_NAME_TAKEN
+    other: str
+
+    def __str__(self) -> str:
+        return f"Kafka's metrics cannot tell it from {self.other}: choose another name"
+
+
+@dataclass(frozen=True, slots=True)
+class IllegalName:
+    """A topic name that Kafka refuses; `name_problem`: why."""
+
+    reason: ClassVar = ProblemReason.ILLEGAL_NAME
+    name_problem: str
+
+    def __str__(self) -> str:
+        return f"the name {self.name_problem}"
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionsUndeclared:
+    """Neither the Topic nor its pool declares a number of partitions."""
+
+    reason: ClassVar = ProblemReason.PARTITIONS_UNDECLARED
+    pool: str
+
+    def __str__(self) -> str:
+        return (
+            f"neither the Topic nor pool {self.pool} says how many partitions (set spec.partitions)"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FactorUndeclared:
+    """Neither the Topic nor its pool declares a replication factor."""
+
+    reason: ClassVar = ProblemReason.REPLICATION_FACTOR_UNDECLARED
+    pool: str
+
+    def __str__(self) -> str:
+        return (
+            f"neither the Topic nor pool {self.pool} says how many replicas (set"
+            " spec.replicationFactor)"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaExcess:
+    """`held` of at most `most` exist, and `more` are wanted; `field`: where `most` is declared.
+
+    `whose`: the cluster, a pool, or a namespace in a pool.
+    """
+
+    whose: str
+    noun: str
+    held: int
+    more: int
+    most: int
+    field: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.whose} has {self.held} of {self.most} {self.noun} and would get {self.more}"
+            f" more (raise {self.field} to {self.held + self.more})"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaExceeded:
+    """Quotas and limits that would be exceeded; each conflicts by itself, so all are named."""
+
+    reason: ClassVar = ProblemReason.QUOTA_EXCEEDED
+    excesses: tuple[QuotaExcess, ...]
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.excesses))
+
+
+@dataclass(frozen=True, slots=True)
+class FewerBrokers:
+    """The pool's usable brokers are fewer than `factor`."""
+
+    reason: ClassVar = ProblemReason.TOO_FEW_BROKERS
+    pool: str
+    factor: int
+    usable: tuple[int, ...]
+
+    def __str__(self) -> str:
+        said = (
+            f"{self.factor} replicas need {self.factor} brokers; usable in pool {self.pool}:"
+            f" {joined(self.usable) or 'none'}"
+        )
+        lacking = counted(self.factor - len(self.usable), "broker")
+        return advised(said, (f"add {lacking}", "take as many out of spec.drain"))
+
+
+_MORE_CAPACITY = ("add a broker", "raise spec.capacity.replicas")
+
+
+@dataclass(frozen=True, slots=True)
+class BrokersFull:
+    """These brokers together would hold `wanted` replicas and may hold at most `room`.
+
+    `even`: they would because replicas of a partition are spread over racks.
+    """
+
+    reason: ClassVar = ProblemReason.CAPACITY_EXCEEDED
+    brokers: tuple[int, ...]
+    wanted: int
+    room: int
+    even: bool = False
+
+    def __str__(self) -> str:
+        even = ", as replicas are spread over racks" if self.even else ""
+        said = f"{brokers(self.brokers)} would hold {self.wanted} replicas and may hold {self.room}"
+        return advised(said + even, _MORE_CAPACITY)
+
+
+@dataclass(frozen=True, slots=True)
+class NoRoomBetween:
+    """Every set of brokers has room by count, and yet no replica list is possible."""
+
+    reason: ClassVar = ProblemReason.CAPACITY_EXCEEDED
+
+    def __str__(self) -> str:
+        said = "no placement keeps all brokers within spec.capacity.replicas"
+        return advised(said, _MORE_CAPACITY)
+
+
+@dataclass(frozen=True, slots=True)
+class BeyondHeadroom:
+    """The pool would hold `held` replicas, of which `room` fit after its headroom's failures."""
+
+    reason: ClassVar = ProblemReason.HEADROOM_EXCEEDED
+    pool: str
+    held: int
+    room: int
+    headroom: Headroom
+
+    def __str__(self) -> str:
+        more = counted(self.held - self.room, "more replica")
+        said = (
+            f"pool {self.pool} would hold {self.held} replicas, {self.room} fit with"
+            f" {lost(self.headroom)}"
+        )
+        ways = ("add a broker", "lower spec.headroom", f"add capacity for {more}")
+        return advised(said, ways)
+
+
+@dataclass(frozen=True, slots=True)
+class AssignedElsewhere:
+    """A manual assignment names these brokers, which the pool cannot use."""
+
+    reason: ClassVar = ProblemReason.PINNED_BROKERS_UNUSABLE
+    pool: str
+    brokers: tuple[int, ...]
+
+    def __str__(self) -> str:
+        named = joined(self.brokers)
+        return f"its assignment names brokers that pool {self.pool} cannot use: {named}"
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidAssignment:
+    """A list of a manual assignment is empty or names a broker twice."""
+
+    reason: ClassVar = ProblemReason.INVALID_ASSIGNMENT
+
+    def __str__(self) -> str:
+        return "its assignment has an empty list or names a broker twice"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicUntouched:
+    """Nothing is done about the topic; another problem says why."""
+
+    reason: ClassVar = ProblemReason.UNTOUCHED
+
+    def __str__(self) -> str:
+        return "the topic is left out of this plan"
+
+
+@dataclass(frozen=True, slots=True)
+class NeverShrinks:
+    """Fewer partitions are declared than exist; Kafka cannot remove partitions."""
+
+    reason: ClassVar = ProblemReason.PARTITIONS_NEVER_SHRINK
+
+    def __str__(self) -> str:
+        return "partitions never shrink"
+
+
+@dataclass(frozen=True, slots=True)
+class InternalTopicAbsent:
+    """An internal topic that is declared and does not exist."""
+
+    reason: ClassVar = ProblemReason.AWAITS_KAFKA
+
+    def __str__(self) -> str:
+        return "not created: Kafka creates this topic itself, at its first use"
+
+
+@dataclass(frozen=True, slots=True)
+class InternalTopic:
+    """Kafka has created the topic for its own use."""
+
+    reason: ClassVar = ProblemReason.INTERNAL_TOPIC
+
+    def __str__(self) -> str:
+        return "it is an internal topic of Kafka"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedTopic:
+    """`wanted` partitions are declared of a topic whose records are placed by key."""
+
+    reason: ClassVar = ProblemReason.KEYS_WOULD_MOVE
+    wanted: int
+
+    def __str__(self) -> str:
+        return (
+            "its keys would go to other partitions (set spec.acceptKeyRemapTo to"
+            f" {self.wanted} to allow it)"
+        )

@@ -55,6 +55,12 @@ def at_most(bound: float, field: str) -> str:
     return f"{field}: {field} in body should be less than or equal to {bound}"
 
 
+def matching(operator: str, *values: str) -> dict[str, Any]:
+    """A label selector over the label `team`."""
+    found = {"values": list(values)} if values else {}
+    return {"selector": {"matchExpressions": [{"key": "team", "operator": operator} | found]}}
+
+
 def ask_server(api: Api, row: Row) -> None:
     """Hold the server's answer against the row."""
     answer = api.dry_create(row.body)

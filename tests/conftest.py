@@ -6,6 +6,7 @@
 In which order tests run, and where, is told in `scheduling`.
 """
 
+import gc
 import logging
 import signal
 
@@ -34,6 +35,11 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     # Clients at work warn of every leader that moves, by the hundred, before what a failure says.
     logging.getLogger("kafka").setLevel(logging.ERROR)
+
+
+def pytest_collection_finish() -> None:
+    # Thousands of tests and their parameters live to the end: no collection looks at them again.
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

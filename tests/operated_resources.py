@@ -31,6 +31,7 @@ from typing import Any, TypeVar
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
+import manifests
 from apirequests import GROUP
 from conditions import until
 from control_plane.access import ApiError
@@ -40,7 +41,7 @@ from poolkeeper.sandbox import Sandbox, spread
 from poolkeeper.sandbox.clock import RealClock
 from poolkeeper.sandbox.simulation import Simulation, SimulationSpec
 from poolkeeper.sandbox.simulation.zookeeper.kazoo_session import KazooSession
-from real.support import Change, history, last_zxid, manifest
+from real.support import Change, history, last_zxid
 
 T = TypeVar("T")
 Body = dict[str, Any]
@@ -114,18 +115,17 @@ class Scene:
     def cluster(self, **spec: Any) -> Body:
         """The KafkaCluster of this scene: nothing is throttled if nothing is said."""
         execution = {"throttle": {"mode": "None"}, **spec.pop("execution", {})}
-        body = {"zookeeper": {"connect": self.connect}, "execution": execution, **spec}
-        return manifest("KafkaCluster", {"name": self.name}, body)
+        return manifests.kafka_cluster(self.name, self.connect, execution=execution, **spec)
 
     def pool(self, name: str, *brokers: int, **spec: Any) -> Body:
         """A ResourcePool of these brokers."""
-        body = {"clusterRef": {"name": self.name}, "brokers": {"ids": list(brokers)}, **spec}
-        return manifest("ResourcePool", {"name": self.full("pool", name)}, body)
+        full = self.full("pool", name)
+        return manifests.resource_pool(full, *brokers, cluster=self.name, **spec)
 
     def topic(self, name: str, pool: str, namespace: str = "", **spec: Any) -> Body:
         """A Topic; one that does not exist yet needs partitions and a replicationFactor."""
-        body = {"poolRef": {"name": self.full("pool", pool)}, **spec}
-        return manifest("Topic", {"name": name, "namespace": namespace or self.namespace}, body)
+        full = self.full("pool", pool)
+        return manifests.topic(name, full, namespace or self.namespace, **spec)
 
     def apply(self, *bodies: Body, **options: Any) -> CompletedProcess[str]:
         """`kubectl apply` them all at once, as a folder would be."""

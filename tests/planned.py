@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event, Thread
 
+import manifests
+from builders import pool_spec
 from chart.releases import OPERATOR, release_name, restricted_namespace
 from chart.rendering import Object, render
 from conditions import until
@@ -21,7 +23,7 @@ from control_plane.planes import ControlPlane
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.kube.client.client import Api
 from poolkeeper.kube.jobs.planner_pods import POD_SECURITY, PlannerPodSettings
-from poolkeeper.model.specs import Desired, KafkaClusterSpec, ResourcePoolSpec, ZooKeeperSpec
+from poolkeeper.model.specs import Desired, KafkaClusterSpec, ZooKeeperSpec
 from poolkeeper.rebalances.planning_jobs import JobEngine, rebalances
 from poolkeeper.rebalances.request import ClusterRequest, RebalanceRequest
 from poolkeeper.rebalances.response import RebalanceResponse
@@ -69,7 +71,7 @@ def _crowd(box: Sandbox) -> None:
 
 def asked(name: str, connect: str, secret: str | None = None) -> ClusterRequest:
     """Everything of the cluster is in one pool; `secret` names the credentials."""
-    pool = ResourcePoolSpec(f"{name}-all", name, (1, 2, 3), claims=(".*",))
+    pool = pool_spec(f"{name}-all", 1, 2, 3, cluster=name, claims=(".*",))
     way = ZooKeeperSpec(connect, credentials_secret=secret)
     return ClusterRequest(Desired(KafkaClusterSpec(name, way), (pool,)))
 
@@ -190,8 +192,7 @@ class Planning:
     @contextmanager
     def rebalance(self) -> Iterator[str]:
         name = release_name()
-        body = {"apiVersion": "poolkeeper.dev/v1alpha1", "kind": "Rebalance"}
-        self.plane.request("POST", REBALANCES, {**body, "metadata": {"name": name}, "spec": {}})
+        self.plane.request("POST", REBALANCES, manifests.body("Rebalance", name, {}))
         yield name
         self.plane.kubectl("delete", "rebalance", name, "--ignore-not-found")
         until(lambda: not self.left(), "everything of the Job is gone", 60)

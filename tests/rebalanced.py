@@ -15,8 +15,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import manifests
 from operated_resources import HASH, SAYS_S, Operated, Scene
-from real.support import REQUEST, manifest, of_path
+from real.support import REQUEST, of_path
 
 Body = dict[str, Any]
 
@@ -55,7 +56,7 @@ class Fleet:
         """Create the Rebalance over all clusters."""
         clusters = {"names": [scene.name for scene in self.scenes]}
         body = {"clusters": clusters, **spec}
-        self.scenes[0].apply(manifest("Rebalance", {"name": self.name}, body))
+        self.scenes[0].apply(manifests.body("Rebalance", self.name, body))
 
     def patch(self, **spec: Any) -> None:
         """Merge fields into its spec."""

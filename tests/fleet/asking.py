@@ -4,9 +4,10 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
+from builders import desired, pool_spec
 from fleet import cases
 from poolkeeper.fleet.schedule.budget import Budget
-from poolkeeper.model.specs import Desired, KafkaClusterSpec, ResourcePoolSpec, ZooKeeperSpec
+from poolkeeper.model.specs import Desired
 from poolkeeper.rebalances.request import ClusterRequest, PlanningDeadlines, RebalanceRequest
 from poolkeeper.sandbox import Sandbox
 from real.bare import bare_cluster, put_topic
@@ -15,8 +16,8 @@ from real.support import kazoo
 
 def declared(name: str, connect: str) -> Desired:
     """Everything is one pool, and managed."""
-    pool = ResourcePoolSpec(f"{name}-pool", name, (1, 2, 3), claims=(".*",))
-    return Desired(KafkaClusterSpec(name, ZooKeeperSpec(connect)), (pool,))
+    pool = pool_spec(f"{name}-pool", 1, 2, 3, cluster=name, claims=(".*",))
+    return desired(pool, name=name, connect=connect)
 
 
 def question(stack: ExitStack, zookeeper: Sandbox, folder: Path) -> RebalanceRequest:

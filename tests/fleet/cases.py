@@ -5,19 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench import clusters
+from builders import pool_spec, topic_spec
 from poolkeeper.fleet.stages import pipeline, plan
 from poolkeeper.fleet.stages.plan import PlanInput
 from poolkeeper.fleet.storage import cluster_rows, parquet, schemas
 from poolkeeper.fleet.storage.store import Store
 from poolkeeper.model.records import Records
-from poolkeeper.model.specs import (
-    Desired,
-    Goal,
-    GoalKind,
-    ResourcePoolSpec,
-    TopicSpec,
-    UnmanagedTopics,
-)
+from poolkeeper.model.specs import Desired, Goal, GoalKind, UnmanagedTopics
 from poolkeeper.model.topology import Broker, Cluster, Partition, ReassignmentEntry, Topic
 from poolkeeper.planning.planner import make_plan
 
@@ -58,9 +52,7 @@ def _created() -> Case:
         name: replace(topic, config={"retention.ms": "1"}) for name, topic in cluster.topics.items()
     }
     grown = [
-        TopicSpec(
-            name,
-            "shop",
+        topic_spec(
             name,
             "all",
             partitions=len(cluster.topics[name].partitions) + 2,
@@ -68,7 +60,7 @@ def _created() -> Case:
         )
         for name in names
     ]
-    new = TopicSpec("new", "shop", "new", "all", partitions=6, replication_factor=3)
+    new = topic_spec("new", "all", partitions=6, replication_factor=3)
     return replace(desired, topics=(*grown, new)), replace(cluster, topics=topics)
 
 
@@ -80,7 +72,7 @@ def separate(topics: int, pools: int, brokers: int = 5) -> Case:
     for pool in range(pools):
         own = tuple(ids)[pool * brokers : (pool + 1) * brokers]
         name = f"pool-{pool}"
-        specs.append(ResourcePoolSpec(name, "bench", own, claims=(rf"{name}\..*",)))
+        specs.append(pool_spec(name, *own, cluster="bench", claims=(rf"{name}\..*",)))
         for number in range(topics):
             replicas = (own[0], own[1 + number % 2], own[3])
             partition = Partition(

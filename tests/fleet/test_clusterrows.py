@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import builders
 from bench import clusters
 from fleet import cases
 from poolkeeper.errors import Refused
@@ -27,7 +28,7 @@ ODD = replace(
         1: Broker(1, "r01", ("PLAINTEXT://h:1",), {"b": "1"}, log_dirs={"/a": LogDir(9, None)}),
     },
 )
-EMPTY = Cluster("main", {}, {})
+EMPTY = builders.cluster((), id=None)
 
 
 def back(cluster: Cluster) -> Cluster:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from builders import cluster_spec, pool_spec
 from conditions import until
 from control_plane import building
 from fleet import cases
@@ -21,14 +22,7 @@ from poolkeeper.fleet.stages import features, load_features, pipeline, plan
 from poolkeeper.fleet.storage import parquet, schemas
 from poolkeeper.fleet.storage.store import Store
 from poolkeeper.load import refresh
-from poolkeeper.model.specs import (
-    Capacity,
-    Desired,
-    KafkaClusterSpec,
-    LoadSource,
-    ResourcePoolSpec,
-    ZooKeeperSpec,
-)
+from poolkeeper.model.specs import Capacity, Desired, LoadSource
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
 
 ALONE = Local(1)
@@ -39,8 +33,8 @@ NO_LOAD = LoadSource()
 
 def case(load: LoadSource = NO_LOAD, size: int | None = GIB) -> cases.Case:
     """Two brokers, of 100 GiB each; topic `t` with two partitions."""
-    pool = ResourcePoolSpec("p", "main", (1, 2), capacity=Capacity(disk_bytes=100 * GIB))
-    spec = KafkaClusterSpec("main", ZooKeeperSpec("zk"), load=load)
+    pool = pool_spec("p", 1, 2, capacity=Capacity(disk_bytes=100 * GIB))
+    spec = cluster_spec(load=load)
     partitions = tuple(Partition(n, (1, 2)[: 2 - n], size_bytes=size) for n in (0, 1))
     live = {1: Broker(1), 2: Broker(2)}
     return Desired(spec, (pool,)), Cluster("main", live, {"t": Topic("t", partitions)})

@@ -9,19 +9,14 @@ from pathlib import Path
 import pytest
 
 from bench import clusters
+from builders import desired, pool_spec, topic_spec
 from fleet import cases
 from poolkeeper.fleet.engines.engines import Local
 from poolkeeper.fleet.stages import pipeline, plan, snapshot
 from poolkeeper.fleet.storage import schemas, snapshot_file
 from poolkeeper.fleet.storage.store import Store
 from poolkeeper.model import snapshots
-from poolkeeper.model.specs import (
-    Desired,
-    KafkaClusterSpec,
-    ResourcePoolSpec,
-    TopicSpec,
-    ZooKeeperSpec,
-)
+from poolkeeper.model.specs import Desired
 from poolkeeper.zk import observe
 from poolkeeper.zk.client.session import Session
 from real.bare import bare_cluster, put_topic
@@ -31,9 +26,9 @@ ALONE = Local(1)
 
 
 def declared(name: str, connect: str) -> Desired:
-    pool = ResourcePoolSpec(f"{name}-pool", name, (1, 2, 3))
-    topic = TopicSpec("t", "shop", "t", f"{name}-pool", replication_factor=3)
-    return Desired(KafkaClusterSpec(name, ZooKeeperSpec(connect)), (pool,), (topic,))
+    pool = pool_spec(f"{name}-pool", 1, 2, 3, cluster=name)
+    topic = topic_spec("t", f"{name}-pool", replication_factor=3)
+    return desired(pool, topic, name=name, connect=connect)
 
 
 def task(store: Store, name: str, **more: object) -> snapshot.SnapshotTask:

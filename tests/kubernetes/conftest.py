@@ -34,6 +34,7 @@ from conditions import until
 from control_plane import building
 from control_plane.access import ApiError
 from control_plane.kubelet import Kubelet
+from control_plane.kubelet.trials import Pods
 from control_plane.planes import ControlPlane
 from operated import FOUR_BROKERS
 from operated_resources import Operated, Scene, operated_by
@@ -107,6 +108,14 @@ def four_brokers() -> Iterator[Sandbox]:
 def kubelet(control_plane: ControlPlane) -> Iterator[Kubelet]:
     with Kubelet.start(control_plane, IMAGES) as running:
         yield running
+
+
+@pytest.fixture
+def pods(control_plane: ControlPlane, kubelet: Kubelet, namespace: str) -> Iterator[Pods]:
+    """Pods of a namespace of their own, deleted in the end."""
+    found = Pods(control_plane, kubelet, namespace)
+    yield found
+    found.delete_all()
 
 
 @pytest.fixture(scope="session")

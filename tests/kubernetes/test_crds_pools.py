@@ -2,7 +2,7 @@
 
 import pytest
 
-from admission import OUT_OF_RANGE, ask_reader, ask_server, at_least, row
+from admission import OUT_OF_RANGE, ask_reader, ask_server, at_least, matching, row
 from apirequests import merged
 from manifests import POOL
 
@@ -12,10 +12,7 @@ def pool(name, spec, *refusals, **more):
 
 
 def selector(operator, *values):
-    expression = {"key": "team", "operator": operator} | (
-        {"values": list(values)} if values else {}
-    )
-    return {"allowedNamespaces": {"selector": {"matchExpressions": [expression]}}}
+    return {"allowedNamespaces": matching(operator, *values)}
 
 
 ROWS = [

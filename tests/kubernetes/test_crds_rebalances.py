@@ -4,8 +4,18 @@ import secrets
 
 import pytest
 
-from admission import DURATION, NO_TIME, OUT_OF_RANGE, SIZE, ask_reader, ask_server, at_least, row
-from apirequests import Api, merged
+from admission import (
+    DURATION,
+    NO_TIME,
+    OUT_OF_RANGE,
+    SIZE,
+    ask_reader,
+    ask_server,
+    at_least,
+    matching,
+    row,
+)
+from apirequests import merged
 from manifests import REBALANCE
 
 HASH = f"sha256:{'1' * 64}"
@@ -22,10 +32,7 @@ def rebalance(name, spec, *refusals, **more):
 
 
 def labels(operator, *values):
-    expression = {"key": "team", "operator": operator} | (
-        {"values": list(values)} if values else {}
-    )
-    return {"clusters": {"selector": {"matchExpressions": [expression]}}}
+    return {"clusters": matching(operator, *values)}
 
 
 def windows(**window):
@@ -125,12 +132,6 @@ ROWS = [
         f"spec.budget.windows[0].duration: spec.budget.windows[0].duration {DURATION}",
     ),
 ]
-
-
-@pytest.fixture(scope="module")
-def api(control_plane):
-    with Api(control_plane.access) as way:
-        yield way
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pytest
 import kubernetes
 from conditions import until
 from control_plane.planes import ControlPlane
+from manifests import resource_pool, topic
 from poolkeeper.controller.operator import KubernetesSource
 from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.controller.watch import ResourceWatch
@@ -15,24 +16,6 @@ from poolkeeper.kube.client.client import Api
 
 GROUP = "/apis/poolkeeper.dev/v1alpha1"
 POOL = f"{GROUP}/resourcepools"
-
-
-def pool(name: str, *brokers: int) -> dict[str, object]:
-    return {
-        "apiVersion": "poolkeeper.dev/v1alpha1",
-        "kind": "ResourcePool",
-        "metadata": {"name": name},
-        "spec": {"clusterRef": {"name": "main"}, "brokers": {"ids": list(brokers)}},
-    }
-
-
-def topic(name: str, namespace: str) -> dict[str, object]:
-    return {
-        "apiVersion": "poolkeeper.dev/v1alpha1",
-        "kind": "Topic",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {"poolRef": {"name": "p"}},
-    }
 
 
 class Hasty(KubernetesSource):
@@ -93,11 +76,11 @@ def test_what_exists_is_known_when_it_is_ready_and_changes_follow(
     clean_cluster: ControlPlane, namespace: str, hear: Hear
 ) -> None:
     plane = clean_cluster
-    plane.request("POST", POOL, pool("p", 1, 2))
+    plane.request("POST", POOL, resource_pool("p", 1, 2))
     hearing = hear()
     until(hearing.ready.is_set, "everything was listed")
     assert names(hearing) == ["ResourcePool p"]
-    plane.request("POST", f"{GROUP}/namespaces/{namespace}/topics", topic("t", namespace))
+    plane.request("POST", f"{GROUP}/namespaces/{namespace}/topics", topic("t", "p", namespace))
     until(lambda: f"Topic {namespace}/t" in names(hearing), "the new Topic is heard of")
     plane.request("PATCH", f"{POOL}/p", {"spec": {"brokers": {"ids": [1, 2, 3]}}})
     until(lambda: brokers(hearing, "p") == (1, 2, 3), "the change is heard of")
@@ -107,7 +90,7 @@ def test_what_exists_is_known_when_it_is_ready_and_changes_follow(
 
 def test_a_status_wakes_nobody(clean_cluster: ControlPlane, hear: Hear) -> None:
     plane = clean_cluster
-    plane.request("POST", POOL, pool("p", 1))
+    plane.request("POST", POOL, resource_pool("p", 1))
     hearing = hear()
     until(hearing.ready.is_set, "everything was listed")
     until(lambda: hearing.failure == "", "the watch is on")
@@ -129,13 +112,13 @@ def test_what_is_deleted_and_made_while_the_server_is_away_is_known_after(
 ) -> None:
     plane = clean_cluster
     for name in ("stays", "goes"):
-        plane.request("POST", POOL, pool(name, 1))
+        plane.request("POST", POOL, resource_pool(name, 1))
     hearing = hear()
     until(hearing.ready.is_set, "everything was listed")
     plane.api_server.kill()
     plane.api_server.start()
     plane.request("DELETE", f"{POOL}/goes")
-    plane.request("POST", POOL, pool("new", 2))
+    plane.request("POST", POOL, resource_pool("new", 2))
     until(lambda: names(hearing) == ["ResourcePool new", "ResourcePool stays"], "both are known")
 
 
@@ -145,12 +128,12 @@ def test_only_topics_of_watched_namespaces_are_heard_of(
     plane = clean_cluster
     other = plane.new_namespace()
     for each in (namespace, other):
-        plane.request("POST", f"{GROUP}/namespaces/{each}/topics", topic("before", each))
-    plane.request("POST", POOL, pool("p", 1))
+        plane.request("POST", f"{GROUP}/namespaces/{each}/topics", topic("before", "p", each))
+    plane.request("POST", POOL, resource_pool("p", 1))
     hearing = hear(namespace)
     until(hearing.ready.is_set, "everything was listed")
     for each in (other, namespace):
-        plane.request("POST", f"{GROUP}/namespaces/{each}/topics", topic("after", each))
+        plane.request("POST", f"{GROUP}/namespaces/{each}/topics", topic("after", "p", each))
     expected = ["ResourcePool p", f"Topic {namespace}/after", f"Topic {namespace}/before"]
     until(lambda: names(hearing) == expected, "the pool and the Topics of one namespace are known")
 
@@ -174,7 +157,7 @@ def test_missing_definitions_are_named_and_waited_for(
     clean_cluster: ControlPlane, hear: Hear
 ) -> None:
     plane = clean_cluster
-    plane.request("POST", POOL, pool("p", 1))
+    plane.request("POST", POOL, resource_pool("p", 1))
     hearing = hear()
     until(hearing.ready.is_set, "everything was listed")
     until(lambda: hearing.failure == "", "the watch is on")
@@ -185,7 +168,7 @@ def test_missing_definitions_are_named_and_waited_for(
     assert names(hearing) == []
     plane.apply(saved)
     plane.kubectl("wait", "--for=condition=Established", "crd/resourcepools.poolkeeper.dev")
-    plane.request("POST", POOL, pool("again", 1))
+    plane.request("POST", POOL, resource_pool("again", 1))
     until(lambda: names(hearing) == ["ResourcePool again"], "resources are heard of again")
     assert hearing.failure == ""
 
@@ -203,7 +186,7 @@ def test_kinds_that_kopf_was_not_told_of_are_not_forgotten(
     plane.apply(saved)
     plane.kubectl("wait", "--for=condition=Established", "crd/resourcepools.poolkeeper.dev")
     until(lambda: hearing.failure == "", "the watch is on")
-    plane.request("POST", POOL, pool("new", 1))
+    plane.request("POST", POOL, resource_pool("new", 1))
     until(lambda: names(hearing) == ["ResourcePool new"], "it is heard of")
 
 
@@ -211,7 +194,7 @@ def test_permissions_that_are_taken_back_are_said_and_waited_for(
     clean_cluster: ControlPlane, namespace: str, hear: Hear
 ) -> None:
     plane = clean_cluster
-    plane.request("POST", POOL, pool("p", 1))
+    plane.request("POST", POOL, resource_pool("p", 1))
     plane.kubectl("create", "serviceaccount", "listener", "-n", namespace)
     role = f"listener-{namespace}"
     grant = [
@@ -231,6 +214,6 @@ def test_permissions_that_are_taken_back_are_said_and_waited_for(
     plane.api_server.start()
     until(lambda: "forbidden" in hearing.failure, "what is forbidden is said")
     plane.kubectl(*grant)
-    plane.request("POST", POOL, pool("new", 2))
+    plane.request("POST", POOL, resource_pool("new", 2))
     until(lambda: names(hearing) == ["ResourcePool new", "ResourcePool p"], "all is known again")
     until(lambda: hearing.failure == "", "and nothing is wrong any more")

@@ -20,13 +20,6 @@ from poolkeeper.sandbox.servers import processes
 EVERY_SECOND = {"periodSeconds": 1, "timeoutSeconds": 5}
 
 
-@pytest.fixture
-def pods(control_plane: ControlPlane, kubelet: Kubelet, namespace: str) -> Iterator[Pods]:
-    found = Pods(control_plane, kubelet, namespace)
-    yield found
-    found.delete_all()
-
-
 def test_a_job_completes_with_its_termination_message(pods: Pods) -> None:
     template = {"spec": {"restartPolicy": "Never", "containers": [
         bash("echo working; echo -n '42 moves' > /dev/termination-log")

@@ -3,23 +3,14 @@
 import subprocess
 import sys
 from base64 import b64encode
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from conditions import until
 from control_plane.building import CHECKOUT
-from control_plane.kubelet import Kubelet
 from control_plane.kubelet.trials import Json, Pods, bash
 from control_plane.planes import ControlPlane
-
-
-@pytest.fixture
-def pods(control_plane: ControlPlane, kubelet: Kubelet, namespace: str) -> Iterator[Pods]:
-    found = Pods(control_plane, kubelet, namespace)
-    yield found
-    found.delete_all()
 
 
 def test_secrets_and_config_maps_are_files_and_the_environment_is_the_pods(pods: Pods) -> None:

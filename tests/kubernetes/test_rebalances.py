@@ -5,9 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
+import manifests
 from control_plane.access import ApiError
 from operated_resources import HASH, Operated, operated_by
-from real.support import REQUEST, manifest
+from real.support import REQUEST
 from rebalanced import Fleet, fleet_of
 
 pytestmark = pytest.mark.long
@@ -265,5 +266,5 @@ def test_what_a_person_must_change(fleet, spec, reason, message):
     scene = fleet.scenes[0]
     scene.apply(scene.cluster(), scene.pool("p", 1, 2, 3))
     body = {"clusters": {"names": [scene.name]}, **spec}
-    scene.apply(manifest("Rebalance", {"name": fleet.name}, body))
+    scene.apply(manifests.body("Rebalance", fleet.name, body))
     assert fleet.says(reason) == message

@@ -16,23 +16,17 @@ from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
+import builders
+import manifests
 import txnlog
+from builders import pool_spec, topic_spec
 from poolkeeper.brokers.protocol import BrokerClient
 from poolkeeper.cli.main import main
 from poolkeeper.connections import ClusterConnections
 from poolkeeper.controller.loop import drive
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.plans import CreateTopic, Move, Plan, Step
-from poolkeeper.model.specs import (
-    Desired,
-    Execution,
-    KafkaClusterSpec,
-    ResourcePoolSpec,
-    Throttle,
-    ThrottleMode,
-    TopicSpec,
-    ZooKeeperSpec,
-)
+from poolkeeper.model.specs import Desired, Execution, Throttle, ThrottleMode
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.sandbox import Sandbox
@@ -78,10 +72,9 @@ def desired(
     brokers: tuple[int, ...] = (1, 2, 3),
     **said: object,
 ) -> Desired:
-    cluster = KafkaClusterSpec("c", ZooKeeperSpec("unused"), execution=execution)
-    pool = ResourcePoolSpec("p", "c", brokers)
-    specs = tuple(TopicSpec(name, "default", name, "p", **said) for name in sorted(topics))
-    return Desired(cluster, (pool,), specs)
+    pool = pool_spec("p", *brokers, cluster="c")
+    specs = (topic_spec(name, namespace="default", **said) for name in sorted(topics))
+    return builders.desired(pool, *specs, name="c", execution=execution)
 
 
 def plan_of(
@@ -264,22 +257,13 @@ def declare(
     spec = {"zookeeper": {"connect": at if isinstance(at, str) else at.connect}, **cluster}
     if isinstance(at, Sandbox):
         spec["brokers"] = {"bootstrapServers": at.bootstrap}
-    documents_ = [manifest("KafkaCluster", {"name": "main"}, spec)]
+    documents_ = [manifests.body("KafkaCluster", "main", spec)]
     for name, said in pools.items():
         of_pool = {"clusterRef": {"name": "main"}, **said}
-        documents_.append(manifest("ResourcePool", {"name": name}, of_pool))
+        documents_.append(manifests.body("ResourcePool", name, of_pool))
     for name, said in topics.items():
         rest = {key: value for key, value in said.items() if key != "pool"}
-        of_topic = {"poolRef": {"name": said["pool"]}, **rest}
-        metadata = {"name": name, "namespace": "tests"}
-        documents_.append(manifest("Topic", metadata, of_topic))
+        documents_.append(manifests.topic(name, said["pool"], "tests", **rest))
     text = "\n---\n".join(json.dumps(document, indent=1) for document in documents_)
     folder.mkdir(exist_ok=True)
     (folder / "all.yaml").write_text(text + "\n")
-
-
-def manifest(
-    kind: str, metadata: Mapping[str, object], spec: Mapping[str, object]
-) -> dict[str, object]:
-    version = "poolkeeper.dev/v1alpha1"
-    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}

@@ -10,11 +10,12 @@ from kafka import KafkaProducer
 from kafka.admin import KafkaAdminClient
 from kazoo.client import KazooClient
 
+from builders import cluster
 from conditions import until
 from poolkeeper.brokers import enrich
 from poolkeeper.brokers.protocol import BrokerClient
 from poolkeeper.errors import Unavailable
-from poolkeeper.model.topology import Broker, Cluster, Partition, Topic, TopicPartition
+from poolkeeper.model.topology import Partition, Topic, TopicPartition
 from real.support import topic_config
 
 pytestmark = pytest.mark.long
@@ -110,11 +111,7 @@ def _complete(sizes, partition):
 def test_a_cluster_is_completed(kafka, topic_name, version):
     sandbox = kafka(version)
     create(sandbox, topic_name, {0: [2, 1]})
-    before = Cluster(
-        name="main",
-        brokers={n: Broker(n) for n in (1, 2, 3)},
-        topics={topic_name: Topic(topic_name, (Partition(0, (2, 1)),))},
-    )
+    before = cluster((1, 2, 3), Topic(topic_name, (Partition(0, (2, 1)),)))
     with BrokerClient.open(servers(sandbox)) as brokers:
         found = until(
             lambda: _known(enrich.enrich_cluster(before, brokers, 10), topic_name),

@@ -11,14 +11,8 @@ from poolkeeper.planning.proposals import plan_json
 from poolkeeper.zk import journal, pending_plan
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.journal import Journal
-from real.bare import AS_IT_IS, GROWING, POOL, Bare, bare_cluster
+from real.bare import AS_IT_IS, GROWING, POOL, Bare
 from real.support import run
-
-
-@pytest.fixture
-def bare(zookeeper, chroot, tmp_path) -> Iterator[Bare]:
-    with bare_cluster(zookeeper, chroot, tmp_path / "manifests") as found:
-        yield found
 
 
 @pytest.fixture

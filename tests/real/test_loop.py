@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from threading import Thread
 
+from builders import cluster_spec, pool_spec
 from conditions import until
 from poolkeeper.connections import ClusterConnections
 from poolkeeper.controller import loop as controller_loop
@@ -16,13 +17,10 @@ from poolkeeper.model.specs import (
     ApprovalPolicy,
     Desired,
     Execution,
-    KafkaClusterSpec,
     Mode,
-    ResourcePoolSpec,
     Throttle,
     ThrottleMode,
     TopicSpec,
-    ZooKeeperSpec,
 )
 from poolkeeper.model.waits import WaitReason, has
 from poolkeeper.sandbox import Sandbox
@@ -84,11 +82,9 @@ def kept(sandbox: Sandbox, desired: Desired) -> Iterator[Loop]:
 
 
 def declared(topic: str, mode: Mode, approval: Approval = AUTO, brokers=(1, 2)) -> Desired:
-    cluster = KafkaClusterSpec(
-        "c", ZooKeeperSpec("unused"), mode=mode, approval=approval, execution=NO_THROTTLE
-    )
+    cluster = cluster_spec("c", mode=mode, approval=approval, execution=NO_THROTTLE)
     spec = TopicSpec(topic, "d", topic, "p", partitions=2, replication_factor=2)
-    return Desired(cluster, (ResourcePoolSpec("p", "c", brokers),), (spec,))
+    return Desired(cluster, (pool_spec("p", *brokers, cluster="c"),), (spec,))
 
 
 def replicas(sandbox: Sandbox, topic: str) -> set[int]:

@@ -9,7 +9,7 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,16 +20,10 @@ from conditions import until
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.zk import journal
 from poolkeeper.zk.client.session import Session
-from real.bare import AS_IT_IS, GROWING, JOURNAL, LISTS, POOL, Bare, bare_cluster, put_topic
+from real.bare import AS_IT_IS, GROWING, JOURNAL, LISTS, POOL, Bare, put_topic
 from real.support import REQUEST, command, declare, run
 
 pytestmark = pytest.mark.long
-
-
-@pytest.fixture
-def bare(zookeeper, chroot, tmp_path) -> Iterator[Bare]:
-    with bare_cluster(zookeeper, chroot, tmp_path / "manifests") as found:
-        yield found
 
 
 def with_plan(bare: Bare, edit: Callable[[dict], object] = lambda plan: None) -> Path:

@@ -4,7 +4,6 @@ A plan that would lead to a bad request is refused before a run begins; the writ
 refuses it again, whoever asks.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -17,15 +16,8 @@ from poolkeeper.model.runs import Phase, Run
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.zk import apply, journal, observe
 from poolkeeper.zk.client.session import Session
-from real.bare import JOURNAL, Bare, bare_cluster
+from real.bare import JOURNAL
 from real.support import desired, ignore
-
-
-@pytest.fixture
-def bare(zookeeper, chroot, tmp_path) -> Iterator[Bare]:
-    with bare_cluster(zookeeper, chroot, tmp_path) as found:
-        yield found
-
 
 BAD_MOVES = {
     "unknown-topic": ([("ghost", 0, [(1, 2), (1, 3)])], "ghost-0 does not exist"),

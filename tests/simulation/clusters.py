@@ -69,7 +69,7 @@ class SimulatedCluster:
         partitions = {str(p): list(ids) for p, ids in enumerate(replicas)}
         self.create(f"/brokers/topics/{topic}", {"version": 1, "partitions": partitions})
         assert self.clock.run_until(
-            lambda: all(self.exists(state(topic, p)) for p in range(len(replicas))), 10_000
+            lambda: all(self.exists(state_path(topic, p)) for p in range(len(replicas))), 10_000
         )
         self.settle()
 
@@ -79,7 +79,7 @@ class SimulatedCluster:
 
     def state(self, topic: str, partition: int = 0) -> tuple[int, list[int], int]:
         """Return leader, ISR and leader epoch."""
-        body = self.read(state(topic, partition))
+        body = self.read(state_path(topic, partition))
         return body["leader"], body["isr"], body["leader_epoch"]
 
     def replicas(self, topic: str) -> dict[str, list[Any]]:
@@ -96,7 +96,7 @@ class SimulatedCluster:
         self.settle()
 
 
-def state(topic: str, partition: int) -> str:
+def state_path(topic: str, partition: int) -> str:
     return f"/brokers/topics/{topic}/partitions/{partition}/state"
 
 

@@ -22,7 +22,7 @@ from authors import broker_by_session
 from poolkeeper.sandbox.fake_zookeeper.transactions import Operation, Transaction, TransactionKind
 from poolkeeper.sandbox.simulation import Randomness, SimulationSpec, spread
 from poolkeeper.sandbox.simulation.codecs import Tp
-from simulation.clusters import REQUEST, SimulatedCluster
+from simulation.clusters import REQUEST, SimulatedCluster, state_path
 
 ISR_CHANGE = "/isr_change_notification/isr_change_"
 
@@ -88,7 +88,7 @@ class Recorded(Randomness):
     def order(self, what: str, items: Iterable[Any]) -> list[Any]:
         if what == "request":
             paths = [write.path for write in self._trace.writes]
-            return sorted(items, key=lambda tp: paths.index(_state_path(*tp)))
+            return sorted(items, key=lambda tp: paths.index(state_path(*tp)))
         if what.startswith("removed "):
             left = self._trace.isr_changes(what.rpartition("-")[2], joining=False)
             return sorted(items, key=left.index)
@@ -100,10 +100,6 @@ class Recorded(Randomness):
 
     def notice_ms(self, broker: int) -> float:
         return 1 if broker in self._elected else 100
-
-
-def _state_path(topic: str, partition: int) -> str:
-    return f"/brokers/topics/{topic}/partitions/{partition}/state"
 
 
 def streams(trace: Trace, writes: Iterable[Write]) -> dict[str, list[tuple[Any, ...]]]:

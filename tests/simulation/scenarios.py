@@ -7,17 +7,9 @@ must write to, so that no scenario quietly becomes one in which nothing happens.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from builders import cluster_spec, pool_spec
 from poolkeeper.model.outcomes import Outcome, State
-from poolkeeper.model.specs import (
-    Desired,
-    Execution,
-    KafkaClusterSpec,
-    ResourcePoolSpec,
-    Throttle,
-    ThrottleMode,
-    TopicSpec,
-    ZooKeeperSpec,
-)
+from poolkeeper.model.specs import Desired, Execution, Throttle, ThrottleMode, TopicSpec
 from poolkeeper.model.waits import WaitReason, has
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode, Event
@@ -67,8 +59,8 @@ class Wanted:
 
     def desired(self) -> Desired:
         """Return what is declared."""
-        cluster = KafkaClusterSpec("c", ZooKeeperSpec("unused"), execution=self.execution)
-        pool = ResourcePoolSpec("p", "c", self.brokers, drain=self.drain, demote=self.demote)
+        cluster = cluster_spec("c", execution=self.execution)
+        pool = pool_spec("p", *self.brokers, cluster="c", drain=self.drain, demote=self.demote)
         topic = TopicSpec(
             "t", "default", "t", "p", self.partitions, self.replicas, config=self.config
         )

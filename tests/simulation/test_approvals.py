@@ -4,16 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from builders import cluster_spec, pool_spec
 from poolkeeper.cli.commands.show import stored_plan
 from poolkeeper.model.outcomes import Outcome
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import (
-    Desired,
-    KafkaClusterSpec,
-    ResourcePoolSpec,
-    UnmanagedTopics,
-    ZooKeeperSpec,
-)
+from poolkeeper.model.specs import Desired, UnmanagedTopics
 from poolkeeper.model.topology import Cluster
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.planner import make_plan
@@ -30,8 +25,8 @@ from simulation.executors import Executor, converged
 from simulation.fake_session import FakeSession
 
 MIB = 1024**2
-SPEC = KafkaClusterSpec("c", ZooKeeperSpec("unused"), unmanaged_topics=UnmanagedTopics.MANAGE)
-DESIRED = Desired(SPEC, (ResourcePoolSpec("p", "c", (1, 2, 3), claims=(".*",)),))
+SPEC = cluster_spec("c", unmanaged_topics=UnmanagedTopics.MANAGE)
+DESIRED = Desired(SPEC, (pool_spec("p", 1, 2, 3, cluster="c", claims=(".*",)),))
 A_LITTLE = [100 + n for n in range(12)]
 A_LOT = [2**n for n in range(12)]
 

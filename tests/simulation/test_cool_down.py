@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from builders import cluster_spec, pool_spec, topic_spec
 from poolkeeper.errors import Fenced, Refused
 from poolkeeper.model.outcomes import State
 from poolkeeper.model.plans import Plan
@@ -16,13 +17,9 @@ from poolkeeper.model.specs import (
     Desired,
     Execution,
     Heal,
-    KafkaClusterSpec,
     Mode,
-    ResourcePoolSpec,
     Throttle,
     ThrottleMode,
-    TopicSpec,
-    ZooKeeperSpec,
 )
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.reconcile.authority import Authority, authority_of
@@ -34,18 +31,17 @@ from simulation.executors import Executor
 from simulation.fake_session import FakeSession
 
 COOL_S = 600
-SPEC = KafkaClusterSpec(
+SPEC = cluster_spec(
     "c",
-    ZooKeeperSpec("unused"),
     mode=Mode.APPLY,
     approval=Approval(ApprovalPolicy.AUTO),
     execution=Execution(throttle=Throttle(ThrottleMode.NONE)),
     balancing=Balancing(cool_down_s=COOL_S),
     heal=Heal(enabled=True, after_s=30),
 )
-OTHERS = TopicSpec("others", "shop", "others", "p", replication_factor=2)
-UNEVEN = TopicSpec("uneven", "shop", "uneven", "p", replication_factor=2)
-DESIRED = Desired(SPEC, (ResourcePoolSpec("p", "c", (1, 2, 3, 4)),), (OTHERS, UNEVEN))
+OTHERS = topic_spec("others", "p", replication_factor=2)
+UNEVEN = topic_spec("uneven", "p", replication_factor=2)
+DESIRED = Desired(SPEC, (pool_spec("p", 1, 2, 3, 4, cluster="c"),), (OTHERS, UNEVEN))
 AT_FIRST = {str(n): [1, 2] for n in range(6)}
 
 
@@ -176,7 +172,9 @@ def drained(cluster: SimulatedCluster) -> Desired:
 
 
 def migrated(cluster: SimulatedCluster) -> Desired:
-    pools = tuple(ResourcePoolSpec(name, "c", ids) for name, ids in (("p", (1, 2, 3)), ("q", (4,))))
+    pools = tuple(
+        pool_spec(name, *ids, cluster="c") for name, ids in (("p", (1, 2, 3)), ("q", (4,)))
+    )
     elsewhere = replace(OTHERS, pool="q", replication_factor=1)
     return replace(DESIRED, pools=pools, topics=(elsewhere, UNEVEN))
 

@@ -4,35 +4,24 @@ from dataclasses import replace
 
 import pytest
 
-from poolkeeper.model.specs import (
-    Claim,
-    DeletionPolicy,
-    Desired,
-    KafkaClusterSpec,
-    ResourcePoolSpec,
-    TopicSpec,
-    ZooKeeperSpec,
-)
+from builders import desired, pool_spec, topic_spec
+from poolkeeper.model.specs import Claim, DeletionPolicy
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation.clusters import SimulatedCluster
 from simulation.executors import Executor
 
-TOPIC = TopicSpec(
-    "t", "shop", "t", "p", partitions=2, replication_factor=2, deletion_policy=DeletionPolicy.DELETE
+TOPIC = topic_spec(
+    "t", "p", partitions=2, replication_factor=2, deletion_policy=DeletionPolicy.DELETE
 )
-
-
-def pool(*brokers: int) -> ResourcePoolSpec:
-    return ResourcePoolSpec("p", "c", brokers)
 
 
 @pytest.mark.parametrize("kafka", ["1.1.1", "2.0.1", "2.8.2", "3.9.2"])
 def test_a_topic_made_again_is_another_one_and_moves_like_any(kafka: str) -> None:
     cluster = SimulatedCluster(SimulationSpec(spread(4), kafka=kafka))
     cluster.start()
-    declared = Desired(KafkaClusterSpec("c", ZooKeeperSpec("unused")), (pool(1, 2),), (TOPIC,))
+    declared = desired(pool_spec("p", 1, 2, cluster="c"), TOPIC, name="c")
     gone = replace(declared, topics=(), doomed=frozenset({Claim("t", "shop/t")}))
-    moved = replace(declared, pools=(pool(3, 4),))
+    moved = replace(declared, pools=(pool_spec("p", 3, 4, cluster="c"),))
     for wanted in (declared, gone, declared, moved):
         Executor(cluster, wanted).finish()
         cluster.settle()

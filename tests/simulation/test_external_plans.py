@@ -5,21 +5,12 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from builders import cluster_spec, pool_spec, topic_spec
 from poolkeeper.model.actions import Action, ActionKind
 from poolkeeper.model.outcomes import ExternalPlanState, ExternalPlanStatus, Outcome
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.refusals import Drift, DriftReason
-from poolkeeper.model.specs import (
-    Approval,
-    Desired,
-    Execution,
-    KafkaClusterSpec,
-    ResourcePoolSpec,
-    Throttle,
-    ThrottleMode,
-    TopicSpec,
-    ZooKeeperSpec,
-)
+from poolkeeper.model.specs import Approval, Desired, Execution, Throttle, ThrottleMode
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.planner import make_plan
@@ -35,14 +26,11 @@ from simulation.executors import Executor
 from simulation.fake_session import FakeSession
 
 NOTHING_APPROVED = Authority(steps=True)
-CLUSTER = KafkaClusterSpec(
-    "c",
-    ZooKeeperSpec("unused"),
-    approval=Approval(),
-    execution=Execution(throttle=Throttle(ThrottleMode.NONE), max_moves=2),
+CLUSTER = cluster_spec(
+    "c", approval=Approval(), execution=Execution(throttle=Throttle(ThrottleMode.NONE), max_moves=2)
 )
-POOL = ResourcePoolSpec("p", "c", (1, 2, 3))
-TOPIC = TopicSpec("t", "shop", "t", "p")
+POOL = pool_spec("p", 1, 2, 3, cluster="c")
+TOPIC = topic_spec("t", "p")
 DESIRED = Desired(CLUSTER, (POOL,), (TOPIC,))
 UNEVEN = [[1, 2]] * 6
 NIGHT = Wait(WaitReason.OUTSIDE_REBALANCE_WINDOW, until="tomorrow")
@@ -208,7 +196,7 @@ def test_what_is_declared_otherwise_by_now_is_refused(ground: Ground) -> None:
 
 
 def test_creations_are_not_held_up_by_it(ground: Ground) -> None:
-    new = TopicSpec("new", "shop", "new", "p", partitions=1, replication_factor=2)
+    new = topic_spec("new", "p", partitions=1, replication_factor=2)
     executor = ground.executor(ground.offer, desired=replace(DESIRED, topics=(new, TOPIC)))
     executor.finish()
     assert ground.cluster.exists("/brokers/topics/new")
@@ -280,8 +268,8 @@ def test_a_drain_goes_first_where_it_may_go(ground: Ground) -> None:
     """The offered plan was made when the drain was declared already, and is of balance alone."""
     ground.cluster.create_topic("other", [4, 1])
     ground.cluster.settle()
-    pools = (POOL, ResourcePoolSpec("q", "c", (4,), drain=frozenset({4})))
-    topics = (TopicSpec("other", "shop", "other", "p"), TOPIC)
+    pools = (POOL, pool_spec("q", 4, cluster="c", drain=frozenset({4})))
+    topics = (topic_spec("other", "p"), TOPIC)
     desired = replace(DESIRED, pools=pools, topics=topics)
     own = replace(pools[0], brokers=(1, 2, 3, 4), drain=frozenset({4}))
     desired = replace(DESIRED, pools=(own,), topics=topics)

@@ -2,17 +2,10 @@
 
 import pytest
 
+import builders
+from builders import pool_spec
 from matrices import soak
-from poolkeeper.model.specs import (
-    Desired,
-    Execution,
-    KafkaClusterSpec,
-    ResourcePoolSpec,
-    Throttle,
-    ThrottleMode,
-    TopicSpec,
-    ZooKeeperSpec,
-)
+from poolkeeper.model.specs import Desired, Execution, Throttle, ThrottleMode, TopicSpec
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, Script, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation.clusters import REQUEST, SimulatedCluster
@@ -24,8 +17,8 @@ THROTTLED = Execution(throttle=Throttle(ThrottleMode.FIXED, 2 * MB), max_moves=4
 
 
 def desired(*topics: TopicSpec, brokers: tuple[int, ...], execution: Execution) -> Desired:
-    cluster = KafkaClusterSpec("c", ZooKeeperSpec("unused"), execution=execution)
-    return Desired(cluster, (ResourcePoolSpec("p", "c", brokers),), topics)
+    pool = pool_spec("p", *brokers, cluster="c")
+    return builders.desired(pool, *topics, name="c", execution=execution)
 
 
 def migration(kafka: str) -> tuple[SimulatedCluster, Desired]:

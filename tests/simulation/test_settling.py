@@ -4,17 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from builders import cluster_spec, pool_spec, topic_spec
 from poolkeeper.model.outcomes import Outcome
-from poolkeeper.model.specs import (
-    Claim,
-    DeletionPolicy,
-    Desired,
-    KafkaClusterSpec,
-    ResourcePoolSpec,
-    TopicSpec,
-    UnmanagedTopics,
-    ZooKeeperSpec,
-)
+from poolkeeper.model.specs import Claim, DeletionPolicy, Desired, UnmanagedTopics
 from poolkeeper.model.waits import WaitReason, has
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
@@ -22,15 +14,10 @@ from simulation.clusters import REQUEST, SimulatedCluster
 from simulation.executors import Executor
 
 SETTLING = Authority(steps=True, plans=None, settling=True)
-CLUSTER = KafkaClusterSpec(
-    "c",
-    ZooKeeperSpec("unused"),
-    unmanaged_topics=UnmanagedTopics.MANAGE,
-    default_pool="general",
-)
-POOLS = (ResourcePoolSpec("fast", "c", (1, 2)), ResourcePoolSpec("general", "c", (3, 4)))
-OLD = TopicSpec("old", "shop", "old", "fast")
-NEW = TopicSpec("new", "shop", "new", "general", partitions=1, replication_factor=2)
+CLUSTER = cluster_spec("c", unmanaged_topics=UnmanagedTopics.MANAGE, default_pool="general")
+POOLS = (pool_spec("fast", 1, 2, cluster="c"), pool_spec("general", 3, 4, cluster="c"))
+OLD = topic_spec("old", "fast")
+NEW = topic_spec("new", "general", partitions=1, replication_factor=2)
 
 
 @pytest.fixture

@@ -5,19 +5,11 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from builders import desired, pool_spec, topic_spec
 from poolkeeper.model.actions import Action, ActionKind
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.runs import Ending
-from poolkeeper.model.specs import (
-    Desired,
-    Execution,
-    KafkaClusterSpec,
-    ResourcePoolSpec,
-    Throttle,
-    ThrottleMode,
-    TopicSpec,
-    ZooKeeperSpec,
-)
+from poolkeeper.model.specs import Desired, Execution, Throttle, ThrottleMode, TopicSpec
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
@@ -26,8 +18,8 @@ from simulation.executors import EVERYTHING, Executor
 
 MB = 1_000_000
 SLOW = Execution(throttle=Throttle(ThrottleMode.FIXED, 2 * MB), max_moves=2)
-MOVES = TopicSpec("moves", "shop", "moves", "p", partitions=2, replication_factor=2)
-STAYS = TopicSpec("stays", "shop", "stays", "p", partitions=1, replication_factor=2)
+MOVES = topic_spec("moves", "p", partitions=2, replication_factor=2)
+STAYS = topic_spec("stays", "p", partitions=1, replication_factor=2)
 
 
 @dataclass(slots=True)
@@ -74,8 +66,7 @@ def course(
     cluster.create_topic("stays", [3, 4])
     for partition in range(2):
         cluster.simulation.set_size("moves", partition, 20 * MB)
-    spec = KafkaClusterSpec("c", ZooKeeperSpec("unused"), execution=SLOW)
-    wanted = Desired(spec, (ResourcePoolSpec("p", "c", (3, 4)),), (MOVES, STAYS))
+    wanted = desired(pool_spec("p", 3, 4, cluster="c"), MOVES, STAYS, name="c", execution=SLOW)
     executor = Executor(cluster, wanted, authority)
     found = Course(executor, edit, one_run)
     executor.at_rest = found.at_rest
@@ -100,7 +91,7 @@ def added(topic: str) -> Action:
     return Action(ActionKind.ADD_PARTITIONS, topic=topic, count=1)
 
 
-NEW = TopicSpec("new", "shop", "new", "p", partitions=2, replication_factor=2)
+NEW = topic_spec("new", "p", partitions=2, replication_factor=2)
 
 
 def test_a_topic_declared_while_a_request_is_in_flight_is_created_at_once() -> None:
@@ -197,8 +188,7 @@ def paused_in_mid_run() -> Executor:
     cluster = SimulatedCluster(SimulationSpec(spread(4), kafka="2.8.2"))
     cluster.start()
     cluster.create_topic("moves", [1, 2], [2, 1])
-    spec = KafkaClusterSpec("c", ZooKeeperSpec("unused"), execution=SLOW)
-    wanted = Desired(spec, (ResourcePoolSpec("p", "c", (3, 4)),), (MOVES,))
+    wanted = desired(pool_spec("p", 3, 4, cluster="c"), MOVES, name="c", execution=SLOW)
     executor = Executor(cluster, wanted)
     executor.at_rest = lambda _: cluster.exists(REQUEST)
     executor.finish()

@@ -174,7 +174,7 @@ class ClusterLoops:
     def work(self) -> None:
         """Keep the loops in line with the declared state until `stop` is set; then end them."""
         while not self.stop.is_set():
-            self.health.beat("keepers", 60 + END_S)
+            self.health.beat("cluster loops", 60 + END_S)
             settling = any(cluster_loop.settling for cluster_loop in self._loops.values())
             self.cache.changed.wait(COALESCE_S if settling else TICK_S)
             self.cache.changed.clear()

@@ -3,7 +3,7 @@
     watch        watches resources and fills the resource cache
     elector      takes and renews the Lease: who leads
     loops        one loop per cluster, while this instance leads
-    rebalancers  plans Rebalances across clusters; the cluster loops execute them
+    rebalances   plans Rebalances across clusters; the cluster loops execute them
     reporter     statuses, events, finalizers → the API server
     probes       /healthz, /readyz, /metrics
 
@@ -124,7 +124,7 @@ class Operator:
             self._cache,
             self._source,
             settings.watched,
-            beat=lambda patience_s: self._health.beat("hearing", patience_s),
+            beat=lambda patience_s: self._health.beat("resource watch", patience_s),
         )
         self._elector = LeaderElector(
             api,
@@ -156,7 +156,7 @@ class Operator:
             cluster_loops = self._cluster_loops(planners, reporter)
             finalizers = FinalizerWriter(fenced)
             stack.callback(finalizers.close)
-            rebalancers = RebalanceController(
+            rebalance_controller = RebalanceController(
                 cache=self._cache,
                 cluster_loops=cluster_loops,
                 engines=self._engines(planners, fenced),
@@ -164,12 +164,12 @@ class Operator:
                 reporter=RebalanceReporter(writer, recorder, finalizers),
                 metrics=self._metrics,
                 role=lambda: self._elector.role,
-                beat=lambda patience_s: self._health.beat("rebalancers", patience_s),
+                beat=lambda patience_s: self._health.beat("rebalances", patience_s),
             )
             self._await_watch(stop)
             if not stop.is_set():
                 self._elector.start()
-                for name, part in (("keepers", cluster_loops), ("rebalancers", rebalancers)):
+                for name, part in (("cluster loops", cluster_loops), ("rebalances", rebalance_controller)):
                     thread = Thread(target=part.work, name=name, daemon=True)
                     thread.start()
                     stack.callback(thread.join)

@@ -92,7 +92,7 @@ class ResourceWatch:
 
     def start(self) -> None:
         """Start to watch."""
-        for name, run in (("hearing", self._run), ("comparing", self._compare)):
+        for name, run in (("resource watch", self._run), ("comparing", self._compare)):
             thread = Thread(target=run, name=name, daemon=True)
             self._threads.append(thread)
             thread.start()

@@ -1,5 +1,6 @@
 import pytest
 
+import builders
 from poolkeeper.brokers import enrich
 from poolkeeper.brokers.enrich import Enrichment, enrich_if_reachable, with_sizes
 from poolkeeper.brokers.protocol import Versions
@@ -19,12 +20,8 @@ LARGER = BrokerLogs({"/d2": LogDir()}, {T0: ReplicaLog(30, "/d2")})
 
 
 def cluster(brokers=(1, 2), version=None, **partition):
-    return Cluster(
-        name="main",
-        brokers={n: Broker(n) for n in brokers},
-        topics={"t": Topic("t", (Partition(0, (1, 2), **partition),))},
-        kafka_version=version,
-    )
+    found = Topic("t", (Partition(0, (1, 2), **partition),))
+    return builders.cluster(brokers, found, id=None, kafka_version=version)
 
 
 NO_VERSIONS = Versions({}, {})

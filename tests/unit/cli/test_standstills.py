@@ -1,5 +1,6 @@
 """A plan that full disks bring to a halt says so, with numbers, and does what it can."""
 
+from builders import cluster_spec, pool_spec, topic_spec
 from poolkeeper.cli.commands import plan
 from poolkeeper.cli.output import plan_text
 from poolkeeper.cli.output.ink import Ink
@@ -14,13 +15,8 @@ GIB = 2**30
 def test_a_plan_names_what_finds_no_room_and_how_much_is_enough() -> None:
     """Two topics shall change places, and neither broker can hold both."""
     disk = specs.Capacity(disk_bytes=10 * GIB)
-    pools = tuple(
-        specs.ResourcePoolSpec(name, "main", (id,), capacity=disk)
-        for name, id in (("p", 1), ("q", 2))
-    )
-    topics = tuple(
-        specs.TopicSpec(name, "shop", name, pool) for name, pool in (("a", "q"), ("b", "p"))
-    )
+    pools = tuple(pool_spec(name, id, capacity=disk) for name, id in (("p", 1), ("q", 2)))
+    topics = tuple(topic_spec(name, pool) for name, pool in (("a", "q"), ("b", "p")))
     cluster = topology.Cluster(
         "main",
         {id: topology.Broker(id, None) for id in (1, 2)},
@@ -34,7 +30,7 @@ def test_a_plan_names_what_finds_no_room_and_how_much_is_enough() -> None:
         },
         id="c",
     )
-    kafka = specs.KafkaClusterSpec("main", specs.ZooKeeperSpec("zk:2181"))
+    kafka = cluster_spec()
     desired = specs.Desired(kafka, pools, topics)
     seen = Observation(ClusterReading(cluster), cluster, Records(), frozenset())
     made = plan.audited_plan(desired, seen, prune=False)

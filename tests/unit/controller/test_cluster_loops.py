@@ -2,13 +2,14 @@
 
 import pytest
 
+from builders import cluster_spec
 from poolkeeper.controller.cluster_loops import desired_of
-from poolkeeper.model.specs import Desired, KafkaClusterSpec, Mode, ZooKeeperSpec
+from poolkeeper.model.specs import Desired, Mode
 from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 
-SPEC = KafkaClusterSpec("main", ZooKeeperSpec("zk:2181"), mode=Mode.APPLY)
-PAUSED = KafkaClusterSpec("main", ZooKeeperSpec("zk:2181"), mode=Mode.PAUSED)
+SPEC = cluster_spec(mode=Mode.APPLY)
+PAUSED = cluster_spec(mode=Mode.PAUSED)
 CLUSTER = CustomResource("KafkaCluster", "", "main", "u", 1, False, (), SPEC)
 DESIRED = Desired(SPEC)
 

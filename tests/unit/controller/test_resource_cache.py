@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from manifests import resource_pool
 from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.resources.kinds.custom_resource import ObjectKey
 
@@ -10,15 +11,9 @@ KEY = ObjectKey("ResourcePool", "", "p")
 
 
 def pool(name: str = "p", uid: str = "u1", generation: int = 1, **more: Any) -> dict[str, Any]:
-    metadata = {"name": name, "uid": uid, "generation": generation, **more.pop("metadata", {})}
-    spec = {"clusterRef": {"name": "main"}, "brokers": {"ids": [generation]}}
-    return {
-        "apiVersion": "poolkeeper.dev/v1alpha1",
-        "kind": "ResourcePool",
-        "metadata": metadata,
-        "spec": spec,
-        **more,
-    }
+    found = resource_pool(name, generation)
+    metadata = {"uid": uid, "generation": generation, **more.pop("metadata", {})}
+    return {**found, "metadata": {**found["metadata"], **metadata}, **more}
 
 
 def known(declared: ResourceCache) -> dict[str, tuple[str, int]]:

@@ -1,11 +1,12 @@
 import pytest
 
+import builders
 from poolkeeper.load.apply import MeasuredLoads, with_loads
 from poolkeeper.model.topology import Cluster, Partition, Topic
 
 
 def cluster(*partitions: Partition) -> Cluster:
-    return Cluster("main", {}, {"t": Topic("t", partitions)})
+    return builders.cluster((), Topic("t", partitions))
 
 
 def figures_of(found: Cluster) -> list[tuple[int | None, float | None]]:

@@ -2,59 +2,43 @@
 
 from dataclasses import replace
 
+from builders import MIB, cluster, desired, move, pool_spec, topic, topic_spec
 from poolkeeper.model import plans, specs, topology
 from poolkeeper.model.records import Records, TopicRecord
 from poolkeeper.planning.audit import audit
-from poolkeeper.planning.proposals import plan_json
 
 RACKS = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c", 7: "a", 8: "b", 9: "c"}
 
 
-def topic(name: str, *lists: tuple[int, ...], **details: object) -> topology.Topic:
-    partitions = tuple(
-        topology.Partition(number, replicas, size_bytes=2**20)
-        for number, replicas in enumerate(lists)
-    )
-    return topology.Topic(name, partitions, config={"retention.ms": "1000"}, **details)
-
-
 def spec(name: str, pool: str = "fast", **details: object) -> specs.TopicSpec:
-    return specs.TopicSpec(name, "shop", name, pool, **details)
+    return topic_spec(name, pool, **details)
 
 
-CLUSTER = topology.Cluster(
-    "main",
-    brokers={id: topology.Broker(id, rack) for id, rack in RACKS.items()},
-    topics={
-        one.name: one
-        for one in (
-            topic("orders", (1, 2, 3), (4, 5, 6), topic_id="orders-id"),
-            topic("keyed", (1, 2, 3)),
-            topic("paused", (7, 2, 3)),
-            topic("pinned", (7, 2, 3)),
-            topic("legacy.log", (4, 5, 6)),
-            topic("wild", (1, 8, 9)),
-            topic("old", (1, 2), topic_id="old-id"),
-            topic("stray", (7, 8)),
-            topic("twice", (1, 2)),
-            topic("__consumer_offsets", (1, 2, 3)),
-        )
-    },
+LIVE = {"config": {"retention.ms": "1000"}, "size_bytes": MIB}
+CLUSTER = cluster(
+    RACKS,
+    topic("orders", (1, 2, 3), (4, 5, 6), topic_id="orders-id", **LIVE),
+    topic("keyed", (1, 2, 3), **LIVE),
+    topic("paused", (7, 2, 3), **LIVE),
+    topic("pinned", (7, 2, 3), **LIVE),
+    topic("legacy.log", (4, 5, 6), **LIVE),
+    topic("wild", (1, 8, 9), **LIVE),
+    topic("old", (1, 2), topic_id="old-id", **LIVE),
+    topic("stray", (7, 8), **LIVE),
+    topic("twice", (1, 2), **LIVE),
+    topic("__consumer_offsets", (1, 2, 3), **LIVE),
 )
-FAST = specs.ResourcePoolSpec("fast", "main", (1, 2, 3, 4, 5, 6), claims=(r"legacy\..*", "tw.*"))
-SLOW = specs.ResourcePoolSpec("slow", "main", (7, 8, 9), claims=("twi.*",))
-DESIRED = specs.Desired(
-    specs.KafkaClusterSpec("main", specs.ZooKeeperSpec("zk:2181")),
+FAST = pool_spec("fast", 1, 2, 3, 4, 5, 6, claims=(r"legacy\..*", "tw.*"))
+SLOW = pool_spec("slow", 7, 8, 9, claims=("twi.*",))
+DESIRED = desired(
     (FAST, SLOW),
-    (
-        spec("__consumer_offsets"),
-        spec("fresh", partitions=2, replication_factor=3, config={"retention.ms": "5"}),
-        spec("keyed", partitions=2, keyed=True),
-        spec("orders", partitions=3, replication_factor=3, config={"retention.ms": "2000"}),
-        spec("paused", paused=True),
-        spec("pinned", strategy=specs.Strategy.MANUAL, assignment=((1, 2, 3),)),
-        spec("stray"),
-    ),
+    spec("__consumer_offsets"),
+    spec("fresh", partitions=2, replication_factor=3, config={"retention.ms": "5"}),
+    spec("keyed", partitions=2, keyed=True),
+    spec("orders", partitions=3, replication_factor=3, config={"retention.ms": "2000"}),
+    spec("paused", paused=True),
+    spec("pinned", strategy=specs.Strategy.MANUAL, assignment=((1, 2, 3),)),
+    spec("stray"),
 )
 RECORDS = Records(
     topics={
@@ -63,14 +47,6 @@ RECORDS = Records(
     }
 )
 DRAINED = replace(DESIRED, pools=(replace(FAST, drain=frozenset({1})), SLOW))
-
-
-def move(name: str, partition: int, *path: tuple[int, ...], **details: object) -> plans.Move:
-    return plans.Move(name, None, partition, path, 0, "", **details)
-
-
-def plan(*ways: plans.Move, steps: tuple[plans.Step, ...] = ()) -> plans.Plan:
-    return plans.Plan("main", plan_json.plan_hash(ways, steps), "", steps, ways)
 
 
 def found(

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from builders import cluster_spec, pool_spec, topic_spec
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan
 from poolkeeper.model.problems import ProblemReason, Recorded
 from poolkeeper.model.specs import (
@@ -13,14 +14,12 @@ from poolkeeper.model.specs import (
     Execution,
     Goal,
     GoalKind,
-    KafkaClusterSpec,
     ReplicasAtATime,
     ResourcePoolSpec,
     Strategy,
     TopicDefaults,
     TopicSpec,
     UnmanagedTopics,
-    ZooKeeperSpec,
 )
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
 
@@ -69,9 +68,7 @@ def instances(
         for name in [*topics, "new.1", "new.2"]
         if draw(st.booleans())
     )
-    cluster = KafkaClusterSpec(
-        "main",
-        ZooKeeperSpec("zk:2181"),
+    cluster = cluster_spec(
         balancing=Balancing(
             enabled=draw(st.integers(0, 5)) > 0,
             min_gain_percent=draw(st.sampled_from([0.0, 0.0, 0.0, 30.0])),
@@ -95,10 +92,9 @@ def _pools(draw: st.DrawFn, known: list[int]) -> tuple[ResourcePoolSpec, ...]:
         cap = draw(st.sampled_from([None, None, None, 6, 12]))
         disk = draw(st.sampled_from([None, None, 200, 600]))
         pools.append(
-            ResourcePoolSpec(
+            pool_spec(
                 name,
-                "main",
-                tuple(ids),
+                *ids,
                 drain=frozenset(draw(st.sets(st.sampled_from(ids), max_size=1))),
                 demote=frozenset(draw(st.sets(st.sampled_from(ids), max_size=1))),
                 capacity_of={
@@ -146,9 +142,7 @@ def _spec(
     strategies: tuple[Strategy, ...],
 ) -> TopicSpec:
     pool = draw(st.sampled_from(pools))
-    return TopicSpec(
-        name,
-        "shop",
+    return topic_spec(
         name,
         pool.name,
         partitions=draw(st.sampled_from([None, None, 4, 9])),

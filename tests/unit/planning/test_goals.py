@@ -9,62 +9,46 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import builders
+from builders import MIB, partition, pool_spec
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.records import Records
-from poolkeeper.model.specs import (
-    Balancing,
-    Capacity,
-    Desired,
-    Goal,
-    GoalKind,
-    KafkaClusterSpec,
-    ResourcePoolSpec,
-    UnmanagedTopics,
-    ZooKeeperSpec,
-)
-from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
-from poolkeeper.planning.audit.audit import check_plan
-from poolkeeper.planning.planner import make_plan
+from poolkeeper.model.specs import Balancing, Capacity, Desired, Goal, GoalKind, UnmanagedTopics
+from poolkeeper.model.topology import Cluster
+from unit.planning import byhand
 from unit.planning.instances import after
 
-MIB = 1024**2
 COUNTS = (Goal(GoalKind.REPLICAS, count=1),)
 
 
 def cluster(brokers: int, *topics: list[tuple[tuple[int, ...], int]], racks: int = 0) -> Cluster:
     """Topics as lists of (replicas, MiB); the rate of a partition is its size in KiB/s."""
-    live = {
-        b: Broker(b, rack=f"r{b % racks:02d}" if racks else None) for b in range(1, brokers + 1)
-    }
-    named = {}
-    for number, lists in enumerate(topics):
-        partitions = (
-            Partition(n, r, leader=r[0], isr=r, size_bytes=mib * MIB, in_bytes_per_s=mib * 1024.0)
-            for n, (r, mib) in enumerate(lists)
+    live = {b: f"r{b % racks:02d}" if racks else None for b in range(1, brokers + 1)}
+    found = (
+        builders.topic(
+            f"t{number}",
+            *(
+                partition(n, *replicas, size_bytes=mib * MIB, in_bytes_per_s=mib * 1024.0)
+                for n, (replicas, mib) in enumerate(lists)
+            ),
         )
-        named[f"t{number}"] = Topic(f"t{number}", tuple(partitions), config={})
-    return Cluster("main", live, named, id="c1")
+        for number, lists in enumerate(topics)
+    )
+    return builders.cluster(live, *found)
 
 
 def desired(seen: Cluster, goals: tuple[Goal, ...], min_gain: float = 0.0, **pool: object):
-    spec = KafkaClusterSpec(
-        "main",
-        ZooKeeperSpec("zk:2181"),
+    return builders.desired(
+        pool_spec("p", *seen.brokers, goals=goals, **pool),
         unmanaged_topics=UnmanagedTopics.MANAGE,
         default_pool="p",
         balancing=Balancing(min_gain_percent=min_gain),
     )
-    whole = ResourcePoolSpec("p", "main", tuple(seen.brokers), goals=goals)
-    return Desired(spec, (replace(whole, **pool),))
 
 
 def lawful(wanted: Desired, seen: Cluster) -> tuple[Plan, Cluster]:
     """The plan and what it leads to, after it was audited and found to be final."""
-    plan = make_plan(wanted, seen)
-    assert check_plan(plan, wanted, seen, Records()) == ()
-    reached = after(plan, seen)
-    assert make_plan(wanted, reached).moves == ()
-    return plan, reached
+    plan = byhand.lawful(wanted, seen)
+    return plan, after(plan, seen)
 
 
 def held(seen: Cluster) -> dict[int, tuple[int, int]]:

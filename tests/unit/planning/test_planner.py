@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from builders import cluster, desired, pool_spec, topic, topic_spec
 from poolkeeper.algorithms.assignments import assign_replicas
 from poolkeeper.model.plans import (
     AddPartitions,
@@ -23,18 +24,7 @@ from poolkeeper.model.specs import (
     UnmanagedTopics,
 )
 from poolkeeper.model.topology import Cluster, Partition, Topic
-from unit.planning.byhand import (
-    COUNT_1,
-    RACKS,
-    cluster,
-    desired,
-    flat,
-    lawful,
-    paths,
-    pool,
-    spec,
-    topic,
-)
+from unit.planning.byhand import COUNT_1, RACKS, lawful, paths
 from unit.planning.instances import after
 
 
@@ -45,9 +35,9 @@ def test_nine_topics_on_nine_brokers_come_to_live_in_three_pools(factor: int) ->
     for number in range(1, 10):
         lists = assign_replicas(nine, 9, factor, start=number, shift=number)
         topics.append(topic(f"t{number}", *lists.values()))
-    seen = cluster(flat(*range(1, 10)), *topics)
-    pools = [pool(f"pool{k}", 3 * k - 2, 3 * k - 1, 3 * k) for k in (1, 2, 3)]
-    specs = [spec(f"t{n}", f"pool{(n + 2) // 3}") for n in range(1, 10)]
+    seen = cluster(range(1, 10), *topics)
+    pools = [pool_spec(f"pool{k}", 3 * k - 2, 3 * k - 1, 3 * k) for k in (1, 2, 3)]
+    specs = [topic_spec(f"t{n}", f"pool{(n + 2) // 3}") for n in range(1, 10)]
     wanted = desired(pools, *specs)
     plan = lawful(wanted, seen)
     reached = after(plan, seen)
@@ -70,36 +60,36 @@ def test_nine_topics_on_nine_brokers_come_to_live_in_three_pools(factor: int) ->
     ("wanted", "seen", "gone", "expected"),
     [
         pytest.param(
-            desired([pool("p", 1, 2, 3, 4, drain=frozenset({3}))], spec("t", "p")),
-            cluster(flat(1, 2, 3, 4), topic("t", (1, 2), (2, 3), (3, 1))),
+            desired([pool_spec("p", 1, 2, 3, 4, drain=frozenset({3}))], topic_spec("t", "p")),
+            cluster((1, 2, 3, 4), topic("t", (1, 2), (2, 3), (3, 1))),
             frozenset(),
             {"t-1": ((2, 3), (2, 4)), "t-2": ((3, 1), (4, 1))},
             id="a drained broker gives to the empty one, at the same place in the list",
         ),
         pytest.param(
-            desired([pool("p", 1, 2, 3, 4)], spec("t", "p")),
-            cluster(flat(1, 2, 4), topic("t", (1, 2), (2, 3), (3, 1))),
+            desired([pool_spec("p", 1, 2, 3, 4)], topic_spec("t", "p")),
+            cluster((1, 2, 4), topic("t", (1, 2), (2, 3), (3, 1))),
             frozenset({3}),
             {"t-1": ((2, 3), (2, 4)), "t-2": ((3, 1), (4, 1))},
             id="a gone broker is healed",
         ),
         pytest.param(
-            desired([pool("p", 1, 2, 3, 4)], spec("t", "p")),
-            cluster(flat(1, 2, 4), topic("t", (1, 2), (2, 3), (3, 4))),
+            desired([pool_spec("p", 1, 2, 3, 4)], topic_spec("t", "p")),
+            cluster((1, 2, 4), topic("t", (1, 2), (2, 3), (3, 4))),
             frozenset(),
             {},
             id="a dead broker that is not gone keeps its replicas",
         ),
         pytest.param(
-            desired([pool("p", 1, 2, 3)], spec("t", "p", replication_factor=3)),
-            cluster(flat(1, 2, 3), topic("t", (2,))),
+            desired([pool_spec("p", 1, 2, 3)], topic_spec("t", "p", replication_factor=3)),
+            cluster((1, 2, 3), topic("t", (2,))),
             frozenset(),
             {"t-0": ((2,), (2, 1), (2, 1, 3))},
             id="a replication factor grows by one replica a step",
         ),
         pytest.param(
-            desired([pool("p", 1, 2, 3)], spec("t", "p", replication_factor=1)),
-            cluster(flat(1, 2, 3), topic("t", (2, 1, 3), (1, 2, 3), (3, 1, 2))),
+            desired([pool_spec("p", 1, 2, 3)], topic_spec("t", "p", replication_factor=1)),
+            cluster((1, 2, 3), topic("t", (2, 1, 3), (1, 2, 3), (3, 1, 2))),
             frozenset(),
             {
                 "t-0": ((2, 1, 3), (2,)),
@@ -109,74 +99,74 @@ def test_nine_topics_on_nine_brokers_come_to_live_in_three_pools(factor: int) ->
             id="a lower replication factor keeps the leaders",
         ),
         pytest.param(
-            desired([pool("p", 1, 2, 3, 4, goals=())], spec("t", "p")),
+            desired([pool_spec("p", 1, 2, 3, 4, goals=())], topic_spec("t", "p")),
             cluster({1: "a", 2: "b", 3: "c", 4: "a"}, topic("t", (1, 4, 2))),
             frozenset(),
             {"t-0": ((1, 4, 2), (1, 3, 2))},
             id="two replicas in one rack are spread",
         ),
         pytest.param(
-            desired([pool("p", 1, 2, demote=frozenset({1}))], spec("t", "p")),
-            cluster(flat(1, 2), topic("t", (1, 2))),
+            desired([pool_spec("p", 1, 2, demote=frozenset({1}))], topic_spec("t", "p")),
+            cluster((1, 2), topic("t", (1, 2))),
             frozenset(),
             {"t-0": ((1, 2), (2, 1))},
             id="a demoted broker leads nothing",
         ),
         pytest.param(
-            desired([pool("p", 1, 2, goals=COUNT_1)], spec("t", "p")),
-            cluster(flat(1, 2), topic("t", (1, 2), (1, 2), (1, 2), (1, 2))),
+            desired([pool_spec("p", 1, 2, goals=COUNT_1)], topic_spec("t", "p")),
+            cluster((1, 2), topic("t", (1, 2), (1, 2), (1, 2), (1, 2))),
             frozenset(),
             {"t-0": ((1, 2), (2, 1)), "t-1": ((1, 2), (2, 1))},
             id="leaders are evened out by reordering",
         ),
         pytest.param(
-            desired([pool("p", 1, 2, 3)], spec("t", "p", paused=True)),
-            cluster(flat(1, 2, 3, 4), topic("t", (4,), (4,))),
+            desired([pool_spec("p", 1, 2, 3)], topic_spec("t", "p", paused=True)),
+            cluster((1, 2, 3, 4), topic("t", (4,), (4,))),
             frozenset(),
             {},
             id="a paused topic stays where it is",
         ),
         pytest.param(
             desired(
-                [pool("p", 1, 2, 3)],
-                spec("t", "p", strategy=Strategy.MANUAL, assignment=((3, 1), (1, 2))),
+                [pool_spec("p", 1, 2, 3)],
+                topic_spec("t", "p", strategy=Strategy.MANUAL, assignment=((3, 1), (1, 2))),
             ),
-            cluster(flat(1, 2, 3), topic("t", (1, 2), (1, 2))),
+            cluster((1, 2, 3), topic("t", (1, 2), (1, 2))),
             frozenset(),
             {"t-0": ((1, 2), (3, 1))},
             id="a pinned topic is brought to its assignment",
         ),
         pytest.param(
             desired(
-                [pool("p", 1, 2, 3, drain=frozenset({1})), pool("q", 4, 5)],
+                [pool_spec("p", 1, 2, 3, drain=frozenset({1})), pool_spec("q", 4, 5)],
                 unmanaged_topics=UnmanagedTopics.EVACUATE_ONLY,
             ),
-            cluster(flat(1, 2, 3, 4, 5), topic("t", (1, 4), (2, 4), (2, 4))),
+            cluster((1, 2, 3, 4, 5), topic("t", (1, 4), (2, 4), (2, 4))),
             frozenset(),
             {"t-0": ((1, 4), (3, 4))},
             id="an unmanaged topic leaves a drained broker within its pool",
         ),
         pytest.param(
-            desired([pool("p", 1, 2)]),
-            cluster(flat(1, 2, 3), topic("t", (3,))),
+            desired([pool_spec("p", 1, 2)]),
+            cluster((1, 2, 3), topic("t", (3,))),
             frozenset(),
             {},
             id="an unmanaged topic is ignored by default",
         ),
         pytest.param(
-            desired([pool("p", 1, 2, claims=("legacy\\..*",))]),
-            cluster(flat(1, 2, 3), topic("legacy.a", (3,)), topic("other", (3,))),
+            desired([pool_spec("p", 1, 2, claims=("legacy\\..*",))]),
+            cluster((1, 2, 3), topic("legacy.a", (3,)), topic("other", (3,))),
             frozenset(),
             {"legacy.a-0": ((3,), (1,))},
             id="a claimed topic moves into the pool",
         ),
         pytest.param(
             desired(
-                [pool("p", 3, 4)],
-                spec("t", "p"),
+                [pool_spec("p", 3, 4)],
+                topic_spec("t", "p"),
                 execution=Execution(replicas_at_a_time=ReplicasAtATime.ONE),
             ),
-            cluster(flat(1, 2, 3, 4), topic("t", (1, 2))),
+            cluster((1, 2, 3, 4), topic("t", (1, 2))),
             frozenset(),
             {"t-0": ((1, 2), (1, 3), (3, 4))},
             id="one replica at a time, the leader last",
@@ -191,7 +181,8 @@ def test_moves(
 
 def test_new_topics_are_created_in_their_pool_and_evenly() -> None:
     wanted = desired(
-        [pool("p", *RACKS)], spec("t", "p", partitions=6, replication_factor=3, config={"a": "b"})
+        [pool_spec("p", *RACKS)],
+        topic_spec("t", "p", partitions=6, replication_factor=3, config={"a": "b"}),
     )
     plan = lawful(wanted, cluster(RACKS))
     (step,) = plan.steps
@@ -204,26 +195,26 @@ def test_new_topics_are_created_in_their_pool_and_evenly() -> None:
 
 def test_kafkas_own_algorithm_is_the_same_every_time() -> None:
     wanted = desired(
-        [pool("p", 1, 2, 3, goals=())],
-        spec("t", "p", partitions=3, replication_factor=2, strategy=Strategy.KAFKA),
+        [pool_spec("p", 1, 2, 3, goals=())],
+        topic_spec("t", "p", partitions=3, replication_factor=2, strategy=Strategy.KAFKA),
     )
-    (step,) = lawful(wanted, cluster(flat(1, 2, 3))).steps
+    (step,) = lawful(wanted, cluster((1, 2, 3))).steps
     assert isinstance(step, CreateTopic)
     assert step.replicas == ((3, 1), (1, 2), (2, 3))
 
 
 def test_added_partitions_leave_the_others_as_they_are() -> None:
-    wanted = desired([pool("p", 1, 2, 3)], spec("t", "p", partitions=3))
-    plan = lawful(wanted, cluster(flat(1, 2, 3), topic("t", (1,), (2,))))
+    wanted = desired([pool_spec("p", 1, 2, 3)], topic_spec("t", "p", partitions=3))
+    plan = lawful(wanted, cluster((1, 2, 3), topic("t", (1,), (2,))))
     assert plan.steps == (AddPartitions("t", 2, ((3,),), "partitions 2 → 3"),)
     assert plan.moves == ()
 
 
 def test_configs_are_enforced_and_keys_that_are_no_longer_declared_are_unset() -> None:
-    wanted = desired([pool("p", 1)], spec("t", "p", config={"retention.ms": "1000"}))
+    wanted = desired([pool_spec("p", 1)], topic_spec("t", "p", config={"retention.ms": "1000"}))
     live = {"retention.ms": "5000", "segment.ms": "7", "flush.ms": "1"}
     records = Records(topics={"t": TopicRecord("shop/t", ("segment.ms", "retention.ms"))})
-    plan = lawful(wanted, cluster(flat(1), topic("t", (1,), config=live)), records)
+    plan = lawful(wanted, cluster((1,), topic("t", (1,), config=live)), records)
     (step,) = plan.steps
     assert isinstance(step, SetConfig)
     assert (step.set, step.unset) == ({"retention.ms": "1000"}, ("segment.ms",))
@@ -232,14 +223,14 @@ def test_configs_are_enforced_and_keys_that_are_no_longer_declared_are_unset() -
 
 @pytest.mark.parametrize(("prune", "count"), [(True, 1), (False, 0)])
 def test_topics_are_deleted_only_if_asked_for_and_recorded(prune: bool, count: int) -> None:
-    wanted = desired([pool("p", 1)])
+    wanted = desired([pool_spec("p", 1)])
     records = Records(
         topics={
             "t": TopicRecord("shop/t", deletion_policy=DeletionPolicy.DELETE),
             "u": TopicRecord("shop/u"),
         }
     )
-    seen = cluster(flat(1), topic("t", (1,)), topic("u", (1,)))
+    seen = cluster((1,), topic("t", (1,)), topic("u", (1,)))
     steps = lawful(wanted, seen, records, prune=prune).steps
     assert len(steps) == count
     assert all(isinstance(step, DeleteTopic) and step.topic == "t" for step in steps)
@@ -248,8 +239,8 @@ def test_topics_are_deleted_only_if_asked_for_and_recorded(prune: bool, count: i
 def test_preferred_replicas_that_could_lead_are_elected() -> None:
     led = Partition(0, (1, 2), leader=2, isr=(1, 2))
     behind = Partition(1, (1, 2), leader=2, isr=(2,))
-    seen = cluster(flat(1, 2), Topic("t", (led, behind), config={}))
-    plan = lawful(desired([pool("p", 1, 2, goals=())], spec("t", "p")), seen)
+    seen = cluster((1, 2), Topic("t", (led, behind), config={}))
+    plan = lawful(desired([pool_spec("p", 1, 2, goals=())], topic_spec("t", "p")), seen)
     assert [step.partitions for step in plan.steps if isinstance(step, ElectLeaders)] == [
         (("t", 0),)
     ]
@@ -257,9 +248,9 @@ def test_preferred_replicas_that_could_lead_are_elected() -> None:
 
 def test_the_more_a_broker_weighs_the_more_it_holds() -> None:
     lists = [(1 + n % 3,) for n in range(12)]
-    heavy = pool("p", 1, 2, 3, goals=COUNT_1, capacity_of={1: Capacity(weight=2.0)})
-    plan = lawful(desired([heavy], spec("t", "p")), cluster(flat(1, 2, 3), topic("t", *lists)))
-    reached = after(plan, cluster(flat(1, 2, 3), topic("t", *lists)))
+    heavy = pool_spec("p", 1, 2, 3, goals=COUNT_1, capacity_of={1: Capacity(weight=2.0)})
+    plan = lawful(desired([heavy], topic_spec("t", "p")), cluster((1, 2, 3), topic("t", *lists)))
+    reached = after(plan, cluster((1, 2, 3), topic("t", *lists)))
     assert Counter(p.replicas[0] for p in reached.topics["t"].partitions) == {1: 6, 2: 3, 3: 3}
     assert {move.reason for move in plan.moves} == {
         "broker 2 holds 4 replicas, its share is 3",
@@ -268,9 +259,9 @@ def test_the_more_a_broker_weighs_the_more_it_holds() -> None:
 
 
 def test_moves_of_topics_of_no_pool_are_in_the_order_of_their_urgency() -> None:
-    pools = [pool("p", 1, 2, 3, 4, drain=frozenset({3})), pool("q", 5, 6, 7)]
+    pools = [pool_spec("p", 1, 2, 3, 4, drain=frozenset({3})), pool_spec("q", 5, 6, 7)]
     wanted = desired(pools, unmanaged_topics=UnmanagedTopics.EVACUATE_ONLY)
-    seen = cluster(flat(1, 2, 3, 4, 6, 7), topic("drained", (2, 3)), topic("lost", (5, 6)))
+    seen = cluster((1, 2, 3, 4, 6, 7), topic("drained", (2, 3)), topic("lost", (5, 6)))
     plan = lawful(wanted, seen, gone=frozenset({5}))
     assert [(move.topic, move.reason) for move in plan.moves] == [
         ("lost", "broker 5 is gone"),

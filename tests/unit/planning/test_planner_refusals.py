@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from builders import MIB, cluster, desired, pool_spec, topic, topic_spec
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import (
     Capacity,
@@ -16,66 +17,59 @@ from poolkeeper.model.specs import (
 from poolkeeper.model.topology import Cluster, Partition, ReassignmentEntry, Topic
 from poolkeeper.planning.audit.audit import check_plan
 from poolkeeper.planning.planner import make_plan
-from unit.planning.byhand import (
-    COUNT_1,
-    MIB,
-    RACKS,
-    cluster,
-    desired,
-    flat,
-    lawful,
-    messages,
-    paths,
-    pool,
-    spec,
-    topic,
-)
+from unit.planning.byhand import COUNT_1, RACKS, lawful, messages, paths
 
 
 @pytest.mark.parametrize(
     ("wanted", "seen", "said"),
     [
         pytest.param(
-            desired([pool("p", 1, 2, 3, drain=frozenset({1}))], spec("t", "p")),
-            cluster(flat(1, 2, 3), topic("t", (1, 2, 3))),
+            desired([pool_spec("p", 1, 2, 3, drain=frozenset({1}))], topic_spec("t", "p")),
+            cluster((1, 2, 3), topic("t", (1, 2, 3))),
             "t: 1 replica cannot leave broker 1: 3 replicas need 3 brokers; usable: 2, 3; 1 is"
             " drained. Take broker 1 out of spec.drain, or add a broker",
             id="a drain that leaves too few brokers",
         ),
         pytest.param(
-            desired([pool("p", 1, 2)], spec("t", "p", partitions=3, replication_factor=3)),
-            cluster(flat(1, 2)),
+            desired(
+                [pool_spec("p", 1, 2)], topic_spec("t", "p", partitions=3, replication_factor=3)
+            ),
+            cluster((1, 2)),
             "t: not created: 3 replicas need 3 brokers; usable in pool p: 1, 2. Add 1 broker, or"
             " take as many out of spec.drain",
             id="a new topic with more replicas than brokers",
         ),
         pytest.param(
-            desired([pool("p", 1, 2)], spec("t", "p", partitions=1)),
-            cluster(flat(1, 2), topic("t", (1,), (2,))),
+            desired([pool_spec("p", 1, 2)], topic_spec("t", "p", partitions=1)),
+            cluster((1, 2), topic("t", (1,), (2,))),
             "t: stays at 2 partitions instead of 1: partitions never shrink",
             id="fewer partitions",
         ),
         pytest.param(
-            desired([pool("p", 1, 2)], spec("t", "p", partitions=3, keyed=True)),
-            cluster(flat(1, 2), topic("t", (1,), (2,))),
+            desired([pool_spec("p", 1, 2)], topic_spec("t", "p", partitions=3, keyed=True)),
+            cluster((1, 2), topic("t", (1,), (2,))),
             "t: stays at 2 partitions instead of 3: its keys would go to other partitions (set"
             " spec.acceptKeyRemapTo to 3 to allow it)",
             id="more partitions of a keyed topic",
         ),
         pytest.param(
-            desired([pool("p", 1, 2, quotas=Quotas(topics=1))], spec("t", "p"), spec("u", "p")),
-            cluster(flat(1, 2), topic("t", (1,))),
+            desired(
+                [pool_spec("p", 1, 2, quotas=Quotas(topics=1))],
+                topic_spec("t", "p"),
+                topic_spec("u", "p"),
+            ),
+            cluster((1, 2), topic("t", (1,))),
             "u: not created: neither the Topic nor pool p says how many partitions (set"
             " spec.partitions)",
             id="nobody says how many partitions",
         ),
         pytest.param(
             desired(
-                [pool("p", 1, 2, quotas=Quotas(topics=1), defaults=TopicDefaults(1, 1))],
-                spec("t", "p"),
-                spec("u", "p"),
+                [pool_spec("p", 1, 2, quotas=Quotas(topics=1), defaults=TopicDefaults(1, 1))],
+                topic_spec("t", "p"),
+                topic_spec("u", "p"),
             ),
-            cluster(flat(1, 2), topic("t", (1,))),
+            cluster((1, 2), topic("t", (1,))),
             "u: not created: pool p has 1 of 1 topics and would get 1 more"
             " (raise spec.quotas.topics to 2)",
             id="a quota of topics",
@@ -83,7 +77,7 @@ from unit.planning.byhand import (
         pytest.param(
             desired(
                 [
-                    pool(
+                    pool_spec(
                         "p",
                         1,
                         2,
@@ -92,58 +86,60 @@ from unit.planning.byhand import (
                         defaults=TopicDefaults(3, 1),
                     )
                 ],
-                spec("t", "p"),
-                spec("u", "p"),
+                topic_spec("t", "p"),
+                topic_spec("u", "p"),
             ),
-            cluster(flat(1, 2), topic("t", (1,), (2,))),
+            cluster((1, 2), topic("t", (1,), (2,))),
             "u: not created: pool p would hold 5 replicas, 4 fit with the largest broker lost. Add"
             " a broker, or lower spec.headroom, or add capacity for 1 more replica",
             id="headroom",
         ),
         pytest.param(
             desired(
-                [pool("p", 1, 2, capacity=Capacity(replicas=4), defaults=TopicDefaults(4, 2))],
-                spec("t", "p"),
-                spec("u", "p"),
+                [pool_spec("p", 1, 2, capacity=Capacity(replicas=4), defaults=TopicDefaults(4, 2))],
+                topic_spec("t", "p"),
+                topic_spec("u", "p"),
             ),
-            cluster(flat(1, 2), topic("t", (1, 2))),
+            cluster((1, 2), topic("t", (1, 2))),
             "u: not created: brokers 1, 2 would hold 10 replicas and may hold 8. Add a broker, or"
             " raise spec.capacity.replicas",
             id="caps of brokers",
         ),
         pytest.param(
-            desired([pool("p", 1, 2), pool("q", 2, 3)], spec("t", "p")),
-            cluster(flat(1, 2, 3), topic("t", (3,))),
+            desired([pool_spec("p", 1, 2), pool_spec("q", 2, 3)], topic_spec("t", "p")),
+            cluster((1, 2, 3), topic("t", (3,))),
             ": nothing moves: broker 2 is also in pool q",
             id="a broker in two pools",
         ),
         pytest.param(
-            desired([pool("p", 1, 2)], spec("a.b", "p", partitions=1, replication_factor=1)),
-            cluster(flat(1, 2), topic("a_b", (1,))),
+            desired(
+                [pool_spec("p", 1, 2)], topic_spec("a.b", "p", partitions=1, replication_factor=1)
+            ),
+            cluster((1, 2), topic("a_b", (1,))),
             "a.b: not created: Kafka's metrics cannot tell it from a_b: choose another name",
             id="names that collide",
         ),
         pytest.param(
             desired(
-                [pool("p", 1, 2, drain=frozenset({1}))],
-                spec("t", "p", strategy=Strategy.MANUAL, assignment=((1,),)),
+                [pool_spec("p", 1, 2, drain=frozenset({1}))],
+                topic_spec("t", "p", strategy=Strategy.MANUAL, assignment=((1,),)),
             ),
-            cluster(flat(1, 2), topic("t", (1,))),
+            cluster((1, 2), topic("t", (1,))),
             "t: stays as it is: spec.placement.assignment pins it, and broker 1 is drained. Take"
             " broker 1 out of spec.drain, or change the assignment",
             id="a pinned topic on a drained broker",
         ),
         pytest.param(
-            desired([pool("p", 1, 2)], spec("t", "p")),
+            desired([pool_spec("p", 1, 2)], topic_spec("t", "p")),
             replace(
-                cluster(flat(1, 2, 3), topic("t", (3,))),
+                cluster((1, 2, 3), topic("t", (3,))),
                 reassignment=(ReassignmentEntry("t", 0, (1,)),),
             ),
             "t: left out of this plan: a reassignment request names it",
             id="a topic that somebody else moves",
         ),
         pytest.param(
-            desired([pool("p", *RACKS)], spec("t", "p")),
+            desired([pool_spec("p", *RACKS)], topic_spec("t", "p")),
             cluster(RACKS, topic("t", (1, 2, 3, 4))),
             ": 1 topic of replication factor 4 needs 4 racks; racks a, b, c have usable brokers,"
             " so some hold two replicas of a partition. Add a broker in another rack",
@@ -162,13 +158,13 @@ BEHIND = Partition(0, (1, 3), leader=-1, isr=(3,), size_bytes=MIB)
     ("wanted", "gone", "said"),
     [
         pytest.param(
-            desired([pool("p", 1, 2, 3, drain=frozenset({1}))], spec("t", "p")),
+            desired([pool_spec("p", 1, 2, 3, drain=frozenset({1}))], topic_spec("t", "p")),
             frozenset(),
             ["1 partition cannot be moved: no live broker holds it in sync: t-0"],
             id="drained",
         ),
         pytest.param(
-            desired([pool("p", 1, 2, 3)], spec("t", "p")),
+            desired([pool_spec("p", 1, 2, 3)], topic_spec("t", "p")),
             frozenset({3}),
             [
                 "1 partition cannot be moved: no live broker holds it in sync: t-0",
@@ -177,22 +173,22 @@ BEHIND = Partition(0, (1, 3), leader=-1, isr=(3,), size_bytes=MIB)
             id="healed",
         ),
         pytest.param(
-            desired([pool("p", 1, 2, 3)], spec("t", "p", replication_factor=1)),
+            desired([pool_spec("p", 1, 2, 3)], topic_spec("t", "p", replication_factor=1)),
             frozenset(),
             ["1 partition cannot be moved: no live broker holds it in sync: t-0"],
             id="shrunk",
         ),
         pytest.param(
             desired(
-                [pool("p", 1, 2, 3)],
-                spec("t", "p", strategy=Strategy.MANUAL, assignment=((1, 2),)),
+                [pool_spec("p", 1, 2, 3)],
+                topic_spec("t", "p", strategy=Strategy.MANUAL, assignment=((1, 2),)),
             ),
             frozenset(),
             ["1 partition cannot be moved: no live broker holds it in sync: t-0"],
             id="pinned elsewhere",
         ),
         pytest.param(
-            desired([pool("p", 1, 2, 3, goals=COUNT_1)], spec("t", "p")),
+            desired([pool_spec("p", 1, 2, 3, goals=COUNT_1)], topic_spec("t", "p")),
             frozenset(),
             [],
             id="evened out, which is no reason to name it",
@@ -202,13 +198,13 @@ BEHIND = Partition(0, (1, 3), leader=-1, isr=(3,), size_bytes=MIB)
 def test_what_nothing_can_be_copied_from_stays(
     wanted: Desired, gone: frozenset[int], said: list[str]
 ) -> None:
-    seen = cluster(flat(1, 2), Topic("t", (BEHIND,), config={}))
+    seen = cluster((1, 2), Topic("t", (BEHIND,), config={}))
     plan = make_plan(wanted, seen, gone=gone)
     assert (plan.moves, [problem.message for problem in plan.problems]) == ((), said)
     assert check_plan(plan, wanted, seen, Records(), gone) == ()
 
 
 def test_what_waits_for_its_source_moves_once_it_is_back() -> None:
-    wanted = desired([pool("p", 1, 2, 3, 4, drain=frozenset({1}))], spec("t", "p"))
-    back = cluster(flat(1, 2, 3), Topic("t", (BEHIND,), config={}))
+    wanted = desired([pool_spec("p", 1, 2, 3, 4, drain=frozenset({1}))], topic_spec("t", "p"))
+    back = cluster((1, 2, 3), Topic("t", (BEHIND,), config={}))
     assert paths(make_plan(wanted, back)) == {"t-0": ((1, 3), (2, 3))}

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+import builders
 from poolkeeper.errors import RefusalReason, Unavailable
 from poolkeeper.fleet.schedule.budget import Bound, LeftOut, Schedule, Turn
 from poolkeeper.model.actions import Action, ActionKind
@@ -15,7 +16,6 @@ from poolkeeper.model.outcomes import (
     Progress,
     State,
 )
-from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.rebalances import (
     BudgetSpec,
     ClusterRebalance,
@@ -48,11 +48,11 @@ SPEC = RebalanceSpec("r")
 
 
 def move(partition):
-    return Move("t", None, partition, ((1, 2), (2, 3)), 100, "balance")
+    return builders.move("t", partition, (1, 2), (2, 3), bytes=100, reason="balance")
 
 
 def plan(name, moves=2):
-    return Plan(name, f"sha256:{name}", "f", moves=tuple(map(move, range(moves))))
+    return builders.plan(*map(move, range(moves)), cluster=name, hash=f"sha256:{name}")
 
 
 def turn(name, begin_s, end_s, wave):

@@ -5,10 +5,10 @@ from threading import Event
 
 import pytest
 
+from builders import desired, pool_spec
 from conditions import until
 from poolkeeper.connections import ClusterConnections
 from poolkeeper.errors import Unavailable
-from poolkeeper.model.specs import Desired, KafkaClusterSpec, ResourcePoolSpec, ZooKeeperSpec
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.rebalances.local_engine import LocalEngine
 from poolkeeper.rebalances.request import ClusterRequest, PlanningDeadlines, RebalanceRequest
@@ -19,10 +19,8 @@ from simulation.fake_session import FakeSession
 
 
 def asked(name):
-    cluster = KafkaClusterSpec(name, ZooKeeperSpec(f"{name}:2181"))
-    return ClusterRequest(
-        Desired(cluster, (ResourcePoolSpec("p", name, (1, 2, 3), claims=("t",)),)), ("p",)
-    )
+    pool = pool_spec("p", 1, 2, 3, cluster=name, claims=("t",))
+    return ClusterRequest(desired(pool, name=name, connect=f"{name}:2181"), ("p",))
 
 
 @dataclass

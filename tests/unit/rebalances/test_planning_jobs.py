@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from builders import cluster_spec
 from poolkeeper.errors import Stale, Unavailable
 from poolkeeper.kube.jobs import configmap_blob, jobs
 from poolkeeper.kube.jobs.planner_pods import PlannerPodSettings
@@ -23,7 +24,7 @@ from poolkeeper.rebalances.planning_jobs import JobEngine, job_name, label, secr
 from poolkeeper.rebalances.request import ClusterRequest, RebalanceRequest
 from poolkeeper.rebalances.response import ClusterPlan, RebalanceResponse
 
-DESIRED = Desired(KafkaClusterSpec("main", ZooKeeperSpec("zk:2181")))
+DESIRED = Desired(cluster_spec())
 QUESTION = RebalanceRequest((ClusterRequest(DESIRED),), 7)
 ANSWER = RebalanceResponse(QUESTION.digest, (ClusterPlan("main", problem="not there"),))
 OWNER = {"apiVersion": "v1", "kind": "Rebalance", "name": "daily", "uid": "r1"}

@@ -3,21 +3,15 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
+from builders import desired, pool_spec
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.schedule.budget import Budget, RatedWindow
-from poolkeeper.model.specs import (
-    Desired,
-    KafkaClusterSpec,
-    ResourcePoolSpec,
-    SourceLocation,
-    Window,
-    ZooKeeperSpec,
-)
+from poolkeeper.model.specs import SourceLocation, Window
 from poolkeeper.rebalances.request import ClusterRequest, PlanningDeadlines, RebalanceRequest
 from unit.planning.instances import instances
 
-POOL = ResourcePoolSpec("fast", "main", (1, 2, 3))
-DESIRED = Desired(KafkaClusterSpec("main", ZooKeeperSpec("zk:2181")), (POOL,))
+POOL = pool_spec("fast", 1, 2, 3)
+DESIRED = desired(POOL)
 QUESTION = RebalanceRequest((ClusterRequest(DESIRED, ("fast",)),), 1_700_000_000_000)
 FULL = replace(
     QUESTION,

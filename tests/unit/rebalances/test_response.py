@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import builders
+from builders import pool_spec, topic
 from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.fleet.schedule.budget import Bound, Budget, Schedule, Turn
 from poolkeeper.model.records import Records
-from poolkeeper.model.specs import Desired, KafkaClusterSpec, ResourcePoolSpec, ZooKeeperSpec
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json
@@ -29,15 +30,14 @@ MIB = 1024**2
 
 
 def declared(name="main", *pools):
-    pools = pools or (ResourcePoolSpec("all", name, (1, 2, 3), claims=(".*",)),)
-    return Desired(KafkaClusterSpec(name, ZooKeeperSpec("zk:2181")), pools)
+    pools = pools or (pool_spec("all", 1, 2, 3, cluster=name, claims=(".*",)),)
+    return builders.desired(pools, name=name)
 
 
 def crowded(name="main", brokers=(1, 2, 3)):
     """A cluster whose first broker has everything."""
-    partitions = tuple(Partition(n, (brokers[0],), size_bytes=MIB) for n in range(6))
-    found = {id_: Broker(id_) for id_ in brokers}
-    return Cluster(name, found, {"t": Topic("t", partitions)})
+    found = topic("t", *[brokers[:1]] * 6, size_bytes=MIB)
+    return builders.cluster(brokers, found, name=name)
 
 
 def seen(cluster):
@@ -57,7 +57,7 @@ def test_a_part_is_the_plan_of_the_loop():
 
 
 def test_what_is_impossible_is_a_problem_without_a_place():
-    desired = declared("main", ResourcePoolSpec("all", "main", (1, 9)))
+    desired = declared("main", pool_spec("all", 1, 9))
     part = plan_cluster(ClusterRequest(desired), seen(crowded()), RebalanceRequest((), 0))
     assert part.cluster_plan == ClusterPlan(
         "main",
@@ -89,8 +89,8 @@ def test_problems_are_one_line():
 def test_pools_in_scope_keep_their_moves_alone():
     desired = declared(
         "main",
-        ResourcePoolSpec("a", "main", (1, 2), claims=("x",)),
-        ResourcePoolSpec("b", "main", (3, 4), claims=("y",)),
+        pool_spec("a", 1, 2, claims=("x",)),
+        pool_spec("b", 3, 4, claims=("y",)),
     )
     topics = {
         name: Topic(name, tuple(Partition(n, (first,)) for n in range(6)))

@@ -2,19 +2,13 @@
 
 from dataclasses import replace
 
-from poolkeeper.model.plans import Move, Plan, Urgency
+import builders
+from builders import move, partition, plan, topic
+from poolkeeper.model.plans import Urgency
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.runs import Health, Phase, Run, RunDocument, Saved
-from poolkeeper.model.specs import Desired, Execution, KafkaClusterSpec, ZooKeeperSpec
-from poolkeeper.model.topology import (
-    Broker,
-    Cluster,
-    Controller,
-    Partition,
-    ReassignmentEntry,
-    Topic,
-    TopicPartition,
-)
+from poolkeeper.model.specs import Desired, Execution
+from poolkeeper.model.topology import Cluster, Controller, ReassignmentEntry, TopicPartition
 from poolkeeper.planning.run_state.progress import classify
 from poolkeeper.reconcile.decisions import RunSituation
 from poolkeeper.reconcile.observation import RunView
@@ -22,22 +16,22 @@ from poolkeeper.reconcile.observation import RunView
 NOW_MS = 1_000_000
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 MOVES = (
-    Move("t", None, 0, ((1, 2), (3, 2)), 100, "drain", Urgency.DRAIN),
-    Move("t", None, 1, ((2, 1), (2, 3)), 100, "drain", Urgency.DRAIN),
+    move("t", 0, (1, 2), (3, 2), bytes=100, reason="drain", urgency=Urgency.DRAIN),
+    move("t", 1, (2, 1), (2, 3), bytes=100, reason="drain", urgency=Urgency.DRAIN),
 )
-PLAN = Plan("c", "sha256:p", "f", moves=MOVES)
+PLAN = plan(*MOVES, cluster="c", hash="sha256:p")
 RUN = Run("sha256:p", "f", "concern", Phase.MOVING, "digest", 1, 0)
 BEFORE, AFTER = ((1, 2), (2, 1)), ((3, 2), (2, 3))
 
 
 def cluster(lists=BEFORE, *, live=(1, 2, 3), leaders=None, isr=None, **more) -> Cluster:
     """The partitions of t with these lists, all led and in sync unless said otherwise."""
-    partitions = tuple(
-        Partition(n, ids, leader=(leaders or {}).get(n, ids[0]), isr=(isr or {}).get(n, ids))
+    partitions = (
+        partition(n, *ids, leader=(leaders or {}).get(n, ids[0]), isr=(isr or {}).get(n, ids))
         for n, ids in enumerate(lists)
     )
-    told = {"controller": Controller(1, 5, 5), "topics": {"t": Topic("t", partitions)}} | more
-    return Cluster("c", {id_: Broker(id_) for id_ in live}, **told)
+    told = {"name": "c", "controller": Controller(1, 5, 5), **more}
+    return builders.cluster(live, topic("t", *partitions, config=None), **told)
 
 
 def requested(*lists) -> tuple[ReassignmentEntry, ...]:
@@ -45,7 +39,7 @@ def requested(*lists) -> tuple[ReassignmentEntry, ...]:
 
 
 def desired(**execution) -> Desired:
-    return Desired(KafkaClusterSpec("c", ZooKeeperSpec("z"), execution=Execution(**execution)))
+    return builders.desired((), name="c", execution=Execution(**execution))
 
 
 def between(seen: Cluster, run: Run = RUN, **known) -> RunSituation:

@@ -2,17 +2,10 @@
 
 import pytest
 
+import builders
+from builders import pool_spec
 from poolkeeper.model.records import BrokerRecord, Records
-from poolkeeper.model.specs import (
-    Approval,
-    ApprovalPolicy,
-    Desired,
-    Heal,
-    KafkaClusterSpec,
-    Mode,
-    ResourcePoolSpec,
-    ZooKeeperSpec,
-)
+from poolkeeper.model.specs import Approval, ApprovalPolicy, Desired, Heal, Mode
 from poolkeeper.model.topology import Broker, Cluster
 from poolkeeper.reconcile.authority import Authority, authority_of
 from poolkeeper.reconcile.observation import gone_brokers, updated_records
@@ -22,14 +15,13 @@ HOUR_AGO_S = NOW_MS // 1000 - 3600
 
 
 def desired(mode=Mode.APPLY, approval=None, heal=None, brokers=(1, 2, 3, 4)) -> Desired:
-    spec = KafkaClusterSpec(
-        "c",
-        ZooKeeperSpec("z"),
+    return builders.desired(
+        pool_spec("p", *brokers, cluster="c"),
+        name="c",
         mode=mode,
         approval=approval or Approval(),
         heal=heal or Heal(enabled=True),
     )
-    return Desired(spec, (ResourcePoolSpec("p", "c", brokers),))
 
 
 MANUAL = Approval(ApprovalPolicy.MANUAL, ("sha256:a",))

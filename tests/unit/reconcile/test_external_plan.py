@@ -2,15 +2,9 @@
 
 import pytest
 
+from builders import desired
 from poolkeeper.model.plans import Move, Plan
-from poolkeeper.model.specs import (
-    Desired,
-    Execution,
-    KafkaClusterSpec,
-    Throttle,
-    ThrottleMode,
-    ZooKeeperSpec,
-)
+from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
 from poolkeeper.reconcile.external_plan import ExternalPlan, with_rate
 
 NONE, FIXED, ADAPTIVE = ThrottleMode.NONE, ThrottleMode.FIXED, ThrottleMode.ADAPTIVE
@@ -23,8 +17,7 @@ PLAN = Plan("c", "sha256:x", "f", moves=MOVES)
 
 
 def declared(throttle):
-    spec = KafkaClusterSpec("c", ZooKeeperSpec("z"), execution=Execution(throttle=throttle))
-    return Desired(spec)
+    return desired((), name="c", execution=Execution(throttle=throttle))
 
 
 @pytest.mark.parametrize(

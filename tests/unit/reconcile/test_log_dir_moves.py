@@ -2,11 +2,13 @@
 
 import pytest
 
+import builders
+from builders import partition, plan, topic
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.actions import Action, ActionKind
 from poolkeeper.model.outcomes import Result
-from poolkeeper.model.plans import MoveLogDir, Plan
-from poolkeeper.model.topology import Broker, Cluster, LogDir, Partition, Topic, TopicPartition
+from poolkeeper.model.plans import MoveLogDir
+from poolkeeper.model.topology import Broker, LogDir, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.reconcile import act, log_dir_moves
 from poolkeeper.reconcile.context import PassContext
@@ -20,25 +22,21 @@ STEPS = tuple(MoveLogDir("t", p, 1 if p < 4 else 2, A, B, 1) for p in range(6))
 def cluster(arriving=()):
     """Partitions 0 to 3 on broker 1, and 4 and 5 on broker 2; some are on their way to /b."""
     home = {p: 1 if p < 4 else 2 for p in range(6)}
-    topic = Topic("t", tuple(Partition(p, (b,), log_dirs={b: A}) for p, b in home.items()))
+    partitions = (partition(p, b, log_dirs={b: A}) for p, b in home.items())
     dirs = {A: LogDir(), B: LogDir()}
-    brokers = {
-        b: Broker(
+    brokers = (
+        Broker(
             b,
             log_dirs=dirs,
             arriving={TopicPartition("t", p): B for p in arriving if home[p] == b},
         )
         for b in (1, 2)
-    }
-    return Cluster("c", brokers, {"t": topic})
-
-
-def plan(steps):
-    return Plan("c", "sha256:x", "f", steps=steps)
+    )
+    return builders.cluster(brokers, topic("t", *partitions))
 
 
 def decided(seen, *, holds=(), approved=STEPS, steps=STEPS):
-    return log_dir_moves.decide(plan(steps), seen, 2, holds, frozenset(approved))
+    return log_dir_moves.decide(plan(steps=steps), seen, 2, holds, frozenset(approved))
 
 
 def partitions(decision):
@@ -96,7 +94,7 @@ def test_what_is_asked_for(arriving, more, asked, waits, idle):
     ],
 )
 def test_what_was_approved_once_is_done_to_its_end(before, steps, approved, expected):
-    found = log_dir_moves.approved_moves(plan(steps), before, approved=approved)
+    found = log_dir_moves.approved_moves(plan(steps=steps), before, approved=approved)
     assert found == frozenset(expected)
 
 

@@ -4,20 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from builders import pool_spec
 from poolkeeper.errors import RefusalReason, Refused
 from poolkeeper.model.actions import Action, ActionKind
 from poolkeeper.model.plans import Urgency
 from poolkeeper.model.records import BalanceRecord
 from poolkeeper.model.refusals import HopelessMove
 from poolkeeper.model.runs import Ending, Phase, Saved, ThrottleConflicts
-from poolkeeper.model.specs import (
-    Capacity,
-    ResourcePoolSpec,
-    Throttle,
-    ThrottleMode,
-    TopicSpec,
-    Window,
-)
+from poolkeeper.model.specs import Capacity, Throttle, ThrottleMode, TopicSpec, Window
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.staging.next_stage import NothingFits, Stage
 from poolkeeper.reconcile.authority import Authority
@@ -211,7 +205,7 @@ def test_between_stages(at, decision):
 
 
 def test_a_stage_that_worsens_a_law_is_refused():
-    pool = ResourcePoolSpec("p", "c", (1, 2, 3), capacity=Capacity(replicas=0))
+    pool = pool_spec("p", 1, 2, 3, cluster="c", capacity=Capacity(replicas=0))
     topic = TopicSpec("t", "default", "t", "p")
     at = between(cluster(((1,), (2, 1))), **SOUGHT)
     moves = (PLAN.moves[0]._replace(path=((1,), (1, 3))), PLAN.moves[1])

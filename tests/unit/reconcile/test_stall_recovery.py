@@ -2,8 +2,10 @@
 
 import pytest
 
+import builders
+from builders import topic
 from poolkeeper.model.plans import Move
-from poolkeeper.model.topology import Cluster, Controller, Partition, ReassignmentEntry, Topic
+from poolkeeper.model.topology import Cluster, Controller, ReassignmentEntry
 from poolkeeper.planning.run_state.progress import classify
 from poolkeeper.reconcile.stall_recovery import Stall, foreign_stall_of, stall_of
 
@@ -13,12 +15,11 @@ MOVE = Move("t", None, 0, ((1, 2), (3, 2)), 1, "")
 def cluster(
     live, entry=(3, 2), adding=(), removing=(), controller=1, topics=True, isr=None
 ) -> Cluster:
-    topic = Topic("t", (Partition(0, live, adding, removing, isr=live if isr is None else isr),))
+    fields = {"adding": adding, "removing": removing, "isr": live if isr is None else isr}
     requested = None if entry is None else (ReassignmentEntry("t", 0, entry),)
-    return Cluster(
-        "c",
-        {},
-        {"t": topic} if topics else {},
+    return builders.cluster(
+        (),
+        *([topic("t", live, **fields)] if topics else []),
         controller=Controller(controller, 1, 1),
         reassignment=requested,
     )

@@ -2,6 +2,8 @@
 
 import pytest
 
+import builders
+from builders import topic_spec
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,
@@ -14,7 +16,6 @@ from poolkeeper.model.plans import (
 )
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.records import Records, TopicRecord
-from poolkeeper.model.specs import Desired, KafkaClusterSpec, TopicSpec, ZooKeeperSpec
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.reconcile import steps
@@ -113,14 +114,13 @@ def test_a_config_that_loses_something_is_told_apart(step, expected):
 
 
 def owners(recorded, plan_steps=()):
-    spec = TopicSpec("t", "shop", "t", "p")
-    desired = Desired(KafkaClusterSpec("c", ZooKeeperSpec("z")), topics=(spec,))
+    desired = builders.desired((), topic_spec("t", "p"), name="c")
     seen = cluster()
     observed = Observation(ClusterReading(seen), seen, Records(topics=recorded), frozenset())
     return steps.owners_to_record(desired, Plan("c", "h", "f", plan_steps), observed)
 
 
-MINE = TopicRecord("shop/t", (), TopicSpec("t", "shop", "t", "p").deletion_policy)
+MINE = TopicRecord("shop/t", (), topic_spec("t", "p").deletion_policy)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import builders
+from builders import pool_spec
 from poolkeeper.model import plans, specs, topology
 from poolkeeper.model.problems import Recorded
 from poolkeeper.report import changes, holdings
@@ -46,7 +48,7 @@ HOSTILE = st.one_of(
 
 def partition(number: int, *replicas: int, mib: int | None = 1) -> topology.Partition:
     size = None if mib is None else mib * MIB
-    return topology.Partition(number, replicas, leader=replicas[0], size_bytes=size)
+    return builders.partition(number, *replicas, size_bytes=size)
 
 
 def small(topic: str = "events", pool: str = "fast", rack: str = "a", said: str = "x"):
@@ -61,13 +63,13 @@ def small(topic: str = "events", pool: str = "fast", rack: str = "a", said: str 
             "old": topology.Topic("old", (partition(0, 1, 2), partition(1, 2, 1, mib=None))),
         },
     )
-    desired = specs.Desired(
-        specs.KafkaClusterSpec("main", specs.ZooKeeperSpec("zk:2181")),
+    desired = builders.desired(
         (
-            specs.ResourcePoolSpec(pool, "main", (1, 2, 3), drain=frozenset({1})),
-            specs.ResourcePoolSpec(f"{pool}2", "main", (4, 5)),
+            pool_spec(pool, 1, 2, 3, drain=frozenset({1})),
+            pool_spec(f"{pool}2", 4, 5),
         ),
-        (specs.TopicSpec("t", "shop", topic, pool), specs.TopicSpec("n", "shop", "new", pool)),
+        specs.TopicSpec("t", "shop", topic, pool),
+        specs.TopicSpec("n", "shop", "new", pool),
     )
     plan = plans.Plan(
         "main",
@@ -153,7 +155,7 @@ def test_size_is_bounded(topics, page_max):
     plan, desired, cluster = small()
     names = [f"{n:05d}" + "<" * 244 for n in range(topics)]
     live = {n: topology.Broker(n, f"rack-{n % 7}") for n in range(1, 301)}
-    pool = specs.ResourcePoolSpec("fast", "main", tuple(live))
+    pool = pool_spec("fast", *live)
     moves = [plans.Move(name, None, 0, ((1, 2), (3, 2)), MIB, "&" * 2000, 4) for name in names]
     many = replace(
         plan,

@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from poolkeeper.model.topology import Broker, Cluster, Controller, Partition, Topic
+import builders
+import manifests
+from poolkeeper.model.topology import Cluster, Controller, Topic
 from poolkeeper.resources.checks.assembly import Assembly, assemble
 from poolkeeper.resources.kinds.custom_resource import FINALIZER, CustomResource, read_object
 
@@ -11,61 +13,52 @@ GIB = 1024**3
 Body = dict[str, Any]
 
 
-def body(
-    kind: str,
-    name: str,
-    spec: Mapping[str, Any],
-    status: Mapping[str, Any] | None = None,
-    **marks: Any,
-) -> Body:
-    """`marks` are those of `metadata`."""
-    whole = {
-        "apiVersion": "poolkeeper.dev/v1alpha1",
-        "kind": kind,
-        "metadata": metadata(name, **marks),
-        "spec": dict(spec),
-    }
-    return whole if status is None else {**whole, "status": status}
+def body(kind: str, name: str, spec: Mapping[str, Any], **marks: Any) -> Body:
+    """`marks` are those of `metadata`, and the status."""
+    return _marked(manifests.body(kind, name, spec), **marks)
 
 
-def metadata(
-    name: str,
+def _marked(
+    found: Body,
     *,
     namespace: str = "",
     deleting: bool = False,
     guarded: bool = False,
     generation: int = 1,
+    status: Mapping[str, Any] | None = None,
 ) -> Body:
-    found: Body = {"name": name, "uid": f"uid-{name}", "generation": generation}
+    name = found["metadata"]["name"]
+    metadata: Body = {"name": name, "uid": f"uid-{name}", "generation": generation}
     if namespace:
-        found["namespace"] = namespace
+        metadata["namespace"] = namespace
     if deleting:
-        found["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     if guarded:
-        found["finalizers"] = [FINALIZER]
-    return found
+        metadata["finalizers"] = [FINALIZER]
+    whole = {**found, "metadata": metadata}
+    return whole if status is None else {**whole, "status": status}
 
 
 def kafka_cluster(
     name: str = "main", connect: str = "zk:2181/kafka", **fields: Any
 ) -> CustomResource:
     """`mode`, `approval` and the like go into the spec; what `body` knows does not."""
-    spec, rest = _apart(fields)
-    return read_object(
-        body("KafkaCluster", name, {"zookeeper": {"connect": connect}, **spec}, **rest)
-    )
+    spec, marks = _apart(fields)
+    return read_object(_marked(manifests.kafka_cluster(name, connect, **spec), **marks))
 
 
 def pool(name: str, *ids: int, cluster: str = "main", **fields: Any) -> CustomResource:
-    spec, rest = _apart(fields)
-    wanted = {"clusterRef": {"name": cluster}, "brokers": {"ids": list(ids)}, **spec}
-    return read_object(body("ResourcePool", name, wanted, **rest))
+    spec, marks = _apart(fields)
+    return read_object(
+        _marked(manifests.resource_pool(name, *ids, cluster=cluster, **spec), **marks)
+    )
 
 
-def topic(name: str, in_pool: str, **fields: Any) -> CustomResource:
-    spec, rest = _apart(fields)
-    rest.setdefault("namespace", "shop")
-    return read_object(body("Topic", name, {"poolRef": {"name": in_pool}, **spec}, **rest))
+def topic(name: str, in_pool: str, namespace: str = "shop", **fields: Any) -> CustomResource:
+    spec, marks = _apart(fields)
+    return read_object(
+        _marked(manifests.topic(name, in_pool, **spec), namespace=namespace, **marks)
+    )
 
 
 def _apart(fields: Mapping[str, Any]) -> tuple[Body, Body]:
@@ -90,18 +83,11 @@ def kafka_topic(
     config: Mapping[str, str] | None = None,
     size: int | None = GIB,
 ) -> Topic:
-    partitions = tuple(
-        Partition(n, r, leader=r[0], isr=r, size_bytes=size) for n, r in enumerate(lists)
-    )
-    return Topic(name, partitions, topic_id=f"id-{name}", config=dict(config or {}))
+    found = dict(config or {})
+    return builders.topic(name, *lists, topic_id=f"id-{name}", config=found, size_bytes=size)
 
 
 def kafka(topics: Iterable[Topic] = (), brokers: Iterable[int] = range(1, 7)) -> Cluster:
-    return Cluster(
-        "main",
-        {broker: Broker(broker) for broker in brokers},
-        {each.name: each for each in topics},
-        id="kafka-id",
-        kafka_version="2.8.2",
-        controller=Controller(1, 1, 1),
+    return builders.cluster(
+        brokers, *topics, id="kafka-id", kafka_version="2.8.2", controller=Controller(1, 1, 1)
     )

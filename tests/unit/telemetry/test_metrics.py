@@ -5,12 +5,13 @@ from dataclasses import replace
 import pytest
 from prometheus_client import CollectorRegistry
 
+import builders
 from poolkeeper.errors import Fenced, StalePlan, Unavailable
 from poolkeeper.model.outcomes import LastObservation, Outcome, Progress, State
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.records import Records
 from poolkeeper.model.runs import Phase
-from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
+from poolkeeper.model.topology import Partition, Topic
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.telemetry.families import FAMILIES
 from poolkeeper.telemetry.metrics import Metrics
@@ -39,11 +40,7 @@ PROGRESS = Progress(
     bytes_in_flight=300,
 )
 SEEN = LastObservation(
-    Cluster(
-        "main",
-        {1: Broker(1), 2: Broker(2), 3: Broker(3)},
-        {"orders": Topic("orders", (Partition(0, (1, 2)), Partition(1, (2, 1))))},
-    ),
+    builders.cluster((1, 2, 3), Topic("orders", (Partition(0, (1, 2)), Partition(1, (2, 1))))),
     Records(),
 )
 

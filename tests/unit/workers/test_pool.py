@@ -12,30 +12,20 @@ from pathlib import Path
 
 import pytest
 
+import builders
+from builders import desired, pool_spec, topic
 from conditions import until
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.records import BrokerRecord, Records
-from poolkeeper.model.specs import (
-    Desired,
-    KafkaClusterSpec,
-    ResourcePoolSpec,
-    UnmanagedTopics,
-    ZooKeeperSpec,
-)
-from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
+from poolkeeper.model.specs import UnmanagedTopics
+from poolkeeper.model.topology import Cluster, Partition, Topic
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.workers import wire
 from poolkeeper.workers.pool import WorkerPool
 
-DESIRED = Desired(
-    KafkaClusterSpec(
-        "main",
-        ZooKeeperSpec("zk:2181"),
-        unmanaged_topics=UnmanagedTopics.MANAGE,
-        default_pool="all",
-    ),
-    (ResourcePoolSpec("all", "main", (1, 2, 3, 4)),),
+DESIRED = desired(
+    pool_spec("all", 1, 2, 3, 4), unmanaged_topics=UnmanagedTopics.MANAGE, default_pool="all"
 )
 RECORDS = Records("c1", brokers={4: BrokerRecord("d", 1)})
 
@@ -74,21 +64,9 @@ ABSENT = ("/nonexistent/python",)
 def cluster(partitions: int) -> Cluster:
     """All of it on brokers 1 to 3 of four."""
     lists = ((1, 2), (2, 3), (3, 1))
-    return Cluster(
-        "main",
-        {b: Broker(b) for b in (1, 2, 3, 4)},
-        {
-            f"t{t}": Topic(
-                f"t{t}",
-                tuple(
-                    Partition(p, lists[(p + t) % 3], leader=lists[(p + t) % 3][0])
-                    for p in range(partitions // 10)
-                ),
-            )
-            for t in range(10)
-        },
-        id="c1",
-    )
+    each = range(partitions // 10)
+    topics = (topic(f"t{t}", *(lists[(p + t) % 3] for p in each)) for t in range(10))
+    return builders.cluster((1, 2, 3, 4), *topics)
 
 
 SMALL, BIG = cluster(100), cluster(1_000)
@@ -125,7 +103,7 @@ def test_without_processes_everything_is_planned_here() -> None:
 
 def test_a_defect_is_raised_here_and_the_worker_goes_on(pool: WorkerPool) -> None:
     before = pool.pids
-    broken = Cluster("main", {}, {"t": Topic("t", (Partition(0, None),) * 1000)})  # type: ignore[arg-type]
+    broken = builders.cluster((), Topic("t", (Partition(0, None),) * 1000))  # type: ignore[arg-type]
     with pytest.raises(RuntimeError, match=r"(?s)planning failed in a worker.*TypeError"):
         plan_of(pool, broken)
     assert plan_of(pool, BIG) == make_plan(DESIRED, BIG, RECORDS)

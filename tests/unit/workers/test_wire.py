@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
+from builders import cluster_spec
 from poolkeeper.errors import InvalidInput, PoolkeeperError, Problem, Refused, Unavailable
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.records import BrokerRecord, Records, TopicRecord
-from poolkeeper.model.specs import Desired, KafkaClusterSpec, ZooKeeperSpec
+from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import (
     Broker,
     Cluster,
@@ -25,7 +26,7 @@ from poolkeeper.workers.wire import PlanningRequest
 from unit.planning.instances import instances
 
 FULL = PlanningRequest(
-    Desired(KafkaClusterSpec("main", ZooKeeperSpec("zk:2181"))),
+    Desired(cluster_spec()),
     Cluster(
         "main",
         {1: Broker(1, "a", ("PLAINTEXT://b1:9092",), {"k": "v"}, {"/d": LogDir(10, 5)})},
@@ -87,7 +88,7 @@ def test_every_request_and_its_plan_arrive_as_they_were(
 
 
 def test_a_plan_of_many_pieces_arrives_as_it_was() -> None:
-    desired, cluster = Desired(KafkaClusterSpec("main", ZooKeeperSpec("zk:2181"))), FULL.cluster
+    desired, cluster = Desired(cluster_spec()), FULL.cluster
     plan = make_plan(desired, cluster)
     move = Move("orders", "id", 0, ((1, 2), (1, 3)), 700, "balance")
     many = replace(plan, moves=tuple(move._replace(partition=p) for p in range(2 * wire.PIECE + 1)))

@@ -3,10 +3,12 @@ from dataclasses import replace
 
 import pytest
 
+import builders
+from builders import desired, pool_spec, topic_spec
 from poolkeeper.cli.output import plan_text
 from poolkeeper.cli.output.brokers_table import brokers_table
 from poolkeeper.cli.output.ink import Ink
-from poolkeeper.model import plans, specs, topology
+from poolkeeper.model import plans, topology
 from poolkeeper.model.problems import Recorded
 
 MIB = 2**20
@@ -14,33 +16,23 @@ MIB = 2**20
 
 def topic(name: str, *lists: tuple[int, ...], mib: int | None = 1) -> topology.Topic:
     size = None if mib is None else mib * MIB
-    partitions = tuple(
-        topology.Partition(n, replicas, leader=replicas[0], size_bytes=size)
-        for n, replicas in enumerate(lists)
-    )
-    return topology.Topic(name, partitions, config={"retention.ms": "1000", "flush.ms": "5"})
+    config = {"retention.ms": "1000", "flush.ms": "5"}
+    return builders.topic(name, *lists, config=config, size_bytes=size)
 
 
-CLUSTER = topology.Cluster(
-    "main",
-    {id: topology.Broker(id) for id in (1, 2, 3, 4)},
-    {
-        one.name: one
-        for one in (
-            topic("events", *((1, 2),) * 9, mib=2),
-            topic("old", (1, 2), (2, 1)),
-            topic("payments", (1, 2)),
-        )
-    },
+CLUSTER = builders.cluster(
+    (1, 2, 3, 4),
+    topic("events", *((1, 2),) * 9, mib=2),
+    topic("old", (1, 2), (2, 1)),
+    topic("payments", (1, 2)),
 )
-DESIRED = specs.Desired(
-    specs.KafkaClusterSpec("main", specs.ZooKeeperSpec("zk:2181")),
+DESIRED = desired(
     (
-        specs.ResourcePoolSpec("fast", "main", (1, 2, 3), drain=frozenset({1})),
-        specs.ResourcePoolSpec("slow", "main", (4, 5)),
+        pool_spec("fast", 1, 2, 3, drain=frozenset({1})),
+        pool_spec("slow", 4, 5),
     ),
-    tuple(
-        specs.TopicSpec(name, "shop", name, pool)
+    *(
+        topic_spec(name, pool)
         for name, pool in (("events", "fast"), ("orders", "fast"), ("payments", "slow"))
     ),
 )

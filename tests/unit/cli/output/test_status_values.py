@@ -1,16 +1,10 @@
+import builders
+from builders import topic
 from poolkeeper.cli.output.status_text import as_data, render
 from poolkeeper.cli.output.status_values import RunStatus, Status, status_of
-from poolkeeper.model.plans import Move, Plan
+from poolkeeper.model.plans import Plan
 from poolkeeper.model.runs import Health, Phase, Run, RunDocument, Saved
-from poolkeeper.model.topology import (
-    Broker,
-    Cluster,
-    Controller,
-    Partition,
-    ReassignmentEntry,
-    Topic,
-    TopicPartition,
-)
+from poolkeeper.model.topology import Controller, ReassignmentEntry, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.zk.journal import Holder, JournalView
 
@@ -19,28 +13,21 @@ MIB = 1024**2
 
 
 def cluster(*partitions, requested=None, controller=1, **more):
-    return Cluster(
-        name="main",
-        brokers={n: Broker(n) for n in (1, 2, 3, 4)},
-        topics={"t": Topic("t", tuple(partitions))},
+    return builders.cluster(
+        (1, 2, 3, 4),
+        topic("t", *partitions),
         controller=Controller(broker=controller),
         reassignment=requested,
-        **more,
+        **{"id": None, **more},
     )
 
 
-def partition(number, replicas, isr=None, leader=None, **more):
-    return Partition(
-        number,
-        replicas,
-        leader=replicas[0] if leader is None else leader,
-        isr=replicas if isr is None else isr,
-        **more,
-    )
+def partition(number, replicas, isr=None, **more):
+    return builders.partition(number, *replicas, isr=replicas if isr is None else isr, **more)
 
 
 def move(number, source, target):
-    return Move("t", None, number, (source, target), MIB, "moving into pool fast")
+    return builders.move("t", number, source, target, reason="moving into pool fast")
 
 
 MOVES = (move(0, (1, 2), (3, 4)), move(1, (1, 2), (3, 4)), move(2, (1, 2), (3, 4)))

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders import cluster, cluster_spec, desired, pool_spec, topic, topic_spec
 from poolkeeper.fleet.stages import plan_parts
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.records import Records
@@ -13,14 +14,11 @@ from poolkeeper.model.specs import (
     Capacity,
     ClusterLimits,
     Desired,
-    KafkaClusterSpec,
     LimitPolicy,
     Quotas,
-    ResourcePoolSpec,
     Strategy,
     TopicSpec,
     UnmanagedTopics,
-    ZooKeeperSpec,
 )
 from poolkeeper.model.topology import Broker, Cluster, Partition, ReassignmentEntry, Topic
 from poolkeeper.planning.planner import make_plan
@@ -72,10 +70,9 @@ def separable(draw: st.DrawFn) -> tuple[Desired, Cluster, frozenset[int]]:
     live = {b: Broker(b, rack="xyz"[b % 3]) for b in known if b not in dead}
     policy = draw(st.sampled_from(UnmanagedTopics))
     pools = tuple(
-        ResourcePoolSpec(
+        pool_spec(
             name,
-            "main",
-            tuple(ids),
+            *ids,
             drain=frozenset(draw(st.sets(st.sampled_from(ids), max_size=1))),
             capacity=Capacity(replicas=draw(st.sampled_from([None, None, 8]))),
             quotas=draw(st.sampled_from([None, Quotas(topics=1)])),
@@ -95,9 +92,7 @@ def separable(draw: st.DrawFn) -> tuple[Desired, Cluster, frozenset[int]]:
         if kind == "declared":
             more = draw(st.sampled_from([None, None, len(topic.partitions) + 2]))
             specs.append(
-                TopicSpec(
-                    name,
-                    "shop",
+                topic_spec(
                     name,
                     pool,
                     partitions=more,
@@ -107,9 +102,7 @@ def separable(draw: st.DrawFn) -> tuple[Desired, Cluster, frozenset[int]]:
                     paused=draw(st.integers(0, 9)) == 0,
                 )
             )
-    spec = KafkaClusterSpec(
-        "main",
-        ZooKeeperSpec("zk"),
+    spec = cluster_spec(
         unmanaged_topics=policy,
         default_pool="a",
         limits=ClusterLimits(partitions=draw(st.sampled_from([10, 1000])), replicas_per_broker=6),
@@ -148,19 +141,13 @@ def test_parts_give_the_whole(instance) -> None:
 def two(*topics: Topic, **said: object) -> tuple[Desired, Cluster]:
     """Pools `a` (brokers 1, 2) and `b` (3, 4)."""
     pools = (
-        ResourcePoolSpec("a", "main", (1, 2), claims=(r"a\..*",)),
-        ResourcePoolSpec("b", "main", (3, 4), claims=(r"b\..*",)),
+        pool_spec("a", 1, 2, claims=(r"a\..*",)),
+        pool_spec("b", 3, 4, claims=(r"b\..*",)),
     )
-    spec = KafkaClusterSpec("main", ZooKeeperSpec("zk"), **said)
-    live = {b: Broker(b) for b in (1, 2, 3, 4)}
-    return Desired(spec, pools), Cluster("main", live, {t.name: t for t in topics})
+    return desired(pools, **said), cluster((1, 2, 3, 4), *topics)
 
 
-def topic(name: str, *replicas: int) -> Topic:
-    return Topic(name, (Partition(0, replicas),))
-
-
-IN_A, IN_B, ACROSS = topic("a.1", 1, 2), topic("b.1", 3, 4), topic("u", 2, 3)
+IN_A, IN_B, ACROSS = topic("a.1", (1, 2)), topic("b.1", (3, 4)), topic("u", (2, 3))
 ENFORCED = ClusterLimits(policy=LimitPolicy.ENFORCE)
 DECLARED = TopicSpec("n", "shop", "a.1", "a")
 
@@ -170,7 +157,7 @@ DECLARED = TopicSpec("n", "shop", "a.1", "a")
     [
         pytest.param(two(IN_A, IN_B), [("a",), ("b",)], id="nothing-in-common"),
         pytest.param(two(IN_A, IN_B, ACROSS), [("a",), ("b",)], id="load-in-both-that-stays"),
-        pytest.param(two(IN_A, topic("b.1", 1, 3)), [("a", "b")], id="a-stray-replica"),
+        pytest.param(two(IN_A, topic("b.1", (1, 3))), [("a", "b")], id="a-stray-replica"),
         pytest.param(
             two(ACROSS, unmanaged_topics=UnmanagedTopics.EVACUATE_ONLY),
             [("a", "b")],
@@ -199,13 +186,13 @@ def test_topics_that_count_across_pools_keep_a_cluster_whole(specs) -> None:
 
 
 def test_what_belongs_to_no_pool_is_load_in_every_part_that_it_touches() -> None:
-    found = assert_parts_give_the_whole(*two(IN_A, IN_B, ACROSS, topic("nowhere", 9)))
+    found = assert_parts_give_the_whole(*two(IN_A, IN_B, ACROSS, topic("nowhere", (9,))))
     assert [part.topics for part in found] == [("a.1", "nowhere", "u"), ("b.1", "u")]
 
 
 def test_what_is_lost_of_topics_of_no_pool_is_counted_once_for_all_parts() -> None:
     in_both = Topic("u", (Partition(0, (1,)), Partition(1, (3,))))
-    desired, cluster = two(IN_A, IN_B, in_both, topic("v", 1))
+    desired, cluster = two(IN_A, IN_B, in_both, topic("v", (1,)))
     live = {id_: broker for id_, broker in cluster.brokers.items() if id_ != 1}
     found = assert_parts_give_the_whole(desired, replace(cluster, brokers=live), frozenset({1}))
     assert [part.topics for part in found] == [("a.1", "u", "v"), ("b.1", "u")]

@@ -3,6 +3,7 @@ import json
 import pytest
 from hypothesis import given, settings
 
+from builders import cluster_spec, pool_spec
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.storage import codecs
 from poolkeeper.model.records import BrokerRecord, Records, TopicRecord
@@ -14,22 +15,19 @@ from poolkeeper.model.specs import (
     Desired,
     FailureDomain,
     Headroom,
-    KafkaClusterSpec,
     LoadSource,
     Quotas,
-    ResourcePoolSpec,
     SourceLocation,
     Strategy,
     TopicSpec,
     Window,
-    ZooKeeperSpec,
 )
 from unit.planning.instances import instances
 
-POOL = ResourcePoolSpec(
+POOL = pool_spec(
     "fast",
-    "main",
-    (1, 2),
+    1,
+    2,
     racks={1: "a"},
     drain=frozenset({2}),
     capacity_of={2: Capacity(weight=2.0, disk_bytes=1 << 40)},
@@ -46,11 +44,7 @@ TOPIC = TopicSpec(
     strategy=Strategy.MANUAL,
     assignment=((1, 2), (2, 1)),
 )
-CLUSTER = KafkaClusterSpec(
-    "main",
-    ZooKeeperSpec("zk:2181"),
-    load=LoadSource("Prometheus", {"url": "http://p", "window": "1h"}),
-)
+CLUSTER = cluster_spec(load=LoadSource("Prometheus", {"url": "http://p", "window": "1h"}))
 DESIRED = Desired(
     CLUSTER,
     (POOL,),
@@ -79,9 +73,7 @@ def test_every_kind_of_field_comes_back_equal(value):
 
 
 def test_the_text_is_canonical_and_holds_no_defaults():
-    spec = KafkaClusterSpec(
-        "main", ZooKeeperSpec("zk"), source=SourceLocation("a.yaml", 3), unmanaged_topics="Manage"
-    )
+    spec = cluster_spec(connect="zk", source=SourceLocation("a.yaml", 3), unmanaged_topics="Manage")
     text = (
         '{"value":{"cluster":{"name":"main","unmanaged_topics":"Manage",'
         '"zookeeper":{"connect":"zk"}}},"version":1}'

@@ -17,9 +17,6 @@ CONFIG = {
 }
 
 
-SERVERLESS = CONFIG | {"current-context": "x", "clusters": [{"name": "c"}]}
-
-
 @pytest.fixture
 def connect(tmp_path):
     """Connects with the text of a kubeconfig, as if in a pod without an account."""

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from builders import move, plan
 from poolkeeper import errors
 from poolkeeper.model import plans, specs
 from poolkeeper.planning.audit import audit
@@ -20,8 +21,6 @@ from unit.planning.audited import (
     RECORDS,
     SWAP,
     found,
-    move,
-    plan,
     spec,
     unmanaged,
 )

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from builders import move, plan
 from poolkeeper.model import specs, topology
 from unit.planning.audited import (
     CLUSTER,
@@ -17,8 +18,6 @@ from unit.planning.audited import (
     SLOW,
     SWAP,
     found,
-    move,
-    plan,
     unmanaged,
 )
 

@@ -6,33 +6,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import builders
+from builders import MIB, pool_spec, topic, topic_spec
 from poolkeeper.model import specs, topology
 from poolkeeper.planning.audit.excess import Excesses, excesses, live_state, rack_excess
 from poolkeeper.planning.rules import AuditHome, Rules
 
-MIB = 2**20
-
 
 def partition(number: int, *replicas: int, mib: int | None = None) -> topology.Partition:
-    return topology.Partition(number, replicas, size_bytes=None if mib is None else mib * MIB)
+    size = None if mib is None else mib * MIB
+    return builders.partition(number, *replicas, size_bytes=size)
 
 
 def cluster(racks: dict[int, str | None], **topics: list[topology.Partition]) -> topology.Cluster:
-    return topology.Cluster(
-        "main",
-        {id: topology.Broker(id, rack) for id, rack in racks.items()},
-        {name: topology.Topic(name, tuple(partitions)) for name, partitions in topics.items()},
-    )
+    return builders.cluster(racks, *(topic(name, *lists) for name, lists in topics.items()))
 
 
-POOL = specs.ResourcePoolSpec("fast", "main", (1, 2, 3, 4))
+POOL = pool_spec("fast", 1, 2, 3, 4)
 RACKS = {1: "a", 2: "b", 3: "c", 4: "a", 9: "b"}
-KAFKA = specs.KafkaClusterSpec("main", specs.ZooKeeperSpec("zk:2181"))
 
 
 def desired(pool: specs.ResourcePoolSpec = POOL, **details: object) -> specs.Desired:
-    topics = tuple(specs.TopicSpec(t, "shop", t, "fast") for t in ("t", "u"))
-    return specs.Desired(replace(KAFKA, **details), (pool,), topics)
+    return builders.desired(pool, topic_spec("t", "fast"), topic_spec("u", "fast"), **details)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +137,7 @@ def test_racks_are_those_registered_else_those_of_the_pool() -> None:
 
 
 def test_a_topic_lives_where_its_spec_a_claim_or_the_default_says() -> None:
-    pools = (replace(POOL, claims=("log.*",)), specs.ResourcePoolSpec("slow", "main", (9,)))
+    pools = (replace(POOL, claims=("log.*",)), pool_spec("slow", 9))
     settings = {"unmanaged_topics": specs.UnmanagedTopics.MANAGE, "default_pool": "slow"}
     declared = replace(desired(**settings), pools=pools)
     rules = Rules(declared, cluster(RACKS), frozenset())

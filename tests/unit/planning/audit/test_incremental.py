@@ -46,9 +46,7 @@ def bounded(draw: st.DrawFn) -> tuple[Desired, Cluster, frozenset[int]]:
             ),
             capacity_of={},
             headroom=draw(st.none() | failures),
-            quotas=draw(
-                st.none() | st.builds(Quotas, FEW, FEW, st.fixed_dictionaries({"shop": QUOTAS}))
-            ),
+            quotas=draw(st.none() | BY_NAMESPACE),
         )
         for pool in desired.pools
     )

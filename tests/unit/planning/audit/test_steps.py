@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from builders import plan
 from poolkeeper.model import plans
 from unit.planning.audited import (
     CONFIG,
@@ -15,7 +16,6 @@ from unit.planning.audited import (
     GROWTH,
     LOG_DIR,
     found,
-    plan,
     spec,
 )
 

@@ -6,16 +6,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poolkeeper.model.specs import (
-    ClusterLimits,
-    Desired,
-    KafkaClusterSpec,
-    LimitPolicy,
-    Quotas,
-    ResourcePoolSpec,
-    TopicSpec,
-    ZooKeeperSpec,
-)
+from builders import desired, pool_spec, topic_spec
+from poolkeeper.model.specs import ClusterLimits, LimitPolicy, Quotas
 from poolkeeper.planning.constraints.quotas import QuotaUsage
 
 Bounds = dict[str, int]
@@ -28,7 +20,7 @@ FIELDS = (
     "quotas.perNamespace.shop.partitions",
     "limits.partitions",
 )
-TOPIC = TopicSpec("new", "shop", "new", "p")
+TOPIC = topic_spec("new", "p")
 
 
 def tally(bounds: Bounds, held: int) -> QuotaUsage:
@@ -37,9 +29,8 @@ def tally(bounds: Bounds, held: int) -> QuotaUsage:
     own_bounds = (bounds.get(field) for field in FIELDS[2:4])
     quotas = Quotas(*pool_bounds, per_namespace={"shop": Quotas(*own_bounds)})
     limits = ClusterLimits(partitions=bounds.get(FIELDS[4], 10**6), policy=LimitPolicy.ENFORCE)
-    kafka = KafkaClusterSpec("main", ZooKeeperSpec("zk:2181"), limits=limits)
-    pool = ResourcePoolSpec("p", "main", (1, 2, 3), quotas=quotas)
-    counted = QuotaUsage(Desired(kafka, (pool,)), {})
+    pool = pool_spec("p", 1, 2, 3, quotas=quotas)
+    counted = QuotaUsage(desired(pool, limits=limits), {})
     for number in range(held):
         counted.add(replace(TOPIC, name=f"t{number}"), topics=1, partitions=2)
     return counted

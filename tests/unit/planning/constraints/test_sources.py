@@ -1,7 +1,8 @@
 import pytest
 
+import builders
 from poolkeeper.model.plans import PlanProblem
-from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
+from poolkeeper.model.topology import Partition, Topic
 from poolkeeper.planning.constraints.sources import problems, rows_without_source
 from poolkeeper.planning.facts.phrases import Names
 from poolkeeper.planning.facts.pools import DataLost
@@ -10,7 +11,7 @@ from poolkeeper.planning.problem.scope import TopicHome, TopicRole
 
 
 def lost(*partitions: Partition, gone: tuple[int, ...] = (3,), live: tuple[int, ...] = (1, 2)):
-    cluster = Cluster("main", {b: Broker(b) for b in live}, {"t": Topic("t", partitions)})
+    cluster = builders.cluster(live, Topic("t", partitions))
     return tuple(problems(cluster, {"t": TopicHome(TopicRole.PLACED, "p")}, gone))
 
 
@@ -55,6 +56,6 @@ def test_rows_without_a_source_are_found_whoever_leads() -> None:
         Partition(4, (3,)),
         Partition(5, (3, 2), leader=3, isr=(2, 3)),
     )
-    cluster = Cluster("main", {b: Broker(b) for b in (1, 2)}, {"t": Topic("t", parts)})
+    cluster = builders.cluster((1, 2), Topic("t", parts))
     blocked = [False, True, True, False, True, False]
     assert rows_without_source(cluster, table_of(cluster)).tolist() == blocked

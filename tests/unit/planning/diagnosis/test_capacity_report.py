@@ -4,40 +4,24 @@ from dataclasses import replace
 
 import pytest
 
-from poolkeeper.model.specs import (
-    Capacity,
-    Desired,
-    FailureDomain,
-    Headroom,
-    KafkaClusterSpec,
-    ResourcePoolSpec,
-    TopicSpec,
-    UnmanagedTopics,
-    ZooKeeperSpec,
-)
-from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
+import builders
+from builders import MIB, desired, pool_spec, topic
+from poolkeeper.model.specs import Capacity, FailureDomain, Headroom, TopicSpec, UnmanagedTopics
+from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.planner import make_plan
 
-MIB = 1024**2
 RACKS = {1: "a", 2: "b", 3: "b", 4: "c", 5: "c", 6: "a"}
-POOL = ResourcePoolSpec("p", "main", tuple(RACKS), claims=(".*",), goals=())
+POOL = pool_spec("p", *RACKS, claims=(".*",), goals=())
 
 
 def cluster(*lists: tuple[int, ...], size_mib: int = 1) -> Cluster:
-    brokers = {broker: Broker(broker, rack) for broker, rack in RACKS.items()}
-    partitions = tuple(
-        Partition(n, replicas, leader=replicas[0], isr=replicas, size_bytes=size_mib * MIB)
-        for n, replicas in enumerate(lists)
-    )
-    return Cluster("main", brokers, {"t": Topic("t", partitions)})
+    return builders.cluster(RACKS, topic("t", *lists, size_bytes=size_mib * MIB))
 
 
 def problems(seen: Cluster, *specs: TopicSpec, **pool: object) -> list[tuple[str, str]]:
     """(topic, message) of what is said about capacity."""
-    spec = KafkaClusterSpec(
-        "main", ZooKeeperSpec("zk:2181"), unmanaged_topics=UnmanagedTopics.EVACUATE_ONLY
-    )
-    wanted = Desired(spec, (replace(POOL, **pool),), specs)  # type: ignore[arg-type]
+    policy = UnmanagedTopics.EVACUATE_ONLY
+    wanted = desired(replace(POOL, **pool), *specs, unmanaged_topics=policy)
     plan = make_plan(wanted, seen)
     return [(p.topic, p.message) for p in plan.problems if p.law == "capacity"]
 

@@ -4,15 +4,16 @@ from dataclasses import replace
 
 import pytest
 
+from builders import MIB, topic_spec
 from poolkeeper.model.specs import Capacity, FailureDomain, Goal, GoalKind, Headroom, TopicSpec
 from poolkeeper.model.topology import Cluster
-from unit.planning.diagnosis.test_capacity_report import MIB, cluster, problems
+from unit.planning.diagnosis.test_capacity_report import cluster, problems
 from unit.planning.test_goals import cluster as sized_cluster
 from unit.planning.test_goals import desired, lawful
 
 
 def spec(name: str, factor: int) -> TopicSpec:
-    return TopicSpec(name, "shop", name, "p", replication_factor=factor)
+    return topic_spec(name, "p", replication_factor=factor)
 
 
 def and_u(seen: Cluster) -> Cluster:
@@ -104,7 +105,7 @@ def test_what_mended_disks_leave_room_for_grows_in_the_same_plan() -> None:
     )
     goals = (Goal(GoalKind.REPLICAS, count=1), Goal(GoalKind.TOPIC_REPLICAS, count=1))
     wanted = desired(seen, goals, capacity=Capacity(disk_bytes=22 * MIB))
-    t2 = TopicSpec("t2", "shop", "t2", "p", replication_factor=2)
+    t2 = topic_spec("t2", "p", replication_factor=2)
     _, reached = lawful(replace(wanted, topics=(t2,)), seen)
     assert len(reached.topics["t2"].partitions[0].replicas) == 2
 
@@ -122,7 +123,7 @@ def test_a_topic_without_room_keeps_no_other_waiting(sizes, disk_mib, raised) ->
     lists = [(1, 2), (3, 4), (2, 3), (4, 1)]
     seen = sized_cluster(4, *([(lists[n % 4], size)] for n, size in enumerate(sizes)))
     wanted = desired(seen, (), capacity=Capacity(disk_bytes=disk_mib * MIB))
-    specs = tuple(TopicSpec(name, "shop", name, "p", replication_factor=3) for name in seen.topics)
+    specs = tuple(topic_spec(name, "p", replication_factor=3) for name in seen.topics)
     _, reached = lawful(replace(wanted, topics=specs), seen)
     assert [len(topic.partitions[0].replicas) for topic in reached.topics.values()] == raised
 
@@ -131,6 +132,6 @@ def test_what_lacks_brokers_is_not_tried_for_ever_where_another_lacks_room() -> 
     seen = sized_cluster(3, [((1, 2, 3), 0)], [((1, 2), 50)], [((3, 1), 10)])
     wanted = desired(seen, (), capacity=Capacity(disk_bytes=55 * MIB))
     factors = {"t0": 4, "t1": 3, "t2": 2}
-    specs = tuple(TopicSpec(n, "shop", n, "p", replication_factor=f) for n, f in factors.items())
+    specs = tuple(topic_spec(n, "p", replication_factor=f) for n, f in factors.items())
     _, reached = lawful(replace(wanted, topics=specs), seen)
     assert [len(topic.partitions[0].replicas) for topic in reached.topics.values()] == [3, 2, 2]

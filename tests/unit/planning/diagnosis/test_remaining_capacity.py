@@ -2,6 +2,8 @@ from dataclasses import replace
 
 import pytest
 
+import builders
+from builders import pool_spec
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Move, Plan
 from poolkeeper.model.specs import (
     Capacity,
@@ -9,32 +11,25 @@ from poolkeeper.model.specs import (
     Desired,
     FailureDomain,
     Headroom,
-    KafkaClusterSpec,
     LimitPolicy,
     Quotas,
-    ResourcePoolSpec,
-    ZooKeeperSpec,
 )
-from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
+from poolkeeper.model.topology import Cluster, Partition, Topic
 from poolkeeper.planning.diagnosis.remaining_capacity import Utilization, remaining_capacities
 from poolkeeper.planning.diagnosis.survivable_failures import Survival
 
-POOL = ResourcePoolSpec("p", "main", (1, 2, 3, 4), claims=(".*",))
+POOL = pool_spec("p", 1, 2, 3, 4, claims=(".*",))
 RACKS = {1: "a", 2: "a", 3: "b", 4: "b"}
-CLUSTER = Cluster(
-    "main",
-    {broker: Broker(broker, rack) for broker, rack in RACKS.items()},
-    {
-        "t": Topic("t", (Partition(0, (1, 3), size_bytes=10), Partition(1, (2, 4)))),
-        "u": Topic("u", (Partition(0, (1,), size_bytes=5),)),
-    },
+CLUSTER = builders.cluster(
+    RACKS,
+    Topic("t", (Partition(0, (1, 3), size_bytes=10), Partition(1, (2, 4)))),
+    Topic("u", (Partition(0, (1,), size_bytes=5),)),
 )
 NOTHING = Plan("main", "", "")
 
 
 def desired(limits: ClusterLimits = ClusterLimits(), **pool: object) -> Desired:  # noqa: B008 (frozen)
-    kafka = KafkaClusterSpec("main", ZooKeeperSpec("zk:2181"), limits=limits)
-    return Desired(kafka, (replace(POOL, **pool),))  # type: ignore[arg-type]
+    return builders.desired(replace(POOL, **pool), limits=limits)
 
 
 def amounts(

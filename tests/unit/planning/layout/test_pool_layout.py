@@ -3,17 +3,14 @@
 import numpy as np
 import pytest
 
+import builders
+from builders import pool_spec, topic
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import (
     ClusterLimits,
-    Desired,
     Goal,
     GoalKind,
-    KafkaClusterSpec,
-    ResourcePoolSpec,
-    ZooKeeperSpec,
 )
-from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
 from poolkeeper.planning.constraints.capacity import eligible_brokers
 from poolkeeper.planning.layout.pool_layout import Layout, lay_out
 from poolkeeper.planning.problem.arrays import brokers_of
@@ -29,10 +26,9 @@ def laid_out(
     goals: tuple[Goal, ...], *lists: tuple[int, ...], hold: bool = False, size: int | None = MIB
 ) -> Layout:
     """Brokers 1 to 4, of which 4 is down; topic t has these lists."""
-    pool = ResourcePoolSpec("p", "main", (1, 2, 3, 4), goals=goals)
-    topic = Topic("t", tuple(Partition(n, r, size_bytes=size) for n, r in enumerate(lists)))
-    cluster = Cluster("main", {b: Broker(b) for b in (1, 2, 3)}, {"t": topic}, id="c1")
-    desired = Desired(KafkaClusterSpec("main", ZooKeeperSpec("zk:2181")), (pool,))
+    pool = pool_spec("p", 1, 2, 3, 4, goals=goals)
+    cluster = builders.cluster((1, 2, 3), topic("t", *lists, size_bytes=size))
+    desired = builders.desired(pool)
     table = table_of(cluster)
     brokers = brokers_of(cluster, desired, Records(), frozenset(), table.ids)
     on_hold = frozenset({"t"} if hold else ())

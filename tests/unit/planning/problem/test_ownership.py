@@ -4,50 +4,34 @@ from dataclasses import replace
 
 import pytest
 
+import builders
+from builders import pool_spec, topic, topic_spec
 from poolkeeper.model.plans import DeleteTopic, SetConfig
 from poolkeeper.model.records import Records, TopicRecord
-from poolkeeper.model.specs import (
-    Claim,
-    DeletionPolicy,
-    Desired,
-    KafkaClusterSpec,
-    ResourcePoolSpec,
-    TopicSpec,
-    UnmanagedTopics,
-    ZooKeeperSpec,
-)
-from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
+from poolkeeper.model.specs import Claim, DeletionPolicy, Desired, TopicSpec, UnmanagedTopics
+from poolkeeper.model.topology import Cluster, Topic
 from poolkeeper.planning.audit.audit import check_plan
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.problem.ownership import TopicOwners, resolve_conflicts, topic_owners
 from poolkeeper.planning.proposals import identity
 
-FAST = ResourcePoolSpec("fast", "main", (1, 2))
-SLOW = ResourcePoolSpec("slow", "main", (3, 4))
-BROKERS = {broker: Broker(broker) for broker in (1, 2, 3, 4)}
-OURS = TopicSpec("orders", "shop", "orders", "slow")
+FAST = pool_spec("fast", 1, 2)
+SLOW = pool_spec("slow", 3, 4)
+OURS = topic_spec("orders", "slow")
 OTHERS = TopicSpec("mine", "bank", "orders", "fast", config={"retention.ms": "1"})
 
 
-def topic(name: str, *lists: tuple[int, ...]) -> Topic:
-    partitions = (Partition(n, r, leader=r[0], isr=r) for n, r in enumerate(lists))
-    return Topic(name, tuple(partitions), config={})
-
-
 def cluster(*topics: Topic) -> Cluster:
-    return Cluster("main", BROKERS, {t.name: t for t in topics}, id="c1")
+    return builders.cluster((1, 2, 3, 4), *topics)
 
 
 def desired(
     *specs: TopicSpec,
-    held: tuple[Claim, ...] = (),
-    doomed: tuple[Claim, ...] = (),
     unmanaged: UnmanagedTopics = UnmanagedTopics.MANAGE,
+    **claims: tuple[Claim, ...],
 ) -> Desired:
-    spec = KafkaClusterSpec(
-        "main", ZooKeeperSpec("zk:2181"), unmanaged_topics=unmanaged, default_pool="slow"
-    )
-    return Desired(spec, (FAST, SLOW), specs, frozenset(held), frozenset(doomed))
+    policy = {"unmanaged_topics": unmanaged, "default_pool": "slow"}
+    return builders.desired((FAST, SLOW), *specs, **policy, **claims)
 
 
 def recorded(**owners: str) -> Records:

@@ -2,9 +2,10 @@
 
 import pytest
 
+import builders
+from builders import desired
 from poolkeeper.model.records import Records
-from poolkeeper.model.specs import Desired, KafkaClusterSpec, ZooKeeperSpec
-from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
+from poolkeeper.model.topology import Cluster, Partition, Topic
 from poolkeeper.planning.problem.arrays import brokers_of
 from poolkeeper.planning.problem.partitions import lists_of, table_of
 
@@ -12,7 +13,7 @@ SOUND = (Partition(0, (1, 2)), Partition(1, (2, 3, 1)))
 
 
 def cluster(*partitions: Partition) -> Cluster:
-    return Cluster("main", {}, {"a": Topic("a", SOUND), "b": Topic("b", partitions)}, id="c1")
+    return builders.cluster((), Topic("a", SOUND), Topic("b", partitions))
 
 
 @pytest.mark.parametrize(
@@ -39,9 +40,9 @@ def test_lists_are_there_in_a_row() -> None:
 def test_new_partitions_count_nothing_unless_that_would_be_unknown() -> None:
     known = Topic("known", (Partition(0, (1,), size_bytes=7, in_bytes_per_s=2048.0),))
     partly = Topic("partly", (Partition(0, (1,), size_bytes=5), Partition(1, (1,))))
-    empty = Desired(KafkaClusterSpec("main", ZooKeeperSpec("zk:2181")), ())
-    seen = Cluster("main", {1: Broker(1)}, {"known": known, "partly": partly}, id="c1")
-    dark = Cluster("main", {1: Broker(1)}, {"dark": Topic("dark", SOUND)}, id="c1")
+    empty = desired(())
+    seen = builders.cluster((1,), known, partly)
+    dark = builders.cluster((1,), Topic("dark", SOUND))
 
     def fresh(cluster: Cluster, *topics: str) -> list[tuple[int, int]]:
         table = table_of(cluster)

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders import cluster, desired, pool_spec, topic, topic_spec
 from poolkeeper.model.plans import AddPartitions, CreateTopic, MoveLogDir, Urgency
 from poolkeeper.model.records import BalanceRecord, Records
 from poolkeeper.model.specs import Balancing, Capacity, Desired, Goal, GoalKind, Strategy
@@ -18,7 +19,7 @@ from poolkeeper.planning.proposals.cool_down import (
     waits_until_ms,
     without_goals,
 )
-from unit.planning.byhand import COUNT_1, cluster, desired, flat, paths, pool, spec, topic
+from unit.planning.byhand import COUNT_1, paths
 from unit.planning.instances import instances
 
 MINUTE_MS = 60_000
@@ -78,47 +79,49 @@ def test_no_two_starts_are_nearer_than_that_and_none_is_later_than_needed(cool_s
 
 
 DRAINED = (
-    desired([pool("p", 1, 2, 3, 4, drain=frozenset({1}), goals=COUNT_1)], spec("t", "p")),
-    cluster(flat(1, 2, 3, 4), topic("t", (1,), (2,), (2,), (2,), (2,), (3,))),
+    desired(
+        [pool_spec("p", 1, 2, 3, 4, drain=frozenset({1}), goals=COUNT_1)], topic_spec("t", "p")
+    ),
+    cluster((1, 2, 3, 4), topic("t", (1,), (2,), (2,), (2,), (2,), (3,))),
 )
 UNEVEN = (
-    desired([pool("p", 1, 2, goals=COUNT_1)], spec("t", "p")),
-    cluster(flat(1, 2), topic("t", (1,), (1,), (1,), (1,))),
+    desired([pool_spec("p", 1, 2, goals=COUNT_1)], topic_spec("t", "p")),
+    cluster((1, 2), topic("t", (1,), (1,), (1,), (1,))),
 )
 LEADERS = (
-    desired([pool("p", 1, 2, goals=COUNT_1)], spec("t", "p")),
-    cluster(flat(1, 2), topic("t", (1, 2), (1, 2), (1, 2), (1, 2))),
+    desired([pool_spec("p", 1, 2, goals=COUNT_1)], topic_spec("t", "p")),
+    cluster((1, 2), topic("t", (1, 2), (1, 2), (1, 2), (1, 2))),
 )
 TOO_FULL = (
     desired(
-        [pool("p", 1, 2, goals=(), capacity_of={b: Capacity(replicas=2) for b in (1, 2)})],
-        spec("t", "p"),
+        [pool_spec("p", 1, 2, goals=(), capacity_of={b: Capacity(replicas=2) for b in (1, 2)})],
+        topic_spec("t", "p"),
     ),
-    cluster(flat(1, 2), topic("t", (1,), (1,), (1,), (2,))),
+    cluster((1, 2), topic("t", (1,), (1,), (1,), (2,))),
 )
 TOO_FULL_AND_UNEVEN = (
     desired(
-        [pool("p", 1, 2, 3, goals=COUNT_1, capacity_of={1: Capacity(replicas=5)})],
-        spec("t", "p"),
+        [pool_spec("p", 1, 2, 3, goals=COUNT_1, capacity_of={1: Capacity(replicas=5)})],
+        topic_spec("t", "p"),
     ),
-    cluster(flat(1, 2, 3), topic("t", *[(1,)] * 6)),
+    cluster((1, 2, 3), topic("t", *[(1,)] * 6)),
 )
 PINNED = (
     desired(
-        [pool("p", 1, 2, goals=COUNT_1)],
-        spec("t", "p", strategy=Strategy.MANUAL, assignment=((2,), (1,))),
-        spec("u", "p"),
+        [pool_spec("p", 1, 2, goals=COUNT_1)],
+        topic_spec("t", "p", strategy=Strategy.MANUAL, assignment=((2,), (1,))),
+        topic_spec("u", "p"),
     ),
-    cluster(flat(1, 2), topic("t", (1,), (1,)), topic("u", (1,), (1,), (1,), (1,))),
+    cluster((1, 2), topic("t", (1,), (1,)), topic("u", (1,), (1,), (1,), (1,))),
 )
 GROWING = (
-    desired([pool("p", 1, 2, goals=COUNT_1)], spec("t", "p", partitions=5)),
-    cluster(flat(1, 2), topic("t", (1,), (1,), (1,), (1,))),
+    desired([pool_spec("p", 1, 2, goals=COUNT_1)], topic_spec("t", "p", partitions=5)),
+    cluster((1, 2), topic("t", (1,), (1,), (1,), (1,))),
 )
 
 
 def test_what_is_remembered_of_a_run():
-    plan, settled = make_plan(*UNEVEN), make_plan(UNEVEN[0], cluster(flat(1, 2), topic("t", (1,))))
+    plan, settled = make_plan(*UNEVEN), make_plan(UNEVEN[0], cluster((1, 2), topic("t", (1,))))
     assert begun(settled, HOUR, None, NOW_MS) is None
     assert begun(plan, HOUR, None, NOW_MS) == BalanceRecord(NOW_MS)
     assert begun(plan, HOUR, BalanceRecord(NOW_MS - 60 * MINUTE_MS), NOW_MS) is not None
@@ -179,13 +182,13 @@ def test_nothing_is_planned_again_where_nothing_waits():
     wanted, seen = DRAINED
     plan = make_plan(wanted, seen)
     assert cooled(plan, wanted, None, never, never) == Cooled(plan)
-    balanced = make_plan(wanted, cluster(flat(1, 2, 3, 4), topic("t", (2,), (3,), (4,))))
+    balanced = make_plan(wanted, cluster((1, 2, 3, 4), topic("t", (2,), (3,), (4,))))
     assert cooled(balanced, wanted, LATER_MS, never, never) == Cooled(balanced)
 
 
 def test_log_directories_are_evened_out_all_the_same():
     goals = (*COUNT_1, Goal(GoalKind.LOG_DIRS, percent=10))
-    wanted = desired([pool("p", 1, 2, goals=goals)], spec("t", "p"))
+    wanted = desired([pool_spec("p", 1, 2, goals=goals)], topic_spec("t", "p"))
     dirs = {"/a": LogDir(), "/b": LogDir()}
     brokers = {b: Broker(b, log_dirs=dirs) for b in (1, 2)}
     partitions = [

@@ -4,13 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import builders
+from builders import MIB, partition, pool_spec, topic
 from poolkeeper.model.plans import MoveLogDir
 from poolkeeper.model.specs import DrainLogDir, Goal, GoalKind, ResourcePoolSpec
-from poolkeeper.model.topology import Broker, Cluster, LogDir, Partition, Topic, TopicPartition
+from poolkeeper.model.topology import Broker, Cluster, LogDir, Topic, TopicPartition
 from poolkeeper.planning.problem.scope import TopicHome, TopicRole
 from poolkeeper.planning.proposals.log_dirs import between_log_dirs
 
-MIB = 1024 * 1024
 A, B, C = "/a", "/b", "/c"
 EVEN = Goal(GoalKind.LOG_DIRS, percent=10)
 PLACED = TopicHome(TopicRole.PLACED, "p")
@@ -18,22 +19,22 @@ PLACED = TopicHome(TopicRole.PLACED, "p")
 
 def pool(*drained: str, goal: Goal | None = None) -> ResourcePoolSpec:
     drains = tuple(DrainLogDir(1, path) for path in drained)
-    return ResourcePoolSpec(
-        "p", "c", (1, 2), drain_log_dirs=drains, goals=() if goal is None else (goal,)
+    return pool_spec(
+        "p", 1, 2, cluster="c", drain_log_dirs=drains, goals=() if goal is None else (goal,)
     )
 
 
 def cluster(sizes, dirs=(A, B), arriving=None, silent=False) -> Cluster:
     """Broker 1 holds partition n of topic t: so many MiB in that directory."""
-    partitions = tuple(
-        Partition(number, (1, 2), size_bytes=mib * MIB, log_dirs={1: path, 2: A})
+    partitions = (
+        partition(number, 1, 2, size_bytes=mib * MIB, log_dirs={1: path, 2: A})
         for number, (path, mib) in enumerate(sizes)
     )
     known = None if silent else {each: LogDir() for each in dirs}
     going = {TopicPartition("t", n): path for n, path in (arriving or {}).items()}
     first = Broker(1, log_dirs=known, arriving=going)
-    brokers = {1: first, 2: Broker(2, log_dirs={A: LogDir()})}
-    return Cluster("c", brokers, {"t": Topic("t", partitions)})
+    brokers = (first, Broker(2, log_dirs={A: LogDir()}))
+    return builders.cluster(brokers, topic("t", *partitions), name="c")
 
 
 def planned(pool_, cluster_, moving=(), home=PLACED, balance=True):

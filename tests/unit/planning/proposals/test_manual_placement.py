@@ -5,15 +5,8 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from poolkeeper.model.specs import (
-    Desired,
-    KafkaClusterSpec,
-    ResourcePoolSpec,
-    Strategy,
-    TopicSpec,
-    ZooKeeperSpec,
-)
-from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
+from builders import cluster, desired, pool_spec, topic, topic_spec
+from poolkeeper.model.specs import Strategy
 from poolkeeper.planning.facts.topics import PinnedElsewhere
 from poolkeeper.planning.planner import make_plan
 
@@ -22,22 +15,18 @@ State = dict[int, str]
 
 
 def refusals(states: State, assignment: tuple[int, ...]) -> list[str]:
-    pool = ResourcePoolSpec(
+    pool = pool_spec(
         "p",
-        "main",
-        tuple(broker for broker, state in states.items() if state != "elsewhere"),
+        *(broker for broker, state in states.items() if state != "elsewhere"),
         drain=frozenset(broker for broker, state in states.items() if state == "drained"),
     )
-    spec = TopicSpec(
-        "t", "shop", "t", "p", strategy=Strategy.MANUAL, assignment=(tuple(assignment),)
-    )
-    live = {broker: Broker(broker) for broker, state in states.items() if state != "down"}
-    held = Partition(0, (9,), leader=9, isr=(9,), size_bytes=1)
-    cluster = Cluster("main", {**live, 9: Broker(9)}, {"t": Topic("t", (held,))})
-    wanted = Desired(KafkaClusterSpec("main", ZooKeeperSpec("zk:2181")), (pool,), (spec,))
+    spec = topic_spec("t", "p", strategy=Strategy.MANUAL, assignment=(tuple(assignment),))
+    live = (broker for broker, state in states.items() if state != "down")
+    seen = cluster((*live, 9), topic("t", (9,)))
+    wanted = desired(pool, spec)
     return [
         problem.message
-        for problem in make_plan(wanted, cluster).problems
+        for problem in make_plan(wanted, seen).problems
         if isinstance(problem.facts, PinnedElsewhere)
     ]
 

@@ -2,18 +2,12 @@
 
 import pytest
 
+import builders
+from builders import cluster, pool_spec, topic, topic_spec
 from poolkeeper.model.plans import CreateTopic, Plan
 from poolkeeper.model.records import Records
-from poolkeeper.model.specs import (
-    Balancing,
-    Capacity,
-    Desired,
-    KafkaClusterSpec,
-    ResourcePoolSpec,
-    TopicSpec,
-    ZooKeeperSpec,
-)
-from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
+from poolkeeper.model.specs import Balancing, Capacity, Desired
+from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit.audit import check_plan
 from poolkeeper.planning.planner import make_plan
 from unit.planning.instances import after
@@ -27,19 +21,17 @@ FULL = (
 
 def crowded() -> Cluster:
     """Two brokers, and three partitions of one replica, all of them on broker 1."""
-    found = (Partition(n, (1,), leader=1, isr=(1,), size_bytes=5) for n in range(3))
-    return Cluster("main", {b: Broker(b) for b in (1, 2)}, {"t": Topic("t", tuple(found))})
+    return cluster((1, 2), topic("t", (1,), (1,), (1,), size_bytes=5))
 
 
 def desired(*partitions: int, balanced: bool = True) -> Desired:
     """Brokers hold four replicas at most; `new.0`, `new.1`, … shall have two of each partition."""
-    spec = KafkaClusterSpec("main", ZooKeeperSpec("zk:2181"), balancing=Balancing(balanced))
-    pool = ResourcePoolSpec("p", "main", (1, 2), capacity=Capacity(replicas=4))
+    pool = pool_spec("p", 1, 2, capacity=Capacity(replicas=4))
     new = (
-        TopicSpec(f"new.{n}", "shop", f"new.{n}", "p", partitions=count, replication_factor=2)
+        topic_spec(f"new.{n}", "p", partitions=count, replication_factor=2)
         for n, count in enumerate(partitions)
     )
-    return Desired(spec, (pool,), (TopicSpec("t", "shop", "t", "p"), *new))
+    return builders.desired(pool, topic_spec("t", "p"), *new, balancing=Balancing(balanced))
 
 
 def created(plan: Plan) -> list[str]:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import builders
 from poolkeeper import errors
 from poolkeeper.model import plans
 from poolkeeper.model.problems import ProblemReason, Recorded
@@ -90,7 +91,7 @@ CONFIG = plans.SetConfig("t", {"retention.ms": "1"}, destructive=("keeps less",)
 
 
 def plan_of(*ways: plans.Move, steps: tuple[plans.Step, ...] = ()) -> plans.Plan:
-    return plans.Plan("main", plan_json.plan_hash(ways, steps), "sha256:f", steps, ways)
+    return builders.plan(*ways, steps=steps, fingerprint="sha256:f")
 
 
 def test_the_document_is_that_of_the_format() -> None:

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+import builders
+from builders import topic
 from poolkeeper.model.plans import (
     CreateTopic,
     DeleteTopic,
@@ -15,8 +17,7 @@ from poolkeeper.model.plans import (
     SetConfig,
 )
 from poolkeeper.model.problems import Recorded
-from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
-from poolkeeper.planning.proposals import plan_json
+from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.proposals.reuse import renewed
 
 SIZE = 100
@@ -25,30 +26,20 @@ HEAL, BALANCE = 0, 4
 
 def cluster(size: int | None = SIZE, **lists: tuple[int, ...]) -> Cluster:
     """A topic `t` of eight partitions on brokers 1 and 2; `p3=(1, 4)`: partition 3 is elsewhere."""
-    partitions = tuple(
-        Partition(
-            n,
-            lists.get(f"p{n}", (1, 2)),
-            leader=1,
-            isr=(1, 2),
-            size_bytes=size,
-            log_dirs={1: "/a", 2: "/a"},
-        )
-        for n in range(8)
-    )
-    return Cluster("c", {b: Broker(b) for b in (1, 2, 3, 4)}, {"t": Topic("t", partitions)})
+    found = (lists.get(f"p{n}", (1, 2)) for n in range(8))
+    healthy = {"leader": 1, "isr": (1, 2), "log_dirs": {1: "/a", 2: "/a"}}
+    return builders.cluster((1, 2, 3, 4), topic("t", *found, size_bytes=size, **healthy))
 
 
 def move(partition: int, target: tuple[int, ...] = (1, 3), urgency: int = BALANCE) -> Move:
-    return Move("t", None, partition, ((1, 2), target), SIZE, "", urgency)
+    return builders.move("t", partition, (1, 2), target, bytes=SIZE, urgency=urgency)
 
 
 def plan(*parts: object, fingerprint: str = "f", bytes_each: int = SIZE) -> Plan:
     moves = tuple(p._replace(bytes=bytes_each) for p in parts if isinstance(p, Move))
     steps = tuple(p for p in parts if not isinstance(p, Move | PlanProblem))
     problems = tuple(p for p in parts if isinstance(p, PlanProblem))
-    named = plan_json.plan_hash(moves, steps)
-    return Plan("c", named, fingerprint, steps, moves, problems=problems)  # type: ignore[arg-type]
+    return builders.plan(*moves, steps=steps, fingerprint=fingerprint, problems=problems)
 
 
 CREATE = CreateTopic("u", "p", ((1, 2),))

@@ -5,39 +5,31 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
+import builders
+from builders import pool_spec, topic_spec
 from poolkeeper.model.records import Records, TopicRecord
-from poolkeeper.model.specs import (
-    Claim,
-    Desired,
-    KafkaClusterSpec,
-    ResourcePoolSpec,
-    Strategy,
-    TopicSpec,
-    ZooKeeperSpec,
-)
-from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
+from poolkeeper.model.specs import Claim, Desired, Strategy, TopicSpec
+from poolkeeper.model.topology import Cluster, Partition, Topic
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.run_state.convergence import PoolStanding, TopicStanding, standings
 from unit.planning.instances import after, instances
 
-FAST = ResourcePoolSpec("fast", "main", (1, 2, 3), drain=frozenset({3}))
-SLOW = ResourcePoolSpec("slow", "main", (4, 5))
-SPEC = TopicSpec("orders", "shop", "orders", "fast")
+FAST = pool_spec("fast", 1, 2, 3, drain=frozenset({3}))
+SLOW = pool_spec("slow", 4, 5)
+SPEC = topic_spec("orders", "fast")
 
 
 def desired(*specs: TopicSpec) -> Desired:
-    return Desired(KafkaClusterSpec("main", ZooKeeperSpec("zk:2181")), (FAST, SLOW), specs)
+    return builders.desired((FAST, SLOW), *specs)
 
 
 def topic(*lists: tuple[int, ...], name: str = "orders", **config: str) -> Topic:
-    partitions = (Partition(n, r, leader=r[0], isr=r) for n, r in enumerate(lists))
     named = {key.replace("_", "."): value for key, value in config.items()}
-    return Topic(name, tuple(partitions), topic_id="id", config=named)
+    return builders.topic(name, *lists, topic_id="id", config=named)
 
 
 def cluster(*topics: Topic) -> Cluster:
-    brokers = {broker: Broker(broker) for broker in (1, 2, 3, 4)}
-    return Cluster("main", brokers, {each.name: each for each in topics}, id="c1")
+    return builders.cluster((1, 2, 3, 4), *topics)
 
 
 IN_PLACE = TopicStanding(True, "id", "fast", 2, 2)

@@ -2,15 +2,15 @@
 
 import pytest
 
+import builders
+from builders import partition, topic
 from poolkeeper.model.plans import Move
 from poolkeeper.model.runs import Health
 from poolkeeper.model.topology import (
-    Broker,
     Cluster,
     Controller,
     Partition,
     ReassignmentEntry,
-    Topic,
     TopicPartition,
 )
 from poolkeeper.model.waits import Wait, WaitReason
@@ -22,29 +22,19 @@ R = WaitReason
 T0, T1 = (TopicPartition("t", 0),), (TopicPartition("t", 1),)
 
 
-def partition(number: int, replicas, isr=None, leader=1, adding=(), removing=()) -> Partition:
-    isr = replicas if isr is None else isr
-    return Partition(number, tuple(replicas), tuple(adding), tuple(removing), leader, tuple(isr))
-
-
 def cluster(*partitions: Partition, live=(1, 2, 3, 4), config=None, **other) -> Cluster:
-    said = {
-        "name": "c",
-        "brokers": {id_: Broker(id_) for id_ in live},
-        "topics": {"t": Topic("t", partitions, config=config)},
-        "controller": Controller(1, 5, 5),
-    }
-    return Cluster(**(said | other))
+    found = topic("t", *partitions, config=config)
+    return builders.cluster(live, found, **{"controller": Controller(1, 5, 5), **other})
 
 
 def move(number=0, path=((1, 2), (3, 2)), urgency=4) -> Move:
-    return Move("t", None, number, path, 1, "", urgency)
+    return builders.move("t", number, *path, urgency=urgency)
 
 
 @pytest.mark.parametrize(
     ("seen", "baseline", "moves", "expected"),
     [
-        pytest.param(cluster(partition(0, (1, 2))), HEALTHY, (), (), id="all-well"),
+        pytest.param(cluster(partition(0, 1, 2)), HEALTHY, (), (), id="all-well"),
         pytest.param(
             cluster(controller=Controller(None, 5, 5)),
             HEALTHY,
@@ -74,45 +64,45 @@ def move(number=0, path=((1, 2), (3, 2)), urgency=4) -> Move:
             id="unreadable-request",
         ),
         pytest.param(
-            cluster(partition(7, (3, 1, 2), (1, 2), adding=(3,))),
+            cluster(partition(7, 3, 1, 2, isr=(1, 2), adding=(3,), leader=1)),
             HEALTHY,
             (),
             (Wait(R.FOREIGN_MOVE, partitions=(TopicPartition("t", 7),)),),
             id="foreign-move-by-the-api",
         ),
         pytest.param(
-            cluster(partition(1, (1, 2), (1,))),
+            cluster(partition(1, 1, 2, isr=(1,))),
             HEALTHY,
             (move(),),
             (Wait(R.UNDER_REPLICATED, partitions=T1),),
             id="damage-elsewhere",
         ),
         pytest.param(
-            cluster(partition(1, (1, 2), (1,))),
+            cluster(partition(1, 1, 2, isr=(1,))),
             Health(frozenset({TopicPartition("t", 1)})),
             (move(),),
             (),
             id="damage-that-was-there-before",
         ),
         pytest.param(
-            cluster(partition(0, (1, 2), (1,))), HEALTHY, (move(),), (), id="damage-of-the-move"
+            cluster(partition(0, 1, 2, isr=(1,))), HEALTHY, (move(),), (), id="damage-of-the-move"
         ),
         pytest.param(
-            cluster(partition(1, (1, 2), (1,)), live=(1, 3, 4)),
+            cluster(partition(1, 1, 2, isr=(1,)), live=(1, 3, 4)),
             HEALTHY,
             (move(urgency=1),),
             (),
             id="a-drain-passes-what-a-dead-broker-broke",
         ),
         pytest.param(
-            cluster(partition(1, (1, 2), (1,)), live=(1, 3, 4)),
+            cluster(partition(1, 1, 2, isr=(1,)), live=(1, 3, 4)),
             HEALTHY,
             (move(urgency=1), move(5, urgency=4)),
             (Wait(R.UNDER_REPLICATED, partitions=T1),),
             id="balance-does-not-pass-it",
         ),
         pytest.param(
-            cluster(partition(1, (1, 2), (1,)), config={"min.insync.replicas": "2"}),
+            cluster(partition(1, 1, 2, isr=(1,)), config={"min.insync.replicas": "2"}),
             HEALTHY,
             (),
             (
@@ -130,33 +120,33 @@ def test_a_stage_does_not_start_behind_a_closed_gate(seen, baseline, moves, expe
 @pytest.mark.parametrize(
     ("seen", "moved", "at", "expected"),
     [
-        pytest.param(cluster(partition(0, (1, 2))), move(), 0, None, id="free"),
+        pytest.param(cluster(partition(0, 1, 2)), move(), 0, None, id="free"),
         pytest.param(
-            cluster(partition(0, (1, 2)), live=(1, 2)),
+            cluster(partition(0, 1, 2), live=(1, 2)),
             move(),
             0,
             Wait(R.TARGET_NOT_LIVE, partitions=T0, brokers=(3,)),
             id="target-not-live",
         ),
         pytest.param(
-            cluster(partition(0, (1, 2), leader=-1)),
+            cluster(partition(0, 1, 2, leader=-1)),
             move(),
             0,
             Wait(R.PARTITION_LEADERLESS, partitions=T0),
             id="no-leader",
         ),
         pytest.param(
-            cluster(partition(0, (1, 2), (1,))),
+            cluster(partition(0, 1, 2, isr=(1,))),
             move(path=((1, 2), (1, 2, 3))),
             0,
             Wait(R.REPLICA_NOT_IN_SYNC, partitions=T0, brokers=(2,)),
             id="growth-on-a-replica-out-of-sync",
         ),
         pytest.param(
-            cluster(partition(0, (1, 2), (1,))), move(), 0, None, id="a-migration-heals-it"
+            cluster(partition(0, 1, 2, isr=(1,))), move(), 0, None, id="a-migration-heals-it"
         ),
         pytest.param(
-            cluster(partition(0, (1, 2)), deleting=frozenset({"t"})),
+            cluster(partition(0, 1, 2), deleting=frozenset({"t"})),
             move(),
             0,
             Wait(R.TOPIC_QUEUED_FOR_DELETION, partitions=T0),
@@ -170,7 +160,7 @@ def test_a_move_is_kept_back_alone(seen, moved, at, expected):
 
 
 def test_a_failover_is_not_caused_over_damage_that_would_stop_the_next_controller():
-    seen = cluster(partition(0, (1, 2), removing=(1, 2)), damaged={"u": "replicas are strings"})
+    seen = cluster(partition(0, 1, 2, removing=(1, 2)), damaged={"u": "replicas are strings"})
     orphan = MoveProgress(MoveState.ORPHANED, 0)
     assert gates.hazards(seen, (orphan,)) == (
         Wait(R.TOPIC_DAMAGED, topic="u", detail="replicas are strings"),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from builders import cluster, partition, topic
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Partition, ReassignmentEntry, Topic
 from poolkeeper.planning.run_state.progress import MoveProgress, MoveState, classify
@@ -14,14 +15,13 @@ REORDER = ((1, 2), (2, 1))
 
 def cluster_with(partition: Partition | None, entry: tuple[int, ...] | None, **other) -> Cluster:
     partitions = () if partition is None else (partition,)
-    topics = {"t": Topic("t", partitions, topic_id="id-1")}
     requested = None if entry is None else (ReassignmentEntry("t", 0, entry),)
-    said = {"name": "c", "brokers": {}, "topics": topics, "reassignment": requested}
-    return Cluster(**(said | other))
+    found = {"reassignment": requested, **other}
+    return cluster((), topic("t", *partitions, topic_id="id-1"), **found)
 
 
-def live(*replicas: int, adding=(), removing=()) -> Partition:
-    return Partition(0, replicas, adding, removing)
+def live(*replicas: int, **fields) -> Partition:
+    return partition(0, *replicas, **fields)
 
 
 @pytest.mark.parametrize(

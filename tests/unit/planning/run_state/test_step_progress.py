@@ -2,6 +2,8 @@
 
 import pytest
 
+import builders
+from builders import partition, topic
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,
@@ -18,7 +20,6 @@ from poolkeeper.model.topology import (
     Cluster,
     Partition,
     ReassignmentEntry,
-    Topic,
     TopicPartition,
 )
 from poolkeeper.model.waits import Wait, WaitReason
@@ -38,20 +39,11 @@ def stale(reason, **numbers):
 
 
 def cluster(*partitions: Partition, config=None, topic_id="id-1", **other) -> Cluster:
-    said = {
-        "name": "c",
-        "brokers": {id_: Broker(id_) for id_ in (1, 2, 3)},
-        "topics": {"t": Topic("t", partitions, topic_id, config)},
-    }
-    return Cluster(**(said | other))
+    found = topic("t", *partitions, topic_id=topic_id, config=config)
+    return builders.cluster((1, 2, 3), found, **other)
 
 
-def led(number: int, *replicas: int, leader=None, isr=None) -> Partition:
-    leader = replicas[0] if leader is None else leader
-    return Partition(number, replicas, leader=leader, isr=replicas if isr is None else isr)
-
-
-ABSENT = cluster(topics={})
+ABSENT = builders.cluster((1, 2, 3))
 CREATE = CreateTopic("t", "p", ((1, 2),))
 ADD = AddPartitions("t", 1, ((2, 3),))
 CONFIG = SetConfig("t", {"a": "1"}, ("b",))
@@ -63,7 +55,7 @@ DELETE = DeleteTopic("t", "id-1")
     ("step", "seen", "expected"),
     [
         pytest.param(CREATE, ABSENT, TO_DO, id="create"),
-        pytest.param(CREATE, cluster(led(0, 1, 2)), DONE, id="created"),
+        pytest.param(CREATE, cluster(partition(0, 1, 2)), DONE, id="created"),
         pytest.param(
             CREATE,
             cluster(Partition(0, (1, 2))),
@@ -72,46 +64,46 @@ DELETE = DeleteTopic("t", "id-1")
         ),
         pytest.param(
             CREATE,
-            cluster(led(0, 2, 1)),
+            cluster(partition(0, 2, 1)),
             stale(D.TOPIC_EXISTS, topic="t"),
             id="created-otherwise-by-somebody",
         ),
         pytest.param(
             CREATE,
-            cluster(topics={}, deleting=frozenset({"t"})),
+            builders.cluster((1, 2, 3), deleting=frozenset({"t"})),
             settling(R.TOPIC_STILL_DELETING, topic="t"),
             id="create-behind-a-deletion",
         ),
-        pytest.param(ADD, cluster(led(0, 1, 2)), TO_DO, id="add"),
-        pytest.param(ADD, cluster(led(0, 1, 2), led(1, 2, 3)), DONE, id="added"),
+        pytest.param(ADD, cluster(partition(0, 1, 2)), TO_DO, id="add"),
+        pytest.param(ADD, cluster(partition(0, 1, 2), partition(1, 2, 3)), DONE, id="added"),
         pytest.param(
             ADD,
-            cluster(led(0, 1, 2), led(1, 3, 2)),
+            cluster(partition(0, 1, 2), partition(1, 3, 2)),
             stale(D.PARTITIONS_ADDED, topic="t", count=2),
             id="added-by-somebody-else",
         ),
         pytest.param(
             ADD,
-            cluster(led(0, 1, 2), reassignment=(ReassignmentEntry("t", 0, (1, 3)),)),
+            cluster(partition(0, 1, 2), reassignment=(ReassignmentEntry("t", 0, (1, 3)),)),
             settling(R.TOPIC_REASSIGNED, topic="t"),
             id="never-add-while-the-topic-moves",
         ),
         pytest.param(ADD, ABSENT, stale(D.TOPIC_GONE, topic="t"), id="add-to-nothing"),
         pytest.param(CONFIG, cluster(config={"b": "2", "c": "3"}), TO_DO, id="config"),
         pytest.param(CONFIG, cluster(config={"a": "1", "c": "3"}), DONE, id="configured"),
-        pytest.param(ELECT, cluster(led(0, 1, 2, leader=2)), TO_DO, id="elect"),
-        pytest.param(ELECT, cluster(led(0, 1, 2)), DONE, id="elected"),
+        pytest.param(ELECT, cluster(partition(0, 1, 2, leader=2)), TO_DO, id="elect"),
+        pytest.param(ELECT, cluster(partition(0, 1, 2)), DONE, id="elected"),
         pytest.param(
             ELECT,
-            cluster(led(0, 1, 2, leader=2, isr=(2,))),
+            cluster(partition(0, 1, 2, leader=2, isr=(2,))),
             DONE,
             id="not-while-the-preferred-replica-is-out-of-sync",
         ),
-        pytest.param(DELETE, cluster(led(0, 1)), TO_DO, id="delete"),
+        pytest.param(DELETE, cluster(partition(0, 1)), TO_DO, id="delete"),
         pytest.param(DELETE, ABSENT, DONE, id="deleted"),
         pytest.param(
             DELETE,
-            cluster(led(0, 1), topic_id="id-2"),
+            cluster(partition(0, 1), topic_id="id-2"),
             stale(D.TOPIC_RECREATED, topic="t"),
             id="never-delete-its-successor",
         ),
@@ -129,8 +121,8 @@ def test_a_steps_state_is_read_from_the_cluster(step, seen, expected):
 
 def test_due_elections_leave_out_partitions_on_the_move_and_dead_preferred_replicas():
     seen = cluster(
-        led(0, 1, 2, leader=2),
-        led(1, 9, 2, leader=2),
+        partition(0, 1, 2, leader=2),
+        partition(1, 9, 2, leader=2),
         Partition(2, (3, 1, 2), adding=(3,), leader=1, isr=(1, 2, 3)),
     )
     wanted = [("t", 0), ("t", 1), ("t", 2), ("u", 0)]
@@ -144,7 +136,7 @@ def test_a_plan_is_stale_for_each_way_the_cluster_moved_on():
         Move("gone", None, 0, ((1,), (2,)), 1, ""),
     )
     plan = Plan("c", "h", "f", (AddPartitions("gone", 1, ((1,),)),), moves)
-    seen = cluster(led(0, 3, 2), led(1, 2, 1))
+    seen = cluster(partition(0, 3, 2), partition(1, 2, 1))
     assert step_progress.staleness(plan, seen) == (
         Drift(
             D.REPLICAS_CHANGED,
@@ -162,9 +154,9 @@ COPY = MoveLogDir("t", 0, 1, "/a", "/b", 1)
 
 def holder(path, arriving=None, replicas=(1, 2)):
     """Broker 1 has partition 0 of t in `path`, on its way to `arriving`."""
-    partition = Partition(0, replicas, log_dirs=None if path is None else {1: path})
+    found = partition(0, *replicas, log_dirs=None if path is None else {1: path})
     going = {TopicPartition("t", 0): arriving} if arriving else {}
-    return Cluster("c", {1: Broker(1, arriving=going)}, {"t": Topic("t", (partition,))})
+    return builders.cluster((Broker(1, arriving=going),), topic("t", found))
 
 
 @pytest.mark.parametrize(

@@ -2,17 +2,13 @@
 
 import pytest
 
-from poolkeeper.model.plans import Move
+from builders import move
 from poolkeeper.model.refusals import HopelessMove
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state import throttles
 
 LEADERS = "leader.replication.throttled.replicas"
 FOLLOWERS = "follower.replication.throttled.replicas"
-
-
-def move(topic: str, partition: int, *path: tuple[int, ...]) -> Move:
-    return Move(topic, None, partition, path, 1, "")
 
 
 def test_lists_name_possible_leaders_and_added_replicas_only():

@@ -59,20 +59,22 @@ def can_end(chains, free: dict[int, int]) -> bool:
     return ends((0,) * len(chains), free)
 
 
+LENGTHS, SIZES = st.sampled_from([1, 1, 1, 2, 3]), st.sampled_from([1, 2, 3, 5])
+SOME, ROOM = st.lists(st.integers(1, 3), max_size=2, unique=True), st.integers(-1, 8)
+
+
 @st.composite
 def instances(draw: st.DrawFn, most: int = 7):
     """Up to `most` steps between four brokers, the fourth of which nobody knows the disk of."""
     chains, number = [], draw(st.integers(1, most))
     while sum(map(len, chains)) < number:
         chain = []
-        for step in range(1, draw(st.sampled_from([1, 1, 1, 2, 3])) + 1):
-            into = draw(st.lists(st.integers(1, 3), max_size=2, unique=True))
-            out_of = draw(st.lists(st.integers(1, 3), max_size=2, unique=True))
-            size = draw(st.sampled_from([1, 2, 3, 5]))
+        for step in range(1, draw(LENGTHS) + 1):
+            into, out_of, size = draw(SOME), draw(SOME), draw(SIZES)
             out_of = tuple(broker for broker in out_of if broker not in into)
             chain.append(CopyStep(len(chains), step, tuple(into), out_of, size, size))
         chains.append(chain)
-    free = {broker: draw(st.integers(-1, 8)) for broker in (1, 2, 3)}
+    free = {broker: draw(ROOM) for broker in (1, 2, 3)}
     return chains, free
 
 

@@ -3,62 +3,24 @@ from dataclasses import replace
 
 import pytest
 
+import builders
+from builders import GIB, partition, plan, topic
 from poolkeeper import errors
 from poolkeeper.algorithms.sizes import reassignment_bytes, topic_bytes
 from poolkeeper.model import plans, specs, topology
 from poolkeeper.model.waits import RoomNeed, RoomShortage, Wait, WaitReason
-from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.planning.staging.limits import Bounds
+from unit.planning.staged import RACKS, cluster, desired, entries, first, move
 
-GIB = 2**30
 T0 = (topology.TopicPartition("t", 0),)
 IN_SYNC = WaitReason.TOO_FEW_IN_SYNC
-RACKS = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
-
-
-def partition(number: int, *replicas: int, **details: object) -> topology.Partition:
-    return topology.Partition(number, replicas, leader=replicas[0], isr=replicas, **details)
-
-
-def cluster(racks: dict[int, str] = RACKS, **topics: list[topology.Partition]) -> topology.Cluster:
-    return topology.Cluster(
-        "main",
-        {id: topology.Broker(id, rack) for id, rack in racks.items()},
-        {name: topology.Topic(name, tuple(lists), config={}) for name, lists in topics.items()},
-    )
-
-
-def desired(pool: dict[str, object] | None = None, **execution: object) -> specs.Desired:
-    return specs.Desired(
-        specs.KafkaClusterSpec(
-            "main", specs.ZooKeeperSpec("zk:2181"), execution=specs.Execution(**execution)
-        ),
-        (
-            replace(
-                specs.ResourcePoolSpec("p", "main", tuple(RACKS), claims=(".*",)), **(pool or {})
-            ),
-        ),
-    )
-
-
-def move(topic: str, number: int, *path: tuple[int, ...], gib: int = 1, urgency: int = 4):
-    return plans.Move(topic, None, number, path, gib * GIB, "", urgency)
 
 
 def spread(count: int, gib: int = 1, name: str = "t"):
     """So many partitions on 1, 2, 3, and moves of their first replica to 4."""
     lists = [partition(n, 1, 2, 3, size_bytes=gib * GIB) for n in range(count)]
     return {name: lists}, [move(name, n, (1, 2, 3), (4, 2, 3), gib=gib) for n in range(count)]
-
-
-def entries(stage: object) -> list[tuple[int, int]]:
-    assert isinstance(stage, next_stage.Stage), stage
-    return list(stage.entries)
-
-
-def first(moves, observed, wanted, at=None, **details):
-    return next_stage.next_stage(moves, at or [0] * len(moves), observed, wanted, **details)
 
 
 @pytest.mark.parametrize(
@@ -134,12 +96,12 @@ def test_brokers_finish_together() -> None:
         move("t", n, (1, 2, 3), target, gib=size)
         for n, (target, size) in enumerate(zip(targets, sizes, strict=True))
     ]
-    plan = plans.Plan("main", "", "", moves=tuple(moves))
-    predicted, makespan, _ = next_stage.predict(plan, cluster(t=lists), desired())
+    made = plan(*moves)
+    predicted, makespan, _ = next_stage.predict(made, cluster(t=lists), desired())
     assert makespan is not None
     assert [stage.bytes // GIB for stage in predicted] == [25]
     slow = desired(max_moves_per_broker=8)
-    predicted, makespan, _ = next_stage.predict(plan, cluster(t=lists), slow)
+    predicted, makespan, _ = next_stage.predict(made, cluster(t=lists), slow)
     assert makespan is not None
     assert makespan.seconds == makespan.lower_bound_seconds
 
@@ -228,8 +190,7 @@ def test_a_topic_node_at_its_limit_moves_not_at_all() -> None:
 )
 def test_a_shrinking_step_keeps_enough_in_sync(isr, target, min_isr, wait) -> None:
     lists = [topology.Partition(0, (1, 2, 3, 4), leader=isr[0], isr=isr)]
-    topic = topology.Topic("t", tuple(lists), config={"min.insync.replicas": min_isr})
-    observed = replace(cluster(), topics={"t": topic})
+    observed = builders.cluster(RACKS, topic("t", *lists, config={"min.insync.replicas": min_isr}))
     stage = first([move("t", 0, (1, 2, 3, 4), target)], observed, desired())
     assert (stage.wait if isinstance(stage, next_stage.NothingFits) else None) == wait
 
@@ -312,16 +273,12 @@ def test_the_state_after_a_stage() -> None:
 # Predictions
 
 
-def planned(*moves: plans.Move) -> plans.Plan:
-    return plans.Plan("main", plan_json.plan_hash(moves, ()), "", moves=moves)
-
-
 def test_a_prediction_tells_stages_seconds_and_the_bound() -> None:
     topics, moves = spread(3)
     wanted = desired(
         max_moves_per_broker=2, throttle=specs.Throttle(specs.ThrottleMode.FIXED, GIB // 2)
     )
-    predicted, makespan, _ = next_stage.predict(planned(*moves), cluster(**topics), wanted)
+    predicted, makespan, _ = next_stage.predict(plan(*moves), cluster(**topics), wanted)
     assert predicted == (
         plans.PlannedStage(((0, 1), (1, 1)), 2 * GIB, 4.0),
         plans.PlannedStage(((2, 1),), GIB, 2.0),
@@ -338,7 +295,7 @@ def test_a_stage_lasts_longer_than_its_largest_entry_where_the_plan_is_over_soon
     moves.append(move("u", 0, (2,), (6,), gib=70))
     rate = specs.Throttle(specs.ThrottleMode.FIXED, GIB)
     wanted = desired(max_moves_per_broker=2, throttle=rate)
-    predicted, makespan, _ = next_stage.predict(planned(*moves), cluster(**topics), wanted)
+    predicted, makespan, _ = next_stage.predict(plan(*moves), cluster(**topics), wanted)
     assert predicted[0].moves == ((0, 1), (1, 1), (6, 1))
     assert makespan == plans.Makespan(76.0, 76.0, GIB)
 
@@ -346,7 +303,7 @@ def test_a_stage_lasts_longer_than_its_largest_entry_where_the_plan_is_over_soon
 def test_without_a_throttle_a_rate_is_assumed() -> None:
     topics, moves = spread(1)
     wanted = desired(throttle=specs.Throttle(specs.ThrottleMode.NONE, 1))
-    _, makespan, _ = next_stage.predict(planned(*moves), cluster(**topics), wanted)
+    _, makespan, _ = next_stage.predict(plan(*moves), cluster(**topics), wanted)
     assert makespan == plans.Makespan(10.24, 10.24, 100 * 2**20)
 
 
@@ -356,7 +313,7 @@ def test_the_steps_of_a_path_follow_each_other() -> None:
         move("t", 0, (1,), (1, 2), (1, 2, 3), gib=2),
         move("t", 1, (2,), (3,)),
     )
-    predicted, _, _ = next_stage.predict(planned(*moves), cluster(t=lists), desired())
+    predicted, _, _ = next_stage.predict(plan(*moves), cluster(t=lists), desired())
     assert [stage.moves for stage in predicted] == [((0, 1), (1, 1)), ((0, 2),)]
 
 
@@ -364,7 +321,7 @@ def test_a_plan_that_comes_to_a_halt_has_no_makespan() -> None:
     lists = [partition(0, 1, 2, 3, size_bytes=10 * GIB), partition(1, 1, 2, 3)]
     moves = (move("t", 0, (1, 2, 3), (4, 2, 3), gib=10), move("t", 1, (1, 2, 3), (1, 2, 6)))
     full = {"capacity_of": {4: specs.Capacity(disk_bytes=GIB)}}
-    predicted, makespan, halt = next_stage.predict(planned(*moves), cluster(t=lists), desired(full))
+    predicted, makespan, halt = next_stage.predict(plan(*moves), cluster(t=lists), desired(full))
     assert [stage.moves for stage in predicted] == [((1, 1),)]
     assert makespan is None
     need = RoomNeed(T0[0], 4, 10 * GIB, GIB)
@@ -374,17 +331,17 @@ def test_a_plan_that_comes_to_a_halt_has_no_makespan() -> None:
 
 
 def test_nothing_to_move_has_no_stages() -> None:
-    assert next_stage.predict(planned(), cluster(), desired()) == next_stage.Forecast()
+    assert next_stage.predict(plan(), cluster(), desired()) == next_stage.Forecast()
 
 
 def test_the_same_input_gives_the_same_stages() -> None:
     topics, moves = spread(50)
     observed = cluster(**topics)
     backwards = replace(observed, topics=dict(reversed(observed.topics.items())))
-    plan = planned(*moves)
-    assert next_stage.predict(plan, observed, desired()) == next_stage.predict(
-        plan, backwards, desired()
+    made = plan(*moves)
+    assert next_stage.predict(made, observed, desired()) == next_stage.predict(
+        made, backwards, desired()
     )
     assert Counter(
-        pair for s in next_stage.predict(plan, observed, desired())[0] for pair in s.moves
+        pair for s in next_stage.predict(made, observed, desired())[0] for pair in s.moves
     ) == Counter((i, 1) for i in range(50))

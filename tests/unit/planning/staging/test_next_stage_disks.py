@@ -4,20 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from builders import GIB, partition, plan
 from poolkeeper import wording
 from poolkeeper.model import specs, topology
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.staging import next_stage
-from unit.planning.staging.test_next_stage import (
-    GIB,
-    cluster,
-    desired,
-    entries,
-    first,
-    move,
-    partition,
-    planned,
-)
+from unit.planning.staged import cluster, desired, entries, first, move
 
 
 def on_disks(**log_dirs: tuple[int, int]) -> topology.Cluster:
@@ -89,7 +81,7 @@ def test_room_is_left_for_those_that_others_wait_for() -> None:
     moves = [move("t", n, (a,), (b,), gib=10) for n, (a, b) in enumerate([(1, 4), (5, 4), (4, 5)])]
     disks = {4: specs.Capacity(disk_bytes=20 * GIB), 5: specs.Capacity(disk_bytes=10 * GIB)}
     predicted, makespan, halt = next_stage.predict(
-        planned(*moves), cluster(t=lists), desired({"capacity_of": disks})
+        plan(*moves), cluster(t=lists), desired({"capacity_of": disks})
     )
     assert [stage.moves for stage in predicted] == [((1, 1),), ((2, 1),), ((0, 1),)]
     assert (makespan is None, halt) == (False, None)
@@ -99,7 +91,7 @@ def test_a_replica_that_goes_makes_room() -> None:
     lists = [partition(0, 1, size_bytes=GIB), partition(1, 4, 2, size_bytes=GIB)]
     moves = [move("t", 0, (1,), (4,)), move("t", 1, (4, 2), (2,), gib=0)]
     disk = {"capacity_of": {4: specs.Capacity(disk_bytes=GIB)}}
-    predicted, _, halt = next_stage.predict(planned(*moves), cluster(t=lists), desired(disk))
+    predicted, _, halt = next_stage.predict(plan(*moves), cluster(t=lists), desired(disk))
     assert ([stage.moves for stage in predicted], halt) == ([((1, 1),), ((0, 1),)], None)
 
 

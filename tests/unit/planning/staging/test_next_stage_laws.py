@@ -7,6 +7,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders import desired, pool_spec
 from poolkeeper.model import plans, specs, topology
 from poolkeeper.planning.audit.excess import Rules, excesses, live_state, partition_excess
 from poolkeeper.planning.staging import next_stage
@@ -44,16 +45,10 @@ def declared(draw: st.DrawFn) -> specs.Desired:
     capacity = specs.Capacity(replicas=draw(caps), disk_bytes=None if disk is None else disk * MIB)
     headroom = draw(st.none() | st.just(specs.Headroom(failures=1)))
     drain = draw(st.frozensets(st.sampled_from(BROKERS), max_size=2))
-    first = specs.ResourcePoolSpec(
-        "p",
-        "main",
-        (1, 2, 3, 4, 5),
-        capacity=capacity,
-        headroom=headroom,
-        drain=drain,
-        claims=("t|u",),
+    first = pool_spec(
+        "p", 1, 2, 3, 4, 5, capacity=capacity, headroom=headroom, drain=drain, claims=("t|u",)
     )
-    second = specs.ResourcePoolSpec("q", "main", (6, 7, 8), claims=("v",))
+    second = pool_spec("q", 6, 7, 8, claims=("v",))
     execution = specs.Execution(
         max_moves=draw(st.integers(1, 6)),
         max_moves_per_broker=draw(st.integers(1, 3)),
@@ -62,10 +57,7 @@ def declared(draw: st.DrawFn) -> specs.Desired:
     limits = specs.ClusterLimits(
         replicas_per_broker=draw(st.integers(2, 9)), policy=draw(st.sampled_from(specs.LimitPolicy))
     )
-    kafka = specs.KafkaClusterSpec(
-        "main", specs.ZooKeeperSpec("zk:2181"), execution=execution, limits=limits
-    )
-    return specs.Desired(kafka, (first, second))
+    return desired((first, second), execution=execution, limits=limits)
 
 
 @st.composite

@@ -2,8 +2,8 @@
 
 import pytest
 
+from builders import topic_spec
 from poolkeeper.errors import Problem
-from poolkeeper.model.specs import TopicSpec
 from poolkeeper.resources.kinds.custom_resource import (
     FINALIZER,
     CustomResource,
@@ -34,7 +34,7 @@ def test_what_is_kept_of_a_topic() -> None:
         generation=7,
         deleting=True,
         finalizers=(FINALIZER,),
-        spec=TopicSpec("orders", "shop", "orders", "fast", partitions=3),
+        spec=topic_spec("orders", "fast", partitions=3),
         refers="fast",
         status={"observedGeneration": 6},
     )

@@ -65,9 +65,7 @@ def clusters(draw):
         ),
         unmanaged_topics=specs.UnmanagedTopics.EVACUATE_ONLY,
         default_pool=draw(maybe(NAMES)),
-        load=specs.LoadSource(
-            "Prometheus", {"url": "http://p:9090", "window": "1h", "queries": {"a": "b"}}
-        ),
+        load=specs.LoadSource("Prometheus", PROMETHEUS),
         limits=specs.ClusterLimits(
             draw(COUNTS), draw(COUNTS), draw(st.sampled_from(specs.LimitPolicy))
         ),
@@ -121,9 +119,7 @@ def topics(draw):
         replication_factor=2 if lists else draw(maybe(COUNTS)),
         keyed=keyed,
         config=dict(sorted(draw(st.dictionaries(TEXTS, TEXTS)).items())),
-        strategy=specs.Strategy.MANUAL
-        if lists
-        else draw(st.sampled_from(list(specs.Strategy)[:2])),
+        strategy=specs.Strategy.MANUAL if lists else draw(st.sampled_from(NOT_MANUAL)),
         assignment=lists,
         deletion_policy=draw(st.sampled_from(specs.DeletionPolicy)),
         paused=draw(st.booleans()),

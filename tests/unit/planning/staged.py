@@ -1,0 +1,30 @@
+"""Stages by hand: pool `p` of brokers 1 to 6 on three racks, moves in GiB, and what goes first."""
+
+import builders
+from builders import GIB, pool_spec, topic
+from poolkeeper.model import specs, topology
+from poolkeeper.planning.staging import next_stage
+
+RACKS = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
+
+
+def cluster(**topics: list[topology.Partition]) -> topology.Cluster:
+    return builders.cluster(RACKS, *(topic(name, *lists) for name, lists in topics.items()))
+
+
+def desired(pool: dict[str, object] | None = None, **execution: object) -> specs.Desired:
+    whole = pool_spec("p", *RACKS, **{"claims": (".*",), **(pool or {})})
+    return builders.desired(whole, execution=specs.Execution(**execution))
+
+
+def move(name: str, number: int, *path: tuple[int, ...], gib: int = 1, urgency: int = 4):
+    return builders.move(name, number, *path, bytes=gib * GIB, urgency=urgency)
+
+
+def entries(stage: object) -> list[tuple[int, int]]:
+    assert isinstance(stage, next_stage.Stage), stage
+    return list(stage.entries)
+
+
+def first(moves, observed, wanted, at=None, **details):
+    return next_stage.next_stage(moves, at or [0] * len(moves), observed, wanted, **details)

@@ -169,8 +169,8 @@ class Operator:
             self._await_watch(stop)
             if not stop.is_set():
                 self._elector.start()
-                parts = {"cluster loops": cluster_loops, "rebalances": rebalance_controller}
-                for name, part in parts.items():
+                parts = ("cluster loops", cluster_loops), ("rebalances", rebalance_controller)
+                for name, part in parts:
                     thread = Thread(target=part.work, name=name, daemon=True)
                     thread.start()
                     stack.callback(thread.join)

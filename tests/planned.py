@@ -24,9 +24,9 @@ from poolkeeper.errors import PoolkeeperError
 from poolkeeper.kube.client.client import Api
 from poolkeeper.kube.jobs.planner_pods import POD_SECURITY, PlannerPodSettings
 from poolkeeper.model.specs import Desired, KafkaClusterSpec, ZooKeeperSpec
-from poolkeeper.rebalances.planning_jobs import JobEngine, rebalances
-from poolkeeper.rebalances.request import ClusterRequest, RebalanceRequest
-from poolkeeper.rebalances.response import RebalanceResponse
+from poolkeeper.rebalances.planning.planning_jobs import JobEngine, rebalances
+from poolkeeper.rebalances.planning.request import ClusterRequest, RebalanceRequest
+from poolkeeper.rebalances.planning.response import RebalanceResponse
 from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
 from real.support import kazoo
 

@@ -8,7 +8,11 @@ from builders import desired, pool_spec
 from fleet import cases
 from poolkeeper.fleet.schedule.budget import Budget
 from poolkeeper.model.specs import Desired
-from poolkeeper.rebalances.request import ClusterRequest, PlanningDeadlines, RebalanceRequest
+from poolkeeper.rebalances.planning.request import (
+    ClusterRequest,
+    PlanningDeadlines,
+    RebalanceRequest,
+)
 from poolkeeper.sandbox import Sandbox
 from real.bare import bare_cluster, put_topic
 from real.support import kazoo

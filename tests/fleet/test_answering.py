@@ -10,9 +10,9 @@ from fleet import asking
 from poolkeeper.cli import main
 from poolkeeper.errors import Unavailable
 from poolkeeper.fleet.engines.engines import Local
-from poolkeeper.rebalances import task_runner, text_chunks
-from poolkeeper.rebalances.request import RebalanceRequest
-from poolkeeper.rebalances.response import RebalanceResponse
+from poolkeeper.rebalances.planning import task_runner, text_chunks
+from poolkeeper.rebalances.planning.request import RebalanceRequest
+from poolkeeper.rebalances.planning.response import RebalanceResponse
 
 
 @pytest.fixture

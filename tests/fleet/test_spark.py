@@ -12,7 +12,7 @@ from poolkeeper.fleet.engines.engines import Local, TaskEngine
 from poolkeeper.fleet.stages import load_features, pipeline, snapshot
 from poolkeeper.fleet.storage.store import Store
 from poolkeeper.model import snapshots
-from poolkeeper.rebalances import response, task_runner
+from poolkeeper.rebalances.planning import response, task_runner
 
 GOLDEN = cases.golden()
 NAMES = sorted(GOLDEN)

@@ -16,9 +16,9 @@ from planned import Planning, Silent, asked, crowded_clusters
 from poolkeeper.errors import Unavailable
 from poolkeeper.fleet.engines.engines import Local
 from poolkeeper.fleet.schedule.budget import Budget
-from poolkeeper.rebalances import task_runner
-from poolkeeper.rebalances.request import PlanningDeadlines, RebalanceRequest
-from poolkeeper.rebalances.response import RebalanceResponse
+from poolkeeper.rebalances.planning import task_runner
+from poolkeeper.rebalances.planning.request import PlanningDeadlines, RebalanceRequest
+from poolkeeper.rebalances.planning.response import RebalanceResponse
 
 pytestmark = [pytest.mark.fleet, pytest.mark.long]
 CREDENTIALS = {"username": "planner", "password": "secret"}

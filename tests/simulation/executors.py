@@ -16,7 +16,7 @@ from poolkeeper.model.waits import after_error
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.cluster import reconcile_cluster
 from poolkeeper.reconcile.context import Enrich, PassContext
-from poolkeeper.reconcile.external_plan import ExternalPlan
+from poolkeeper.reconcile.decide.external_plan import ExternalPlan
 from poolkeeper.sandbox.fake_zookeeper import Faults, faults
 from poolkeeper.zk import journal
 from poolkeeper.zk.cluster_access import ZooKeeperAccess

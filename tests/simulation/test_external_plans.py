@@ -16,7 +16,7 @@ from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.reconcile.authority import Authority
-from poolkeeper.reconcile.external_plan import ExternalPlan, declaration
+from poolkeeper.reconcile.decide.external_plan import ExternalPlan, declaration
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.sandbox.simulation.zookeeper.session import Event

@@ -21,8 +21,8 @@ from unit.planning.diagnosis.test_capacity_conflicts import demands
 from unit.planning.instances import instances
 from unit.planning.proposals import test_manual_placement as pins
 from unit.planning.run_state import test_convergence as standings
-from unit.rebalances import test_request as questions
-from unit.rebalances import test_response as answers
+from unit.rebalances.planning import test_request as questions
+from unit.rebalances.planning import test_response as answers
 from unit.resources.status import test_all_resources_laws as statuses
 from unit.workers import test_wire as wire
 

@@ -27,7 +27,7 @@ to is that of an ordinary topic, `cleanup.policy=delete` for one.
 from collections.abc import Mapping
 
 from poolkeeper.algorithms.names import INTERNAL_TOPICS, ownership_problem
-from poolkeeper.model.config_values import elements, trimmed, whole
+from poolkeeper.model.topic_config.values import elements, trimmed, whole
 
 DECLARABLE_TOPICS = INTERNAL_TOPICS - {"__share_group_state"}
 """Internal topics that a ZooKeeper cluster has: share groups came with KRaft."""

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 from poolkeeper.algorithms.reassignments import ReplicaAssignment
 from poolkeeper.errors import Refused
-from poolkeeper.model.config_values import trimmed
+from poolkeeper.model.topic_config.values import trimmed
 from poolkeeper.model.topology import Replicas, TopicPartition
 
 LEADER_LIST = "leader.replication.throttled.replicas"

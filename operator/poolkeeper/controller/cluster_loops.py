@@ -34,7 +34,7 @@ from poolkeeper.kube.leadership.leases import LeaderRole
 from poolkeeper.model.outcomes import Outcome
 from poolkeeper.model.specs import Desired, KafkaClusterSpec, Mode
 from poolkeeper.reconcile.context import Planner
-from poolkeeper.reconcile.external_plan import ExternalPlan
+from poolkeeper.reconcile.decide.external_plan import ExternalPlan
 from poolkeeper.resources.checks.assembly import Assembly, assemble
 from poolkeeper.telemetry import logs
 from poolkeeper.telemetry.health import ProcessHealth

@@ -40,7 +40,7 @@ from poolkeeper.reconcile.context import (
     Timed,
     untimed,
 )
-from poolkeeper.reconcile.external_plan import ExternalPlan
+from poolkeeper.reconcile.decide.external_plan import ExternalPlan
 from poolkeeper.zk import journal, znodes
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.cluster_access import ZooKeeperAccess, ZooKeeperView

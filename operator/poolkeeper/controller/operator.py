@@ -35,10 +35,10 @@ from poolkeeper.kube.leadership.leader_fence import LeaderFence
 from poolkeeper.kube.leadership.leases import LeaderRole
 from poolkeeper.kube.objects.events import EventRecorder
 from poolkeeper.kube.objects.status_writer import StatusWriter
-from poolkeeper.rebalances import planning_jobs
-from poolkeeper.rebalances.engines import LOCAL, SPARK, PlanningEngine
-from poolkeeper.rebalances.local_engine import LocalEngine
-from poolkeeper.rebalances.planning_jobs import JobEngine
+from poolkeeper.rebalances.planning import planning_jobs
+from poolkeeper.rebalances.planning.engines import LOCAL, SPARK, PlanningEngine
+from poolkeeper.rebalances.planning.local_engine import LocalEngine
+from poolkeeper.rebalances.planning.planning_jobs import JobEngine
 from poolkeeper.rebalances.record_store import RecordStore
 from poolkeeper.telemetry import probes
 from poolkeeper.telemetry.health import ProcessHealth

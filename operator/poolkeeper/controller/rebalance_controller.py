@@ -31,14 +31,14 @@ from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.kube.leadership.leases import LeaderRole
 from poolkeeper.model.rebalances import RebalanceSpec, RebalanceState, RebalanceStep
+from poolkeeper.rebalances import external_plans as rebalances_offers
 from poolkeeper.rebalances import lifecycle
-from poolkeeper.rebalances import offers as rebalances_offers
-from poolkeeper.rebalances.engines import PlanningEngine
 from poolkeeper.rebalances.lifecycle import KnownCluster
 from poolkeeper.rebalances.metrics import RebalanceMetrics, metrics_of
-from poolkeeper.rebalances.planning_task import PlanningTask
+from poolkeeper.rebalances.planning.engines import PlanningEngine
+from poolkeeper.rebalances.planning.planning_task import PlanningTask
 from poolkeeper.rebalances.records import RebalanceRecords, Record
-from poolkeeper.reconcile.external_plan import ExternalPlan
+from poolkeeper.reconcile.decide.external_plan import ExternalPlan
 from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.kinds import rebalance
 from poolkeeper.resources.kinds.custom_resource import CustomResource

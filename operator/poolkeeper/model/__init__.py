@@ -3,6 +3,6 @@
 Read `topology` (a cluster as observed), `specs` (what people declare), `plans` (what would be
 done), `records` (what is remembered), `runs` (a plan being executed). `waits`, `actions`,
 `refusals` and `problems` are reasons with their numbers; `outcomes` is the result of a pass.
-`snapshots` and `typed_json` are a cluster as a file. `config_keys`, `config_table`, `config_values`
-and `versions` are Kafka's.
+`snapshots` is a cluster as a file. `versions` are Kafka's releases, the folder `topic_config` what
+their topics can be set to.
 """

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from poolkeeper.model import typed_json
+from poolkeeper import typed_json
 from poolkeeper.model.topology import (
     Broker,
     Cluster,
@@ -18,7 +18,7 @@ from poolkeeper.model.topology import (
     ReassignmentEntry,
     Topic,
 )
-from poolkeeper.model.typed_json import (
+from poolkeeper.typed_json import (
     BrokerId,
     BrokerIds,
     JsonObject,

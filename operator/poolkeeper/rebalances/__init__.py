@@ -1,12 +1,8 @@
 """Rebalances: one plan over many clusters, from the request to the last wave. No Spark in it.
 
-    request → a response for each cluster, read and planned → offers to the clusters' loops
+    request → a response for each cluster, read and planned → external plans for the clusters' loops
 
-The operator itself may plan, or a Job of many executors. Both get the same request as the same text
-and give the same response as the same text.
-
-Read `scope` (which clusters and pools), `request`, `response`, `engines` (who plans:
-`local_engine`, `planning_jobs`), `task_runner` and `plan_cluster` (one cluster), `planning_task`
-(when planning is requested again), `records` and `record_store` (what is kept), `offers`,
-`lifecycle`, `metrics`, `text_chunks`.
+Read `scope` (which clusters and pools), the folder `planning` (who plans, and how it is asked),
+`plan_cluster` (one cluster), `records` and `record_store` (what is kept), `external_plans` (which
+cluster has its turn), `lifecycle` (the state of a Rebalance), `metrics`.
 """

@@ -21,7 +21,7 @@ from poolkeeper.model.rebalances import (
 )
 from poolkeeper.model.specs import ApprovalPolicy, Mode
 from poolkeeper.model.waits import Wait, WaitReason, after_error
-from poolkeeper.rebalances.response import ClusterPlan, RebalanceResponse
+from poolkeeper.rebalances.planning.response import ClusterPlan, RebalanceResponse
 from poolkeeper.rebalances.scope import RebalanceScope
 from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.status.wording import coarse

@@ -18,8 +18,8 @@ from poolkeeper.planning.audit import audit
 from poolkeeper.planning.diagnosis import impossible_requests
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import identity
-from poolkeeper.rebalances.request import ClusterRequest, RebalanceRequest
-from poolkeeper.rebalances.response import ClusterPlan, ClusterResponse
+from poolkeeper.rebalances.planning.request import ClusterRequest, RebalanceRequest
+from poolkeeper.rebalances.planning.response import ClusterPlan, ClusterResponse
 from poolkeeper.report.holdings import holdings
 
 Planner = Callable[[Desired, Cluster, Records, frozenset[int]], Plan]

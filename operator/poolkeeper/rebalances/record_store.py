@@ -10,7 +10,7 @@ from poolkeeper.errors import Refused
 from poolkeeper.kube.jobs import configmap_blob
 from poolkeeper.kube.jobs.configmap_blob import Text
 from poolkeeper.model.names import API_VERSION, GROUP
-from poolkeeper.rebalances import text_chunks
+from poolkeeper.rebalances.planning import text_chunks
 from poolkeeper.rebalances.records import Record
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 

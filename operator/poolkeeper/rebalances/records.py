@@ -12,9 +12,9 @@ from typing import Protocol
 from poolkeeper.errors import Refused
 from poolkeeper.jsontext import canonical
 from poolkeeper.model.plans import Plan
-from poolkeeper.rebalances.request import RebalanceRequest
-from poolkeeper.rebalances.response import RebalanceResponse
-from poolkeeper.reconcile.external_plan import declaration
+from poolkeeper.rebalances.planning.request import RebalanceRequest
+from poolkeeper.rebalances.planning.response import RebalanceResponse
+from poolkeeper.reconcile.decide.external_plan import declaration
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 
 VERSION = 2

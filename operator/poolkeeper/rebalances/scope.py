@@ -23,7 +23,7 @@ from poolkeeper.model.rebalances import (
 )
 from poolkeeper.model.specs import Desired, KafkaClusterSpec, ResourcePoolSpec
 from poolkeeper.planning.proposals import identity
-from poolkeeper.rebalances.request import ClusterRequest, RebalanceRequest
+from poolkeeper.rebalances.planning.request import ClusterRequest, RebalanceRequest
 from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.kinds import resource_pool
 from poolkeeper.resources.kinds.custom_resource import CustomResource

@@ -28,9 +28,10 @@ from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state import gates, throttles
 from poolkeeper.planning.staging import next_stage
-from poolkeeper.reconcile import stall_recovery, steps
+from poolkeeper.reconcile import stall_recovery
 from poolkeeper.reconcile.context import PassContext, progress_of
-from poolkeeper.reconcile.decisions import (
+from poolkeeper.reconcile.decide import steps
+from poolkeeper.reconcile.decide.decisions import (
     ChangeThrottle,
     DoNothing,
     Elect,
@@ -44,7 +45,8 @@ from poolkeeper.reconcile.decisions import (
     RunSituation,
     Watch,
 )
-from poolkeeper.reconcile.log_dir_moves import MoveLogDirs
+from poolkeeper.reconcile.decide.log_dir_moves import MoveLogDirs
+from poolkeeper.reconcile.decide.steps import WriteSteps
 from poolkeeper.reconcile.observation import (
     Observation,
     RunGuard,
@@ -52,7 +54,6 @@ from poolkeeper.reconcile.observation import (
     find_ending,
     throttle_settled,
 )
-from poolkeeper.reconcile.steps import WriteSteps
 
 # Steps
 

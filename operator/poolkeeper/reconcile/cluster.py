@@ -31,24 +31,18 @@ from poolkeeper.planning.problem.ownership import resolve_conflicts
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.proposals.cool_down import Cooled
 from poolkeeper.planning.run_state import gates, step_progress
-from poolkeeper.reconcile import (
-    act,
-    approval,
-    cool_down,
-    external_plan,
-    stall_recovery,
-    steps_during_run,
-)
-from poolkeeper.reconcile import run as runs
+from poolkeeper.reconcile import act, approval, stall_recovery, steps_during_run
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PassContext, PreviewContext
-from poolkeeper.reconcile.decisions import ComputeStage, MissingInput, RunSituation
-from poolkeeper.reconcile.external_plan import ExternalPlan
+from poolkeeper.reconcile.decide import cool_down, external_plan
+from poolkeeper.reconcile.decide import run as runs
+from poolkeeper.reconcile.decide.decisions import ComputeStage, MissingInput, RunSituation
+from poolkeeper.reconcile.decide.external_plan import ExternalPlan
+from poolkeeper.reconcile.gone_brokers import gone_brokers
 from poolkeeper.reconcile.observation import (
     Observation,
     RunGuard,
     document_of,
-    gone_brokers,
     last_observation_of,
     observe_cluster,
     observe_run,

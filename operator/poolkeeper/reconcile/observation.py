@@ -5,14 +5,14 @@ large cluster with a request in flight reads only a few topics. A `RunView` is w
 a decision that needs more says so (`decisions.MissingInput`).
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from poolkeeper.errors import OtherCluster, Unavailable
 from poolkeeper.model.outcomes import LastObservation
 from poolkeeper.model.plans import ElectLeaders, Plan
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.records import BalanceRecord, BrokerRecord, Records
+from poolkeeper.model.records import BalanceRecord, Records
 from poolkeeper.model.runs import Ending, Phase, Run, RunDocument, ThrottleConflicts
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
@@ -21,6 +21,7 @@ from poolkeeper.planning.run_state.progress import MoveProgress, classify
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile.access import ClusterView
 from poolkeeper.reconcile.context import IN_FLIGHT_STATES, Enrich, PassContext
+from poolkeeper.reconcile.gone_brokers import gone_brokers, updated_records
 
 SETTLE_MS = 5_000
 """The time in which brokers apply a throttle, for brokers that cannot be asked."""
@@ -76,52 +77,6 @@ def last_observation_of(observed: Observation, before: LastObservation | None) -
         topics = dict(sorted({**cluster.topics, **kept}.items()))
         cluster = replace(cluster, topics=topics, torn=cluster.torn - kept.keys())
     return LastObservation(cluster, observed.records, observed.gone)
-
-
-def updated_records(records: Records, cluster: Cluster, desired: Desired, now_ms: int) -> Records:
-    """Return the records with the observed brokers: their racks, and since when one is missing."""
-    declared = {broker for pool in desired.pools for broker in pool.brokers}
-    brokers = {}
-    for id_ in sorted(set(records.brokers) | set(cluster.brokers) | declared):
-        known = records.brokers.get(id_, BrokerRecord())
-        live = cluster.brokers.get(id_)
-        if live is not None:
-            brokers[id_] = BrokerRecord(rack=live.rack)
-        elif known.missing_since_s is None:
-            brokers[id_] = replace(known, missing_since_s=now_ms // 1000)
-        else:
-            brokers[id_] = known
-    return replace(records, cluster_id=records.cluster_id or cluster.id, brokers=brokers)
-
-
-def gone_brokers(records: Records, desired: Desired, now_ms: int) -> frozenset[int]:
-    """Return the missing brokers whose replicas are to be rebuilt on other brokers.
-
-    The set is empty before `heal.after`. It is also empty if more than `heal.maxBrokers` brokers,
-    or a whole rack of several brokers, are missing: that is an outage to wait for, not a loss to
-    repair.
-    """
-    heal = desired.cluster.heal
-    if not heal.enabled:
-        return frozenset()
-    declared = {broker for pool in desired.pools for broker in pool.brokers}
-    since_s = {
-        id_: record.missing_since_s
-        for id_, record in records.brokers.items()
-        if record.missing_since_s is not None and id_ in declared
-    }
-    if len(since_s) > heal.max_brokers or _is_rack_missing(records, declared, since_s):
-        return frozenset()
-    now_s = now_ms // 1000
-    return frozenset(id_ for id_, at_s in since_s.items() if now_s - at_s >= heal.after_s)
-
-
-def _is_rack_missing(records: Records, declared: Collection[int], missing: Collection[int]) -> bool:
-    """Whether all brokers of a rack with several brokers are missing."""
-    racks: dict[str, set[int]] = {}
-    for id_ in set(declared) & set(records.brokers):
-        racks.setdefault(records.brokers[id_].rack or f"broker {id_}", set()).add(id_)
-    return any(len(ids) > 1 and ids <= set(missing) for ids in racks.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,12 @@ from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state import step_progress
 from poolkeeper.planning.run_state.progress import MoveState, classify
 from poolkeeper.planning.run_state.step_progress import StepState
-from poolkeeper.reconcile import act, log_dir_moves, steps
-from poolkeeper.reconcile import run as runs
+from poolkeeper.reconcile import act
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import ENDED_STATES, PassContext
-from poolkeeper.reconcile.decisions import DoNothing
+from poolkeeper.reconcile.decide import log_dir_moves, steps
+from poolkeeper.reconcile.decide import run as runs
+from poolkeeper.reconcile.decide.decisions import DoNothing
 from poolkeeper.reconcile.observation import Observation
 
 

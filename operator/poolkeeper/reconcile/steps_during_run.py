@@ -18,9 +18,10 @@ from poolkeeper.planning.problem.ownership import resolve_conflicts
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state import gates
 from poolkeeper.planning.run_state.progress import classify
-from poolkeeper.reconcile import act, steps
+from poolkeeper.reconcile import act
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import ENDED_STATES, PassContext, PlanDuringRun
+from poolkeeper.reconcile.decide import steps
 from poolkeeper.reconcile.observation import Observation, last_observation_of, observe_cluster
 
 LOOK_EVERY_MS = 30_000

@@ -15,8 +15,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from poolkeeper import typed_json
 from poolkeeper.jsontext import canonical
-from poolkeeper.model import typed_json
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.runs import Health, Phase, Run, RunDocument, Saved
 from poolkeeper.planning.proposals import plan_json

@@ -24,10 +24,10 @@ from poolkeeper.model.refusals import Refusal
 from poolkeeper.model.runs import Phase
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.proposals import plan_json
-from poolkeeper.rebalances.engines import LOCAL
+from poolkeeper.rebalances.planning.engines import LOCAL
+from poolkeeper.rebalances.planning.response import ClusterPlan, ClusterResponse, assemble_response
 from poolkeeper.rebalances.record_store import RecordStore
-from poolkeeper.rebalances.response import ClusterPlan, ClusterResponse, assemble_response
-from poolkeeper.reconcile.external_plan import ExternalPlan, declaration
+from poolkeeper.reconcile.decide.external_plan import ExternalPlan, declaration
 from poolkeeper.resources.checks.assembly import assemble
 from poolkeeper.resources.status.conditions import condition_of
 from poolkeeper.telemetry.metrics import Metrics

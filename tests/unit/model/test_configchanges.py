@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poolkeeper.model.config_keys import is_destructive
-from poolkeeper.model.config_table import KEYS
+from poolkeeper.model.topic_config.keys import is_destructive
+from poolkeeper.model.topic_config.table import KEYS
 from poolkeeper.model.versions import KafkaVersion, VersionRange
 
 V = KafkaVersion.parse

@@ -31,7 +31,7 @@ from poolkeeper.model.topology import TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.rebalances import lifecycle
 from poolkeeper.rebalances.lifecycle import KnownCluster
-from poolkeeper.rebalances.response import ClusterPlan, RebalanceResponse
+from poolkeeper.rebalances.planning.response import ClusterPlan, RebalanceResponse
 from poolkeeper.rebalances.scope import RebalanceScope
 from poolkeeper.resources.checks.assembly import assemble
 from unit.resources.bodies import kafka_cluster, pool

@@ -10,7 +10,7 @@ from poolkeeper.model.runs import Health, Phase, Run, RunDocument, Saved
 from poolkeeper.model.specs import Desired, Execution
 from poolkeeper.model.topology import Cluster, Controller, ReassignmentEntry, TopicPartition
 from poolkeeper.planning.run_state.progress import classify
-from poolkeeper.reconcile.decisions import RunSituation
+from poolkeeper.reconcile.decide.decisions import RunSituation
 from poolkeeper.reconcile.observation import RunView
 
 NOW_MS = 1_000_000

@@ -8,7 +8,7 @@ from poolkeeper.model.records import BrokerRecord, Records
 from poolkeeper.model.specs import Approval, ApprovalPolicy, Desired, Heal, Mode
 from poolkeeper.model.topology import Broker, Cluster
 from poolkeeper.reconcile.authority import Authority, authority_of
-from poolkeeper.reconcile.observation import gone_brokers, updated_records
+from poolkeeper.reconcile.gone_brokers import gone_brokers, updated_records
 
 NOW_MS = 10_000_000
 HOUR_AGO_S = NOW_MS // 1000 - 3600

@@ -13,8 +13,8 @@ from poolkeeper.errors import PoolkeeperError, Refused
 from poolkeeper.text import count
 
 if TYPE_CHECKING:
-    from poolkeeper.rebalances.request import RebalanceRequest
-    from poolkeeper.rebalances.task_runner import WrittenResponse
+    from poolkeeper.rebalances.planning.request import RebalanceRequest
+    from poolkeeper.rebalances.planning.task_runner import WrittenResponse
 
 DEADLINE_S = 60.0
 MESSAGE_CHARS_MAX = 2000
@@ -107,8 +107,8 @@ def settings(words: tuple[str, ...]) -> dict[str, str]:
 
 
 def _read_request(source: Path, digest: str | None) -> "RebalanceRequest":
-    from poolkeeper.rebalances import text_chunks
-    from poolkeeper.rebalances.request import RebalanceRequest
+    from poolkeeper.rebalances.planning import text_chunks
+    from poolkeeper.rebalances.planning.request import RebalanceRequest
 
     try:
         if not source.is_dir():
@@ -124,7 +124,7 @@ def _read_request(source: Path, digest: str | None) -> "RebalanceRequest":
 def _plan_clusters(
     request: "RebalanceRequest", command: AnswerOptions, conf: dict[str, str]
 ) -> "WrittenResponse":
-    from poolkeeper.rebalances import task_runner
+    from poolkeeper.rebalances.planning import task_runner
 
     engines = snapshot_files.fleet("engines.engines")
     secrets = "" if command.secrets is None else str(command.secrets.absolute())
@@ -135,7 +135,7 @@ def _plan_clusters(
 def _store_response(job: str, uid: str, text: str) -> dict[str, object]:
     from poolkeeper.kube.client.client import Api
     from poolkeeper.kube.jobs import configmap_blob, jobs
-    from poolkeeper.rebalances import text_chunks
+    from poolkeeper.rebalances.planning import text_chunks
 
     namespace, separator, name = job.partition("/")
     if not separator:

@@ -26,9 +26,10 @@ from poolkeeper.planning.facts.pools import Standstill
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.staging import next_stage
-from poolkeeper.reconcile import cool_down
 from poolkeeper.reconcile.authority import authority_of
-from poolkeeper.reconcile.observation import Observation, observe_cluster, updated_records
+from poolkeeper.reconcile.decide import cool_down
+from poolkeeper.reconcile.gone_brokers import updated_records
+from poolkeeper.reconcile.observation import Observation, observe_cluster
 from poolkeeper.report import plan_report
 from poolkeeper.text import moment
 from poolkeeper.zk import journal

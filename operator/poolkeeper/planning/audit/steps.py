@@ -17,7 +17,6 @@ from poolkeeper.algorithms.names import (
     ownership_problem,
     topic_name_problem,
 )
-from poolkeeper.model.config_keys import is_destructive, is_owned_by_executor
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,
@@ -29,6 +28,7 @@ from poolkeeper.model.plans import (
 )
 from poolkeeper.model.records import Records, TopicRecord
 from poolkeeper.model.specs import Claim, DeletionPolicy, Strategy, TopicDefaults, TopicSpec
+from poolkeeper.model.topic_config.keys import is_destructive, is_owned_by_executor
 from poolkeeper.model.topology import Replicas
 from poolkeeper.planning.audit.excess import partition_excess
 from poolkeeper.planning.audit.violations import (

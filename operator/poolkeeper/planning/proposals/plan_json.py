@@ -12,7 +12,6 @@ import msgspec
 
 from poolkeeper.model.plans import Move, Plan, PlanProblem, Step
 from poolkeeper.model.problems import ProblemReason
-from poolkeeper.model.typed_json import JsonObject
 from poolkeeper.planning.proposals import plan_reading as declared
 from poolkeeper.planning.proposals.identity import concern as concern
 from poolkeeper.planning.proposals.identity import fingerprint as fingerprint
@@ -23,6 +22,7 @@ from poolkeeper.planning.proposals.plan_reading import PlanJson as PlanJson
 from poolkeeper.planning.proposals.plan_reading import decode as decode
 from poolkeeper.planning.proposals.plan_reading import from_json as from_json
 from poolkeeper.planning.proposals.plan_reading import plan_of as plan_of
+from poolkeeper.typed_json import JsonObject
 
 T = TypeVar("T", bound=JsonObject)
 Json = dict[str, Any]

@@ -14,12 +14,13 @@ from typing import Annotated, Final, Literal, TypeVar
 import msgspec
 from msgspec import Meta, field
 
+from poolkeeper import typed_json
 from poolkeeper.errors import InvalidInput, Problem
-from poolkeeper.model import plans, typed_json
+from poolkeeper.model import plans
 from poolkeeper.model.plans import Move, Plan, PlanProblem, Urgency
 from poolkeeper.model.problems import ProblemReason, Recorded
-from poolkeeper.model.typed_json import Finite, JsonObject, Natural, ReplicaList
 from poolkeeper.planning.proposals.identity import plan_hash
+from poolkeeper.typed_json import Finite, JsonObject, Natural, ReplicaList
 
 VERSION: Final = 1
 

@@ -10,10 +10,11 @@ import numpy as np
 
 from poolkeeper.algorithms.internal_topics import keeps
 from poolkeeper.algorithms.names import ownership_problem
-from poolkeeper.model import config_keys, versions
+from poolkeeper.model import versions
 from poolkeeper.model.plans import DeleteTopic, ElectLeaders, PlanProblem, SetConfig
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import TopicSpec
+from poolkeeper.model.topic_config import keys
 from poolkeeper.model.topology import Cluster, Topic
 from poolkeeper.planning.facts.new_partitions import AwaitsMoves, CrowdedOut
 from poolkeeper.planning.facts.pools import AwaitsPartitions
@@ -72,7 +73,7 @@ def _config_step(
     if not changed and not dropped:
         return None
     after = {k: v for k, v in live.items() if k not in dropped} | changed
-    losses = tuple(config_keys.is_destructive(live, after, versions.SUPPORTED))
+    losses = tuple(keys.is_destructive(live, after, versions.SUPPORTED))
     return SetConfig(spec.topic, changed, dropped, losses, _config_reason(changed, dropped))
 
 
@@ -85,7 +86,7 @@ def _keys_to_unset(
         for key in sorted(set(before))
         if key in live
         and key not in spec.config
-        and not config_keys.is_owned_by_executor(key)
+        and not keys.is_owned_by_executor(key)
         and not keeps(spec.topic, key)
     )
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from poolkeeper.errors import Problem, Refused
-from poolkeeper.model import config_keys
 from poolkeeper.model.specs import KafkaClusterSpec, ResourcePoolSpec, Strategy, TopicSpec
+from poolkeeper.model.topic_config import keys
 from poolkeeper.model.versions import SUPPORTED, KafkaVersion, releases
 from poolkeeper.resources.kinds.resource_pool import usable_text
 from poolkeeper.resources.parse.body import ParsedBody
@@ -184,10 +184,10 @@ def config_problems(config: Mapping[str, str], version: str | None) -> dict[str,
     """
     if version is not None:
         try:
-            return config_keys.check_all(config, KafkaVersion.parse(version))
+            return keys.check_all(config, KafkaVersion.parse(version))
         except Refused:
             return {}
-    answers = [config_keys.check_all(config, release) for release in releases(SUPPORTED)]
+    answers = [keys.check_all(config, release) for release in releases(SUPPORTED)]
     # The newest release's message is shown: it knows the most names.
     return {
         key: problem

@@ -1,0 +1,212 @@
+"""Topic configs, checked offline: each key, keys together, and what a change would destroy.
+
+The keys are in `config_table`, the parsing of their values in `config_values`. If a cluster's
+version is only a range, a value must be valid in every release of the range. Messages say what was
+found and what was expected.
+
+Keys together (Kafka refuses the topic, or a starting broker its logs):
+- 2.3 and later: `min.compaction.lag.ms` <= `max.compaction.lag.ms`.
+- `local.retention.*` against `retention.*`, -2 always passes. From 3.6, with remote storage on and
+  `retention.*` bounded (above -1): not -1 and not above it. Before 3.6 the same is checked with
+  remote storage off too and takes an unlimited `retention.*` (-1) for the number -1, so that only
+  -1 passes there.
+- Remote storage is not for compacted topics.
+
+A change is **destructive** if records may be lost by it that were safe before: retention becomes
+shorter or smaller, `cleanup.policy` changes at all, unclean elections are enabled, or fewer in-sync
+replicas acknowledge. An absent key has its default, so removing a key counts, and so does declaring
+one for the first time. Pass the brokers' own defaults if they matter; Kafka's documented defaults
+stand in for the rest.
+"""
+
+import difflib
+import functools
+from collections.abc import Mapping
+
+from poolkeeper.model.topic_config.table import KEYS, ConfigKey
+from poolkeeper.model.topic_config.values import elements, flag, whole
+from poolkeeper.model.versions import SUPPORTED, KafkaVersion, Version, VersionRange, releases
+
+_RETENTION = {"local.retention.ms": "retention.ms", "local.retention.bytes": "retention.bytes"}
+_UNLIMITED = float("inf")
+
+
+def known_keys(version: Version) -> tuple[str, ...]:
+    """The names that every release of the version accepts, sorted."""
+    return tuple(sorted(name for name, row in KEYS.items() if row.since <= version.low.release))
+
+
+def default_of(key: str, version: Version) -> str | None:
+    """Kafka's documented default; `None` for an unknown key, or if the releases of a range differ.
+
+    `message.format.version` has none: it is the broker's own version.
+    """
+    if key not in KEYS:
+        return None
+    found = {KEYS[key].defaults.at(release) for release in (version.low, version.high)}
+    return found.pop() if len(found) == 1 else None
+
+
+def is_owned_by_executor(key: str) -> bool:
+    """Whether only the executor of moves sets and clears the key."""
+    return key in KEYS and KEYS[key].owned_by_executor
+
+
+# Thousands of topics share the same few settings.
+@functools.lru_cache(maxsize=4096)
+def check(key: str, value: str, version: Version) -> str | None:
+    """What is wrong with declaring that value for that key, or `None`."""
+    row = KEYS.get(key)
+    if row is None or row.since > version.low.release:
+        return _missing_key(key, row, version)
+    if row.owned_by_executor:
+        return f"{key!r} is set by Poolkeeper while replicas move (expected: not declared)"
+    for release in releases(version):
+        problem = row.kinds.at(release).problem(value, release)
+        if problem:
+            inferred = isinstance(version, VersionRange)
+            return f"for Kafka {release}: {problem}" if inferred else problem
+    return None
+
+
+def check_all(config: Mapping[str, str], version: Version) -> dict[str, str]:
+    """Every problem of a declared config by key, keys in order: each alone, then together."""
+    problems = {key: check(key, value, version) for key, value in config.items()}
+    sound = {key: value for key, value in config.items() if problems[key] is None}
+    for keys, cross_check in _TOGETHER:
+        if all(problems.get(key) is None for key in keys):
+            problems.update(cross_check(sound, version))
+    return {key: problem for key, problem in sorted(problems.items()) if problem}
+
+
+def is_destructive(
+    old: Mapping[str, str],
+    new: Mapping[str, str],
+    version: Version = SUPPORTED,
+    broker_defaults: Mapping[str, str] | None = None,
+) -> list[str]:
+    """The reasons why going from the old config to the new one may lose records; empty if none.
+
+    Both are whole topic configs: what they lack holds its default. In a range of versions one
+    release for which the change is destructive is enough.
+    """
+    reasons: dict[str, None] = {}
+    for release in dict.fromkeys((version.low, version.high)):
+        defaults = {**_defaults(release), **(broker_defaults or {})}
+        before, after = {**defaults, **old}, {**defaults, **new}
+        for key, losing in _LOSING.items():
+            if before[key] == after[key] or not (loss := losing(key, before, after)):
+                continue
+            came = _shown(before[key], key in old)
+            reasons[f"{key} from {came} to {_shown(after[key], key in new)}: {loss}"] = None
+    return list(reasons)
+
+
+def _missing_key(key: str, row: ConfigKey | None, version: Version) -> str:
+    runs = "may run" if isinstance(version, VersionRange) else "runs"
+    if row is not None:
+        return f"{key!r} exists since Kafka {row.since} (this cluster {runs} {version.low})"
+    declarable = [name for name in known_keys(version) if not is_owned_by_executor(name)]
+    close = difflib.get_close_matches(key, declarable, n=1)
+    if close:
+        return f"unknown key {key!r} (did you mean {close[0]!r}?)"
+    return f"unknown key {key!r} (expected a topic config key of Kafka {version.low})"
+
+
+def _defaults(release: KafkaVersion) -> dict[str, str]:
+    return {name: row.defaults.at(release) or "" for name, row in KEYS.items()}
+
+
+def _number(config: Mapping[str, str], key: str, version: Version) -> int:
+    number = whole(config.get(key) or default_of(key, version) or "")
+    return 0 if number is None else number
+
+
+def _lag_problems(config: Mapping[str, str], version: Version) -> dict[str, str]:
+    if "max.compaction.lag.ms" not in config:
+        return {}
+    least = _number(config, "min.compaction.lag.ms", version)
+    most = _number(config, "max.compaction.lag.ms", version)
+    text = f"'{least}' is above max.compaction.lag.ms (expected at most {most})"
+    return {"min.compaction.lag.ms": text} if least > most else {}
+
+
+def _local_retention_problems(config: Mapping[str, str], version: Version) -> dict[str, str]:
+    problems = {}
+    early = version.low.parts < (3, 6)
+    remote = flag(config.get("remote.storage.enable", "false"))
+    for local_key, key in _RETENTION.items():
+        if local_key not in config or not (early or remote):
+            continue
+        local, total = _number(config, local_key, version), _number(config, key, version)
+        unlimited = (local == total == -1) if early else total < 0
+        if local == -2 or unlimited or -1 < local <= total:
+            continue
+        expected = f"-2, or from 0 to {total}" if total >= 0 else "-2 or -1"
+        problems[local_key] = f"'{local}' keeps more than {key} (expected {expected})"
+    return problems
+
+
+def _remote_storage_problems(config: Mapping[str, str], version: Version) -> dict[str, str]:
+    remote = flag(config.get("remote.storage.enable", "false"))
+    if not remote or "compact" not in elements(config.get("cleanup.policy", "delete")):
+        return {}
+    text = "'true' is not possible for a compacted topic (expected cleanup.policy delete)"
+    return {"remote.storage.enable": text}
+
+
+_TOGETHER = (
+    (("min.compaction.lag.ms", "max.compaction.lag.ms"), _lag_problems),
+    (("remote.storage.enable", *_RETENTION, *_RETENTION.values()), _local_retention_problems),
+    (("remote.storage.enable", "cleanup.policy"), _remote_storage_problems),
+)
+"""Keys that are judged together once each of them is sound alone."""
+
+
+def _shown(value: str, is_set: bool) -> str:
+    return value if is_set else f"{value} (the default)"
+
+
+def _kept(key: str, config: Mapping[str, str]) -> float | None:
+    """How long or how much is retained; `None` if the value cannot be parsed."""
+    number = whole(config[key])
+    if number == -2 and key in _RETENTION:
+        return _kept(_RETENTION[key], config)
+    if number is None:
+        return None
+    return _UNLIMITED if number < 0 else number
+
+
+def _keeps_less(key: str, old: Mapping[str, str], new: Mapping[str, str]) -> str | None:
+    before, after = _kept(key, old), _kept(key, new)
+    if before is None or after is None:
+        return "the two cannot be compared"
+    return "older records are deleted" if after < before else None
+
+
+def _cleans_otherwise(key: str, old: Mapping[str, str], new: Mapping[str, str]) -> str | None:
+    same = frozenset(elements(old[key])) == frozenset(elements(new[key]))
+    return None if same else "records are cleaned up by another rule"
+
+
+def _elects_uncleanly(key: str, old: Mapping[str, str], new: Mapping[str, str]) -> str | None:
+    worse = flag(new[key]) is not False and flag(old[key]) is not True
+    return "a replica out of sync may become leader and drop records" if worse else None
+
+
+def _acknowledges_sooner(key: str, old: Mapping[str, str], new: Mapping[str, str]) -> str | None:
+    before, after = whole(old[key]), whole(new[key])
+    if before is None or after is None:
+        return "the two cannot be compared"
+    return "records are acknowledged by fewer replicas" if after < before else None
+
+
+_LOSING = {
+    "cleanup.policy": _cleans_otherwise,
+    "local.retention.bytes": _keeps_less,
+    "local.retention.ms": _keeps_less,
+    "min.insync.replicas": _acknowledges_sooner,
+    "retention.bytes": _keeps_less,
+    "retention.ms": _keeps_less,
+    "unclean.leader.election.enable": _elects_uncleanly,
+}

@@ -1,0 +1,140 @@
+"""The inputs of a decision about a run, and the decisions: a pass makes one of these.
+
+`NeededInput` asks for more input (`MissingInput`); then the decision is made again with it. `found`
+are the actions that a decision found completed, to be reported.
+"""
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from poolkeeper.model.actions import Action
+from poolkeeper.model.plans import Plan
+from poolkeeper.model.records import BalanceRecord
+from poolkeeper.model.runs import Ending, Phase, Run, RunDocument
+from poolkeeper.model.specs import Desired
+from poolkeeper.model.topology import TopicPartition
+from poolkeeper.model.waits import Wait
+from poolkeeper.planning.staging.next_stage import Stage
+from poolkeeper.reconcile.decide.stalls import Stall
+from poolkeeper.reconcile.observation import RunView
+
+
+@dataclass(frozen=True, slots=True)
+class RunSituation:
+    """The inputs of every decision about a run.
+
+    `paused`: the stage in flight is finished, and no other starts. `reported_stage`: the stage
+    whose end was reported last, and how many of its partitions had arrived. `adapted_ms`: the time
+    at which the adaptive throttle was last checked.
+    """
+
+    run: Run
+    document: RunDocument
+    view: RunView
+    desired: Desired
+    now_ms: int
+    paused: bool = False
+    reported_stage: tuple[int, int] | None = None
+    adapted_ms: int = 0
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the run."""
+        return self.document.plan
+
+
+class MissingInput(Enum):
+    """An input that a decision needs and that is not known yet."""
+
+    ENDING = auto()
+    """Whether the run is to end early."""
+    CONFLICTS = auto()
+    """Whose throttles are in force, once ours are written."""
+    SETTLED = auto()
+    """Whether the brokers have applied the throttle."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeStage:
+    """Look for the next stage.
+
+    `states`: the state of each move, or None for a move that must stay out of the stage.
+    """
+
+    states: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BeginRun:
+    """Record a run of the plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class DoNothing:
+    """Do nothing in this pass."""
+
+    waits: tuple[Wait, ...]
+    found: tuple[Action, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EnterPhase:
+    """Enter another phase, and record when balance began if `balance` is given."""
+
+    phase: Phase
+    ending: Ending | None = None
+    found: tuple[Action, ...] = ()
+    balance: BalanceRecord | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordThrottled:
+    """Record that the throttles have been written."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestStage:
+    """Request a stage of the plan; `attempts` counts how often."""
+
+    stage: Stage
+    attempts: int
+    found: tuple[Action, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeThrottle:
+    """Change the rate of a run in two records: (new, old) and, once written, (new,).
+
+    Without `rates` the rate stays. `written`: whether the new rate is to be written to the brokers
+    now.
+    """
+
+    rates: tuple[int, ...] | None = None
+    written: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Leave the request in flight; recover a stall and change the throttle where due."""
+
+    waits: tuple[Wait, ...]
+    stall: Stall | None = None
+    late: tuple[Wait, ...] = ()
+    throttle: ChangeThrottle | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Elect:
+    """Request the election of preferred leaders, for some of the partitions that are due."""
+
+    partitions: tuple[TopicPartition, ...]
+    due: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndRun:
+    """Restore the saved throttles and remove the run."""
+
+
+RunDecision = DoNothing | EnterPhase | RecordThrottled | RequestStage | Watch | Elect | EndRun
+NeededInput = MissingInput | ComputeStage

@@ -1,0 +1,258 @@
+"""A run, phase by phase: every pass does at most one thing and leaves the record resumable.
+
+| phase | the pass | then |
+|---|---|---|
+| STORING | checks that the document is complete (otherwise it discards the run) | THROTTLING |
+| THROTTLING | writes lists and rates; asks the brokers, or waits, until they are set | MOVING |
+| MOVING | a request in flight: watches it; none: gates, then the next stage's request | ELECTING |
+| ELECTING | requests preferred leaders of what moved, at most a few times | RESTORING |
+| RESTORING | restores the saved throttle values, removes the run | |
+
+Which moves are done is read from the live cluster in every pass, never from the record. A partition
+that somebody else reassigned is left alone and reported. A move whose topic is gone counts as done.
+
+A run ends early if a person stopped it, or if it is replaced because the declared state changed.
+The stage in flight is still finished first: between two stages nothing is left to clean up.
+
+This module only decides, from values; `act` carries the decisions out.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from poolkeeper.errors import RefusalReason, Refused
+from poolkeeper.model.actions import Action, ActionKind
+from poolkeeper.model.plans import Plan
+from poolkeeper.model.runs import Ending, Phase
+from poolkeeper.model.specs import Desired, ThrottleMode
+from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.planning.audit import excess
+from poolkeeper.planning.proposals import cool_down
+from poolkeeper.planning.run_state import gates, step_progress, throttles, windows
+from poolkeeper.planning.run_state.progress import MoveState
+from poolkeeper.planning.run_state.step_progress import ELECTION_PARTITIONS_MAX
+from poolkeeper.planning.staging import next_stage
+from poolkeeper.reconcile.authority import Authority
+from poolkeeper.reconcile.context import IN_FLIGHT_STATES
+from poolkeeper.reconcile.decide import in_flight
+from poolkeeper.reconcile.decide.decisions import (
+    BeginRun,
+    ComputeStage,
+    DoNothing,
+    Elect,
+    EndRun,
+    EnterPhase,
+    MissingInput,
+    NeededInput,
+    RecordThrottled,
+    RequestStage,
+    RunDecision,
+    RunSituation,
+)
+from poolkeeper.reconcile.observation import led_partitions
+
+ATTEMPTS_MAX = 5
+WAITS_MAX = 10
+OPEN = (MoveState.PENDING, MoveState.ORPHANED)
+"""The states of a move whose next step a stage may request."""
+
+
+def decide(at: RunSituation) -> RunDecision | NeededInput:
+    """Decide what this pass does about the run, or what must be found out first."""
+    match at.run.phase:
+        case Phase.STORING:
+            return _after_storing(at)
+        case Phase.THROTTLING:
+            return _while_throttling(at)
+        case Phase.MOVING if at.view.in_flight:
+            return in_flight.decide(at)
+        case Phase.MOVING:
+            return _between_stages(at)
+        case Phase.ELECTING:
+            return _while_electing(at)
+        case Phase.RESTORING:
+            return EndRun()
+
+
+def _after_storing(at: RunSituation) -> EnterPhase:
+    """The run is whole from here on, whoever takes it further: balance has begun, if it does."""
+    balancing, started_ms = at.desired.cluster.balancing, at.run.started_ms
+    balance = cool_down.begun(at.plan, balancing, at.view.balanced, started_ms)
+    return EnterPhase(Phase.THROTTLING, balance=balance)
+
+
+def _while_throttling(at: RunSituation) -> RunDecision | NeededInput:
+    view = at.view
+    if not view.ending_read:
+        return MissingInput.ENDING
+    if view.ending is not None:
+        return EnterPhase(Phase.RESTORING, view.ending)
+    if not at.document.saved.topics:
+        return EnterPhase(Phase.MOVING)
+    if view.conflicts is None:
+        return MissingInput.CONFLICTS
+    if view.conflicts:
+        found = view.conflicts
+        conflict = WaitReason.THROTTLE_CONFLICT
+        return DoNothing((Wait(conflict, topics=found.topics, brokers=found.brokers),))
+    if not at.run.throttled_ms:
+        return RecordThrottled()
+    if view.throttle_settled is None:
+        return MissingInput.SETTLED
+    if not view.throttle_settled:
+        return DoNothing((Wait(WaitReason.THROTTLE_SETTLING),))
+    return EnterPhase(Phase.MOVING)
+
+
+def _between_stages(at: RunSituation) -> RunDecision | NeededInput:
+    view, found = at.view, _stage_end(at)
+    states = {p.state for p in view.progress}
+    if MoveState.UNKNOWN in states:
+        return DoNothing((Wait(WaitReason.TOPICS_CHANGING),), found)
+    if not view.ending_read:
+        return MissingInput.ENDING
+    if view.ending is not None:
+        return EnterPhase(Phase.RESTORING, view.ending, found)
+    if not states & {*OPEN, *IN_FLIGHT_STATES}:
+        return EnterPhase(Phase.ELECTING, Ending.FINISHED, found)
+    if at.paused:
+        return DoNothing((Wait(WaitReason.PAUSED),), found)
+    if not view.stage_computed:
+        return _compute_stage_if_open(at, found)
+    return _request_stage_if_lawful(at, found)
+
+
+def _stage_end(at: RunSituation) -> tuple[Action, ...]:
+    """Report the end of a stage once: many passes may come before the next one begins."""
+    run = at.run
+    if not run.step:
+        return ()
+    arrived = sum(at.view.progress[m].at >= index for m, index in run.step)
+    if at.reported_stage == (run.stage, arrived):
+        return ()
+    finished = ActionKind.STAGE_FINISHED
+    return (Action(finished, stage=run.stage, count=arrived, of=len(run.step)),)
+
+
+def _compute_stage_if_open(at: RunSituation, found: tuple[Action, ...]) -> DoNothing | ComputeStage:
+    """Decide to look for the next stage, unless a gate is closed."""
+    moves, progress, cluster = at.plan.moves, at.view.progress, at.view.cluster
+    ours = {
+        TopicPartition(move.topic, move.partition)
+        for move, p in zip(moves, progress, strict=True)
+        if p.state in (*IN_FLIGHT_STATES, MoveState.ORPHANED)
+    }
+    blocked = gates.blocks(moves, progress, cluster)
+    places = tuple(
+        p.at if p.state in OPEN and i not in blocked else None for i, p in enumerate(progress)
+    )
+    candidates = [move for move, place in zip(moves, places, strict=True) if place is not None]
+    waits = (
+        *gates.closed(cluster, at.document.baseline, candidates, ours),
+        *waits_before_stage(at.desired, cluster, at.now_ms),
+    )
+    return DoNothing(waits, found) if waits else ComputeStage(places)
+
+
+def _request_stage_if_lawful(
+    at: RunSituation, found: tuple[Action, ...]
+) -> DoNothing | RequestStage:
+    """Decide to request the stage that was found, if it breaks no placement rule."""
+    moves, cluster, stage = at.plan.moves, at.view.cluster, at.view.stage
+    if not isinstance(stage, next_stage.Stage):
+        blocked = gates.blocks(moves, at.view.progress, cluster)
+        waits = (*blocked.values(), *(() if stage is None else (stage.wait,)))
+        return DoNothing(waits[:WAITS_MAX], found)
+    before = excess.live_state(cluster)
+    after = next_stage.after_stage(before, moves, stage)
+    next_stage.assert_lawful(
+        before, after, at.desired, at.view.cluster_with_sizes or cluster, at.view.gone
+    )
+    attempts = at.run.attempts + 1 if stage.entries == at.run.step else 1
+    if attempts > ATTEMPTS_MAX:
+        return DoNothing((Wait(WaitReason.REQUEST_IGNORED, count=ATTEMPTS_MAX),), found)
+    return RequestStage(stage, attempts, found)
+
+
+def _while_electing(at: RunSituation) -> RunDecision:
+    if at.view.cluster.electing:
+        return DoNothing((Wait(WaitReason.ELECTION_IN_PROGRESS),))
+    wanted = led_partitions(at.plan)
+    due = sorted(set(step_progress.due_elections(wanted, at.view.cluster)))
+    rounds = 2 + len(set(wanted)) // ELECTION_PARTITIONS_MAX
+    if not due or at.run.attempts >= rounds:
+        kept = (Action(ActionKind.LEADERS_KEPT, count=len(due)),) if due else ()
+        return EnterPhase(Phase.RESTORING, found=kept)
+    return Elect(tuple(due[:ELECTION_PARTITIONS_MAX]), len(due))
+
+
+def decide_begin(
+    plan: Plan,
+    desired: Desired,
+    authority: Authority,
+    cluster: Cluster,
+    now_ms: int,
+    *,
+    stopped: bool,
+) -> BeginRun | DoNothing:
+    """Decide whether a run of the plan begins; `stopped`: a person stopped a run of this plan.
+
+    Raises `Refused` for a run that could never end.
+    """
+    if stopped:
+        return DoNothing((Wait(WaitReason.STOPPED_BY_PERSON),))
+    if not authority.covers(plan):
+        return DoNothing((Wait(WaitReason.APPROVAL_REQUIRED, hash=plan.hash),))
+    waits = waits_before_run(desired, authority, cluster, now_ms)
+    if waits:
+        return DoNothing(waits)
+    refuse_hopeless(desired, plan, cluster)
+    return BeginRun()
+
+
+def waits_before_run(
+    desired: Desired, authority: Authority, cluster: Cluster, now_ms: int
+) -> tuple[Wait, ...]:
+    """Return why no move may begin at this time."""
+    if authority.awaits_settling:
+        return (Wait(WaitReason.SETTLING),)
+    return waits_before_stage(desired, cluster, now_ms)
+
+
+def waits_before_stage(desired: Desired, cluster: Cluster, now_ms: int) -> tuple[Wait, ...]:
+    """Return why nothing may start now: a restart lock, or no open maintenance window."""
+    execution = desired.cluster.execution
+    waits = []
+    if cluster.restart_locked:
+        waits.append(Wait(WaitReason.RESTART_LOCKED, path=execution.restart_lock or ""))
+    now = datetime.fromtimestamp(now_ms / 1000, UTC)
+    if execution.windows and not windows.is_open(execution.windows, now):
+        opening = windows.next_opening(execution.windows, now)
+        waits.append(Wait(WaitReason.OUTSIDE_WINDOW, until=opening))
+    return tuple(waits)
+
+
+def refuse_hopeless(desired: Desired, plan: Plan, cluster: Cluster) -> None:
+    """Raise `Refused` if the throttle is below the produce rate of a partition that moves."""
+    throttle = desired.cluster.execution.throttle
+    if throttle.mode is ThrottleMode.NONE:
+        return
+    hopeless = throttles.hopeless(
+        plan.moves, _produce_rates(plan, cluster), throttle.rate_bytes_per_s
+    )
+    if hopeless:
+        reason = RefusalReason.THROTTLE_TOO_LOW
+        raise Refused(
+            "the throttle is too low for a move to catch up", reason=reason, facts=hopeless
+        )
+
+
+def _produce_rates(plan: Plan, cluster: Cluster) -> Sequence[float | None]:
+    """Return the produce rate of each partition that moves, where it is known."""
+    found: list[float | None] = []
+    for move in plan.moves:
+        topic = cluster.topics.get(move.topic)
+        partition = None if topic is None else topic.partition(move.partition)
+        found.append(None if partition is None else partition.in_bytes_per_s)
+    return found

@@ -1,0 +1,104 @@
+"""What is offered to one cluster's loop, and when."""
+
+import pytest
+
+from poolkeeper.model.outcomes import (
+    ExternalPlanState,
+    ExternalPlanStatus,
+    Outcome,
+    Progress,
+    State,
+)
+from poolkeeper.model.rebalances import (
+    BudgetSpec,
+    BudgetWindow,
+    ClusterRebalance,
+    PartState,
+    RebalanceSpec,
+    Site,
+)
+from poolkeeper.model.runs import Phase
+from poolkeeper.model.specs import Window
+from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.rebalances.external_plans import may_run, rate_of, wait_before_stage
+
+HOUR_MS = 3_600_000
+NIGHT = BudgetWindow(Window("0 22 * * *", 8 * 3600), 600)
+EVENING = BudgetWindow(Window("0 18 * * *", 8 * 3600), 100)
+PLAIN = BudgetWindow(Window("0 12 * * *", 3600))
+EAST = Site("east", ("a", "b"), 500)
+
+
+@pytest.mark.parametrize(
+    ("budget", "at_it", "hour", "expected"),
+    [
+        pytest.param(BudgetSpec(), "abc", 0, None, id="no-limit"),
+        pytest.param(BudgetSpec(900), "a", 0, 900, id="all-of-it-for-one"),
+        pytest.param(BudgetSpec(900), "abc", 0, 300, id="an-even-part"),
+        pytest.param(BudgetSpec(2), "abc", 0, 1, id="never-nothing"),
+        pytest.param(BudgetSpec(9000, sites=(EAST,)), "abc", 0, 250, id="the-site-s-is-less"),
+        pytest.param(BudgetSpec(sites=(Site("x", ("c",), 9),)), "abc", 0, None, id="another-site"),
+        pytest.param(BudgetSpec(900, windows=(PLAIN,)), "a", 12, 900, id="a-window-without-a-rate"),
+        pytest.param(BudgetSpec(900, windows=(NIGHT,)), "a", 23, 600, id="the-window-s"),
+        pytest.param(
+            BudgetSpec(900, windows=(NIGHT, EVENING)), "a", 23, 600, id="the-highest-of-two"
+        ),
+        pytest.param(
+            BudgetSpec(windows=(PLAIN, NIGHT)), "a", 12, None, id="an-open-window-without-limit"
+        ),
+    ],
+)
+def test_rates(budget, at_it, hour, expected):
+    assert rate_of("a", at_it, budget, hour * HOUR_MS) == expected
+
+
+@pytest.mark.parametrize(
+    ("spec", "hour", "expected"),
+    [
+        pytest.param({}, 0, None, id="at-any-time"),
+        pytest.param({"paused": True}, 0, Wait(WaitReason.REBALANCE_PAUSED), id="paused"),
+        pytest.param({"budget": BudgetSpec(windows=(NIGHT,))}, 23, None, id="in-a-window"),
+        pytest.param(
+            {"budget": BudgetSpec(windows=(NIGHT, PLAIN))},
+            9,
+            Wait(WaitReason.OUTSIDE_REBALANCE_WINDOW, until="1970-01-01 12:00 UTC"),
+            id="outside-of-all",
+        ),
+    ],
+)
+def test_held(spec, hour, expected):
+    assert wait_before_stage(RebalanceSpec("r", **spec), hour * HOUR_MS) == expected
+
+
+def told(state):
+    return Outcome(State.WAITING, external=ExternalPlanStatus("sha256:a", state))
+
+
+def runs(plan):
+    return Outcome(State.WAITING, progress=Progress(plan, Phase.MOVING, 1, 0, 1, 1, 0, 1))
+
+
+@pytest.mark.parametrize(
+    ("state", "outcome", "kept", "expected"),
+    [
+        pytest.param(PartState.DONE, runs("sha256:a"), True, False, id="it-has-ended"),
+        pytest.param(PartState.MOVING, None, True, True, id="not-looked-at-and-it-moved"),
+        pytest.param(PartState.PLANNED, None, True, False, id="not-looked-at-nor-begun"),
+        pytest.param(PartState.MOVING, None, False, False, id="there-is-no-loop"),
+        pytest.param(PartState.WAITING, runs("sha256:a"), True, True, id="its-run"),
+        pytest.param(PartState.WAITING, runs("sha256:b"), True, False, id="another-run"),
+        pytest.param(
+            PartState.WAITING, told(ExternalPlanState.WAITING), True, True, id="it-may-begin"
+        ),
+        pytest.param(
+            PartState.WAITING, told(ExternalPlanState.DONE), True, False, id="it-is-withdrawn"
+        ),
+        pytest.param(
+            PartState.MOVING, Outcome(State.WAITING, recorded=True), True, True, id="stands-still"
+        ),
+        pytest.param(PartState.MOVING, Outcome(State.CONVERGED), True, False, id="nothing-there"),
+    ],
+)
+def test_what_may_run(state, outcome, kept, expected):
+    part = ClusterRebalance("a", state, 1, "sha256:a", 1, 1)
+    assert may_run(part, outcome, has_loop=kept) is expected

@@ -1,0 +1,135 @@
+"""What is decided while a request is in flight: tables of values."""
+
+from dataclasses import replace
+
+import pytest
+
+from poolkeeper.model.specs import Throttle, ThrottleMode
+from poolkeeper.model.topology import Controller
+from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.reconcile.decide.decisions import ChangeThrottle
+from poolkeeper.reconcile.decide.in_flight import ADAPT_EVERY_MS, decide
+from poolkeeper.reconcile.stall_recovery import STALL_MS, Stall
+from unit.reconcile.situations import AFTER, NOW_MS, T0, cluster, desired, flying, requested
+
+R = WaitReason
+ENTRIES = requested((3, 2), (2, 3))
+AT_WORK = cluster(((3, 1, 2), (2, 1)), reassignment=ENTRIES)
+
+
+def arrived(count):
+    return Wait(R.STAGE_IN_FLIGHT, stage=1, count=count, of=2)
+
+
+@pytest.mark.parametrize(
+    ("seen", "waits"),
+    [
+        pytest.param(AT_WORK, (arrived(0),), id="at-work"),
+        pytest.param(
+            cluster(((3, 2), (2, 1, 3)), reassignment=requested(None, (2, 3))),
+            (arrived(1),),
+            id="one-has-arrived",
+        ),
+        pytest.param(
+            replace(AT_WORK, brokers=cluster(live=(1, 2)).brokers),
+            (
+                arrived(0),
+                Wait(R.BROKER_NOT_LIVE, brokers=(3,), partitions=(T0, ("t", 1))),
+            ),
+            id="who-is-waited-for-is-dead",
+        ),
+        pytest.param(
+            replace(AT_WORK, controller=Controller(None, 5, 5)),
+            (arrived(0), Wait(R.NO_CONTROLLER)),
+            id="no-controller",
+        ),
+    ],
+)
+def test_what_is_told(seen, waits):
+    assert decide(flying(seen)).waits == waits
+
+
+UNTOUCHED = cluster(reassignment=ENTRIES)
+DONE = cluster(AFTER, reassignment=ENTRIES)
+
+
+@pytest.mark.parametrize(
+    ("seen", "age_ms", "stall"),
+    [
+        pytest.param(UNTOUCHED, STALL_MS, None, id="it-needs-time"),
+        pytest.param(UNTOUCHED, STALL_MS + 1, Stall.IGNORED, id="it-is-ignored"),
+        pytest.param(DONE, STALL_MS + 1, Stall.STALE, id="it-is-done-and-stays"),
+        pytest.param(AT_WORK, STALL_MS + 1, None, id="it-is-at-work"),
+    ],
+)
+def test_a_stall_is_cured_after_a_while(seen, age_ms, stall):
+    assert decide(flying(seen, age_ms)).stall is stall
+
+
+@pytest.mark.parametrize(
+    ("age_ms", "execution", "late"),
+    [
+        pytest.param(60_000, {"stage_deadline_s": 60}, (), id="in-time"),
+        pytest.param(
+            60_001,
+            {"stage_deadline_s": 60},
+            (Wait(R.STAGE_DEADLINE, stage=1),),
+            id="over-its-deadline",
+        ),
+        pytest.param(
+            60_001,
+            {"stage_deadline_s": 60, "roll_back_on_deadline": True},
+            (Wait(R.STAGE_DEADLINE, stage=1), Wait(R.ROLL_BACK_UNSUPPORTED)),
+            id="which-shall-roll-it-back",
+        ),
+    ],
+)
+def test_a_stage_over_its_deadline(age_ms, execution, late):
+    at = replace(flying(AT_WORK, age_ms), desired=desired(**execution))
+    assert decide(at).late == late
+
+
+MIB = 1 << 20
+ADAPTIVE = {"throttle": Throttle(ThrottleMode.ADAPTIVE, 100 * MIB)}
+FIXED = {"throttle": Throttle(ThrottleMode.FIXED, 100 * MIB)}
+BEHIND = replace(AT_WORK, topics=cluster(((3, 1, 2), (2, 1)), isr={1: (2,)}).topics)
+RATE = {"rates": (100 * MIB,)}
+
+
+@pytest.mark.parametrize(
+    ("at", "execution", "change"),
+    [
+        pytest.param(flying(AT_WORK, ADAPT_EVERY_MS), {}, None, id="no-throttle"),
+        pytest.param(flying(AT_WORK, ADAPT_EVERY_MS, **RATE), FIXED, None, id="a-fixed-one"),
+        pytest.param(
+            flying(AT_WORK, ADAPT_EVERY_MS - 1, **RATE), ADAPTIVE, None, id="not-time-yet"
+        ),
+        pytest.param(
+            replace(flying(AT_WORK, ADAPT_EVERY_MS, **RATE), adapted_ms=NOW_MS - 1),
+            ADAPTIVE,
+            None,
+            id="looked-at-a-moment-ago",
+        ),
+        pytest.param(
+            flying(BEHIND, ADAPT_EVERY_MS, **RATE),
+            ADAPTIVE,
+            ChangeThrottle((50 * MIB, 100 * MIB)),
+            id="half-where-it-hurts",
+        ),
+        pytest.param(
+            flying(AT_WORK, rates=(50 * MIB, 100 * MIB)),
+            ADAPTIVE,
+            ChangeThrottle((50 * MIB,), written=True),
+            id="a-change-is-finished",
+        ),
+    ],
+)
+def test_the_throttle_is_changed_when_it_is_time(at, execution, change):
+    assert decide(replace(at, desired=desired(**execution))).throttle == change
+
+
+def test_a_rate_that_is_right_stays_and_is_looked_at_again_later():
+    whole = cluster(((3, 1, 2), (2, 1)), isr={0: (3, 1, 2)}, reassignment=ENTRIES)
+    most = {"rates": (1600 * MIB,)}
+    at = replace(flying(whole, ADAPT_EVERY_MS, **most), desired=desired(**ADAPTIVE))
+    assert decide(at).throttle == ChangeThrottle()

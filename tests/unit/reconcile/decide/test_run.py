@@ -1,0 +1,326 @@
+"""What is decided about a run, phase by phase: tables of values, nothing is read or written."""
+
+from dataclasses import replace
+
+import pytest
+
+from builders import pool_spec
+from poolkeeper.errors import RefusalReason, Refused
+from poolkeeper.model.actions import Action, ActionKind
+from poolkeeper.model.plans import Urgency
+from poolkeeper.model.records import BalanceRecord
+from poolkeeper.model.refusals import HopelessMove
+from poolkeeper.model.runs import Ending, Phase, Saved, ThrottleConflicts
+from poolkeeper.model.specs import Capacity, Throttle, ThrottleMode, TopicSpec, Window
+from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.planning.staging.next_stage import NothingFits, Stage
+from poolkeeper.reconcile.authority import Authority
+from poolkeeper.reconcile.decide.decisions import (
+    BeginRun,
+    ComputeStage,
+    DoNothing,
+    Elect,
+    EndRun,
+    EnterPhase,
+    MissingInput,
+    RecordThrottled,
+    RequestStage,
+)
+from poolkeeper.reconcile.decide.run import ATTEMPTS_MAX, decide, decide_begin
+from unit.reconcile.situations import (
+    AFTER,
+    BEFORE,
+    NOW_MS,
+    PLAN,
+    RUN,
+    T0,
+    between,
+    cluster,
+    desired,
+    requested,
+)
+
+R = WaitReason
+THROTTLED = Saved({"t": {}}, {1: {}, 2: {}, 3: {}})
+
+
+def in_phase(phase, **known):
+    return between(cluster(), replace(RUN, phase=phase), **known)
+
+
+def throttling(saved=THROTTLED, throttled_ms=0, **known):
+    run = replace(RUN, phase=Phase.THROTTLING, rates=(100,), throttled_ms=throttled_ms)
+    at = between(cluster(), run, **known)
+    return replace(at, document=replace(at.document, saved=saved))
+
+
+CLEAR = {"ending_read": True, "conflicts": ThrottleConflicts()}
+
+
+@pytest.mark.parametrize(
+    ("at", "decision"),
+    [
+        pytest.param(in_phase(Phase.STORING), EnterPhase(Phase.THROTTLING), id="it-is-stored"),
+        pytest.param(throttling(), MissingInput.ENDING, id="is-it-still-wanted"),
+        pytest.param(
+            throttling(ending_read=True, ending=Ending.STOPPED),
+            EnterPhase(Phase.RESTORING, Ending.STOPPED),
+            id="stopped-before-it-moves",
+        ),
+        pytest.param(
+            throttling(Saved(), ending_read=True), EnterPhase(Phase.MOVING), id="without-throttle"
+        ),
+        pytest.param(
+            throttling(ending_read=True), MissingInput.CONFLICTS, id="whose-throttles-are-there"
+        ),
+        pytest.param(
+            throttling(ending_read=True, conflicts=ThrottleConflicts(("t",), (2,))),
+            DoNothing((Wait(R.THROTTLE_CONFLICT, topics=("t",), brokers=(2,)),)),
+            id="somebody-else-s",
+        ),
+        pytest.param(throttling(**CLEAR), RecordThrottled(), id="they-are-written"),
+        pytest.param(
+            throttling(throttled_ms=5, **CLEAR), MissingInput.SETTLED, id="are-they-in-force"
+        ),
+        pytest.param(
+            throttling(throttled_ms=5, throttle_settled=False, **CLEAR),
+            DoNothing((Wait(R.THROTTLE_SETTLING),)),
+            id="not-yet",
+        ),
+        pytest.param(
+            throttling(throttled_ms=5, throttle_settled=True, **CLEAR),
+            EnterPhase(Phase.MOVING),
+            id="they-are-in-force",
+        ),
+        pytest.param(in_phase(Phase.RESTORING), EndRun(), id="the-end"),
+    ],
+)
+def test_before_and_after_the_moves(at, decision):
+    assert decide(at) == decision
+
+
+ASKED = {"ending_read": True}
+STAGE = Stage(((0, 1), (1, 1)), 200)
+SOUGHT = {**ASKED, "stage_computed": True, "stage": STAGE}
+FINISHED = replace(RUN, stage=3, step=((0, 1), (1, 1)))
+STEPPED = Action(ActionKind.STAGE_FINISHED, stage=3, count=1, of=2)
+HALF = cluster(((3, 2), (2, 1)))
+TORN = cluster(torn=frozenset({"t"}))
+FULL = Wait(R.TOPIC_NODE_TOO_LARGE, partitions=(T0,))
+
+
+@pytest.mark.parametrize(
+    ("at", "decision"),
+    [
+        pytest.param(
+            between(TORN), DoNothing((Wait(R.TOPICS_CHANGING),)), id="it-changed-while-it-was-read"
+        ),
+        pytest.param(between(cluster()), MissingInput.ENDING, id="is-it-still-wanted"),
+        pytest.param(
+            between(cluster(), ending_read=True, ending=Ending.REPLACED),
+            EnterPhase(Phase.RESTORING, Ending.REPLACED),
+            id="it-is-not",
+        ),
+        pytest.param(
+            between(cluster(AFTER), ending_read=True, ending=Ending.STOPPED),
+            EnterPhase(Phase.RESTORING, Ending.STOPPED),
+            id="a-person-s-stop-comes-before-the-end",
+        ),
+        pytest.param(
+            between(cluster(AFTER), **ASKED),
+            EnterPhase(Phase.ELECTING, Ending.FINISHED),
+            id="everything-has-arrived",
+        ),
+        pytest.param(
+            replace(between(cluster(), **ASKED), paused=True),
+            DoNothing((Wait(R.PAUSED),)),
+            id="paused",
+        ),
+        pytest.param(
+            replace(between(cluster(AFTER), **ASKED), paused=True),
+            EnterPhase(Phase.ELECTING, Ending.FINISHED),
+            id="a-pause-does-not-hold-up-the-end",
+        ),
+        pytest.param(
+            between(cluster(reassignment=()), **ASKED),
+            DoNothing((Wait(R.UNREADABLE_REQUEST),)),
+            id="a-gate-is-closed",
+        ),
+        pytest.param(between(cluster(), **ASKED), ComputeStage((0, 0)), id="a-stage-is-looked-for"),
+        pytest.param(between(HALF, **ASKED), ComputeStage((None, 0)), id="for-what-is-left"),
+        pytest.param(
+            between(cluster(isr={0: None}), **ASKED),
+            ComputeStage((None, 0)),
+            id="without-a-move-that-is-blocked",
+        ),
+        pytest.param(between(cluster(), **SOUGHT), RequestStage(STAGE, 1), id="it-is-requested"),
+        pytest.param(
+            between(cluster(), replace(RUN, step=STAGE.entries, attempts=2), **SOUGHT),
+            RequestStage(STAGE, 3, (Action(ActionKind.STAGE_FINISHED, of=2),)),
+            id="the-same-once-more",
+        ),
+        pytest.param(
+            replace(
+                between(cluster(), replace(RUN, step=STAGE.entries, attempts=5), **SOUGHT),
+                reported_stage=(0, 0),
+            ),
+            DoNothing((Wait(R.REQUEST_IGNORED, count=ATTEMPTS_MAX),)),
+            id="but-not-for-ever",
+        ),
+        pytest.param(
+            between(
+                cluster(leaders={0: -1}), stage_computed=True, stage=NothingFits(FULL), **ASKED
+            ),
+            DoNothing((Wait(R.PARTITION_LEADERLESS, partitions=(T0,)), FULL)),
+            id="nothing-fits-and-what-is-blocked-is-told-first",
+        ),
+        pytest.param(
+            between(HALF, FINISHED, **ASKED),
+            ComputeStage((None, 0)),
+            id="what-finished-is-told-with-the-decision",
+        ),
+        pytest.param(
+            replace(between(HALF, FINISHED, **ASKED), paused=True),
+            DoNothing((Wait(R.PAUSED),), (STEPPED,)),
+            id="a-stage-has-finished",
+        ),
+        pytest.param(
+            replace(between(HALF, FINISHED, **ASKED), paused=True, reported_stage=(3, 1)),
+            DoNothing((Wait(R.PAUSED),)),
+            id="which-is-told-once",
+        ),
+        pytest.param(
+            replace(between(cluster(AFTER), FINISHED, **ASKED), reported_stage=(3, 1)),
+            EnterPhase(
+                Phase.ELECTING,
+                Ending.FINISHED,
+                (Action(ActionKind.STAGE_FINISHED, stage=3, count=2, of=2),),
+            ),
+            id="unless-more-has-arrived-since",
+        ),
+    ],
+)
+def test_between_stages(at, decision):
+    assert decide(at) == decision
+
+
+def test_a_stage_that_worsens_a_law_is_refused():
+    pool = pool_spec("p", 1, 2, 3, cluster="c", capacity=Capacity(replicas=0))
+    topic = TopicSpec("t", "default", "t", "p")
+    at = between(cluster(((1,), (2, 1))), **SOUGHT)
+    moves = (PLAN.moves[0]._replace(path=((1,), (1, 3))), PLAN.moves[1])
+    document = replace(at.document, plan=replace(PLAN, moves=moves))
+    wanted = replace(desired(), pools=(pool,), topics=(topic,))
+    with pytest.raises(Refused) as refused:
+        decide(replace(at, document=document, desired=wanted))
+    assert refused.value.reason is RefusalReason.UNLAWFUL_STAGE
+
+
+ELECTING = replace(RUN, phase=Phase.ELECTING)
+LED_BY_OTHERS = cluster(AFTER, leaders={0: 2, 1: 3})
+
+
+@pytest.mark.parametrize(
+    ("at", "decision"),
+    [
+        pytest.param(
+            between(replace(cluster(AFTER), electing=True), ELECTING),
+            DoNothing((Wait(R.ELECTION_IN_PROGRESS),)),
+            id="somebody-s-election",
+        ),
+        pytest.param(
+            between(LED_BY_OTHERS, ELECTING), Elect((T0, ("t", 1)), 2), id="all-that-are-due"
+        ),
+        pytest.param(
+            between(cluster(AFTER), ELECTING), EnterPhase(Phase.RESTORING), id="as-preferred"
+        ),
+        pytest.param(
+            between(LED_BY_OTHERS, replace(ELECTING, attempts=2)),
+            EnterPhase(Phase.RESTORING, found=(Action(ActionKind.LEADERS_KEPT, count=2),)),
+            id="but-not-for-ever",
+        ),
+    ],
+)
+def test_elections(at, decision):
+    assert decide(at) == decision
+
+
+def test_a_run_that_evens_something_out_is_remembered_once_in_a_cool_down():
+    def stored(last, urgency=Urgency.BALANCE):
+        at = in_phase(Phase.STORING, balanced=last)
+        moves = tuple(move._replace(urgency=urgency) for move in PLAN.moves)
+        document = replace(at.document, plan=replace(PLAN, moves=moves))
+        run = replace(at.run, started_ms=NOW_MS)
+        return decide(replace(at, run=run, document=document, now_ms=NOW_MS + 5)).balance
+
+    assert stored(None) == BalanceRecord(NOW_MS)
+    assert stored(BalanceRecord(NOW_MS - 3_600_000)) == BalanceRecord(NOW_MS)
+    assert stored(BalanceRecord(NOW_MS - 1000)) is None
+    assert stored(None, Urgency.DRAIN) is None
+
+
+ALL = Authority(steps=True, plans=None)
+NIGHT = Window("0 22 * * *", 3600)
+CLOSED = Wait(R.OUTSIDE_WINDOW, until="1970-01-01 22:00 UTC")
+
+
+@pytest.mark.parametrize(
+    ("authority", "wanted", "more", "decision"),
+    [
+        pytest.param(ALL, {}, {}, BeginRun(), id="it-may-begin"),
+        pytest.param(
+            Authority(plans=frozenset({PLAN.hash})), {}, {}, BeginRun(), id="this-plan-is-approved"
+        ),
+        pytest.param(
+            Authority(steps=True),
+            {},
+            {},
+            DoNothing((Wait(R.APPROVAL_REQUIRED, hash=PLAN.hash),)),
+            id="nobody-approved",
+        ),
+        pytest.param(
+            ALL, {}, {"stopped": True}, DoNothing((Wait(R.STOPPED_BY_PERSON),)), id="stopped"
+        ),
+        pytest.param(
+            replace(ALL, settling=True), {}, {}, DoNothing((Wait(R.SETTLING),)), id="still-arriving"
+        ),
+        pytest.param(
+            Authority(plans=frozenset({PLAN.hash}), settling=True),
+            {},
+            {},
+            BeginRun(),
+            id="who-approved-knows-what",
+        ),
+        pytest.param(
+            ALL, {"windows": (NIGHT,)}, {}, DoNothing((CLOSED,)), id="outside-of-its-windows"
+        ),
+        pytest.param(
+            ALL,
+            {"restart_lock": "/lock"},
+            {"seen": cluster(restart_locked=True)},
+            DoNothing((Wait(R.RESTART_LOCKED, path="/lock"),)),
+            id="brokers-are-being-restarted",
+        ),
+    ],
+)
+def test_whether_a_run_begins(authority, wanted, more, decision):
+    seen, stopped = more.get("seen", cluster()), more.get("stopped", False)
+    found = decide_begin(PLAN, desired(**wanted), authority, seen, NOW_MS, stopped=stopped)
+    assert found == decision
+
+
+def test_a_run_that_could_never_catch_up_is_refused_with_its_numbers():
+    seen = cluster()
+    busy = seen.topics["t"].partitions[0]._replace(in_bytes_per_s=200.0)
+    topic = replace(seen.topics["t"], partitions=(busy, *seen.topics["t"].partitions[1:]))
+    seen = replace(seen, topics={"t": topic})
+    slow = desired(throttle=Throttle(ThrottleMode.FIXED, 100))
+    with pytest.raises(Refused) as refused:
+        decide_begin(PLAN, slow, ALL, seen, NOW_MS, stopped=False)
+    assert refused.value.reason is RefusalReason.THROTTLE_TOO_LOW
+    assert refused.value.facts == (HopelessMove(T0, 200.0, 100),)
+
+
+def test_a_request_of_others_closes_the_gate_and_ours_does_not():
+    ours = cluster(BEFORE, reassignment=requested((3, 2), (2, 3)))
+    assert isinstance(decide(between(ours, **ASKED)), ComputeStage)

@@ -1,0 +1,107 @@
+"""JSON read into declared types: what Python's parser reads is read, what is wrong is told."""
+
+from typing import Annotated, Literal
+
+import pytest
+from msgspec import Meta
+
+from poolkeeper import typed_json
+from poolkeeper.errors import InvalidInput
+from poolkeeper.model.records import BrokerRecord
+from poolkeeper.typed_json import BrokerId, Finite, JsonObject, Natural, ReplicaList
+
+
+class Circle(JsonObject, tag_field="kind", tag="Circle"):
+    radius: Finite
+
+
+class Square(JsonObject, tag_field="kind", tag="Square"):
+    side_length: Natural
+
+
+class Picture(JsonObject):
+    version: Literal[1]
+    name: str = ""
+    shapes: tuple[Circle | Square, ...] = ()
+    pairs: tuple[Annotated[tuple[str, Natural], Meta(description="a list of two")], ...] = ()
+    lists: dict[BrokerId, ReplicaList] | None = None
+    known: dict[str, BrokerRecord] | None = None
+
+
+def test_values_are_as_declared() -> None:
+    text = b"""{"version": 1, "shapes": [{"kind": "Circle", "radius": 2}, {"kind": "Square",
+        "sideLength": 3, "unknown": 4}], "pairs": [["a", 1]], "lists": {"7": [1, 2]}}"""
+    assert typed_json.decode(text, Picture) == Picture(
+        version=1,
+        shapes=(Circle(2.0), Square(3)),
+        pairs=(("a", 1),),
+        lists={7: (1, 2)},
+    )
+
+
+def test_half_a_surrogate_pair_is_read_as_python_reads_it() -> None:
+    assert typed_json.decode(b'{"version": 1, "name": "\\ud800"}', Picture).name == "\ud800"
+
+
+@pytest.mark.parametrize(
+    ("text", "messages"),
+    [
+        pytest.param(b"3", ["f: is 3 (expected an object)"], id="no-object"),
+        pytest.param(b"{}", ["f: version: is missing (expected 1)"], id="missing"),
+        pytest.param(
+            b'{"version": null, "name": null, "lists": null}',
+            ["f: name: is null (expected a string)", "f: version: is missing (expected 1)"],
+            id="null-where-it-is-not-allowed",
+        ),
+        pytest.param(
+            b'{"version": true, "shapes": [{"kind": "Cube"}, {"kind": ["Circle"]}, {}, 1]}',
+            [
+                "f: shapes[0].kind: is 'Cube' (expected one of Circle, Square)",
+                "f: shapes[1].kind: is ['Circle'] (expected one of Circle, Square)",
+                "f: shapes[2].kind: is null (expected one of Circle, Square)",
+                "f: shapes[3]: is 1 (expected an object)",
+                "f: version: is True (expected 1)",
+            ],
+            id="of-several-kinds",
+        ),
+        pytest.param(
+            b'{"version": 1, "shapes": [{"kind": "Circle", "radius": NaN}, {"kind": "Square"},'
+            b' {"kind": "Circle", "radius": 1e999}]}',
+            [
+                "f: shapes[0].radius: is nan (expected a number)",
+                "f: shapes[1].sideLength: is missing (expected an integer of 0 or more)",
+                "f: shapes[2].radius: is inf (expected a number)",
+            ],
+            id="numbers",
+        ),
+        pytest.param(
+            b'{"version": 1, "lists": {"x": [1], "-1": [1], "2": []}, "pairs": [["a"], [1, -1]]}',
+            [
+                "f: lists.-1: is no key here (expected a broker id)",
+                "f: lists.2: is [] (expected a list of at least one broker id)",
+                "f: lists.x: is no key here (expected a broker id)",
+                "f: pairs[0]: is ['a'] (expected a list of two)",
+                "f: pairs[1][0]: is 1 (expected a string)",
+                "f: pairs[1][1]: is -1 (expected an integer of 0 or more)",
+            ],
+            id="keys-and-pairs",
+        ),
+        pytest.param(
+            b'{"version": 1, "known": {"1": {"rack": 5}}}',
+            ["f: known.1: Expected `str | null`, got `int` - at `$.rack`"],
+            id="inside-a-dataclass-in-the-words-of-msgspec",
+        ),
+        pytest.param(b'{"version": 1,\n "x" }', ["f:2: is not JSON: Expecting ':' delimiter"]),
+        pytest.param(b'{"name": "\xff"}', ["f: is not UTF-8"], id="no-utf-8"),
+        pytest.param(b'{"x": ' + b"[" * 100_000, ["f: is nested too deeply"], id="nested"),
+        pytest.param(
+            b'{"version": 1, "name": [' + b"1," * 50 + b"1]}",
+            [f"f: name: is {str([1] * 99)[:59]}… (expected a string)"],
+            id="a-long-value-is-cut",
+        ),
+    ],
+)
+def test_everything_that_is_wrong_is_told_with_its_place(text: bytes, messages: list[str]) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        typed_json.decode(text, Picture, "f")
+    assert [str(problem) for problem in caught.value.problems] == messages

@@ -15,8 +15,8 @@ from accounts import bind_operator, operator_account
 from conditions import until
 from poolkeeper.kube.client.client import Api
 from poolkeeper.kube.client.references import Reference, collection
-from poolkeeper.kube.leadership.leader_election import LeaderElector
-from poolkeeper.kube.leadership.leases import LeaderRole
+from poolkeeper.kube.leadership.leader_election import LeaderRole
+from poolkeeper.kube.leadership.leader_elector import LeaderElector
 from poolkeeper.kube.objects.events import EventRecorder
 from poolkeeper.kube.objects.status_writer import StatusWriter
 from poolkeeper.model.names import API_VERSION

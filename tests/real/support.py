@@ -20,9 +20,9 @@ import builders
 import manifests
 import txnlog
 from builders import pool_spec, topic_spec
-from poolkeeper.brokers.protocol import BrokerClient
+from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.cli.main import main
-from poolkeeper.connections import ClusterConnections
+from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller.loop import drive
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.plans import CreateTopic, Move, Plan, Step

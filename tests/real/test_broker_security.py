@@ -14,7 +14,7 @@ import pytest
 from kazoo.client import KazooClient
 
 import certificates
-from poolkeeper.brokers.protocol import BrokerClient
+from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.credentials import BrokerCredentials, Mechanism
 from poolkeeper.model.specs import Tls

@@ -13,7 +13,7 @@ from kazoo.client import KazooClient
 from builders import cluster
 from conditions import until
 from poolkeeper.brokers import enrich
-from poolkeeper.brokers.protocol import BrokerClient
+from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.topology import Partition, Topic, TopicPartition
 from real.support import topic_config

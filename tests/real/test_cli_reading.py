@@ -11,7 +11,7 @@ from kazoo.client import KazooClient
 from kazoo.security import make_digest_acl
 
 from conditions import until
-from poolkeeper.brokers.protocol import BrokerClient
+from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.cli import main
 from poolkeeper.model.topology import TopicPartition
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import traffic
-from poolkeeper.brokers.protocol import BrokerClient
+from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.sandbox import Sandbox
 from real.support import create, declare, run

@@ -8,7 +8,7 @@ from threading import Thread
 
 from builders import cluster_spec, pool_spec
 from conditions import until
-from poolkeeper.connections import ClusterConnections
+from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller import loop as controller_loop
 from poolkeeper.controller.loop import LoopConfig
 from poolkeeper.model.outcomes import Outcome, State

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from poolkeeper.connections import ClusterConnections
+from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller.loop import drive
 from poolkeeper.model.outcomes import State
 from poolkeeper.model.plans import Plan

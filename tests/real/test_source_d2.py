@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from poolkeeper.connections import ClusterConnections
+from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller.loop import drive
 from poolkeeper.errors import Refused
 from poolkeeper.model.plans import Move, Plan

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from unit.fleet.schedule import test_scheduler_laws as schedules
+from unit.fleet.schedule import test_schedule_laws as schedules
 from unit.fleet.stages import test_plan_parts as units
-from unit.kube.leadership import test_leader_election as electors
+from unit.kube.leadership import test_leader_elector as electors
 from unit.planning import test_planner_laws as plans
 from unit.planning.audit import test_incremental as changes
 from unit.planning.diagnosis import test_survivable_failures as survivals

@@ -6,6 +6,6 @@ A broker that does not answer is named and left out, and the answers of the othe
     with BrokerClient.open(("h1:9092", "h2:9092"), deadline_s=10) as brokers:
         enriched, warnings = enrich.enriched(cluster, brokers, deadline_s=20)
 
-`protocol` sends requests, `sizes` holds the responses as values, `clients` opens and closes
+`requests` sends requests, `sizes` holds the responses as values, `connections` opens and closes
 connections.
 """

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from poolkeeper.brokers.protocol import BrokerClient
+from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.brokers.sizes import Sizes
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.credentials import BrokerCredentials

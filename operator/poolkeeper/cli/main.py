@@ -40,7 +40,7 @@ COMMANDS = {
     "version": ("version:version", "Show the version."),
 }
 """Each command's module and object below `poolkeeper.cli.commands`, and its line of help."""
-HIDDEN = {"executor": ("executor:executor", "")}
+HIDDEN = {"executor": ("spark_executor:executor", "")}
 """Commands that only pods run; not in the list of commands."""
 
 

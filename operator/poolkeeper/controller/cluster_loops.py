@@ -25,12 +25,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from threading import Event, Thread
 
-from poolkeeper.connections import ClusterConnections, ClusterConnector
+from poolkeeper.cluster_connections import ClusterConnections, ClusterConnector
 from poolkeeper.controller import loop
 from poolkeeper.controller.reporter import Reporter
 from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.errors import PoolkeeperError
-from poolkeeper.kube.leadership.leases import LeaderRole
+from poolkeeper.kube.leadership.leader_election import LeaderRole
 from poolkeeper.model.outcomes import Outcome
 from poolkeeper.model.specs import Desired, KafkaClusterSpec, Mode
 from poolkeeper.reconcile.context import Planner

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field, replace
 from threading import Event
 
 from poolkeeper.brokers.enrich import enrich_cluster
-from poolkeeper.brokers.protocol import BrokerClient
-from poolkeeper.connections import ClusterConnections
+from poolkeeper.brokers.requests import BrokerClient
+from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.errors import Forbidden, HolderActive, Internal, PoolkeeperError, Stale, Unavailable
 from poolkeeper.model.outcomes import ExternalPlanState, Outcome, Progress, State
 from poolkeeper.model.plans import Plan
@@ -44,6 +44,7 @@ from poolkeeper.reconcile.decide.external_plan import ExternalPlan
 from poolkeeper.zk import journal, znodes
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.cluster_access import ZooKeeperAccess, ZooKeeperView
+from poolkeeper.zk.fencing import Holder
 
 POLL_S = 1.0
 RESYNC_S = 30.0
@@ -339,7 +340,7 @@ def _is_external_plan_waiting(outcome: Outcome) -> bool:
 def _journal_for_run(config: LoopConfig) -> TakeJournal:
     """Return what takes the journal, once its holder released it or its session expired."""
 
-    def waiting(holder: journal.Holder) -> None:
+    def waiting(holder: Holder) -> None:
         config.wake.clear()
         wait = Wait(WaitReason.EXECUTOR_ACTIVE, detail=str(holder))
         config.report(Outcome(State.WAITING, waits=(wait,)))

@@ -19,7 +19,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-from poolkeeper.connections import ClusterConnector
+from poolkeeper.cluster_connections import ClusterConnector
 from poolkeeper.controller.cluster_loops import SETTLE_S, ClusterLoops
 from poolkeeper.controller.rebalance_controller import RebalanceController
 from poolkeeper.controller.rebalance_reporter import RebalanceReporter
@@ -30,9 +30,9 @@ from poolkeeper.kube.client import discovery, secrets
 from poolkeeper.kube.client.client import Api
 from poolkeeper.kube.client.references import NAMESPACED, collection
 from poolkeeper.kube.jobs.planner_pods import PlannerPodSettings as PlannerPods
-from poolkeeper.kube.leadership.leader_election import LeaderElector
+from poolkeeper.kube.leadership.leader_election import LeaderRole
+from poolkeeper.kube.leadership.leader_elector import LeaderElector
 from poolkeeper.kube.leadership.leader_fence import LeaderFence
-from poolkeeper.kube.leadership.leases import LeaderRole
 from poolkeeper.kube.objects.events import EventRecorder
 from poolkeeper.kube.objects.status_writer import StatusWriter
 from poolkeeper.rebalances.planning import planning_jobs

@@ -29,7 +29,7 @@ from poolkeeper.controller.cluster_loops import ClusterLoops
 from poolkeeper.controller.rebalance_reporter import RebalanceReporter
 from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.errors import PoolkeeperError
-from poolkeeper.kube.leadership.leases import LeaderRole
+from poolkeeper.kube.leadership.leader_election import LeaderRole
 from poolkeeper.model.rebalances import RebalanceSpec, RebalanceState, RebalanceStep
 from poolkeeper.rebalances import external_plans as rebalances_offers
 from poolkeeper.rebalances import lifecycle

@@ -27,7 +27,7 @@ from poolkeeper.model.refusals import refusal_of
 from poolkeeper.model.runs import Run
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.waits import Wait, WaitReason
-from poolkeeper.planning.problem.ownership import resolve_conflicts
+from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.proposals.cool_down import Cooled
 from poolkeeper.planning.run_state import gates, step_progress

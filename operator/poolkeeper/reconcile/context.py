@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
-from poolkeeper.brokers.protocol import BrokerClient
+from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.model.outcomes import LastObservation, Progress
 from poolkeeper.model.plans import MoveLogDir, Plan
 from poolkeeper.model.records import Records
@@ -18,7 +18,7 @@ from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait
 from poolkeeper.planning.planner import make_plan
-from poolkeeper.planning.run_state.progress import MoveProgress, MoveState
+from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState
 from poolkeeper.reconcile.access import ClusterAccess, ClusterView
 
 IN_FLIGHT_STATES = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)

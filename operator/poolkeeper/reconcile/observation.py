@@ -17,7 +17,7 @@ from poolkeeper.model.runs import Ending, Phase, Run, RunDocument, ThrottleConfl
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.run_state import throttles
-from poolkeeper.planning.run_state.progress import MoveProgress, classify
+from poolkeeper.planning.run_state.move_progress import MoveProgress, classify
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile.access import ClusterView
 from poolkeeper.reconcile.context import IN_FLIGHT_STATES, Enrich, PassContext

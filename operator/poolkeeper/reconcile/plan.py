@@ -16,7 +16,7 @@ from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state import step_progress
-from poolkeeper.planning.run_state.progress import MoveState, classify
+from poolkeeper.planning.run_state.move_progress import MoveState, classify
 from poolkeeper.planning.run_state.step_progress import StepState
 from poolkeeper.reconcile import act
 from poolkeeper.reconcile.authority import Authority

@@ -14,10 +14,10 @@ from poolkeeper.model.plans import Plan, Step
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.waits import Wait
 from poolkeeper.planning.audit import audit
-from poolkeeper.planning.problem.ownership import resolve_conflicts
+from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state import gates
-from poolkeeper.planning.run_state.progress import classify
+from poolkeeper.planning.run_state.move_progress import classify
 from poolkeeper.reconcile import act
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import ENDED_STATES, PassContext, PlanDuringRun

@@ -1,12 +1,8 @@
-"""The journal: which process holds a cluster, its run, and the records kept between runs.
+"""The journal: the run of a cluster, and the records kept between runs.
 
 All of it lies under `/poolkeeper` in the cluster's own chroot:
 
-* `holder` (ephemeral): the active process. After a `kill -9` the next one waits until ZooKeeper has
-  ended the dead session.
-* `epoch`: its data version is the fence. Taking the journal over bumps it in the transaction that
-  creates `holder`, and every later write checks it: a process that only thinks it is the holder
-  can write nothing.
+* `holder` and `epoch`: which process may write (`fencing`).
 * `run` and its children: the record of the run (`runs`), removed when the run ends; `run/stop` is
   the request that it ends after the stage in flight.
 * `asked` and its children: the plan that waits for approval (`pending_plan`).
@@ -19,37 +15,22 @@ Nothing here decides anything: it reads, and it writes what it is given, fenced.
 """
 
 import json
-import os
-import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from threading import Event
 
-from poolkeeper.errors import Fenced, HolderActive, Refused, Stale, Unavailable
+from poolkeeper.errors import Refused
 from poolkeeper.jsontext import canonical
 from poolkeeper.model.records import BalanceRecord, BrokerRecord, Records, TopicRecord
 from poolkeeper.model.runs import Run, RunDocument
 from poolkeeper.model.specs import DeletionPolicy
-from poolkeeper.zk import json_bodies, runs, znodes
+from poolkeeper.zk import fencing, json_bodies, runs, znodes
 from poolkeeper.zk.client.operations import Check, Create, Delete, Operation, SetData
 from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.fencing import FencedSession, Holder
 
 APPROVALS_MAX = 32
-
-
-@dataclass(frozen=True, slots=True)
-class Holder:
-    """The active process: `what` is the command (`apply` or `run`), `since_ms` since 1970."""
-
-    host: str
-    pid: int
-    what: str
-    since_ms: int
-    session: int = 0
-
-    def __str__(self) -> str:
-        return f"`poolkeeper {self.what}` on {self.host}, process {self.pid}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,26 +44,8 @@ class JournalView:
     stopped: str | None
 
 
-class Journal:
+class Journal(FencedSession):
     """The journal, open for writing; exists only while this process is the holder."""
-
-    def __init__(self, session: Session, epoch_version: int) -> None:
-        self.session = session
-        self._epoch = Check(znodes.EPOCH, epoch_version)
-
-    def commit(self, *operations: Operation) -> tuple[str, ...]:
-        """Commit as one transaction if this process still is the holder.
-
-        Raises `Fenced` if it is not, `Stale` if another check failed: then nothing was written.
-        """
-        try:
-            return self.session.commit((self._epoch, *operations))[1:]
-        except Stale as stale:
-            if stale.path == znodes.EPOCH:
-                raise Fenced(
-                    "another Poolkeeper took this cluster over; nothing more is written"
-                ) from stale
-            raise
 
     # The run
 
@@ -186,103 +149,11 @@ def hold(
     waiting: Callable[[Holder], None] | None = None,
     wake: Event | None = None,
 ) -> Iterator[Journal]:
-    """Hold the journal for the time of the `with` block.
-
-    Waits up to `patience_s`, or until `wake` is set, for a dead holder's session to end. Raises
-    `HolderActive` naming the holder if its session is still there then, or at once if the holder is
-    a live process on this machine. `waiting`, if given, is called with the holder, and a live
-    holder is waited for as well: a process that is stopped (SIGSTOP) is alive, and its session
-    still ends. Creates the journal's nodes at the first use.
-    """
-    holder = Holder(socket.gethostname(), os.getpid(), what, now_ms)
-    version = _take(session, holder, patience_s, waiting, wake or Event())
-    try:
-        yield Journal(session, version)
-    except Unavailable:
-        raise  # `holder` cannot be deleted now; it ends with the session
-    except BaseException:
-        _let_go(session)
-        raise
-    _let_go(session)
-
-
-def _take(
-    session: Session,
-    holder: Holder,
-    patience_s: float,
-    waiting: Callable[[Holder], None] | None,
-    wake: Event,
-) -> int:
-    _prepare(session)
-    body = {"version": 1, "host": holder.host, "pid": holder.pid, "what": holder.what}
-    data = json.dumps(body | {"since_ms": holder.since_ms}, sort_keys=True).encode()
-    for last in (False, True):
-        epoch = session.read(znodes.EPOCH)
-        assert epoch is not None, "prepared above; only people delete it"
-        number = str(int(epoch.data) + 1).encode()
-        try:
-            session.commit(
-                (
-                    SetData(znodes.EPOCH, number, epoch.version),
-                    Create(znodes.HOLDER, data, ephemeral=True),
-                )
-            )
-            return epoch.version + 1
-        except Stale:
-            other = read_holder(session)
-            at_once = waiting is None and other is not None and _lives_here(other)
-            if last or at_once:
-                raise HolderActive(str(other or "it just changed")) from None
-            if other is not None:
-                if waiting is not None:
-                    waiting(other)
-                session.wait((znodes.HOLDER,), patience_s, wake)
-    raise AssertionError("unreachable: the second round returns or raises")
-
-
-def _lives_here(holder: Holder) -> bool:
-    if holder.host != socket.gethostname():
-        return False
-    try:
-        os.kill(holder.pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
-def _let_go(session: Session) -> None:
-    node = session.read(znodes.HOLDER) if session.alive else None
-    if node is not None and node.ephemeral_owner == session.session_id:
-        session.commit((Delete(znodes.HOLDER, node.version),))
-
-
-def _prepare(session: Session) -> None:
-    """Create the journal's permanent nodes; it does not matter if another process is faster."""
-    wanted = (
-        (znodes.ROOT, b""),
-        (znodes.EPOCH, b"0"),
-        (znodes.RECORDS, b""),
-        (znodes.RECORDS_OF_TOPICS, b""),
-    )
-    for path, data in wanted:
-        if session.read(path) is None:
-            try:
-                session.commit((Create(path, data),))
-            except Stale:
-                continue
-
-
-def read_holder(session: Session) -> Holder | None:
-    """Return the active process, or None."""
-    node = session.read(znodes.HOLDER)
-    if node is None:
-        return None
-    body = json.loads(node.data)
-    return Holder(
-        body["host"], body["pid"], body["what"], body["since_ms"], session=node.ephemeral_owner
-    )
+    """Hold the journal for the time of the `with` block; see `fencing.hold`."""
+    with fencing.hold(
+        session, what, now_ms, patience_s=patience_s, waiting=waiting, wake=wake
+    ) as epoch_version:
+        yield Journal(session, epoch_version)
 
 
 def read_run(session: Session) -> Run | None:
@@ -313,7 +184,7 @@ def read_status(session: Session) -> JournalView:
     """Return the parts of the journal that `status` shows."""
     run = read_run(session)
     return JournalView(
-        holder=read_holder(session),
+        holder=fencing.read_holder(session),
         run=run,
         document=None if run is None else read_document(session, run),
         stop_requested=run is not None and read_stop(session),

@@ -19,9 +19,9 @@ from poolkeeper.model.topology import (
     ReassignmentEntry,
     Topic,
 )
-from poolkeeper.zk import inference, znodes
+from poolkeeper.zk import version_inference, znodes
 from poolkeeper.zk.client.nodes import UNREADABLE, Node
-from poolkeeper.zk.inference import Traces
+from poolkeeper.zk.version_inference import Traces
 from poolkeeper.zk.znodes import (
     BrokerNode,
     ClusterIdNode,
@@ -119,7 +119,7 @@ def cluster_reading(name: str, reading: ZnodeReading) -> ClusterReading:
             brokers=brokers,
             topics={n: topic for n, topic in topics.items() if n not in left_out},
             id=_cluster_id(reading, notes),
-            kafka_version=inference.kafka_version(_traces(reading, formats)),
+            kafka_version=version_inference.kafka_version(_traces(reading, formats)),
             controller=_controller(admin, notes),
             reassignment=_reassignment(admin, notes),
             electing=admin.nodes[znodes.PREFERRED_ELECTION] is not None,

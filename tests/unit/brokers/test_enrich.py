@@ -3,7 +3,7 @@ import pytest
 import builders
 from poolkeeper.brokers import enrich
 from poolkeeper.brokers.enrich import Enrichment, enrich_if_reachable, with_sizes
-from poolkeeper.brokers.protocol import Versions
+from poolkeeper.brokers.requests import Versions
 from poolkeeper.brokers.sizes import BrokerLogs, ReplicaLog, Sizes
 from poolkeeper.model.topology import (
     Broker,

@@ -11,7 +11,7 @@ from poolkeeper.controller.rebalance_reporter import RebalanceReporter
 from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.errors import RefusalReason, Unavailable
 from poolkeeper.fleet.schedule.budget import ClusterWork, ScheduledStage
-from poolkeeper.kube.leadership.leases import LeaderRole
+from poolkeeper.kube.leadership.leader_election import LeaderRole
 from poolkeeper.model.outcomes import (
     ExternalPlanState,
     ExternalPlanStatus,

@@ -11,7 +11,7 @@ from poolkeeper.model.runs import Phase
 from poolkeeper.model.topology import Cluster
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.planner import make_plan
-from poolkeeper.planning.problem.ownership import resolve_conflicts
+from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
 from poolkeeper.resources.checks.assembly import Assembly, assemble
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
 from poolkeeper.resources.status.all_resources import statuses

@@ -20,7 +20,7 @@ from poolkeeper.cli.input import cluster_reading, confirmation, interrupts, opti
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.targets import Target
 from poolkeeper.cli.output import plan_text, printing, progress
-from poolkeeper.connections import ClusterConnections
+from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller import loop
 from poolkeeper.errors import Refused, StalePlan
 from poolkeeper.model.outcomes import Outcome, State
@@ -35,7 +35,8 @@ from poolkeeper.reconcile.observation import Observation, observe_cluster
 from poolkeeper.zk import journal, pending_plan
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.cluster_access import ZooKeeperView
-from poolkeeper.zk.journal import Holder, JournalView
+from poolkeeper.zk.fencing import Holder
+from poolkeeper.zk.journal import JournalView
 
 OPERATOR = "run"
 

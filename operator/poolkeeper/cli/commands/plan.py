@@ -2,8 +2,8 @@
 
 import json
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -19,7 +19,6 @@ from poolkeeper.model.plans import Plan, PlanProblem
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired
-from poolkeeper.model.topology import Broker
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.diagnosis import impossible_requests, remaining_capacity
 from poolkeeper.planning.facts.pools import Standstill
@@ -30,6 +29,7 @@ from poolkeeper.reconcile.authority import authority_of
 from poolkeeper.reconcile.decide import cool_down
 from poolkeeper.reconcile.gone_brokers import updated_records
 from poolkeeper.reconcile.observation import Observation, observe_cluster
+from poolkeeper.reconcile.what_if import SupposedBrokers, suppose_brokers
 from poolkeeper.report import plan_report
 from poolkeeper.text import moment
 from poolkeeper.zk import journal
@@ -38,14 +38,6 @@ from poolkeeper.zk.cluster_access import ZooKeeperView
 CHANGES = 2
 REASSIGN_JSON = "reassign-json"
 PAGES = {"html": plan_report.plan_page, "markdown": plan_report.plan_markdown}
-
-
-@dataclass(frozen=True, slots=True)
-class WhatIf:
-    """Supposed changes of the brokers: removed ids, added ids with their racks."""
-
-    without: frozenset[int] = frozenset()
-    added: Mapping[int, str | None] | None = None
 
 
 @click.command()
@@ -99,7 +91,7 @@ def plan(
     desired = target.desired
     assert desired is not None, "this command takes manifests only"
     seen, warnings = _of_snapshot(snapshot, desired) if snapshot else _of_cluster(target, desired)
-    seen = suppose(seen, WhatIf(frozenset(without), _brokers(with_brokers)))
+    seen = suppose_brokers(seen, SupposedBrokers(frozenset(without), _brokers(with_brokers)))
     made = audited_plan(desired, seen, prune=prune)
     printing.warn(warnings)
     waits_until_ms = _balance_waits(made, desired, seen)
@@ -180,20 +172,6 @@ def _balance_waits(plan: Plan, desired: Desired, observed: Observation) -> int |
     authority = authority_of(desired)
     cooled = cool_down.plan_due_now(plan, desired, authority, observed, now_ms(), planned)
     return cooled.waits_until_ms
-
-
-def suppose(observed: Observation, what: WhatIf) -> Observation:
-    """Return the observation with the supposed brokers; raises Refused if one exists already."""
-    added = what.added or {}
-    present = sorted(set(added) & set(observed.cluster.brokers))
-    if present:
-        raise Refused(f"--with-broker {present[0]}: this broker is live already")
-    if contradictory := sorted(set(added) & what.without):
-        raise Refused(f"--with-broker and --without both name broker {contradictory[0]}")
-    brokers = {n: b for n, b in observed.cluster.brokers.items() if n not in what.without}
-    brokers |= {n: Broker(n, rack) for n, rack in added.items()}
-    cluster = replace(observed.cluster, brokers=dict(sorted(brokers.items())))
-    return replace(observed, cluster=cluster, gone=(observed.gone | what.without) - set(added))
 
 
 def _of_cluster(target: Target, desired: Desired) -> tuple[Observation, tuple[str, ...]]:

@@ -17,7 +17,7 @@ from poolkeeper.cli.input import cluster_reading, targets
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.targets import Target
 from poolkeeper.cli.output import printing, progress
-from poolkeeper.connections import ClusterConnections
+from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller import loop
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.load.refresh import LoadHistory

@@ -5,7 +5,7 @@ import click
 from poolkeeper.cli.input import cluster_reading, options, targets
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.output import printing
-from poolkeeper.zk import journal
+from poolkeeper.zk import fencing, journal
 
 
 @click.command()
@@ -20,7 +20,7 @@ def stop(address: ClusterSelection, output: str) -> None:
     target = targets.target(address)
     with cluster_reading.session(target) as session:
         run = journal.request_stop(session)
-        holder = journal.read_holder(session)
+        holder = fencing.read_holder(session)
     if output == printing.JSON:
         printing.emit_json(
             {"plan": run.plan if run else None, "holder": str(holder) if holder else None}

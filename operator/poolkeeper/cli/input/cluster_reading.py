@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from poolkeeper.brokers import enrich
-from poolkeeper.brokers.protocol import BrokerClient
+from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.cli import timing
 from poolkeeper.cli.input.targets import Target
 from poolkeeper.errors import Unavailable

@@ -12,7 +12,7 @@ from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.run_state import gates
-from poolkeeper.planning.run_state.progress import MoveProgress, MoveState, classify
+from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState, classify
 from poolkeeper.zk.journal import JournalView
 
 _IN_FLIGHT = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)

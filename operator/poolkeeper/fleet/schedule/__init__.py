@@ -3,5 +3,5 @@
 In come each cluster's stages (`work`) and what is allowed (`budget`, `calendar`); out goes a
 schedule (`timeline`) with the bound that none can beat (`time_bound`).
 
-Read `scheduler`, then `packer` (who begins at which moment) and `order`.
+Read `schedule`, then `scheduler` (who begins at which moment) and `order`.
 """

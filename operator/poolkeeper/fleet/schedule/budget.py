@@ -1,4 +1,4 @@
-"""The values of `scheduler`: the work, what the budget allows, and the schedule.
+"""The values of `schedule`: the work, what the budget allows, and the schedule.
 
 Times are whole milliseconds from the schedule's begin, rates whole bytes per second. So figures
 that add up to a budget do so exactly, on every machine.

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.schedule.budget import Bound, Budget, ClusterWork, LeftOut, Schedule, Turn
-from poolkeeper.fleet.schedule.scheduler import schedule
+from poolkeeper.fleet.schedule.schedule import schedule
 from poolkeeper.fleet.schedule.timeline import budget_text, timeline_of
 from poolkeeper.fleet.schedule.work import cut_of, work_of
 from poolkeeper.fleet.stages.plan import desired_of

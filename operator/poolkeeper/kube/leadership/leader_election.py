@@ -1,230 +1,160 @@
-"""The thread that takes, renews and releases a Lease; the rules are in `leases`."""
+"""Leader election rules (coordination.k8s.io/v1): one holder of a Lease, and its standbys.
 
-import logging
-import time
-from collections.abc import Callable
-from dataclasses import replace
+Whether a Lease has expired is judged by how long *we* have seen its record unchanged, by our own
+clock, never by the times written in it: clocks of different machines may differ by anything. The
+holder counts from the moment before it sent its last successful renewal, and subtracts a margin. So
+it stops leading before any standby may start to:
+
+    holder    ──sent──┬──────── HELD: duration - margin ────────┤ UNSURE …
+    standby           └──seen──┬──────────── duration ────────────────────┤ may take it
+
+The role is computed when it is asked for. A process that was frozen and wakes up is UNSURE before
+any of its threads does anything. UNSURE does not mean lost. With the API server away no standby can
+take over, so the work goes on, fenced by the journal's epoch. The Lease is lost when another holder
+is seen.
+
+An instance that saw a Lease held, and then sees it deleted, waits for it to expire all the same.
+"""
+
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from threading import Event, Lock, Thread
-from typing import Any, Protocol
+from enum import StrEnum
+from typing import Any
 
-from poolkeeper.errors import Forbidden, PoolkeeperError, Refused, Stale
-from poolkeeper.kube.leadership import leases
-from poolkeeper.kube.leadership.leases import (
-    Acquire,
-    LeaderRole,
-    Lease,
-    LeaseWait,
-    Lost,
-    ObservedLease,
-    Renew,
-)
-
-logger = logging.getLogger(__name__)
-
-OnRoleChange = Callable[[LeaderRole, str], None]
+DURATION_S = 9
+RENEW_S = 2.0
+RETRY_S = 1.0
+REQUEST_S = 3.0
+DURATION_S_MAX = 60
+"""The longest Lease duration that is respected: the journal fences a holder that returns."""
 
 
-class LeaseApi(Protocol):
-    """The methods of `client.Api` that an elector needs."""
+class LeaderRole(StrEnum):
+    """The role of an instance, as far as it knows at this moment."""
 
-    def get(self, path: str, *, deadline_s: float | None = None) -> dict[str, Any] | None:
-        """Return an object."""
-
-    def create(
-        self, path: str, body: dict[str, Any], *, deadline_s: float | None = None
-    ) -> dict[str, Any]:
-        """Create an object, or raise `Stale`."""
-
-    def update(
-        self, path: str, body: dict[str, Any], *, deadline_s: float | None = None
-    ) -> dict[str, Any]:
-        """Replace an object of that version, or raise `Stale`."""
+    HELD = "held"
+    UNSURE = "unsure"
+    STANDBY = "standby"
 
 
-def clock_s() -> float:
-    """Return a monotonic clock in seconds that counts while the process or machine sleeps."""
-    boot = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-    return time.clock_gettime(boot)
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The record of a Lease; `version` is its resourceVersion, `holder` empty if it is free."""
+
+    holder: str
+    duration_s: int
+    acquired: str
+    renewed: str
+    transitions: int
+    version: str
 
 
-class LeaderElector:
-    """One instance's part in an election; call `start`, and `release` or `stop` at the end.
+@dataclass(frozen=True, slots=True)
+class ObservedLease:
+    """The Lease last seen, unchanged since `since_s`; `is_ours`: whether we believe to hold it."""
 
-    `on_change(role, reason)` is called in the elector's thread at every change of role. It must not
-    block or raise. `changed` is set too; whoever waits on it clears it.
+    lease: Lease | None = None
+    since_s: float = 0.0
+    is_ours: bool = False
+
+    def after_reading(self, lease: Lease | None, now_s: float) -> "ObservedLease":
+        """Return what is known after another read; an absent Lease leaves the one seen before."""
+        if lease is None or lease == self.lease:
+            return self
+        return replace(self, lease=lease, since_s=now_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Acquire:
+    """Take the Lease: it is absent, free or expired."""
+
+
+@dataclass(frozen=True, slots=True)
+class Renew:
+    """Renew the Lease: we hold it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseWait:
+    """Wait: another instance may hold the Lease until then, by our clock."""
+
+    until_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The Lease was ours; another instance holds it now."""
+
+    holder: str
+
+
+Decision = Acquire | Renew | LeaseWait | Lost
+
+
+def decide(lease: Lease | None, identity: str, now_s: float, observed: ObservedLease) -> Decision:
+    """Decide what to do about the Lease as read; `observed` includes this read.
+
+    Seen held by b at 100 and unchanged, 9 s long: at 105 → Wait(109), at 109 → Acquire.
     """
+    if lease is not None and lease.holder == identity:
+        return Renew()
+    if lease is not None and observed.is_ours and lease.holder:
+        return Lost(lease.holder)
+    if lease is not None and not lease.holder:
+        return Acquire()
+    last = observed.lease
+    if last is None or last.holder in ("", identity):
+        return Acquire()
+    until_s = observed.since_s + min(max(last.duration_s, 1), DURATION_S_MAX)
+    return Acquire() if now_s >= until_s else LeaseWait(until_s)
 
-    def __init__(
-        self,
-        api: LeaseApi,
-        namespace: str,
-        name: str,
-        identity: str,
-        *,
-        duration_s: int = leases.DURATION_S,
-        on_change: OnRoleChange | None = None,
-        clock: Callable[[], float] = clock_s,
-    ) -> None:
-        self.identity = identity
-        self.changed = Event()
-        self._api = api
-        self._namespace, self._name = namespace, name
-        self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
-        self._path = f"{self._collection}/{name}"
-        self._duration_s = duration_s
-        self._hold_s = duration_s * 8 / 9
-        self._on_change = on_change
-        self._clock = clock
-        self._lock = Lock()
-        self._observed = ObservedLease()
-        self._renewed_s = 0.0
-        self._reported_role: LeaderRole = LeaderRole.STANDBY
-        self._reason = "has not asked for the lease yet"
-        self._last_round_s = clock()
-        self._stop = Event()
-        self._thread = Thread(target=self._run, name="elector", daemon=True)
 
-    @property
-    def role(self) -> LeaderRole:
-        """The role of this instance at this moment."""
-        with self._lock:
-            return self._role(self._clock())
+def read(body: dict[str, Any]) -> Lease:
+    """Return the record in a Lease's body; a missing or malformed field counts as empty."""
+    spec = body.get("spec") or {}
+    return Lease(
+        holder=spec.get("holderIdentity") or "",
+        duration_s=spec.get("leaseDurationSeconds") or DURATION_S,
+        acquired=spec.get("acquireTime") or "",
+        renewed=spec.get("renewTime") or "",
+        transitions=spec.get("leaseTransitions") or 0,
+        version=(body.get("metadata") or {}).get("resourceVersion", ""),
+    )
 
-    @property
-    def state(self) -> LeaderRole:
-        """The same as `role`."""
-        return self.role
 
-    @property
-    def reason(self) -> str:
-        """The reason for the role, in one line for people."""
-        return self._reason
+def claim(lease: Lease | None, identity: str, duration_s: int, now: datetime) -> Lease:
+    """Return the record to write to take a Lease or to renew it."""
+    moment = microtime(now)
+    if lease is None:
+        return Lease(identity, duration_s, moment, moment, 0, "")
+    if lease.holder == identity:
+        return replace(lease, duration_s=duration_s, renewed=moment)
+    transitions = lease.transitions + 1
+    return Lease(identity, duration_s, moment, moment, transitions, lease.version)
 
-    @property
-    def holder(self) -> str:
-        """The identity last seen in the Lease; empty if there was none."""
-        lease = self._observed.lease
-        return "" if lease is None else lease.holder
 
-    @property
-    def quiet_s(self) -> float:
-        """Seconds since the elector's thread last ran a round; many if it is stuck or dead."""
-        return self._clock() - self._last_round_s
+def release(lease: Lease, now: datetime) -> Lease:
+    """Return the record to write to release a Lease, so that a standby takes it at once."""
+    return replace(lease, holder="", duration_s=1, renewed=microtime(now))
 
-    def start(self) -> None:
-        """Start to compete for the Lease."""
-        self._thread.start()
 
-    def stop(self) -> None:
-        """Stop competing; a Lease that we hold expires by itself."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(2 * leases.REQUEST_S)
+def body(lease: Lease, namespace: str, name: str) -> dict[str, Any]:
+    """Return the object to send; with a version it replaces only that version."""
+    meta = {"namespace": namespace, "name": name}
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": meta | ({"resourceVersion": lease.version} if lease.version else {}),
+        "spec": {
+            "holderIdentity": lease.holder,
+            "leaseDurationSeconds": lease.duration_s,
+            "acquireTime": lease.acquired,
+            "renewTime": lease.renewed,
+            "leaseTransitions": lease.transitions,
+        },
+    }
 
-    def release(self) -> bool:
-        """Stop, and release the Lease if we hold it; false if that failed.
 
-        Call it once nothing acts as the leader any more: a standby takes over at once.
-        """
-        self.stop()
-        with self._lock:
-            held = self._observed.is_ours
-            self._observed = replace(self._observed, is_ours=False)
-        self._report_role("the lease was released")
-        if not held:
-            return True
-        try:
-            found = self._api.get(self._path, deadline_s=leases.REQUEST_S)
-            lease = None if found is None else leases.read(found)
-            if lease is not None and lease.holder == self.identity:
-                self._write(leases.release(lease, datetime.now(UTC)))
-        except PoolkeeperError as failed:
-            logger.warning("the lease was not released, it expires by itself: %s", failed)
-            return False
-        return True
-
-    def round(self) -> float:
-        """Read the Lease once and act on it; return the seconds until the next round."""
-        self._last_round_s = self._clock()
-        self._report_role(self._reason)
-        try:
-            pause_s, reason = self._renew_unread() or self._read_and_decide()
-        except Stale as lost:
-            pause_s, reason = leases.RETRY_S / 4, f"somebody else wrote the lease: {lost}"
-        except Forbidden as forbidden:
-            pause_s, reason = leases.RETRY_S, f"access to the lease is forbidden: {forbidden}"
-        except Refused as refused:
-            pause_s, reason = leases.RETRY_S, f"the lease was refused: {refused}"
-        except PoolkeeperError as away:
-            pause_s, reason = leases.RETRY_S, str(away)
-        self._report_role(reason)
-        return pause_s
-
-    def _run(self) -> None:
-        pause_s = 0.0
-        while not self._stop.wait(pause_s):
-            pause_s = self.round()
-
-    def _role(self, now_s: float) -> LeaderRole:
-        if not self._observed.is_ours:
-            return LeaderRole.STANDBY
-        return LeaderRole.HELD if now_s < self._renewed_s + self._hold_s else LeaderRole.UNSURE
-
-    def _renew_unread(self) -> tuple[float, str] | None:
-        """Renew our Lease without reading it first; its resourceVersion tells if it is ours."""
-        lease = self._observed.lease
-        if not self._observed.is_ours or lease is None or self.role is not LeaderRole.HELD:
-            return None
-        try:
-            return self._claim(lease)
-        except Stale:
-            return None
-
-    def _read_and_decide(self) -> tuple[float, str]:
-        found = self._api.get(self._path, deadline_s=leases.REQUEST_S)
-        lease = None if found is None else leases.read(found)
-        now_s = self._clock()
-        with self._lock:
-            self._observed = observed = self._observed.after_reading(lease, now_s)
-        match leases.decide(lease, self.identity, now_s, observed):
-            case Acquire() | Renew():
-                return self._claim(lease)
-            case LeaseWait(until_s):
-                pause_s = min(leases.RETRY_S, max(0.05, until_s - now_s))
-                return pause_s, f"{self.holder} holds the lease"
-            case Lost(holder):
-                with self._lock:
-                    self._observed = replace(observed, is_ours=False)
-                return leases.RETRY_S, f"{holder} took the lease"
-
-    def _claim(self, lease: Lease | None) -> tuple[float, str]:
-        sent_s = self._clock()
-        self._write(leases.claim(lease, self.identity, self._duration_s, datetime.now(UTC)))
-        with self._lock:
-            # A response that arrives after `release` must not restore the role.
-            self._observed = replace(self._observed, is_ours=not self._stop.is_set())
-            self._renewed_s = sent_s
-        return leases.RENEW_S, "holds the lease"
-
-    def _write(self, lease: Lease) -> None:
-        sent = leases.body(lease, self._namespace, self._name)
-        if lease.version:
-            answer = self._api.update(self._path, sent, deadline_s=leases.REQUEST_S)
-        else:
-            answer = self._api.create(self._collection, sent, deadline_s=leases.REQUEST_S)
-        now_s = self._clock()
-        with self._lock:
-            self._observed = self._observed.after_reading(leases.read(answer), now_s)
-
-    def _report_role(self, reason: str) -> None:
-        """Report a change of role once; a changed reason alone is only stored."""
-        self._reason = reason
-        role = self.role
-        if role is self._reported_role:
-            return
-        self._reported_role = role
-        logger.info("%s is %s: %s", self.identity, role, reason)
-        self.changed.set()
-        if self._on_change is not None:
-            self._on_change(role, reason)
+def microtime(now: datetime) -> str:
+    """Return a time in the API server's format: `2026-01-31T12:00:00.000000Z`."""
+    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from poolkeeper.errors import Forbidden, PoolkeeperError, Refused, Stale
 from poolkeeper.kube.client.references import Reference
-from poolkeeper.kube.leadership.leases import microtime
+from poolkeeper.kube.leadership.leader_election import microtime
 from poolkeeper.kube.objects.rate_limit import EventRateLimit
 from poolkeeper.model.names import API_VERSION
 

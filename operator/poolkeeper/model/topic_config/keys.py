@@ -1,6 +1,6 @@
-"""Topic configs, checked offline: each key, keys together, and what a change would destroy.
+"""Topic configs, checked offline: each key, and keys together.
 
-The keys are in `config_table`, the parsing of their values in `config_values`. If a cluster's
+The keys are in `table`, the parsing of their values in `values`. If a cluster's
 version is only a range, a value must be valid in every release of the range. Messages say what was
 found and what was expected.
 
@@ -11,12 +11,6 @@ Keys together (Kafka refuses the topic, or a starting broker its logs):
   remote storage off too and takes an unlimited `retention.*` (-1) for the number -1, so that only
   -1 passes there.
 - Remote storage is not for compacted topics.
-
-A change is **destructive** if records may be lost by it that were safe before: retention becomes
-shorter or smaller, `cleanup.policy` changes at all, unclean elections are enabled, or fewer in-sync
-replicas acknowledge. An absent key has its default, so removing a key counts, and so does declaring
-one for the first time. Pass the brokers' own defaults if they matter; Kafka's documented defaults
-stand in for the rest.
 """
 
 import difflib
@@ -25,9 +19,9 @@ from collections.abc import Mapping
 
 from poolkeeper.model.topic_config.table import KEYS, ConfigKey
 from poolkeeper.model.topic_config.values import elements, flag, whole
-from poolkeeper.model.versions import SUPPORTED, KafkaVersion, Version, VersionRange, releases
+from poolkeeper.model.versions import KafkaVersion, Version, VersionRange, releases
 
-_RETENTION = {"local.retention.ms": "retention.ms", "local.retention.bytes": "retention.bytes"}
+RETENTION = {"local.retention.ms": "retention.ms", "local.retention.bytes": "retention.bytes"}
 _UNLIMITED = float("inf")
 
 
@@ -79,29 +73,6 @@ def check_all(config: Mapping[str, str], version: Version) -> dict[str, str]:
     return {key: problem for key, problem in sorted(problems.items()) if problem}
 
 
-def is_destructive(
-    old: Mapping[str, str],
-    new: Mapping[str, str],
-    version: Version = SUPPORTED,
-    broker_defaults: Mapping[str, str] | None = None,
-) -> list[str]:
-    """The reasons why going from the old config to the new one may lose records; empty if none.
-
-    Both are whole topic configs: what they lack holds its default. In a range of versions one
-    release for which the change is destructive is enough.
-    """
-    reasons: dict[str, None] = {}
-    for release in dict.fromkeys((version.low, version.high)):
-        defaults = {**_defaults(release), **(broker_defaults or {})}
-        before, after = {**defaults, **old}, {**defaults, **new}
-        for key, losing in _LOSING.items():
-            if before[key] == after[key] or not (loss := losing(key, before, after)):
-                continue
-            came = _shown(before[key], key in old)
-            reasons[f"{key} from {came} to {_shown(after[key], key in new)}: {loss}"] = None
-    return list(reasons)
-
-
 def _missing_key(key: str, row: ConfigKey | None, version: Version) -> str:
     runs = "may run" if isinstance(version, VersionRange) else "runs"
     if row is not None:
@@ -113,7 +84,8 @@ def _missing_key(key: str, row: ConfigKey | None, version: Version) -> str:
     return f"unknown key {key!r} (expected a topic config key of Kafka {version.low})"
 
 
-def _defaults(release: KafkaVersion) -> dict[str, str]:
+def defaults_of(release: KafkaVersion) -> dict[str, str]:
+    """Return the default of every key in a release; "" where there is none."""
     return {name: row.defaults.at(release) or "" for name, row in KEYS.items()}
 
 
@@ -135,7 +107,7 @@ def _local_retention_problems(config: Mapping[str, str], version: Version) -> di
     problems = {}
     early = version.low.parts < (3, 6)
     remote = flag(config.get("remote.storage.enable", "false"))
-    for local_key, key in _RETENTION.items():
+    for local_key, key in RETENTION.items():
         if local_key not in config or not (early or remote):
             continue
         local, total = _number(config, local_key, version), _number(config, key, version)
@@ -157,56 +129,7 @@ def _remote_storage_problems(config: Mapping[str, str], version: Version) -> dic
 
 _TOGETHER = (
     (("min.compaction.lag.ms", "max.compaction.lag.ms"), _lag_problems),
-    (("remote.storage.enable", *_RETENTION, *_RETENTION.values()), _local_retention_problems),
+    (("remote.storage.enable", *RETENTION, *RETENTION.values()), _local_retention_problems),
     (("remote.storage.enable", "cleanup.policy"), _remote_storage_problems),
 )
 """Keys that are judged together once each of them is sound alone."""
-
-
-def _shown(value: str, is_set: bool) -> str:
-    return value if is_set else f"{value} (the default)"
-
-
-def _kept(key: str, config: Mapping[str, str]) -> float | None:
-    """How long or how much is retained; `None` if the value cannot be parsed."""
-    number = whole(config[key])
-    if number == -2 and key in _RETENTION:
-        return _kept(_RETENTION[key], config)
-    if number is None:
-        return None
-    return _UNLIMITED if number < 0 else number
-
-
-def _keeps_less(key: str, old: Mapping[str, str], new: Mapping[str, str]) -> str | None:
-    before, after = _kept(key, old), _kept(key, new)
-    if before is None or after is None:
-        return "the two cannot be compared"
-    return "older records are deleted" if after < before else None
-
-
-def _cleans_otherwise(key: str, old: Mapping[str, str], new: Mapping[str, str]) -> str | None:
-    same = frozenset(elements(old[key])) == frozenset(elements(new[key]))
-    return None if same else "records are cleaned up by another rule"
-
-
-def _elects_uncleanly(key: str, old: Mapping[str, str], new: Mapping[str, str]) -> str | None:
-    worse = flag(new[key]) is not False and flag(old[key]) is not True
-    return "a replica out of sync may become leader and drop records" if worse else None
-
-
-def _acknowledges_sooner(key: str, old: Mapping[str, str], new: Mapping[str, str]) -> str | None:
-    before, after = whole(old[key]), whole(new[key])
-    if before is None or after is None:
-        return "the two cannot be compared"
-    return "records are acknowledged by fewer replicas" if after < before else None
-
-
-_LOSING = {
-    "cleanup.policy": _cleans_otherwise,
-    "local.retention.bytes": _keeps_less,
-    "local.retention.ms": _keeps_less,
-    "min.insync.replicas": _acknowledges_sooner,
-    "retention.bytes": _keeps_less,
-    "retention.ms": _keeps_less,
-    "unclean.leader.election.enable": _elects_uncleanly,
-}

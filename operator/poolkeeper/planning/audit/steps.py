@@ -28,7 +28,8 @@ from poolkeeper.model.plans import (
 )
 from poolkeeper.model.records import Records, TopicRecord
 from poolkeeper.model.specs import Claim, DeletionPolicy, Strategy, TopicDefaults, TopicSpec
-from poolkeeper.model.topic_config.keys import is_destructive, is_owned_by_executor
+from poolkeeper.model.topic_config.destructive_changes import destructive_changes
+from poolkeeper.model.topic_config.keys import is_owned_by_executor
 from poolkeeper.model.topology import Replicas
 from poolkeeper.planning.audit.excess import partition_excess
 from poolkeeper.planning.audit.violations import (
@@ -205,7 +206,7 @@ def _wrong_config(rules: Rules, step: SetConfig, record: TopicRecord) -> Wrong:
     yield from _undeclared({} if spec is None else spec.config, step, record)
     old = rules.cluster.topics[step.topic].config or {}
     both = {key: value for key, value in step.set.items() if key in old}
-    losses = is_destructive({key: old[key] for key in both}, both)
+    losses = destructive_changes({key: old[key] for key in both}, both)
     if losses and not step.destructive:
         yield "destructive", f"{losses[0]}, and the step is not marked as destructive"
 

@@ -13,7 +13,7 @@ under `Manage`, in the default pool. Its role says how much may happen there:
 If two pools have a broker in common, no topic of either pool moves, and both pools have a problem
 that says so.
 
-A topic is held if no resource may be followed for it (see `ownership`): nothing moves for it.
+A topic is held if no resource may be followed for it (see `topic_ownership`): nothing moves for it.
 """
 
 import re
@@ -43,8 +43,8 @@ from poolkeeper.planning.facts.topics import (
     TopicLeftOut,
     Unsettled,
 )
-from poolkeeper.planning.problem import internal_topics, ownership
-from poolkeeper.planning.problem.ownership import TopicOwners
+from poolkeeper.planning.problem import internal_topics, topic_ownership
+from poolkeeper.planning.problem.topic_ownership import TopicOwners
 
 
 class TopicRole(StrEnum):
@@ -100,11 +100,11 @@ def plan_scope(
     `owners`: whose resources are followed, if the caller knows that.
     """
     pools, problems = _working_pools(desired)
-    owners = ownership.topic_owners(desired, records) if owners is None else owners
+    owners = topic_ownership.topic_owners(desired, records) if owners is None else owners
     specs = owners.specs
-    problems += ownership.conflicts(desired.topics, owners)
+    problems += topic_ownership.conflicts(desired.topics, owners)
     left_out = _left_out(cluster, cluster.topics if odd is None else odd)
-    to_delete = ownership.topics_to_delete(desired, cluster, records, owners, prune=prune)
+    to_delete = topic_ownership.topics_to_delete(desired, cluster, records, owners, prune=prune)
     unfollowed = internal_topics.refusals(specs, cluster, left_out)
     untouched = owners.held.union(to_delete, unfollowed)
     homes, said = _homes(desired, pools, sorted(cluster.topics), specs, untouched)

@@ -25,7 +25,7 @@ from poolkeeper.model.plans import DeleteTopic, ElectLeaders, Move, MoveLogDir, 
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.proposals.identity import plan_hash
 from poolkeeper.planning.run_state import step_progress
-from poolkeeper.planning.run_state.progress import MoveProgress, MoveState, classify
+from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState, classify
 from poolkeeper.planning.run_state.step_progress import StepState
 
 _BEGINNING = MoveProgress(MoveState.PENDING, 0)

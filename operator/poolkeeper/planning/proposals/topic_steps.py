@@ -14,7 +14,8 @@ from poolkeeper.model import versions
 from poolkeeper.model.plans import DeleteTopic, ElectLeaders, PlanProblem, SetConfig
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import TopicSpec
-from poolkeeper.model.topic_config import keys
+from poolkeeper.model.topic_config.destructive_changes import destructive_changes
+from poolkeeper.model.topic_config.keys import is_owned_by_executor
 from poolkeeper.model.topology import Cluster, Topic
 from poolkeeper.planning.facts.new_partitions import AwaitsMoves, CrowdedOut
 from poolkeeper.planning.facts.pools import AwaitsPartitions
@@ -73,7 +74,7 @@ def _config_step(
     if not changed and not dropped:
         return None
     after = {k: v for k, v in live.items() if k not in dropped} | changed
-    losses = tuple(keys.is_destructive(live, after, versions.SUPPORTED))
+    losses = tuple(destructive_changes(live, after, versions.SUPPORTED))
     return SetConfig(spec.topic, changed, dropped, losses, _config_reason(changed, dropped))
 
 
@@ -86,7 +87,7 @@ def _keys_to_unset(
         for key in sorted(set(before))
         if key in live
         and key not in spec.config
-        and not keys.is_owned_by_executor(key)
+        and not is_owned_by_executor(key)
         and not keeps(spec.topic, key)
     )
 

@@ -20,8 +20,8 @@ from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired, ResourcePoolSpec, TopicSpec
 from poolkeeper.model.topic_config import keys
 from poolkeeper.model.topology import Cluster, Replicas, Topic
-from poolkeeper.planning.problem.ownership import topic_owners
 from poolkeeper.planning.problem.scope import plan_scope
+from poolkeeper.planning.problem.topic_ownership import topic_owners
 
 NAMED_MAX = 5
 

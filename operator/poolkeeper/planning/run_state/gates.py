@@ -17,7 +17,7 @@ from poolkeeper.model.plans import Move, Urgency
 from poolkeeper.model.runs import Health
 from poolkeeper.model.topology import Cluster, Partition, Topic, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
-from poolkeeper.planning.run_state.progress import MoveProgress, MoveState
+from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState
 
 
 def health(cluster: Cluster) -> Health:

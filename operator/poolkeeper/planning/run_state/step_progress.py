@@ -25,7 +25,7 @@ from poolkeeper.model.plans import (
 from poolkeeper.model.refusals import Drift, DriftReason
 from poolkeeper.model.topology import Cluster, Partition, Replicas, Topic, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
-from poolkeeper.planning.run_state.progress import MoveState, classify
+from poolkeeper.planning.run_state.move_progress import MoveState, classify
 
 ELECTION_PARTITIONS_MAX = 1000
 """Partitions of one request of a preferred leader election."""

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Event, Lock, Thread
 
-from poolkeeper.connections import ClusterConnections
+from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.errors import Internal, PoolkeeperError, Unavailable
 from poolkeeper.model.specs import KafkaClusterSpec
 from poolkeeper.rebalances.plan_cluster import plan_cluster, response_of_error

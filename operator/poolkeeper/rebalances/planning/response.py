@@ -13,7 +13,7 @@ from typing import Any
 
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.schedule.budget import Bound, ClusterWork, LeftOut, Schedule, Turn
-from poolkeeper.fleet.schedule.scheduler import schedule
+from poolkeeper.fleet.schedule.schedule import schedule
 from poolkeeper.jsontext import canonical
 from poolkeeper.model.plans import Plan
 from poolkeeper.planning.proposals import plan_json

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from poolkeeper.brokers import enrich
-from poolkeeper.connections import ClusterConnections, ClusterConnector, ReadSecret
+from poolkeeper.cluster_connections import ClusterConnections, ClusterConnector, ReadSecret
 from poolkeeper.errors import PoolkeeperError, Unavailable
 from poolkeeper.fleet.engines import deadlines
 from poolkeeper.fleet.engines.engines import TaskEngine

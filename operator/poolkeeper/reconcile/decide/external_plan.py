@@ -26,7 +26,7 @@ from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state import step_progress
-from poolkeeper.planning.run_state.progress import MoveState, classify
+from poolkeeper.planning.run_state.move_progress import MoveState, classify
 from poolkeeper.planning.run_state.throttles import ADAPTIVE_RISE_MAX
 from poolkeeper.reconcile.context import ENDED_STATES
 from poolkeeper.reconcile.observation import RunGuard

@@ -9,7 +9,7 @@ from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.run_state import gates, throttles
-from poolkeeper.planning.run_state.progress import MoveState
+from poolkeeper.planning.run_state.move_progress import MoveState
 from poolkeeper.reconcile.decide.decisions import ChangeThrottle, RunSituation, Watch
 from poolkeeper.reconcile.decide.stalls import STALL_MS, stall_of
 from poolkeeper.reconcile.observation import arrived_of

@@ -30,7 +30,7 @@ from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.audit import excess
 from poolkeeper.planning.proposals import cool_down
 from poolkeeper.planning.run_state import gates, step_progress, throttles, windows
-from poolkeeper.planning.run_state.progress import MoveState
+from poolkeeper.planning.run_state.move_progress import MoveState
 from poolkeeper.planning.run_state.step_progress import ELECTION_PARTITIONS_MAX
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile.authority import Authority

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.planning.run_state.progress import MoveProgress, MoveState, entries_of
+from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState, entries_of
 
 STALL_MS = 15_000
 """The age from which a request can count as stuck: the controller needs time to begin."""

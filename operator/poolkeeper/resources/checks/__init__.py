@@ -2,5 +2,6 @@
 
 In come parsed resources; out goes what is declared for each Kafka cluster (Desired), or problems.
 
-Read `assembly` (resources to Desired), `cross_checks`, `conflicts`, `folder` (the same for files).
+Read `assembly` (resources to Desired), `cross_checks`; for files: `folder` and
+`folder_conflicts`.
 """

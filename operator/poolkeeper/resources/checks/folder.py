@@ -14,7 +14,7 @@ from typing import Any
 from poolkeeper.errors import InvalidInput, Problem, Refused
 from poolkeeper.model.names import API_VERSION, GROUP
 from poolkeeper.model.specs import Desired, KafkaClusterSpec, ResourcePoolSpec, TopicSpec
-from poolkeeper.resources.checks import conflicts, cross_checks
+from poolkeeper.resources.checks import cross_checks, folder_conflicts
 from poolkeeper.resources.checks.cross_checks import Readings
 from poolkeeper.resources.kinds.kafka_cluster import read_cluster
 from poolkeeper.resources.kinds.rebalance import read_rebalance
@@ -33,11 +33,11 @@ _CHECKS: tuple[Callable[[Readings], Iterator[Problem]], ...] = (
     cross_checks.topics_in_pools,
     cross_checks.configs,
     cross_checks.quotas,
-    conflicts.twice_declared,
-    conflicts.shared_ensembles,
-    conflicts.shared_brokers,
-    conflicts.shared_topics,
-    conflicts.shared_claims,
+    folder_conflicts.twice_declared,
+    folder_conflicts.shared_ensembles,
+    folder_conflicts.shared_brokers,
+    folder_conflicts.shared_topics,
+    folder_conflicts.shared_claims,
 )
 
 

@@ -18,7 +18,7 @@ from kazoo.exceptions import KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
 from poolkeeper import errors
-from poolkeeper.brokers.protocol import BrokerClient
+from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.sandbox.servers import settings
 from poolkeeper.sandbox.servers.processes import Child
 

@@ -10,7 +10,7 @@ from poolkeeper.sandbox.simulation.broker.broker import SimulatedBroker
 from poolkeeper.sandbox.simulation.broker.log_dirs import Disk, Log
 from poolkeeper.sandbox.simulation.broker.transfers import ByteFlow, Resource, Transfers
 from poolkeeper.sandbox.simulation.codecs import Ids, Tp
-from poolkeeper.sandbox.simulation.controller import reassignments
+from poolkeeper.sandbox.simulation.controller import reassignment_starts
 from poolkeeper.sandbox.simulation.controller.controller import ActiveController
 from poolkeeper.sandbox.simulation.profiles import Era, Profile
 from poolkeeper.sandbox.simulation.world import Randomness, World
@@ -196,7 +196,7 @@ class Simulation:
         if term is None:
             return "NOT_CONTROLLER"
         asked = {Tp(*name): target for name, target in targets.items()}
-        term.post(lambda: reassignments.alter(term, asked))
+        term.post(lambda: reassignment_starts.alter(term, asked))
         return ""
 
     # Flows

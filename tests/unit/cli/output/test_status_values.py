@@ -6,7 +6,8 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.runs import Health, Phase, Run, RunDocument, Saved
 from poolkeeper.model.topology import Controller, ReassignmentEntry, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
-from poolkeeper.zk.journal import Holder, JournalView
+from poolkeeper.zk.fencing import Holder
+from poolkeeper.zk.journal import JournalView
 
 NOTHING = JournalView(holder=None, run=None, document=None, stop_requested=False, stopped=None)
 MIB = 1024**2

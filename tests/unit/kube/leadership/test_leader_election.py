@@ -1,377 +1,107 @@
-"""Elections in a simulated world: partitions, freezes, skewed clocks, answers that are lost.
-
-Each instance runs in a thread, one at a time: whoever waits for time to pass hands over to the
-world, which goes on with the one whose time comes next. So each course is the same in every run.
-"""
-
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from threading import Semaphore, Thread
+from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from poolkeeper.errors import Forbidden, Refused, Stale, Unavailable
-from poolkeeper.kube.leadership.leader_election import LeaderElector
-from poolkeeper.kube.leadership.leases import LeaderRole
-
-HELD, UNSURE, STANDBY = LeaderRole.HELD, LeaderRole.UNSURE, LeaderRole.STANDBY
-STEP_S = 0.5
-
-
-@dataclass(frozen=True)
-class Fault:
-    """What happens to one request: time before and after it is done, and what is answered."""
-
-    before_s: float = 0.01
-    after_s: float = 0.01
-    answer: str = "good"
-
-
-GOOD = Fault()
-AWAY = Fault(answer="away")
-
-
-class Ended(BaseException):
-    """The world ends; no instance may catch it."""
-
-
-@dataclass
-class World:
-    """One Lease, true time, and the instances that want it."""
-
-    now_s: float = 0.0
-    stored: dict | None = None
-    versions: int = 0
-    instances: list["Instance"] = field(default_factory=list)
-    delayed: list[tuple[float, Callable[[], object]]] = field(default_factory=list)
-    overlaps: list[tuple[float, list[str]]] = field(default_factory=list)
-    turn: Semaphore = field(default_factory=lambda: Semaphore(0))
-
-    def pass_time(self, seconds):
-        end_s = self.now_s + seconds
-        while self.now_s < end_s:
-            awake = [each for each in self.instances if not each.frozen]
-            next_s = min((each.wake_s for each in awake), default=end_s)
-            self.now_s = max(self.now_s, min(end_s, self.now_s + STEP_S, next_s))
-            for found in [found for found in self.delayed if found[0] <= self.now_s]:
-                self.delayed.remove(found)
-                found[1]()
-            self.check()
-            for each in awake:
-                if each.wake_s <= self.now_s:
-                    each.go_on()
-                    self.check()
-
-    def check(self):
-        held = [each.name for each in self.instances if each.elector.role is HELD]
-        if len(held) > 1:
-            self.overlaps.append((self.now_s, held))
-
-    def store(self, body):
-        """Keep a body if it is of the version that is there; what is answered otherwise is None."""
-        sent = body["metadata"].get("resourceVersion")
-        there = None if self.stored is None else self.stored["metadata"]["resourceVersion"]
-        if sent != there:
-            return None
-        self.versions += 1
-        meta = body["metadata"] | {"resourceVersion": str(self.versions)}
-        self.stored = body | {"metadata": meta}
-        return self.stored
-
-    def end(self):
-        for each in self.instances:
-            each.ended = True
-            each.go_on()
-
-
-@contextmanager
-def world() -> Iterator[World]:
-    found = World()
-    try:
-        yield found
-    finally:
-        found.end()
-
-
-class Instance:
-    """An elector, its way to the API server, and its own clock."""
-
-    def __init__(self, world, name, *, faults=(), offset_s=0.0, rate=1.0, starts_s=0.0):
-        self.world, self.name = world, name
-        self.faults = list(faults)
-        self.wake_s, self.frozen, self.ended = world.now_s + starts_s, False, False
-        self.timeless = False
-        self.turn = Semaphore(0)
-        self.changes = []
-        self.elector = LeaderElector(
-            self,
-            "ops",
-            "poolkeeper",
-            name,
-            clock=lambda: offset_s + rate * world.now_s,
-            on_change=lambda role, reason: self.changes.append(role),
-        )
-        world.instances.append(self)
-        Thread(target=self.run, daemon=True).start()
-
-    def go_on(self):
-        """Let the instance run until it waits again."""
-        self.turn.release()
-        assert self.world.turn.acquire(timeout=10)
-
-    def run(self):
-        try:
-            self.turn.acquire()
-            while not self.ended:
-                self.sleep(self.elector.round())
-        except Ended:
-            pass
-        finally:
-            self.wake_s = float("inf")
-            self.world.turn.release()
-
-    def stop(self):
-        """Freeze the instance's own thread; the test asks its elector in its stead."""
-        self.frozen = self.timeless = True
-
-    def sleep(self, seconds):
-        if self.timeless:
-            return
-        self.wake_s = self.world.now_s + seconds
-        self.world.turn.release()
-        self.turn.acquire()
-        if self.ended:
-            raise Ended
-
-    def get(self, path, *, deadline_s=None):
-        return self.request(lambda: self.world.stored)
-
-    def create(self, path, body, *, deadline_s=None):
-        return self.write(body)
-
-    def update(self, path, body, *, deadline_s=None):
-        return self.write(body)
-
-    def write(self, body):
-        stored = self.request(lambda: self.world.store(body))
-        if stored is None:
-            raise Stale("somebody else was faster")
-        return stored
-
-    def request(self, do):
-        fault = self.faults.pop(0) if self.faults else GOOD
-        self.sleep(fault.before_s)
-        match fault.answer:
-            case "away":
-                raise Unavailable("the API server is away")
-            case "forbidden":
-                raise Forbidden("RBAC was removed")
-            case "late":
-                self.world.delayed.append((self.world.now_s + fault.after_s, do))
-                raise Unavailable("no answer in time; it happens later")
-            case "lost":
-                do()
-                self.sleep(fault.after_s)
-                raise Unavailable("it happened, the answer was lost")
-        answer = do()
-        self.sleep(fault.after_s)
-        return answer
-
-
-def pair(world):
-    """Return one instance that comes first and one that comes a little later."""
-    return Instance(world, "a"), Instance(world, "b", starts_s=0.5)
-
-
-FAULTS = st.builds(
-    Fault,
-    before_s=st.sampled_from([0.01, 0.01, 0.5, 3, 12]),
-    after_s=st.sampled_from([0.01, 0.01, 0.5, 3, 12]),
-    answer=st.sampled_from(["good", "good", "good", "away", "late", "lost", "forbidden"]),
-)
-CLOCKS = st.fixed_dictionaries(
-    {
-        "offset_s": st.sampled_from([0.0, -1e6, 1e9, 3600.0]),
-        "rate": st.sampled_from([0.95, 1, 1.05]),
-    }
+from poolkeeper.kube.leadership import leader_election
+from poolkeeper.kube.leadership.leader_election import (
+    Acquire,
+    Lease,
+    LeaseWait,
+    Lost,
+    ObservedLease,
+    Renew,
+    decide,
 )
 
-
-INSTANCES = st.lists(st.tuples(st.lists(FAULTS, max_size=25), CLOCKS), min_size=2, max_size=3)
-
-
-@settings(max_examples=20)
-@given(INSTANCES)
-def test_two_never_believe_to_hold_it_and_in_the_end_one_does(instances):
-    with world() as the:
-        for number, (faults, clock) in enumerate(instances):
-            Instance(the, f"i{number}", faults=faults, **clock)
-        the.pass_time(90)
-        assert the.overlaps == []
-        for each in the.instances:
-            each.faults.clear()
-        the.pass_time(45)
-        assert the.overlaps == []
-        assert sorted(each.elector.role for each in the.instances) == sorted(
-            [HELD] + [STANDBY] * (len(instances) - 1)
-        )
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+LATER = datetime(2026, 1, 31, 12, 0, 5, tzinfo=UTC)
 
 
-@pytest.fixture
-def the():
-    """The world."""
-    with world() as found:
-        yield found
+def lease(holder, version="7", duration_s=9):
+    return Lease(holder, duration_s, "2020-01-01", "2020-01-01", 3, version)
 
 
-def test_the_first_one_holds_it_and_the_other_says_who_does(the):
-    first, second = pair(the)
-    the.pass_time(5)
-    assert (first.elector.role, second.elector.role) == (HELD, STANDBY)
-    assert second.elector.reason == "a holds the lease"
-    assert second.elector.holder == "a"
-    assert first.changes == [HELD]
+OTHERS = ObservedLease(lease("b"), since_s=100)
+OURS = ObservedLease(lease("a"), since_s=100, is_ours=True)
 
 
-def test_a_holder_that_dies_is_followed_within_its_duration_and_a_second(the):
-    first, second = pair(the)
-    the.pass_time(5)
-    first.frozen = True
-    the.pass_time(9 + 1 + 2 * STEP_S)
-    assert second.elector.role is HELD
+@pytest.mark.parametrize(
+    ("found", "now_s", "observed", "decision"),
+    [
+        pytest.param(None, 0, ObservedLease(), Acquire(), id="there-was-never-one"),
+        pytest.param(lease("b"), 105, OTHERS, LeaseWait(109), id="held-by-another-until-its-time"),
+        pytest.param(lease("b"), 108.9, OTHERS, LeaseWait(109), id="held-to-the-last-moment"),
+        pytest.param(lease("b"), 109, OTHERS, Acquire(), id="unchanged-for-its-duration"),
+        pytest.param(lease(""), 100, OTHERS, Acquire(), id="given-up"),
+        pytest.param(lease("a"), 100, OURS, Renew(), id="ours"),
+        pytest.param(lease("a"), 500, OURS, Renew(), id="still-ours-though-run-out"),
+        pytest.param(lease("a"), 100, OTHERS, Renew(), id="ours-from-before-a-restart"),
+        pytest.param(lease("b"), 100, OURS, Lost("b"), id="taken-from-us"),
+        pytest.param(lease(""), 100, OURS, Acquire(), id="ours-and-somebody-emptied-it"),
+        pytest.param(None, 100, OURS, Acquire(), id="ours-and-somebody-deleted-it"),
+        pytest.param(None, 105, OTHERS, LeaseWait(109), id="deleted-under-another-is-waited-out"),
+        pytest.param(None, 109, OTHERS, Acquire(), id="deleted-and-waited-out"),
+        pytest.param(
+            lease("b", duration_s=10**9),
+            159,
+            ObservedLease(lease("b", duration_s=10**9), since_s=100),
+            LeaseWait(160),
+            id="nobody-is-believed-for-longer-than-a-minute",
+        ),
+        pytest.param(
+            lease("b", duration_s=-5),
+            100.5,
+            ObservedLease(lease("b", duration_s=-5), since_s=100),
+            LeaseWait(101),
+            id="a-duration-that-is-none-is-a-second",
+        ),
+    ],
+)
+def test_decisions(found, now_s, observed, decision):
+    assert decide(found, "a", now_s, observed) == decision
 
 
-def test_a_holder_that_gives_up_is_followed_at_once(the):
-    first, second = pair(the)
-    the.pass_time(5)
-    first.stop()
-    assert first.elector.release()
-    assert first.elector.role is STANDBY
-    the.pass_time(1 + 2 * STEP_S)
-    assert second.elector.role is HELD
-    assert the.stored["spec"]["leaseTransitions"] == 1
+@pytest.mark.parametrize(
+    ("seen", "since_s"),
+    [
+        pytest.param(lease("b"), 100, id="unchanged"),
+        pytest.param(lease("b", version="8"), 105, id="renewed"),
+        pytest.param(lease("c"), 105, id="another-holder"),
+        pytest.param(None, 100, id="absent"),
+    ],
+)
+def test_time_runs_from_the_last_change_that_was_seen(seen, since_s):
+    assert OTHERS.after_reading(seen, 105) == ObservedLease(seen or lease("b"), since_s)
 
 
-def test_who_was_followed_while_frozen_gives_up_nothing(the):
-    first, second = pair(the)
-    the.pass_time(5)
-    first.frozen = True
-    the.pass_time(30)
-    first.stop()
-    assert first.elector.release()
-    assert the.stored["spec"]["holderIdentity"] == "b"
-    assert second.elector.role is HELD
+def test_times_in_the_record_do_not_matter():
+    far = Lease("b", 9, "2999-01-01", "2999-01-01", 0, "7")
+    assert decide(far, "a", 109, ObservedLease(far, since_s=100)) == Acquire()
 
 
-def test_a_frozen_holder_wakes_up_unsure_before_it_did_anything(the):
-    only = Instance(the, "a")
-    the.pass_time(5)
-    only.frozen = True
-    the.pass_time(30)
-    assert only.elector.role is UNSURE
+def test_taking_counts_a_transition_and_renewing_does_not():
+    first = leader_election.claim(None, "a", 9, NOW)
+    moment = "2026-01-31T12:00:00.000000Z"
+    assert first == Lease("a", 9, moment, moment, 0, "")
+    renewed = leader_election.claim(first, "a", 9, LATER)
+    assert renewed == Lease("a", 9, moment, "2026-01-31T12:00:05.000000Z", 0, "")
+    assert leader_election.claim(renewed, "b", 9, LATER) == Lease(
+        "b", 9, "2026-01-31T12:00:05.000000Z", "2026-01-31T12:00:05.000000Z", 1, ""
+    )
 
 
-def test_a_frozen_holder_that_was_followed_becomes_standby_in_its_first_round(the):
-    first, second = pair(the)
-    the.pass_time(5)
-    first.frozen = True
-    the.pass_time(30)
-    assert (first.elector.role, second.elector.role) == (UNSURE, HELD)
-    first.frozen = False
-    the.pass_time(STEP_S)
-    assert first.elector.role is STANDBY
-    assert first.elector.reason == "b took the lease"
-    assert first.changes == [HELD, UNSURE, STANDBY]
+def test_what_is_written_is_read_back():
+    record = leader_election.claim(lease("b"), "a", 9, NOW)
+    assert leader_election.read(leader_election.body(record, "ops", "poolkeeper")) == record
 
 
-def test_an_answer_that_comes_after_a_freeze_does_not_count_from_then(the):
-    only = Instance(the, "a", faults=[GOOD, Fault(after_s=20)])
-    the.pass_time(20.5)
-    assert only.changes == [UNSURE]
+def test_an_empty_record_is_free():
+    assert leader_election.read({"metadata": {"resourceVersion": "5"}}) == Lease(
+        "", 9, "", "", 0, "5"
+    )
 
 
-def test_a_holder_without_api_server_is_unsure_and_holds_again_when_it_is_back(the):
-    first = Instance(the, "a")
-    the.pass_time(5)
-    first.faults = [AWAY] * 30
-    the.pass_time(20)
-    assert first.elector.role is UNSURE
-    assert first.elector.reason == "the API server is away"
-    the.pass_time(20)
-    assert first.elector.role is HELD
-    assert first.changes == [HELD, UNSURE, HELD]
-
-
-def test_forbidden_is_a_reason_and_no_end(the):
-    first = Instance(the, "a", faults=[Fault(answer="forbidden")] * 3)
-    the.pass_time(1)
-    assert first.elector.role is STANDBY
-    assert first.elector.reason == "access to the lease is forbidden: RBAC was removed"
-    the.pass_time(5)
-    assert first.elector.role is HELD
-
-
-def test_a_lease_that_somebody_deletes_is_made_again_by_its_holder(the):
-    first, second = pair(the)
-    the.pass_time(5)
-    the.stored = None
-    the.pass_time(20)
-    assert (first.elector.role, second.elector.role) == (HELD, STANDBY)
-    assert the.overlaps == []
-    assert first.changes == [HELD]
-
-
-def test_a_lease_deleted_under_a_dead_holder_is_waited_out(the):
-    first, second = pair(the)
-    the.pass_time(5)
-    first.frozen, the.stored = True, None
-    the.pass_time(20)
-    assert second.elector.role is HELD
-    assert the.overlaps == []
-
-
-def test_giving_up_without_api_server_says_so(the):
-    only = Instance(the, "a")
-    the.pass_time(5)
-    only.stop()
-    only.faults = [AWAY]
-    assert not only.elector.release()
-    assert only.elector.role is STANDBY
-
-
-def test_a_standby_gives_up_without_writing(the):
-    _, second = pair(the)
-    the.pass_time(5)
-    version = the.stored["metadata"]["resourceVersion"]
-    second.stop()
-    assert second.elector.release()
-    assert the.stored["metadata"]["resourceVersion"] == version
-
-
-@pytest.mark.parametrize("refusal", [Refused("bad name"), Unavailable("away"), Stale("lost")])
-def test_no_failure_ends_the_election(the, refusal):
-    only = Instance(the, "a")
-    only.stop()
-    only.get = _raising(refusal)
-    assert only.elector.round() <= 1
-    assert str(refusal) in only.elector.reason
-
-
-def _raising(error):
-    def get(path, *, deadline_s=None):
-        raise error
-
-    return get
-
-
-def test_a_thread_runs_the_rounds_and_ends(the):
-    only = Instance(the, "a")
-    only.stop()
-    only.elector.start()
-    assert only.elector.changed.wait(5)
-    assert only.elector.release()
-    assert the.stored["spec"]["holderIdentity"] == ""
-    assert only.elector.quiet_s < 60
+def test_giving_up_leaves_nobody_to_wait_for():
+    given_up = leader_election.release(lease("a"), NOW)
+    assert (given_up.holder, given_up.duration_s, given_up.version) == ("", 1, "7")
+    assert decide(given_up, "b", 0, ObservedLease(given_up, 0)) == Acquire()

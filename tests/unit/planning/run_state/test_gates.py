@@ -15,7 +15,7 @@ from poolkeeper.model.topology import (
 )
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.run_state import gates
-from poolkeeper.planning.run_state.progress import MoveProgress, MoveState
+from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState
 
 HEALTHY = Health()
 R = WaitReason

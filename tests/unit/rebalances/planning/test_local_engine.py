@@ -7,7 +7,7 @@ import pytest
 
 from builders import desired, pool_spec
 from conditions import until
-from poolkeeper.connections import ClusterConnections
+from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.errors import Unavailable
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.rebalances.planning.local_engine import LocalEngine

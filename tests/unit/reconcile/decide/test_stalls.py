@@ -6,7 +6,7 @@ import builders
 from builders import topic
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Controller, ReassignmentEntry
-from poolkeeper.planning.run_state.progress import classify
+from poolkeeper.planning.run_state.move_progress import classify
 from poolkeeper.reconcile.decide.stalls import Stall, foreign_stall_of, stall_of
 
 MOVE = Move("t", None, 0, ((1, 2), (3, 2)), 1, "")

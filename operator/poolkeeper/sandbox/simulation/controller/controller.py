@@ -5,7 +5,8 @@ without a version. Only the epoch fences it (2.1 and later). So a change by othe
 read yet is overwritten. Reproducing that is the purpose of this simulation.
 
 The controller's work is spread over modules by topic: `membership` (start, brokers that come and
-go), `topics` (creation and deletion), `reassignments` with `request_node` and `moves`, `elections`.
+go), `topics` (creation and deletion), `reassignment_starts` with `request_node` and
+`reassignment_steps`, `elections`.
 """
 
 from collections.abc import Iterable, Sequence

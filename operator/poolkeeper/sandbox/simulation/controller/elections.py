@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 from poolkeeper.sandbox.simulation import codecs
 from poolkeeper.sandbox.simulation.codecs import ELECTION, Tp
-from poolkeeper.sandbox.simulation.controller import election_rules, moves
+from poolkeeper.sandbox.simulation.controller import election_rules, reassignment_steps
 from poolkeeper.sandbox.simulation.controller.controller import ActiveController
 from poolkeeper.sandbox.simulation.controller.event_queue import Steps
 from poolkeeper.sandbox.simulation.controller.request_node import BROKEN
@@ -119,5 +119,5 @@ def shut_down(controller: ActiveController, broker: int, done: Callable[[], None
                 controller.write_state(tp, after)
                 yield
         else:
-            yield from moves.leave_isr(controller, tp, broker)
+            yield from reassignment_steps.leave_isr(controller, tp, broker)
     done()

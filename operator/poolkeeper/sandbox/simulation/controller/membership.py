@@ -9,7 +9,12 @@ from collections.abc import Callable
 
 from poolkeeper.sandbox.simulation import codecs
 from poolkeeper.sandbox.simulation.codecs import DELETIONS, IDS, ISR_CHANGES, TOPICS, Tp, state_path
-from poolkeeper.sandbox.simulation.controller import elections, moves, reassignments, topics
+from poolkeeper.sandbox.simulation.controller import (
+    elections,
+    reassignment_starts,
+    reassignment_steps,
+    topics,
+)
 from poolkeeper.sandbox.simulation.controller.controller import ActiveController
 from poolkeeper.sandbox.simulation.controller.event_queue import Steps
 from poolkeeper.sandbox.simulation.profiles import Era
@@ -37,7 +42,7 @@ def watch_isr_changes(controller: ActiveController) -> Callable[[Event], None]:
 def begin(controller: ActiveController) -> Steps:
     """Take the office over; raises what bad nodes make of it."""
     client = controller.client
-    controller.take_up = lambda: reassignments.take_up(controller)
+    controller.take_up = lambda: reassignment_starts.take_up(controller)
     controller.brokers = _live(controller)
     names = client.children(TOPICS, topics.watch_topics(controller)) or ()
     marked = client.children(DELETIONS, topics.watch_deletions(controller)) or ()
@@ -57,7 +62,7 @@ def begin(controller: ActiveController) -> Steps:
     controller.announce_all(tp for tp, _ in controller.partitions())
     yield from elections.elect_leaderless(controller)
     yield from _shrink(controller)
-    yield from reassignments.resume(controller)
+    yield from reassignment_starts.resume(controller)
     yield from topics.deletions_changed(controller)
     yield from elections.take_up(controller, starting=True)
 
@@ -82,7 +87,7 @@ def _shrink(controller: ActiveController) -> Steps:
     for tp, state in list(controller.states.items()):
         for replica in state.isr:
             if replica not in controller.live and tp.topic not in controller.deleting:
-                yield from moves.leave_isr(controller, tp, replica)
+                yield from reassignment_steps.leave_isr(controller, tp, replica)
 
 
 def brokers_changed(controller: ActiveController) -> Steps:
@@ -107,14 +112,14 @@ def _lost(controller: ActiveController, died: set[int]) -> Steps:
         state = controller.states.get(tp)
         for replica in () if state is None else state.isr:
             if replica in died:
-                yield from moves.leave_isr(controller, tp, replica)
+                yield from reassignment_steps.leave_isr(controller, tp, replica)
 
 
 def _joined(controller: ActiveController, came: set[int]) -> Steps:
     controller.announce_all(controller.hosted_by(came), came)
     yield from elections.elect_leaderless(controller)
     for tp in controller.order("resume", _waiting_for(controller, came)):
-        yield from moves.pursue(controller, tp)
+        yield from reassignment_steps.pursue(controller, tp)
     yield from topics.resume_deletions(controller)
 
 
@@ -159,4 +164,4 @@ def isr_asked(
         return
     controller.write_state(tp, codecs.joined(state, joining, controller.epoch))
     yield
-    yield from moves.isr_changed(controller, tp)
+    yield from reassignment_steps.isr_changed(controller, tp)

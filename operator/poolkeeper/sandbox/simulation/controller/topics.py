@@ -25,7 +25,7 @@ from poolkeeper.sandbox.simulation.codecs import (
     state_path,
     topic_path,
 )
-from poolkeeper.sandbox.simulation.controller import election_rules, moves
+from poolkeeper.sandbox.simulation.controller import election_rules, reassignment_steps
 from poolkeeper.sandbox.simulation.controller.controller import ActiveController, ControllerTopic
 from poolkeeper.sandbox.simulation.controller.event_queue import Steps
 from poolkeeper.sandbox.simulation.controller.request_node import BROKEN
@@ -193,7 +193,7 @@ def _take_off(controller: ActiveController, tp: Tp, replica: int) -> Steps:
     state = controller.read_state(tp)
     if state is None or replica not in state.isr:
         return
-    yield from moves.leave_isr(controller, tp, replica)
+    yield from reassignment_steps.leave_isr(controller, tp, replica)
 
 
 def log_deleted(controller: ActiveController, tp: Tp, broker: int) -> Steps:

@@ -1,6 +1,6 @@
 import pytest
 
-from poolkeeper.brokers.protocol import Setting, Versions, is_throttle_applied
+from poolkeeper.brokers.requests import Setting, Versions, is_throttle_applied
 
 LEADER = "leader.replication.throttled.rate"
 FOLLOWER = "follower.replication.throttled.rate"

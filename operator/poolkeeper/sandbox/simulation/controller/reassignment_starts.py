@@ -7,7 +7,7 @@ deleted, before 2.4 also what is as wanted already, and what breaks on the way.
 from collections.abc import Collection, Mapping
 
 from poolkeeper.sandbox.simulation.codecs import Ids, Tp
-from poolkeeper.sandbox.simulation.controller import moves
+from poolkeeper.sandbox.simulation.controller import reassignment_steps
 from poolkeeper.sandbox.simulation.controller.controller import ActiveController
 from poolkeeper.sandbox.simulation.controller.event_queue import Steps
 from poolkeeper.sandbox.simulation.controller.request_node import (
@@ -45,7 +45,9 @@ def _take_up_recorded(controller: ActiveController, entries: Mapping[Tp, Ids]) -
             failed.add(tp)
             continue
         try:
-            yield from moves.pursue_recorded(controller, tp, assignment.towards(entries[tp]))
+            yield from reassignment_steps.pursue_recorded(
+                controller, tp, assignment.towards(entries[tp])
+            )
         except BROKEN as failure:
             controller.note(f"reassignment of {tp} failed: {failure}")
             failed.add(tp)
@@ -64,7 +66,7 @@ def begin(controller: ActiveController, entries: Collection[Tp]) -> Steps:
             failed.add(tp)
         else:
             try:
-                yield from moves.pursue_union(controller, tp, target)
+                yield from reassignment_steps.pursue_union(controller, tp, target)
             except BROKEN as failure:
                 controller.note(f"reassignment of {tp} failed: {failure}")
                 failed.add(tp)
@@ -86,7 +88,7 @@ def resume(controller: ActiveController) -> Steps:
         yield from _take_up_recorded(controller, entries)
     for tp in controller.order("resume", [tp for tp, a in controller.partitions() if a.moving]):
         if entries is None or tp not in entries:
-            yield from moves.pursue(controller, tp)
+            yield from reassignment_steps.pursue(controller, tp)
 
 
 def alter(controller: ActiveController, targets: Mapping[Tp, Ids | None]) -> Steps:
@@ -97,4 +99,4 @@ def alter(controller: ActiveController, targets: Mapping[Tp, Ids | None]) -> Ste
         if assignment is None or (target is None and not assignment.moving):
             continue
         wanted = assignment.towards(assignment.origin if target is None else target)
-        yield from moves.pursue_recorded(controller, tp, wanted)
+        yield from reassignment_steps.pursue_recorded(controller, tp, wanted)

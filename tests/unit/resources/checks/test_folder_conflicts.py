@@ -1,6 +1,6 @@
 import pytest
 
-from poolkeeper.resources.checks.conflicts import overlap
+from poolkeeper.resources.checks.folder_conflicts import overlap
 
 
 @pytest.mark.parametrize(

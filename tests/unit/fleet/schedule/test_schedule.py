@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from poolkeeper.errors import Refused
-from poolkeeper.fleet.schedule import calendar, order, scheduler
+from poolkeeper.fleet.schedule import calendar, order, schedule
 from poolkeeper.fleet.schedule.budget import (
     UNBOUNDED,
     Bound,
@@ -187,7 +187,7 @@ CASES = [
 
 @pytest.mark.parametrize(("works", "budget", "expected"), CASES)
 def test_a_schedule(works, budget, expected):
-    assert scheduler.schedule(works, budget, BEGIN) == expected
+    assert schedule.schedule(works, budget, BEGIN) == expected
 
 
 WORK = ClusterWork("a", (hour_of(100),), "x", (Window("0 0 29 2 *", 3600, "UTC"),))
@@ -221,7 +221,7 @@ REASONS = [
 
 @pytest.mark.parametrize(("work", "budget", "reason"), REASONS)
 def test_what_is_left_out_says_why(work, budget, reason):
-    found = scheduler.schedule([work], budget, BEGIN)
+    found = schedule.schedule([work], budget, BEGIN)
     assert [left.reason for left in found.left_out] == [reason]
     placed = sum(turn.stages for turn in found.turns)
     assert placed + sum(left.stages for left in found.left_out) == len(work.stages)
@@ -229,7 +229,7 @@ def test_what_is_left_out_says_why(work, budget, reason):
 
 def test_a_cluster_that_is_named_twice_is_refused():
     with pytest.raises(Refused, match="cluster a is scheduled twice"):
-        scheduler.schedule([WORK, WORK], SMALL, BEGIN)
+        schedule.schedule([WORK, WORK], SMALL, BEGIN)
 
 
 def test_little_gain_goes_first_where_much_gain_waits_behind_it():
@@ -243,7 +243,7 @@ def test_a_stage_is_as_urgent_as_what_waits_behind_it():
 
 
 def test_budgets_do_not_need_spark():
-    loaded = "import sys, poolkeeper.fleet.schedule.scheduler, poolkeeper.fleet.schedule.work; "
+    loaded = "import sys, poolkeeper.fleet.schedule.schedule, poolkeeper.fleet.schedule.work; "
     told = "print(sorted({'pyspark', 'pyarrow'} & sys.modules.keys()))"
     run = subprocess.run(
         [sys.executable, "-c", loaded + told], capture_output=True, text=True, timeout=60

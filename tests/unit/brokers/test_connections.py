@@ -3,7 +3,7 @@ import socket
 import pytest
 from kafka import errors as kafka_errors
 
-from poolkeeper.brokers import clients
+from poolkeeper.brokers import connections
 from poolkeeper.errors import Unavailable
 
 
@@ -16,7 +16,7 @@ from poolkeeper.errors import Unavailable
     ],
 )
 def test_address(server, expected):
-    assert clients.address(server) == expected
+    assert connections.address(server) == expected
 
 
 @pytest.mark.parametrize(
@@ -47,11 +47,11 @@ def test_address(server, expected):
     ],
 )
 def test_reasons_in_words(error, expected):
-    assert clients.reason(error) == expected
+    assert connections.reason(error) == expected
 
 
 def test_a_server_that_never_answers_is_unavailable_at_the_deadline():
     with socket.create_server(("127.0.0.1", 0)) as silent:
         server = f"127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(Unavailable, match=f"brokers at {server}: no answer in time"):
-            clients.connect([server], {}, deadline_s=0.2)
+            connections.connect([server], {}, deadline_s=0.2)

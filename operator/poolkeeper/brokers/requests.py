@@ -18,7 +18,7 @@ from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.protocol.admin import DescribeLogDirsRequest
 
-from poolkeeper.brokers import clients, security
+from poolkeeper.brokers import connections, security
 from poolkeeper.brokers.sizes import BrokerLogs, Sizes, from_response
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.credentials import BrokerCredentials
@@ -75,7 +75,7 @@ class BrokerClient:
     ) -> Self:
         """Connect to a cluster by any of its servers (`host:port`); raises Unavailable."""
         settings = security.settings(credentials, tls)
-        return cls(clients.connect(bootstrap, settings, deadline_s))
+        return cls(connections.connect(bootstrap, settings, deadline_s))
 
     def close(self) -> None:
         """Close all connections; pending requests fail at once."""
@@ -89,7 +89,7 @@ class BrokerClient:
 
     def ids(self) -> tuple[int, ...]:
         """Return the ids of the live brokers from their metadata; raises Unavailable."""
-        with clients.translate_errors("describing the cluster"):
+        with connections.translate_errors("describing the cluster"):
             # The library's `describe_cluster` stumbles over what Kafka 2.8 to 3.6 answer.
             described = self._client._manager.run(self._client._get_cluster_metadata, [])
         return tuple(sorted(broker["node_id"] for broker in described["brokers"]))
@@ -113,7 +113,7 @@ class BrokerClient:
     def broker_config(self, broker: int) -> Mapping[str, Setting]:
         """Return every config key in force on a broker, as it sees it; raises Unavailable."""
         resource = ConfigResource(ConfigResourceType.BROKER, str(broker))
-        with clients.translate_errors(f"describing the config of broker {broker}"):
+        with connections.translate_errors(f"describing the config of broker {broker}"):
             found = self._client.describe_configs([resource], config_filter="all")
         entries = found.get("broker", {}).get(str(broker))
         if not entries:  # empty is how the library shows a refusal
@@ -139,12 +139,12 @@ class BrokerClient:
         Returns the reason for each replica that it refuses. Raises Unavailable.
         """
         asked = {(name.topic, name.partition, broker): path for name, path in targets.items()}
-        with clients.translate_errors(
+        with connections.translate_errors(
             f"moving replicas of broker {broker} to other log directories"
         ):
             answer = self._client.alter_replica_log_dirs(asked)
         return {
-            TopicPartition(replica.topic, replica.partition): clients.reason(error)
+            TopicPartition(replica.topic, replica.partition): connections.reason(error)
             for replica, error in answer.items()
             if error is not kafka_errors.NoError
         }
@@ -157,7 +157,7 @@ class BrokerClient:
         Unavailable, also where the brokers are older.
         """
         nothing = KafkaPartition("poolkeeper.no.such.topic", 0)
-        with clients.translate_errors("waking the controller"):
+        with connections.translate_errors("waking the controller"):
             self._client.alter_partition_reassignments({nothing: None})
 
     def _ask_each(
@@ -182,7 +182,7 @@ class BrokerClient:
             try:
                 answers[broker] = future.result()
             except (kafka_errors.KafkaError, Unavailable, OSError, RuntimeError) as error:
-                failures[broker] = clients.reason(error)
+                failures[broker] = connections.reason(error)
         return answers, failures
 
     def _logs(self, broker: int) -> BrokerLogs:

@@ -12,7 +12,7 @@ from poolkeeper.model.specs import Claim, DeletionPolicy, Desired, TopicSpec, Un
 from poolkeeper.model.topology import Cluster, Topic
 from poolkeeper.planning.audit.audit import check_plan
 from poolkeeper.planning.planner import make_plan
-from poolkeeper.planning.problem.ownership import TopicOwners, resolve_conflicts, topic_owners
+from poolkeeper.planning.problem.topic_ownership import TopicOwners, resolve_conflicts, topic_owners
 from poolkeeper.planning.proposals import identity
 
 FAST = pool_spec("fast", 1, 2)

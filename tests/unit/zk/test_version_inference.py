@@ -2,8 +2,8 @@
 
 import pytest
 
-from poolkeeper.zk import inference
-from poolkeeper.zk.inference import Traces
+from poolkeeper.zk import version_inference
+from poolkeeper.zk.version_inference import Traces
 
 
 @pytest.mark.parametrize(
@@ -36,4 +36,4 @@ from poolkeeper.zk.inference import Traces
     ],
 )
 def test_versions_told_from_the_tree(traces: Traces, version: str | None) -> None:
-    assert inference.kafka_version(traces) == version
+    assert version_inference.kafka_version(traces) == version

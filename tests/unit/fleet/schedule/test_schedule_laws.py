@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from poolkeeper.fleet.schedule import calendar, scheduler
+from poolkeeper.fleet.schedule import calendar, schedule
 from poolkeeper.fleet.schedule.budget import Budget, ClusterWork, RatedWindow, ScheduledStage
 from poolkeeper.model.specs import Window
 from poolkeeper.planning.run_state import windows
@@ -44,7 +44,7 @@ CHAINS = (st.lists(st.lists(GAINFUL, min_size=1, max_size=3), min_size=1, max_si
 def test_no_order_brings_gain_with_fewer_bytes(chains):
     works = [ClusterWork(str(n), tuple(chain)) for n, chain in enumerate(chains)]
     one_at_a_time = Budget(1000, clusters_max=1, least_bytes_per_s=1)
-    found = scheduler.schedule(works, one_at_a_time, BEGIN)
+    found = schedule.schedule(works, one_at_a_time, BEGIN)
     taken = [chains[int(piece.cluster)][piece.stage] for piece in found.slices]
     assert gain_waited(taken) == min(map(gain_waited, interleavings(chains)))
 
@@ -92,7 +92,7 @@ def fleets(draw):
 @settings(max_examples=15)
 @given(fleets(), BUDGETS)
 def test_no_budget_is_exceeded_at_any_moment(works, budget):
-    found = scheduler.schedule(works, budget, BEGIN)
+    found = schedule.schedule(works, budget, BEGIN)
     site_of = {work.cluster: work.site for work in works}
     fleet = calendar.fleet_of(budget, BEGIN)
     for moment in {piece.begin_ms for piece in found.slices}:
@@ -111,7 +111,7 @@ def test_no_budget_is_exceeded_at_any_moment(works, budget):
 @settings(max_examples=15)
 @given(fleets(), BUDGETS)
 def test_all_work_is_done_in_its_order_or_left_out(works, budget):
-    found = scheduler.schedule(works, budget, BEGIN)
+    found = schedule.schedule(works, budget, BEGIN)
     left = {each.cluster: each for each in found.left_out}
     for work in works:
         mine = sorted(p for p in found.slices if p.cluster == work.cluster)
@@ -138,7 +138,7 @@ def test_all_work_is_done_in_its_order_or_left_out(works, budget):
 @settings(max_examples=15)
 @given(fleets(), BUDGETS)
 def test_every_stage_lies_in_one_window(works, budget):
-    found = scheduler.schedule(works, budget, BEGIN)
+    found = schedule.schedule(works, budget, BEGIN)
     for work in works:
         mine = [p for p in found.slices if p.cluster == work.cluster]
         own = calendar.openings(work.windows, BEGIN, budget.horizon_s)
@@ -156,7 +156,7 @@ def test_every_stage_lies_in_one_window(works, budget):
 @settings(max_examples=15)
 @given(fleets(), BUDGETS)
 def test_turns_and_lanes_tell_the_same_as_slices(works, budget):
-    found = scheduler.schedule(works, budget, BEGIN)
+    found = schedule.schedule(works, budget, BEGIN)
     told = sorted(
         (t.cluster, n) for t in found.turns for n in range(t.first_stage, t.first_stage + t.stages)
     )
@@ -174,13 +174,13 @@ def test_turns_and_lanes_tell_the_same_as_slices(works, budget):
 @given(fleets(), BUDGETS, st.randoms(use_true_random=False))
 def test_the_order_of_clusters_does_not_matter(works, budget, dice):
     shuffled = dice.sample(works, len(works))
-    assert scheduler.schedule(shuffled, budget, BEGIN) == scheduler.schedule(works, budget, BEGIN)
+    assert schedule.schedule(shuffled, budget, BEGIN) == schedule.schedule(works, budget, BEGIN)
 
 
 @settings(max_examples=15)
 @given(fleets(), BUDGETS)
 def test_no_schedule_beats_its_bound(works, budget):
-    found = scheduler.schedule(works, budget, BEGIN)
+    found = schedule.schedule(works, budget, BEGIN)
     assert found.bound.ms <= found.makespan_ms
     assert found.ratio >= 1
 
@@ -189,7 +189,7 @@ def test_no_schedule_beats_its_bound(works, budget):
 @given(fleets(), BUDGETS)
 def test_nothing_waits_that_could_begin(works, budget):
     """With nobody running, the first stage that is left fits nowhere later than its begin."""
-    found = scheduler.schedule(works, replace(budget, windows=()), BEGIN)
+    found = schedule.schedule(works, replace(budget, windows=()), BEGIN)
     for left in found.left_out:
         work = next(work for work in works if work.cluster == left.cluster)
         if not work.windows:
@@ -237,7 +237,7 @@ def test_the_bound_is_not_above_the_best_of_all_schedules(chains, rate, site, at
     works = [ClusterWork(str(n), tuple(chain), str(n)) for n, chain in enumerate(chains)]
     sites = {work.site: site * 1000 for work in works}
     budget = Budget(rate * 1000, sites, clusters_max=at_once)
-    found = scheduler.schedule(works, budget, BEGIN)
+    found = schedule.schedule(works, budget, BEGIN)
     sizes = [[stage.bytes // 1000 for stage in chain] for chain in chains]
     best = shortest_s(sizes, [min(site, rate)] * len(chains), rate, at_once)
     assert found.bound.ms <= best * 1000

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from poolkeeper.brokers.protocol import BrokerClient
+from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.errors import Unavailable
 from poolkeeper.load.refresh import LoadHistory
 from poolkeeper.model.credentials import BrokerCredentials, ZooKeeperCredentials

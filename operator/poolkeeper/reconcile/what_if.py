@@ -1,0 +1,30 @@
+"""The observed cluster as it would be with other brokers: some lost, some added."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from poolkeeper.errors import Refused
+from poolkeeper.model.topology import Broker
+from poolkeeper.reconcile.observation import Observation
+
+
+@dataclass(frozen=True, slots=True)
+class SupposedBrokers:
+    """Supposed changes of the brokers: removed ids, added ids with their racks."""
+
+    without: frozenset[int] = frozenset()
+    added: Mapping[int, str | None] | None = None
+
+
+def suppose_brokers(observed: Observation, what: SupposedBrokers) -> Observation:
+    """Return the observation with the supposed brokers; raises Refused if one exists already."""
+    added = what.added or {}
+    present = sorted(set(added) & set(observed.cluster.brokers))
+    if present:
+        raise Refused(f"--with-broker {present[0]}: this broker is live already")
+    if contradictory := sorted(set(added) & what.without):
+        raise Refused(f"--with-broker and --without both name broker {contradictory[0]}")
+    brokers = {n: b for n, b in observed.cluster.brokers.items() if n not in what.without}
+    brokers |= {n: Broker(n, rack) for n, rack in added.items()}
+    cluster = replace(observed.cluster, brokers=dict(sorted(brokers.items())))
+    return replace(observed, cluster=cluster, gone=(observed.gone | what.without) - set(added))

@@ -1,0 +1,166 @@
+"""Which process may write to a cluster: the holder of its journal, and nobody else.
+
+* `holder` (ephemeral): the active process. After a `kill -9` the next one waits until ZooKeeper has
+  ended the dead session.
+* `epoch`: its data version is the fence. Taking the journal over bumps it in the transaction that
+  creates `holder`, and every later write checks it: a process that only thinks it is the holder
+  can write nothing.
+"""
+
+import json
+import os
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Event
+
+from poolkeeper.errors import Fenced, HolderActive, Stale, Unavailable
+from poolkeeper.zk import znodes
+from poolkeeper.zk.client.operations import Check, Create, Delete, Operation, SetData
+from poolkeeper.zk.client.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The active process: `what` is the command (`apply` or `run`), `since_ms` since 1970."""
+
+    host: str
+    pid: int
+    what: str
+    since_ms: int
+    session: int = 0
+
+    def __str__(self) -> str:
+        return f"`poolkeeper {self.what}` on {self.host}, process {self.pid}"
+
+
+class FencedSession:
+    """A session whose every write checks that this process still is the holder."""
+
+    def __init__(self, session: Session, epoch_version: int) -> None:
+        self.session = session
+        self._epoch = Check(znodes.EPOCH, epoch_version)
+
+    def commit(self, *operations: Operation) -> tuple[str, ...]:
+        """Commit as one transaction if this process still is the holder.
+
+        Raises `Fenced` if it is not, `Stale` if another check failed: then nothing was written.
+        """
+        try:
+            return self.session.commit((self._epoch, *operations))[1:]
+        except Stale as stale:
+            if stale.path == znodes.EPOCH:
+                raise Fenced(
+                    "another Poolkeeper took this cluster over; nothing more is written"
+                ) from stale
+            raise
+
+
+@contextmanager
+def hold(
+    session: Session,
+    what: str,
+    now_ms: int,
+    *,
+    patience_s: float,
+    waiting: Callable[[Holder], None] | None = None,
+    wake: Event | None = None,
+) -> Iterator[int]:
+    """Hold the cluster's journal for the time of the `with` block; gives the epoch's version.
+
+    Waits up to `patience_s`, or until `wake` is set, for a dead holder's session to end. Raises
+    `HolderActive` naming the holder if its session is still there then, or at once if the holder is
+    a live process on this machine. `waiting`, if given, is called with the holder, and a live
+    holder is waited for as well: a process that is stopped (SIGSTOP) is alive, and its session
+    still ends. Creates the journal's nodes at the first use.
+    """
+    holder = Holder(socket.gethostname(), os.getpid(), what, now_ms)
+    version = _take(session, holder, patience_s, waiting, wake or Event())
+    try:
+        yield version
+    except Unavailable:
+        raise  # `holder` cannot be deleted now; it ends with the session
+    except BaseException:
+        _let_go(session)
+        raise
+    _let_go(session)
+
+
+def _take(
+    session: Session,
+    holder: Holder,
+    patience_s: float,
+    waiting: Callable[[Holder], None] | None,
+    wake: Event,
+) -> int:
+    _prepare(session)
+    body = {"version": 1, "host": holder.host, "pid": holder.pid, "what": holder.what}
+    data = json.dumps(body | {"since_ms": holder.since_ms}, sort_keys=True).encode()
+    for last in (False, True):
+        epoch = session.read(znodes.EPOCH)
+        assert epoch is not None, "prepared above; only people delete it"
+        number = str(int(epoch.data) + 1).encode()
+        try:
+            session.commit(
+                (
+                    SetData(znodes.EPOCH, number, epoch.version),
+                    Create(znodes.HOLDER, data, ephemeral=True),
+                )
+            )
+            return epoch.version + 1
+        except Stale:
+            other = read_holder(session)
+            at_once = waiting is None and other is not None and _lives_here(other)
+            if last or at_once:
+                raise HolderActive(str(other or "it just changed")) from None
+            if other is not None:
+                if waiting is not None:
+                    waiting(other)
+                session.wait((znodes.HOLDER,), patience_s, wake)
+    raise AssertionError("unreachable: the second round returns or raises")
+
+
+def _lives_here(holder: Holder) -> bool:
+    if holder.host != socket.gethostname():
+        return False
+    try:
+        os.kill(holder.pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _let_go(session: Session) -> None:
+    node = session.read(znodes.HOLDER) if session.alive else None
+    if node is not None and node.ephemeral_owner == session.session_id:
+        session.commit((Delete(znodes.HOLDER, node.version),))
+
+
+def _prepare(session: Session) -> None:
+    """Create the journal's permanent nodes; it does not matter if another process is faster."""
+    wanted = (
+        (znodes.ROOT, b""),
+        (znodes.EPOCH, b"0"),
+        (znodes.RECORDS, b""),
+        (znodes.RECORDS_OF_TOPICS, b""),
+    )
+    for path, data in wanted:
+        if session.read(path) is None:
+            try:
+                session.commit((Create(path, data),))
+            except Stale:
+                continue
+
+
+def read_holder(session: Session) -> Holder | None:
+    """Return the active process, or None."""
+    node = session.read(znodes.HOLDER)
+    if node is None:
+        return None
+    body = json.loads(node.data)
+    return Holder(
+        body["host"], body["pid"], body["what"], body["since_ms"], session=node.ephemeral_owner
+    )

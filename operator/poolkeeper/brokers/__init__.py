@@ -4,7 +4,7 @@ Everything here is optional. ZooKeeper tells where replicas are; only brokers te
 A broker that does not answer is named and left out, and the answers of the others are kept.
 
     with BrokerClient.open(("h1:9092", "h2:9092"), deadline_s=10) as brokers:
-        enriched, warnings = enrich.enriched(cluster, brokers, deadline_s=20)
+        enrichment = enrich.enrich_cluster(cluster, brokers, deadline_s=20)
 
 `requests` sends requests, `sizes` holds the responses as values, `connections` opens and closes
 connections.

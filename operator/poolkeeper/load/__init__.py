@@ -3,6 +3,6 @@
 In come the declared source and an observed Cluster; out goes the same Cluster with bytes per
 second.
 
-Read `prometheus` (the HTTP API), `history` (percentiles and growth, pure), `apply` (figures into a
-Cluster), `refresh` (one cluster's history, kept up to date for its loop).
+Read `prometheus` (the HTTP API), `time_series` (percentiles and growth, pure), `apply` (figures
+into a Cluster), `refresh` (one cluster's history, kept up to date for its loop).
 """

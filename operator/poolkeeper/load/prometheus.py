@@ -26,7 +26,7 @@ from urllib.parse import urlencode
 
 from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.load.apply import WHOLE_TOPIC
-from poolkeeper.load.history import HistoryWindow
+from poolkeeper.load.time_series import HistoryWindow
 
 BYTES, RATE = "bytes", "bytes_in_per_s"
 QUERIES: Mapping[str, str] = {

@@ -1,6 +1,6 @@
 """Load history in the observation of a cluster that declares `load: {source: Prometheus}`.
 
-The figures are those of fleets (`load.history`): a rate is the 95th percentile of the window, a
+The figures are those of fleets (`load.time_series`): a rate is the 95th percentile of the window, a
 size the latest that was measured. So only the last step is requested for sizes: the window of two
 hundred thousand partitions would be tens of millions of samples. A partition that is no longer
 measured has no size.
@@ -21,10 +21,10 @@ from threading import Thread
 import numpy as np
 
 from poolkeeper.errors import PoolkeeperError
-from poolkeeper.load import history, prometheus
+from poolkeeper.load import prometheus, time_series
 from poolkeeper.load.apply import Figure, MeasuredLoads, with_loads
-from poolkeeper.load.history import HistoryWindow, Samples
 from poolkeeper.load.prometheus import BYTES, RATE, PrometheusServer, Sample
+from poolkeeper.load.time_series import HistoryWindow, Samples
 from poolkeeper.model.specs import LoadSource
 from poolkeeper.model.topology import Cluster
 from poolkeeper.resources.parse.quantities import duration_s
@@ -90,7 +90,7 @@ def _figures(samples: Iterable[Sample], window: HistoryWindow, *, latest: bool) 
         at_ms.append(each.at_ms)
         value.append(each.value)
     columns = Samples(np.array(series), np.array(at_ms), np.array(value))
-    made = history.figures(columns, window, latest=latest)
+    made = time_series.figures(columns, window, latest=latest)
     names = list(number)
     chosen = made.last if latest else made.p95
     return {

@@ -38,8 +38,8 @@ from poolkeeper.planning.placement.initial import ReplicaCounts
 from poolkeeper.planning.problem import internal_topics
 from poolkeeper.planning.problem.arrays import Rows, brokers_of
 from poolkeeper.planning.problem.partitions import Lists, PartitionTable, lists_of, table_of
+from poolkeeper.planning.problem.pool_membership import PlanScope, TopicHome, TopicRole, plan_scope
 from poolkeeper.planning.problem.pool_rows import repeated_brokers
-from poolkeeper.planning.problem.scope import PlanScope, TopicHome, TopicRole, plan_scope
 from poolkeeper.planning.proposals import identity, new_partitions, topic_steps
 from poolkeeper.planning.proposals.log_dirs import between_log_dirs
 from poolkeeper.planning.proposals.lower_bounds import certificate, combine

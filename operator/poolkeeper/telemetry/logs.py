@@ -5,26 +5,22 @@ A record may carry, in `extra`, the `cluster` it is about and the `object`
 extra fields are passed on as they are. One record is one line: what is long is cut, line feeds are
 escaped (in text, a traceback follows on indented lines).
 
-Secrets are masked wherever they came from: message, fields or traceback.
+Secrets are masked (`secret_masking`) in message, fields and traceback.
 """
 
-import base64
 import json
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from threading import Lock
 from typing import TextIO
 
 from poolkeeper import wording
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.model.outcomes import Why
+from poolkeeper.telemetry.secret_masking import Secrets
 
 MESSAGE_CHARS_MAX = 16 * 1024
 EXCEPTION_CHARS_MAX = 32 * 1024
-SECRET_CHARS_MIN = 4
-"""Shorter values are not masked: that would make lines unreadable."""
-MASK = "***"
 QUIET = ("kopf", "kazoo", "kubernetes", "urllib3", "asyncio", "aiohttp", "kafka")
 """Libraries that log every event, request or heartbeat; only their warnings are kept."""
 
@@ -55,45 +51,6 @@ def text_of(value: Why | PoolkeeperError) -> str:
     if isinstance(value, PoolkeeperError):
         return wording.error_text(value)
     return wording.sentence(value)
-
-
-class Secrets:
-    """The values that must not appear in any log line, by owner."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._by_owner: dict[str, tuple[str, ...]] = {}
-        self._forms: tuple[str, ...] = ()
-
-    def add(self, owner: str, values: Collection[str]) -> None:
-        """Mask these values of `owner` from now on; its earlier values are no longer masked."""
-        with self._lock:
-            self._by_owner[owner] = tuple(v for v in values if len(v) >= SECRET_CHARS_MIN)
-            if not self._by_owner[owner]:
-                del self._by_owner[owner]
-            forms = {form for own in self._by_owner.values() for v in own for form in _forms(v)}
-            self._forms = tuple(sorted(forms, key=lambda form: (-len(form), form)))
-
-    def mask(self, text: str) -> str:
-        """Return the text with every secret replaced, longest first."""
-        for form in self._forms:
-            text = text.replace(form, MASK)
-        return text
-
-    def mask_values(self, value: object) -> object:
-        """Return the value as JSON values, with every secret in its texts replaced."""
-        if value is None or isinstance(value, bool | int | float):
-            return value
-        if isinstance(value, Mapping):
-            return {self.mask(str(key)): self.mask_values(item) for key, item in value.items()}
-        if isinstance(value, list | tuple):
-            return [self.mask_values(item) for item in value]
-        return self.mask(str(value))
-
-
-def _forms(value: str) -> tuple[str, ...]:
-    """Return the forms in which a value may appear: plain, in JSON, base64 as in a Secret."""
-    return (value, json.dumps(value)[1:-1], base64.b64encode(value.encode()).decode())
 
 
 class JsonLines(logging.Formatter):

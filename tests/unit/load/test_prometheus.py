@@ -6,8 +6,8 @@ from urllib.parse import parse_qs
 import pytest
 
 from poolkeeper.errors import Refused, Unavailable
-from poolkeeper.load.history import HistoryWindow
 from poolkeeper.load.prometheus import PIECE_POINTS, PrometheusServer, Sample, read_matrix, samples
+from poolkeeper.load.time_series import HistoryWindow
 from unit.kube.http_servers import answers, hangs, says_and_closes, serving, trickles
 
 WINDOW = HistoryWindow(end_ms=3_600_000, length_s=3600, step_s=600)

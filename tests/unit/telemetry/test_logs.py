@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from poolkeeper.telemetry import logs
-from poolkeeper.telemetry.logs import JsonLines, Secrets, TextLines
+from poolkeeper.telemetry.logs import JsonLines, TextLines
+from poolkeeper.telemetry.secret_masking import Secrets
 
 
 def record(message: str, *arguments: object, level: int = logging.INFO, **extra: object):

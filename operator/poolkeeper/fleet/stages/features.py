@@ -1,7 +1,7 @@
 """From samples to the features of a cluster: by partition, then by broker.
 
 Samples come from Parquet of anybody's making (`schemas.SAMPLES`), from Prometheus, and from the
-sizes in the snapshots of earlier days. `load.history` says what is made of them.
+sizes in the snapshots of earlier days. `load.time_series` says what is made of them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,8 +15,8 @@ from poolkeeper.fleet.storage import schemas
 from poolkeeper.fleet.storage.cluster_rows import numbers
 from poolkeeper.fleet.storage.parquet import from_rows, table_of
 from poolkeeper.load.apply import MeasuredLoads, with_loads
-from poolkeeper.load.history import HistoryWindow, Samples, days_to_full, figures
 from poolkeeper.load.prometheus import BYTES, RATE, Sample
+from poolkeeper.load.time_series import HistoryWindow, Samples, days_to_full, figures
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Broker, Cluster
 

@@ -26,7 +26,7 @@ from poolkeeper.fleet.storage import cluster_rows, parquet, schemas
 from poolkeeper.fleet.storage.cluster_rows import ClusterRows
 from poolkeeper.fleet.storage.store import FAILED, OK, Store, input_digest
 from poolkeeper.load import prometheus
-from poolkeeper.load.history import HistoryWindow
+from poolkeeper.load.time_series import HistoryWindow
 from poolkeeper.model.specs import Desired
 from poolkeeper.resources.parse.quantities import duration_s
 

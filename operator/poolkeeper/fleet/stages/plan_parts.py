@@ -40,7 +40,7 @@ from poolkeeper.planning.constraints import sources
 from poolkeeper.planning.constraints.quotas import QuotaUsage, quota_problems
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.problem.partitions import PartitionTable, flat_ids
-from poolkeeper.planning.problem.scope import PlanScope, plan_scope
+from poolkeeper.planning.problem.pool_membership import PlanScope, plan_scope
 from poolkeeper.planning.proposals import identity
 
 _KINDS = (AddPartitions, SetConfig, ElectLeaders)

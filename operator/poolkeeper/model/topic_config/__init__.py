@@ -1,5 +1,5 @@
 """The config of topics as Kafka knows it.
 
-Read `keys` (which there are, in which releases), `values` (what each may hold), `table` (how both
-are written down), `destructive_changes` (which changes may lose records).
+Read `validation` (which keys and values a release takes, alone and together), `values` (how a value
+is parsed), `table` (all keys), `destructive_changes` (which changes may lose records).
 """

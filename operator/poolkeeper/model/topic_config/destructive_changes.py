@@ -9,7 +9,7 @@ stand in for the rest.
 
 from collections.abc import Mapping
 
-from poolkeeper.model.topic_config.keys import RETENTION, defaults_of
+from poolkeeper.model.topic_config.validation import RETENTION, defaults_of
 from poolkeeper.model.topic_config.values import elements, flag, whole
 from poolkeeper.model.versions import SUPPORTED, Version
 

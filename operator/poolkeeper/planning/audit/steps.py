@@ -29,7 +29,7 @@ from poolkeeper.model.plans import (
 from poolkeeper.model.records import Records, TopicRecord
 from poolkeeper.model.specs import Claim, DeletionPolicy, Strategy, TopicDefaults, TopicSpec
 from poolkeeper.model.topic_config.destructive_changes import destructive_changes
-from poolkeeper.model.topic_config.keys import is_owned_by_executor
+from poolkeeper.model.topic_config.validation import is_owned_by_executor
 from poolkeeper.model.topology import Replicas
 from poolkeeper.planning.audit.excess import partition_excess
 from poolkeeper.planning.audit.violations import (

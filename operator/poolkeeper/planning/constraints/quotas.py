@@ -22,7 +22,7 @@ from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.constraints.capacity import EligibleBrokers
 from poolkeeper.planning.facts.capacity import QuotaHeld, TooManyPartitions, TooManyReplicas
 from poolkeeper.planning.facts.new_partitions import BeyondHeadroom, QuotaExceeded, QuotaExcess
-from poolkeeper.planning.problem.scope import PlanScope
+from poolkeeper.planning.problem.pool_membership import PlanScope
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ from poolkeeper.planning.facts.phrases import Names
 from poolkeeper.planning.facts.pools import DataLost, NoSource
 from poolkeeper.planning.problem.arrays import Bools
 from poolkeeper.planning.problem.partitions import PartitionTable
-from poolkeeper.planning.problem.scope import TopicHome
+from poolkeeper.planning.problem.pool_membership import TopicHome
 
 
 def problems(

@@ -9,7 +9,7 @@ from poolkeeper.planning.layout.pool_layout import Layout
 from poolkeeper.planning.placement.broker_choice import mib_by_broker
 from poolkeeper.planning.placement.rounds import replicas_by_broker
 from poolkeeper.planning.problem.arrays import Ints
-from poolkeeper.planning.problem.scope import TopicRole
+from poolkeeper.planning.problem.pool_membership import TopicRole
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ from poolkeeper.planning.facts.pools import (
 from poolkeeper.planning.goals.topic_counts import TopicCounts
 from poolkeeper.planning.layout.pool_layout import Layout
 from poolkeeper.planning.problem.arrays import Bools, Ints, any_slot, count_slots
-from poolkeeper.planning.problem.scope import TopicRole
+from poolkeeper.planning.problem.pool_membership import TopicRole
 
 _NAMED_MAX = 5
 

@@ -23,7 +23,7 @@ import numpy as np
 from poolkeeper.planning.constraints.bands import Band
 from poolkeeper.planning.constraints.evictions import OpenSlots
 from poolkeeper.planning.constraints.measures import LoadMeasure
-from poolkeeper.planning.goals.swaps import (
+from poolkeeper.planning.goals.replica_swaps import (
     REPLICA_MIB,
     STEPS_MAX,
     Candidates,

@@ -16,7 +16,7 @@ import numpy as np
 
 from poolkeeper.planning.constraints.evictions import OpenSlots
 from poolkeeper.planning.goals.local_search import Bounded
-from poolkeeper.planning.goals.swaps import REPLICA_MIB
+from poolkeeper.planning.goals.replica_swaps import REPLICA_MIB
 from poolkeeper.planning.goals.topic_counts import TopicCounts
 from poolkeeper.planning.problem.arrays import Bools, Ints, any_slot
 from poolkeeper.planning.problem.pool_problem import PoolProblem

@@ -21,8 +21,8 @@ from poolkeeper.planning.layout.changes import Change, changed_rows, changes_of
 from poolkeeper.planning.layout.pool_layout import Layout, lay_out
 from poolkeeper.planning.problem.arrays import Ints, Rows
 from poolkeeper.planning.problem.partitions import Lists
+from poolkeeper.planning.problem.pool_membership import TopicHome, TopicRole
 from poolkeeper.planning.problem.pool_problem import StuckLoad, pool_problem
-from poolkeeper.planning.problem.scope import TopicHome, TopicRole
 
 
 @dataclass(frozen=True, slots=True)

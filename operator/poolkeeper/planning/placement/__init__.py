@@ -5,5 +5,5 @@ form a class; a flow between classes and brokers is solved and rounded back to s
 
 Read `rounds` (the loop), `replica_classes` and `open_slots` (the nodes), `flow` (the bounds and
 costs), `network` (OR-tools), `rounding` and `broker_choice` (back to replicas), `byte_targets` and
-`byte_exchanges` (where bytes matter besides counts), `initial` (partitions that do not exist yet).
+`byte_surplus` (where bytes matter besides counts), `initial` (partitions that do not exist yet).
 """

@@ -3,7 +3,7 @@
 A round does the following:
 
 1. It classes replicas that are interchangeable (`replica_classes`, `open_slots`).
-2. Where bytes need more moves than counts, it asks `byte_exchanges` how many.
+2. Where bytes need more moves than counts, it asks `byte_surplus` how many.
 3. It solves the flow: how many replicas of each class go where (`flow`).
 4. It realises the flow (`broker_choice`) with the smallest replicas of each class, or with those
    that suit `byte_targets`, and moves one replica of a partition at most.
@@ -22,7 +22,7 @@ from poolkeeper.planning.constraints.bands import Band, band
 from poolkeeper.planning.constraints.capacity import CapacityBounds
 from poolkeeper.planning.constraints.evictions import OPEN, OpenSlots
 from poolkeeper.planning.constraints.measures import LoadMeasure
-from poolkeeper.planning.placement import byte_exchanges
+from poolkeeper.planning.placement import byte_surplus
 from poolkeeper.planning.placement.broker_choice import assign
 from poolkeeper.planning.placement.byte_targets import aim_of, spread_over_cells
 from poolkeeper.planning.placement.flow import FlowInput, solve_flow
@@ -126,7 +126,7 @@ def _round(given: _RoundInput, lists: Ints, target: Band) -> _RoundResult:
     if given.weighed is not None:
         aim = aim_of(given.weighed, lists, problem.eligible)
         if cells.merged:
-            leave = byte_exchanges.replicas_to_leave(aim, lists, held, target)
+            leave = byte_surplus.replicas_to_leave(aim, lists, held, target)
     class_flow = solve_flow(
         FlowInput(problem, opened, cells, movable, demands, held, target, capacity, leave)
     )

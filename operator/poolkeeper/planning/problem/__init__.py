@@ -3,8 +3,8 @@
 In come the observed Cluster and the declared pools and topics; out goes a PoolProblem: a row per
 partition, a column per replica slot, brokers by row number.
 
-Read `scope` (which pool a topic lives in, and what may be done to it), `topic_ownership` (which of
-several resources that name a topic is followed), `internal_topics`, `arrays` and `grouping`
-(vectors, brokers, groups of rows), `partitions` (all partitions of a cluster), `pool_problem` and
-`pool_rows` (one pool, and the load of everything else).
+Read `pool_membership` (which pool a topic lives in, and what may be done to it), `topic_ownership`
+(which of several resources that name a topic is followed), `internal_topics`, `arrays` and
+`grouping` (vectors, brokers, groups of rows), `partitions` (all partitions of a cluster),
+`pool_problem` and `pool_rows` (one pool, and the load of everything else).
 """

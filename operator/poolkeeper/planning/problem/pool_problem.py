@@ -25,8 +25,8 @@ from poolkeeper.planning.problem.arrays import (
     eligible_of,
 )
 from poolkeeper.planning.problem.partitions import Lists
+from poolkeeper.planning.problem.pool_membership import TopicHome, TopicRole
 from poolkeeper.planning.problem.pool_rows import BackgroundLoad, background_load, rows_of
-from poolkeeper.planning.problem.scope import TopicHome, TopicRole
 
 
 @dataclass(frozen=True, slots=True)

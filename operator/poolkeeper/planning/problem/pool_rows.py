@@ -13,7 +13,7 @@ import numpy as np
 from poolkeeper.model.specs import ResourcePoolSpec, Strategy
 from poolkeeper.planning.problem.arrays import MIB, NONE, Bools, Ints, count_slots
 from poolkeeper.planning.problem.partitions import Lists, index_of
-from poolkeeper.planning.problem.scope import TopicHome, TopicRole
+from poolkeeper.planning.problem.pool_membership import TopicHome, TopicRole
 
 
 @dataclass(frozen=True, slots=True)

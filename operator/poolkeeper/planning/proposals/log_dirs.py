@@ -29,7 +29,7 @@ from poolkeeper.planning.facts.pools import (
     LogDirsUnknown,
     NoSuchLogDir,
 )
-from poolkeeper.planning.problem.scope import TopicHome, TopicRole
+from poolkeeper.planning.problem.pool_membership import TopicHome, TopicRole
 
 MARGIN_PERCENT = 5
 MIB = 1024 * 1024

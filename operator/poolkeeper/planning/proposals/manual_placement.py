@@ -10,7 +10,7 @@ from poolkeeper.planning.constraints.capacity import EligibleBrokers
 from poolkeeper.planning.facts.conflicts import Member, obstacle_of
 from poolkeeper.planning.facts.topics import PinnedElsewhere
 from poolkeeper.planning.layout.changes import Change
-from poolkeeper.planning.problem.scope import PlanScope, TopicRole
+from poolkeeper.planning.problem.pool_membership import PlanScope, TopicRole
 
 
 def manual_changes(

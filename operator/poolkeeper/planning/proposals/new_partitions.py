@@ -46,7 +46,7 @@ from poolkeeper.planning.placement.initial import (
     balanced_lists,
     kafka_lists,
 )
-from poolkeeper.planning.problem.scope import PlanScope, TopicRole
+from poolkeeper.planning.problem.pool_membership import PlanScope, TopicRole
 
 
 @dataclass(frozen=True, slots=True)

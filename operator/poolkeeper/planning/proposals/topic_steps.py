@@ -15,14 +15,14 @@ from poolkeeper.model.plans import DeleteTopic, ElectLeaders, PlanProblem, SetCo
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import TopicSpec
 from poolkeeper.model.topic_config.destructive_changes import destructive_changes
-from poolkeeper.model.topic_config.keys import is_owned_by_executor
+from poolkeeper.model.topic_config.validation import is_owned_by_executor
 from poolkeeper.model.topology import Cluster, Topic
 from poolkeeper.planning.facts.new_partitions import AwaitsMoves, CrowdedOut
 from poolkeeper.planning.facts.pools import AwaitsPartitions
 from poolkeeper.planning.facts.topics import NotDeleted
 from poolkeeper.planning.problem.internal_topics import awaits_replicas
 from poolkeeper.planning.problem.partitions import UNKNOWN, PartitionTable
-from poolkeeper.planning.problem.scope import PlanScope, TopicHome, TopicRole
+from poolkeeper.planning.problem.pool_membership import PlanScope, TopicHome, TopicRole
 
 
 def postponed_partitions(

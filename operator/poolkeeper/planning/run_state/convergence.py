@@ -18,9 +18,9 @@ from typing import NamedTuple
 from poolkeeper.algorithms.internal_topics import keeps
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired, ResourcePoolSpec, TopicSpec
-from poolkeeper.model.topic_config import keys
+from poolkeeper.model.topic_config import validation
 from poolkeeper.model.topology import Cluster, Replicas, Topic
-from poolkeeper.planning.problem.scope import plan_scope
+from poolkeeper.planning.problem.pool_membership import plan_scope
 from poolkeeper.planning.problem.topic_ownership import topic_owners
 
 NAMED_MAX = 5
@@ -194,7 +194,7 @@ def _config(
         return (), ()
     record = records.topics.get(spec.topic)
     before = record.declared_keys if record and record.owner == spec.owner else ()
-    others = {k for k in live.keys() - spec.config if not keys.is_owned_by_executor(k)}
+    others = {k for k in live.keys() - spec.config if not validation.is_owned_by_executor(k)}
     dropped = {key for key in others.intersection(before) if not keeps(spec.topic, key)}
     changed = {key for key, value in spec.config.items() if live.get(key) != value}
     return tuple(sorted(changed | dropped)), tuple(sorted(others - dropped))

@@ -15,7 +15,7 @@ from typing import Any
 
 from poolkeeper.errors import Problem, Refused
 from poolkeeper.model.specs import KafkaClusterSpec, ResourcePoolSpec, Strategy, TopicSpec
-from poolkeeper.model.topic_config import keys
+from poolkeeper.model.topic_config import validation
 from poolkeeper.model.versions import SUPPORTED, KafkaVersion, releases
 from poolkeeper.resources.kinds.resource_pool import usable_text
 from poolkeeper.resources.parse.body import ParsedBody
@@ -184,10 +184,10 @@ def config_problems(config: Mapping[str, str], version: str | None) -> dict[str,
     """
     if version is not None:
         try:
-            return keys.check_all(config, KafkaVersion.parse(version))
+            return validation.check_all(config, KafkaVersion.parse(version))
         except Refused:
             return {}
-    answers = [keys.check_all(config, release) for release in releases(SUPPORTED)]
+    answers = [validation.check_all(config, release) for release in releases(SUPPORTED)]
     # The newest release's message is shown: it knows the most names.
     return {
         key: problem

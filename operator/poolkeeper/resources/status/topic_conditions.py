@@ -13,7 +13,7 @@ from poolkeeper import wording
 from poolkeeper.model.outcomes import Outcome
 from poolkeeper.model.plans import AddPartitions, CreateTopic, SetConfig
 from poolkeeper.model.specs import ApprovalPolicy, DeletionPolicy, Mode, TopicSpec
-from poolkeeper.planning.problem.scope import metric_name
+from poolkeeper.planning.problem.pool_membership import metric_name
 from poolkeeper.planning.proposals.identity import is_destructive
 from poolkeeper.planning.run_state.convergence import TopicStanding
 from poolkeeper.resources.kinds import resource_pool

@@ -18,7 +18,7 @@ from poolkeeper.model.specs import (
     TopicSpec,
     ZooKeeperSpec,
 )
-from poolkeeper.model.topic_config import keys
+from poolkeeper.model.topic_config import validation
 from poolkeeper.model.topology import Cluster, Topic
 from poolkeeper.model.versions import SUPPORTED, KafkaVersion, releases, support_problem
 from poolkeeper.resources.kinds.topic import DEFAULT_NAMESPACE
@@ -117,9 +117,9 @@ def _topic(topic: Topic, pool: str, namespace: str, config: Mapping[str, str]) -
 
 def _config(config: Mapping[str, str], version: str | None) -> tuple[dict[str, str], list[str]]:
     """The config keys that may be declared, and those that may not (ours not counted)."""
-    declared = {k: v for k, v in sorted(config.items()) if not keys.is_owned_by_executor(k)}
+    declared = {k: v for k, v in sorted(config.items()) if not validation.is_owned_by_executor(k)}
     release = KafkaVersion.parse(version) if version else releases(SUPPORTED)[-1]
-    problems = keys.check_all(declared, release)
+    problems = validation.check_all(declared, release)
     kept = {key: value for key, value in declared.items() if key not in problems}
     return kept, sorted(problems)
 

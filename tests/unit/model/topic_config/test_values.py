@@ -2,7 +2,7 @@
 
 import pytest
 
-from poolkeeper.model.topic_config.keys import check
+from poolkeeper.model.topic_config.validation import check
 from poolkeeper.model.versions import KafkaVersion
 
 V = KafkaVersion.parse

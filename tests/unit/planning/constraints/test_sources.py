@@ -7,7 +7,7 @@ from poolkeeper.planning.constraints.sources import problems, rows_without_sourc
 from poolkeeper.planning.facts.phrases import Names
 from poolkeeper.planning.facts.pools import DataLost
 from poolkeeper.planning.problem.partitions import table_of
-from poolkeeper.planning.problem.scope import TopicHome, TopicRole
+from poolkeeper.planning.problem.pool_membership import TopicHome, TopicRole
 
 
 def lost(*partitions: Partition, gone: tuple[int, ...] = (3,), live: tuple[int, ...] = (1, 2)):

@@ -15,8 +15,8 @@ from poolkeeper.planning.constraints.capacity import eligible_brokers
 from poolkeeper.planning.layout.pool_layout import Layout, lay_out
 from poolkeeper.planning.problem.arrays import brokers_of
 from poolkeeper.planning.problem.partitions import lists_of, table_of
+from poolkeeper.planning.problem.pool_membership import TopicHome, TopicRole
 from poolkeeper.planning.problem.pool_problem import pool_problem
-from poolkeeper.planning.problem.scope import TopicHome, TopicRole
 
 MIB = 1024**2
 COUNT = (Goal(GoalKind.REPLICAS, count=1),)

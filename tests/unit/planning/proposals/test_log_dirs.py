@@ -9,7 +9,7 @@ from builders import MIB, partition, pool_spec, topic
 from poolkeeper.model.plans import MoveLogDir
 from poolkeeper.model.specs import DrainLogDir, Goal, GoalKind, ResourcePoolSpec
 from poolkeeper.model.topology import Broker, Cluster, LogDir, Topic, TopicPartition
-from poolkeeper.planning.problem.scope import TopicHome, TopicRole
+from poolkeeper.planning.problem.pool_membership import TopicHome, TopicRole
 from poolkeeper.planning.proposals.log_dirs import between_log_dirs
 
 A, B, C = "/a", "/b", "/c"

@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poolkeeper.model.topic_config.keys import (
+from poolkeeper.model.topic_config.table import KEYS
+from poolkeeper.model.topic_config.validation import (
     check,
     check_all,
     default_of,
     is_owned_by_executor,
     known_keys,
 )
-from poolkeeper.model.topic_config.table import KEYS
 from poolkeeper.model.versions import RELEASES, SUPPORTED, KafkaVersion, VersionRange
 
 V = KafkaVersion.parse

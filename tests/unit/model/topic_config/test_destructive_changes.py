@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poolkeeper.model.topic_config.keys import is_destructive
+from poolkeeper.model.topic_config.destructive_changes import destructive_changes
 from poolkeeper.model.topic_config.table import KEYS
 from poolkeeper.model.versions import KafkaVersion, VersionRange
 
@@ -143,7 +143,7 @@ WEEK = "604800000 (the default)"
     ],
 )
 def test_destructive_changes(old, new, reasons):
-    assert is_destructive(old, new, V("3.9")) == reasons
+    assert destructive_changes(old, new, V("3.9")) == reasons
 
 
 def test_unclean_elections_are_the_default_before_0_11():
@@ -152,16 +152,16 @@ def test_unclean_elections_are_the_default_before_0_11():
         "unclean.leader.election.enable from false to true (the default): "
         "a replica out of sync may become leader and drop records"
     )
-    assert is_destructive(safe, {}, V("0.10.2")) == [reason]
-    assert is_destructive(safe, {}, V("0.11")) == []
-    assert is_destructive(safe, {}, between("0.10.2", "1.0")) == [reason]
-    assert is_destructive(safe, {}) == [reason]
+    assert destructive_changes(safe, {}, V("0.10.2")) == [reason]
+    assert destructive_changes(safe, {}, V("0.11")) == []
+    assert destructive_changes(safe, {}, between("0.10.2", "1.0")) == [reason]
+    assert destructive_changes(safe, {}) == [reason]
 
 
 def test_brokers_defaults_come_before_the_documented_ones():
     hour = {"retention.ms": "3600000"}
-    assert is_destructive({"retention.ms": "7200000"}, {}, V("2.8")) == []
-    assert is_destructive({"retention.ms": "7200000"}, {}, V("2.8"), hour) == [
+    assert destructive_changes({"retention.ms": "7200000"}, {}, V("2.8")) == []
+    assert destructive_changes({"retention.ms": "7200000"}, {}, V("2.8"), hour) == [
         "retention.ms from 7200000 to 3600000 (the default): older records are deleted"
     ]
 
@@ -177,6 +177,6 @@ configs = st.dictionaries(st.sampled_from(sorted(KEYS)), texts, max_size=6)
 @given(configs, configs)
 def test_going_nowhere_destroys_nothing(old, new):
     """No change, no reason; and a key that does not change is never a reason."""
-    assert is_destructive(old, old) == []
+    assert destructive_changes(old, old) == []
     changed = {key for key in {**old, **new} if old.get(key) != new.get(key)}
-    assert {reason.split(" ")[0] for reason in is_destructive(old, new)} <= changed
+    assert {reason.split(" ")[0] for reason in destructive_changes(old, new)} <= changed

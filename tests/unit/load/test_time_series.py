@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from poolkeeper.load.history import HistoryWindow, Samples, days_to_full, figures
+from poolkeeper.load.time_series import HistoryWindow, Samples, days_to_full, figures
 
 HOUR_S = 3600
 WINDOW = HistoryWindow(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from poolkeeper.planning.constraints.bands import Band
-from poolkeeper.planning.placement.byte_exchanges import replicas_to_leave
+from poolkeeper.planning.placement.byte_surplus import replicas_to_leave
 from poolkeeper.planning.placement.byte_targets import Aim
 
 COUNTS = Band(np.array([3, 3, 3]), np.array([3, 3, 3]), np.array([3.0, 3.0, 3.0]))

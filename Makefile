@@ -19,8 +19,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
-# One more than processors: many tests wait for servers.
-WORKERS ?= 3
+# More than processors: many tests wait for servers.
+WORKERS ?= 4
 
 # The locks are made for the first of these; later ones install the same files.
 INTERPRETERS := python3.11 python3.12 python3.13 python3

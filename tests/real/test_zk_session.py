@@ -298,7 +298,7 @@ def start_server(tmp_path: Path) -> Iterator[Callable[..., Server]]:
         config.write_text(
             text + "".join(f"{line}\n" for line in lines).replace("PORT", str(secure))
         )
-        java, *rest = settings.zookeeper_command(tools.java, jars, 64, config)
+        java, *rest = settings.zookeeper_command(tools.java, jars, 64, config, archive=False)
         # 3.4 lacks a class for log4j.
         command = (java, *java_options, "-Dzookeeper.jmx.log4j.disable=true", *rest)
         started.append(nursery.start("zookeeper", command, tmp_path / "log"))

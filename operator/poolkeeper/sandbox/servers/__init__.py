@@ -2,6 +2,7 @@
 
 In come a sandbox's `settings`; out come addresses of servers that are ready.
 
-Read `kafka_cluster`, `artifacts` (jars, by Maven), `processes` and `launch` (processes that die
-with their owner), `readiness`, `records` (what another process needs to end or clean up a sandbox).
+Read `kafka_cluster`, `artifacts` (jars, by Maven), `class_archives` (faster starts), `processes`
+and `launch` (processes that die with their owner), `readiness`, `records` (what another process
+needs to end or clean up a sandbox).
 """

@@ -8,8 +8,8 @@ once (a broker waits for ZooKeeper by itself, while its classes load) → ready.
 is interrupted leaves nothing. An end is SIGKILL: nobody needs the data, and a graceful stop of all
 brokers takes ten seconds.
 
-Most of a start is the loading of classes (on two cores 3 brokers 3 s, 9 brokers 7.4 s). An archive
-of them (AppCDS) was measured and left out: 9 brokers 5.2 s, but 8 s for each version to make it.
+Most of a start is the loading of classes (on two cores 3 brokers 3 s, 9 brokers 7.4 s); see
+`class_archives` for who starts many.
 """
 
 import os
@@ -24,7 +24,14 @@ from pathlib import Path
 from typing import Self
 
 from poolkeeper import errors
-from poolkeeper.sandbox.servers import artifacts, processes, readiness, records, settings
+from poolkeeper.sandbox.servers import (
+    artifacts,
+    class_archives,
+    processes,
+    readiness,
+    records,
+    settings,
+)
 from poolkeeper.sandbox.servers.processes import Child, Identity, ProcessGroup
 from poolkeeper.sandbox.servers.settings import BrokerSpec, SandboxSpec
 
@@ -185,7 +192,9 @@ class Sandbox:
         text = settings.zookeeper_config(home, port, self.spec.session_timeout_max_ms)
         config.write_text(text, encoding="utf-8")
         heap = self.spec.zookeeper_heap_mib
-        command = settings.zookeeper_command(self._java, self._server_jars, heap, config)
+        command = settings.zookeeper_command(
+            self._java, self._server_jars, heap, config, archive=self.spec.archive_classes
+        )
         self._server = self._processes.start("zookeeper", command, home / "zookeeper.out")
         if wait:
             with readiness.session(self.zookeeper, time.monotonic() + ready_s, self._check_server):
@@ -220,6 +229,8 @@ class Sandbox:
 
     def close(self, timeout_s: float = 10) -> None:
         """End all processes and remove all data; twice is fine. Raises Unavailable if it cannot."""
+        if self.spec.archive_classes:
+            self._archive_classes()
         children = (self._simulated, self._server, *self._children.values())
         started = [child for child in children if child]
         for child in started:
@@ -229,6 +240,17 @@ class Sandbox:
             child.wait(max(0.0, deadline - time.monotonic()))
         self._processes.close()
         records.end(self._root, self.state)
+
+    def _archive_classes(self) -> None:
+        """End the servers gracefully, which makes each of them write its archive."""
+        running = [n for n, child in self._children.items() if child.exit_code() is None]
+        for broker in running:
+            self.stop(broker)
+            class_archives.publish(self._jars, class_archives.BROKER)
+        if self._server is not None and self._server.exit_code() is None:
+            self._server.signal(signal.SIGTERM)
+            self._server.wait(STOP_S)
+            class_archives.publish(self._server_jars, class_archives.ZOOKEEPER)
 
     def __enter__(self) -> Self:
         return self
@@ -263,7 +285,10 @@ class Sandbox:
         config = home / "server.properties"
         text = settings.broker_config(self.spec, broker, self.zookeeper, port, log_dirs)
         config.write_text(text, encoding="utf-8")
-        command = settings.broker_command(self._java, self._jars, self.spec.broker_heap_mib, config)
+        heap = self.spec.broker_heap_mib
+        command = settings.broker_command(
+            self._java, self._jars, heap, config, archive=self.spec.archive_classes
+        )
         child = self._processes.start(f"broker-{broker.id}", command, home / "broker.out")
         self._children[broker.id] = child
 

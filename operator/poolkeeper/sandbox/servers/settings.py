@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
 
-from poolkeeper.sandbox.servers import artifacts
+from poolkeeper.sandbox.servers import artifacts, class_archives
 
 ADDRESS = "127.0.0.1"
 
@@ -39,7 +39,8 @@ class SandboxSpec:
 
     `simulated` brokers write to the real ZooKeeper what real ones would, `speed` times as fast, and
     listen nowhere; `kafka` may be any release then. `tree` is a folder of ZooKeeper's data (a
-    `version-2`) on a copy of which the server starts.
+    `version-2`) on a copy of which the server starts. `archive_classes`: the servers end gracefully
+    and leave archives of their classes, with which later ones start faster (`class_archives`).
     """
 
     brokers: tuple[BrokerSpec, ...] = ()
@@ -55,6 +56,7 @@ class SandboxSpec:
     simulated: bool = False
     speed: float = 1.0
     tree: Path | None = None
+    archive_classes: bool = False
 
 
 def spread(count: int, racks: Iterable[str] = "abc", first: int = 1) -> tuple[BrokerSpec, ...]:
@@ -122,20 +124,26 @@ def broker_config(
     return _lines(**{**settings, **own})
 
 
-def zookeeper_command(java: str, jars: Path, heap_mib: int, config: Path) -> tuple[str, ...]:
-    """Return the command line of the ZooKeeper server."""
+def zookeeper_command(
+    java: str, jars: Path, heap_mib: int, config: Path, *, archive: bool
+) -> tuple[str, ...]:
+    """Return the command line of the ZooKeeper server; `archive`: it records its classes."""
     return (
         *_java(java, heap_mib),
+        *class_archives.options(jars, class_archives.ZOOKEEPER, record=archive),
         "-Dzookeeper.forceSync=no",
         "-Dzookeeper.preAllocSize=1024",  # KiB; the log is read whole, over and over
         *("-cp", f"{jars}/*", "org.apache.zookeeper.server.quorum.QuorumPeerMain", str(config)),
     )
 
 
-def broker_command(java: str, jars: Path, heap_mib: int, config: Path) -> tuple[str, ...]:
-    """Return the command line of a broker."""
+def broker_command(
+    java: str, jars: Path, heap_mib: int, config: Path, *, archive: bool
+) -> tuple[str, ...]:
+    """Return the command line of a broker; `archive`: it records its classes."""
     return (
         *_java(java, heap_mib),
+        *class_archives.options(jars, class_archives.BROKER, record=archive),
         "-Xss256k",
         *("-cp", f"{jars}/*", "kafka.Kafka", str(config)),
     )

@@ -36,7 +36,7 @@ RULES = """
 PROGRAM = """
 import json, sys, time
 from poolkeeper.kube.client.client import Api
-from poolkeeper.kube.leadership.leader_election import LeaderElector
+from poolkeeper.kube.leadership.leader_elector import LeaderElector
 
 namespace, identity = sys.argv[1:]
 elector = LeaderElector(Api.connect(), namespace, "poolkeeper", identity)

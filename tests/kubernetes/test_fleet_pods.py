@@ -64,6 +64,7 @@ def settings(namespace: str, out: Path) -> Mapping[str, str]:
     }
 
 
+@pytest.mark.soak
 def test_executors_read_and_plan_and_write_the_tables(
     declared, control_plane, kubelet, namespace, tmp_path
 ):

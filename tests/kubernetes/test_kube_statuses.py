@@ -221,6 +221,7 @@ def test_a_refused_status_does_not_hold_up_others(api, writer, namespace):
     assert ready(api, good)["status"] == "True"
 
 
+@pytest.mark.soak
 def test_a_thousand_statuses_take_seconds(api, writer, namespace):
     found = topics(api, namespace, 1000)
     begin_s = time.monotonic()

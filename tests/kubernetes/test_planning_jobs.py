@@ -110,6 +110,7 @@ def _gone(silent: Silent, number: int) -> bool:
     return any(silent.hung_up(number) for _ in range(10))
 
 
+@pytest.mark.soak
 def test_a_driver_that_is_killed_is_started_again(planning, question, silent, expected):
     names = ("cluster-0", "silent")
     some = tuple(each for each in question.asked if each.cluster in names)

@@ -5,6 +5,7 @@ Plans are made by hand here: what is tested is that they are executed, not that 
 
 import json
 import threading
+import time
 from collections.abc import Callable
 
 import pytest
@@ -33,6 +34,10 @@ from real.support import (
     plan_of,
     seen,
 )
+
+
+SESSION_S = 15
+"""How long ZooKeeper keeps a session of `access`."""
 
 
 def requested(stage: int, count: int) -> Action:
@@ -285,3 +290,29 @@ def test_a_topic_deleted_in_the_middle_of_a_run_is_left_alone(kafka, topic_name)
     assert drive(access(sandbox), wanted, plan, delete_other).state is State.CONVERGED
     assert assignment(sandbox, topic_name) == [(3, 2)]
     assert other not in seen(sandbox, other).topics
+
+
+@pytest.mark.soak
+def test_apply_goes_on_after_zookeeper_was_away_for_longer_than_a_session(fresh_kafka, topic_name):
+    """ZooKeeper still has the old session when it is back; that is not another executor."""
+    sandbox = fresh_kafka()
+    create(sandbox, topic_name, *[(1, 2)] * 4)
+    wanted = desired(topic_name, execution=Execution(max_moves=1))
+    moves = [move(sandbox, topic_name, p, (1, 2), (3, 2)) for p in range(4)]
+    plan = plan_of(wanted, sandbox, moves=moves)
+    away = []
+
+    def take_zookeeper_away(outcome: Outcome) -> None:
+        if not away and any(each.kind is ActionKind.STAGE_REQUESTED for each in outcome.did):
+            away.append(outcome)
+            sandbox.kill_zookeeper()
+            gone_s = time.monotonic()
+            until(lambda: time.monotonic() - gone_s > SESSION_S + 2, "any session would be over")
+            sandbox.start_zookeeper()
+
+    outcome = drive(access(sandbox), wanted, plan, take_zookeeper_away)
+    assert (len(away), outcome.state) == (1, State.CONVERGED)
+    assert assignment(sandbox, topic_name) == [(3, 2)] * 4
+    with kazoo(sandbox.connect) as zookeeper:
+        assert not zookeeper.exists("/poolkeeper/run")
+        assert not zookeeper.exists("/poolkeeper/holder")

@@ -111,6 +111,7 @@ def drive(
     """
     passed = False
     away_since: float | None = None
+    lost: set[int] = set()
 
     def there(outcome: Outcome) -> None:
         nonlocal passed, away_since
@@ -119,7 +120,8 @@ def drive(
 
     while True:
         try:
-            with _pass_context(connections, _journal_for_apply(patience_s)) as (session, context):
+            taking = _journal_for_apply(patience_s, lost)
+            with _pass_context(connections, taking) as (session, context):
                 return _drive(session, context, desired, confirmed_plan, there)
         except Forbidden:
             raise
@@ -172,8 +174,10 @@ def _pause_s(outcome: Outcome) -> float:
 TakeJournal = Callable[[Session], AbstractContextManager[journal.Journal]]
 
 
-def _journal_for_apply(patience_s: float) -> TakeJournal:
-    return lambda session: journal.hold(session, "apply", _now_ms(), patience_s=patience_s)
+def _journal_for_apply(patience_s: float, lost: set[int]) -> TakeJournal:
+    return lambda session: journal.hold(
+        session, "apply", _now_ms(), patience_s=patience_s, lost=lost
+    )
 
 
 @contextmanager
@@ -223,7 +227,7 @@ class LoopConfig:
     declared. `settling`: whether resources may still be arriving, one by one. `beat` is called with
     the seconds for which the loop may now be silent. `external_plan` returns the external plan for
     this cluster, if there is one. `pending` is the pending plan; it survives a change of executor
-    or of mode.
+    or of mode. `lost_sessions`: those that ended in outages; no other executor has them.
     """
 
     connections: ClusterConnections
@@ -238,6 +242,7 @@ class LoopConfig:
     beat: Callable[[float], None] = lambda patience_s: None
     external_plan: Callable[[], ExternalPlan | None] = lambda: None
     pending: PendingPlan = field(default_factory=PendingPlan)
+    lost_sessions: set[int] = field(default_factory=set)
 
     def end(self) -> None:
         """Ask the loop to end; the next executor resumes the recorded run."""
@@ -346,7 +351,13 @@ def _journal_for_run(config: LoopConfig) -> TakeJournal:
         config.report(Outcome(State.WAITING, waits=(wait,)))
 
     return lambda session: journal.hold(
-        session, "run", _now_ms(), patience_s=PATIENCE_S, waiting=waiting, wake=config.wake
+        session,
+        "run",
+        _now_ms(),
+        patience_s=PATIENCE_S,
+        waiting=waiting,
+        wake=config.wake,
+        lost=config.lost_sessions,
     )
 
 

@@ -5,12 +5,15 @@
 * `epoch`: its data version is the fence. Taking the journal over bumps it in the transaction that
   creates `holder`, and every later write checks it: a process that only thinks it is the holder
   can write nothing.
+
+A session that was lost in an outage leaves its `holder` node behind until the server ends it. That
+is no other executor: the process that lost it waits for it.
 """
 
 import json
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Event
@@ -66,6 +69,7 @@ def hold(
     patience_s: float,
     waiting: Callable[[Holder], None] | None = None,
     wake: Event | None = None,
+    lost: set[int] | None = None,
 ) -> Iterator[int]:
     """Hold the cluster's journal for the time of the `with` block; gives the epoch's version.
 
@@ -74,13 +78,18 @@ def hold(
     a live process on this machine. `waiting`, if given, is called with the holder, and a live
     holder is waited for as well: a process that is stopped (SIGSTOP) is alive, and its session
     still ends. Creates the journal's nodes at the first use.
+
+    `lost`: the sessions that the caller lost in outages; one is added if the block ends by an
+    outage. Raises `Unavailable` if the holder is still one of these.
     """
     holder = Holder(socket.gethostname(), os.getpid(), what, now_ms)
-    version = _take(session, holder, patience_s, waiting, wake or Event())
+    lost = set() if lost is None else lost
+    version = _take(session, holder, patience_s, waiting, wake or Event(), lost)
     try:
         yield version
     except Unavailable:
-        raise  # `holder` cannot be deleted now; it ends with the session
+        lost.add(session.session_id)  # `holder` cannot be deleted now; it ends with the session
+        raise
     except BaseException:
         _let_go(session)
         raise
@@ -93,6 +102,7 @@ def _take(
     patience_s: float,
     waiting: Callable[[Holder], None] | None,
     wake: Event,
+    lost: Collection[int],
 ) -> int:
     _prepare(session)
     body = {"version": 1, "host": holder.host, "pid": holder.pid, "what": holder.what}
@@ -111,11 +121,14 @@ def _take(
             return epoch.version + 1
         except Stale:
             other = read_holder(session)
-            at_once = waiting is None and other is not None and _lives_here(other)
+            was_ours = other is not None and other.session in lost
+            if last and was_ours:
+                raise Unavailable("ZooKeeper has not ended our earlier session yet") from None
+            at_once = waiting is None and other is not None and not was_ours and _lives_here(other)
             if last or at_once:
                 raise HolderActive(str(other or "it just changed")) from None
             if other is not None:
-                if waiting is not None:
+                if waiting is not None and not was_ours:
                     waiting(other)
                 session.wait((znodes.HOLDER,), patience_s, wake)
     raise AssertionError("unreachable: the second round returns or raises")

@@ -148,10 +148,11 @@ def hold(
     patience_s: float,
     waiting: Callable[[Holder], None] | None = None,
     wake: Event | None = None,
+    lost: set[int] | None = None,
 ) -> Iterator[Journal]:
     """Hold the journal for the time of the `with` block; see `fencing.hold`."""
     with fencing.hold(
-        session, what, now_ms, patience_s=patience_s, waiting=waiting, wake=wake
+        session, what, now_ms, patience_s=patience_s, waiting=waiting, wake=wake, lost=lost
     ) as epoch_version:
         yield Journal(session, epoch_version)
 

@@ -1,0 +1,64 @@
+"""Who may write to a cluster, when sessions end in outages."""
+
+import pytest
+
+from poolkeeper.errors import HolderActive, Unavailable
+from poolkeeper.sandbox.simulation import SimulationSpec, spread
+from poolkeeper.zk import fencing, journal
+from simulation.clusters import SimulatedCluster
+from simulation.fake_session import FakeSession
+
+
+@pytest.fixture
+def cluster() -> SimulatedCluster:
+    found = SimulatedCluster(SimulationSpec(spread(1), kafka="3.9.2"))
+    found.start()
+    return found
+
+
+def session(cluster: SimulatedCluster) -> FakeSession:
+    return FakeSession(cluster.server, cluster.clock)
+
+
+def lose(cluster: SimulatedCluster) -> tuple[FakeSession, set[int]]:
+    """Hold the journal until an outage ends it; its session goes on, for ZooKeeper."""
+    lost: set[int] = set()
+    mine = session(cluster)
+    with (
+        pytest.raises(Unavailable, match="away"),
+        journal.hold(mine, "apply", 0, patience_s=30, lost=lost),
+    ):
+        raise Unavailable("away")
+    assert lost == {mine.session_id}
+    return mine, lost
+
+
+def test_a_session_lost_in_an_outage_is_no_other_executor(cluster: SimulatedCluster) -> None:
+    _mine, lost = lose(cluster)
+    waited_for: list[fencing.Holder] = []
+    for waiting in (None, waited_for.append):
+        with (
+            pytest.raises(Unavailable, match="our earlier session"),
+            journal.hold(session(cluster), "apply", 0, patience_s=1, waiting=waiting, lost=lost),
+        ):
+            pass
+    assert waited_for == []
+
+
+def test_it_is_waited_for_until_zookeeper_ends_it(cluster: SimulatedCluster) -> None:
+    mine, lost = lose(cluster)
+    mine.die()
+    again = session(cluster)
+    with journal.hold(again, "apply", 0, patience_s=30, lost=lost):
+        holder = fencing.read_holder(again)
+        assert holder is not None
+        assert holder.session == again.session_id
+
+
+def test_to_any_other_process_it_is_the_holder(cluster: SimulatedCluster) -> None:
+    lose(cluster)
+    with (
+        pytest.raises(HolderActive, match="`poolkeeper apply` on "),
+        journal.hold(session(cluster), "apply", 0, patience_s=1),
+    ):
+        pass

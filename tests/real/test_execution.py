@@ -35,7 +35,6 @@ from real.support import (
     seen,
 )
 
-
 SESSION_S = 15
 """How long ZooKeeper keeps a session of `access`."""
 

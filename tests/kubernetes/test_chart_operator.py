@@ -71,7 +71,7 @@ def ground(control_plane, kubelet):
         yield
 
 
-@pytest.fixture(scope="module", params=["everywhere", "one namespace"])
+@pytest.fixture(scope="module", params=["everywhere", *soak("one namespace")])
 def release(request, control_plane, helm):
     """A release whose pods are ready: for Topics everywhere, with planning Jobs; or for those of
     one namespace only, without Jobs."""
@@ -265,7 +265,6 @@ def test_the_rights_granted_are_the_rights_used(
     assert len(rights.granted(objects, account)) > 15
 
 
-@pytest.mark.parametrize("release", ["everywhere", *soak("one namespace")], indirect=True)
 def test_a_rolling_restart_leaves_a_leader(control_plane, helm, release):
     before = set(ready_pods(control_plane, release.namespace))
     changed = ("--set", "podAnnotations.changed=yes")

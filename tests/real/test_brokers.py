@@ -12,6 +12,7 @@ from kazoo.client import KazooClient
 
 from builders import cluster
 from conditions import until
+from matrices import soak
 from poolkeeper.brokers import enrich
 from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.errors import Unavailable
@@ -20,7 +21,7 @@ from real.support import topic_config
 
 pytestmark = pytest.mark.long
 
-VERSIONS = ["3.9.2", "2.8.2", "2.0.1"]
+VERSIONS = ["3.9.2", "2.0.1", *soak("2.8.2")]
 LEADER = "leader.replication.throttled.rate"
 FOLLOWER = "follower.replication.throttled.rate"
 RECORD = b"x" * 10_000

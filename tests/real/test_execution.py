@@ -12,6 +12,7 @@ import pytest
 from kazoo.client import KazooClient
 
 from conditions import until
+from matrices import soak
 from poolkeeper.controller.loop import drive
 from poolkeeper.errors import HolderActive, StalePlan
 from poolkeeper.model.actions import Action, ActionKind
@@ -73,7 +74,7 @@ def test_a_created_topic_has_leaders_its_config_and_an_owner(kafka, topic_name):
         assert journal.read_records(session).topics[topic_name].owner == f"default/{topic_name}"
 
 
-@pytest.mark.parametrize("version", ["3.9.2", "2.8.2", "2.0.1"])
+@pytest.mark.parametrize("version", ["3.9.2", "2.0.1", *soak("2.8.2")])
 def test_moves_arrive_in_order_and_leave_no_trace(kafka, topic_name, client, version):
     sandbox = kafka(version)
     create(sandbox, topic_name, (1, 2), (2, 3), (1, 3))

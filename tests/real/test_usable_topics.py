@@ -9,6 +9,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import CommitFailedError
 
 from conditions import until
+from matrices import soak
 from poolkeeper.algorithms.internal_topics import config_problem
 from poolkeeper.controller.loop import drive
 from poolkeeper.model.outcomes import State
@@ -22,7 +23,7 @@ from real.support import access, assignment, create, desired, ignore, plan_of, s
 
 OFFSETS = "__consumer_offsets"
 
-VERSIONS = ["3.9.2", "2.8.2", "2.0.1"]
+VERSIONS = ["3.9.2", "2.0.1", *soak("2.8.2")]
 
 
 @pytest.mark.parametrize("version", VERSIONS)

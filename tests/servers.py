@@ -102,7 +102,8 @@ def archive_classes(version: str) -> None:
     jars = artifacts.class_path(version, artifacts.cache_folder(), artifacts.find_tools())
     archive = class_archives.file(jars, class_archives.BROKER)
     if not archive.exists():
-        with artifacts.locked(archive.with_suffix(".lock")):
+        # One at a time: whatever the version, ZooKeeper's archive is made as well.
+        with artifacts.locked(jars.with_name("archives.lock")):
             if not archive.exists():
                 spec = SandboxSpec(brokers=spread(1), kafka=version, archive_classes=True)
                 Sandbox.start(spec).close()

@@ -12,6 +12,7 @@ from poolkeeper import wording
 from poolkeeper.cli.input import cluster_reading, options, snapshot_files, targets
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.targets import Target
+from poolkeeper.cli.input.what_if import SupposedBrokers, suppose_brokers
 from poolkeeper.cli.output import capacity_table, files, ink, plan_text, printing
 from poolkeeper.errors import InvalidInput, Refused
 from poolkeeper.jsontext import compact
@@ -29,7 +30,6 @@ from poolkeeper.reconcile.authority import authority_of
 from poolkeeper.reconcile.decide import cool_down
 from poolkeeper.reconcile.gone_brokers import updated_records
 from poolkeeper.reconcile.observation import Observation, observe_cluster
-from poolkeeper.reconcile.what_if import SupposedBrokers, suppose_brokers
 from poolkeeper.report import plan_report
 from poolkeeper.text import moment
 from poolkeeper.zk import journal

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from poolkeeper.model.specs import Goal
 from poolkeeper.planning.problem.arrays import Floats, Ints
@@ -108,14 +109,31 @@ def shares(
 
 
 def _levels(fill: Callable[[Floats], Floats], wanted: Floats) -> Floats:
-    """The smallest level, of each entry by itself, that fills the wanted amount, up to rounding."""
+    """A level, of each entry by itself, that fills the wanted amount, up to rounding.
+
+    `fill` never falls and is made of straight pieces: between two levels of one piece, a straight
+    line meets the level. Halving in turn brings them there. Where it is flat, every level is right.
+    """
     low, high = np.zeros(len(wanted)), np.ones(len(wanted))
-    while (short := (fill(high) < wanted - _ROUNDING) & (high < 1e15)).any():
+    below, above = fill(low), fill(high)
+    while (short := (above < wanted - _ROUNDING) & (high < 1e15)).any():
+        low, below = _where(short, (high, above), (low, below))
         high = np.where(short, 2 * high, high)
-    for _ in range(_HALVINGS_MAX):
-        middle = (low + high) / 2
-        short = fill(middle) < wanted
-        low, high = np.where(short, middle, low), np.where(short, high, middle)
+        above = fill(high)
+    for halving in range(_HALVINGS_MAX):
+        rise = above - below
+        part = np.divide(wanted - below, rise, out=np.full(len(wanted), 0.5), where=rise > 0)
+        middle = low + (high - low) * (0.5 if halving % 2 else np.clip(part, 0.0, 1.0))
+        reached = fill(middle)
+        found = np.abs(reached - wanted) <= 1e-13 * np.abs(wanted)
+        low, below = _where(found | (reached < wanted), (middle, reached), (low, below))
+        high, above = _where(found | (reached >= wanted), (middle, reached), (high, above))
         if (high - low <= 1e-15 * high).all():
             break
     return high
+
+
+def _where(
+    chosen: npt.NDArray[np.bool_], first: tuple[Floats, Floats], second: tuple[Floats, Floats]
+) -> tuple[Floats, Floats]:
+    return np.where(chosen, first[0], second[0]), np.where(chosen, first[1], second[1])

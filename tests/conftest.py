@@ -21,7 +21,7 @@ __all__ = ["chroot", "topic_name", "zookeeper"]
 
 # Wall time says nothing on a machine that also runs JVMs.
 # A few examples, the same in every run; `make soak` draws many others.
-settings.register_profile("poolkeeper", deadline=None, derandomize=True, max_examples=40)
+settings.register_profile("poolkeeper", deadline=None, derandomize=True, max_examples=25)
 settings.register_profile("soak", deadline=None, max_examples=1000)
 settings.load_profile("poolkeeper")
 

@@ -35,6 +35,12 @@ class Clock:
         return self.now_s
 
 
+@pytest.fixture(autouse=True)
+def quick_ticks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To close a server takes up to a tick."""
+    monkeypatch.setattr(probes, "TICK_S", 0.01)
+
+
 @pytest.fixture
 def clock() -> Clock:
     return Clock()

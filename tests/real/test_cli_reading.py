@@ -201,13 +201,16 @@ def test_a_snapshot_holds_sizes_and_plans_like_the_cluster(run, manifests, topic
     assert run("plan", "-f", manifests, "--snapshot", file)[0] == 0
 
 
-def test_import_from_the_cluster_changes_nothing(run, kafka, topic, tmp_path):
+def test_import_from_the_cluster_moves_nothing(run, kafka, topic, tmp_path):
     out = tmp_path / "imported"
     where = ("--zookeeper", kafka().connect, "--bootstrap", kafka().bootstrap)
     assert run("import", *where, "--out", out)[0] == 0
     assert topic in (out / "topics.yaml").read_text()
     assert run("validate", "-f", out)[0] == 0
-    assert run("plan", "-f", out)[0] == 0
+    shown = json.loads(run("plan", "-f", out, "--output", "json")[1])
+    assert shown["moves"] == []
+    # What other tests have moved on these brokers may be led by others than the preferred leaders.
+    assert {step["kind"] for step in shown["steps"]} <= {"ElectLeaders"}
 
 
 def test_nothing_to_stop_and_nothing_to_show(run, kafka):

@@ -258,6 +258,18 @@ def test_import_of_a_snapshot_writes_manifests_that_change_nothing(run, snapshot
     assert run("plan", "-f", out, "--snapshot", snapshot)[0] == 0
 
 
+def test_import_says_what_is_left_to_elect(run, tmp_path):
+    led_by_another = json.loads(json.dumps(SNAPSHOT))
+    led_by_another["topics"][0]["partitions"][0]["leader"] = 2
+    snapshot = tmp_path / "snapshot.json"
+    snapshot.write_text(json.dumps(led_by_another))
+    out = tmp_path / "imported"
+    told = "1 preferred replica to elect as leader, with `apply`: in sync, and not leading\n"
+    expected = (0, f"wrote 3 files to {out}\n{told}", "")
+    assert run("import", "--snapshot", snapshot, "--out", out) == expected
+    assert run("plan", "-f", out, "--snapshot", snapshot)[0] == 2
+
+
 def test_import_overwrites_nothing(run, snapshot, tmp_path):
     (tmp_path / "pools.yaml").write_text("mine")
     code, out, err = run("import", "--snapshot", snapshot, "--out", tmp_path)

@@ -9,6 +9,8 @@ import click
 from poolkeeper.cli.input import cluster_reading, options, snapshot_files, targets
 from poolkeeper.cli.output import printing
 from poolkeeper.errors import InvalidInput, Problem, Refused
+from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.run_state.step_progress import due_elections
 from poolkeeper.resources.write import import_cluster
 from poolkeeper.text import count
 
@@ -33,23 +35,35 @@ from poolkeeper.text import count
 def import_(where: str | None, snapshot: Path | None, out: Path, output: str, **given: Any) -> None:
     """Write manifests for what exists: a KafkaCluster, a pool with all brokers, a Topic each.
 
-    Their plan is empty: nothing moves until somebody edits them. CLUSTER as for `status`.
+    Nothing moves until somebody edits them. What may be left to do is to elect preferred leaders:
+    how many there are is said. CLUSTER as for `status`.
     """
     if snapshot is not None:
         if where or any(given[key] for key in ("folders", "zookeeper", "cluster")):
             raise click.UsageError("--snapshot replaces the live cluster: give one of the two")
-        files = import_cluster.manifests_of(snapshot_files.read(snapshot))
+        cluster = snapshot_files.read(snapshot)
+        files = import_cluster.manifests_of(cluster)
     else:
         target = targets.target(options.address_of(where, **given))
         with cluster_reading.session(target) as session:
             observed = cluster_reading.read_cluster(session, target)
         printing.warn(observed.warnings)
-        files = import_cluster.manifests_of(observed.cluster, target.connect, target.bootstrap)
+        cluster = observed.cluster
+        files = import_cluster.manifests_of(cluster, target.connect, target.bootstrap)
     write(out, files)
     if output == printing.JSON:
         printing.emit_json({"files": [str(out / name) for name in sorted(files)]})
     else:
         printing.emit(f"wrote {count(len(files), 'file')} to {out}")
+        printing.emit(_elections(cluster))
+
+
+def _elections(cluster: Cluster) -> str:
+    """Say what is left to do for a cluster that is as its manifests have it; may be empty."""
+    partitions = ((t.name, p.partition) for t in cluster.topics.values() for p in t.partitions)
+    due = len(due_elections(partitions, cluster))
+    led = count(due, "preferred replica")
+    return f"{led} to elect as leader, with `apply`: in sync, and not leading" if due else ""
 
 
 def write(out: Path, files: Mapping[str, str]) -> None:

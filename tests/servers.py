@@ -28,13 +28,10 @@ from contextlib import ExitStack
 import pytest
 from kazoo.client import KazooClient
 
+from archives import archive_classes
 from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
-from poolkeeper.sandbox.servers import artifacts, class_archives
 
 IDLE_BROKERS = 9
-ARCHIVED = ("3.9.2", "2.8.2", "2.0.1")
-"""The versions that are started often enough to be worth an archive of their classes."""
-
 KafkaFactory = Callable[..., Sandbox]
 
 
@@ -93,20 +90,6 @@ class Kept:
         for spec in [spec for spec in self._running if spec not in self._in_use]:
             if sum(len(each.brokers) for each in self._running) + brokers > IDLE_BROKERS:
                 self._running.pop(spec).close()
-
-
-def archive_classes(version: str) -> None:
-    """Make the archive of a version's classes, unless it is there or the version is rarely used."""
-    if version not in ARCHIVED:
-        return
-    jars = artifacts.class_path(version, artifacts.cache_folder(), artifacts.find_tools())
-    archive = class_archives.file(jars, class_archives.BROKER)
-    if not archive.exists():
-        # One at a time: whatever the version, ZooKeeper's archive is made as well.
-        with artifacts.locked(jars.with_name("archives.lock")):
-            if not archive.exists():
-                spec = SandboxSpec(brokers=spread(1), kafka=version, archive_classes=True)
-                Sandbox.start(spec).close()
 
 
 @pytest.fixture(scope="package")

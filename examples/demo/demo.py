@@ -271,7 +271,7 @@ def main(arguments: Sequence[str]) -> int:
     """Read the options and run the tour."""
     parser = argparse.ArgumentParser(description="Poolkeeper's guided tour on real brokers.")
     parser.add_argument("--kib", type=int, default=2048, help="data in each partition, KiB")
-    parser.add_argument("--records", type=int, default=300, help="records sent a second")
+    parser.add_argument("--records", type=int, default=150, help="records sent a second")
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, interrupt)
     # Lines as they come, in order with those on standard error; any terminal's characters will do.

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import KafkaError
 
-BATCH = 27
+BATCH = 100
+"""Records sent at once; requests cost brokers the most, so that few small batches spare them."""
 PAYLOAD = b"." * 200
 
 
@@ -46,7 +47,7 @@ class Traffic:
     """
 
     def __init__(
-        self, bootstrap: str, topics: Mapping[str, int], *, records_per_s: float = 300
+        self, bootstrap: str, topics: Mapping[str, int], *, records_per_s: float = 150
     ) -> None:
         self.tally = Tally()
         self._bootstrap = bootstrap
@@ -157,7 +158,7 @@ class Traffic:
             enable_auto_commit=False,
             auto_offset_reset="none",
             metadata_max_age_ms=5_000,
-            fetch_max_wait_ms=100,
+            fetch_max_wait_ms=500,
         )
         try:
             consumer.assign(self._partitions)

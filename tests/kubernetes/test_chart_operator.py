@@ -265,6 +265,7 @@ def test_the_rights_granted_are_the_rights_used(
     assert len(rights.granted(objects, account)) > 15
 
 
+@pytest.mark.soak
 def test_a_rolling_restart_leaves_a_leader(control_plane, helm, release):
     before = set(ready_pods(control_plane, release.namespace))
     changed = ("--set", "podAnnotations.changed=yes")

@@ -186,6 +186,7 @@ def test_rights_that_are_taken_back_are_said_and_waited_for(
 class TestOneOperator:
     """It lives through all of this."""
 
+    @pytest.mark.soak
     def test_a_slow_api_server_slows_down_and_breaks_nothing(
         self, site: Site, operator: OperatorProcess
     ) -> None:

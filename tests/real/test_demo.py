@@ -125,6 +125,7 @@ def test_the_demo_shows_what_it_promises_and_leaves_no_process(start: Start) -> 
     assert left_behind(demo, servers) == []
 
 
+@pytest.mark.soak
 def test_an_interruption_in_the_middle_of_a_move_leaves_no_process(start: Start) -> None:
     demo = start("--kib", "512", "--records", "60")
     demo.await_line("stage 1 requested")

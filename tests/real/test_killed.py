@@ -81,7 +81,7 @@ def test_a_migration_whose_apply_is_killed_five_times_ends_right(fresh_kafka, tm
     }
     slow = {"maxMoves": 6, "throttle": {"mode": "Fixed", "rate": "2Mi"}}
     declare(tmp_path, sandbox, POOLS, topics, execution=slow)
-    clients = traffic.Traffic(sandbox.bootstrap, {"wanders": 9, "grows": 3}, records_per_s=30)
+    clients = traffic.Traffic(sandbox.bootstrap, {"wanders": 9, "grows": 3}, records_per_s=24)
     with clients, kazoo(sandbox.connect) as zookeeper:
         for moment, come in KILLED_AT.items():
             kill_apply(tmp_path, zookeeper, moment, come)

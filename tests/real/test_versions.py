@@ -125,7 +125,7 @@ def replicas_grow_and_shrink(declared: Declared) -> None:
 
 def a_topic_moves_to_another_pool(declared: Declared) -> None:
     traffic.fill(declared.sandbox.bootstrap, {"orders": 5}, MIB)
-    clients = traffic.Traffic(declared.sandbox.bootstrap, {"orders": 5}, records_per_s=100)
+    clients = traffic.Traffic(declared.sandbox.bootstrap, {"orders": 5}, records_per_s=25)
     with clients:
         declared.say("orders", pool="right")
         declared.apply()

@@ -89,6 +89,17 @@ def _hanging(wait: Wait) -> str:
     return f"{_brokers(wait.brokers)} not live; {waiting} for it"
 
 
+def _needs_failover(wait: Wait) -> str:
+    gone = f"{_brokers(wait.brokers)} gone; " if wait.brokers else ""
+    whose = "move" if len(wait.partitions) == 1 else "moves"
+    why = wait.detail or "the brokers are not known: spec.brokers"
+    return (
+        f"{gone}cancelling the {whose} of {_named(wait.partitions)} takes a controller failover"
+        f" ({why}): to allow it, set spec.execution.remedies.allowControllerFailover: true, or run"
+        " `poolkeeper rollback --allow-controller-failover`, which ends the run as well"
+    )
+
+
 def _few_in_sync(wait: Wait) -> str:
     return (
         f"moving {_partition(wait)} to {list(wait.replicas)} would leave {wait.count} of"
@@ -195,8 +206,16 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.THROTTLE_SETTLING: _told("the brokers are applying the throttle"),
     _R.STAGE_IN_FLIGHT: _stage,
     _R.STAGE_DEADLINE: lambda wait: f"stage {wait.stage} is over its deadline",
-    _R.ROLL_BACK_UNSUPPORTED: _told(
-        "this release does not support onDeadline: RollBack: the stage goes on"
+    _R.MOVES_RETURNING: lambda wait: (
+        f"stage {wait.stage}: {_counted(wait.count, 'cancelled move')} not back yet"
+    ),
+    _R.CANCEL_NEEDS_FAILOVER: _needs_failover,
+    _R.CANCEL_REFUSED: lambda wait: (
+        f"the brokers do not cancel the move of {_partition(wait)}: {wait.detail}"
+    ),
+    _R.ORIGIN_NOT_IN_SYNC: lambda wait: (
+        f"{_partition(wait)} cannot return to {list(wait.replicas)}:"
+        f" {_brokers(wait.brokers)} not in sync"
     ),
     _R.REQUEST_IGNORED: lambda wait: f"the controller ignored this request {wait.count} times",
     _R.REQUEST_STALE: _remedy(_STALE),
@@ -306,6 +325,12 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
         f"stage {action.stage} requested: {_counted(action.count, 'partition')}"
     ),
     _A.STAGE_FINISHED: _finished,
+    _A.MOVES_CANCELLED: lambda action: (
+        f"stage {action.stage}: cancelled {_counted(action.count, 'move')}"
+    ),
+    _A.ORDER_REQUESTED: lambda action: (
+        f"requested the former order of replicas of {_counted(action.count, 'partition')}"
+    ),
     _A.ELECTION_REQUESTED: lambda action: (
         f"preferred leaders requested for {_counted(action.count, 'partition')}"
     ),

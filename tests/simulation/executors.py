@@ -6,6 +6,7 @@ the dead one's session, as often as it takes.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from poolkeeper.controller.loop import WATCHED
 from poolkeeper.errors import Stale, Unavailable
@@ -47,6 +48,7 @@ class Executor:
     agreed: Plan | None = None
     offer: Callable[[], ExternalPlan | None] = lambda: None
     enrich: Enrich = lambda cluster: cluster
+    brokers: Any = None
     passes: int = 0
     writes: int = 0
     seen: list[Outcome] = field(default_factory=list)
@@ -94,7 +96,9 @@ class Executor:
     def _hold(self, session: FakeSession, passes_max: int) -> None:
         now_ms = self.cluster.clock.now_ms
         with journal.hold(session, "apply", now_ms(), patience_s=30) as held:
-            context = PassContext(ZooKeeperAccess(held), now_ms, enrich=self.enrich)
+            context = PassContext(
+                ZooKeeperAccess(held), now_ms, brokers=self.brokers, enrich=self.enrich
+            )
             while True:
                 self.passes += 1
                 assert self.passes <= passes_max, f"too many passes: {self.seen[-3:]}"

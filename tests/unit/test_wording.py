@@ -39,6 +39,11 @@ DETAILS: dict[WaitReason, list[Wait]] = {
         Wait(R.CONTROLLER_UNNOTICING),
         Wait(R.CONTROLLER_UNNOTICING, detail="broker 1 is of Kafka 2.3"),
     ],
+    R.CANCEL_NEEDS_FAILOVER: [
+        Wait(R.CANCEL_NEEDS_FAILOVER, partitions=T[:1]),
+        Wait(R.CANCEL_NEEDS_FAILOVER, partitions=T, brokers=(3,)),
+        Wait(R.CANCEL_NEEDS_FAILOVER, partitions=T[:1], detail="broker 1 is of Kafka 2.3"),
+    ],
     R.FAILOVER_UNSAFE: [
         Wait(R.FAILOVER_UNSAFE, cause=Wait(R.TOPIC_DAMAGED, topic="u", detail="no JSON"))
     ],

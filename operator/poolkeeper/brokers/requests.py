@@ -160,6 +160,26 @@ class BrokerClient:
         with connections.translate_errors("waking the controller"):
             self._client.alter_partition_reassignments({nothing: None})
 
+    def cancel_moves(
+        self, partitions: Iterable[TopicPartition], deadline_s: float = DEADLINE_S
+    ) -> Mapping[TopicPartition, str]:
+        """Cancel moves under way (Kafka 2.4 and later); one that does not move stays as it is.
+
+        Each returns to the replicas that it had, in mixed order. Returns the reason for each that
+        is refused. Raises Unavailable, also where the brokers are older.
+        """
+        asked: dict[KafkaPartition, None] = {KafkaPartition(*name): None for name in partitions}
+        with connections.translate_errors("cancelling moves"):
+            answer = self._client.alter_partition_reassignments(
+                asked, timeout_ms=int(deadline_s * 1000)
+            )
+        fine = (None, kafka_errors.NoReassignmentInProgressError)
+        return {
+            TopicPartition(name.topic, name.partition): connections.reason(error())
+            for name, error in answer.items()
+            if error not in fine
+        }
+
     def _ask_each(
         self, brokers: Iterable[int], question: Callable[[int], Answer], deadline_s: float
     ) -> tuple[dict[int, Answer], dict[int, str]]:

@@ -32,6 +32,7 @@ COMMANDS = {
     "status": ("status:status", "Show what is moving, how far it is, what it waits for."),
     "show": ("show:show", "Show the stored plan of the run under way."),
     "stop": ("stop:stop", "Stop the run under way after its current stage."),
+    "rollback": ("stop:rollback", "Cancel what is in flight, and end the run."),
     "snapshot": ("snapshot:snapshot", "Write a cluster's topology to a file."),
     "import": ("import_:import_", "Write manifests for what exists."),
     "new": ("new:new", "Print a new manifest."),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.topology import TopicPartition
+from poolkeeper.model.topology import ReassignmentEntry, TopicPartition
 
 
 class Phase(StrEnum):
@@ -24,6 +24,7 @@ class Ending(StrEnum):
     FINISHED = "finished"
     STOPPED = "stopped"
     REPLACED = "replaced"
+    ROLLED_BACK = "rolled back"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,8 @@ class Run:
     `digest`, `chunks`: of the document; empty and 0 until it is written.
     `step`: (move, index of the path's list) pairs of the request in flight, empty between stages.
     `rates`: the throttle in force and, while it is being changed, the one before; empty without.
+    `returning`: the moves of `step` that are cancelled: they go back to the list that their step
+    began with.
     `ending`: why the run ends; `None` before that.
     `version`: of the znode or object that holds the record, for a conditional write.
     """
@@ -55,6 +58,30 @@ class Run:
     rates: tuple[int, ...] = ()
     ending: Ending | None = None
     version: int = 0
+    returning: tuple[int, ...] = ()
+
+    def requested(self, plan: Plan) -> tuple[ReassignmentEntry, ...]:
+        """Return what the request in flight asks for: the next list, or the one before."""
+        return tuple(
+            ReassignmentEntry(
+                plan.moves[m].topic,
+                plan.moves[m].partition,
+                plan.moves[m].path[index - 1 if m in self.returning else index],
+            )
+            for m, index in self.step
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StopRequest:
+    """A person's request that the run ends.
+
+    `at_once`: what is in flight is cancelled; otherwise it is finished first. `allow_failover`:
+    another controller may be elected for it.
+    """
+
+    at_once: bool = False
+    allow_failover: bool = False
 
 
 ThrottleValues = Mapping[str, str | None]

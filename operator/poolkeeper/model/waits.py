@@ -79,8 +79,18 @@ class WaitReason(StrEnum):
     """`count` of `of` partitions of stage `stage` have arrived."""
     STAGE_DEADLINE = "StageDeadline"
     """Stage `stage` is over `execution.stageDeadline`."""
-    ROLL_BACK_UNSUPPORTED = "RollBackUnsupported"
-    """`onDeadline: RollBack` is declared, which this release does not do."""
+    MOVES_RETURNING = "MovesReturning"
+    """`count` cancelled moves of stage `stage` are not back yet."""
+    CANCEL_NEEDS_FAILOVER = "CancelNeedsFailover"
+    """Moves of `partitions` can only be cancelled by a controller failover, which is not allowed.
+
+    `brokers` are the targets that are gone, if that is why; `detail` says why the brokers could not
+    cancel it themselves.
+    """
+    CANCEL_REFUSED = "CancelRefused"
+    """A broker refuses to cancel the move of `partitions`; `detail` is its error."""
+    ORIGIN_NOT_IN_SYNC = "OriginNotInSync"
+    """`partitions` cannot return to `replicas`: `brokers` of these are not in sync."""
     REQUEST_IGNORED = "RequestIgnored"
     """The controller ignored the same request `count` times."""
     REQUEST_STALE = "RequestStale"

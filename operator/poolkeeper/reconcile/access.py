@@ -12,7 +12,7 @@ from typing import Protocol
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.records import BalanceRecord, Records, TopicRecord
-from poolkeeper.model.runs import Run, RunDocument, Saved, ThrottleConflicts
+from poolkeeper.model.runs import Run, RunDocument, Saved, StopRequest, ThrottleConflicts
 from poolkeeper.model.topology import Cluster, TopicPartition
 
 
@@ -41,8 +41,8 @@ class ClusterView(Protocol):
     def read_document(self, run: Run) -> RunDocument | None:
         """Return the run's document, or None if it was not written completely."""
 
-    def is_stop_requested(self) -> bool:
-        """Whether a person requested that the run ends after its stage."""
+    def read_stop(self) -> StopRequest | None:
+        """Return a person's request that the run ends, if there is one."""
 
     def read_stopped(self) -> str | None:
         """Return the fingerprint of the plan that a person stopped."""
@@ -103,7 +103,14 @@ class ClusterAccess(ClusterView, Protocol):
     # Requests to the controller
 
     def request_stage(self, before: Run, after: Run, plan: Plan, cluster: Cluster) -> Run:
-        """Request the reassignment of `after.step`, and record it with the run."""
+        """Request what `after` names, and record it with the run; no other request is there."""
+
+    def replace_request(self, before: Run, after: Run, plan: Plan, reading: ClusterReading) -> Run:
+        """Put what `after` names in the place of the request that was read, if there is one.
+
+        In the same transaction the run is recorded and the controller made to resign: the next one
+        takes the new request up. Raises `Stale` without a controller.
+        """
 
     def withdraw_request(self, reading: ClusterReading) -> None:
         """Remove the reassignment request that was read."""

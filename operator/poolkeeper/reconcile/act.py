@@ -28,10 +28,12 @@ from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state import gates, throttles
 from poolkeeper.planning.staging import next_stage
-from poolkeeper.reconcile import stall_recovery
-from poolkeeper.reconcile.context import PassContext, progress_of
+from poolkeeper.reconcile import return_moves, stall_recovery
+from poolkeeper.reconcile.context import PassContext, outcome_of, progress_outcome
 from poolkeeper.reconcile.decide import steps
 from poolkeeper.reconcile.decide.decisions import (
+    BeginReturn,
+    CancelMoves,
     ChangeThrottle,
     DoNothing,
     Elect,
@@ -40,6 +42,7 @@ from poolkeeper.reconcile.decide.decisions import (
     MissingInput,
     NeededInput,
     RecordThrottled,
+    RequestOrder,
     RequestStage,
     RunDecision,
     RunSituation,
@@ -47,6 +50,7 @@ from poolkeeper.reconcile.decide.decisions import (
 )
 from poolkeeper.reconcile.decide.log_dir_moves import MoveLogDirs
 from poolkeeper.reconcile.decide.steps import WriteSteps
+from poolkeeper.reconcile.gone_brokers import gone_brokers, updated_records
 from poolkeeper.reconcile.observation import (
     Observation,
     RunGuard,
@@ -141,7 +145,7 @@ def begin_run(context: PassContext, desired: Desired, plan: Plan, observed: Obse
     context.memory.forget_run()
     run = context.access.begin_run(run, document)
     context.memory.documents = {run.digest: document}
-    return _progress_outcome(context, run, plan, Action(ActionKind.RUN_BEGUN, hash=run.plan))
+    return progress_outcome(context, run, plan, Action(ActionKind.RUN_BEGUN, hash=run.plan))
 
 
 def discard_run(context: PassContext, run: Run) -> Outcome:
@@ -163,6 +167,8 @@ def complete_view(
             return replace(view, conflicts=conflicts)
         case MissingInput.SETTLED:
             return replace(view, throttle_settled=throttle_settled(context, run, document))
+        case MissingInput.GONE:
+            return replace(view, gone_read=True, gone=_note_gone(context, at))
         case _:
             sized = context.enrich(view.cluster)
             gone = guard.gone()
@@ -173,6 +179,15 @@ def complete_view(
             return replace(
                 view, stage_computed=True, stage=stage, cluster_with_sizes=sized, gone=gone
             )
+
+
+def _note_gone(context: PassContext, at: RunSituation) -> frozenset[int]:
+    """Return the brokers that count as gone; record who is missing, so that it can count later."""
+    before, now_ms = context.access.read_records(), context.now_ms()
+    records = updated_records(before, at.view.cluster, at.desired, now_ms)
+    if records != before:
+        context.access.remember_brokers(records)
+    return gone_brokers(records, at.desired, now_ms)
 
 
 def apply_decision(context: PassContext, at: RunSituation, decision: RunDecision) -> Outcome:
@@ -187,17 +202,19 @@ def apply_decision(context: PassContext, at: RunSituation, decision: RunDecision
             return _enter_phase(context, run, plan, decision)
         case RecordThrottled():
             after = replace(run, throttled_ms=context.now_ms())
-            return _progress_outcome(context, context.access.rewrite_run(run, after), plan)
+            return progress_outcome(context, context.access.rewrite_run(run, after), plan)
         case RequestStage():
             _note_reported_stage(context, at, decision.found)
             return _request_stage(context, at, decision)
+        case BeginReturn() | CancelMoves() | RequestOrder():
+            return return_moves.carry_out(context, at, decision)
         case Watch():
             return _watch_stage(context, at, decision)
         case Elect():
             after = replace(run, attempts=run.attempts + 1)
             after = context.access.request_election_of_run(run, after, decision.partitions)
             requested = Action(ActionKind.ELECTION_REQUESTED, count=decision.due)
-            return _progress_outcome(context, after, plan, requested)
+            return progress_outcome(context, after, plan, requested)
         case EndRun():
             return _end_run(context, run, at.document)
 
@@ -211,9 +228,14 @@ def _note_reported_stage(context: PassContext, at: RunSituation, found: tuple[Ac
 
 def _enter_phase(context: PassContext, run: Run, plan: Plan, decision: EnterPhase) -> Outcome:
     after = replace(
-        run, phase=decision.phase, step=(), attempts=0, ending=decision.ending or run.ending
+        run,
+        phase=decision.phase,
+        step=(),
+        returning=(),
+        attempts=0,
+        ending=decision.ending or run.ending,
     )
-    return _progress_outcome(
+    return progress_outcome(
         context, context.access.rewrite_run(run, after, decision.balance), plan, *decision.found
     )
 
@@ -224,6 +246,7 @@ def _request_stage(context: PassContext, at: RunSituation, decision: RequestStag
         run,
         stage=run.stage + (decision.attempts == 1),
         step=entries,
+        returning=(),
         requested_ms=context.now_ms(),
         attempts=decision.attempts,
     )
@@ -231,7 +254,7 @@ def _request_stage(context: PassContext, at: RunSituation, decision: RequestStag
     context.memory.moves_in_flight = len(entries)
     context.memory.reported_stage = None
     requested = Action(ActionKind.STAGE_REQUESTED, stage=after.stage, count=len(entries))
-    return _progress_outcome(context, after, at.plan, *decision.found, requested)
+    return progress_outcome(context, after, at.plan, *decision.found, requested)
 
 
 def _watch_stage(context: PassContext, at: RunSituation, decision: Watch) -> Outcome:
@@ -261,29 +284,10 @@ def _change_throttle(
 
 def _end_run(context: PassContext, run: Run, document: RunDocument) -> Outcome:
     context.access.restore_throttles(document, run.rates)
-    stopped = run.ending is Ending.STOPPED
+    stopped = run.ending in (Ending.STOPPED, Ending.ROLLED_BACK)
     if stopped:
         context.access.remember_stopped(run.fingerprint)
     ended = Action(ActionKind.RUN_ENDED, ending=run.ending)
-    outcome = _progress_outcome(context, run, document.plan, ended)
+    outcome = progress_outcome(context, run, document.plan, ended)
     context.access.end_run(run)
     return replace(outcome, state=State.STOPPED) if stopped else outcome
-
-
-def outcome_of(
-    context: PassContext, run: Run, plan: Plan, result: Result, state: State = State.WAITING
-) -> Outcome:
-    """Return the outcome of a pass over this run."""
-    progress = progress_of(context.memory, run, plan)
-    return Outcome(
-        state,
-        result.did,
-        result.waits,
-        plan,
-        progress,
-        last_observation=context.memory.last_observation,
-    )
-
-
-def _progress_outcome(context: PassContext, run: Run, plan: Plan, *did: Action) -> Outcome:
-    return outcome_of(context, run, plan, Result(did), State.PROGRESSED)

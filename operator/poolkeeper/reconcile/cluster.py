@@ -104,6 +104,7 @@ def _continue_run(context: PassContext, desired: Desired, run: Run, guard: RunGu
             desired=desired,
             now_ms=context.now_ms(),
             paused=guard.paused,
+            asks_brokers=context.brokers is not None,
             reported_stage=context.memory.reported_stage,
             adapted_ms=context.memory.adapted_ms,
         )

@@ -10,7 +10,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
 from poolkeeper.brokers.requests import BrokerClient
-from poolkeeper.model.outcomes import LastObservation, Progress
+from poolkeeper.model.actions import Action
+from poolkeeper.model.outcomes import LastObservation, Outcome, Progress, Result, State
 from poolkeeper.model.plans import MoveLogDir, Plan
 from poolkeeper.model.records import Records
 from poolkeeper.model.runs import Run, RunDocument
@@ -137,6 +138,26 @@ class PassContext:
         return PreviewContext(
             self.access, self.now_ms, self.enrich, self.memory.pending, self.plan, self.timed
         )
+
+
+def outcome_of(
+    context: PassContext, run: Run, plan: Plan, result: Result, state: State = State.WAITING
+) -> Outcome:
+    """Return the outcome of a pass over this run."""
+    progress = progress_of(context.memory, run, plan)
+    return Outcome(
+        state,
+        result.did,
+        result.waits,
+        plan,
+        progress,
+        last_observation=context.memory.last_observation,
+    )
+
+
+def progress_outcome(context: PassContext, run: Run, plan: Plan, *did: Action) -> Outcome:
+    """Return the outcome of a pass that took the run one step further."""
+    return outcome_of(context, run, plan, Result(did), State.PROGRESSED)
 
 
 def progress_of(memory: PassMemory, run: Run, plan: Plan) -> Progress:

@@ -5,19 +5,20 @@ large cluster with a request in flight reads only a few topics. A `RunView` is w
 a decision that needs more says so (`decisions.MissingInput`).
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from poolkeeper.errors import OtherCluster, Unavailable
 from poolkeeper.model.outcomes import LastObservation
 from poolkeeper.model.plans import ElectLeaders, Plan
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.records import BalanceRecord, Records
-from poolkeeper.model.runs import Ending, Phase, Run, RunDocument, ThrottleConflicts
+from poolkeeper.model.runs import Ending, Phase, Run, RunDocument, StopRequest, ThrottleConflicts
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.run_state import throttles
 from poolkeeper.planning.run_state.move_progress import MoveProgress, classify
+from poolkeeper.planning.run_state.returns import UNSETTLED, ReturnState, classify_returns
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile.access import ClusterView
 from poolkeeper.reconcile.context import IN_FLIGHT_STATES, Enrich, PassContext
@@ -97,13 +98,19 @@ class RunView:
     """What is known of a run in this pass; `None` is not known yet, or not needed.
 
     `progress`: of the request's moves while it is in flight (`in_flight`), otherwise of all moves.
-    `ending_read`: whether `ending` has been read. `stage_computed`: whether `stage`, the next one,
+    `returns`: the request's moves by index, as if they were cancelled, while it is in flight.
+    `stop`: a person's request to end the run, read while something is in flight. `gone_read`:
+    whether `gone`, the brokers that count as gone for good, has been found out. `ending_read`:
+    whether `ending` has been read. `stage_computed`: whether `stage`, the next one,
     has been computed. `balanced`: when balance last began; read for a run that was just recorded.
     """
 
     reading: ClusterReading | None = None
     progress: tuple[MoveProgress, ...] = ()
     in_flight: bool = False
+    returns: Mapping[int, ReturnState] = field(default_factory=dict)
+    stop: StopRequest | None = None
+    gone_read: bool = False
     ending_read: bool = False
     ending: Ending | None = None
     conflicts: ThrottleConflicts | None = None
@@ -152,12 +159,15 @@ def _observe_moves(
     if named:
         reading = context.access.observe(desired.cluster.name, topics=named)
         progress = classify([plan.moves[m] for m, _ in run.step], reading.cluster)
+        returns = classify_returns(run, plan, reading.cluster)
         requested = reading.cluster.reassignment is not None
-        if requested or any(p.state in IN_FLIGHT_STATES for p in progress):
+        moving = any(p.state in IN_FLIGHT_STATES for p in progress)
+        if requested or moving or any(returns[m] in UNSETTLED for m in run.returning):
             for (m, _), p in zip(run.step, progress, strict=True):
                 memory.note_progress(plan, m, p, reading.cluster)
             memory.moves_in_flight = len(run.step) - arrived_of(run, progress)
-            return RunView(reading, progress, in_flight=True)
+            stop = context.access.read_stop()
+            return RunView(reading, progress, in_flight=True, returns=returns, stop=stop)
     lock = desired.cluster.execution.restart_lock
     reading = context.access.observe(desired.cluster.name, restart_lock=lock)
     memory.update_last_observation(reading.cluster)
@@ -193,8 +203,9 @@ def arrived_of(run: Run, progress: Sequence[MoveProgress]) -> int:
 
 def find_ending(context: PassContext, run: Run, plan: Plan, guard: RunGuard) -> Ending | None:
     """Return why the run ends early: a person stopped it, or it is no longer wanted."""
-    if context.access.is_stop_requested():
-        return Ending.STOPPED
+    stop = context.access.read_stop()
+    if stop is not None:
+        return Ending.ROLLED_BACK if stop.at_once else Ending.STOPPED
     return None if guard.still_applies(run, plan) else Ending.REPLACED
 
 

@@ -17,12 +17,13 @@ from collections.abc import Collection, Mapping, Sequence
 
 from poolkeeper.errors import RefusalReason, Refused, Stale
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
+from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.records import TopicRecord
 from poolkeeper.model.runs import Run
 from poolkeeper.model.topology import Cluster, ReassignmentEntry, TopicPartition
 from poolkeeper.planning.run_state.step_progress import ELECTION_PARTITIONS_MAX
 from poolkeeper.zk import znodes
-from poolkeeper.zk.client.operations import Check, Create, Operation, SetData
+from poolkeeper.zk.client.operations import Check, Create, Delete, Operation, SetData
 from poolkeeper.zk.journal import Journal
 from poolkeeper.zk.znodes import (
     ConfigChangeNode,
@@ -103,16 +104,45 @@ def election(partitions: Sequence[TopicPartition]) -> Operation:
 
 
 def request(journal: Journal, before: Run, after: Run, plan: Plan, cluster: Cluster) -> Run:
-    """Create the reassignment request of `after.step` together with the run node that names it.
+    """Create the reassignment request that `after` names together with the run node.
 
     The transaction also checks the controller epoch and the version of every topic node that the
     request names.
     """
-    requested = [
-        ReassignmentEntry(plan.moves[m].topic, plan.moves[m].partition, plan.moves[m].path[index])
-        for m, index in after.step
-    ]
+    requested = after.requested(plan)
     _refuse_traps(requested, cluster)
+    create = Create(znodes.REASSIGNMENT, ReassignmentNode.encode(requested))
+    return journal.rewrite(before, after, *_unchanged(requested, cluster), create)
+
+
+def replace_request(
+    journal: Journal, before: Run, after: Run, plan: Plan, reading: ClusterReading
+) -> Run:
+    """Replace the request that was read, and make the controller resign, in one transaction.
+
+    A controller does not look at a request that is there in place of another. The next one begins
+    by taking it up: each entry supersedes what its topic node says is under way. The present one
+    cannot write what it remembers of the old request in between.
+    """
+    requested, cluster = after.requested(plan), reading.cluster
+    _refuse_traps(requested, cluster)
+    controller = journal.session.read(znodes.CONTROLLER)
+    if controller is None:
+        raise Stale("no controller is elected", znodes.CONTROLLER)
+    version = reading.versions.get(znodes.REASSIGNMENT)
+    removed = () if version is None else (Delete(znodes.REASSIGNMENT, version),)
+    return journal.rewrite(
+        before,
+        after,
+        *_unchanged(requested, cluster),
+        *removed,
+        Create(znodes.REASSIGNMENT, ReassignmentNode.encode(requested)),
+        Delete(znodes.CONTROLLER, controller.version),
+    )
+
+
+def _unchanged(requested: Sequence[ReassignmentEntry], cluster: Cluster) -> list[Operation]:
+    """Return the checks that the controller and the topics named are those that were observed."""
     epoch_version = cluster.controller.epoch_version
     assert epoch_version is not None, "the gates demand a controller"
     checks: list[Operation] = [Check(znodes.CONTROLLER_EPOCH, epoch_version)]
@@ -120,8 +150,7 @@ def request(journal: Journal, before: Run, after: Run, plan: Plan, cluster: Clus
         version = cluster.topics[topic].version
         assert version is not None, "observed, so versioned"
         checks.append(Check(znodes.topic(topic), version))
-    create = Create(znodes.REASSIGNMENT, ReassignmentNode.encode(requested))
-    return journal.rewrite(before, after, *checks, create)
+    return checks
 
 
 def _refuse_traps(requested: Sequence[ReassignmentEntry], cluster: Cluster) -> None:

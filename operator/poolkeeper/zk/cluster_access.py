@@ -6,7 +6,7 @@ from dataclasses import replace
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.records import BalanceRecord, Records, TopicRecord
-from poolkeeper.model.runs import Run, RunDocument, Saved, ThrottleConflicts
+from poolkeeper.model.runs import Run, RunDocument, Saved, StopRequest, ThrottleConflicts
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.zk import apply, journal, observe, pending_plan, throttling, znodes
 from poolkeeper.zk.client.operations import Check, Delete, Operation
@@ -56,8 +56,8 @@ class ZooKeeperView:
         """Return the run's document, or None if it was not written completely."""
         return journal.read_document(self._session, run)
 
-    def is_stop_requested(self) -> bool:
-        """Whether a person requested that the run ends after its stage."""
+    def read_stop(self) -> StopRequest | None:
+        """Return a person's request that the run ends, if there is one."""
         return journal.read_stop(self._session)
 
     def read_stopped(self) -> str | None:
@@ -146,8 +146,12 @@ class ZooKeeperAccess(ZooKeeperView):
     # Requests to the controller
 
     def request_stage(self, before: Run, after: Run, plan: Plan, cluster: Cluster) -> Run:
-        """Request the reassignment of `after.step`, and record it with the run."""
+        """Request what `after` names, and record it with the run; no other request is there."""
         return apply.request(self._journal, before, after, plan, cluster)
+
+    def replace_request(self, before: Run, after: Run, plan: Plan, reading: ClusterReading) -> Run:
+        """Put what `after` names in the place of the request, under another controller."""
+        return apply.replace_request(self._journal, before, after, plan, reading)
 
     def withdraw_request(self, reading: ClusterReading) -> None:
         """Remove the reassignment request that was read."""

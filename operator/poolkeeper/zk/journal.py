@@ -4,7 +4,7 @@ All of it lies under `/poolkeeper` in the cluster's own chroot:
 
 * `holder` and `epoch`: which process may write (`fencing`).
 * `run` and its children: the record of the run (`runs`), removed when the run ends; `run/stop` is
-  the request that it ends after the stage in flight.
+  the request that it ends, after the stage in flight or at once.
 * `asked` and its children: the plan that waits for approval (`pending_plan`).
 * `approvals`: hashes that people approved on the command line beside an active holder.
 * `stopped`: the fingerprint of the plan that a person stopped; a loop does not start it again.
@@ -23,7 +23,7 @@ from threading import Event
 from poolkeeper.errors import Refused
 from poolkeeper.jsontext import canonical
 from poolkeeper.model.records import BalanceRecord, BrokerRecord, Records, TopicRecord
-from poolkeeper.model.runs import Run, RunDocument
+from poolkeeper.model.runs import Run, RunDocument, StopRequest
 from poolkeeper.model.specs import DeletionPolicy
 from poolkeeper.zk import fencing, json_bodies, runs, znodes
 from poolkeeper.zk.client.operations import Check, Create, Delete, Operation, SetData
@@ -40,7 +40,7 @@ class JournalView:
     holder: Holder | None
     run: Run | None
     document: RunDocument | None
-    stop_requested: bool
+    stop: StopRequest | None
     stopped: str | None
 
 
@@ -170,9 +170,10 @@ def read_document(session: Session, run: Run) -> RunDocument | None:
     return runs.decode_document(chunks, run.digest)
 
 
-def read_stop(session: Session) -> bool:
-    """Whether a person requested the run to stop."""
-    return session.read(znodes.RUN_STOP) is not None
+def read_stop(session: Session) -> StopRequest | None:
+    """Return a person's request that the run ends, if there is one."""
+    node = session.read(znodes.RUN_STOP)
+    return None if node is None else runs.decode_stop(node.data)
 
 
 def read_stopped(session: Session) -> str | None:
@@ -188,20 +189,34 @@ def read_status(session: Session) -> JournalView:
         holder=fencing.read_holder(session),
         run=run,
         document=None if run is None else read_document(session, run),
-        stop_requested=run is not None and read_stop(session),
+        stop=None if run is None else read_stop(session),
         stopped=read_stopped(session),
     )
 
 
-def request_stop(session: Session) -> Run | None:
-    """Request that the run ends after the stage in flight; return it, or `None` without a run."""
+def request_stop(session: Session, stop: StopRequest | None = None) -> Run | None:
+    """Request that the run ends; return it, or `None` without a run.
+
+    It ends after the stage in flight, unless `stop` asks for more. What was asked for before is
+    never taken back: a stop that waits for its stage is sharpened, not the other way round.
+    """
+    stop = stop or StopRequest()
     run = read_run(session)
     if run is None:
         return None
     epoch = session.read(znodes.EPOCH)
     assert epoch is not None, "a run exists, so its journal does"
-    if not read_stop(session):
-        session.commit((Check(znodes.EPOCH, epoch.version), Create(znodes.RUN_STOP, b"")))
+    node = session.read(znodes.RUN_STOP)
+    before = StopRequest() if node is None else runs.decode_stop(node.data)
+    both = StopRequest(before.at_once or stop.at_once, before.allow_failover or stop.allow_failover)
+    data = runs.encode_stop(both)
+    write = (
+        Create(znodes.RUN_STOP, data)
+        if node is None
+        else SetData(znodes.RUN_STOP, data, node.version)
+    )
+    if node is None or both != before:
+        session.commit((Check(znodes.EPOCH, epoch.version), write))
     return run
 
 

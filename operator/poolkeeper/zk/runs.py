@@ -16,11 +16,13 @@ from typing import Any
 from msgspec import Struct
 
 from poolkeeper import typed_json
+from poolkeeper.errors import Refused
 from poolkeeper.jsontext import canonical
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.runs import Health, Phase, Run, RunDocument, Saved
+from poolkeeper.model.runs import Health, Phase, Run, RunDocument, Saved, StopRequest
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.proposals.plan_json import PlanJson
+from poolkeeper.zk import json_bodies
 
 VERSION = 1
 CHUNK_BYTES = 200 * 1024
@@ -54,6 +56,8 @@ def encode_run(run: Run) -> bytes:
         "rates": run.rates,
         "ending": run.ending or "",
     }
+    if run.returning:
+        body["returning"] = run.returning
     return canonical(body).encode()
 
 
@@ -62,6 +66,23 @@ def decode_run(data: bytes, version: int) -> Run:
     body = json.loads(data)
     read = {"phase": Phase[body["phase"]].value, "ending": body["ending"] or None}
     return typed_json.convert({**body, **read, "version": version}, Run)
+
+
+def encode_stop(stop: StopRequest) -> bytes:
+    """Encode the body of a request to end the run; it is empty where the stage is finished."""
+    if not stop.at_once:
+        return b""
+    body = {"version": VERSION, "at_once": True, "allow_failover": stop.allow_failover}
+    return canonical(body).encode()
+
+
+def decode_stop(data: bytes) -> StopRequest:
+    """Decode the body of a request to end the run; its existence alone ends it after its stage."""
+    try:
+        body = json_bodies.parse(data)
+    except Refused:
+        return StopRequest()
+    return StopRequest(body.get("at_once") is True, body.get("allow_failover") is True)
 
 
 def encode_document(document: RunDocument, chunk_bytes: int = CHUNK_BYTES) -> tuple[bytes, ...]:

@@ -3,13 +3,14 @@
 from dataclasses import replace
 
 import builders
-from builders import move, partition, plan, topic
+from builders import move, partition, plan, pool_spec, topic
 from poolkeeper.model.plans import Urgency
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.runs import Health, Phase, Run, RunDocument, Saved
 from poolkeeper.model.specs import Desired, Execution
 from poolkeeper.model.topology import Cluster, Controller, ReassignmentEntry, TopicPartition
 from poolkeeper.planning.run_state.move_progress import classify
+from poolkeeper.planning.run_state.returns import classify_returns
 from poolkeeper.reconcile.decide.decisions import RunSituation
 from poolkeeper.reconcile.observation import RunView
 
@@ -39,7 +40,8 @@ def requested(*lists) -> tuple[ReassignmentEntry, ...]:
 
 
 def desired(**execution) -> Desired:
-    return builders.desired((), name="c", execution=Execution(**execution))
+    pool = pool_spec("p", 1, 2, 3, cluster="c")
+    return builders.desired(pool, name="c", execution=Execution(**execution))
 
 
 def between(seen: Cluster, run: Run = RUN, **known) -> RunSituation:
@@ -52,5 +54,6 @@ def flying(seen: Cluster, age_ms: int = 0, **run) -> RunSituation:
     """A situation with both moves requested so long ago."""
     step = ((0, 1), (1, 1))
     ours = replace(RUN, stage=1, step=step, requested_ms=NOW_MS - age_ms, **run)
-    view = RunView(ClusterReading(seen), classify(MOVES, seen), in_flight=True)
+    returns = classify_returns(ours, PLAN, seen)
+    view = RunView(ClusterReading(seen), classify(MOVES, seen), in_flight=True, returns=returns)
     return RunSituation(ours, RunDocument(PLAN, Saved(), Health()), view, desired(), NOW_MS)

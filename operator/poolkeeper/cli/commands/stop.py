@@ -1,25 +1,62 @@
-"""`poolkeeper stop`."""
+"""`poolkeeper stop` and `poolkeeper rollback`, which is `stop --now`."""
 
 import click
 
 from poolkeeper.cli.input import cluster_reading, options, targets
-from poolkeeper.cli.input.options import ClusterSelection
+from poolkeeper.cli.input.options import ClusterSelection, Decorator
 from poolkeeper.cli.output import printing
+from poolkeeper.model.runs import Run, StopRequest
 from poolkeeper.zk import fencing, journal
+from poolkeeper.zk.fencing import Holder
+
+
+def _allow_failover() -> Decorator:
+    return click.option(
+        "--allow-controller-failover",
+        "allow_failover",
+        is_flag=True,
+        help="Let another controller be elected, where the brokers' API cannot cancel moves.",
+    )
 
 
 @click.command()
 @options.by_address
+@click.option("--now", is_flag=True, help="Cancel what is in flight: the same as `rollback`.")
+@_allow_failover()
 @options.output()
-def stop(address: ClusterSelection, output: str) -> None:
+def stop(address: ClusterSelection, now: bool, allow_failover: bool, output: str) -> None:
     """End the run under way after its current stage, whichever process executes it.
 
     Sets a flag in the cluster's journal, which the active executor obeys, or the next one. What has
     moved stays moved; throttles are restored. CLUSTER as for `status`.
     """
+    if allow_failover and not now:
+        raise click.UsageError("--allow-controller-failover is for --now")
+    _request(address, StopRequest(now, allow_failover), output)
+
+
+@click.command()
+@options.by_address
+@_allow_failover()
+@options.output()
+def rollback(address: ClusterSelection, allow_failover: bool, output: str) -> None:
+    """Cancel the moves in flight and end the run, whichever process executes it.
+
+    Sets a flag in the cluster's journal, which the active executor obeys, or the next one. The
+    partitions in flight return to the replicas that they had, in their order; what has moved
+    before stays moved; throttles are restored. CLUSTER as for `status`.
+
+    From Kafka 2.4 on the brokers cancel moves themselves, if the executor knows their address
+    (spec.brokers). Otherwise it takes a controller failover, which this command or
+    spec.execution.remedies must allow.
+    """
+    _request(address, StopRequest(at_once=True, allow_failover=allow_failover), output)
+
+
+def _request(address: ClusterSelection, request: StopRequest, output: str) -> None:
     target = targets.target(address)
     with cluster_reading.session(target) as session:
-        run = journal.request_stop(session)
+        run = journal.request_stop(session, request)
         holder = fencing.read_holder(session)
     if output == printing.JSON:
         printing.emit_json(
@@ -27,10 +64,19 @@ def stop(address: ClusterSelection, output: str) -> None:
         )
     elif run is None:
         printing.emit("no run is recorded: nothing to stop")
-    elif holder is None:
-        printing.emit(
-            f"run {run.plan} is ended by the next executor; none is active now: start `poolkeeper"
-            " apply`"
-        )
     else:
-        printing.emit(f"run {run.plan} stops after stage {run.stage}; it is executed by {holder}")
+        printing.emit(_sentence(run, holder, request))
+
+
+def _sentence(run: Run, holder: Holder | None, request: StopRequest) -> str:
+    if holder is None:
+        ended = "rolled back" if request.at_once else "ended"
+        return (
+            f"run {run.plan} is {ended} by the next executor; none is active now: start"
+            " `poolkeeper apply`"
+        )
+    if request.at_once:
+        return (
+            f"run {run.plan}: what is in flight is cancelled by {holder}; see `poolkeeper status`"
+        )
+    return f"run {run.plan} stops after stage {run.stage}; it is executed by {holder}"

@@ -89,6 +89,7 @@ def _run(run: RunStatus) -> list[tuple[str, str]]:
     started = datetime.fromtimestamp(run.started_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     done = run.moves.get("done", 0) + run.moves.get("gone", 0)
     stopping = ", stops after this stage" if run.stopping else ""
+    stopping = ", returns to where it began" if run.rolling_back else stopping
     facts = [
         ("run", run.plan),
         ("", f"{run.phase}, stage {run.stage}{stopping}, began {started}"),
@@ -125,6 +126,7 @@ def _run_data(run: RunStatus) -> dict[str, object]:
         "bytesTotal": run.bytes_total,
         "throttleBytesPerSecond": run.throttle_bytes_per_s,
         "stopping": run.stopping,
+        "rollingBack": run.rolling_back,
         "inFlight": [
             {
                 "topic": move.topic,

@@ -22,8 +22,8 @@ _IN_FLIGHT = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
 class RunStatus:
     """The run under way.
 
-    `moves` counts moves by state. Bytes count replicas that have arrived. `in_flight` are the
-    partitions of the request. `blocked` is why the remaining moves must wait.
+    `moves` counts moves by state. Bytes count replicas that have arrived. `rolling_back`: moves in
+    flight are cancelled, or shall be. `in_flight` are the partitions of the request.
     """
 
     plan: str
@@ -36,6 +36,7 @@ class RunStatus:
     bytes_total: int
     throttle_bytes_per_s: int | None
     stopping: bool
+    rolling_back: bool = False
     in_flight: tuple[Move, ...] = ()
 
 
@@ -108,7 +109,8 @@ def _run(cluster: Cluster, journal: JournalView) -> tuple[RunStatus | None, tupl
         bytes_done=_bytes_done(moves, progress),
         bytes_total=sum(move.bytes for move in moves),
         throttle_bytes_per_s=run.rates[0] if run.rates else None,
-        stopping=journal.stop_requested,
+        stopping=journal.stop is not None,
+        rolling_back=bool(run.returning) or (journal.stop is not None and journal.stop.at_once),
         in_flight=tuple(
             move for move, p in zip(moves, progress, strict=True) if p.state in _IN_FLIGHT
         ),

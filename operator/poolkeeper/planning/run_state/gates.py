@@ -29,7 +29,7 @@ def health(cluster: Cluster) -> Health:
     under_replicated = []
     under_min_isr = []
     for topic in cluster.topics.values():
-        needed = _min_insync(topic)
+        needed = min_insync(topic)
         for partition in topic.partitions:
             if partition.isr is None:
                 continue
@@ -169,6 +169,7 @@ def _only_dead_missing(cluster: Cluster, name: TopicPartition) -> bool:
     return partition is not None and not _missing(partition) & frozenset(cluster.brokers)
 
 
-def _min_insync(topic: Topic) -> int:
+def min_insync(topic: Topic) -> int:
+    """Return the `min.insync.replicas` that the topic itself sets, else 1."""
     declared = (topic.config or {}).get("min.insync.replicas", "1")
     return int(declared) if declared.strip().isdigit() else 1

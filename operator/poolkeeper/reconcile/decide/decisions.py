@@ -23,9 +23,9 @@ from poolkeeper.reconcile.observation import RunView
 class RunSituation:
     """The inputs of every decision about a run.
 
-    `paused`: the stage in flight is finished, and no other starts. `reported_stage`: the stage
-    whose end was reported last, and how many of its partitions had arrived. `adapted_ms`: the time
-    at which the adaptive throttle was last checked.
+    `paused`: the stage in flight is finished, and no other starts. `asks_brokers`: their protocol
+    can be spoken. `reported_stage`: the stage whose end was reported last, and how many of its
+    partitions had arrived. `adapted_ms`: the time at which the adaptive throttle was last checked.
     """
 
     run: Run
@@ -34,6 +34,7 @@ class RunSituation:
     desired: Desired
     now_ms: int
     paused: bool = False
+    asks_brokers: bool = False
     reported_stage: tuple[int, int] | None = None
     adapted_ms: int = 0
 
@@ -52,6 +53,8 @@ class MissingInput(Enum):
     """Whose throttles are in force, once ours are written."""
     SETTLED = auto()
     """Whether the brokers have applied the throttle."""
+    GONE = auto()
+    """Which brokers count as gone for good, now that one that is moved to is not live."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,39 @@ class RequestStage:
 
 
 @dataclass(frozen=True, slots=True)
+class BeginReturn:
+    """Record that these moves of the request are cancelled, and why the run ends if it does."""
+
+    moves: tuple[int, ...]
+    ending: Ending | None = None
+    waits: tuple[Wait, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CancelMoves:
+    """Have `moves` cancelled: by the brokers, or by another request and another controller.
+
+    `step` and `returning` are what the run's request is then: cancelled moves that are not back
+    yet, and the others that go on. `by_brokers`: whether the brokers can be asked to.
+    `may_fail_over`: whether another controller may be elected.
+    """
+
+    moves: tuple[int, ...]
+    step: tuple[tuple[int, int], ...]
+    returning: tuple[int, ...]
+    by_brokers: bool
+    may_fail_over: bool
+    waits: tuple[Wait, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RequestOrder:
+    """Request the order of replicas that cancelled moves had before; `step` names them."""
+
+    step: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ChangeThrottle:
     """Change the rate of a run in two records: (new, old) and, once written, (new,).
 
@@ -136,5 +172,15 @@ class EndRun:
     """Restore the saved throttles and remove the run."""
 
 
-RunDecision = DoNothing | EnterPhase | RecordThrottled | RequestStage | Watch | Elect | EndRun
+ReturnDecision = BeginReturn | CancelMoves | RequestOrder
+RunDecision = (
+    DoNothing
+    | EnterPhase
+    | RecordThrottled
+    | RequestStage
+    | ReturnDecision
+    | Watch
+    | Elect
+    | EndRun
+)
 NeededInput = MissingInput | ComputeStage

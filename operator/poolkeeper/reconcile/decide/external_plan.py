@@ -107,7 +107,7 @@ def with_status(outcome: Outcome, run: Run, external: ExternalPlan | None) -> Ou
     why = outcome.waits
     if run.plan != external.hash:
         state, why = ExternalPlanState.WAITING, (Wait(WaitReason.OWN_PLAN_RUNNING),)
-    elif run.ending in (Ending.REPLACED, Ending.STOPPED):
+    elif run.ending in (Ending.REPLACED, Ending.STOPPED, Ending.ROLLED_BACK):
         state, why = ExternalPlanState.WAITING, (Wait(WaitReason.RUN_ENDING, ending=run.ending),)
     else:
         state = ExternalPlanState.MOVING

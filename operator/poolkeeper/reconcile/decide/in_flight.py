@@ -2,7 +2,7 @@
 
 A pass that finds the controller at work begins nothing. It counts the moves that arrived and names
 the brokers that the others wait for. It has a stall recovered once the request looks stuck, and
-adapts the throttle to the cluster's health.
+adapts the throttle to the cluster's health. What is cancelled is decided before (`cancel`).
 """
 
 from poolkeeper.model.specs import ThrottleMode
@@ -10,6 +10,7 @@ from poolkeeper.model.topology import TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.run_state import gates, throttles
 from poolkeeper.planning.run_state.move_progress import MoveState
+from poolkeeper.reconcile.decide import cancel
 from poolkeeper.reconcile.decide.decisions import ChangeThrottle, RunSituation, Watch
 from poolkeeper.reconcile.decide.stalls import STALL_MS, stall_of
 from poolkeeper.reconcile.observation import arrived_of
@@ -23,6 +24,7 @@ def decide(at: RunSituation) -> Watch:
     arrived = arrived_of(run, view.progress)
     waits = (
         Wait(WaitReason.STAGE_IN_FLIGHT, stage=run.stage, count=arrived, of=len(run.step)),
+        *cancel.waits(at),
         *_waits_for_dead_targets(at),
         *gates.controller(view.cluster),
         *gates.foreign(view.cluster, _requested_partitions(at)),
@@ -58,12 +60,9 @@ def _waits_for_dead_targets(at: RunSituation) -> tuple[Wait, ...]:
 
 def _waits_after_deadline(at: RunSituation, age_ms: int) -> tuple[Wait, ...]:
     """Report that the stage takes longer than expected."""
-    execution = at.desired.cluster.execution
-    if age_ms <= execution.stage_deadline_s * 1000:
+    if age_ms <= at.desired.cluster.execution.stage_deadline_s * 1000:
         return ()
-    late = Wait(WaitReason.STAGE_DEADLINE, stage=at.run.stage)
-    unsupported = Wait(WaitReason.ROLL_BACK_UNSUPPORTED)
-    return (late, unsupported) if execution.roll_back_on_deadline else (late,)
+    return (Wait(WaitReason.STAGE_DEADLINE, stage=at.run.stage),)
 
 
 def _throttle_change(at: RunSituation) -> ChangeThrottle | None:

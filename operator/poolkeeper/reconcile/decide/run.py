@@ -12,7 +12,8 @@ Which moves are done is read from the live cluster in every pass, never from the
 that somebody else reassigned is left alone and reported. A move whose topic is gone counts as done.
 
 A run ends early if a person stopped it, or if it is replaced because the declared state changed.
-The stage in flight is still finished first: between two stages nothing is left to clean up.
+The stage in flight is still finished first: between two stages nothing is left to clean up. Where
+it cannot be, or shall not be, its moves are cancelled and return to where they were (`cancel`).
 
 This module only decides, from values; `act` carries the decisions out.
 """
@@ -35,7 +36,7 @@ from poolkeeper.planning.run_state.step_progress import ELECTION_PARTITIONS_MAX
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import IN_FLIGHT_STATES
-from poolkeeper.reconcile.decide import in_flight
+from poolkeeper.reconcile.decide import cancel, in_flight
 from poolkeeper.reconcile.decide.decisions import (
     BeginRun,
     ComputeStage,
@@ -66,7 +67,7 @@ def decide(at: RunSituation) -> RunDecision | NeededInput:
         case Phase.THROTTLING:
             return _while_throttling(at)
         case Phase.MOVING if at.view.in_flight:
-            return in_flight.decide(at)
+            return cancel.decide(at) or in_flight.decide(at)
         case Phase.MOVING:
             return _between_stages(at)
         case Phase.ELECTING:
@@ -110,6 +111,8 @@ def _between_stages(at: RunSituation) -> RunDecision | NeededInput:
     states = {p.state for p in view.progress}
     if MoveState.UNKNOWN in states:
         return DoNothing((Wait(WaitReason.TOPICS_CHANGING),), found)
+    if at.run.ending is not None:
+        return EnterPhase(Phase.RESTORING, at.run.ending, found)
     if not view.ending_read:
         return MissingInput.ENDING
     if view.ending is not None:

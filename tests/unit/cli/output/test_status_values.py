@@ -3,13 +3,13 @@ from builders import topic
 from poolkeeper.cli.output.status_text import as_data, render
 from poolkeeper.cli.output.status_values import RunStatus, Status, status_of
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.runs import Health, Phase, Run, RunDocument, Saved
+from poolkeeper.model.runs import Health, Phase, Run, RunDocument, Saved, StopRequest
 from poolkeeper.model.topology import Controller, ReassignmentEntry, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.zk.fencing import Holder
 from poolkeeper.zk.journal import JournalView
 
-NOTHING = JournalView(holder=None, run=None, document=None, stop_requested=False, stopped=None)
+NOTHING = JournalView(holder=None, run=None, document=None, stop=None, stopped=None)
 MIB = 1024**2
 
 
@@ -40,7 +40,8 @@ RUN = Run(
 def journal(holder=True, stopping=False):
     plan = Plan("main", "sha256:ab", "sha256:fp", moves=MOVES)
     who = Holder("host-1", 42, "apply", 0) if holder else None
-    return JournalView(who, RUN, RunDocument(plan, Saved(), Health()), stopping, None)
+    stop = StopRequest() if stopping else None
+    return JournalView(who, RUN, RunDocument(plan, Saved(), Health()), stop, None)
 
 
 HALFWAY = cluster(
@@ -159,6 +160,7 @@ def test_as_data():
             "bytesTotal": 3 * MIB,
             "throttleBytesPerSecond": MIB,
             "stopping": False,
+            "rollingBack": False,
             "inFlight": [
                 {
                     "topic": "t",

@@ -1,0 +1,133 @@
+"""Where a cancelled step stands: on its way back to the list that it began with, from live state.
+
+Letters: *origin* and *target* are the lists before and after the step; *live* is the topic node's
+list; *union* is of both. An *entry* is the partition's line in `/admin/reassign_partitions`.
+
+| live | entry | state |
+|---|---|---|
+| origin | none, or for the origin | RETURNED |
+| the origin's brokers in another order | none | OUT_OF_ORDER: the brokers' API cancelled it |
+| target, at rest | none, or for the target | ARRIVED: it was faster than the cancelling |
+| union, or origin | for the target | OUTWARD: still to be cancelled |
+| union | none | OUTWARD: it runs, or was forgotten (2.3 and earlier) |
+| anything of these | for the origin | RETURNING: requested, not done yet |
+| anything else, or the topic is gone | | LEFT: nothing of ours |
+
+The brokers' API restores the origin in mixed order: those that were to stay come first. The order
+is then restored by a request of its own, since the first replica is the preferred leader.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from poolkeeper.model.plans import Move, Plan
+from poolkeeper.model.runs import Run
+from poolkeeper.model.topology import Cluster, Partition, Replicas, Topic, TopicPartition
+from poolkeeper.planning.run_state.gates import min_insync
+from poolkeeper.planning.run_state.move_progress import entries_of
+
+
+class ReturnState(StrEnum):
+    """States of the table above, and UNKNOWN for a topic whose reading was torn in this pass."""
+
+    OUTWARD = "outward"
+    RETURNING = "returning"
+    OUT_OF_ORDER = "out of order"
+    RETURNED = "returned"
+    ARRIVED = "arrived"
+    LEFT = "left"
+    UNKNOWN = "unknown"
+
+
+UNSETTLED = (
+    ReturnState.OUTWARD,
+    ReturnState.RETURNING,
+    ReturnState.OUT_OF_ORDER,
+    ReturnState.UNKNOWN,
+)
+"""The states in which something is left to do or to wait for."""
+
+
+def classify_returns(run: Run, plan: Plan, cluster: Cluster) -> Mapping[int, ReturnState]:
+    """Return the state of every move of the request, as if it were cancelled, by its index.
+
+    So OUTWARD are those that can be cancelled.
+    """
+    entries = entries_of(cluster)
+    return {
+        m: _classify(plan.moves[m], index, cluster, entries.get(_name(plan.moves[m])))
+        for m, index in run.step
+    }
+
+
+def _name(move: Move) -> TopicPartition:
+    return TopicPartition(move.topic, move.partition)
+
+
+def _classify(move: Move, index: int, cluster: Cluster, entry: Replicas | None) -> ReturnState:
+    if move.topic in cluster.torn:
+        return ReturnState.UNKNOWN
+    partition = partition_of(move, cluster)
+    if partition is None:
+        return ReturnState.LEFT
+    origin, target = move.path[index - 1], move.path[index]
+    if not _is_of_step(partition, origin, target):
+        return ReturnState.LEFT
+    if entry == origin and (partition.replicas != origin or partition.moving):
+        return ReturnState.RETURNING
+    if entry not in (None, origin, target):
+        return ReturnState.LEFT
+    # Up to 2.3 a growing list reads like its target while the new replica is still being copied.
+    grown = partition.replicas == target and set(target) <= set(partition.isr or ())
+    if partition.moving or (entry == target and not grown):
+        return ReturnState.OUTWARD
+    return _at_rest(partition, origin, target)
+
+
+def _at_rest(partition: Partition, origin: Replicas, target: Replicas) -> ReturnState:
+    """Classify a list with nothing adding or removing, and no entry that asks for another one."""
+    if partition.replicas == origin:
+        return ReturnState.RETURNED
+    if partition.replicas == target:
+        return ReturnState.ARRIVED
+    same = set(partition.replicas) == set(origin)
+    return ReturnState.OUT_OF_ORDER if same else ReturnState.OUTWARD
+
+
+def _is_of_step(partition: Partition, origin: Replicas, target: Replicas) -> bool:
+    """Whether the list is one that the step, or its cancelling, makes."""
+    live = set(partition.replicas)
+    if partition.moving:
+        before = live - set(partition.adding)
+        after = live - set(partition.removing)
+        return before == set(origin) and after == set(target)
+    return partition.replicas == target or live in (set(origin), set(origin) | set(target))
+
+
+def partition_of(move: Move, cluster: Cluster) -> Partition | None:
+    """Return the partition that a move names, or None if it is gone or another topic's."""
+    topic = cluster.topics.get(move.topic)
+    if topic is None or (move.topic_id and topic.topic_id and move.topic_id != topic.topic_id):
+        return None
+    return topic.partition(move.partition)
+
+
+def lacks_origin(move: Move, index: int, cluster: Cluster) -> tuple[int, ...]:
+    """Return the origin's brokers that are not in sync, if too few are for a return; else ().
+
+    What the origin would keep is enough if it is all that is in sync now, or as many as the topic
+    demands; and one replica at least.
+    """
+    partition = partition_of(move, cluster)
+    topic = cluster.topics.get(move.topic)
+    if partition is None or topic is None or partition.isr is None:
+        return ()
+    origin = move.path[index - 1]
+    live = set(partition.isr) & set(cluster.brokers)
+    kept = live & set(origin)
+    enough = bool(kept) and (kept == live or len(kept) >= _needed(topic, origin))
+    return () if enough else tuple(b for b in origin if b not in kept)
+
+
+def _needed(topic: Topic, origin: Replicas) -> int:
+    return min(min_insync(topic), len(origin))

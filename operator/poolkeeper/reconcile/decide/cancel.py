@@ -1,0 +1,250 @@
+"""What of a request in flight is cancelled, and how its moves return to where they were.
+
+Cancelled is all that has not arrived, if a person asks for it (`rollback`, `stop --now`, mode
+RollBack) or the stage is over its deadline under `onDeadline: RollBack`. Without being asked, a
+move is cancelled if it waits for a broker that is not live and that nobody wants any more: it is
+drained, it is out of the pool, or `heal` counts it as gone. Everything else goes on, and what has
+arrived stays.
+
+A cancellation is recorded in the run before anything is done (`BeginReturn`). From then on every
+pass decides from the live state (`returns`):
+
+| a cancelled move is | the pass |
+|---|---|
+| OUTWARD | has it cancelled (`CancelMoves`), by one of two ways |
+| RETURNING, and nobody works on it | does the same again |
+| OUT_OF_ORDER, and no request is there | requests the order of before (`RequestOrder`) |
+| anything else | waits, or is done |
+
+The first way is the brokers' API (2.4 and later): it changes nothing else, and can be repeated. The
+second replaces the request by one in which cancelled moves have their origin as the target and the
+others are as they were; in the same transaction the controller resigns. The next one takes the new
+request up, on every release, whether it finds the moves in topic nodes (2.4 and later) or nowhere
+else. A live controller would not: it looks at a new request only after it has deleted the old one.
+This way needs permission (`allowControllerFailover`, or `rollback --allow-controller-failover`).
+
+A move is only cancelled if its origin holds enough replicas in sync. Throttles stay until the end.
+"""
+
+from collections.abc import Collection, Iterable
+
+from poolkeeper.model.plans import Move
+from poolkeeper.model.runs import Ending
+from poolkeeper.model.specs import Desired, Mode
+from poolkeeper.model.topology import TopicPartition
+from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.planning.run_state import gates
+from poolkeeper.planning.run_state.move_progress import entries_of
+from poolkeeper.planning.run_state.returns import ReturnState, lacks_origin, partition_of
+from poolkeeper.reconcile.decide.decisions import (
+    BeginReturn,
+    CancelMoves,
+    MissingInput,
+    RequestOrder,
+    ReturnDecision,
+    RunSituation,
+)
+from poolkeeper.reconcile.decide.stalls import STALL_MS
+
+
+def decide(at: RunSituation) -> ReturnDecision | MissingInput | None:
+    """Decide what is done about cancelled moves, or None if nothing is to be done now."""
+    if _depends_on_gone(at) and not at.view.gone_read:
+        return MissingInput.GONE
+    wanted = set(_wanted(at)) - set(at.run.returning)
+    if wanted and _has_way(at):
+        moves = tuple(m for m, _ in at.run.step if m in wanted or m in at.run.returning)
+        return BeginReturn(moves, _ending(at) or at.run.ending)
+    return _carry_back(at) if at.run.returning else None
+
+
+def waits(at: RunSituation) -> tuple[Wait, ...]:
+    """Return what stands in the way of a cancellation, and what is on its way back."""
+    found = []
+    back = [m for m in at.run.returning if at.view.returns[m] not in _SETTLED]
+    if back:
+        found.append(Wait(WaitReason.MOVES_RETURNING, stage=at.run.stage, count=len(back)))
+    found += [_origin_wait(at, m, index) for m, index in _candidates(at) if _lacks(at, m, index)]
+    wanted = [m for m in _wanted(at) if m not in at.run.returning]
+    if wanted and not _has_way(at):
+        found.append(failover_wait(at, wanted))
+    return tuple(found)
+
+
+_SETTLED = (ReturnState.RETURNED, ReturnState.ARRIVED, ReturnState.LEFT)
+
+
+def failover_wait(at: RunSituation, moves: Iterable[int], why: str = "") -> Wait:
+    """Return the wait for permission to elect another controller, which cancels these moves."""
+    cancelled = [at.plan.moves[m] for m in moves]
+    dead = {b for m, index in at.run.step for b in _dead_targets(at, m, index)}
+    targets = {b for move in cancelled for b in move.target}
+    return Wait(
+        WaitReason.CANCEL_NEEDS_FAILOVER,
+        partitions=tuple(TopicPartition(move.topic, move.partition) for move in cancelled),
+        brokers=tuple(sorted(dead & targets)),
+        detail=why,
+    )
+
+
+# What is wanted
+
+
+def may_fail_over(at: RunSituation) -> bool:
+    """Whether another controller may be elected to cancel moves."""
+    stop = at.view.stop
+    allowed = at.desired.cluster.execution.remedies.allow_controller_failover
+    return allowed or (stop is not None and stop.allow_failover)
+
+
+def _has_way(at: RunSituation) -> bool:
+    return at.asks_brokers or may_fail_over(at)
+
+
+def _ending(at: RunSituation) -> Ending | None:
+    """Return how the run ends because its stage is rolled back; None if it does not end."""
+    stop, execution = at.view.stop, at.desired.cluster.execution
+    age_ms = at.now_ms - at.run.requested_ms
+    late = execution.roll_back_on_deadline and age_ms > execution.stage_deadline_s * 1000
+    return Ending.ROLLED_BACK if late or (stop is not None and stop.at_once) else None
+
+
+def _rolls_back(at: RunSituation) -> bool:
+    """Whether the whole stage shall return."""
+    return at.desired.cluster.mode is Mode.ROLL_BACK or _ending(at) is not None
+
+
+def _wanted(at: RunSituation) -> list[int]:
+    """Return the moves to cancel whose origin allows it."""
+    return [m for m, index in _candidates(at) if not _lacks(at, m, index)]
+
+
+def _candidates(at: RunSituation) -> list[tuple[int, int]]:
+    """Return the moves that shall be cancelled, whether that is possible or not."""
+    outward = [
+        (m, index) for m, index in at.run.step if at.view.returns.get(m) is ReturnState.OUTWARD
+    ]
+    if _rolls_back(at):
+        return outward
+    return [
+        (m, index)
+        for m, index in outward
+        if m in at.run.returning
+        or _given_up(at.plan.moves[m], _dead_targets(at, m, index), at.desired, at.view.gone)
+    ]
+
+
+def _depends_on_gone(at: RunSituation) -> bool:
+    return any(
+        _dead_targets(at, m, index)
+        for m, index in at.run.step
+        if at.view.returns.get(m) is ReturnState.OUTWARD
+    )
+
+
+def _dead_targets(at: RunSituation, m: int, index: int) -> set[int]:
+    path = at.plan.moves[m].path
+    return set(path[index]) - set(path[index - 1]) - set(at.view.cluster.brokers)
+
+
+def _given_up(move: Move, dead: Collection[int], desired: Desired, gone: Collection[int]) -> bool:
+    """Whether nobody wants one of these brokers any more as a home of the move's topic."""
+    spec = next((spec for spec in desired.topics if spec.topic == move.topic), None)
+    homes = {
+        broker
+        for pool in desired.pools
+        if spec is None or spec.pool == pool.name
+        for broker in set(pool.brokers) - set(pool.drain)
+    }
+    return bool(set(dead) - homes or set(dead) & set(gone))
+
+
+def _lacks(at: RunSituation, m: int, index: int) -> tuple[int, ...]:
+    return lacks_origin(at.plan.moves[m], index, at.view.cluster)
+
+
+def _origin_wait(at: RunSituation, m: int, index: int) -> Wait:
+    move = at.plan.moves[m]
+    return Wait(
+        WaitReason.ORIGIN_NOT_IN_SYNC,
+        partitions=(TopicPartition(move.topic, move.partition),),
+        replicas=move.path[index - 1],
+        brokers=_lacks(at, m, index),
+    )
+
+
+# The way back
+
+
+def _carry_back(at: RunSituation) -> CancelMoves | RequestOrder | None:
+    run, cluster, returns = at.run, at.view.cluster, at.view.returns
+    if gates.controller(cluster):
+        return None
+    outward = [
+        m
+        for m, index in run.step
+        if m in run.returning and returns[m] is ReturnState.OUTWARD and not _lacks(at, m, index)
+    ]
+    stuck = [m for m, index in run.step if m in run.returning and _is_stuck(at, m, index)]
+    if outward or stuck:
+        return _cancel(at, outward, stuck)
+    disordered = tuple(
+        (m, index)
+        for m, index in run.step
+        if m in run.returning and returns[m] is ReturnState.OUT_OF_ORDER
+    )
+    if not disordered or cluster.reassignment is not None:
+        return None
+    busy = any(
+        state in (ReturnState.OUTWARD, ReturnState.RETURNING, ReturnState.UNKNOWN)
+        for state in returns.values()
+    )
+    return None if busy else RequestOrder(disordered)
+
+
+def _is_stuck(at: RunSituation, m: int, index: int) -> bool:
+    """Whether a return was requested for a while, and nothing is left that it could wait for."""
+    if at.view.returns[m] is not ReturnState.RETURNING:
+        return False
+    if at.now_ms - at.run.requested_ms <= STALL_MS:
+        return False
+    move = at.plan.moves[m]
+    partition = partition_of(move, at.view.cluster)
+    in_sync = set(() if partition is None else partition.isr or ())
+    return set(move.path[index - 1]) <= in_sync
+
+
+def _cancel(at: RunSituation, outward: list[int], stuck: list[int]) -> CancelMoves:
+    run, returns = at.run, at.view.returns
+    back = (ReturnState.OUTWARD, ReturnState.RETURNING, ReturnState.OUT_OF_ORDER)
+    step = tuple(
+        (m, index)
+        for m, index in run.step
+        if (returns[m] in back if m in run.returning else _goes_on(at, m, index))
+    )
+    kept = {m for m, _ in step}
+    return CancelMoves(
+        moves=tuple(outward) or tuple(stuck),
+        step=step,
+        returning=tuple(m for m in run.returning if m in kept),
+        by_brokers=at.asks_brokers and bool(outward),
+        may_fail_over=may_fail_over(at),
+    )
+
+
+def _goes_on(at: RunSituation, m: int, index: int) -> bool:
+    """Whether a move that is not cancelled is requested again: it runs, or can begin."""
+    if at.view.returns[m] is not ReturnState.OUTWARD:
+        return False
+    move = at.plan.moves[m]
+    partition = partition_of(move, at.view.cluster)
+    begun = () if partition is None else partition.replicas
+    return not _dead_targets(at, m, index) - set(begun)
+
+
+def foreign_entries(at: RunSituation) -> tuple[TopicPartition, ...]:
+    """Return the partitions that the request names and that are not of this run."""
+    ours = {
+        TopicPartition(at.plan.moves[m].topic, at.plan.moves[m].partition) for m, _ in at.run.step
+    }
+    return tuple(sorted(entries_of(at.view.cluster).keys() - ours))

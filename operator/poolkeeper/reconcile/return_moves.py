@@ -1,0 +1,112 @@
+"""Cancels moves in flight and has their former order restored, as `decide.cancel` says.
+
+A call of the brokers' API cannot be fenced as a write to ZooKeeper can: the journal is confirmed
+just before, the intent is recorded, and the call changes nothing where nothing moves. A controller
+failover is refused while ZooKeeper holds anything that would stop the next controller, or a request
+of somebody else.
+"""
+
+from dataclasses import replace
+
+from poolkeeper.errors import Unavailable
+from poolkeeper.model.actions import Action, ActionKind
+from poolkeeper.model.outcomes import Outcome, Result
+from poolkeeper.model.topology import TopicPartition
+from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.planning.run_state import gates
+from poolkeeper.planning.run_state.move_progress import classify
+from poolkeeper.reconcile.context import PassContext, outcome_of, progress_outcome
+from poolkeeper.reconcile.decide import cancel
+from poolkeeper.reconcile.decide.decisions import (
+    BeginReturn,
+    CancelMoves,
+    RequestOrder,
+    ReturnDecision,
+    RunSituation,
+)
+
+FAILOVERS_MAX = 5
+
+
+def carry_out(context: PassContext, at: RunSituation, decision: ReturnDecision) -> Outcome:
+    """Carry out a decision about cancelled moves."""
+    match decision:
+        case BeginReturn():
+            return _begin(context, at, decision)
+        case CancelMoves():
+            return _cancel(context, at, decision)
+        case RequestOrder():
+            return _request_order(context, at, decision)
+
+
+def _begin(context: PassContext, at: RunSituation, decision: BeginReturn) -> Outcome:
+    """Record which moves are cancelled; nothing else is written yet."""
+    run = at.run
+    after = replace(run, returning=decision.moves, ending=decision.ending, attempts=0)
+    count = len(set(decision.moves) - set(run.returning))
+    cancelled = Action(ActionKind.MOVES_CANCELLED, stage=run.stage, count=count)
+    return progress_outcome(context, context.access.rewrite_run(run, after), at.plan, cancelled)
+
+
+def _cancel(context: PassContext, at: RunSituation, decision: CancelMoves) -> Outcome:
+    waits, why = cancel.waits(at), ""
+    if decision.by_brokers and context.brokers is not None:
+        context.access.confirm_holder()
+        try:
+            refused = context.brokers.cancel_moves(_names(at, decision.moves))
+        except Unavailable as no:
+            why = str(no)
+        else:
+            waits += tuple(
+                Wait(WaitReason.CANCEL_REFUSED, partitions=(name,), detail=error)
+                for name, error in refused.items()
+            )
+            return outcome_of(context, at.run, at.plan, Result(waits=waits))
+    stopped = _stop_failover(context, at, decision, why)
+    if stopped:
+        return outcome_of(context, at.run, at.plan, Result(waits=(*waits, *stopped)))
+    assert at.view.reading is not None, "a request in flight was read"
+    after = replace(
+        at.run,
+        step=decision.step,
+        returning=decision.returning,
+        requested_ms=context.now_ms(),
+        attempts=at.run.attempts + 1,
+    )
+    after = context.access.replace_request(at.run, after, at.plan, at.view.reading)
+    return progress_outcome(context, after, at.plan, Action(ActionKind.CONTROLLER_FAILOVER))
+
+
+def _stop_failover(
+    context: PassContext, at: RunSituation, decision: CancelMoves, why: str
+) -> tuple[Wait, ...]:
+    """Return why no other controller is elected to cancel the moves; empty if it is.
+
+    `why`: the error with which the brokers answered.
+    """
+    if not decision.may_fail_over:
+        return (cancel.failover_wait(at, decision.moves, why),)
+    if at.run.attempts >= FAILOVERS_MAX:
+        return (Wait(WaitReason.REQUEST_IGNORED, count=FAILOVERS_MAX),)
+    foreign = cancel.foreign_entries(at)
+    if foreign:
+        return (Wait(WaitReason.FOREIGN_REQUEST, partitions=foreign),)
+    whole = context.access.observe(at.view.cluster.name, want_configs=False).cluster
+    ours = {m for m, _ in at.run.step}
+    others = [move for m, move in enumerate(at.plan.moves) if m not in ours]
+    hazards = gates.hazards(whole, classify(others, whole))
+    return tuple(Wait(WaitReason.FAILOVER_UNSAFE, cause=hazard) for hazard in hazards)
+
+
+def _request_order(context: PassContext, at: RunSituation, decision: RequestOrder) -> Outcome:
+    moves = tuple(m for m, _ in decision.step)
+    after = replace(
+        at.run, step=decision.step, returning=moves, requested_ms=context.now_ms(), attempts=0
+    )
+    after = context.access.request_stage(at.run, after, at.plan, at.view.cluster)
+    requested = Action(ActionKind.ORDER_REQUESTED, count=len(moves))
+    return progress_outcome(context, after, at.plan, requested)
+
+
+def _names(at: RunSituation, moves: tuple[int, ...]) -> tuple[TopicPartition, ...]:
+    return tuple(TopicPartition(at.plan.moves[m].topic, at.plan.moves[m].partition) for m in moves)

@@ -1,0 +1,208 @@
+"""Moves in flight are cancelled and return to where they were: every era, both ways."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import pytest
+
+import builders
+from builders import pool_spec
+from poolkeeper.errors import Unavailable
+from poolkeeper.model.actions import ActionKind
+from poolkeeper.model.outcomes import Outcome, State
+from poolkeeper.model.runs import StopRequest
+from poolkeeper.model.specs import (
+    Desired,
+    Execution,
+    Heal,
+    Mode,
+    Remedies,
+    Throttle,
+    ThrottleMode,
+    TopicSpec,
+)
+from poolkeeper.model.topology import TopicPartition
+from poolkeeper.model.waits import WaitReason, has
+from poolkeeper.sandbox.simulation import SimulationSpec, spread
+from poolkeeper.zk import runs
+from simulation.clusters import REQUEST, SimulatedCluster
+from simulation.executors import Executor, converged
+
+MB = 1_000_000
+VERSIONS = ["0.10.2.2", "1.1.1", "2.0.1", "2.3.1", "2.8.2", "3.9.2"]
+WITH_API = ["2.8.2", "3.9.2"]
+STOP = "/poolkeeper/run/stop"
+RUN = "/poolkeeper/run"
+SLOW = Execution(throttle=Throttle(ThrottleMode.FIXED, MB), max_moves=8)
+ALLOWED = replace(SLOW, remedies=Remedies(allow_controller_failover=True))
+LISTS = ([1, 2], [2, 1], [1, 2], [2, 3])
+FIRST = {str(p): ids for p, ids in enumerate(LISTS)}
+
+
+@dataclass(frozen=True)
+class Brokers:
+    """What a pass asks the brokers of a simulated cluster."""
+
+    cluster: SimulatedCluster
+
+    def ids(self) -> tuple[int, ...]:
+        return ()
+
+    def cancel_moves(self, names: Iterable[TopicPartition]) -> Mapping[TopicPartition, str]:
+        error = self.cluster.simulation.alter_reassignments({tuple(n): None for n in names})
+        if error:
+            raise Unavailable(error)
+        self.cluster.clock.advance(100)
+        return {}
+
+
+def desired(execution: Execution, *homes: int, drain: tuple[int, ...] = (), **said) -> Desired:
+    pool = pool_spec("p", *homes, cluster="c", drain=frozenset(drain))
+    topic = TopicSpec("t", "default", "t", "p", partitions=4, replication_factor=2)
+    wanted = builders.desired(pool, topic, name="c", execution=execution)
+    return replace(wanted, cluster=replace(wanted.cluster, **said))
+
+
+def moving(
+    kafka: str,
+    execution: Execution = SLOW,
+    dead: int | None = None,
+    homes: tuple[int, ...] = (4, 5),
+) -> tuple[SimulatedCluster, Executor]:
+    """Give a cluster that moves t to other brokers, perhaps with one of these dead, mid-flight."""
+    cluster = SimulatedCluster(SimulationSpec(spread(5), kafka=kafka))
+    cluster.start()
+    cluster.create_topic("t", *LISTS)
+    for partition in range(4):
+        cluster.simulation.set_size("t", partition, 20 * MB)
+    executor = Executor(cluster, desired(execution, *homes), at_rest=in_flight)
+    if dead is not None:
+        cluster.client.exists(REQUEST, lambda _: cluster.simulation.kill(dead))
+    executor.finish()
+    cluster.clock.advance(8_000)
+    return cluster, executor
+
+
+def in_flight(outcome: Outcome) -> bool:
+    return has(outcome.waits, WaitReason.STAGE_IN_FLIGHT)
+
+
+def stopped(outcome: Outcome) -> bool:
+    return outcome.state is State.STOPPED or has(outcome.waits, WaitReason.STOPPED_BY_PERSON)
+
+
+def ask(cluster: SimulatedCluster, stop: StopRequest) -> None:
+    cluster.create(STOP, runs.encode_stop(stop))
+
+
+def assert_back(cluster: SimulatedCluster) -> None:
+    """Every list is the first one, in its order, led and in sync; nothing of ours is left."""
+    cluster.settle()
+    assert cluster.replicas("t") == FIRST
+    for partition, ids in enumerate(LISTS):
+        leader, isr, _ = cluster.state("t", partition)
+        assert (leader in ids, sorted(isr)) == (True, sorted(ids))
+    body = cluster.read("/brokers/topics/t")
+    assert not body.get("adding_replicas")
+    assert not body.get("removing_replicas")
+    for path in (REQUEST, RUN, "/poolkeeper/holder"):
+        assert not cluster.exists(path), path
+    for id_ in cluster.simulation.brokers:
+        assert (cluster.read(f"/config/brokers/{id_}") or {}).get("config", {}) == {}
+    assert (cluster.read("/config/topics/t") or {}).get("config", {}) == {}
+
+
+def kinds(executor: Executor) -> list[ActionKind]:
+    return [action.kind for outcome in executor.seen for action in outcome.did]
+
+
+@pytest.mark.parametrize("kafka", VERSIONS)
+def test_a_rollback_that_allows_a_failover_brings_everything_back(kafka: str) -> None:
+    cluster, executor = moving(kafka)
+    ask(cluster, StopRequest(at_once=True, allow_failover=True))
+    executor.at_rest = stopped
+    executor.finish()
+    assert_back(cluster)
+    assert cluster.epoch() == 2
+    assert kinds(executor).count(ActionKind.CONTROLLER_FAILOVER) == 1
+
+
+@pytest.mark.parametrize("homes", [(4, 5), (2, 4)], ids=["all-leave", "one-stays"])
+@pytest.mark.parametrize("kafka", WITH_API)
+def test_a_rollback_by_the_brokers_needs_no_failover(kafka: str, homes: tuple[int, ...]) -> None:
+    cluster, executor = moving(kafka, homes=homes)
+    ask(cluster, StopRequest(at_once=True))
+    executor.brokers, executor.at_rest = Brokers(cluster), stopped
+    executor.finish()
+    assert_back(cluster)
+    assert cluster.epoch() == 1
+    assert (ActionKind.ORDER_REQUESTED in kinds(executor)) == (2 in homes)
+
+
+@pytest.mark.parametrize("kafka", VERSIONS)
+@pytest.mark.parametrize("dead", [4, 5])
+@pytest.mark.parametrize("asked", [False, True], ids=["zookeeper-alone", "with-brokers"])
+def test_a_target_that_is_gone_and_drained_is_dropped(kafka: str, dead: int, asked: bool) -> None:
+    cluster, executor = moving(kafka, ALLOWED, dead)
+    executor.desired = desired(ALLOWED, 1, 2, 3, 4, 5, drain=(dead,))
+    executor.brokers, executor.at_rest = Brokers(cluster) if asked else None, converged
+    executor.finish()
+    cluster.settle()
+    lists = cluster.replicas("t").values()
+    assert all(dead not in ids and len(ids) == 2 for ids in lists)
+    assert not cluster.exists(RUN)
+    assert cluster.epoch() == (1 if asked and kafka in WITH_API else 2)
+
+
+@pytest.mark.parametrize("kafka", ["2.0.1", "3.9.2"])
+def test_what_a_failover_would_cancel_is_told_until_it_is_allowed(kafka: str) -> None:
+    cluster, executor = moving(kafka, SLOW, dead=5)
+    executor.desired = desired(SLOW, 1, 2, 3, 4)
+    executor.at_rest = lambda outcome: has(outcome.waits, WaitReason.CANCEL_NEEDS_FAILOVER)
+    executor.finish()
+    found = [w for w in executor.seen[-1].waits if w.reason is WaitReason.CANCEL_NEEDS_FAILOVER]
+    assert found[0].brokers == (5,)
+    executor.desired = desired(ALLOWED, 1, 2, 3, 4)
+    executor.at_rest = converged
+    executor.finish()
+    assert not cluster.exists(RUN)
+    assert all(5 not in ids for ids in cluster.replicas("t").values())
+
+
+@pytest.mark.parametrize("kafka", ["2.0.1", "3.9.2"])
+def test_a_target_that_heal_counts_as_gone_is_dropped(kafka: str) -> None:
+    cluster, executor = moving(kafka, ALLOWED, dead=5)
+    heal = Heal(enabled=True, after_s=60, max_brokers=1)
+    executor.desired = desired(ALLOWED, 4, 5, heal=heal)
+    executor.at_rest = lambda _: not cluster.exists(RUN)
+    executor.finish()
+    cluster.settle()
+    assert all(5 not in ids for ids in cluster.replicas("t").values())
+
+
+@pytest.mark.parametrize("kafka", ["2.0.1", "3.9.2"])
+def test_mode_roll_back_returns_the_stage_and_the_run_can_go_on(kafka: str) -> None:
+    cluster, executor = moving(kafka, ALLOWED)
+    rolling = desired(ALLOWED, 4, 5, mode=Mode.ROLL_BACK)
+    executor.desired, before = rolling, executor.authority
+    executor.authority = replace(before, paused=True, steps=False)
+    executor.at_rest = lambda outcome: has(outcome.waits, WaitReason.PAUSED)
+    executor.finish()
+    cluster.settle()
+    assert cluster.replicas("t") == FIRST
+    assert cluster.exists(RUN)
+    executor.desired, executor.authority = desired(ALLOWED, 4, 5), before
+    executor.at_rest = converged
+    executor.finish()
+    assert {b for ids in cluster.replicas("t").values() for b in ids} == {4, 5}
+
+
+@pytest.mark.parametrize("kafka", ["2.0.1", "3.9.2"])
+def test_a_stage_over_its_deadline_returns_and_is_not_begun_again(kafka: str) -> None:
+    late = replace(ALLOWED, stage_deadline_s=20, roll_back_on_deadline=True)
+    cluster, executor = moving(kafka, late)
+    executor.at_rest = stopped
+    executor.finish()
+    assert_back(cluster)
+    executor.at_rest = lambda outcome: has(outcome.waits, WaitReason.STOPPED_BY_PERSON)
+    executor.finish()

@@ -7,6 +7,7 @@ breaks it, in sentences; an empty answer is a run that kept it.
   What is excepted makes the holder or unmakes it: the journal's first nodes, the taking over
   itself, and a holder deleting its own ephemeral node.
 * *Once*: no list is requested twice for a partition, no topic and no node of its run is made twice.
+* *Not half way*: in the end, each list is the one of the beginning or one that was requested.
 * *In sync*: our processes die, brokers do not; so a partition never has fewer replicas in sync than
   the shorter of its first and its last list holds, and is never without a leader.
 * *Recorded*: a request comes in one transaction with the step of the run that names as many moves,
@@ -119,15 +120,31 @@ def _makes_the_holder(transaction: Transaction) -> bool:
 
 
 def repeated(trail: Trail) -> list[str]:
-    """Name what was asked for more than once."""
+    """Name what was asked for more than once; a request may keep entries of the one it replaces."""
     counts: Counter[str] = Counter()
-    for request in requests(trail):
-        counts.update(f"the request of {t}-{p} to {list(ids)}" for t, p, ids in request)
+    for transaction in trail.transactions:
+        made = [o for o in transaction.changes if o.path == REQUEST and o.kind.creates]
+        kept = _replaced(trail, transaction)
+        counts.update(
+            f"the request of {t}-{p} to {list(ids)}"
+            for operation in made
+            for t, p, ids in _entries(operation)
+            if (t, p, ids) not in kept
+        )
     counts.update(
         f"the creation of {o.path}"
         for _, o in trail.changes(lambda o: o.kind.creates and _is_topic(o.path))
     )
     return [f"{what} came {times} times" for what, times in counts.items() if times > 1]
+
+
+def _replaced(trail: Trail, transaction: Transaction) -> Requested:
+    """Return the entries of the request that was there before this transaction."""
+    node = trail.server.tree.at(REQUEST, transaction.zxid - 1)
+    if node is None:
+        return ()
+    entries = json.loads(node.data or b"")["partitions"]
+    return tuple((e["topic"], e["partition"], tuple(e["replicas"])) for e in entries)
 
 
 def out_of_sync(trail: Trail, first: Mapping[Partition, Replicas]) -> list[str]:
@@ -145,6 +162,19 @@ def out_of_sync(trail: Trail, first: Mapping[Partition, Replicas]) -> list[str]:
         if len(state["isr"]) < least or state["leader"] < 0:
             found.append(f"zxid {zxid}: {topic}-{number} needs {least} in sync: {state}")
     return found
+
+
+def half_way(trail: Trail, first: Mapping[Partition, Replicas]) -> list[str]:
+    """Name the partitions that are neither where they began nor where somebody asked them to be.
+
+    `first` holds the lists at the beginning, in their order.
+    """
+    asked = {(t, p, ids) for request in requests(trail) for t, p, ids in request}
+    return [
+        f"{topic}-{number} ends at {list(ids)}, which nobody asked for"
+        for (topic, number), ids in assignments(trail.server).items()
+        if ids != first.get((topic, number), ids) and (topic, number, ids) not in asked
+    ]
 
 
 def unrecorded(trail: Trail) -> list[str]:
@@ -219,7 +249,7 @@ def assignments(server: FakeZooKeeper) -> dict[Partition, Replicas]:
 def everything(server: FakeZooKeeper) -> dict[str, Any]:
     """Return what a run is about: assignments, states, configs and records, by path.
 
-    Left out are versions, epochs and the order of an ISR; a config without keys is none.
+    Left out are versions, epochs, times and the order of an ISR; a config without keys is none.
     """
     found: dict[str, Any] = {}
     for topic in sorted(server.tree.names("/brokers/topics")):
@@ -233,8 +263,10 @@ def everything(server: FakeZooKeeper) -> dict[str, Any]:
         for name in sorted(server.tree.names(f"/config/{kind}")):
             config = _body(server, f"/config/{kind}/{name}")["config"]
             found |= {f"/config/{kind}/{name}": config} if config else {}
-    for path in ("/poolkeeper/records/brokers", "/poolkeeper/records/cluster"):
-        found[path] = _body(server, path)
+    found["/poolkeeper/records/cluster"] = _body(server, "/poolkeeper/records/cluster")
+    for id_, record in _body(server, "/poolkeeper/records/brokers")["brokers"].items():
+        missing = record.pop("missing_since_s") is not None
+        found[f"the record of broker {id_}"] = record | {"missing": missing}
     for topic in sorted(server.tree.names("/poolkeeper/records/topics")):
         path = f"/poolkeeper/records/topics/{topic}"
         found[path] = _body(server, path)

@@ -5,15 +5,26 @@ must write to, so that no scenario quietly becomes one in which nothing happens.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from builders import cluster_spec, pool_spec
 from poolkeeper.model.outcomes import Outcome, State
-from poolkeeper.model.specs import Desired, Execution, Throttle, ThrottleMode, TopicSpec
+from poolkeeper.model.runs import StopRequest
+from poolkeeper.model.specs import (
+    Desired,
+    Execution,
+    Heal,
+    Remedies,
+    Throttle,
+    ThrottleMode,
+    TopicSpec,
+)
 from poolkeeper.model.waits import WaitReason, has
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode, Event
-from simulation.clusters import REQUEST, SimulatedCluster
+from poolkeeper.zk.runs import encode_stop
+from simulation.clusters import REQUEST, SESSION_MS, SimulatedCluster
 from simulation.executors import Executor, converged
 from simulation.invariants import ELECTION
 
@@ -22,6 +33,7 @@ RATE = 4 * MB
 FREE = Execution(throttle=Throttle(ThrottleMode.NONE), max_moves=2)
 THROTTLED = Execution(throttle=Throttle(ThrottleMode.FIXED, RATE), max_moves=2)
 STOP = "/poolkeeper/run/stop"
+CONTROLLER = "/controller"
 LIST = "leader.replication.throttled.replicas"
 LEADER_RATE = "leader.replication.throttled.rate"
 
@@ -35,6 +47,7 @@ class Scenario:
     at_rest: Callable[[Outcome], bool] = converged
     left: tuple[str, ...] = ()
     brokers: int = 4
+    asks_brokers: bool = False
 
     def made(self, kafka: str) -> tuple[SimulatedCluster, Desired]:
         """Return a cluster of that release, ready, and what is wanted."""
@@ -143,6 +156,65 @@ def _stopped(outcome: Outcome) -> bool:
     return outcome.state is State.STOPPED or has(outcome.waits, WaitReason.STOPPED_BY_PERSON)
 
 
+def _gone_target(cluster: SimulatedCluster) -> Desired:
+    """Broker 4 dies for good as soon as replicas go to it; half a minute later it counts as gone.
+
+    The moves to the other brokers are done by then; those to broker 4 are cancelled.
+    """
+    _topic(cluster, [1, 2], [2, 1], [1, 2], size=MB)
+    _when_requested(cluster, lambda: cluster.simulation.kill(4))
+    wanted = Wanted((3, 4, 5), 3, 2, _may_fail_over(THROTTLED, max_moves=8)).desired()
+    return replace(wanted, cluster=replace(wanted.cluster, heal=Heal(enabled=True, after_s=30)))
+
+
+def _rollback(cluster: SimulatedCluster) -> Desired:
+    """A person takes back a stage that can never end, as broker 4 is dead."""
+    _topic(cluster, [1, 2], [2, 1], [3, 1], size=MB)
+
+    _roll_back(cluster)
+    execution = Execution(throttle=THROTTLED.throttle, max_moves=8)
+    return Wanted((3, 4), 3, 2, execution).desired()
+
+
+def _rollback_by_brokers(cluster: SimulatedCluster) -> Desired:
+    """The same by the brokers' API where there is one; the order of replicas is restored after."""
+    _topic(cluster, [1, 2], [2, 1], size=MB)
+    _roll_back(cluster)
+    execution = Execution(throttle=THROTTLED.throttle, max_moves=8)
+    return Wanted((1, 4), 2, 2, execution).desired()
+
+
+def _roll_back(cluster: SimulatedCluster) -> None:
+    """Let broker 4 die after the first request, and a person ask for a rollback."""
+
+    def ask() -> None:
+        stop = StopRequest(at_once=True, allow_failover=True)
+        cluster.create(STOP, encode_stop(stop))
+
+    def trouble() -> None:
+        cluster.simulation.kill(4)
+        cluster.clock.after(SESSION_MS + 1000, ask)
+
+    _when_requested(cluster, trouble)
+
+
+def _deadline(cluster: SimulatedCluster) -> Desired:
+    """A stage that can never end is over its deadline, and returns."""
+    _topic(cluster, [1, 2], [2, 1])
+    _when_requested(cluster, lambda: cluster.simulation.kill(4))
+    execution = _may_fail_over(THROTTLED, stage_deadline_s=20, roll_back_on_deadline=True)
+    return Wanted((3, 4), 2, 2, execution).desired()
+
+
+def _may_fail_over(execution: Execution, **more: Any) -> Execution:
+    return replace(execution, remedies=Remedies(allow_controller_failover=True), **more)
+
+
+def _when_requested(cluster: SimulatedCluster, action: Callable[[], None]) -> None:
+    """Do something soon after the first request, once."""
+    cluster.client.exists(REQUEST, lambda _: cluster.clock.after(50, action))
+
+
 def _partitions_and_config(cluster: SimulatedCluster) -> Desired:
     """A topic of ours gets partitions, one key anew and one no more; somebody's key stays."""
     before = Wanted((1, 2, 3), 2, 2, config={"retention.ms": "3600000"})
@@ -160,6 +232,12 @@ SCENARIOS = {
     "foreign throttles": Scenario(_foreign_throttles, (REQUEST, "/config/brokers/1")),
     "end of run": Scenario(_end_of_run, (REQUEST, ELECTION, "/config/brokers/4")),
     "stop": Scenario(_stop, (REQUEST, "/poolkeeper/stopped"), _stopped, ("/poolkeeper/stopped",)),
+    "gone target": Scenario(_gone_target, (REQUEST, CONTROLLER), brokers=5),
+    "rollback": Scenario(_rollback, (REQUEST, CONTROLLER), _stopped, ("/poolkeeper/stopped",)),
+    "rollback by brokers": Scenario(
+        _rollback_by_brokers, (REQUEST,), _stopped, ("/poolkeeper/stopped",), asks_brokers=True
+    ),
+    "deadline": Scenario(_deadline, (REQUEST, CONTROLLER), _stopped, ("/poolkeeper/stopped",)),
     "partitions and config": Scenario(
         _partitions_and_config, ("/brokers/topics/t", "/config/topics/t")
     ),

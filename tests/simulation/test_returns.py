@@ -1,13 +1,11 @@
 """Moves in flight are cancelled and return to where they were: every era, both ways."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 
 import builders
 from builders import pool_spec
-from poolkeeper.errors import Unavailable
 from poolkeeper.model.actions import ActionKind
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.runs import StopRequest
@@ -21,12 +19,14 @@ from poolkeeper.model.specs import (
     ThrottleMode,
     TopicSpec,
 )
-from poolkeeper.model.topology import TopicPartition
 from poolkeeper.model.waits import WaitReason, has
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import runs
+from simulation import invariants
+from simulation.asked import AskedBrokers
 from simulation.clusters import REQUEST, SimulatedCluster
 from simulation.executors import Executor, converged
+from simulation.invariants import Trail
 
 MB = 1_000_000
 VERSIONS = ["0.10.2.2", "1.1.1", "2.0.1", "2.3.1", "2.8.2", "3.9.2"]
@@ -37,23 +37,6 @@ SLOW = Execution(throttle=Throttle(ThrottleMode.FIXED, MB), max_moves=8)
 ALLOWED = replace(SLOW, remedies=Remedies(allow_controller_failover=True))
 LISTS = ([1, 2], [2, 1], [1, 2], [2, 3])
 FIRST = {str(p): ids for p, ids in enumerate(LISTS)}
-
-
-@dataclass(frozen=True)
-class Brokers:
-    """What a pass asks the brokers of a simulated cluster."""
-
-    cluster: SimulatedCluster
-
-    def ids(self) -> tuple[int, ...]:
-        return ()
-
-    def cancel_moves(self, names: Iterable[TopicPartition]) -> Mapping[TopicPartition, str]:
-        error = self.cluster.simulation.alter_reassignments({tuple(n): None for n in names})
-        if error:
-            raise Unavailable(error)
-        self.cluster.clock.advance(100)
-        return {}
 
 
 def desired(execution: Execution, *homes: int, drain: tuple[int, ...] = (), **said) -> Desired:
@@ -95,9 +78,22 @@ def ask(cluster: SimulatedCluster, stop: StopRequest) -> None:
     cluster.create(STOP, runs.encode_stop(stop))
 
 
+def assert_lawful(cluster: SimulatedCluster) -> None:
+    """Nothing was ever worse than in the beginning, told from the log of all that was written."""
+    cluster.settle()
+    first = {("t", p): tuple(ids) for p, ids in enumerate(LISTS)}
+    made = next(t.zxid for t in cluster.server.log if t.changes and t.changes[0].path == RUN)
+    trail = Trail(cluster.server, made - 1, frozenset({cluster.client.session_id}))
+    assert invariants.unfenced(trail) == []
+    assert invariants.unrecorded(trail) == []
+    assert invariants.repeated(trail) == []
+    assert invariants.out_of_sync(trail, first) == []
+    assert invariants.half_way(trail, first) == []
+
+
 def assert_back(cluster: SimulatedCluster) -> None:
     """Every list is the first one, in its order, led and in sync; nothing of ours is left."""
-    cluster.settle()
+    assert_lawful(cluster)
     assert cluster.replicas("t") == FIRST
     for partition, ids in enumerate(LISTS):
         leader, isr, _ = cluster.state("t", partition)
@@ -132,7 +128,7 @@ def test_a_rollback_that_allows_a_failover_brings_everything_back(kafka: str) ->
 def test_a_rollback_by_the_brokers_needs_no_failover(kafka: str, homes: tuple[int, ...]) -> None:
     cluster, executor = moving(kafka, homes=homes)
     ask(cluster, StopRequest(at_once=True))
-    executor.brokers, executor.at_rest = Brokers(cluster), stopped
+    executor.brokers, executor.at_rest = AskedBrokers(cluster), stopped
     executor.finish()
     assert_back(cluster)
     assert cluster.epoch() == 1
@@ -145,9 +141,9 @@ def test_a_rollback_by_the_brokers_needs_no_failover(kafka: str, homes: tuple[in
 def test_a_target_that_is_gone_and_drained_is_dropped(kafka: str, dead: int, asked: bool) -> None:
     cluster, executor = moving(kafka, ALLOWED, dead)
     executor.desired = desired(ALLOWED, 1, 2, 3, 4, 5, drain=(dead,))
-    executor.brokers, executor.at_rest = Brokers(cluster) if asked else None, converged
+    executor.brokers, executor.at_rest = AskedBrokers(cluster) if asked else None, converged
     executor.finish()
-    cluster.settle()
+    assert_lawful(cluster)
     lists = cluster.replicas("t").values()
     assert all(dead not in ids and len(ids) == 2 for ids in lists)
     assert not cluster.exists(RUN)
@@ -176,7 +172,7 @@ def test_a_target_that_heal_counts_as_gone_is_dropped(kafka: str) -> None:
     executor.desired = desired(ALLOWED, 4, 5, heal=heal)
     executor.at_rest = lambda _: not cluster.exists(RUN)
     executor.finish()
-    cluster.settle()
+    assert_lawful(cluster)
     assert all(5 not in ids for ids in cluster.replicas("t").values())
 
 
@@ -188,7 +184,7 @@ def test_mode_roll_back_returns_the_stage_and_the_run_can_go_on(kafka: str) -> N
     executor.authority = replace(before, paused=True, steps=False)
     executor.at_rest = lambda outcome: has(outcome.waits, WaitReason.PAUSED)
     executor.finish()
-    cluster.settle()
+    assert_lawful(cluster)
     assert cluster.replicas("t") == FIRST
     assert cluster.exists(RUN)
     executor.desired, executor.authority = desired(ALLOWED, 4, 5), before

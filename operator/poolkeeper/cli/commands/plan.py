@@ -14,6 +14,7 @@ from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.targets import Target
 from poolkeeper.cli.input.what_if import SupposedBrokers, suppose_brokers
 from poolkeeper.cli.output import capacity_table, files, ink, plan_text, printing
+from poolkeeper.cli.output.cancel_waits import cancel_waits
 from poolkeeper.errors import InvalidInput, Refused
 from poolkeeper.jsontext import compact
 from poolkeeper.model.plans import Plan, PlanProblem
@@ -178,11 +179,13 @@ def _of_cluster(target: Target, desired: Desired) -> tuple[Observation, tuple[st
     with cluster_reading.session(target) as session:
         enriching = cluster_reading.ClusterEnricher(target)
         seen = observe_cluster(ZooKeeperView(session), desired, now_ms(), enriching)
-        run = journal.read_run(session)
+        recorded = journal.read_status(session)
+    run = recorded.run
     if run is None:
         return seen, enriching.warnings
     under_way = f"run {run.plan} is under way: topics that it moves are left out of this plan"
-    return seen, (*enriching.warnings, under_way)
+    hindered = cancel_waits(seen.cluster, recorded, desired, seen.gone, now_ms())
+    return seen, (*enriching.warnings, under_way, *wording.sentences(hindered))
 
 
 def _of_snapshot(file: Path, desired: Desired) -> tuple[Observation, tuple[str, ...]]:

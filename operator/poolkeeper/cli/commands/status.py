@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import replace
 
 import click
 
@@ -10,9 +11,14 @@ from poolkeeper.cli.input import cluster_reading, options, targets
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.targets import Target
 from poolkeeper.cli.output import ink, printing, status_text, status_values
+from poolkeeper.cli.output.cancel_waits import cancel_waits
+from poolkeeper.model.topology import Cluster
+from poolkeeper.model.waits import Wait
 from poolkeeper.planning.proposals import cool_down
+from poolkeeper.reconcile.gone_brokers import gone_brokers
 from poolkeeper.zk import journal
 from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.journal import JournalView
 
 
 @click.command(
@@ -38,9 +44,12 @@ def status(address: ClusterSelection, watch: bool, output: str) -> None:
     with cluster_reading.session(target) as session:
         while True:
             observed = cluster_reading.read_cluster(session, target, sizes=False)
+            recorded = journal.read_status(session)
             found = status_values.status_of(
-                observed.cluster, journal.read_status(session), _balance_waits(target, session)
+                observed.cluster, recorded, _balance_waits(target, session)
             )
+            hindered = _cancel_waits(target, session, observed.cluster, recorded)
+            found = replace(found, waits=(*hindered, *found.waits))
             _show(found, watch=watch, output=output)
             if not watch:
                 return
@@ -55,6 +64,17 @@ def _balance_waits(target: Target, session: Session) -> int | None:
     last = journal.read_balance(session)
     now_ms = time.time_ns() // 1_000_000
     return cool_down.waits_until_ms(desired.cluster.balancing, last, now_ms)
+
+
+def _cancel_waits(
+    target: Target, session: Session, cluster: Cluster, recorded: JournalView
+) -> tuple[Wait, ...]:
+    """Why moves in flight are not cancelled; known only of a cluster with manifests."""
+    if target.desired is None or recorded.run is None:
+        return ()
+    now_ms = time.time_ns() // 1_000_000
+    gone = gone_brokers(journal.read_records(session), target.desired, now_ms)
+    return cancel_waits(cluster, recorded, target.desired, gone, now_ms)
 
 
 def _show(found: status_values.Status, *, watch: bool, output: str) -> None:

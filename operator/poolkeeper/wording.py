@@ -86,7 +86,10 @@ def _conflict(wait: Wait) -> str:
 def _hanging(wait: Wait) -> str:
     waiting = few(wait.partitions, _WAITING_NAMED_MAX, grouped=False)
     waiting += " wait" if len(wait.partitions) > 1 else " waits"
-    return f"{_brokers(wait.brokers)} not live; {waiting} for it"
+    return (
+        f"{_brokers(wait.brokers)} not live; {waiting} for it: start it again, or drain it if it is"
+        " gone for good, which cancels what waits for it"
+    )
 
 
 def _needs_failover(wait: Wait) -> str:

@@ -21,11 +21,12 @@ from poolkeeper.model.specs import (
 )
 from poolkeeper.model.waits import WaitReason, has
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
-from poolkeeper.zk import runs
+from poolkeeper.zk import journal, runs
 from simulation import invariants
 from simulation.asked import AskedBrokers
 from simulation.clusters import REQUEST, SimulatedCluster
 from simulation.executors import Executor, converged
+from simulation.fake_session import FakeSession
 from simulation.invariants import Trail
 
 MB = 1_000_000
@@ -202,3 +203,18 @@ def test_a_stage_over_its_deadline_returns_and_is_not_begun_again(kafka: str) ->
     assert_back(cluster)
     executor.at_rest = lambda outcome: has(outcome.waits, WaitReason.STOPPED_BY_PERSON)
     executor.finish()
+
+
+def test_a_stop_is_sharpened_and_never_taken_back() -> None:
+    cluster, _ = moving("3.9.2")
+    session = FakeSession(cluster.server, cluster.clock)
+    for asked, recorded in (
+        (StopRequest(), StopRequest()),
+        (StopRequest(at_once=True), StopRequest(at_once=True)),
+        (StopRequest(), StopRequest(at_once=True)),
+        (StopRequest(True, allow_failover=True), StopRequest(True, allow_failover=True)),
+        (StopRequest(at_once=True), StopRequest(True, allow_failover=True)),
+    ):
+        assert journal.request_stop(session, asked) is not None
+        assert journal.read_stop(session) == recorded
+    session.close()

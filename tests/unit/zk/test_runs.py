@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from poolkeeper.errors import InvalidInput
 from poolkeeper.model.plans import Move, Plan, PlannedStage
-from poolkeeper.model.runs import Ending, Health, Phase, Run, RunDocument, Saved
+from poolkeeper.model.runs import Ending, Health, Phase, Run, RunDocument, Saved, StopRequest
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.zk.client.operations import TRANSACTION_BYTES_MAX
@@ -17,9 +17,11 @@ from poolkeeper.zk.runs import (
     CHUNK_BYTES,
     decode_document,
     decode_run,
+    decode_stop,
     digest_of,
     encode_document,
     encode_run,
+    encode_stop,
 )
 
 
@@ -105,8 +107,9 @@ RUN = Run("sha256:p", "sha256:f", "sha256:c", Phase.STORING, "d", 2, 1_700_000_0
     ending=st.sampled_from([None, *Ending]),
     numbers=st.tuples(*[st.integers(0, 2**42)] * 4),
     version=st.integers(0, 10**6),
+    returning=st.lists(st.integers(0, 10**6), max_size=3),
 )
-def test_a_run_node_comes_back_as_it_was(phase, step, rates, ending, numbers, version):
+def test_a_run_node_comes_back_as_it_was(phase, step, rates, ending, numbers, version, returning):
     stage, requested_ms, attempts, throttled_ms = numbers
     run = replace(
         RUN,
@@ -119,5 +122,24 @@ def test_a_run_node_comes_back_as_it_was(phase, step, rates, ending, numbers, ve
         attempts=attempts,
         throttled_ms=throttled_ms,
         version=version,
+        returning=tuple(returning),
     )
     assert decode_run(encode_run(run), version) == run
+
+
+@pytest.mark.parametrize(
+    ("stop", "data"),
+    [
+        (StopRequest(), b""),
+        (StopRequest(at_once=True), b'{"allow_failover":false,"at_once":true,"version":1}'),
+        (StopRequest(True, True), b'{"allow_failover":true,"at_once":true,"version":1}'),
+    ],
+)
+def test_a_request_to_stop_comes_back_as_it_was(stop, data):
+    assert encode_stop(stop) == data
+    assert decode_stop(data) == stop
+
+
+@pytest.mark.parametrize("data", [b"yes", b"[]", b'{"at_once":"true"}', b'{"at_once":1}'])
+def test_a_request_to_stop_that_cannot_be_read_ends_the_run_after_its_stage(data):
+    assert decode_stop(data) == StopRequest()

@@ -1,0 +1,207 @@
+"""What of a request in flight is cancelled, and what is done about it: tables of values."""
+
+from dataclasses import replace
+
+import pytest
+
+from builders import pool_spec, topic_spec
+from poolkeeper.model.runs import Ending, StopRequest
+from poolkeeper.model.specs import Mode, Remedies
+from poolkeeper.model.topology import Controller
+from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.reconcile.decide.cancel import decide, waits
+from poolkeeper.reconcile.decide.decisions import (
+    BeginReturn,
+    CancelMoves,
+    MissingInput,
+    RequestOrder,
+)
+from poolkeeper.reconcile.decide.stalls import STALL_MS
+from unit.reconcile.situations import T0, T1, cluster, desired, flying, requested
+
+R = WaitReason
+ALLOWED = {"remedies": Remedies(allow_controller_failover=True)}
+IN_SYNC = {0: (1, 2), 1: (2, 1)}
+UNIONS = ((3, 1, 2), (2, 3, 1))
+ENTRIES = requested((3, 2), (2, 3))
+AT_WORK = cluster(UNIONS, isr=IN_SYNC, reassignment=ENTRIES)
+HALF = cluster(((3, 2), (2, 3, 1)), isr={1: (2, 1)}, reassignment=requested(None, (2, 3)))
+DEAD = replace(AT_WORK, brokers=cluster(live=(1, 2)).brokers)
+NOW = StopRequest(at_once=True)
+BACK = requested((1, 2), (2, 1))
+
+
+def at(seen, *, stop=None, execution=ALLOWED, brokers=False, gone=None, age_ms=0, **run):
+    made = flying(seen, age_ms, **run)
+    view = replace(made.view, stop=stop, gone_read=gone is not None, gone=frozenset(gone or ()))
+    return replace(made, view=view, desired=desired(**execution), asks_brokers=brokers)
+
+
+def declared(situation, *pools, topics=(), **said):
+    wanted = replace(situation.desired, pools=pools, topics=topics)
+    return replace(situation, desired=replace(wanted, cluster=replace(wanted.cluster, **said)))
+
+
+HOME = pool_spec("p", 1, 2, 3, cluster="c")
+DRAINED = pool_spec("p", 1, 2, 3, cluster="c", drain=frozenset({3}))
+AWAY = pool_spec("p", 1, 2, cluster="c")
+OTHER = pool_spec("q", 3, cluster="c")
+LATE = {"stage_deadline_s": 60, "roll_back_on_deadline": True, **ALLOWED}
+
+
+@pytest.mark.parametrize(
+    ("situation", "decision"),
+    [
+        pytest.param(at(AT_WORK), None, id="nobody-asks"),
+        pytest.param(at(AT_WORK, stop=StopRequest()), None, id="a-stop-waits-for-the-stage"),
+        pytest.param(
+            at(AT_WORK, stop=NOW), BeginReturn((0, 1), Ending.ROLLED_BACK), id="a-rollback"
+        ),
+        pytest.param(
+            at(HALF, stop=NOW), BeginReturn((1,), Ending.ROLLED_BACK), id="what-arrived-stays"
+        ),
+        pytest.param(
+            declared(at(AT_WORK), HOME, mode=Mode.ROLL_BACK), BeginReturn((0, 1)), id="the-mode"
+        ),
+        pytest.param(
+            at(AT_WORK, execution=LATE, age_ms=60_001),
+            BeginReturn((0, 1), Ending.ROLLED_BACK),
+            id="over-its-deadline",
+        ),
+        pytest.param(at(AT_WORK, execution=LATE, age_ms=60_000), None, id="in-time"),
+        pytest.param(at(DEAD), MissingInput.GONE, id="a-target-is-dead"),
+        pytest.param(at(DEAD, gone=()), None, id="a-dead-target-that-is-wanted"),
+        pytest.param(at(DEAD, gone=(3,)), BeginReturn((0, 1)), id="heal-counts-it-as-gone"),
+        pytest.param(declared(at(DEAD, gone=()), DRAINED), BeginReturn((0, 1)), id="it-is-drained"),
+        pytest.param(declared(at(DEAD, gone=()), AWAY), BeginReturn((0, 1)), id="it-is-removed"),
+        pytest.param(
+            declared(at(DEAD, gone=()), AWAY, OTHER), None, id="it-may-be-this-topic-s-home"
+        ),
+        pytest.param(
+            declared(at(DEAD, gone=()), AWAY, OTHER, topics=(topic_spec("t"),)),
+            BeginReturn((0, 1)),
+            id="it-is-in-another-pool-now",
+        ),
+        pytest.param(
+            declared(at(AT_WORK, gone=()), DRAINED), None, id="drained-and-alive-is-finished-first"
+        ),
+        pytest.param(at(AT_WORK, stop=NOW, execution={}), None, id="no-way-is-allowed"),
+        pytest.param(
+            at(AT_WORK, stop=StopRequest(True, True), execution={}),
+            BeginReturn((0, 1), Ending.ROLLED_BACK),
+            id="the-person-allows-it",
+        ),
+        pytest.param(
+            at(AT_WORK, stop=NOW, execution={}, brokers=True),
+            BeginReturn((0, 1), Ending.ROLLED_BACK),
+            id="the-brokers-can",
+        ),
+    ],
+)
+def test_what_is_cancelled(situation, decision):
+    assert decide(situation) == decision
+
+
+def cancel(*moves, step=((0, 1), (1, 1)), returning=(0, 1), brokers=False):
+    return CancelMoves(moves, step, returning, by_brokers=brokers, may_fail_over=True)
+
+
+LOST = {0: (3,), 1: (2, 1)}
+
+
+@pytest.mark.parametrize(
+    ("situation", "decision"),
+    [
+        pytest.param(at(AT_WORK, returning=(0, 1)), cancel(0, 1), id="both"),
+        pytest.param(
+            at(AT_WORK, returning=(0, 1), brokers=True), cancel(0, 1, brokers=True), id="by-brokers"
+        ),
+        pytest.param(
+            at(AT_WORK, returning=(1,)), cancel(1, returning=(1,)), id="the-other-goes-on"
+        ),
+        pytest.param(
+            at(HALF, returning=(1,)),
+            cancel(1, step=((1, 1),), returning=(1,)),
+            id="what-arrived-is-not-requested-again",
+        ),
+        pytest.param(
+            at(
+                cluster(((1, 2), (2, 3, 1)), isr=IN_SYNC, live=(1, 2), reassignment=ENTRIES),
+                returning=(1,),
+                gone=(),
+            ),
+            cancel(1, step=((1, 1),), returning=(1,)),
+            id="what-cannot-begin-is-not-requested-again",
+        ),
+        pytest.param(
+            at(replace(AT_WORK, reassignment=BACK), returning=(0, 1)), None, id="requested"
+        ),
+        pytest.param(
+            at(replace(AT_WORK, reassignment=BACK), returning=(0, 1), age_ms=STALL_MS + 1),
+            cancel(0, 1),
+            id="requested-and-ignored",
+        ),
+        pytest.param(
+            at(
+                cluster(UNIONS, isr={0: (1,), 1: (2,)}, reassignment=BACK),
+                returning=(0, 1),
+                age_ms=STALL_MS + 1,
+            ),
+            None,
+            id="requested-and-waiting-for-its-replicas",
+        ),
+        pytest.param(
+            at(cluster(((2, 1), (2, 1))), returning=(0, 1)),
+            RequestOrder(((0, 1),)),
+            id="in-another-order",
+        ),
+        pytest.param(
+            at(cluster(((2, 1), (2, 3, 1)), isr=IN_SYNC, reassignment=ENTRIES[1:]), returning=(0,)),
+            None,
+            id="another-order-waits-for-the-others",
+        ),
+        pytest.param(at(cluster(), returning=(0, 1)), None, id="back"),
+        pytest.param(
+            at(replace(AT_WORK, controller=Controller(None, 5, 5)), returning=(0, 1)),
+            None,
+            id="no-controller",
+        ),
+        pytest.param(
+            at(cluster(UNIONS, isr=LOST, reassignment=ENTRIES), returning=(0, 1)),
+            cancel(1),
+            id="an-origin-without-replicas-in-sync",
+        ),
+    ],
+)
+def test_how_it_returns(situation, decision):
+    assert decide(situation) == decision
+
+
+@pytest.mark.parametrize(
+    ("situation", "told"),
+    [
+        pytest.param(at(AT_WORK), (), id="nobody-asks"),
+        pytest.param(
+            at(AT_WORK, stop=NOW, execution={}),
+            (Wait(R.CANCEL_NEEDS_FAILOVER, partitions=(T0, T1)),),
+            id="a-failover-is-not-allowed",
+        ),
+        pytest.param(
+            at(DEAD, gone=(3,), execution={}),
+            (Wait(R.CANCEL_NEEDS_FAILOVER, partitions=(T0, T1), brokers=(3,)),),
+            id="nor-for-a-target-that-is-gone",
+        ),
+        pytest.param(
+            at(cluster(UNIONS, isr=LOST, reassignment=ENTRIES), stop=NOW),
+            (Wait(R.ORIGIN_NOT_IN_SYNC, partitions=(T0,), replicas=(1, 2), brokers=(1, 2)),),
+            id="an-origin-without-replicas-in-sync",
+        ),
+        pytest.param(
+            at(AT_WORK, returning=(0, 1)),
+            (Wait(R.MOVES_RETURNING, stage=1, count=2),),
+            id="on-its-way",
+        ),
+    ],
+)
+def test_what_is_told(situation, told):
+    assert waits(situation) == told

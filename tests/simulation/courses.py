@@ -99,6 +99,7 @@ def run(name: str, kafka: str, plans: Callable[[int], Faults]) -> Course:
             *invariants.out_of_sync(trail, first),
             *invariants.half_way(trail, first),
             *invariants.unrecorded(trail),
+            *invariants.unlisted(trail),
             *invariants.unsettled(trail, SETTLE_MS),
             *invariants.rethrottled(trail),
             *invariants.leftovers(cluster.server, scenario.left),

@@ -13,6 +13,7 @@ breaks it, in sentences; an empty answer is a run that kept it.
 * *Recorded*: a request comes in one transaction with the step of the run that names as many moves,
   and with checks of the controller epoch and of every topic node concerned; so does an election
   with the run.
+* *Listed*: a run that ends leaves one entry in the history, in the transaction that removes it.
 * *Throttled*: brokers had time to take a throttle up before a request, and between a request and
   its removal none is written.
 """
@@ -31,6 +32,7 @@ from simulation.clusters import REQUEST
 HOLDER = "/poolkeeper/holder"
 EPOCH = "/poolkeeper/epoch"
 RUN = "/poolkeeper/run"
+HISTORY = "/poolkeeper/history"
 FIRST_NODES = ("/poolkeeper", EPOCH, "/poolkeeper/records", "/poolkeeper/records/topics")
 TOPICS = "/brokers/topics/"
 CONFIGS = ("/config/topics/", "/config/brokers/")
@@ -196,6 +198,21 @@ def unrecorded(trail: Trail) -> list[str]:
             f"zxid {transaction.zxid}: the request does not check {path}"
             for path in sorted(wanted - checked)
         )
+    return found
+
+
+def unlisted(trail: Trail) -> list[str]:
+    """Name the ends of runs that left no entry in the history, and entries that no run left."""
+    found = []
+    for transaction in trail.ours:
+        ended = any(o.path == RUN and o.kind is TransactionKind.DELETE for o in transaction.changes)
+        before = trail.server.tree.at(RUN, transaction.zxid - 1) if ended else None
+        begun = before is not None and json.loads(before.data)["phase"] != "STORING"
+        entries = sum(
+            o.path.startswith(f"{HISTORY}/") and o.kind.creates for o in transaction.changes
+        )
+        if entries != begun:
+            found.append(f"zxid {transaction.zxid}: {entries} entries in the history")
     return found
 
 

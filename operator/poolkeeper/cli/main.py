@@ -33,6 +33,7 @@ COMMANDS = {
     "show": ("show:show", "Show the stored plan of the run under way."),
     "stop": ("stop:stop", "Stop the run under way after its current stage."),
     "rollback": ("stop:rollback", "Cancel what is in flight, and end the run."),
+    "history": ("history:history", "Show the runs that ended last, and who approved them."),
     "snapshot": ("snapshot:snapshot", "Write a cluster's topology to a file."),
     "import": ("import_:import_", "Write manifests for what exists."),
     "new": ("new:new", "Print a new manifest."),

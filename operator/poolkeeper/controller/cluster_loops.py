@@ -36,7 +36,8 @@ from poolkeeper.model.specs import Desired, KafkaClusterSpec, Mode
 from poolkeeper.reconcile.context import Planner
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
 from poolkeeper.resources.checks.assembly import Assembly, assemble
-from poolkeeper.telemetry import logs
+from poolkeeper.telemetry import audit, logs
+from poolkeeper.telemetry.audit import Emit
 from poolkeeper.telemetry.health import ProcessHealth
 from poolkeeper.telemetry.metrics import Metrics
 from poolkeeper.zk.client.session import Session
@@ -79,6 +80,7 @@ class ClusterLoop:
             timed=self._timed,
             beat=lambda patience_s: owner.health.beat(f"loop of {name}", patience_s),
             external_plan=lambda: owner.external_plans.get(name),
+            emit=owner.emit,
         )
         self.thread = Thread(
             target=loop.run_loop, args=(self._config,), name=f"loop of {name}", daemon=True
@@ -152,6 +154,7 @@ class ClusterLoops:
     `assemblies` is the declared state that the last round worked from. `external_plans` are the
     external plans by cluster. `awaiting_external_plans` is true until the external plans are known.
     Loops then start no stage, because the stage might belong to an external plan that is paused.
+    `emit` takes what goes into the audit trail.
     """
 
     cache: ResourceCache
@@ -167,6 +170,7 @@ class ClusterLoops:
     external_plans: Mapping[str, ExternalPlan] = field(default_factory=dict)
     assemblies: Mapping[str, Assembly] | None = None
     settle_s: float = SETTLE_S
+    emit: Emit = audit.discard
     _loops: dict[str, ClusterLoop] = field(default_factory=dict)
     _crds_removed: str = ""
     _ending: list[ClusterLoop] = field(default_factory=list)

@@ -41,10 +41,13 @@ from poolkeeper.reconcile.context import (
     untimed,
 )
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
+from poolkeeper.telemetry import audit, logs
+from poolkeeper.telemetry.audit import AuditTrail, Emit
 from poolkeeper.zk import journal, znodes
+from poolkeeper.zk.client.operations import Operation, described
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.cluster_access import ZooKeeperAccess, ZooKeeperView
-from poolkeeper.zk.fencing import Holder
+from poolkeeper.zk.fencing import Holder, OnCommit
 
 POLL_S = 1.0
 RESYNC_S = 30.0
@@ -102,6 +105,7 @@ def drive(
     report: Report,
     *,
     patience_s: float = PATIENCE_S,
+    emit: Emit = audit.discard,
 ) -> Outcome:
     """Execute a plan that a person confirmed, to its end; return the last outcome.
 
@@ -121,7 +125,8 @@ def drive(
     while True:
         try:
             taking = _journal_for_apply(patience_s, lost)
-            with _pass_context(connections, taking) as (session, context):
+            trail = AuditTrail(emit, desired.cluster.name, "apply")
+            with _pass_context(connections, taking, trail=trail) as (session, context):
                 return _drive(session, context, desired, confirmed_plan, there)
         except Forbidden:
             raise
@@ -157,6 +162,7 @@ def _drive(
             if stale_in_a_row > STALE_IN_A_ROW_MAX:
                 raise
             outcome = Outcome(State.WAITING, waits=(after_error(stale),))
+        note_decisions(context.trail, outcome)
         outcome = pace.with_rate(outcome, time.monotonic())
         report(outcome)
         if outcome.state in (State.CONVERGED, State.STOPPED):
@@ -187,7 +193,9 @@ def _pass_context(
     planner: Planner = make_plan,
     timed: Timed = untimed,
     pending: PendingPlan | None = None,
+    trail: AuditTrail | None = None,
 ) -> Iterator[tuple[Session, PassContext]]:
+    trail = trail or AuditTrail()
     session = connections.session()
     brokers = None
     try:
@@ -195,13 +203,41 @@ def _pass_context(
         with take_journal(session) as held:
             enrich = _enrich(connections, brokers)
             memory = PassMemory(pending=pending or PendingPlan())
+            held.on_commit = noting(trail)
             reached = ZooKeeperAccess(held)
-            context = PassContext(reached, _now_ms, brokers, enrich, memory, planner, timed)
+            context = PassContext(reached, _now_ms, brokers, enrich, memory, planner, timed, trail)
             yield session, context
     finally:
         if brokers is not None:
             brokers.close()
         session.close()
+
+
+def noting(trail: AuditTrail) -> OnCommit:
+    """Return what notes transactions in the audit trail."""
+
+    def note(transaction: Sequence[Operation], known_done: bool) -> None:
+        trail.wrote([described(operation) for operation in transaction], answered=known_done)
+
+    return note
+
+
+def note_decisions(trail: AuditTrail, outcome: Outcome) -> None:
+    """Note in the audit trail what a pass did."""
+    if outcome.progress is not None:
+        trail.concern(outcome.progress.plan, outcome.progress.stage, trail.approved_by)
+    for action in outcome.did:
+        trail.decided(
+            action.kind.value,
+            logs.text_of(action),
+            topic=action.topic,
+            pool=action.pool,
+            partitions=[f"{name.topic}-{name.partition}" for name in action.partitions],
+            broker=action.broker,
+            count=action.count,
+            of=action.of,
+            ending=None if action.ending is None else action.ending.value,
+        )
 
 
 def _enrich(connections: ClusterConnections, brokers: BrokerClient | None) -> Enrich:
@@ -227,7 +263,8 @@ class LoopConfig:
     declared. `settling`: whether resources may still be arriving, one by one. `beat` is called with
     the seconds for which the loop may now be silent. `external_plan` returns the external plan for
     this cluster, if there is one. `pending` is the pending plan; it survives a change of executor
-    or of mode. `lost_sessions`: those that ended in outages; no other executor has them.
+    or of mode. `lost_sessions`: those that ended in outages; no other executor has them. `emit`
+    takes what goes into the audit trail.
     """
 
     connections: ClusterConnections
@@ -243,6 +280,7 @@ class LoopConfig:
     external_plan: Callable[[], ExternalPlan | None] = lambda: None
     pending: PendingPlan = field(default_factory=PendingPlan)
     lost_sessions: set[int] = field(default_factory=set)
+    emit: Emit = audit.discard
 
     def end(self) -> None:
         """Ask the loop to end; the next executor resumes the recorded run."""
@@ -303,8 +341,9 @@ def _run_previews(config: LoopConfig) -> None:
 def _run_passes(config: LoopConfig) -> None:
     pace = TransferRate()
     holding = _journal_for_run(config)
+    trail = AuditTrail(config.emit, config.desired().cluster.name, "run")
     with _pass_context(
-        config.connections, holding, config.planner, config.timed, config.pending
+        config.connections, holding, config.planner, config.timed, config.pending, trail
     ) as (
         session,
         context,
@@ -325,6 +364,7 @@ def _run_passes(config: LoopConfig) -> None:
                 outcome = Outcome(
                     State.WAITING, waits=waits, last_observation=context.memory.last_observation
                 )
+            note_decisions(context.trail, outcome)
             config.report(pace.with_rate(outcome, time.monotonic()))
             if outcome.state is not State.PROGRESSED:
                 busy = (

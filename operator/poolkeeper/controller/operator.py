@@ -40,7 +40,8 @@ from poolkeeper.rebalances.planning.engines import LOCAL, SPARK, PlanningEngine
 from poolkeeper.rebalances.planning.local_engine import LocalEngine
 from poolkeeper.rebalances.planning.planning_jobs import JobEngine
 from poolkeeper.rebalances.record_store import RecordStore
-from poolkeeper.telemetry import probes
+from poolkeeper.telemetry import audit, probes
+from poolkeeper.telemetry.audit import Emit
 from poolkeeper.telemetry.health import ProcessHealth
 from poolkeeper.telemetry.metrics import Metrics
 from poolkeeper.workers.pool import WorkerPool
@@ -62,7 +63,7 @@ class OperatorSettings:
     `namespace` holds its Lease and the Secrets. `watched` are the namespaces whose Topics it
     manages; empty means all. `folder` is private, and lost with the process. `planning` describes
     the pods of planning Jobs; without it there are no Jobs. The declared state must be unchanged
-    for `settle_s` before moves and deletions begin.
+    for `settle_s` before moves and deletions begin. `emit` takes what goes into the audit trail.
     """
 
     namespace: str
@@ -74,6 +75,7 @@ class OperatorSettings:
     planners: int = 2
     planning: PlannerPods | None = None
     settle_s: float = SETTLE_S
+    emit: Emit = audit.discard
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +193,7 @@ class Operator:
             role=lambda: self._elector.role,
             awaiting_external_plans=True,
             settle_s=self._settings.settle_s,
+            emit=self._settings.emit,
         )
 
     def _engines(self, planners: WorkerPool, api: LeaderFence) -> Mapping[str, PlanningEngine]:

@@ -40,6 +40,7 @@ class Run:
     `returning`: the moves of `step` that are cancelled: they go back to the list that their step
     began with.
     `ending`: why the run ends; `None` before that.
+    `approved_by`: who allowed the plan, for people to read.
     `version`: of the znode or object that holds the record, for a conditional write.
     """
 
@@ -59,6 +60,7 @@ class Run:
     ending: Ending | None = None
     version: int = 0
     returning: tuple[int, ...] = ()
+    approved_by: str = ""
 
     def requested(self, plan: Plan) -> tuple[ReassignmentEntry, ...]:
         """Return what the request in flight asks for: the next list, or the one before."""

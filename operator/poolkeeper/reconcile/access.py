@@ -9,6 +9,7 @@ observation tells.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
+from poolkeeper.model.history import FinishedRun
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.records import BalanceRecord, Records, TopicRecord
@@ -68,8 +69,8 @@ class ClusterAccess(ClusterView, Protocol):
         Returns the run as recorded.
         """
 
-    def end_run(self, run: Run) -> None:
-        """Remove the recorded run."""
+    def end_run(self, run: Run, finished: FinishedRun | None = None) -> None:
+        """Remove the recorded run, and add it to the history if it is given."""
 
     def remember_stopped(self, fingerprint: str | None) -> None:
         """Record which plan a person stopped; None removes the record."""

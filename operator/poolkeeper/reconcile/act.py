@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.model.actions import Action, ActionKind
+from poolkeeper.model.history import FinishedRun
 from poolkeeper.model.outcomes import Outcome, Result, State
 from poolkeeper.model.plans import (
     AddPartitions,
@@ -27,6 +28,7 @@ from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state import gates, throttles
+from poolkeeper.planning.run_state.move_progress import MoveState, classify
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile import return_moves, stall_recovery
 from poolkeeper.reconcile.context import PassContext, outcome_of, progress_outcome
@@ -123,8 +125,11 @@ def _refusal_waits(broker: int, refused: Mapping[TopicPartition, str]) -> Iterat
 # Runs
 
 
-def begin_run(context: PassContext, desired: Desired, plan: Plan, observed: Observation) -> Outcome:
+def begin_run(
+    context: PassContext, desired: Desired, plan: Plan, observed: Observation, approved_by: str
+) -> Outcome:
     """Record a new run with its document; nothing else is written yet."""
+    context.trail.concern(plan.hash, approved_by=approved_by)
     cluster = observed.cluster
     context.access.remember_stopped(None)
     throttled = desired.cluster.execution.throttle
@@ -141,6 +146,7 @@ def begin_run(context: PassContext, desired: Desired, plan: Plan, observed: Obse
         chunks=0,
         started_ms=context.now_ms(),
         rates=(throttled.rate_bytes_per_s,) if lists else (),
+        approved_by=approved_by,
     )
     context.memory.forget_run()
     run = context.access.begin_run(run, document)
@@ -289,5 +295,24 @@ def _end_run(context: PassContext, run: Run, document: RunDocument) -> Outcome:
         context.access.remember_stopped(run.fingerprint)
     ended = Action(ActionKind.RUN_ENDED, ending=run.ending)
     outcome = progress_outcome(context, run, document.plan, ended)
-    context.access.end_run(run)
+    context.access.end_run(run, _finished(context, run, document.plan))
     return replace(outcome, state=State.STOPPED) if stopped else outcome
+
+
+def _finished(context: PassContext, run: Run, plan: Plan) -> FinishedRun:
+    """Return the run's entry in the history; how much arrived is read from the topics."""
+    topics = {move.topic for move in plan.moves}
+    live = context.access.observe("", topics=topics, want_configs=False).cluster
+    states = [progress.state for progress in classify(plan.moves, live)]
+    return FinishedRun(
+        plan=run.plan,
+        started_ms=run.started_ms,
+        ended_ms=context.now_ms(),
+        ending=run.ending,
+        stages=run.stage,
+        moves=len(plan.moves),
+        moves_done=states.count(MoveState.DONE),
+        size_bytes=sum(move.bytes for move in plan.moves),
+        approved_by=run.approved_by,
+        executor=context.trail.executor,
+    )

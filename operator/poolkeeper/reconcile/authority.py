@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from poolkeeper.model.plans import DeleteTopic, Plan
 from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode
+from poolkeeper.telemetry.audit import AuditTrail
 
 DELETIONS_MAX = 10
 """The most topics deleted within `DELETIONS_WITHIN_MS` without a person's approval.
@@ -66,3 +67,10 @@ def authority_of(desired: Desired, approvals: tuple[str, ...] = ()) -> Authority
     if spec.approval.policy is ApprovalPolicy.AUTO:
         return Authority(steps=True, plans=None, approved_by_name=approved)
     return Authority(steps=True, plans=approved)
+
+
+def approver(authority: Authority, trail: AuditTrail, *, by_person: bool) -> str:
+    """Return who allows a plan, for the audit trail and the history."""
+    if by_person:
+        return f"confirmed by {trail.user}"
+    return "approval policy Auto" if authority.plans is None else "approved by its hash"

@@ -92,6 +92,7 @@ def reconcile_cluster(
 
 def _continue_run(context: PassContext, desired: Desired, run: Run, guard: RunGuard) -> Outcome:
     """Take a recorded run one step further: observe, decide, act."""
+    context.trail.concern(run.plan, run.stage, run.approved_by)
     document = document_of(context, run)
     if document is None:
         return act.discard_run(context, run)
@@ -167,6 +168,7 @@ def _follow_plan(
             raise StalePlan("the cluster changed since the plan was made", facts=drifts)
     plan = cooled.plan
     context.memory.has_begun = True
+    context.trail.concern(plan.hash)
     enforce_rest(plan, desired, observed)
     with context.timed("apply"):
         by_person = confirmed_plan is not None

@@ -21,6 +21,7 @@ from poolkeeper.model.waits import Wait
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState
 from poolkeeper.reconcile.access import ClusterAccess, ClusterView
+from poolkeeper.telemetry.audit import AuditTrail
 
 IN_FLIGHT_STATES = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
 """The states of a move whose step is in flight, or done with its entry still in the request."""
@@ -122,7 +123,10 @@ class PreviewContext:
 
 @dataclass(frozen=True, slots=True)
 class PassContext:
-    """The inputs of a pass: the cluster, the clock, and the brokers if they can be asked."""
+    """The inputs of a pass: the cluster, the clock, and the brokers if they can be asked.
+
+    `trail` notes every write; a pass says what its writes are for.
+    """
 
     access: ClusterAccess
     now_ms: Callable[[], int]
@@ -131,6 +135,7 @@ class PassContext:
     memory: PassMemory = field(default_factory=PassMemory)
     plan: Planner = make_plan
     timed: Timed = untimed
+    trail: AuditTrail = field(default_factory=AuditTrail)
 
     @property
     def preview(self) -> PreviewContext:

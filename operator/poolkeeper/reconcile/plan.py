@@ -19,7 +19,7 @@ from poolkeeper.planning.run_state import step_progress
 from poolkeeper.planning.run_state.move_progress import MoveState, classify
 from poolkeeper.planning.run_state.step_progress import StepState
 from poolkeeper.reconcile import act
-from poolkeeper.reconcile.authority import Authority
+from poolkeeper.reconcile.authority import Authority, approver
 from poolkeeper.reconcile.context import ENDED_STATES, PassContext
 from poolkeeper.reconcile.decide import log_dir_moves, steps
 from poolkeeper.reconcile.decide import run as runs
@@ -53,7 +53,8 @@ def carry_out(
     )
     if isinstance(decision, DoNothing):
         return Outcome(State.WAITING, waits=(*result.waits, *decision.waits), plan=plan)
-    return act.begin_run(context, desired, plan, observed)
+    approved_by = approver(authority, context.trail, by_person=by_person)
+    return act.begin_run(context, desired, plan, observed, approved_by)
 
 
 def _do_early(

@@ -1,1 +1,1 @@
-"""Metrics, probes and log lines of a running process. Nothing here decides anything."""
+"""Metrics, probes, log lines and the audit trail of a process. Nothing here decides anything."""

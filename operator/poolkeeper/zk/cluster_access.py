@@ -3,12 +3,13 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from poolkeeper.model.history import FinishedRun
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.records import BalanceRecord, Records, TopicRecord
 from poolkeeper.model.runs import Run, RunDocument, Saved, StopRequest, ThrottleConflicts
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.zk import apply, journal, observe, pending_plan, throttling, znodes
+from poolkeeper.zk import apply, history, journal, observe, pending_plan, throttling, znodes
 from poolkeeper.zk.client.operations import Check, Delete, Operation
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.journal import Journal
@@ -96,9 +97,10 @@ class ZooKeeperAccess(ZooKeeperView):
         records = () if balance is None else (self._journal.balance_record(balance),)
         return self._journal.rewrite(before, after, *records)
 
-    def end_run(self, run: Run) -> None:
-        """Remove the recorded run."""
-        self._journal.end(run)
+    def end_run(self, run: Run, finished: FinishedRun | None = None) -> None:
+        """Remove the recorded run, and add it to the history if it is given."""
+        added = () if finished is None else history.operations_to_add(self._session, finished)
+        self._journal.end(run, *added)
 
     def remember_stopped(self, fingerprint: str | None) -> None:
         """Record which plan a person stopped; None removes the record."""

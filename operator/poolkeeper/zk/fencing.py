@@ -13,12 +13,12 @@ is no other executor: the process that lost it waits for it.
 import json
 import os
 import socket
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Event
 
-from poolkeeper.errors import Fenced, HolderActive, Stale, Unavailable
+from poolkeeper.errors import Fenced, Forbidden, HolderActive, Stale, Unavailable
 from poolkeeper.zk import znodes
 from poolkeeper.zk.client.operations import Check, Create, Delete, Operation, SetData
 from poolkeeper.zk.client.session import Session
@@ -38,11 +38,23 @@ class Holder:
         return f"`poolkeeper {self.what}` on {self.host}, process {self.pid}"
 
 
+OnCommit = Callable[[Sequence[Operation], bool], None]
+
+
+def _ignore(transaction: Sequence[Operation], known_done: bool) -> None:
+    """Keep no trail."""
+
+
 class FencedSession:
-    """A session whose every write checks that this process still is the holder."""
+    """A session whose every write checks that this process still is the holder.
+
+    `on_commit` is called with each transaction that wrote something, and with whether that is known
+    to be done: an answer may have been lost.
+    """
 
     def __init__(self, session: Session, epoch_version: int) -> None:
         self.session = session
+        self.on_commit: OnCommit = _ignore
         self._epoch = Check(znodes.EPOCH, epoch_version)
 
     def commit(self, *operations: Operation) -> tuple[str, ...]:
@@ -50,14 +62,24 @@ class FencedSession:
 
         Raises `Fenced` if it is not, `Stale` if another check failed: then nothing was written.
         """
+        transaction = (self._epoch, *operations)
         try:
-            return self.session.commit((self._epoch, *operations))[1:]
+            created = self.session.commit(transaction)[1:]
+        except Forbidden:
+            raise
+        except Unavailable:
+            if operations:
+                self.on_commit(transaction, False)
+            raise
         except Stale as stale:
             if stale.path == znodes.EPOCH:
                 raise Fenced(
                     "another Poolkeeper took this cluster over; nothing more is written"
                 ) from stale
             raise
+        if operations:
+            self.on_commit(transaction, True)
+        return created
 
 
 @contextmanager

@@ -8,6 +8,7 @@ All of it lies under `/poolkeeper` in the cluster's own chroot:
 * `asked` and its children: the plan that waits for approval (`pending_plan`).
 * `approvals`: hashes that people approved on the command line beside an active holder.
 * `stopped`: the fingerprint of the plan that a person stopped; a loop does not start it again.
+* `history` and its children: the runs that ended last (`history`).
 * `records`: topic owners, brokers' racks and absences, the cluster's id, and when the last run
   began that balanced the cluster.
 
@@ -61,9 +62,10 @@ class Journal(FencedSession):
         self.commit(SetData(znodes.RUN, runs.encode_run(after), before.version), *operations)
         return replace(after, version=before.version + 1)
 
-    def end(self, run: Run) -> None:
-        """Remove the run and everything below it, in one transaction."""
-        self.commit(*self.delete_children(znodes.RUN), Delete(znodes.RUN, run.version))
+    def end(self, run: Run, *operations: Operation) -> None:
+        """Remove the run and everything below it, with other operations, in one transaction."""
+        removed = (*self.delete_children(znodes.RUN), Delete(znodes.RUN, run.version))
+        self.commit(*removed, *operations)
 
     def delete_children(self, path: str) -> tuple[Delete, ...]:
         """Return the operations that delete all children of a node."""

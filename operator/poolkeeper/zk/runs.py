@@ -58,6 +58,8 @@ def encode_run(run: Run) -> bytes:
     }
     if run.returning:
         body["returning"] = run.returning
+    if run.approved_by:
+        body["approved_by"] = run.approved_by
     return canonical(body).encode()
 
 

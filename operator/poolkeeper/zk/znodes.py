@@ -54,11 +54,17 @@ RECORD_OF_CLUSTER = "/poolkeeper/records/cluster"
 RECORD_OF_BROKERS = "/poolkeeper/records/brokers"
 RECORD_OF_BALANCE = "/poolkeeper/records/balance"
 RECORDS_OF_TOPICS = "/poolkeeper/records/topics"
+HISTORY = "/poolkeeper/history"
 
 
 def plan_chunk(number: int, parent: str = RUN) -> str:
     """Return the path of a chunk of a plan; names sort like numbers."""
     return f"{parent}/plan-{number:04d}"
+
+
+def finished_run(number: int) -> str:
+    """Return the path of an entry of the history; names sort like numbers."""
+    return f"{HISTORY}/{number:010d}"
 
 
 def record_of_topic(topic: str) -> str:

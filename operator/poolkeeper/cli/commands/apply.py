@@ -32,6 +32,8 @@ from poolkeeper.planning.run_state import step_progress
 from poolkeeper.reconcile import approval
 from poolkeeper.reconcile.context import PendingPlan
 from poolkeeper.reconcile.observation import Observation, observe_cluster
+from poolkeeper.telemetry import audit as audit_trail
+from poolkeeper.telemetry.audit import AuditTrail, Emit
 from poolkeeper.zk import journal, pending_plan
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.cluster_access import ZooKeeperView
@@ -51,6 +53,7 @@ class ApplyOptions:
     yes: bool
     prune: bool
     output: str
+    emit: Emit = audit_trail.discard
 
 
 @click.command()
@@ -64,8 +67,16 @@ class ApplyOptions:
 )
 @click.option("--yes", is_flag=True, help="Do not ask. Needed where there is no terminal.")
 @click.option("--prune", is_flag=True, help="Also delete topics that are no longer declared.")
+@options.audit_log()
 @options.output()
-def apply(address: ClusterSelection, file: Path | None, yes: bool, prune: bool, output: str) -> int:
+def apply(
+    address: ClusterSelection,
+    file: Path | None,
+    yes: bool,
+    prune: bool,
+    audit_log: Emit,
+    output: str,
+) -> int:
     """Carry a plan out stage by stage, throttled and verified, to its end.
 
     Shows the plan and asks first. May be killed at any point and started again: it resumes where it
@@ -82,7 +93,7 @@ def apply(address: ClusterSelection, file: Path | None, yes: bool, prune: bool, 
     assert desired is not None, "this command takes manifests only"
     if desired.cluster.mode in (Mode.PAUSED, Mode.ROLL_BACK):
         raise Refused(f"KafkaCluster {target.name}: spec.mode is {desired.cluster.mode.value}")
-    command = ApplyOptions(target, desired, file, yes, prune, output)
+    command = ApplyOptions(target, desired, file, yes, prune, output, audit_log)
     with interrupts.raise_once() as check:
         return _apply(command, check)
 
@@ -187,7 +198,8 @@ def _end_other_run(command: ApplyOptions, before: JournalView, check: interrupts
         confirmation.confirm("Type yes to end it after its stage in flight", yes=command.yes)
     with progress.printer(_stream(command)) as printer:
         report = _with_interrupt_check(check, printer)
-        loop.drive(_connections(command.target), command.desired, None, report)
+        connections = _connections(command.target)
+        loop.drive(connections, command.desired, None, report, emit=command.emit)
     return _apply(command, check)
 
 
@@ -196,7 +208,8 @@ def _report_no_changes(
 ) -> int:
     """Say that there is nothing to do; the records of owners and brokers are still updated."""
     if holder is None:
-        loop.drive(_connections(command.target), command.desired, plan, lambda outcome: None)
+        connections = _connections(command.target)
+        loop.drive(connections, command.desired, plan, lambda outcome: None, emit=command.emit)
     if command.output == printing.JSON:
         _result(plan, Outcome(State.CONVERGED))
     else:
@@ -207,6 +220,9 @@ def _report_no_changes(
 def _hand_over(command: ApplyOptions, plan: Plan, holder: Holder) -> int:
     with cluster_reading.session(command.target) as session:
         journal.hand_over_approval(session, plan.hash)
+    trail = AuditTrail(command.emit, command.target.name, "apply")
+    trail.concern(plan.hash)
+    trail.decided("ApprovalHandedOver", f"approved, to be executed by {holder}")
     if command.output == printing.JSON:
         printing.emit_json({"plan": plan.hash, "state": "handed over", "holder": str(holder)})
     else:
@@ -218,7 +234,8 @@ def _drive(command: ApplyOptions, plan: Plan, check: interrupts.Check) -> int:
     try:
         with progress.printer(_stream(command)) as printer:
             report = _with_interrupt_check(check, printer)
-            outcome = loop.drive(_connections(command.target), command.desired, plan, report)
+            connections = _connections(command.target)
+            outcome = loop.drive(connections, command.desired, plan, report, emit=command.emit)
     except KeyboardInterrupt:
         printing.warn(
             [

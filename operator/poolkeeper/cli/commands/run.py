@@ -9,6 +9,8 @@ import click
 from poolkeeper.cli.commands.run_folder import watch_folder
 from poolkeeper.cli.input import operator_options, options
 from poolkeeper.cli.input.options import ClusterSelection
+from poolkeeper.telemetry import audit
+from poolkeeper.telemetry.audit import AuditLog, Emit
 
 INTERRUPTED = 130
 
@@ -16,9 +18,16 @@ INTERRUPTED = 130
 @click.command()
 @click.option("--kubernetes", is_flag=True, help="Be the operator of a Kubernetes cluster.")
 @options.by_manifests_if_any
+@options.audit_log()
 @options.output()
 @operator_options.options
-def run(address: ClusterSelection, output: str, kubernetes: bool, **operator: object) -> int:
+def run(
+    address: ClusterSelection,
+    audit_log: Emit,
+    output: str,
+    kubernetes: bool,
+    **operator: object,
+) -> int:
     """Keep clusters as declared: in a folder of manifests, or on Kubernetes.
 
     What may be written follows from each KafkaCluster's `spec.mode` and `spec.approval`: nothing at
@@ -29,7 +38,8 @@ def run(address: ClusterSelection, output: str, kubernetes: bool, **operator: ob
     --output json one object a line. With --kubernetes, resources of the API server are followed, by
     the pod's service account or by KUBECONFIG; several such processes elect a leader.
 
-    Runs until Ctrl-C or SIGTERM.
+    On Kubernetes the audit trail goes to standard output, where --audit-log names no file. Runs
+    until Ctrl-C or SIGTERM.
     """
     if kubernetes and (address.folders or address.cluster or address.client_config):
         raise click.UsageError("--kubernetes takes manifests from the API server alone")
@@ -37,10 +47,12 @@ def run(address: ClusterSelection, output: str, kubernetes: bool, **operator: ob
         raise click.UsageError("no manifests to follow: give -f DIR, or --kubernetes")
     ended = StopSignal()
     if kubernetes:
-        operator_options.operate(operator, ended.event)
+        to_standard_output = AuditLog.open(audit.STANDARD_OUTPUT).emit
+        emit = to_standard_output if audit_log is audit.discard else audit_log
+        operator_options.operate(operator, emit, ended.event)
         return 0 if ended.signal == signal.SIGTERM else INTERRUPTED
     operator_options.refuse_all(operator)
-    watch_folder(address, output, ended.event)
+    watch_folder(address, output, audit_log, ended.event)
     return INTERRUPTED
 
 

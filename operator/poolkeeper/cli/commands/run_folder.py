@@ -23,11 +23,13 @@ from poolkeeper.errors import PoolkeeperError
 from poolkeeper.load.refresh import LoadHistory
 from poolkeeper.model.specs import Desired
 from poolkeeper.resources.checks import folder
+from poolkeeper.telemetry import audit
+from poolkeeper.telemetry.audit import Emit
 
 
-def watch_folder(address: ClusterSelection, output: str, ended: Event) -> None:
+def watch_folder(address: ClusterSelection, output: str, emit: Emit, ended: Event) -> None:
     """Keep the clusters of a folder until `ended` is set; raises InvalidInput at the start only."""
-    folder_watch = FolderWatch(address, output)
+    folder_watch = FolderWatch(address, output, emit)
     folder_watch.read()
     while not ended.wait(timing.FOLLOW_EVERY_S):
         folder_watch.reconcile()
@@ -49,6 +51,7 @@ class FolderWatch:
 
     address: ClusterSelection
     output: str
+    emit: Emit = audit.discard
     _stamp: tuple[tuple[str, int, int], ...] = ()
     _last_error: str = ""
     _threads: dict[str, ClusterThread] = field(default_factory=dict)
@@ -101,6 +104,7 @@ class FolderWatch:
             ),
             desired=lambda: self._threads[name].desired,
             report=printer,
+            emit=self.emit,
         )
         thread = Thread(target=loop.run_loop, args=(config,), name=f"loop of {name}", daemon=True)
         self._threads[name] = ClusterThread(desired, config, thread)

@@ -6,6 +6,7 @@ from poolkeeper.cli.input import cluster_reading, options, targets
 from poolkeeper.cli.input.options import ClusterSelection, Decorator
 from poolkeeper.cli.output import printing
 from poolkeeper.model.runs import Run, StopRequest
+from poolkeeper.telemetry.audit import AuditTrail, Emit
 from poolkeeper.zk import fencing, journal
 from poolkeeper.zk.fencing import Holder
 
@@ -23,8 +24,11 @@ def _allow_failover() -> Decorator:
 @options.by_address
 @click.option("--now", is_flag=True, help="Cancel what is in flight: the same as `rollback`.")
 @_allow_failover()
+@options.audit_log()
 @options.output()
-def stop(address: ClusterSelection, now: bool, allow_failover: bool, output: str) -> None:
+def stop(
+    address: ClusterSelection, now: bool, allow_failover: bool, audit_log: Emit, output: str
+) -> None:
     """End the run under way after its current stage, whichever process executes it.
 
     Sets a flag in the cluster's journal, which the active executor obeys, or the next one. What has
@@ -32,14 +36,15 @@ def stop(address: ClusterSelection, now: bool, allow_failover: bool, output: str
     """
     if allow_failover and not now:
         raise click.UsageError("--allow-controller-failover is for --now")
-    _request(address, StopRequest(now, allow_failover), output)
+    _request(address, StopRequest(now, allow_failover), output, audit_log)
 
 
 @click.command()
 @options.by_address
 @_allow_failover()
+@options.audit_log()
 @options.output()
-def rollback(address: ClusterSelection, allow_failover: bool, output: str) -> None:
+def rollback(address: ClusterSelection, allow_failover: bool, audit_log: Emit, output: str) -> None:
     """Cancel the moves in flight and end the run, whichever process executes it.
 
     Sets a flag in the cluster's journal, which the active executor obeys, or the next one. The
@@ -50,14 +55,18 @@ def rollback(address: ClusterSelection, allow_failover: bool, output: str) -> No
     (spec.brokers). Otherwise it takes a controller failover, which this command or
     spec.execution.remedies must allow.
     """
-    _request(address, StopRequest(at_once=True, allow_failover=allow_failover), output)
+    _request(address, StopRequest(at_once=True, allow_failover=allow_failover), output, audit_log)
 
 
-def _request(address: ClusterSelection, request: StopRequest, output: str) -> None:
+def _request(address: ClusterSelection, request: StopRequest, output: str, emit: Emit) -> None:
     target = targets.target(address)
     with cluster_reading.session(target) as session:
         run = journal.request_stop(session, request)
         holder = fencing.read_holder(session)
+    if run is not None:
+        trail = AuditTrail(emit, target.name, "rollback" if request.at_once else "stop")
+        trail.concern(run.plan, run.stage)
+        trail.decided("StopRequested", _sentence(run, holder, request))
     if output == printing.JSON:
         printing.emit_json(
             {"plan": run.plan if run else None, "holder": str(holder) if holder else None}

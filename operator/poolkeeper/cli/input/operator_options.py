@@ -15,6 +15,7 @@ import click
 from poolkeeper.errors import Refused
 from poolkeeper.resources.parse.quantities import positive_duration_s
 from poolkeeper.telemetry import logs, probes
+from poolkeeper.telemetry.audit import Emit
 
 if TYPE_CHECKING:
     from poolkeeper.kube.jobs.planner_pods import PlannerPodSettings as PlannerPods
@@ -78,8 +79,11 @@ def refuse_all(given: Mapping[str, Any]) -> None:
             raise click.UsageError(f"--{word} goes with --kubernetes")
 
 
-def operate(given: Mapping[str, Any], stop: Event) -> None:
-    """Run the operator until `stop` is set; raises Refused where no API server is configured."""
+def operate(given: Mapping[str, Any], emit: Emit, stop: Event) -> None:
+    """Run the operator until `stop` is set; raises Refused where no API server is configured.
+
+    `emit` takes what goes into the audit trail.
+    """
     # Other commands do not import kopf and the client: half a second, tens of megabytes.
     from poolkeeper.controller.cluster_loops import SETTLE_S
     from poolkeeper.controller.operator import Operator, OperatorSettings
@@ -104,6 +108,7 @@ def operate(given: Mapping[str, Any], stop: Event) -> None:
             planners=PLANNERS if given["planners"] is None else given["planners"],
             planning=planning_pods(given["planning_jobs"]),
             settle_s=positive_duration_s(given["settle"]) if given["settle"] else SETTLE_S,
+            emit=emit,
         )
         Operator(api, settings).run(stop)
     api.close()

@@ -14,6 +14,8 @@ import click
 
 from poolkeeper.cli import timing
 from poolkeeper.cli.output import printing
+from poolkeeper.telemetry import audit
+from poolkeeper.telemetry.audit import AuditLog, Emit
 
 Function = Callable[..., Any]
 Decorator = Callable[[Function], Function]
@@ -43,6 +45,24 @@ def output(*more: str) -> Decorator:
         default=printing.TEXT,
         show_default=True,
         help="What to write to standard output.",
+    )
+
+
+def audit_log() -> Decorator:
+    """Add `--audit-log FILE`; the command gets `audit_log`, where lines of the trail go."""
+
+    def opened(context: click.Context, _option: click.Parameter, name: str | None) -> Emit:
+        if name is None:
+            return audit.discard
+        log = AuditLog.open(name)
+        context.call_on_close(log.close)
+        return log.emit
+
+    return click.option(
+        "--audit-log",
+        metavar="FILE",
+        callback=opened,
+        help="Append a JSON line for each decision and each write; `-` is standard output.",
     )
 
 

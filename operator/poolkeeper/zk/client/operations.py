@@ -11,7 +11,7 @@ per operation; a quarter of the default leaves room for all of it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from poolkeeper.errors import Refused
 
@@ -87,3 +87,10 @@ def require_bounds(operations: Sequence[Operation]) -> None:
             f"a transaction of {size} bytes is too large (expected at most "
             f"{TRANSACTION_BYTES_MAX}); most of it is {largest.path}"
         )
+
+
+def described(operation: Operation) -> dict[str, Any]:
+    """Return what an operation does, to which node, and of which version; not the data."""
+    names = {Check: "Check", Create: "Create", SetData: "Set", Delete: "Delete"}
+    told: dict[str, Any] = {"do": names[type(operation)], "path": operation.path}
+    return told if isinstance(operation, Create) else {**told, "version": operation.version}

@@ -1,0 +1,30 @@
+"""`poolkeeper history`."""
+
+import click
+
+from poolkeeper.cli.input import cluster_reading, options, targets
+from poolkeeper.cli.input.options import ClusterSelection
+from poolkeeper.cli.output import history_table, ink, printing
+from poolkeeper.zk import history as finished_runs
+
+
+@click.command()
+@options.by_address
+@options.output()
+def history(address: ClusterSelection, output: str) -> None:
+    """Show the runs that ended last: when, why, what they moved, and who approved them.
+
+    The cluster keeps the last 50; `--audit-log` of `apply` and `run` keeps every decision and write
+    in a file. CLUSTER as for `status`.
+    """
+    target = targets.target(address)
+    with cluster_reading.session(target) as session:
+        found = finished_runs.read(session)
+    printing.warn(
+        f"{path} is damaged, or of a later release: remove it, or read it with that release"
+        for path in found.unreadable
+    )
+    if output == printing.JSON:
+        printing.emit_json({"runs": [history_table.as_data(run) for run in found.runs]})
+    else:
+        printing.emit("\n".join(history_table.lines(found.runs, ink.of_output())))

@@ -1,0 +1,47 @@
+"""Finished runs as a table and as JSON values."""
+
+from collections.abc import Sequence
+
+from poolkeeper.cli.output.ink import Ink
+from poolkeeper.model.history import FinishedRun
+from poolkeeper.text import duration, moment, size
+
+HASH_DIGITS = len("sha256:") + 8
+
+
+def lines(runs: Sequence[FinishedRun], ink: Ink) -> list[str]:
+    """Return the table, the latest run first."""
+    if not runs:
+        return ["no run has ended yet"]
+    heading = ("ended", "plan", "how", "approval", "executor", "took", "stages", "moves", "data")
+    return ink.table([heading, *(_row(run) for run in reversed(runs))], names=5)
+
+
+def _row(run: FinishedRun) -> tuple[str, ...]:
+    return (
+        moment(run.ended_ms),
+        run.plan[:HASH_DIGITS],
+        run.ending.value if run.ending else "",
+        run.approved_by,
+        run.executor,
+        duration((run.ended_ms - run.started_ms) / 1000),
+        str(run.stages),
+        f"{run.moves_done:,} of {run.moves:,}",
+        size(run.size_bytes),
+    )
+
+
+def as_data(run: FinishedRun) -> dict[str, object]:
+    """Return a run as JSON values; times are milliseconds since 1970."""
+    return {
+        "plan": run.plan,
+        "startedMs": run.started_ms,
+        "endedMs": run.ended_ms,
+        "ending": run.ending.value if run.ending else None,
+        "stages": run.stages,
+        "moves": run.moves,
+        "movesDone": run.moves_done,
+        "bytes": run.size_bytes,
+        "approvedBy": run.approved_by,
+        "executor": run.executor,
+    }

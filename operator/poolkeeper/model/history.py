@@ -1,0 +1,25 @@
+"""The history of a cluster: what is kept of its finished runs."""
+
+from dataclasses import dataclass
+
+from poolkeeper.model.runs import Ending
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedRun:
+    """A run that has ended. Times are milliseconds since 1970.
+
+    `ending`: why it ended. `stages`: how many were requested. `moves`, `size_bytes`: of its plan;
+    `moves_done`: how many arrived. `approved_by`: who allowed it. `executor`: who ended it.
+    """
+
+    plan: str
+    started_ms: int
+    ended_ms: int
+    ending: Ending | None
+    stages: int
+    moves: int
+    moves_done: int
+    size_bytes: int
+    approved_by: str = ""
+    executor: str = ""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from poolkeeper.errors import Unavailable
+from poolkeeper.errors import Unavailable, Unsupported
 from poolkeeper.model.topology import TopicPartition
 from simulation.clusters import SimulatedCluster
 
@@ -20,6 +20,6 @@ class AskedBrokers:
     def cancel_moves(self, names: Iterable[TopicPartition]) -> Mapping[TopicPartition, str]:
         error = self.cluster.simulation.alter_reassignments({tuple(n): None for n in names})
         if error:
-            raise Unavailable(error)
+            raise Unsupported(error)
         self.cluster.clock.advance(100)
         return {}

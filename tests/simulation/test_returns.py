@@ -1,11 +1,13 @@
 """Moves in flight are cancelled and return to where they were: every era, both ways."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import pytest
 
 import builders
 from builders import pool_spec
+from poolkeeper.errors import Unavailable
 from poolkeeper.model.actions import ActionKind
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.runs import StopRequest
@@ -19,7 +21,9 @@ from poolkeeper.model.specs import (
     ThrottleMode,
     TopicSpec,
 )
+from poolkeeper.model.topology import TopicPartition
 from poolkeeper.model.waits import WaitReason, has
+from poolkeeper.reconcile.decide.stalls import STALL_MS
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import journal, runs
 from simulation import invariants
@@ -203,6 +207,60 @@ def test_a_stage_over_its_deadline_returns_and_is_not_begun_again(kafka: str) ->
     assert_back(cluster)
     executor.at_rest = lambda outcome: has(outcome.waits, WaitReason.STOPPED_BY_PERSON)
     executor.finish()
+
+
+@pytest.mark.parametrize("kafka", VERSIONS)
+def test_a_move_whose_old_broker_is_dead_too_blocks_nothing(kafka: str) -> None:
+    """Up to 2.3 its list cannot go back: it is let go, and the next plan takes it from there."""
+    cluster = SimulatedCluster(SimulationSpec(spread(5), kafka=kafka))
+    cluster.start()
+    cluster.create_topic("t", [1, 2], [2, 1], [2, 3], [3, 2])
+    cluster.simulation.kill(1)
+    cluster.clock.advance(6_000)
+    executor = Executor(cluster, desired(ALLOWED, 1, 2, 3, 4, drain=(1,)), at_rest=in_flight)
+    cluster.client.exists(REQUEST, lambda _: cluster.simulation.kill(4))
+    executor.finish()
+    cluster.clock.advance(8_000)
+    executor.desired = desired(ALLOWED, 1, 2, 3, 4, 5, drain=(1, 4))
+    executor.at_rest = converged
+    executor.finish()
+    cluster.settle()
+    assert {b for ids in cluster.replicas("t").values() for b in ids} <= {2, 3, 5}
+    assert all(len(ids) == 2 for ids in cluster.replicas("t").values())
+    assert not cluster.exists(RUN)
+
+
+@pytest.mark.parametrize("kafka", ["2.0.1", "3.9.2"])
+def test_a_confirmed_plan_whose_target_is_gone_is_given_up(kafka: str) -> None:
+    heal = Heal(enabled=True, after_s=60, max_brokers=1)
+    cluster, executor = moving(kafka, ALLOWED, dead=5)
+    executor.desired = desired(ALLOWED, 4, 5, heal=heal)
+    executor.agreed = executor.seen[-1].plan
+    executor.at_rest = lambda outcome: outcome.state is State.STOPPED
+    executor.finish()
+    assert_lawful(cluster)
+    assert not cluster.exists(RUN)
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_brokers_that_do_not_answer_are_asked_again_before_a_failover(allowed: bool) -> None:
+    class Silent(AskedBrokers):
+        def cancel_moves(self, names: Iterable[TopicPartition]) -> Mapping[TopicPartition, str]:
+            raise Unavailable("no answer in time")
+
+    cluster, executor = moving("3.9.2")
+    ask(cluster, StopRequest(at_once=True, allow_failover=allowed))
+    began_ms = cluster.clock.now_ms()
+    executor.brokers = Silent(cluster)
+    executor.at_rest = (
+        stopped if allowed else lambda outcome: has(outcome.waits, WaitReason.CANCEL_NEEDS_FAILOVER)
+    )
+    executor.finish()
+    if allowed:
+        assert cluster.clock.now_ms() - began_ms > STALL_MS
+        assert_back(cluster)
+    else:
+        assert executor.seen[-1].waits[-1].detail == "no answer in time"
 
 
 def test_a_stop_is_sharpened_and_never_taken_back() -> None:

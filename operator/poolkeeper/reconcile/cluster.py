@@ -16,6 +16,7 @@ migration to KRaft, or to a cluster whose id is not the pinned one.
 from dataclasses import replace
 
 from poolkeeper.errors import Refused, StalePlan
+from poolkeeper.model.actions import ActionKind
 from poolkeeper.model.outcomes import (
     ExternalPlanState,
     LastObservation,
@@ -24,7 +25,7 @@ from poolkeeper.model.outcomes import (
 )
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.refusals import refusal_of
-from poolkeeper.model.runs import Run
+from poolkeeper.model.runs import Ending, Run
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
@@ -70,7 +71,8 @@ def reconcile_cluster(
             context, external_plan.desired_for_run(desired, run, external), run, guard
         )
         if confirmed_plan is not None:
-            return outcome
+            own = run.fingerprint == confirmed_plan.fingerprint
+            return _given_up(outcome) if own else outcome
         outcome = steps_during_run.with_steps(context, desired, authority, outcome)
         return external_plan.with_status(outcome, run, external)
     if authority.paused:
@@ -115,6 +117,15 @@ def _continue_run(context: PassContext, desired: Desired, run: Run, guard: RunGu
         view = act.complete_view(context, at, guard, decision)
 
 
+def _given_up(outcome: Outcome) -> Outcome:
+    """The outcome of a confirmed plan's own run; where it cannot go on, the plan is given up."""
+    ended = any(
+        action.kind is ActionKind.RUN_ENDED and action.ending is Ending.REPLACED
+        for action in outcome.did
+    )
+    return replace(outcome, state=State.STOPPED) if ended else outcome
+
+
 def _run_guard(
     context: PassContext, desired: Desired, authority: Authority, confirmed_plan: Plan | None
 ) -> RunGuard:
@@ -129,7 +140,8 @@ def _run_guard(
 
     def wanted(run: Run, plan: Plan) -> bool:
         if confirmed_plan is not None:
-            return run.fingerprint == confirmed_plan.fingerprint
+            added = {b for move in plan.moves for b in set(move.target) - set(move.source)}
+            return run.fingerprint == confirmed_plan.fingerprint and not added & gone()
         records = context.access.read_records()
         owned = resolve_conflicts(desired, records)
         return run.concern == plan_json.concern(owned, plan.moves, records.cluster_id, gone())

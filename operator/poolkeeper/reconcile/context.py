@@ -68,6 +68,8 @@ class PassMemory:
     deletions_ms: deque[int] = field(default_factory=lambda: deque(maxlen=100))
     has_begun: bool = False
     stale_since_ms: int | None = None
+    unheard_since_ms: int | None = None
+    """Since when brokers that shall cancel moves do not answer."""
     last_observation: LastObservation | None = None
     plan_during_run: PlanDuringRun | None = None
     pending: PendingPlan = field(default_factory=PendingPlan)

@@ -24,6 +24,10 @@ else. A live controller would not: it looks at a new request only after it has d
 This way needs permission (`allowControllerFailover`, or `rollback --allow-controller-failover`).
 
 A move is only cancelled if its origin holds enough replicas in sync. Throttles stay until the end.
+
+Up to 2.3 a controller shrinks a list only to replicas that are all in sync. So a list whose origin
+has a dead broker cannot return. If its target has one as well it is let go: its entry is left out
+of the new request, and it stays the union, which harms nothing and is where the next plan begins.
 """
 
 from collections.abc import Collection, Iterable
@@ -160,7 +164,21 @@ def _given_up(move: Move, dead: Collection[int], desired: Desired, gone: Collect
 
 
 def _lacks(at: RunSituation, m: int, index: int) -> tuple[int, ...]:
+    """Return the origin's brokers that are missing for a return; empty if it is possible."""
+    dead = _dead_origin(at, m, index)
+    if dead and not _dead_targets(at, m, index):
+        return dead
     return lacks_origin(at.plan.moves[m], index, at.view.cluster)
+
+
+def _dead_origin(at: RunSituation, m: int, index: int) -> tuple[int, ...]:
+    """Return the origin's dead brokers where these keep the list from returning (up to 2.3)."""
+    move = at.plan.moves[m]
+    partition = partition_of(move, at.view.cluster)
+    origin = move.path[index - 1]
+    if partition is None or partition.moving or set(partition.replicas) <= set(origin):
+        return ()
+    return tuple(b for b in origin if b not in at.view.cluster.brokers)
 
 
 def _origin_wait(at: RunSituation, m: int, index: int) -> Wait:
@@ -220,7 +238,11 @@ def _cancel(at: RunSituation, outward: list[int], stuck: list[int]) -> CancelMov
     step = tuple(
         (m, index)
         for m, index in run.step
-        if (returns[m] in back if m in run.returning else _goes_on(at, m, index))
+        if (
+            returns[m] in back and not _dead_origin(at, m, index)
+            if m in run.returning
+            else _goes_on(at, m, index)
+        )
     )
     kept = {m for m, _ in step}
     return CancelMoves(

@@ -1,12 +1,14 @@
 """Moves in flight are cancelled and return to where they were: every era, both ways."""
 
-from collections.abc import Iterable, Mapping
+import random
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 import pytest
 
 import builders
 from builders import pool_spec
+from matrices import soak
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.actions import ActionKind
 from poolkeeper.model.outcomes import Outcome, State
@@ -24,11 +26,12 @@ from poolkeeper.model.specs import (
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.model.waits import WaitReason, has
 from poolkeeper.reconcile.decide.stalls import STALL_MS
+from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, Faults, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import journal, runs
 from simulation import invariants
 from simulation.asked import AskedBrokers
-from simulation.clusters import REQUEST, SimulatedCluster
+from simulation.clusters import REQUEST, SESSION_MS, SimulatedCluster
 from simulation.executors import Executor, converged
 from simulation.fake_session import FakeSession
 from simulation.invariants import Trail
@@ -261,6 +264,44 @@ def test_brokers_that_do_not_answer_are_asked_again_before_a_failover(allowed: b
         assert_back(cluster)
     else:
         assert executor.seen[-1].waits[-1].detail == "no answer in time"
+
+
+@pytest.mark.parametrize("seed", [*range(12), *soak(*range(12, 400))])
+def test_a_rollback_lives_through_brokers_and_controllers_that_come_and_go(seed: int) -> None:
+    """Targets die and return, controllers fail over and our process dies, at random times."""
+    dice = random.Random(seed)
+    homes = dice.choice([(4, 5), (2, 4), (3, 5)])
+    cluster, executor = moving(dice.choice(VERSIONS), ALLOWED, dice.choice([None, 4, 5]), homes)
+    began_ms = cluster.clock.now_ms()
+
+    def soon(action: Callable[[], None], within_ms: int = 12_000) -> None:
+        cluster.clock.after(dice.randrange(within_ms), action)
+
+    rollback = StopRequest(at_once=True)
+    soon(lambda: ask(cluster, rollback) if cluster.exists(RUN) else None, 60_000)
+    for id_ in (4, 5):
+        broker = cluster.simulation.brokers[id_]
+        if not broker.alive or dice.random() < 0.5:
+            soon(broker.kill)
+        back_ms = 12_000 + SESSION_MS + dice.randrange(20_000)
+        cluster.clock.after(back_ms, lambda b=broker: None if b.alive else b.start())
+    for _ in range(dice.randrange(3)):
+        soon(lambda: cluster.delete("/controller") if cluster.exists("/controller") else None)
+    executor.brokers = AskedBrokers(cluster) if dice.random() < 0.5 else None
+    executor.at_rest = lambda outcome: stopped(outcome) or converged(outcome)
+    executor.finish(lambda n: dying(dice) if n < 2 else faults.none)
+    cluster.clock.run_until(lambda: cluster.clock.now_ms() - began_ms > 120_000, 120_000)
+    assert_lawful(cluster)
+    assert not cluster.exists(RUN)
+    assert not cluster.exists(REQUEST)
+    for partition, ids in cluster.replicas("t").items():
+        leader, isr, _ = cluster.state("t", int(partition))
+        assert (leader in ids, sorted(isr)) == (True, sorted(ids))
+
+
+def dying(dice: random.Random) -> Faults:
+    """Faults that end the process at one of its next writes."""
+    return faults.at_writes({dice.randrange(1, 9): Fault(FaultKind.DIED, done=dice.random() < 0.5)})
 
 
 def test_a_stop_is_sharpened_and_never_taken_back() -> None:

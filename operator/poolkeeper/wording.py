@@ -173,7 +173,8 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.PAUSED: _told("the cluster is paused"),
     _R.PLAN_ONLY: _told("the mode is PlanOnly: nothing is written"),
     _R.STOPPED_BY_PERSON: _told(
-        "a person stopped the run: to go on, run `poolkeeper apply`, or change what is declared"
+        "the run was stopped, or its stage rolled back: to go on, run `poolkeeper apply`, or change"
+        " what is declared"
     ),
     _R.RUN_RECORDED: lambda wait: f"a run is recorded, and {_cause(wait)}",
     _R.RUN_WITHOUT_EXECUTOR: _told(

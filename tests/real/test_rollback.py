@@ -19,7 +19,9 @@ from poolkeeper.model.topology import Partition
 from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
 from real.support import (
     MIB,
+    REQUEST,
     assert_nothing_left,
+    body,
     command,
     declare,
     kazoo,
@@ -143,6 +145,31 @@ def a_target_that_is_gone_is_dropped(declared: Declared, first: tuple[Partition,
     assert {b for p in now for b in p.replicas} == {3, 4}
     assert [p.leader for p in now] == [p.replicas[0] for p in now]
     assert_nothing_left(declared.sandbox, "t")
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kafka", ["3.9.2", "2.8.2"])
+def test_the_brokers_drop_a_target_that_is_gone_while_others_go_on(kafka, tmp_path):
+    """Three partitions in one request: what waits for broker 5 is cancelled, the rest arrives."""
+    with Sandbox.start(SandboxSpec(brokers=spread(5, ""), kafka=kafka)) as sandbox:
+        declared = Declared(sandbox, tmp_path)
+        declared.write()
+        declared.apply()
+        traffic.fill(sandbox.bootstrap, {"t": PARTITIONS}, 4 * MIB)
+        declared.write(pool="right", execution=SLOW)
+        with declared.applying():
+            pass
+        sandbox.kill(5)
+        sandbox.await_gone(5)
+        epoch = controller_epoch(sandbox)
+        with kazoo(sandbox.connect) as zookeeper:
+            asked = {tuple(e["replicas"]) for e in body(zookeeper, REQUEST)["partitions"]}
+        assert {5 in replicas for replicas in asked} == {True, False}
+        declared.write(drain=(5,))
+        declared.apply()
+        assert {b for p in declared.partitions for b in p.replicas} == {3, 4}
+        assert controller_epoch(sandbox) == epoch
+        assert_nothing_left(sandbox, "t")
 
 
 def assert_returned(declared: Declared, first: tuple[Partition, ...]) -> None:

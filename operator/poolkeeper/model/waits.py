@@ -26,7 +26,7 @@ class WaitReason(StrEnum):
     PLAN_ONLY = "PlanOnly"
     """`spec.mode` is PlanOnly: nothing is written."""
     STOPPED_BY_PERSON = "StoppedByPerson"
-    """A person stopped this plan; a loop does not begin it again by itself."""
+    """A person or a deadline stopped this plan; a loop does not begin it again by itself."""
     RUN_RECORDED = "RunRecorded"
     """A run is recorded and is not taken further because of `cause`."""
     RUN_WITHOUT_EXECUTOR = "RunWithoutExecutor"

@@ -61,6 +61,8 @@ from poolkeeper.reconcile.observation import (
     throttle_settled,
 )
 
+READ_GONE_EVERY_MS = 5_000
+
 # Steps
 
 
@@ -188,12 +190,19 @@ def complete_view(
 
 
 def _note_gone(context: PassContext, at: RunSituation) -> frozenset[int]:
-    """Return the brokers that count as gone; record who is missing, so that it can count later."""
-    before, now_ms = context.access.read_records(), context.now_ms()
+    """Return the brokers that count as gone; record who is missing, so that it can count later.
+
+    The records are those of all topics, too: they are read again after a while only.
+    """
+    memory, now_ms = context.memory, context.now_ms()
+    if memory.gone is not None and now_ms - memory.gone_read_ms < READ_GONE_EVERY_MS:
+        return memory.gone
+    before = context.access.read_records()
     records = updated_records(before, at.view.cluster, at.desired, now_ms)
     if records != before:
         context.access.remember_brokers(records)
-    return gone_brokers(records, at.desired, now_ms)
+    memory.gone, memory.gone_read_ms = gone_brokers(records, at.desired, now_ms), now_ms
+    return memory.gone
 
 
 def apply_decision(context: PassContext, at: RunSituation, decision: RunDecision) -> Outcome:

@@ -68,6 +68,9 @@ class PassMemory:
     deletions_ms: deque[int] = field(default_factory=lambda: deque(maxlen=100))
     has_begun: bool = False
     stale_since_ms: int | None = None
+    gone: frozenset[int] | None = None
+    """The brokers that counted as gone at `gone_read_ms`."""
+    gone_read_ms: int = 0
     unheard_since_ms: int | None = None
     """Since when brokers that shall cancel moves do not answer."""
     last_observation: LastObservation | None = None
@@ -93,6 +96,7 @@ class PassMemory:
         self.bytes_done = {}
         self.arrived = set()
         self.reported_stage = None
+        self.gone = None
 
 
 Enrich = Callable[[Cluster], Cluster]

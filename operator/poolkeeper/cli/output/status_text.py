@@ -31,7 +31,7 @@ def render(status: Status, ink: Ink = PLAIN) -> str:
     else:
         facts += _run(status.run)
     if status.stopped:
-        again = "a person stopped the last run; a loop does not repeat it by itself"
+        again = "the last run was stopped or rolled back; a loop does not repeat it by itself"
         facts.append(("stopped", again))
     if status.balance_waits_until_ms is not None:
         until = moment(status.balance_waits_until_ms)

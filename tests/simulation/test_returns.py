@@ -24,7 +24,7 @@ from poolkeeper.model.specs import (
     TopicSpec,
 )
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.model.waits import WaitReason, has
+from poolkeeper.model.waits import NO_CANCEL_API, WaitReason, has
 from poolkeeper.reconcile.decide.stalls import STALL_MS
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, Faults, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
@@ -158,14 +158,16 @@ def test_a_target_that_is_gone_and_drained_is_dropped(kafka: str, dead: int, ask
     assert cluster.epoch() == (1 if asked and kafka in WITH_API else 2)
 
 
-@pytest.mark.parametrize("kafka", ["2.0.1", "3.9.2"])
-def test_what_a_failover_would_cancel_is_told_until_it_is_allowed(kafka: str) -> None:
+@pytest.mark.parametrize(("kafka", "asked"), [("2.0.1", False), ("2.0.1", True), ("3.9.2", False)])
+def test_what_a_failover_would_cancel_is_told_until_it_is_allowed(kafka: str, asked: bool) -> None:
     cluster, executor = moving(kafka, SLOW, dead=5)
     executor.desired = desired(SLOW, 1, 2, 3, 4)
+    executor.brokers = AskedBrokers(cluster) if asked else None
     executor.at_rest = lambda outcome: has(outcome.waits, WaitReason.CANCEL_NEEDS_FAILOVER)
     executor.finish()
     found = [w for w in executor.seen[-1].waits if w.reason is WaitReason.CANCEL_NEEDS_FAILOVER]
-    assert found[0].brokers == (5,)
+    assert (found[0].brokers, found[0].detail) == ((5,), NO_CANCEL_API if asked else "")
+    assert ActionKind.MOVES_CANCELLED not in kinds(executor)
     executor.desired = desired(ALLOWED, 1, 2, 3, 4)
     executor.at_rest = converged
     executor.finish()

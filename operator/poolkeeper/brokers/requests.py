@@ -24,6 +24,7 @@ from poolkeeper.errors import Unavailable, Unsupported
 from poolkeeper.model.credentials import BrokerCredentials
 from poolkeeper.model.specs import Tls
 from poolkeeper.model.topology import TopicPartition
+from poolkeeper.model.waits import NO_CANCEL_API
 
 Answer = TypeVar("Answer")
 
@@ -175,7 +176,7 @@ class BrokerClient:
                     asked, timeout_ms=int(deadline_s * 1000)
                 )
             except kafka_errors.IncompatibleBrokerVersion as old:
-                raise Unsupported("Kafka before 2.4 has no API for it") from old
+                raise Unsupported(NO_CANCEL_API) from old
         fine = (None, kafka_errors.NoReassignmentInProgressError)
         return {
             TopicPartition(name.topic, name.partition): connections.reason(error())

@@ -14,6 +14,9 @@ from poolkeeper.model.runs import Ending
 from poolkeeper.model.specs import Mode
 from poolkeeper.model.topology import TopicPartition
 
+NO_CANCEL_API = "Kafka before 2.4 has no API for it"
+"""The `detail` of a wait: why brokers cannot cancel moves."""
+
 
 class WaitReason(StrEnum):
     """Why nothing more is done now; each says which fields of its `Wait` are set."""

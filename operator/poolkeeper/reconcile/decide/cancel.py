@@ -36,7 +36,7 @@ from poolkeeper.model.plans import Move
 from poolkeeper.model.runs import Ending
 from poolkeeper.model.specs import Desired, Mode
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.model.waits import NO_CANCEL_API, Wait, WaitReason
 from poolkeeper.planning.run_state import gates
 from poolkeeper.planning.run_state.move_progress import entries_of
 from poolkeeper.planning.run_state.returns import ReturnState, lacks_origin, partition_of
@@ -83,6 +83,8 @@ def failover_wait(at: RunSituation, moves: Iterable[int], why: str = "") -> Wait
     cancelled = [at.plan.moves[m] for m in moves]
     dead = {b for m, index in at.run.step for b in _dead_targets(at, m, index)}
     targets = {b for move in cancelled for b in move.target}
+    if at.asks_brokers and not _brokers_can(at):
+        why = NO_CANCEL_API
     return Wait(
         WaitReason.CANCEL_NEEDS_FAILOVER,
         partitions=tuple(TopicPartition(move.topic, move.partition) for move in cancelled),
@@ -102,7 +104,23 @@ def may_fail_over(at: RunSituation) -> bool:
 
 
 def _has_way(at: RunSituation) -> bool:
-    return at.asks_brokers or may_fail_over(at)
+    return _brokers_can(at) or may_fail_over(at)
+
+
+def _brokers_can(at: RunSituation) -> bool:
+    """Whether the brokers can be asked to cancel moves, as far as is known."""
+    return at.asks_brokers and not any(_is_unrecorded(at, m, index) for m, index in at.run.step)
+
+
+def _is_unrecorded(at: RunSituation, m: int, index: int) -> bool:
+    """Whether a move runs without its topic node saying what is added: Kafka 2.3 and earlier."""
+    move = at.plan.moves[m]
+    partition = partition_of(move, at.view.cluster)
+    if partition is None or partition.moving:
+        return False
+    return bool(set(partition.replicas) - set(move.path[index - 1])) and (
+        at.view.returns[m] in (ReturnState.OUTWARD, ReturnState.RETURNING)
+    )
 
 
 def _ending(at: RunSituation) -> Ending | None:
@@ -174,11 +192,9 @@ def _lacks(at: RunSituation, m: int, index: int) -> tuple[int, ...]:
 def _dead_origin(at: RunSituation, m: int, index: int) -> tuple[int, ...]:
     """Return the origin's dead brokers where these keep the list from returning (up to 2.3)."""
     move = at.plan.moves[m]
-    partition = partition_of(move, at.view.cluster)
-    origin = move.path[index - 1]
-    if partition is None or partition.moving or set(partition.replicas) <= set(origin):
+    if not _is_unrecorded(at, m, index):
         return ()
-    return tuple(b for b in origin if b not in at.view.cluster.brokers)
+    return tuple(b for b in move.path[index - 1] if b not in at.view.cluster.brokers)
 
 
 def _origin_wait(at: RunSituation, m: int, index: int) -> Wait:
@@ -249,7 +265,7 @@ def _cancel(at: RunSituation, outward: list[int], stuck: list[int]) -> CancelMov
         moves=tuple(outward) or tuple(stuck),
         step=step,
         returning=tuple(m for m in run.returning if m in kept),
-        by_brokers=at.asks_brokers and bool(outward),
+        by_brokers=_brokers_can(at) and bool(outward),
         may_fail_over=may_fail_over(at),
     )
 

@@ -195,7 +195,9 @@ def _run_condition(
     if waits:
         message += f"; waits: {few(waits, 3)}"
     if paused:
-        message = f"the stage in flight runs to its end, no further stage starts; {message}"
+        back = work.mode is Mode.ROLL_BACK
+        stage = "is cancelled and returns to where it began" if back else "runs to its end"
+        message = f"the stage in flight {stage}, no further stage starts; {message}"
         return ReadyCondition(
             ReadyStatus.RECONCILING, "Paused", f"{message}{_mode_step(work, name)}"
         )

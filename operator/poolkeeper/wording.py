@@ -332,6 +332,9 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
     _A.MOVES_CANCELLED: lambda action: (
         f"stage {action.stage}: cancelled {_counted(action.count, 'move')}"
     ),
+    _A.CANCEL_REQUESTED: lambda action: (
+        f"stage {action.stage}: asked the brokers to cancel {_counted(action.count, 'move')}"
+    ),
     _A.ORDER_REQUESTED: lambda action: (
         f"requested the former order of replicas of {_counted(action.count, 'partition')}"
     ),

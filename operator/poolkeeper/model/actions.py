@@ -38,6 +38,8 @@ class ActionKind(StrEnum):
     """`count` of `of` partitions of stage `stage` have arrived, and nothing is in flight."""
     MOVES_CANCELLED = "MovesCancelled"
     """`count` moves of stage `stage` were cancelled: they return to where they were."""
+    CANCEL_REQUESTED = "CancelRequested"
+    """The brokers were asked to cancel `count` moves of stage `stage`."""
     ORDER_REQUESTED = "OrderRequested"
     """The order of replicas before the run was requested for `count` cancelled moves."""
     ELECTION_REQUESTED = "ElectionRequested"

@@ -68,7 +68,9 @@ def _cancel(context: PassContext, at: RunSituation, decision: CancelMoves) -> Ou
                 Wait(WaitReason.CANCEL_REFUSED, partitions=(name,), detail=error)
                 for name, error in refused.items()
             )
-            return outcome_of(context, at.run, at.plan, Result(waits=waits))
+            kind, stage, count = ActionKind.CANCEL_REQUESTED, at.run.stage, len(decision.moves)
+            asked = Action(kind, stage=stage, count=count)
+            return outcome_of(context, at.run, at.plan, Result((asked,), waits))
     stopped = _stop_failover(context, at, decision, why)
     if stopped:
         return outcome_of(context, at.run, at.plan, Result(waits=(*waits, *stopped)))

@@ -64,6 +64,7 @@ class Declared:
     drain: tuple[int, ...] = ()
     execution: dict[str, object] = field(default_factory=lambda: FAST)
     with_brokers: bool = True
+    heal: dict[str, object] = field(default_factory=dict)
 
     def write(self, **changed: object) -> None:
         for name, value in changed.items():
@@ -74,7 +75,7 @@ class Declared:
         }
         topics = {"t": {"pool": self.pool, "partitions": PARTITIONS, "replicationFactor": 2}}
         at = self.sandbox if self.with_brokers else self.sandbox.connect
-        declare(self.folder, at, pools, topics, execution=self.execution)
+        declare(self.folder, at, pools, topics, execution=self.execution, heal=self.heal)
 
     def apply(self) -> None:
         done = run("apply", "-f", self.folder, "--yes")
@@ -201,6 +202,28 @@ def assert_returned(declared: Declared, first: tuple[Partition, ...]) -> None:
 def controller_epoch(sandbox: Sandbox) -> int:
     with kazoo(sandbox.connect) as zookeeper:
         return int(zookeeper.get("/controller_epoch")[0])
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kafka", ["3.9.2", "2.0.1"])
+def test_a_target_that_heal_counts_as_gone_ends_the_run_and_the_next_goes_on(kafka, tmp_path):
+    """Without a word from anybody: `apply` ends, and another one plans what is left."""
+    with Sandbox.start(SandboxSpec(brokers=spread(5, ""), kafka=kafka)) as sandbox:
+        declared = Declared(sandbox, tmp_path, with_brokers=False)
+        declared.write()
+        declared.apply()
+        traffic.fill(sandbox.bootstrap, {"t": PARTITIONS}, 2 * MIB)
+        heal = {"enabled": True, "after": "5s"}
+        declared.write(pool="right", execution=SLOW | ALLOWED, heal=heal)
+        with declared.applying() as process:
+            sandbox.kill(5)
+            said = process.communicate(timeout=120)[0].decode()
+        assert process.returncode == 1, said
+        assert "`poolkeeper apply` plans what is left" in said
+        declared.write(execution=FAST | ALLOWED)
+        declared.apply()
+        assert {b for p in declared.partitions for b in p.replicas} == {3, 4}
+        assert_nothing_left(sandbox, "t")
 
 
 class Cut(BaseException):

@@ -214,6 +214,10 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
         f"stage {wait.stage}: {_counted(wait.count, 'cancelled move')} not back yet"
     ),
     _R.CANCEL_NEEDS_FAILOVER: _needs_failover,
+    _R.ARRIVALS_FIRST: lambda wait: (
+        f"{_counted(wait.count, 'move')} can still arrive: before Kafka 2.4 no other controller is"
+        " elected, which cancels moves, until they have"
+    ),
     _R.CANCEL_REFUSED: lambda wait: (
         f"the brokers do not cancel the move of {_partition(wait)}: {wait.detail}"
     ),

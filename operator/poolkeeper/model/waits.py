@@ -90,6 +90,8 @@ class WaitReason(StrEnum):
     `brokers` are the targets that are gone, if that is why; `detail` says why the brokers could not
     cancel it themselves.
     """
+    ARRIVALS_FIRST = "ArrivalsFirst"
+    """`count` moves arrive before another controller may be elected, which cancels the others."""
     CANCEL_REFUSED = "CancelRefused"
     """A broker refuses to cancel the move of `partitions`; `detail` is its error."""
     ORIGIN_NOT_IN_SYNC = "OriginNotInSync"

@@ -250,6 +250,8 @@ def _enter_phase(context: PassContext, run: Run, plan: Plan, decision: EnterPhas
         attempts=0,
         ending=decision.ending or run.ending,
     )
+    if decision.rates:
+        after = replace(after, rates=decision.rates, throttled_ms=0)
     return progress_outcome(
         context, context.access.rewrite_run(run, after, decision.balance), plan, *decision.found
     )

@@ -82,12 +82,16 @@ class DoNothing:
 
 @dataclass(frozen=True, slots=True)
 class EnterPhase:
-    """Enter another phase, and record when balance began if `balance` is given."""
+    """Enter another phase, and record when balance began if `balance` is given.
+
+    `rates`: the throttle to be written from now on, and the one before.
+    """
 
     phase: Phase
     ending: Ending | None = None
     found: tuple[Action, ...] = ()
     balance: BalanceRecord | None = None
+    rates: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

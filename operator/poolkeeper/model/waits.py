@@ -15,6 +15,27 @@ from poolkeeper.model.specs import Mode
 from poolkeeper.model.topology import TopicPartition
 
 
+class Consequence(StrEnum):
+    """What a reassignment request that nobody works on does, as long as it is there."""
+
+    BLOCKS = "Blocks"
+    """It blocks every later request, and the controller may not notice the next one."""
+    DROPPED = "Dropped"
+    """It blocks every later request; the next controller drops it."""
+    HANGS = "Hangs"
+    """It hangs until the broker starts, and blocks every later request meanwhile."""
+    CARRIED_OUT = "CarriedOut"
+    """The next controller carries it out, whoever wanted it and however old it is."""
+    CRASH_LOOP = "CrashLoop"
+    """It poisons the topic: no controller after the next can start (2.4 and later)."""
+    DATA_LOSS = "DataLoss"
+    """The next controller deletes all replicas of the partition (2.3 and earlier)."""
+    DATA_LOSS_OR_CRASH_LOOP = "DataLossOrCrashLoop"
+    """One of the two, by release; the release is not known."""
+    IDS_KEPT = "IdsKept"
+    """The next controller writes the list to the topic with ids in it twice."""
+
+
 class WaitReason(StrEnum):
     """Why nothing more is done now; each says which fields of its `Wait` are set."""
 
@@ -46,13 +67,37 @@ class WaitReason(StrEnum):
     FOREIGN_REQUEST = "ForeignRequest"
     """A reassignment request of somebody else names `partitions`."""
     FOREIGN_MOVE = "ForeignMove"
-    """Somebody else moves `partitions` by the brokers' API."""
-    UNREADABLE_REQUEST = "UnreadableRequest"
-    """/admin/reassign_partitions exists without a readable entry."""
+    """Somebody else moves `partitions` by the brokers' API; moves to dead `brokers` hang."""
     LEFT_ALONE = "LeftAlone"
     """Somebody else moved `partitions`; the run leaves them alone."""
     THROTTLE_CONFLICT = "ThrottleConflict"
     """Somebody else set throttles of `topics` and `brokers` since the run began."""
+
+    # A reassignment request that nobody works on; `consequence` is what comes of it.
+    UNREADABLE_REQUEST = "UnreadableRequest"
+    """/admin/reassign_partitions cannot be read as a request; `detail` says why."""
+    REQUEST_EMPTY = "RequestEmpty"
+    """/admin/reassign_partitions names no partition."""
+    REQUEST_KEY_UNKNOWN = "RequestKeyUnknown"
+    """The request has the keys `detail`: controllers from 2.4 on refuse all of it."""
+    REQUEST_ENTRY_UNREADABLE = "RequestEntryUnreadable"
+    """An entry of the request cannot be read; `detail` says why."""
+    REQUEST_IDS_INVALID = "RequestIdsInvalid"
+    """The replicas requested for `partitions` are no integers; `detail` has the first."""
+    REQUEST_WITHOUT_REPLICAS = "RequestWithoutReplicas"
+    """The request gives `partitions` no replicas at all."""
+    REQUEST_IDS_TWICE = "RequestIdsTwice"
+    """The request names a broker twice for each of `partitions`."""
+    REQUEST_PARTITION_UNKNOWN = "RequestPartitionUnknown"
+    """The request names `partitions`, which do not exist."""
+    REQUEST_BROKER_UNKNOWN = "RequestBrokerUnknown"
+    """The request wants `partitions` on `brokers`, of which nothing is known."""
+    REQUEST_BROKER_NOT_LIVE = "RequestBrokerNotLive"
+    """The request wants `partitions` on `brokers`, which are not live."""
+    REQUEST_DONE = "RequestDone"
+    """What the request wants of `partitions` is done, and the entries stay."""
+    REQUEST_NOT_BEGUN = "RequestNotBegun"
+    """The controller has not begun what the request wants of `partitions`."""
 
     # How the cluster is.
     NO_CONTROLLER = "NoController"
@@ -94,7 +139,13 @@ class WaitReason(StrEnum):
     REQUEST_IGNORED = "RequestIgnored"
     """The controller ignored the same request `count` times."""
     REQUEST_STALE = "RequestStale"
-    """All of the request is done but its node stays; a remedy would withdraw it."""
+    """Nothing of the request can ever be done, or all is; a remedy would withdraw it."""
+    REQUEST_UNREACHABLE = "RequestUnreachable"
+    """The request waits for brokers of which nothing is known; a remedy would cancel it."""
+    FOREIGN_CANCEL_NEEDS_BROKERS = "ForeignCancelNeedsBrokers"
+    """Only the brokers' API cancels the moves of `partitions`; `detail` is why it does not."""
+    FOREIGN_CANCEL_NEEDS_FAILOVER = "ForeignCancelNeedsFailover"
+    """Up to 2.3 the moves of `partitions` end with the election of another controller only."""
     REQUEST_UNNOTICED = "RequestUnnoticed"
     """The controller does not act on the request; a remedy would withdraw it."""
     CONTROLLER_UNNOTICING = "ControllerUnnoticing"
@@ -241,6 +292,7 @@ class Wait:
     action: Action | None = None
     cause: "Wait | None" = None
     room: RoomShortage | None = None
+    consequence: Consequence | None = None
     refusal: Refusal | None = None
 
     @property

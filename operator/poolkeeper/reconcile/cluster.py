@@ -30,7 +30,7 @@ from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.proposals.cool_down import Cooled
-from poolkeeper.planning.run_state import gates, step_progress
+from poolkeeper.planning.run_state import gates, requests, step_progress
 from poolkeeper.reconcile import act, approval, stall_recovery, steps_during_run
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PassContext, PreviewContext
@@ -151,7 +151,7 @@ def _follow_plan(
 
     `desired` has no resources that lose a conflict.
     """
-    closed = (*gates.controller(observed.cluster), *gates.foreign(observed.cluster, ()))
+    closed = (*gates.controller(observed.cluster), *_foreign(observed))
     if closed:
         cured = stall_recovery.recover_foreign(context, desired, authority, observed)
         return Outcome(State.WAITING, cured.did, (*closed, *cured.waits), confirmed_plan)
@@ -178,6 +178,12 @@ def _follow_plan(
         if confirmed_plan is None:
             context.access.forget_approvals()
     return replace(outcome, balance_waits_until_ms=cooled.waits_until_ms)
+
+
+def _foreign(observed: Observation) -> tuple[Wait, ...]:
+    """Name what others have requested and what they move."""
+    known = requests.known_brokers(observed.cluster, observed.records.brokers)
+    return gates.foreign(observed.cluster, (), known)
 
 
 def _make_plan(
@@ -274,7 +280,7 @@ def preview(
         plan = context.plan(desired, observed.cluster, observed.records, observed.gone)
     plan = approval.renew(context.pending, plan, desired, observed)
     seen = LastObservation(observed.cluster, observed.records, observed.gone)
-    waits = [*gates.controller(observed.cluster), *gates.foreign(observed.cluster, ())]
+    waits = [*gates.controller(observed.cluster), *_foreign(observed)]
     recorded = context.view.read_run() is not None
     if recorded:
         waits.append(Wait(WaitReason.RUN_RECORDED, cause=Wait(because)))

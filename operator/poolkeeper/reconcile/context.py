@@ -20,6 +20,7 @@ from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState
+from poolkeeper.planning.run_state.requests import SeenStall
 from poolkeeper.reconcile.access import ClusterAccess, ClusterView
 from poolkeeper.telemetry.audit import AuditTrail
 
@@ -67,7 +68,7 @@ class PassMemory:
     adapted_ms: int = 0
     deletions_ms: deque[int] = field(default_factory=lambda: deque(maxlen=100))
     has_begun: bool = False
-    stale_since_ms: int | None = None
+    stall: SeenStall | None = None
     last_observation: LastObservation | None = None
     plan_during_run: PlanDuringRun | None = None
     pending: PendingPlan = field(default_factory=PendingPlan)

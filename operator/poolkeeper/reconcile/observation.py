@@ -157,7 +157,9 @@ def _observe_moves(
     plan, memory = document.plan, context.memory
     named = tuple(sorted({plan.moves[m].topic for m, _ in run.step}))
     if named:
-        reading = context.access.observe(desired.cluster.name, topics=named)
+        reading = _with_requested_topics(
+            context, desired, named, context.access.observe(desired.cluster.name, topics=named)
+        )
         progress = classify([plan.moves[m] for m, _ in run.step], reading.cluster)
         returns = classify_returns(run, plan, reading.cluster)
         requested = reading.cluster.reassignment is not None
@@ -175,6 +177,16 @@ def _observe_moves(
     for m, p in enumerate(progress):
         memory.note_progress(plan, m, p, reading.cluster)
     return RunView(reading, progress)
+
+
+def _with_requested_topics(
+    context: PassContext, desired: Desired, named: tuple[str, ...], reading: ClusterReading
+) -> ClusterReading:
+    """Return the reading, with the topics that others added to the request."""
+    added = {entry.topic for entry in reading.cluster.reassignment or ()} - set(named)
+    if not added:
+        return reading
+    return context.access.observe(desired.cluster.name, topics=(*named, *sorted(added)))
 
 
 def _observe_leaders(context: PassContext, desired: Desired, document: RunDocument) -> RunView:

@@ -12,6 +12,7 @@ from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.targets import Target
 from poolkeeper.cli.output import ink, printing, status_text, status_values
 from poolkeeper.cli.output.cancel_waits import cancel_waits
+from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster
 from poolkeeper.model.waits import Wait
 from poolkeeper.planning.proposals import cool_down
@@ -46,7 +47,7 @@ def status(address: ClusterSelection, watch: bool, output: str) -> None:
             observed = cluster_reading.read_cluster(session, target, sizes=False)
             recorded = journal.read_status(session)
             found = status_values.status_of(
-                observed.cluster, recorded, _balance_waits(target, session)
+                observed.cluster, recorded, _context(target, session, observed)
             )
             hindered = _cancel_waits(target, session, observed.cluster, recorded)
             found = replace(found, waits=(*hindered, *found.waits))
@@ -54,6 +55,18 @@ def status(address: ClusterSelection, watch: bool, output: str) -> None:
             if not watch:
                 return
             time.sleep(timing.WATCH_EVERY_S)
+
+
+def _context(
+    target: Target, session: Session, observed: cluster_reading.ReadCluster
+) -> status_values.StatusContext:
+    desired = target.desired
+    return status_values.StatusContext(
+        _balance_waits(target, session),
+        journal.read_recorded_brokers(session),
+        Remedies() if desired is None else desired.cluster.execution.remedies,
+        observed.notes,
+    )
 
 
 def _balance_waits(target: Target, session: Session) -> int | None:

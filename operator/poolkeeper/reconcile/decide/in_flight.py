@@ -10,9 +10,10 @@ from poolkeeper.model.topology import TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.run_state import gates, throttles
 from poolkeeper.planning.run_state.move_progress import MoveState
+from poolkeeper.planning.run_state.returns import UNSETTLED
 from poolkeeper.reconcile.decide import cancel
 from poolkeeper.reconcile.decide.decisions import ChangeThrottle, RunSituation, Watch
-from poolkeeper.reconcile.decide.stalls import STALL_MS, stall_of
+from poolkeeper.reconcile.decide.stalls import STALL_MS, owned_by, stall_of
 from poolkeeper.reconcile.observation import arrived_of
 
 ADAPT_EVERY_MS = 30_000
@@ -27,10 +28,11 @@ def decide(at: RunSituation) -> Watch:
         *cancel.waits(at),
         *_waits_for_dead_targets(at),
         *gates.controller(view.cluster),
-        *gates.foreign(view.cluster, _requested_partitions(at)),
+        *gates.foreign(view.cluster, owned_by(at.plan.moves, run.step, run.returning)),
     )
     age_ms = at.now_ms - run.requested_ms
-    stall = stall_of(at.plan.moves, run.step, view.progress, view.cluster)
+    returned = {m: view.returns[m] not in UNSETTLED for m in run.returning}
+    stall = stall_of(at.plan.moves, run.step, view.progress, view.cluster, returned=returned)
     return Watch(
         waits,
         stall if age_ms > STALL_MS else None,

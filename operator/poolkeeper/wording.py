@@ -11,7 +11,7 @@ from poolkeeper.model.actions import Action, ActionKind
 from poolkeeper.model.outcomes import Why
 from poolkeeper.model.refusals import Drift, DriftReason, Fact, HopelessMove, Refusal, refusal_of
 from poolkeeper.model.waits import Consequence, RoomNeed, RoomShortage, Wait, WaitReason
-from poolkeeper.text import count, cut, few, listed, named
+from poolkeeper.text import count, cut, few, listed, named, size
 
 NAMED_MAX = 5
 _WAITING_NAMED_MAX = 3
@@ -150,6 +150,16 @@ def _became(what: str) -> Callable[[Wait], str]:
     )
 
 
+def _run_recorded(wait: Wait) -> str:
+    throttle = (
+        f"; what is in flight goes on, and its throttle of {size(wait.count)}/s a broker stays"
+        " until the run is resumed or ended"
+        if wait.count
+        else ""
+    )
+    return f"a run is recorded, and {_cause(wait)}{throttle}"
+
+
 def _foreign_move(wait: Wait) -> str:
     hanging = f"; {_brokers(wait.brokers)} not live" if wait.brokers else ""
     return f"a foreign reassignment moves {_named(wait.partitions)}{hanging}"
@@ -211,7 +221,7 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.STOPPED_BY_PERSON: _told(
         "a person stopped the run: to go on, run `poolkeeper apply`, or change what is declared"
     ),
-    _R.RUN_RECORDED: lambda wait: f"a run is recorded, and {_cause(wait)}",
+    _R.RUN_RECORDED: _run_recorded,
     _R.RUN_WITHOUT_EXECUTOR: _told(
         "no executor is active on this run: to resume it, start `poolkeeper apply` or `run`"
     ),

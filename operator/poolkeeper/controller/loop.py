@@ -288,6 +288,11 @@ class LoopConfig:
         self.wake.set()
 
 
+def leaving(desired: Desired) -> Desired:
+    """Return what is worked towards when a cluster is let go: nothing, so that its run ends."""
+    return Desired(replace(desired.cluster, mode=Mode.PAUSED))
+
+
 def run_loop(config: LoopConfig) -> None:
     """Reconcile one cluster until asked to end; runs in a thread of its own.
 

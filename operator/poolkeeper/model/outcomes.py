@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from poolkeeper.errors import PoolkeeperError
-from poolkeeper.model.actions import Action
+from poolkeeper.model.actions import Action, ActionKind
 from poolkeeper.model.plans import Plan, PlanProblem
 from poolkeeper.model.records import Records
 from poolkeeper.model.refusals import Refusal
@@ -122,6 +122,12 @@ class Outcome:
     recorded: bool = False
     external: ExternalPlanStatus | None = None
     balance_waits_until_ms: int | None = None
+
+    @property
+    def in_mid_run(self) -> bool:
+        """Whether a run is recorded after the pass; its throttles are in force."""
+        ended = any(action.kind is ActionKind.RUN_ENDED for action in self.did)
+        return self.progress is not None and not ended
 
     @property
     def problems(self) -> tuple[PlanProblem, ...]:

@@ -49,7 +49,10 @@ class WaitReason(StrEnum):
     STOPPED_BY_PERSON = "StoppedByPerson"
     """A person stopped this plan; a loop does not begin it again by itself."""
     RUN_RECORDED = "RunRecorded"
-    """A run is recorded and is not taken further because of `cause`."""
+    """A run is recorded and is not taken further because of `cause`.
+
+    `count`: the bytes per second to which it throttles each broker meanwhile, 0 for none.
+    """
     RUN_WITHOUT_EXECUTOR = "RunWithoutExecutor"
     """A run is recorded and no process works on it."""
 

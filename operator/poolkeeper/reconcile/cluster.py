@@ -31,6 +31,7 @@ from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.proposals.cool_down import Cooled
 from poolkeeper.planning.run_state import gates, requests, step_progress
+from poolkeeper.planning.run_state.requests import NOTHING_OWNED, Owned
 from poolkeeper.reconcile import act, approval, stall_recovery, steps_during_run
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PassContext, PreviewContext
@@ -48,6 +49,7 @@ from poolkeeper.reconcile.observation import (
     observe_run,
 )
 from poolkeeper.reconcile.plan import carry_out, enforce_rest
+from poolkeeper.reconcile.recorded_run import read_recorded_run
 
 
 def reconcile_cluster(
@@ -180,10 +182,10 @@ def _follow_plan(
     return replace(outcome, balance_waits_until_ms=cooled.waits_until_ms)
 
 
-def _foreign(observed: Observation) -> tuple[Wait, ...]:
+def _foreign(observed: Observation, ours: Owned = NOTHING_OWNED) -> tuple[Wait, ...]:
     """Name what others have requested and what they move."""
     known = requests.known_brokers(observed.cluster, observed.records.brokers)
-    return gates.foreign(observed.cluster, (), known)
+    return gates.foreign(observed.cluster, ours, known)
 
 
 def _make_plan(
@@ -272,7 +274,7 @@ def _without_approval(own: Outcome, authority: Authority) -> tuple[Wait, ...]:
 def preview(
     context: PreviewContext, desired: Desired, because: WaitReason = WaitReason.PLAN_ONLY
 ) -> Outcome:
-    """Make a plan without a single write; a recorded run is left as it is."""
+    """Make a plan without a single write; a recorded run is left as it is, and told of."""
     with context.timed("observe"):
         observed = observe_cluster(context.view, desired, context.now_ms(), context.enrich)
     desired = resolve_conflicts(desired, observed.records)
@@ -280,17 +282,21 @@ def preview(
         plan = context.plan(desired, observed.cluster, observed.records, observed.gone)
     plan = approval.renew(context.pending, plan, desired, observed)
     seen = LastObservation(observed.cluster, observed.records, observed.gone)
-    waits = [*gates.controller(observed.cluster), *_foreign(observed)]
-    recorded = context.view.read_run() is not None
-    if recorded:
-        waits.append(Wait(WaitReason.RUN_RECORDED, cause=Wait(because)))
+    recorded = read_recorded_run(context.view, observed.cluster)
+    waits = [*gates.controller(observed.cluster)]
+    if recorded is not None:
+        rate = recorded.run.rates[0] if recorded.run.rates else 0
+        waits.append(Wait(WaitReason.RUN_RECORDED, count=rate, cause=Wait(because)))
+    waits.extend(_foreign(observed, NOTHING_OWNED if recorded is None else recorded.owned))
+    if recorded is not None and recorded.plan is not None:
+        outcome = Outcome(State.WAITING, plan=recorded.plan, fresh=plan, last_observation=seen)
+        return replace(outcome, waits=tuple(waits), progress=recorded.progress, recorded=True)
     if plan.empty and not waits:
         return Outcome(State.CONVERGED, plan=plan, last_observation=seen)
     if not plan.empty:
         waits.append(Wait(because))
-    return Outcome(
-        State.WAITING, waits=tuple(waits), plan=plan, last_observation=seen, recorded=recorded
-    )
+    outcome = Outcome(State.WAITING, waits=tuple(waits), plan=plan, last_observation=seen)
+    return replace(outcome, recorded=recorded is not None)
 
 
 def _observe_only(context: PassContext, desired: Desired) -> Outcome:

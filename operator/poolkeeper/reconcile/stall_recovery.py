@@ -21,7 +21,7 @@ from poolkeeper.model.specs import Desired, Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.run_state import gates, requests
-from poolkeeper.planning.run_state.requests import Owned, SeenStall, Stall
+from poolkeeper.planning.run_state.requests import NOTHING_OWNED, SeenStall, Stall
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide.stalls import (
@@ -66,7 +66,7 @@ def recover_foreign(
     if missing := waits_for_remedy(stall, remedies):
         return Result(waits=missing)
     if stall is Stall.UNREACHABLE:
-        judged = requests.judgements(observed.cluster, Owned(), known)
+        judged = requests.judgements(observed.cluster, NOTHING_OWNED, known)
         return _cancel(context, observed.reading, unreachable_of(judged), remedies)
     return _withdraw(context, observed.reading, stall, remedies)
 

@@ -111,6 +111,9 @@ class Owned:
         return name in self.partitions and entry.replicas in wanted
 
 
+NOTHING_OWNED = Owned()
+
+
 def judgements(
     cluster: Cluster, ours: Owned, known: Collection[int] | None = None
 ) -> tuple[Judgement, ...]:
@@ -139,7 +142,7 @@ def waits(cluster: Cluster, ours: Owned, known: Collection[int] | None = None) -
 
 def hazards(cluster: Cluster) -> tuple[Wait, ...]:
     """Return the entries by which the next controller would lose data or could not start."""
-    return tuple(w for w in waits(cluster, Owned()) if w.consequence in _DANGEROUS)
+    return tuple(w for w in waits(cluster, NOTHING_OWNED) if w.consequence in _DANGEROUS)
 
 
 def is_at_work(judged: Iterable[Judgement]) -> bool:

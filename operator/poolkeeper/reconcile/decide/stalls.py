@@ -20,7 +20,7 @@ from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.run_state import requests
 from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState
-from poolkeeper.planning.run_state.requests import Judgement, Owned, Stall
+from poolkeeper.planning.run_state.requests import NOTHING_OWNED, Judgement, Owned, Stall
 
 STALL_MS = 15_000
 """The age from which a request can count as stuck: the controller needs time to begin."""
@@ -117,7 +117,7 @@ def foreign_stall_of(cluster: Cluster, known: Collection[int] | None = None) -> 
     """Return how a request of which nothing is ours is stuck, or None."""
     if cluster.reassignment is None or cluster.controller.broker is None:
         return None
-    return _stall(requests.judgements(cluster, Owned(), known))
+    return _stall(requests.judgements(cluster, NOTHING_OWNED, known))
 
 
 def unreachable_of(judged: Collection[Judgement]) -> tuple[TopicPartition, ...]:

@@ -199,6 +199,9 @@ def _run_condition(
         return ReadyCondition(
             ReadyStatus.RECONCILING, "Paused", f"{message}{_mode_step(work, name)}"
         )
+    if work.mode is Mode.PLAN_ONLY:
+        step = _mode_step(work, name)
+        return ReadyCondition(ReadyStatus.RECONCILING, "PlanOnly", f"{message}{step}")
     return ReadyCondition(ReadyStatus.RECONCILING, "Moving", message)
 
 

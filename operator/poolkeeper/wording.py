@@ -461,6 +461,9 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
     _A.LEFT_TO_OTHERS: lambda action: (
         f"left alone, as others moved or deleted them: {_named(action.partitions)}"
     ),
+    _A.STEP_OUTDATED: lambda action: (
+        f"left undone: topic {action.topic} changed since the plan was made"
+    ),
     _A.STALE_REQUEST_WITHDRAWN: _withdrew(_STALE),
     _A.UNNOTICED_REQUEST_WITHDRAWN: _withdrew(_UNNOTICED),
     _A.FOREIGN_MOVE_CANCELLED: lambda action: (

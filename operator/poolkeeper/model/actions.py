@@ -54,6 +54,9 @@ class ActionKind(StrEnum):
     LEFT_TO_OTHERS = "LeftToOthers"
     """Others moved or deleted `partitions` of a plan that is otherwise done."""
 
+    STEP_OUTDATED = "StepOutdated"
+    """The step for `topic` was not taken: the topic changed since the plan was made."""
+
     # A stalled request.
     STALE_REQUEST_WITHDRAWN = "StaleRequestWithdrawn"
     """A request of which nothing could be done any more was withdrawn; it named `partitions`."""

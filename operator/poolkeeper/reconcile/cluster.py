@@ -31,7 +31,6 @@ from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.proposals.cool_down import Cooled
 from poolkeeper.planning.run_state import gates, requests, step_progress
-from poolkeeper.planning.run_state.requests import NOTHING_OWNED, Owned
 from poolkeeper.reconcile import act, approval, stall_recovery, steps_during_run
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PassContext, PreviewContext
@@ -49,7 +48,7 @@ from poolkeeper.reconcile.observation import (
     observe_run,
 )
 from poolkeeper.reconcile.plan import carry_out, enforce_rest
-from poolkeeper.reconcile.recorded_run import read_recorded_run
+from poolkeeper.reconcile.recorded_run import read_recorded_run, waits_of
 
 
 def reconcile_cluster(
@@ -182,10 +181,10 @@ def _follow_plan(
     return replace(outcome, balance_waits_until_ms=cooled.waits_until_ms)
 
 
-def _foreign(observed: Observation, ours: Owned = NOTHING_OWNED) -> tuple[Wait, ...]:
+def _foreign(observed: Observation) -> tuple[Wait, ...]:
     """Name what others have requested and what they move."""
     known = requests.known_brokers(observed.cluster, observed.records.brokers)
-    return gates.foreign(observed.cluster, ours, known)
+    return gates.foreign(observed.cluster, (), known)
 
 
 def _make_plan(
@@ -283,11 +282,10 @@ def preview(
     plan = approval.renew(context.pending, plan, desired, observed)
     seen = LastObservation(observed.cluster, observed.records, observed.gone)
     recorded = read_recorded_run(context.view, observed.cluster)
-    waits = [*gates.controller(observed.cluster)]
+    waits = list(waits_of(observed, recorded, desired.cluster.execution.remedies))
     if recorded is not None:
         rate = recorded.run.rates[0] if recorded.run.rates else 0
         waits.append(Wait(WaitReason.RUN_RECORDED, count=rate, cause=Wait(because)))
-    waits.extend(_foreign(observed, NOTHING_OWNED if recorded is None else recorded.owned))
     if recorded is not None and recorded.plan is not None:
         outcome = Outcome(State.WAITING, plan=recorded.plan, fresh=plan, last_observation=seen)
         return replace(outcome, waits=tuple(waits), progress=recorded.progress, recorded=True)

@@ -1,4 +1,4 @@
-"""The recorded run as the live cluster shows it, for whoever may only look.
+"""The recorded run as the live cluster shows it, and what is in its way, for who may only look.
 
 Nothing of it is written. What the run requested is its own, whoever looks, and its throttles are in
 force until it ends.
@@ -9,12 +9,16 @@ from dataclasses import dataclass
 from poolkeeper.model.outcomes import Progress
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.runs import Run
+from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.model.waits import Wait
+from poolkeeper.planning.run_state import gates, requests
 from poolkeeper.planning.run_state.move_progress import MoveState, classify
 from poolkeeper.planning.run_state.requests import NOTHING_OWNED, Owned
 from poolkeeper.reconcile.access import ClusterView
 from poolkeeper.reconcile.context import IN_FLIGHT_STATES, PassMemory, progress_of
 from poolkeeper.reconcile.decide import stalls
+from poolkeeper.reconcile.observation import Observation
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +52,21 @@ def read_recorded_run(view: ClusterView, cluster: Cluster) -> RecordedRun | None
     step = stalls.owned_by(plan.moves, run.step, run.returning)
     owned = Owned(at_work | set(step.partitions), step.targets)
     return RecordedRun(run, plan, progress_of(memory, run, plan), owned)
+
+
+def waits_of(
+    observed: Observation, recorded: RecordedRun | None, remedies: Remedies
+) -> tuple[Wait, ...]:
+    """Return what keeps any move from starting: no controller, what others request and move.
+
+    Names the remedy that a stuck request waits for, if it is not allowed.
+    """
+    cluster = observed.cluster
+    ours = NOTHING_OWNED if recorded is None else recorded.owned
+    known = requests.known_brokers(cluster, observed.records.brokers)
+    stall = stalls.foreign_stall_of(cluster, known) if recorded is None else None
+    return (
+        *gates.controller(cluster),
+        *gates.foreign(cluster, ours, known),
+        *stalls.waits_for_remedy(stall, remedies),
+    )

@@ -23,6 +23,7 @@ class Progress:
     `rate_bytes_per_s`, `seconds_left`: `None` until they are known.
     `arrived`: the positions, in the plan, of the moves that are done.
     `bytes_in_flight`: what the present request has still to copy.
+    `still_s`: for how long nothing has moved, once that is long; no time left is known then.
     """
 
     plan: str
@@ -38,6 +39,7 @@ class Progress:
     seconds_left: float | None = None
     arrived: frozenset[int] = frozenset()
     bytes_in_flight: int = 0
+    still_s: float | None = None
 
 
 class State(StrEnum):

@@ -4,7 +4,8 @@ Status conditions, metrics and the pass itself decide on the reason. `wording` m
 from it, for people only. The reasons are stable: code, tests and dashboards may name them.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from poolkeeper.errors import HolderActive, PoolkeeperError, Refused, Stale, Unavailable
@@ -303,6 +304,51 @@ class Wait:
         """The reason without its numbers: a number that counts down is no change."""
         topics = {self.topic, *self.topics, *(name.topic for name in self.partitions)}
         return self.reason, self.hash or self.name, tuple(sorted(topics)), self.detail
+
+
+_R = WaitReason
+_AWAITED = frozenset(
+    (
+        *(_R.APPROVAL_REQUIRED, _R.PAUSED, _R.PLAN_ONLY, _R.STOPPED_BY_PERSON, _R.SETTLING),
+        *(_R.OUTSIDE_WINDOW, _R.RESTART_LOCKED, _R.FOREIGN_REQUEST, _R.FOREIGN_MOVE),
+        *(_R.LEFT_ALONE, _R.RUN_RECORDED, _R.REPLICA_NOT_IN_SYNC, _R.PARTITION_STATE_UNKNOWN),
+    )
+)
+"""What a person has chosen, and what others will end by themselves."""
+_IN_COURSE = frozenset(
+    (
+        *(_R.STAGE_IN_FLIGHT, _R.MOVES_RETURNING, _R.THROTTLE_SETTLING, _R.TOPICS_CHANGING),
+        *(_R.ELECTION_IN_PROGRESS, _R.TOPIC_CHANGING, _R.TOPIC_REASSIGNED, _R.LEADERS_MISSING),
+        *(_R.TOPIC_STILL_DELETING, _R.TOPIC_DELETING, _R.REPLICA_COPYING),
+        *(_R.LOG_DIR_MOVES_IN_FLIGHT, _R.STALE_WRITE, _R.PLAN_BEING_READ, _R.NOT_OBSERVED_YET),
+    )
+)
+"""What passes in the normal course of the work."""
+_OF_ONE_TOPIC = frozenset((_R.TOPIC_QUEUED_FOR_DELETION, _R.TOPIC_NODE_TOO_LARGE))
+
+
+def blocks(wait: Wait) -> bool:
+    """Whether somebody or something must change before the wait ends."""
+    return wait.reason not in _AWAITED and wait.reason not in _IN_COURSE
+
+
+def in_order(waits: Iterable[Wait]) -> tuple[Wait, ...]:
+    """Return what blocks first, then what is awaited, then what passes; each thing once.
+
+    Waits that differ in their partitions alone become one.
+    """
+    alike: dict[tuple[Wait, str], list[TopicPartition]] = {}
+    for wait in waits:
+        topic = wait.partitions[0].topic if wait.reason in _OF_ONE_TOPIC else ""
+        alike.setdefault((replace(wait, partitions=()), topic), []).extend(wait.partitions)
+    found = (
+        replace(wait, partitions=tuple(dict.fromkeys(names))) for (wait, _), names in alike.items()
+    )
+    return tuple(sorted(found, key=_rank))
+
+
+def _rank(wait: Wait) -> int:
+    return 0 if blocks(wait) else 1 + (wait.reason in _IN_COURSE)
 
 
 def after_error(error: PoolkeeperError) -> Wait:

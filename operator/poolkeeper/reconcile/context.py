@@ -81,8 +81,12 @@ class PassMemory:
                 self.last_observation = replace(self.last_observation, cluster=now)
 
     def note_progress(self, plan: Plan, m: int, progress: MoveProgress, cluster: Cluster) -> None:
-        """Record the progress of one move of the run."""
-        self.bytes_done[m] = _move_bytes_done(plan, m, progress, cluster)
+        """Record the progress of one move of the run; it never goes back.
+
+        A replica that leaves the ISR for a moment has not lost what it copied.
+        """
+        now = _move_bytes_done(plan, m, progress, cluster)
+        self.bytes_done[m] = max(now, self.bytes_done.get(m, 0))
         if progress.state in (MoveState.DONE, MoveState.GONE):
             self.arrived.add(m)
 

@@ -55,6 +55,8 @@ class Status:
     topics: int
     partitions: int
     under_replicated: tuple[TopicPartition, ...]
+    arriving: tuple[TopicPartition, ...]
+    """Partitions with a replica being added that is not in sync yet."""
     offline: tuple[TopicPartition, ...]
     holder: str | None
     run: RunStatus | None
@@ -95,6 +97,7 @@ def status_of(
         topics=len(cluster.topics),
         partitions=sum(len(topic.partitions) for topic in cluster.topics.values()),
         under_replicated=tuple(sorted(health.under_replicated)),
+        arriving=_arriving(cluster),
         offline=_offline(cluster),
         holder=None if journal.holder is None else str(journal.holder),
         run=run,
@@ -124,6 +127,8 @@ def _run(
     waits.extend(gates.foreign(cluster, named, known))
     if step and not run.returning:
         of_step = [progress[m] for m, _ in step]
+        targets = ((moves[m], index) for m, index in step)
+        waits.extend(gates.hanging(targets, of_step, cluster))
         stall = stalls.stall_of(moves, step, of_step, cluster, known)
         waits.extend(stalls.waits_for_remedy(stall, context.remedies))
     waits.extend(_moves_wait(moves, progress, cluster))
@@ -179,6 +184,18 @@ def _bytes_done(moves: Sequence[Move], progress: Sequence[MoveProgress]) -> int:
         elif p.at > 0:
             done += move.bytes * p.at // (len(move.path) - 1)
     return done
+
+
+def _arriving(cluster: Cluster) -> tuple[TopicPartition, ...]:
+    """Return the partitions whose added replicas are not all in sync (2.4 and later say which)."""
+    return tuple(
+        sorted(
+            TopicPartition(topic.name, partition.partition)
+            for topic in cluster.topics.values()
+            for partition in topic.partitions
+            if set(partition.adding) - set(partition.isr or ())
+        )
+    )
 
 
 def _offline(cluster: Cluster) -> tuple[TopicPartition, ...]:

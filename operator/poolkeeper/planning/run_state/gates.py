@@ -11,7 +11,7 @@ that only reduce excess, healing and draining, pass a gate that the loss of a br
 they mend that very damage.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from poolkeeper.model.plans import Move, Urgency
 from poolkeeper.model.runs import Health
@@ -146,6 +146,24 @@ def blocks(
             if wait is not None:
                 blocked[i] = wait
     return blocked
+
+
+def hanging(
+    step: Iterable[tuple[Move, int]], progress: Iterable[MoveProgress], cluster: Cluster
+) -> tuple[Wait, ...]:
+    """Name the target brokers that died while replicas were being copied to them.
+
+    `step`: each move with the index of the list that it goes to; `progress` is that of the step.
+    """
+    found: dict[int, list[TopicPartition]] = {}
+    for (move, index), p in zip(step, progress, strict=True):
+        if p.state is MoveState.IN_FLIGHT:
+            for broker in set(move.path[index]) - set(cluster.brokers):
+                found.setdefault(broker, []).append(TopicPartition(move.topic, move.partition))
+    return tuple(
+        Wait(WaitReason.BROKER_NOT_LIVE, brokers=(broker,), partitions=tuple(names))
+        for broker, names in sorted(found.items())
+    )
 
 
 def _block(move: Move, at: int, cluster: Cluster) -> Wait | None:

@@ -9,7 +9,6 @@ from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.run_state import gates, throttles
-from poolkeeper.planning.run_state.move_progress import MoveState
 from poolkeeper.planning.run_state.returns import UNSETTLED
 from poolkeeper.reconcile.decide import cancel
 from poolkeeper.reconcile.decide.decisions import ChangeThrottle, RunSituation, Watch
@@ -21,18 +20,18 @@ ADAPT_EVERY_MS = 30_000
 
 def decide(at: RunSituation) -> Watch:
     """Decide what is done while the request is in flight, and what it waits for."""
-    run, view = at.run, at.view
+    run, view, moves = at.run, at.view, at.plan.moves
     arrived = arrived_of(run, view.progress)
     waits = (
         Wait(WaitReason.STAGE_IN_FLIGHT, stage=run.stage, count=arrived, of=len(run.step)),
         *cancel.waits(at),
-        *_waits_for_dead_targets(at),
+        *gates.hanging(((moves[m], index) for m, index in run.step), view.progress, view.cluster),
         *gates.controller(view.cluster),
-        *gates.foreign(view.cluster, owned_by(at.plan.moves, run.step, run.returning)),
+        *gates.foreign(view.cluster, owned_by(moves, run.step, run.returning)),
     )
     age_ms = at.now_ms - run.requested_ms
     returned = {m: view.returns[m] not in UNSETTLED for m in run.returning}
-    stall = stall_of(at.plan.moves, run.step, view.progress, view.cluster, returned=returned)
+    stall = stall_of(moves, run.step, view.progress, view.cluster, returned=returned)
     return Watch(
         waits,
         stall if age_ms > STALL_MS else None,
@@ -44,20 +43,6 @@ def decide(at: RunSituation) -> Watch:
 def _requested_partitions(at: RunSituation) -> set[TopicPartition]:
     moves = at.plan.moves
     return {TopicPartition(moves[m].topic, moves[m].partition) for m, _ in at.run.step}
-
-
-def _waits_for_dead_targets(at: RunSituation) -> tuple[Wait, ...]:
-    """Name the target brokers that died while replicas were being copied to them."""
-    hanging: dict[int, list[TopicPartition]] = {}
-    for (m, index), p in zip(at.run.step, at.view.progress, strict=True):
-        if p.state is MoveState.IN_FLIGHT:
-            move = at.plan.moves[m]
-            for broker in set(move.path[index]) - set(at.view.cluster.brokers):
-                hanging.setdefault(broker, []).append(TopicPartition(move.topic, move.partition))
-    return tuple(
-        Wait(WaitReason.BROKER_NOT_LIVE, brokers=(broker,), partitions=tuple(names))
-        for broker, names in sorted(hanging.items())
-    )
 
 
 def _waits_after_deadline(at: RunSituation, age_ms: int) -> tuple[Wait, ...]:

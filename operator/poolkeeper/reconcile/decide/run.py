@@ -27,7 +27,7 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.runs import Ending, Phase
 from poolkeeper.model.specs import Desired, ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.model.waits import Wait, WaitReason, in_order
 from poolkeeper.planning.audit import excess
 from poolkeeper.planning.proposals import cool_down
 from poolkeeper.planning.run_state import gates, step_progress, throttles, windows
@@ -165,7 +165,7 @@ def _request_stage_if_lawful(
     moves, cluster, stage = at.plan.moves, at.view.cluster, at.view.stage
     if not isinstance(stage, next_stage.Stage):
         blocked = gates.blocks(moves, at.view.progress, cluster)
-        waits = (*blocked.values(), *(() if stage is None else (stage.wait,)))
+        waits = in_order((*blocked.values(), *(() if stage is None else (stage.wait,))))
         return DoNothing(waits[:WAITS_MAX], found)
     before = excess.live_state(cluster)
     after = next_stage.after_stage(before, moves, stage)

@@ -20,7 +20,7 @@ from poolkeeper.model.outcomes import Outcome, Progress
 from poolkeeper.model.plans import ElectLeaders, Plan
 from poolkeeper.model.runs import Phase
 from poolkeeper.model.specs import Mode
-from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.model.waits import Wait, WaitReason, in_order
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus, conditions
 from poolkeeper.resources.status.status_inputs import PlannedWork, StatusInputs
@@ -278,5 +278,7 @@ def _step_reason(plan: Plan) -> str:
 
 def _waits(outcome: Outcome) -> list[str]:
     return [
-        wording.sentence(wait) for wait in outcome.waits if wait.reason not in _UNREPORTED_WAITS
+        wording.sentence(wait)
+        for wait in in_order(outcome.waits)
+        if wait.reason not in _UNREPORTED_WAITS
     ]

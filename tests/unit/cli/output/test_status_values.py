@@ -66,6 +66,7 @@ def test_a_quiet_cluster():
         topics=1,
         partitions=1,
         under_replicated=(),
+        arriving=(),
         offline=(),
         holder=None,
         run=None,
@@ -101,7 +102,8 @@ def test_a_run_half_way():
         "cluster     main",
         "controller  broker 1",
         "topology    4 live brokers, 1 topic, 3 partitions",
-        "health      all replicas are in sync",
+        "health      all other replicas are in sync; new replicas of 1 partition are not in sync"
+        " yet: t-1",
         "executor    `poolkeeper apply` on host-1, process 42",
         "run         sha256:ab",
         "            moving, stage 2, began 1970-01-01 00:00:00 UTC",
@@ -188,7 +190,8 @@ def test_sick_partitions_are_counted_and_named():
     assert found.under_replicated == (TopicPartition("t", 0),)
     assert found.offline == (TopicPartition("t", 1),)
     assert found.waits == (Wait(WaitReason.NO_CONTROLLER),)
-    assert render(found).splitlines()[1:4] == [
+    assert render(found).splitlines()[0] == "blocked by  no controller is elected"
+    assert render(found).splitlines()[2:5] == [
         "controller  none is elected",
         "topology    4 live brokers, 1 topic, 2 partitions",
         "health      1 partition without a leader; 1 partition under-replicated: t-0",
@@ -205,6 +208,7 @@ def test_as_data():
         "topics": 1,
         "partitions": 3,
         "underReplicated": [],
+        "arriving": [["t", 1]],
         "offline": [],
         "holder": "`poolkeeper apply` on host-1, process 42",
         "run": {
@@ -233,6 +237,7 @@ def test_as_data():
         "stopped": None,
         "balanceWaitsUntil": None,
         "waits": [],
+        "blocked": [],
         "warnings": [],
     }
 

@@ -150,6 +150,14 @@ def _became(what: str) -> Callable[[Wait], str]:
     )
 
 
+def _log_dir_failed(wait: Wait) -> str:
+    held = f"; {_named(wait.partitions)} cannot be copied there" if wait.partitions else ""
+    return (
+        f"log directory {wait.path} of broker {_joined(wait.brokers)} has failed"
+        f" ({wait.detail}){held}: replace the disk and restart the broker, or drain it"
+    )
+
+
 def _run_recorded(wait: Wait) -> str:
     throttle = (
         f"; what is in flight goes on, and its throttle of {size(wait.count)}/s a broker stays"
@@ -352,6 +360,11 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     ),
     _R.LAW_WORSENED: _worsened,
     _R.NO_ROOM_ON_DISKS: _room,
+    _R.LOG_DIR_FAILED: _log_dir_failed,
+    _R.LOG_DIRS_FULL: lambda wait: (
+        f"the log directories of broker {_joined(wait.brokers)} have {size(wait.count)} free, and"
+        f" copies of {_named(wait.partitions)} still need {size(wait.of)}: free space there"
+    ),
     _R.TOPIC_CHANGING: lambda wait: f"topic {wait.topic} changed while it was being read",
     _R.TOPIC_REASSIGNED: lambda wait: (
         f"topic {wait.topic} is being reassigned: its partitions are added afterwards"

@@ -85,6 +85,7 @@ class Broker:
     """A live broker: its registration, its dynamic config and its log directories by path.
 
     `arriving`: the directory that each replica is being copied to, by topic and partition.
+    `failed_log_dirs`: why a directory cannot be used, by path; it is not in `log_dirs`.
     """
 
     id: int
@@ -93,6 +94,7 @@ class Broker:
     config: Mapping[str, str] | None = None
     log_dirs: Mapping[str, LogDir] | None = None
     arriving: Mapping[TopicPartition, str] | None = None
+    failed_log_dirs: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

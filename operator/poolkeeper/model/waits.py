@@ -183,6 +183,11 @@ class WaitReason(StrEnum):
     NO_ROOM_ON_DISKS = "NoRoomOnDisks"
     """Full disks stand in the way of every step; see `room`."""
 
+    LOG_DIR_FAILED = "LogDirFailed"
+    """The log directory `path` of `brokers` has failed (`detail`); it keeps `partitions` back."""
+    LOG_DIRS_FULL = "LogDirsFull"
+    """`brokers` have `count` bytes free; copies of `partitions` to them still need `of`."""
+
     # Steps that Kafka has not finished.
     TOPIC_CHANGING = "TopicChanging"
     """`topic` changed while it was being read."""

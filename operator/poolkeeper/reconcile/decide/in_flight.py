@@ -8,7 +8,7 @@ adapts the throttle to the cluster's health. What is cancelled is decided before
 from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
-from poolkeeper.planning.run_state import gates, throttles
+from poolkeeper.planning.run_state import disks, gates, throttles
 from poolkeeper.planning.run_state.returns import UNSETTLED
 from poolkeeper.reconcile.decide import cancel
 from poolkeeper.reconcile.decide.decisions import ChangeThrottle, RunSituation, Watch
@@ -21,11 +21,13 @@ ADAPT_EVERY_MS = 30_000
 def decide(at: RunSituation) -> Watch:
     """Decide what is done while the request is in flight, and what it waits for."""
     run, view, moves = at.run, at.view, at.plan.moves
+    step = [(moves[m], index) for m, index in run.step]
     arrived = arrived_of(run, view.progress)
     waits = (
         Wait(WaitReason.STAGE_IN_FLIGHT, stage=run.stage, count=arrived, of=len(run.step)),
         *cancel.waits(at),
-        *gates.hanging(((moves[m], index) for m, index in run.step), view.progress, view.cluster),
+        *gates.hanging(step, view.progress, view.cluster),
+        *disks.waits_in_flight(step, view.progress, view.cluster, view.disks),
         *gates.controller(view.cluster),
         *gates.foreign(view.cluster, owned_by(moves, run.step, run.returning)),
     )

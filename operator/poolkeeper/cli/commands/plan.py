@@ -27,6 +27,7 @@ from poolkeeper.planning.diagnosis import impossible_requests, remaining_capacit
 from poolkeeper.planning.facts.pools import Standstill
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json
+from poolkeeper.planning.run_state import disks
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile.authority import authority_of
 from poolkeeper.reconcile.decide import cool_down
@@ -34,7 +35,7 @@ from poolkeeper.reconcile.gone_brokers import updated_records
 from poolkeeper.reconcile.observation import Observation, observe_cluster
 from poolkeeper.reconcile.recorded_run import RecordedRun, read_recorded_run, waits_of
 from poolkeeper.report import plan_report
-from poolkeeper.text import moment
+from poolkeeper.text import moment, named
 from poolkeeper.zk import journal
 from poolkeeper.zk.cluster_access import ZooKeeperView
 
@@ -100,6 +101,8 @@ def plan(
     seen = suppose_brokers(look.observed, supposed)
     made = audited_plan(desired, seen, prune=prune)
     printing.warn(look.warnings)
+    if snapshot is None and target.bootstrap:
+        printing.warn(_unknown_room(made, desired, seen))
     waits_until_ms = _balance_waits(made, desired, seen)
     if out is not None:
         body = document(made, desired, seen, waits_until_ms, look.waits)
@@ -108,6 +111,15 @@ def plan(
     if not made.empty:
         return CHANGES
     return left_undone.EXIT_CODE if look.waits or left_undone.of_plan(made) else 0
+
+
+def _unknown_room(made: Plan, desired: Desired, seen: Observation) -> list[str]:
+    """Say of which brokers nobody knows whether the copies fit."""
+    unknown = disks.unknown_targets(made.moves, desired, seen.cluster)
+    if not unknown:
+        return []
+    why = "brokers tell from Kafka 3.3 on, and the pool declares no capacity.disk"
+    return [f"the free space of {named('broker', unknown)} is not known: {why}"]
 
 
 @dataclass(frozen=True, slots=True)

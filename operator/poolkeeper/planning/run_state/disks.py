@@ -6,8 +6,10 @@ is free is only known where brokers report it (3.3 and later).
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from poolkeeper.model.plans import Move, Urgency
+from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, LogDir, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState
@@ -84,6 +86,31 @@ def free_bytes(log_dirs: Mapping[str, LogDir]) -> int | None:
     if not usable or None in usable:
         return None
     return sum(each for each in usable if each is not None)
+
+
+def unknown_targets(moves: Iterable[Move], desired: Desired, cluster: Cluster) -> tuple[int, ...]:
+    """Return the brokers to which bytes are copied and whose free space nobody knows.
+
+    Brokers older than 3.3 do not report it; `capacity.disk` of the pool stands in for it.
+    """
+    declared = {
+        broker
+        for pool in desired.pools
+        for broker in pool.brokers
+        if pool.capacity_for(broker).disk_bytes is not None
+    }
+    targets = {
+        broker
+        for move in moves
+        if move.bytes
+        for before, after in pairwise(move.path)
+        for broker in set(after) - set(before)
+    }
+    return tuple(
+        broker
+        for broker in sorted(targets - declared)
+        if broker in cluster.brokers and free_bytes(cluster.brokers[broker].log_dirs or {}) is None
+    )
 
 
 def failed_targets(

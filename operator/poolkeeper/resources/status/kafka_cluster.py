@@ -126,6 +126,8 @@ def _run(progress: Progress, approval: str, before: dict[str, Any]) -> dict[str,
         "bytesDone": coarse(progress.bytes_done, progress.bytes_total),
         "stage": progress.stage,
     }
+    if progress.still_s is not None:
+        return found
     if found == {name: value for name, value in before.items() if name != "secondsLeft"}:
         return before if "secondsLeft" in before else found
     if progress.seconds_left is not None:
@@ -185,6 +187,7 @@ def _run_condition(
         left = plan["bytes"] - plan["bytesDone"]
         parts += [f"{size(left)} left"] if left else []
         parts += [about(plan["secondsLeft"])] if "secondsLeft" in plan and not paused else []
+        parts += ["nothing has moved for a while"] if progress.still_s is not None else []
         message = ", ".join(parts)
     elif progress.phase in (Phase.STORING, Phase.THROTTLING):
         what = f"{count(plan['moves'], 'partition')} ({size(plan['bytes'])})"

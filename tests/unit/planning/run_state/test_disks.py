@@ -7,6 +7,7 @@ import pytest
 import builders
 from builders import GIB, partition, topic
 from poolkeeper.model.plans import Urgency
+from poolkeeper.model.specs import Capacity
 from poolkeeper.model.topology import Broker, LogDir, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.run_state import disks
@@ -83,3 +84,20 @@ def test_nothing_begins_on_a_broker_with_a_failed_directory_but_what_mends(
     cluster = builders.cluster([Broker(1), Broker(2), sick], topic("t", (1, 2)))
     found = disks.failed_targets((MOVE._replace(urgency=urgency),), (place,), cluster)
     assert (0 in found) is held
+
+
+@pytest.mark.parametrize(
+    ("log_dirs", "capacity", "unknown"),
+    [
+        pytest.param({"/d0": LogDir()}, Capacity(), (3,), id="an-old-broker"),
+        pytest.param(None, Capacity(), (3,), id="a-broker-that-was-not-asked"),
+        pytest.param({"/d0": LogDir()}, Capacity(disk_bytes=GIB), (), id="declared"),
+        pytest.param({"/d0": LogDir(GIB, GIB)}, Capacity(), (), id="reported"),
+    ],
+)
+def test_whose_free_space_nobody_knows(
+    log_dirs: dict[str, LogDir] | None, capacity: Capacity, unknown: tuple[int, ...]
+) -> None:
+    wanted = builders.desired(builders.pool_spec("p", 3, capacity=capacity))
+    cluster = builders.cluster([Broker(1), Broker(2), Broker(3, log_dirs=log_dirs)])
+    assert disks.unknown_targets((MOVE,), wanted, cluster) == unknown

@@ -85,6 +85,44 @@ def test_an_entry_that_poisons_the_next_controller_is_named_and_never_read(
         assert assignment(sandbox, other) == [(1, 2)]
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_requests_that_somebody_left_do_not_keep_a_run_from_beginning(
+    kafka, topic_name: str, monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    """First a request for a broker that nobody knows; then one that controllers refuse."""
+    monkeypatch.setattr(stall_recovery, "STALL_MS", 2_000)
+    monkeypatch.setattr(stall_recovery, "FOREIGN_IGNORED_MS", 2_000)
+    sandbox, other = kafka(version), f"{topic_name}-other"
+    create(sandbox, topic_name, (1, 2))
+    create(sandbox, other, (1, 2))
+    wanted = desired(topic_name, other, execution=SLOW)
+    there = (1, 2)
+    for to, request in (
+        ((3, 2), {"topic": other, "partition": 0, "replicas": [99, 2]}),
+        ((1, 2), {"topic": other, "partition": 0, "replicas": [3, 1], "log_dirs": ["any"] * 2}),
+    ):
+        outcomes: list[Outcome] = []
+        plan = plan_of(wanted, sandbox, moves=[move(sandbox, topic_name, 0, there, to)])
+        with kazoo(sandbox.connect) as zookeeper:
+            asked = json.dumps({"version": 1, "partitions": [request]}).encode()
+            zookeeper.create(REQUEST, asked)
+            last = drive(asking_brokers(sandbox), wanted, plan, outcomes.append)
+        assert last.state is State.CONVERGED
+        assert assignment(sandbox, topic_name) == [to]
+        there = to
+        done = [action.kind for outcome in outcomes for action in outcome.did]
+        named = {wait.reason for outcome in outcomes for wait in outcome.waits}
+        if request["replicas"] == [99, 2]:
+            assert WaitReason.REQUEST_BROKER_UNKNOWN in named
+            assert ActionKind.FOREIGN_MOVE_CANCELLED in done
+        elif version != "2.0.1":  # this controller deletes it at once
+            assert WaitReason.REQUEST_KEY_UNKNOWN in named
+            assert ActionKind.CONTROLLER_WOKEN in done
+    if version != "2.0.1":  # here the union stays, and is for the next plan to mend
+        assert set(assignment(sandbox, other)[0]) == {1, 2}
+    assert_nothing_left(sandbox, topic_name, other)
+
+
 def is_worked_on(sandbox: Sandbox, topic: str) -> bool:
     found = seen(sandbox, topic).topics.get(topic)
     return found is not None and any(len(p.replicas) > 2 for p in found.partitions)

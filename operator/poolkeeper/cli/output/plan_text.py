@@ -91,11 +91,12 @@ def summary(plan: Plan) -> str:
 
 
 def blocked(waits: Sequence[Wait], ink: Ink = PLAIN) -> str:
-    """What keeps moves from starting, a line each; shown before everything else."""
-    lines = [ink.bold("Blocked")]
-    for each in wording.sentences(waits):
-        lines += [ink.yellow(line) for line in ink.folded(f"  • {each}", 4)]
-    return "\n".join(lines)
+    """What keeps moves from starting, shown before everything else.
+
+    A line each, which is not folded: people copy from it what they have to set or run.
+    """
+    told = (ink.yellow(f"  • {each}") for each in wording.sentences(waits))
+    return "\n".join((ink.bold("Blocked"), *told))
 
 
 def _pools(plan: Plan, desired: Desired, cluster: Cluster, ink: Ink) -> Iterator[list[str]]:

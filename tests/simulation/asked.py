@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from poolkeeper.brokers.sizes import Sizes
 from poolkeeper.errors import Unavailable, Unsupported
 from poolkeeper.model.topology import TopicPartition
 from simulation.clusters import SimulatedCluster
@@ -16,6 +17,9 @@ class AskedBrokers:
 
     def ids(self) -> tuple[int, ...]:
         raise Unavailable("not simulated")
+
+    def sizes(self, brokers: Iterable[int], deadline_s: float) -> Sizes:
+        return Sizes({}, dict.fromkeys(brokers, "not simulated"))
 
     def cancel_moves(self, names: Iterable[TopicPartition]) -> Mapping[TopicPartition, str]:
         error = self.cluster.simulation.alter_reassignments({tuple(n): None for n in names})

@@ -56,11 +56,16 @@ class ActionKind(StrEnum):
     LEFT_TO_OTHERS = "LeftToOthers"
     """Others moved or deleted `partitions` of a plan that is otherwise done."""
 
+    STEP_OUTDATED = "StepOutdated"
+    """The step for `topic` was not taken: the topic changed since the plan was made."""
+
     # A stalled request.
     STALE_REQUEST_WITHDRAWN = "StaleRequestWithdrawn"
-    """A request that was done, but stayed, was withdrawn."""
+    """A request of which nothing could be done any more was withdrawn; it named `partitions`."""
     UNNOTICED_REQUEST_WITHDRAWN = "UnnoticedRequestWithdrawn"
-    """A request that the controller did not act on was withdrawn."""
+    """A request that the controller did not act on was withdrawn; it named `partitions`."""
+    FOREIGN_MOVE_CANCELLED = "ForeignMoveCancelled"
+    """Moves of `partitions` to brokers of which nothing is known were cancelled."""
     CONTROLLER_WOKEN = "ControllerWoken"
     """The controller was made to look for requests again."""
     CONTROLLER_FAILOVER = "ControllerFailover"

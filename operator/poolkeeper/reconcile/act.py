@@ -27,7 +27,7 @@ from poolkeeper.model.specs import Desired, ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.proposals import plan_json
-from poolkeeper.planning.run_state import gates, throttles
+from poolkeeper.planning.run_state import disks, gates, throttles
 from poolkeeper.planning.run_state.move_progress import MoveState, classify
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile import return_moves, stall_recovery
@@ -179,11 +179,12 @@ def complete_view(
             return replace(view, gone_read=True, gone=_note_gone(context, at))
         case _:
             sized = context.enrich(view.cluster)
+            states = needed_input.states
+            unusable = disks.failed_targets(at.plan.moves, states, sized)
+            states = tuple(None if m in unusable else place for m, place in enumerate(states))
             gone = guard.gone()
             with context.timed("stage"):
-                stage = next_stage.next_stage(
-                    at.plan.moves, needed_input.states, sized, at.desired, gone=gone
-                )
+                stage = next_stage.next_stage(at.plan.moves, states, sized, at.desired, gone=gone)
             return replace(
                 view, stage_computed=True, stage=stage, cluster_with_sizes=sized, gone=gone
             )

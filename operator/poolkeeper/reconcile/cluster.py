@@ -31,7 +31,7 @@ from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.proposals.cool_down import Cooled
-from poolkeeper.planning.run_state import gates, step_progress
+from poolkeeper.planning.run_state import gates, requests, step_progress
 from poolkeeper.reconcile import act, approval, stall_recovery, steps_during_run
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PassContext, PreviewContext
@@ -49,6 +49,7 @@ from poolkeeper.reconcile.observation import (
     observe_run,
 )
 from poolkeeper.reconcile.plan import carry_out, enforce_rest
+from poolkeeper.reconcile.recorded_run import read_recorded_run, waits_of
 
 
 def reconcile_cluster(
@@ -163,7 +164,7 @@ def _follow_plan(
 
     `desired` has no resources that lose a conflict.
     """
-    closed = (*gates.controller(observed.cluster), *gates.foreign(observed.cluster, ()))
+    closed = (*gates.controller(observed.cluster), *_foreign(observed))
     if closed:
         cured = stall_recovery.recover_foreign(context, desired, authority, observed)
         return Outcome(State.WAITING, cured.did, (*closed, *cured.waits), confirmed_plan)
@@ -190,6 +191,12 @@ def _follow_plan(
         if confirmed_plan is None:
             context.access.forget_approvals()
     return replace(outcome, balance_waits_until_ms=cooled.waits_until_ms)
+
+
+def _foreign(observed: Observation) -> tuple[Wait, ...]:
+    """Name what others have requested and what they move."""
+    known = requests.known_brokers(observed.cluster, observed.records.brokers)
+    return gates.foreign(observed.cluster, (), known)
 
 
 def _make_plan(
@@ -278,7 +285,7 @@ def _without_approval(own: Outcome, authority: Authority) -> tuple[Wait, ...]:
 def preview(
     context: PreviewContext, desired: Desired, because: WaitReason = WaitReason.PLAN_ONLY
 ) -> Outcome:
-    """Make a plan without a single write; a recorded run is left as it is."""
+    """Make a plan without a single write; a recorded run is left as it is, and told of."""
     with context.timed("observe"):
         observed = observe_cluster(context.view, desired, context.now_ms(), context.enrich)
     desired = resolve_conflicts(desired, observed.records)
@@ -286,17 +293,20 @@ def preview(
         plan = context.plan(desired, observed.cluster, observed.records, observed.gone)
     plan = approval.renew(context.pending, plan, desired, observed)
     seen = LastObservation(observed.cluster, observed.records, observed.gone)
-    waits = [*gates.controller(observed.cluster), *gates.foreign(observed.cluster, ())]
-    recorded = context.view.read_run() is not None
-    if recorded:
-        waits.append(Wait(WaitReason.RUN_RECORDED, cause=Wait(because)))
+    recorded = read_recorded_run(context.view, observed.cluster)
+    waits = list(waits_of(observed, recorded, desired.cluster.execution.remedies))
+    if recorded is not None:
+        rate = recorded.run.rates[0] if recorded.run.rates else 0
+        waits.append(Wait(WaitReason.RUN_RECORDED, count=rate, cause=Wait(because)))
+    if recorded is not None and recorded.plan is not None:
+        outcome = Outcome(State.WAITING, plan=recorded.plan, fresh=plan, last_observation=seen)
+        return replace(outcome, waits=tuple(waits), progress=recorded.progress, recorded=True)
     if plan.empty and not waits:
         return Outcome(State.CONVERGED, plan=plan, last_observation=seen)
     if not plan.empty:
         waits.append(Wait(because))
-    return Outcome(
-        State.WAITING, waits=tuple(waits), plan=plan, last_observation=seen, recorded=recorded
-    )
+    outcome = Outcome(State.WAITING, waits=tuple(waits), plan=plan, last_observation=seen)
+    return replace(outcome, recorded=recorded is not None)
 
 
 def _observe_only(context: PassContext, desired: Desired) -> Outcome:

@@ -14,8 +14,8 @@ from poolkeeper.model.runs import Ending, Phase, Run, RunDocument
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.model.waits import Wait
+from poolkeeper.planning.run_state.requests import Stall
 from poolkeeper.planning.staging.next_stage import Stage
-from poolkeeper.reconcile.decide.stalls import Stall
 from poolkeeper.reconcile.observation import RunView
 
 

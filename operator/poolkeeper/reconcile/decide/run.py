@@ -27,10 +27,10 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.runs import Ending, Phase
 from poolkeeper.model.specs import Desired, ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.model.waits import Wait, WaitReason, in_order
 from poolkeeper.planning.audit import excess
 from poolkeeper.planning.proposals import cool_down
-from poolkeeper.planning.run_state import gates, step_progress, throttles, windows
+from poolkeeper.planning.run_state import disks, gates, step_progress, throttles, windows
 from poolkeeper.planning.run_state.move_progress import MoveState
 from poolkeeper.planning.run_state.step_progress import ELECTION_PARTITIONS_MAX
 from poolkeeper.planning.run_state.throttles import FROZEN_BYTES_PER_S
@@ -169,7 +169,9 @@ def _request_stage_if_lawful(
     moves, cluster, stage = at.plan.moves, at.view.cluster, at.view.stage
     if not isinstance(stage, next_stage.Stage):
         blocked = gates.blocks(moves, at.view.progress, cluster)
-        waits = (*blocked.values(), *(() if stage is None else (stage.wait,)))
+        waits = in_order(
+            (*blocked.values(), *_failed_targets(at), *(() if stage is None else (stage.wait,)))
+        )
         return DoNothing(waits[:WAITS_MAX], found)
     before = excess.live_state(cluster)
     after = next_stage.after_stage(before, moves, stage)
@@ -180,6 +182,14 @@ def _request_stage_if_lawful(
     if attempts > ATTEMPTS_MAX:
         return DoNothing((Wait(WaitReason.REQUEST_IGNORED, count=ATTEMPTS_MAX),), found)
     return RequestStage(stage, attempts, found)
+
+
+def _failed_targets(at: RunSituation) -> tuple[Wait, ...]:
+    """Name the failed log directories that keep moves back which could go on otherwise."""
+    cluster = at.view.cluster_with_sizes or at.view.cluster
+    places = tuple(p.at if p.state in OPEN else None for p in at.view.progress)
+    found = disks.failed_targets(at.plan.moves, places, cluster)
+    return tuple(wait for waits in found.values() for wait in waits)
 
 
 def _while_electing(at: RunSituation) -> RunDecision:

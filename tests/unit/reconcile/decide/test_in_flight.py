@@ -7,9 +7,10 @@ import pytest
 from poolkeeper.model.specs import Throttle, ThrottleMode
 from poolkeeper.model.topology import Controller
 from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.planning.run_state.requests import Stall
 from poolkeeper.reconcile.decide.decisions import ChangeThrottle
 from poolkeeper.reconcile.decide.in_flight import ADAPT_EVERY_MS, decide
-from poolkeeper.reconcile.stall_recovery import STALL_MS, Stall
+from poolkeeper.reconcile.decide.stalls import STALL_MS
 from unit.reconcile.situations import AFTER, NOW_MS, T0, cluster, desired, flying, requested
 
 R = WaitReason

@@ -132,9 +132,10 @@ def _cancel(
     whole = context.access.observe(reading.cluster.name, want_configs=False).cluster
     if unsafe := _failover_hazards(replace(whole, reassignment=None, request_damage=())):
         return unsafe
-    context.access.withdraw_request(reading)
+    if not context.access.elect_controller(whole, reading):
+        return Result(waits=(Wait(WaitReason.NO_CONTROLLER),))
     context.memory.stall = None
-    return cancelled + _elect(context, whole)
+    return cancelled + Result((Action(ActionKind.CONTROLLER_FAILOVER),))
 
 
 def _is_recorded(cluster: Cluster, partitions: tuple[TopicPartition, ...]) -> bool:

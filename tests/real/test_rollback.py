@@ -248,12 +248,13 @@ class Mortal(Session):
 
 @pytest.mark.soak
 @pytest.mark.parametrize(
-    ("kafka", "with_brokers"), [("3.9.2", True), ("3.9.2", False), ("2.0.1", False)]
+    ("kafka", "with_brokers", "every"),
+    [("3.9.2", True, 1), ("3.9.2", False, 1), ("2.0.1", False, 3)],
 )
 def test_a_rollback_that_is_cut_off_around_any_write_is_taken_up(
-    fresh_kafka, topic_name, kafka, with_brokers
+    fresh_kafka, topic_name, kafka, with_brokers, every
 ):
-    """One rollback after the other, each cut off one write later than the one before.
+    """One rollback after the other, each cut off `every` writes later than the one before.
 
     Alternately the write did not happen, or did and nobody heard of it.
     """
@@ -280,7 +281,7 @@ def test_a_rollback_that_is_cut_off_around_any_write_is_taken_up(
         drive(connections, wanted, None, ignore)
         until(lambda: assignment(sandbox, topic_name) == first, "it is back", timeout_s=5)
         assert_nothing_left(sandbox, topic_name)
-        write += 1
+        write += every
     assert write > 5
 
 
